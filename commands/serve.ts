@@ -1,0 +1,95 @@
+import { command, print, withService } from "../src/cli";
+import { isLoopback } from "../src/rest/host";
+import type { RestServer } from "../src/rest/server";
+import { version } from "../src/version";
+
+export default command({
+  builder: (argv) =>
+    argv
+      .option("host", { type: "string", default: "127.0.0.1", describe: "Address to listen on" })
+      .option("port", { type: "number", default: 9939, describe: "Port to listen on; 0 picks one" })
+      .option("audit", {
+        type: "boolean",
+        default: true,
+        describe: "Keep the audit log (--no-audit: do not)",
+      })
+      .option("token-file", { type: "string", describe: "File that holds the bearer token" })
+      .option("tls-cert", {
+        type: "string",
+        describe: "PEM file with the certificate chain",
+        implies: "tls-key",
+      })
+      .option("tls-key", { type: "string", describe: "PEM file with the private key", implies: "tls-cert" })
+      .option("rate-limit", {
+        type: "number",
+        default: 120,
+        describe: "Requests a minute and client; 0: any",
+      })
+      .option("rate-burst", { type: "number", default: 30, describe: "Requests that may come at once" })
+      .option("trust-proxy", {
+        type: "string",
+        array: true,
+        default: [] as string[],
+        describe: "Address or CIDR block whose X-Forwarded-For counts",
+      })
+      .option("allow-host", {
+        type: "string",
+        array: true,
+        default: [] as string[],
+        describe: "Host name to answer to when bound to loopback",
+      })
+      .option("max-body", { type: "number", default: 1_000_000, describe: "Largest request body, in bytes" })
+      .example("$0 serve", "On this machine only, http://127.0.0.1:9939")
+      .example("$0 serve --host 0.0.0.0 --tls-cert c.pem --tls-key k.pem", "For the network"),
+  handler: (flags) =>
+    withService(
+      flags,
+      async (service) => {
+        const rest = await service.rest();
+        const server = await rest.start({
+          host: flags.host,
+          port: flags.port,
+          tokenFile: flags.tokenFile,
+          audit: flags.audit,
+          ...(flags.tlsCert && flags.tlsKey && { tls: { certFile: flags.tlsCert, keyFile: flags.tlsKey } }),
+          ratePerMinute: flags.rateLimit,
+          burst: flags.rateBurst,
+          trustProxies: flags.trustProxy,
+          allowHosts: flags.allowHost,
+          maxBodyBytes: flags.maxBody,
+        });
+        if (!isLoopback(server.host) && !flags.tlsCert) {
+          service.log.warn(
+            `${server.host} is reachable from other machines and tokens travel unencrypted: use --tls-cert`,
+          );
+        }
+        print(flags, about(server), () => greeting(server));
+        await terminated();
+        await rest.stop();
+        return 0;
+      },
+      { audit: flags.audit },
+    ),
+});
+
+function about({ url, host, port, token }: RestServer) {
+  return { url, host, port, pid: process.pid, token_file: token.file };
+}
+
+function greeting({ url, token }: RestServer): string {
+  const lines = [
+    `svc ${version} answers at ${url}`,
+    `  dashboard  ${url}/dashboard`,
+    `  API        ${url}/docs`,
+    `  token      ${token.file ? `in ${token.file} (svc token show)` : "from SVC_TOKEN"}`,
+  ];
+  if (token.created && process.stdout.isTTY) lines.push(`  new token  ${token.current()}`);
+  return lines.join("\n");
+}
+
+function terminated(): Promise<void> {
+  return new Promise((resolve) => {
+    process.once("SIGTERM", () => resolve());
+    process.once("SIGINT", () => resolve());
+  });
+}

@@ -1,0 +1,25 @@
+/**
+ * Calling an operation, the same from every surface: check the input, put a change on record, run.
+ */
+
+import type * as v from "valibot";
+import type { Caller } from "./caller";
+import { parseInput } from "./input";
+import type { InputSchema, Operation, OutputSchema } from "./operation";
+import type { Service } from "./service";
+
+/**
+ * @param input as the surface received it, unchecked.
+ * @throws a `bad_input` failure naming the fields at fault; `unavailable` when a change cannot be put on record;
+ *   whatever the operation throws.
+ */
+export async function callOperation<I extends InputSchema, O extends OutputSchema>(
+  service: Service,
+  operation: Operation<I, O>,
+  input: unknown,
+  caller: Caller,
+): Promise<v.InferInput<O>> {
+  const checked = parseInput(operation.input, input);
+  if (operation.changes === true) await caller.announce(operation.name);
+  return operation.run(service, checked, caller);
+}

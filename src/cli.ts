@@ -1,0 +1,131 @@
+/**
+ * The command line: global flags, one module a subcommand, and errors to exit codes.
+ *
+ * Exit codes: 0 done and good; 1 done and the answer is bad; 2 the call itself was wrong.
+ */
+import yargs, { type ArgumentsCamelCase, type Argv } from "yargs";
+import { Failure, messageOf } from "./lib/errors";
+import { stderrLog } from "./lib/log";
+import { resolveConfigDir } from "./lib/paths";
+import { printable } from "./lib/text";
+import { createService, type Service, type ServiceOptions } from "./service";
+import { commit, version } from "./version";
+
+/** What every subcommand is given. */
+export interface GlobalFlags {
+  readonly "config-dir": string | undefined;
+  readonly json: boolean;
+}
+
+/** A subcommand as `commands/<name>.ts` exports it (`export default command({…})`). */
+export interface CommandModule<Flags> {
+  /** Declares the flags; also where `.example()` goes. */
+  readonly builder: (argv: Argv<GlobalFlags>) => Argv<Flags>;
+  /** Decides nothing: calls the feature and prints. Returns the exit code. */
+  readonly handler: (flags: ArgumentsCamelCase<Flags>) => Promise<number>;
+}
+
+/** A subcommand whose flags are its own business. */
+type AnyCommand = {
+  readonly builder: (argv: Argv<GlobalFlags>) => unknown;
+  readonly handler: (flags: never) => Promise<number>;
+};
+
+/** Gives a subcommand its types and forgets them, so that a list of subcommands has one type. */
+export const command = <Flags>(module: CommandModule<Flags>): AnyCommand => module;
+
+interface CommandEntry {
+  readonly usage: string;
+  readonly describe: string;
+  readonly load: () => Promise<{ default: AnyCommand }>;
+}
+
+const commands: readonly CommandEntry[] = [
+  { usage: "serve", describe: "Run the REST server", load: () => import("../commands/serve") },
+  { usage: "execute [script]", describe: "Run a list of actions", load: () => import("../commands/execute") },
+  { usage: "commands", describe: "List the commands of actions", load: () => import("../commands/commands") },
+  {
+    usage: "token <action>",
+    describe: "Show or replace the bearer token",
+    load: () => import("../commands/token"),
+  },
+];
+
+/** Parses `args`, runs the subcommand, sets the exit code. Never throws. */
+export async function runCommandLine(args: readonly string[]): Promise<void> {
+  try {
+    process.exitCode = await parse(args);
+  } catch (error) {
+    process.exitCode = report(error);
+  }
+}
+
+async function parse(args: readonly string[]): Promise<number> {
+  let exitCode = 0;
+  const parser = yargs()
+    .scriptName("svc")
+    .usage("$0 <command>\n\nOperate a desktop-automation host from afar.")
+    .option("config-dir", { type: "string", describe: "Folder that holds everything svc keeps (~/.svc)" })
+    .option("json", { type: "boolean", default: false, describe: "Print what the HTTP API would answer" })
+    .version(`svc ${version} (${commit})`)
+    .help()
+    .strict()
+    .demandCommand(1, "Name a command; `svc --help` lists them.")
+    .wrap(Math.min(80, process.stdout.columns ?? 80))
+    .exitProcess(false)
+    .fail((message, error) => {
+      throw error ?? new UsageError(message);
+    });
+  for (const { usage, describe, load } of commands) {
+    parser.command(
+      usage,
+      describe,
+      async (argv: Argv) => {
+        const module = (await load()).default;
+        module.builder(argv as Argv<GlobalFlags>);
+      },
+      async (flags) => {
+        const module = (await load()).default;
+        exitCode = await module.handler(flags as never);
+      },
+    );
+  }
+  await parser.parseAsync(args);
+  return exitCode;
+}
+
+/** The command line could not be understood. */
+class UsageError extends Error {}
+
+/** Says on stderr what went wrong, and gives the exit code for it. */
+function report(error: unknown): number {
+  if (error instanceof UsageError || error instanceof Failure) {
+    console.error(`svc: ${printable(error.message)}`);
+    return error instanceof UsageError || error.code === "bad_input" ? 2 : 1;
+  }
+  console.error(error instanceof Error ? error.stack : `svc: ${messageOf(error)}`);
+  return 1;
+}
+
+/** Makes the service that the flags ask for, lets `work` use it, and stops it. */
+export async function withService<T>(
+  flags: { readonly configDir?: string | undefined },
+  work: (service: Service) => Promise<T>,
+  options: Partial<ServiceOptions> = {},
+): Promise<T> {
+  const service = createService({
+    configDir: resolveConfigDir(flags.configDir),
+    log: stderrLog(),
+    ...options,
+  });
+  try {
+    return await work(service);
+  } finally {
+    await service.stop();
+  }
+}
+
+/** Prints data on stdout: as one line of JSON with `--json`, else as `text` says. */
+export function print(flags: { readonly json: boolean }, data: unknown, text: () => string): void {
+  console.log(flags.json ? JSON.stringify(data) : text());
+}

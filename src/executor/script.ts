@@ -1,0 +1,60 @@
+/**
+ * Script files: an action list, or `{"auto_control": [ … ]}` around it, in a regular `.json` file.
+ */
+import { constants } from "node:fs";
+import { open, realpath } from "node:fs/promises";
+import { badInput, Failure, messageOf, systemCode } from "../lib/errors";
+
+/** The largest script that is read, in bytes. 1,000 actions fit many times over. */
+export const MAX_SCRIPT_BYTES = 4 * 1024 * 1024;
+
+/**
+ * The unchecked action list in the script at `path`.
+ *
+ * @throws a `bad_input` failure when there is no such file, it is not a regular `.json` file (also behind a symbolic
+ *   link), it is too large, or it is not JSON. No message quotes the content.
+ */
+export async function readScript(path: string): Promise<unknown> {
+  const content = parse(await readRegularJson(path));
+  const wrapped = typeof content === "object" && content !== null && !Array.isArray(content);
+  return wrapped && "auto_control" in content ? content.auto_control : content;
+}
+
+async function readRegularJson(path: string): Promise<string> {
+  try {
+    const real = await realpath(path);
+    if (!path.endsWith(".json") || !real.endsWith(".json")) throw badInput("path: expected a .json file");
+    // Without O_NONBLOCK, opening a FIFO waits for its writer (open(2)).
+    const file = await open(real, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    try {
+      const found = await file.stat();
+      if (!found.isFile()) throw badInput("path: expected a regular file");
+      if (found.size > MAX_SCRIPT_BYTES) throw badInput(`path: expected at most ${MAX_SCRIPT_BYTES} bytes`);
+      return await file.readFile("utf8");
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    if (error instanceof Failure) throw error;
+    const code = systemCode(error);
+    if (code === "ENOENT" || code === "ENOTDIR") throw badInput("path: no such file");
+    if (code === "EACCES" || code === "EPERM") throw badInput("path: not readable");
+    if (
+      code === "ELOOP" ||
+      code === "ENAMETOOLONG" ||
+      code === "EINVAL" ||
+      code === "ERR_INVALID_ARG_VALUE"
+    ) {
+      throw badInput("path: not a usable path");
+    }
+    throw badInput(`path: cannot be read (${code ?? messageOf(error)})`);
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw badInput("path: the file is not JSON");
+  }
+}

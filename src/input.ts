@@ -1,0 +1,108 @@
+/**
+ * The input check, one for every surface: what a schema says of a value, in sentences that name the field.
+ */
+import * as v from "valibot";
+import { badInput } from "./lib/errors";
+import { printable } from "./lib/text";
+import { type InputSchema, isMarked } from "./operation";
+
+/** One offence: the field it is in (`actions[2].x`; empty for the value itself) and a sentence. */
+export interface Offence {
+  readonly field: string;
+  readonly message: string;
+}
+
+/** The checked and defaulted input, or what is wrong with it. */
+export type Checked<I extends InputSchema = InputSchema> =
+  | { ok: true; input: v.InferOutput<I> }
+  | { ok: false; offences: Offence[] };
+
+/** Checks `value` against `schema`. Never throws; a secret value is never part of a message. */
+export function checkInput<I extends InputSchema>(schema: I, value: unknown): Checked<I> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    return { ok: false, offences: [{ field: "", message: `expected an object but found ${kindOf(value)}` }] };
+  }
+  const parsed = v.safeParse(schema, value);
+  if (parsed.success) return { ok: true, input: parsed.output };
+  return { ok: false, offences: parsed.issues.map((issue) => describe(schema, issue)) };
+}
+
+/**
+ * Checks `value` against `schema`.
+ *
+ * @throws a `bad_input` failure that names every field at fault.
+ */
+export function parseInput<I extends InputSchema>(schema: I, value: unknown): v.InferOutput<I> {
+  const checked = checkInput(schema, value);
+  if (checked.ok) return checked.input;
+  throw badInput(sentence(checked.offences), { fields: checked.offences.map((offence) => offence.field) });
+}
+
+/** All offences as one line; the first ten in words, the rest counted. */
+export function sentence(offences: readonly Offence[]): string {
+  const words = offences.slice(0, 10).map(({ field, message }) => (field ? `${field}: ${message}` : message));
+  if (offences.length > 10) words.push(`and ${offences.length - 10} more`);
+  return words.join("; ");
+}
+
+function describe(schema: InputSchema, issue: v.BaseIssue<unknown>): Offence {
+  const path = issue.path ?? [];
+  const field = printable(pathText(path.map((item) => item.key)), 200);
+  const top = path[0]?.key;
+  const entry =
+    typeof top === "string" && Object.hasOwn(schema.entries, top) ? schema.entries[top] : undefined;
+  if (entry === undefined && path.length > 0) return { field, message: "unknown field" };
+  if (issue.received === "undefined") return { field, message: `missing: expected ${expectation(issue)}` };
+  const found = entry && isMarked(entry, "secret") ? "" : ` but found ${printable(shown(issue), 80)}`;
+  return { field, message: `expected ${expectation(issue)}${found}` };
+}
+
+function expectation(issue: v.BaseIssue<unknown>): string {
+  // A check without an expectation of its own (regex, custom) says what it wants in its message.
+  if (issue.type === "regex" || issue.type === "check" || issue.type === "raw_check") return issue.message;
+  if (issue.expected === "never") return "no such field";
+  return issue.expected ?? issue.message;
+}
+
+function shown(issue: v.BaseIssue<unknown>): string {
+  return issue.received === "Array" || issue.received === "Object" ? kindOf(issue.input) : issue.received;
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "an array";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}
+
+function pathText(keys: readonly unknown[]): string {
+  return keys
+    .map((key, at) => (typeof key === "number" ? `[${key}]` : at === 0 ? String(key) : `.${String(key)}`))
+    .join("");
+}
+
+/**
+ * The fields of a query string as the schema's types: numbers and booleans are spelled out in text there.
+ *
+ * @throws a `bad_input` failure for a field given twice.
+ */
+export function fromQuery(schema: InputSchema, query: URLSearchParams): Record<string, unknown> {
+  const input: Record<string, unknown> = {};
+  for (const [name, text] of query) {
+    if (Object.hasOwn(input, name)) throw badInput(`${printable(name, 200)}: given more than once`);
+    const entry = Object.hasOwn(schema.entries, name) ? schema.entries[name] : undefined;
+    Object.defineProperty(input, name, { value: fromText(entry, text), enumerable: true });
+  }
+  return input;
+}
+
+function fromText(schema: v.GenericSchema | undefined, text: string): unknown {
+  const type = schema && baseType(schema);
+  if (type === "number" && /^-?\d+(\.\d+)?$/.test(text)) return Number(text);
+  if (type === "boolean" && (text === "true" || text === "1")) return true;
+  if (type === "boolean" && (text === "false" || text === "0")) return false;
+  return text;
+}
+
+function baseType(schema: v.GenericSchema): string {
+  return "wrapped" in schema ? baseType(schema.wrapped as v.GenericSchema) : schema.type;
+}

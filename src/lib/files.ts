@@ -1,0 +1,53 @@
+/**
+ * Files that matter: written whole or not at all, and private to their owner.
+ */
+import { randomBytes } from "node:crypto";
+import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import { dirname } from "node:path";
+
+/** Owner only, as `ssh` demands of its own files. */
+export const PRIVATE_FILE = 0o600;
+export const PRIVATE_FOLDER = 0o700;
+
+/** Makes `path` (and its parents) if it is not there; the folder itself is 0700 whatever the umask says. */
+export function ensurePrivateFolder(path: string): void {
+  const made = mkdirSync(path, { recursive: true, mode: PRIVATE_FOLDER });
+  if (made !== undefined) chmodSync(path, PRIVATE_FOLDER);
+}
+
+/**
+ * Replaces the file at `path`: temporary name in the same folder, fsync, rename, fsync of the folder. A reader
+ * sees the old content or the new, and so does a machine that lost power.
+ *
+ * @param mode permission bits of the new file (default 0600).
+ * @throws the system error of the step that failed; the temporary file is gone and the old file untouched.
+ */
+export function writeFileAtomic(path: string, data: string | Uint8Array, mode: number = PRIVATE_FILE): void {
+  const temporary = `${path}.tmp-${process.pid}-${randomBytes(6).toString("hex")}`;
+  try {
+    const file = openSync(temporary, "wx", mode);
+    try {
+      const bytes = typeof data === "string" ? Buffer.from(data) : data;
+      for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at);
+      fsyncSync(file);
+    } finally {
+      closeSync(file);
+    }
+    renameSync(temporary, path);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  }
+  syncFolder(dirname(path));
+}
+
+/** A rename is durable once its folder is flushed (fsync(2)); Windows neither needs nor allows it. */
+export function syncFolder(path: string): void {
+  if (process.platform === "win32") return;
+  const folder = openSync(path, "r");
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+}

@@ -1,0 +1,22 @@
+/**
+ * Where things are: `{config_dir}` and the files in it.
+ */
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+
+/**
+ * The folder that holds everything svc keeps: `--config-dir`, else `SVC_CONFIG_DIR`, else `~/.svc`. Absolute;
+ * not created here.
+ */
+export function resolveConfigDir(flag: string | undefined, env: NodeJS.ProcessEnv = process.env): string {
+  const chosen = flag || env.SVC_CONFIG_DIR;
+  return chosen ? resolve(chosen) : join(homedir(), ".svc");
+}
+
+/** The files of `{config_dir}`, one name for each. */
+export const configFiles = (configDir: string) => ({
+  token: join(configDir, "rest_token"),
+  runFolder: join(configDir, "run"),
+  runFile: join(configDir, "run", "rest.json"),
+  serveLock: join(configDir, "run", "serve.lock"),
+});

@@ -1,0 +1,20 @@
+/**
+ * Text that came from outside (a device, a peer, a file, a header) on its way to a terminal or a log.
+ */
+
+/**
+ * C0 and C1 controls and DEL (ECMA-48: escape sequences begin with one of these), and the bidirectional controls
+ * that make a line read differently from what it says (Unicode UAX #9, CVE-2021-42574).
+ */
+const HOSTILE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+/** `text` on one line, controls shown as `\xNN` or `\uNNNN`, cut to `max` characters. */
+export function printable(text: string, max = 2_000): string {
+  const cut = text.length > max ? `${text.slice(0, max)}…` : text;
+  return cut.replace(HOSTILE, (character) => {
+    const code = character.charCodeAt(0);
+    return code < 0x100
+      ? `\\x${code.toString(16).padStart(2, "0")}`
+      : `\\u${code.toString(16).padStart(4, "0")}`;
+  });
+}

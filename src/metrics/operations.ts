@@ -1,0 +1,20 @@
+import * as v from "valibot";
+import { NO_INPUT, operation } from "../operation";
+
+/** The content type of the Prometheus text format, version 0.0.4. */
+export const METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
+
+export const operations = [
+  operation({
+    name: "metrics.render",
+    summary: "Give the metrics in the Prometheus text format",
+    scope: "metrics",
+    http: { method: "GET", path: "/metrics", content: METRICS_CONTENT_TYPE },
+    input: NO_INPUT,
+    output: v.instance(Response),
+    async run(service) {
+      const text = await (await service.metrics()).render();
+      return new Response(text, { headers: { "content-type": METRICS_CONTENT_TYPE } });
+    },
+  }),
+];

@@ -1,0 +1,45 @@
+/**
+ * Responses: what every one of them carries, and how a failure becomes one.
+ */
+import { Failure, type FailureCode } from "../lib/errors";
+
+const STATUS: Record<FailureCode, number> = {
+  bad_input: 400,
+  rejected: 400,
+  forbidden: 403,
+  not_found: 404,
+  slow_client: 408,
+  conflict: 409,
+  cancelled: 409,
+  too_large: 413,
+  unavailable: 503,
+  timeout: 504,
+};
+
+/** No browser guesses a type, no cache keeps an answer that needed a token. */
+const JSON_HEADERS = {
+  "content-type": "application/json; charset=utf-8",
+  "x-content-type-options": "nosniff",
+  "cache-control": "no-store",
+};
+
+/** A JSON response. */
+export function json(body: unknown, status = 200, headers: Record<string, string> = {}): Response {
+  return new Response(JSON.stringify(body), { status, headers: { ...JSON_HEADERS, ...headers } });
+}
+
+/** `{"error": text}` and what stands beside it. */
+export function errorResponse(status: number, error: string, headers: Record<string, string> = {}): Response {
+  return json({ error }, status, headers);
+}
+
+/** The response to an expected failure; undefined for anything else that was thrown. */
+export function failureResponse(thrown: unknown): Response | undefined {
+  if (!(thrown instanceof Failure)) return undefined;
+  return json({ error: thrown.message, ...thrown.more }, STATUS[thrown.code], closing(thrown.code));
+}
+
+/** After a body that was not read to its end, the connection cannot carry another request (RFC 9112 section 9.3). */
+function closing(code: FailureCode): Record<string, string> {
+  return code === "too_large" || code === "slow_client" ? { connection: "close" } : {};
+}

@@ -1,0 +1,196 @@
+/**
+ * The HTTP app: a short function over the table. A request goes through `exchange` from top to bottom.
+ */
+import { type Context, Hono } from "hono";
+import { callOperation } from "../call";
+import type { Caller } from "../caller";
+import { fromQuery } from "../input";
+import { badInput, messageOf } from "../lib/errors";
+import type { Log } from "../lib/log";
+import { printable } from "../lib/text";
+import type { Metrics } from "../metrics/metrics";
+import type { HttpRoute, Operation } from "../operation";
+import type { Service } from "../service";
+import { errorResponse, failureResponse, json } from "./answer";
+import { readJson } from "./body";
+import type { ClientResolver } from "./client";
+import type { Gate, Verdict } from "./gate";
+import type { Asked, Trail } from "./trail";
+
+/** What the app is made of. */
+export interface AppParts {
+  readonly service: Service;
+  readonly operations: readonly Operation[];
+  readonly gate: Gate;
+  readonly clients: ClientResolver;
+  /** Whether the server answers to this `Host`. */
+  readonly answersTo: (host: string | null) => boolean;
+  readonly metrics: Metrics;
+  readonly trail: Trail;
+  readonly maxBodyBytes: number;
+  readonly log: Log;
+  /** Aborted when the server is about to stop without waiting any longer. */
+  readonly stopping: AbortSignal;
+}
+
+/** What Bun.serve hands along with a request. */
+export type Bindings = { readonly server: Bun.Server<unknown> };
+
+type RoutedOperation = Operation & { readonly http: HttpRoute };
+type RequestContext = Context<{ Bindings: Bindings }>;
+
+/** The app over the operations of the table that have an HTTP route. */
+export function createApp(parts: AppParts): Hono<{ Bindings: Bindings }> {
+  const app = new Hono<{ Bindings: Bindings }>();
+  const routed = parts.operations.filter(
+    (operation): operation is RoutedOperation => operation.http !== undefined,
+  );
+  for (const operation of routed) {
+    const path = operation.http.path.replaceAll(/\{(\w+)\}/g, ":$1");
+    app.on(operation.http.method, path, (c) => exchange(parts, c, operation));
+  }
+  const routes = routed.map(({ http }) => ({ http, pattern: pathPattern(http.path) }));
+  app.notFound((c) => {
+    const path = c.req.path;
+    const others = routes.filter(({ pattern }) => pattern.test(path)).map(({ http }) => http);
+    return exchange(parts, c, others);
+  });
+  return app;
+}
+
+/**
+ * One request and its answer.
+ *
+ * @param target the operation, or the routes that share the path but not the method (none: the path is unknown).
+ */
+async function exchange(
+  parts: AppParts,
+  c: RequestContext,
+  target: RoutedOperation | readonly HttpRoute[],
+): Promise<Response> {
+  const started = performance.now();
+  const response = await respond(parts, c, target, started);
+  const template = "http" in target ? target.http.path : (target[0]?.path ?? "unmatched");
+  const method = "http" in target && c.req.method !== "HEAD" ? target.http.method : knownMethod(c.req.method);
+  parts.metrics.recordRequest(method, template, response.status, (performance.now() - started) / 1_000);
+  return response;
+}
+
+function respond(
+  parts: AppParts,
+  c: RequestContext,
+  target: RoutedOperation | readonly HttpRoute[],
+  now: number,
+): Response | Promise<Response> {
+  const headers = c.req.raw.headers;
+  if (!parts.answersTo(headers.get("host"))) {
+    return errorResponse(421, "this server does not answer to that host name (see --allow-host)");
+  }
+  const route = "http" in target ? target.http : target[0];
+  if (route?.public) {
+    if (!("http" in target)) return methodNotAllowed(target);
+    return answer(parts, c, target, {
+      kind: "rest",
+      client: null,
+      signal: parts.stopping,
+      announce: async () => {},
+    });
+  }
+  const peer = c.env.server.requestIP(c.req.raw)?.address ?? "unknown";
+  const client = parts.clients.resolve(peer, headers.get("x-forwarded-for"));
+  const verdict = parts.gate.check(client.key, headers.get("authorization"), now);
+  const asked: Asked = {
+    client: client.address,
+    method: printable(c.req.method, 20),
+    path: printable(c.req.path, 500),
+  };
+  if (verdict.kind !== "pass") return refuse(parts, asked, verdict);
+  return answerOnRecord(parts, c, target, asked);
+}
+
+async function refuse(
+  parts: AppParts,
+  asked: Asked,
+  verdict: Exclude<Verdict, { kind: "pass" }>,
+): Promise<Response> {
+  if (verdict.guess) parts.metrics.recordFailedAuth();
+  await parts.trail.refused(asked, verdict.kind);
+  if (verdict.kind === "unauthorized")
+    return errorResponse(401, "unauthorized", { "www-authenticate": "Bearer" });
+  const error = verdict.kind === "rate_limited" ? "rate limited" : "too many failed auth attempts";
+  return errorResponse(429, error, { "retry-after": String(verdict.retryAfterSeconds) });
+}
+
+async function answerOnRecord(
+  parts: AppParts,
+  c: RequestContext,
+  target: RoutedOperation | readonly HttpRoute[],
+  asked: Asked,
+): Promise<Response> {
+  let subject: string | null = null;
+  const caller: Caller = {
+    kind: "rest",
+    client: asked.client,
+    signal: parts.stopping,
+    announce(told) {
+      subject = told;
+      return parts.trail.announce(asked, told);
+    },
+  };
+  const response =
+    "http" in target
+      ? await answer(parts, c, target, caller)
+      : target.length > 0
+        ? methodNotAllowed(target)
+        : errorResponse(404, "not found");
+  await parts.trail.answered(asked, outcomeOf(response.status), subject);
+  return response;
+}
+
+/** The operation's answer. Never throws: a failure has its status, a bug is logged and answered with a plain 500. */
+async function answer(
+  { service, maxBodyBytes, log }: AppParts,
+  c: RequestContext,
+  operation: RoutedOperation,
+  caller: Caller,
+): Promise<Response> {
+  try {
+    const result = await callOperation(service, operation, await inputOf(c, operation, maxBodyBytes), caller);
+    return result instanceof Response ? result : json(result);
+  } catch (thrown) {
+    const expected = failureResponse(thrown);
+    if (expected) return expected;
+    log.error(`${operation.name} failed: ${messageOf(thrown)}`, thrown);
+    return errorResponse(500, "internal error");
+  }
+}
+
+async function inputOf(
+  c: RequestContext,
+  { http, input }: RoutedOperation,
+  maxBodyBytes: number,
+): Promise<unknown> {
+  if (http.method === "POST") {
+    if (c.req.url.includes("?")) throw badInput("query: expected none, the fields go in the body");
+    return readJson(c.req.raw, maxBodyBytes);
+  }
+  const query = c.req.url.includes("?") ? fromQuery(input, new URL(c.req.url).searchParams) : {};
+  return http.path.includes("{") ? { ...query, ...c.req.param() } : query;
+}
+
+function methodNotAllowed(routes: readonly HttpRoute[]): Response {
+  const methods = new Set(routes.flatMap(({ method }) => (method === "GET" ? ["GET", "HEAD"] : [method])));
+  return errorResponse(405, "method not allowed", { allow: [...methods].join(", ") });
+}
+
+/** `ok` up to 399, `failed` for what the caller could have known, `error` for a crash. */
+function outcomeOf(status: number): string {
+  if (status === 500) return "error";
+  return status < 400 ? `ok:${status}` : `failed:${status}`;
+}
+
+function pathPattern(template: string): RegExp {
+  return new RegExp(`^${template.replaceAll(/[.]/g, "\\.").replaceAll(/\{\w+\}/g, "[^/]+")}$`);
+}
+
+const knownMethod = (method: string) => (method === "GET" || method === "POST" ? method : "other");

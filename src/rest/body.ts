@@ -1,0 +1,57 @@
+/**
+ * The body of a request, read under a limit and a deadline.
+ */
+import { badInput, slowClient, tooLarge } from "../lib/errors";
+
+/** The largest body by default: 1 MB. */
+export const DEFAULT_MAX_BODY = 1_000_000;
+
+/** How long a whole body may take; a client that drips is cut off. */
+export const BODY_DEADLINE_MS = 10_000;
+
+/**
+ * The JSON value in the body; `{}` for an empty one.
+ *
+ * @throws `too_large`, `slow_client`, or `bad_input` when it is not JSON in UTF-8.
+ */
+export async function readJson(
+  request: Request,
+  maxBytes: number,
+  deadlineMs = BODY_DEADLINE_MS,
+): Promise<unknown> {
+  const bytes = await readBytes(request, maxBytes, deadlineMs);
+  if (bytes.length === 0) return {};
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch {
+    throw badInput("body: expected JSON in UTF-8");
+  }
+}
+
+async function readBytes(request: Request, maxBytes: number, deadlineMs: number): Promise<Uint8Array> {
+  const limit = () => tooLarge(`body: expected at most ${maxBytes} bytes`);
+  if (Number(request.headers.get("content-length") ?? 0) > maxBytes) throw limit();
+  if (request.body === null) return new Uint8Array();
+  const reader = request.body.getReader();
+  const late = Promise.withResolvers<never>();
+  late.promise.catch(() => {});
+  const timer = setTimeout(
+    () => late.reject(slowClient(`body: expected within ${deadlineMs / 1000} s`)),
+    deadlineMs,
+  );
+  try {
+    const chunks: Uint8Array[] = [];
+    for (let total = 0; ; ) {
+      const { done, value } = await Promise.race([reader.read(), late.promise]);
+      if (done) return Buffer.concat(chunks);
+      total += value.length;
+      if (total > maxBytes) throw limit();
+      chunks.push(value);
+    }
+  } catch (error) {
+    reader.cancel().catch(() => {});
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}

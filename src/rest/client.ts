@@ -1,0 +1,99 @@
+/**
+ * Who a request comes from: the client that limits are counted for.
+ */
+import ipaddr from "ipaddr.js";
+import { badInput } from "../lib/errors";
+
+/** Finds the client behind a connection and its `X-Forwarded-For`. */
+export interface ClientResolver {
+  /**
+   * @param peer address of the connection's other end.
+   * @param forwarded the `X-Forwarded-For` header, believed only when `peer` is a trusted proxy.
+   * @returns `address`, an IP address for a person to read; `key`, what limits count by: the IPv4 address or the
+   *   IPv6 /64 (RFC 6177: the smallest block that one site is given).
+   */
+  resolve(peer: string, forwarded: string | null): Client;
+}
+
+export interface Client {
+  readonly address: string;
+  readonly key: string;
+}
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6;
+
+/** Clients seen lately, so that a busy one is not parsed at every request. */
+const CACHE_SIZE = 1_024;
+
+/**
+ * @param trustedProxies addresses and CIDR blocks whose `X-Forwarded-For` counts.
+ * @throws a `bad_input` failure naming a block that is not one.
+ */
+export function createClientResolver(trustedProxies: readonly string[]): ClientResolver {
+  const trusted = trustedProxies.map(parseBlock);
+  const cache = new Map<string, Client>();
+
+  const isTrusted = (address: Address) =>
+    trusted.some(([network, bits]) => network.kind() === address.kind() && address.match([network, bits]));
+
+  const clientAt = (text: string): Client => {
+    const known = cache.get(text);
+    if (known) return known;
+    const client = describe(parseAddress(text));
+    if (cache.size >= CACHE_SIZE) cache.clear();
+    cache.set(text, client);
+    return client;
+  };
+
+  return {
+    resolve(peer, forwarded) {
+      if (forwarded === null || trusted.length === 0) return clientAt(peer);
+      let hop: Address | undefined = parseAddress(peer);
+      // Each proxy appends the address it saw, so only hops to the right of the last untrusted one can be believed.
+      const hops = forwarded.split(",").slice(-MAX_HOPS);
+      while (hop !== undefined && isTrusted(hop)) {
+        const next = parseAddress(hops.pop()?.trim() ?? "");
+        if (next === undefined) break;
+        hop = next;
+      }
+      return describe(hop);
+    },
+  };
+}
+
+/** Proxies in a row that are looked through. */
+const MAX_HOPS = 32;
+
+function parseBlock(text: string): [Address, number] {
+  try {
+    if (text.includes("/")) {
+      const [network, bits] = ipaddr.parseCIDR(text);
+      if (isMapped(network) && bits >= 96) return [network.toIPv4Address(), bits - 96];
+      return [network, bits];
+    }
+    const address = ipaddr.process(text);
+    return [address, address.kind() === "ipv4" ? 32 : 128];
+  } catch {
+    throw badInput(`trust-proxy: expected an IP address or a CIDR block but found "${text}"`);
+  }
+}
+
+function isMapped(address: Address): address is ipaddr.IPv6 {
+  return address.kind() === "ipv6" && (address as ipaddr.IPv6).isIPv4MappedAddress();
+}
+
+/** Undefined for what is not an address; `[…]`, a port and a zone are taken off. */
+function parseAddress(text: string): Address | undefined {
+  const bare = text.replace(/^\[([^\]]*)\](:\d+)?$/, "$1").replace(/%.*$/, "");
+  const host = /^\d+\.\d+\.\d+\.\d+:\d+$/.test(bare) ? bare.slice(0, bare.indexOf(":")) : bare;
+  // `process` also takes 1- to 3-part, octal and hexadecimal IPv4, which nobody writes into these headers honestly.
+  if (!host.includes(":") && !ipaddr.IPv4.isValidFourPartDecimal(host)) return undefined;
+  return ipaddr.isValid(host) ? ipaddr.process(host) : undefined;
+}
+
+function describe(address: Address | undefined): Client {
+  if (address === undefined) return { address: "unknown", key: "unknown" };
+  if (address.kind() === "ipv4") return { address: address.toString(), key: address.toString() };
+  const network = (address as ipaddr.IPv6).parts.slice(0, 4).map((part) => part.toString(16));
+  return { address: address.toString(), key: `${network.join(":")}::/64` };
+}

@@ -1,0 +1,34 @@
+/**
+ * The REST server of a service: started, asked about and stopped, at most one at a time.
+ */
+import { conflict } from "../lib/errors";
+import type { Service } from "../service";
+import { type RestServer, type RestServerOptions, startRestServer } from "./server";
+
+export interface RestControl {
+  /** The server that runs, or null. */
+  readonly server: RestServer | null;
+  /** @throws a `conflict` failure when one runs already; what {@link startRestServer} throws. */
+  start(options: RestServerOptions): Promise<RestServer>;
+  /** Finishes what is in flight, then stops; nothing when none runs. */
+  stop(): Promise<void>;
+}
+
+export function createRestControl(service: Service): RestControl {
+  let server: RestServer | null = null;
+  return {
+    get server() {
+      return server;
+    },
+    async start(options) {
+      if (server) throw conflict(`the REST server already runs at ${server.url}`);
+      server = await startRestServer(service, options);
+      return server;
+    },
+    async stop() {
+      const stopping = server;
+      server = null;
+      await stopping?.stop();
+    },
+  };
+}

@@ -1,0 +1,44 @@
+/**
+ * `{config_dir}/run/rest.json`: where the local server answers, for other subcommands to find it.
+ */
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import * as v from "valibot";
+import { writeFileAtomic } from "../lib/files";
+import { type Release, tryLock } from "../lib/lock";
+import { configFiles } from "../lib/paths";
+
+const RUN_FILE = v.object({ url: v.string(), pid: v.number() });
+
+/** The server that runs on a `{config_dir}`. */
+export type RunningServer = v.InferOutput<typeof RUN_FILE>;
+
+/** Claims `{config_dir}` for a server; undefined when one runs on it already. The claim ends with the process. */
+export function claimConfigDir(configDir: string): Release | undefined {
+  return tryLock(configFiles(configDir).serveLock);
+}
+
+/** Says where the server answers. */
+export function writeRunFile(configDir: string, server: RunningServer): void {
+  writeFileAtomic(configFiles(configDir).runFile, `${JSON.stringify(server)}\n`);
+}
+
+export function removeRunFile(configDir: string): void {
+  rmSync(configFiles(configDir).runFile, { force: true });
+}
+
+/** The server that runs on `configDir`, or null. What a server that died left behind is recognised and removed. */
+export function findRunningServer(configDir: string): RunningServer | null {
+  const { runFile } = configFiles(configDir);
+  if (!existsSync(runFile)) return null;
+  const release = claimConfigDir(configDir);
+  if (release) {
+    removeRunFile(configDir);
+    release();
+    return null;
+  }
+  try {
+    return v.parse(RUN_FILE, JSON.parse(readFileSync(runFile, "utf8")));
+  } catch {
+    return null;
+  }
+}

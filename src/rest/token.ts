@@ -1,0 +1,120 @@
+/**
+ * The bearer token: where it comes from, how it is made, and how a running server learns of a new one.
+ */
+import { randomBytes } from "node:crypto";
+import { readFileSync, statSync } from "node:fs";
+import { badInput, messageOf, systemCode, unavailable } from "../lib/errors";
+import { writeFileAtomic } from "../lib/files";
+import type { Log } from "../lib/log";
+import { digestToken, type TokenDigest } from "./gate";
+
+/** The token in force. */
+export interface TokenSource {
+  /** The file it comes from; null when it came from the environment or from a caller in this process. */
+  readonly file: string | null;
+  /** Whether this start made the file. */
+  readonly created: boolean;
+  current(): string;
+  /** The digest of `current()`; a changed file is noticed within {@link RECHECK_MS}. */
+  digest(): TokenDigest;
+}
+
+/** How long a replaced token can stay in force. */
+const RECHECK_MS = 1_000;
+
+/**
+ * The token of `given`, else of `SVC_TOKEN`, else of `file`, which is made when it is not there.
+ *
+ * @throws a `bad_input` failure for a token that no client could send; `unavailable` for an unreadable file.
+ */
+export function openToken(
+  { given, file, env = process.env }: { given?: string | undefined; file: string; env?: NodeJS.ProcessEnv },
+  log: Log,
+): TokenSource {
+  if (given !== undefined) return fixedToken(checkToken(given, "token"));
+  if (env.SVC_TOKEN) return fixedToken(checkToken(env.SVC_TOKEN, "SVC_TOKEN"));
+  const existing = readToken(file);
+  if (existing !== undefined) return watchedToken(file, existing, false, log);
+  return watchedToken(file, rotateToken(file), true, log);
+}
+
+/** Writes a new token to `file` (0600) and gives it: 24 random bytes as 32 URL-safe characters. */
+export function rotateToken(file: string): string {
+  const token = randomBytes(24).toString("base64url");
+  try {
+    writeFileAtomic(file, `${token}\n`);
+  } catch (error) {
+    throw unavailable(`token file ${file} cannot be written (${systemCode(error) ?? messageOf(error)})`);
+  }
+  return token;
+}
+
+/**
+ * The token in `file`; undefined when there is no such file.
+ *
+ * @throws an `unavailable` failure when it cannot be read; `bad_input` when it holds no usable token.
+ */
+export function readToken(file: string): string | undefined {
+  try {
+    return checkToken(readFileSync(file, "utf8").trim(), `token file ${file}`);
+  } catch (error) {
+    const code = systemCode(error);
+    if (code === "ENOENT") return undefined;
+    if (error instanceof Error && code !== undefined && /^E[A-Z]+$/.test(code)) {
+      throw unavailable(`token file ${file} cannot be read (${code})`);
+    }
+    throw error;
+  }
+}
+
+function fixedToken(token: string): TokenSource {
+  const digest = digestToken(token);
+  return { file: null, created: false, current: () => token, digest: () => digest };
+}
+
+function watchedToken(file: string, first: string, created: boolean, log: Log): TokenSource {
+  let token = first;
+  let digest = digestToken(first);
+  let checkedAt = performance.now();
+  let stamp = stampOf(file);
+
+  const recheck = () => {
+    const now = performance.now();
+    if (now - checkedAt < RECHECK_MS) return;
+    checkedAt = now;
+    const found = stampOf(file);
+    if (found === stamp) return;
+    stamp = found;
+    try {
+      token = readToken(file) ?? token;
+      digest = digestToken(token);
+    } catch (error) {
+      log.error(`the token in force stays: ${messageOf(error)}`);
+    }
+  };
+
+  return {
+    file,
+    created,
+    current() {
+      recheck();
+      return token;
+    },
+    digest() {
+      recheck();
+      return digest;
+    },
+  };
+}
+
+/** Changes whenever the file is replaced or written. */
+function stampOf(file: string): string {
+  const found = statSync(file, { throwIfNoEntry: false });
+  return found ? `${found.ino}:${found.mtimeMs}:${found.size}` : "";
+}
+
+/** Visible ASCII (RFC 6750 allows less; deployed hosts use what they like), and long enough not to be guessed. */
+function checkToken(token: string, where: string): string {
+  if (/^[\x21-\x7e]{8,512}$/.test(token)) return token;
+  throw badInput(`${where}: expected a token of 8 to 512 visible ASCII characters on one line`);
+}

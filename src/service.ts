@@ -1,0 +1,94 @@
+/**
+ * The composition root: makes the features of one process, each on first use, and stops them in reverse order.
+ *
+ * A feature's modules are imported when somebody first asks for it, so that `svc serve` idles with what it needs and
+ * no more. Features do not know one another: what one needs of another it is handed here.
+ */
+import type { AuditLog } from "./audit/log";
+import type { Executor } from "./executor/executor";
+import { ensurePrivateFolder } from "./lib/files";
+import type { Log } from "./lib/log";
+import type { Metrics } from "./metrics/metrics";
+import type { RestControl } from "./rest/control";
+
+export interface ServiceOptions {
+  /** `{config_dir}`, absolute; made (0700) if it is not there. */
+  readonly configDir: string;
+  readonly log: Log;
+  /** Whether what happens is put on record (default true). */
+  readonly audit?: boolean;
+}
+
+/** The state of one process. Each feature is a function that makes it on the first call. */
+export interface Service {
+  readonly configDir: string;
+  readonly log: Log;
+  /** Null when the service was made without an audit log. */
+  audit(): Promise<AuditLog | null>;
+  executor(): Promise<Executor>;
+  metrics(): Promise<Metrics>;
+  rest(): Promise<RestControl>;
+  /** Stops what was started, last first. The service is not used afterwards. */
+  stop(): Promise<void>;
+}
+
+/** @throws the system error when `{config_dir}` cannot be made. */
+export function createService(options: ServiceOptions): Service {
+  const { configDir, log } = options;
+  ensurePrivateFolder(configDir);
+  const stops: Array<() => Promise<void> | void> = [];
+
+  /** `make` on the first call, its result ever after; a failed attempt is tried again by the next call. */
+  const feature = <T>(make: () => Promise<T>, stop?: (made: T) => Promise<void> | void) => {
+    let made: Promise<T> | undefined;
+    return () => {
+      made ??= make().then(
+        (result) => {
+          if (stop) stops.push(() => stop(result));
+          return result;
+        },
+        (error) => {
+          made = undefined;
+          throw error;
+        },
+      );
+      return made;
+    };
+  };
+
+  const service: Service = {
+    configDir,
+    log,
+    audit: feature(async () => null),
+    executor: feature(async () => {
+      const [{ createExecutor }, { operations }] = await Promise.all([
+        import("./executor/executor"),
+        import("./operations"),
+      ]);
+      return createExecutor(service, operations, log);
+    }),
+    metrics: feature(async () => {
+      const { createMetrics } = await import("./metrics/metrics");
+      return createMetrics({
+        uptimeSeconds: async () => {
+          const { server } = await service.rest();
+          return server ? (Date.now() - server.startedAt) / 1_000 : 0;
+        },
+        auditRows: async () => (await service.audit())?.rowCount() ?? 0,
+        activeSessions: () => 0,
+        schedulerJobs: () => 0,
+      });
+    }),
+    rest: feature(
+      async () => {
+        const { createRestControl } = await import("./rest/control");
+        return createRestControl(service);
+      },
+      (rest) => rest.stop(),
+    ),
+    async stop() {
+      for (const stop of stops.reverse()) await stop();
+    },
+  };
+  return service;
+}
