@@ -1,0 +1,94 @@
+/**
+ * What many tests need: a folder of their own, a service on it, a server, and real programs where there are any.
+ */
+import { test } from "bun:test";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { silentLog } from "../src/lib/log";
+import type { RestServer, RestServerOptions } from "../src/rest/server";
+import { createService, type Service, type ServiceOptions } from "../src/service";
+
+/** A new folder that goes when the scope ends: `using folder = temporaryFolder()`. */
+export function temporaryFolder(): Disposable & { readonly path: string } {
+  const path = mkdtempSync(join(tmpdir(), "svc-test-"));
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+}
+
+/** A service on a folder of its own, stopped when the scope ends: `await using`. */
+export function testService(
+  options: Partial<ServiceOptions> = {},
+): AsyncDisposable & { readonly service: Service; readonly configDir: string } {
+  const folder = temporaryFolder();
+  const service = createService({ configDir: folder.path, log: silentLog, ...options });
+  return {
+    service,
+    configDir: folder.path,
+    async [Symbol.asyncDispose]() {
+      await service.stop();
+      folder[Symbol.dispose]();
+    },
+  };
+}
+
+/** The token that {@link testServer} uses unless told otherwise. */
+export const TOKEN = "test-token-0123456789";
+
+/** A server on a free port with the rate off, and a `fetch` that sends its token. */
+export async function testServer(
+  options: RestServerOptions & { service?: Partial<ServiceOptions> } = {},
+): Promise<
+  AsyncDisposable & {
+    readonly server: RestServer;
+    readonly service: Service;
+    readonly configDir: string;
+    readonly call: (path: string, init?: RequestInit) => Promise<Response>;
+  }
+> {
+  const { service: serviceOptions, ...restOptions } = options;
+  const made = testService(serviceOptions);
+  const rest = await made.service.rest();
+  const server = await rest.start({ port: 0, token: TOKEN, ratePerMinute: 0, ...restOptions });
+  return {
+    server,
+    service: made.service,
+    configDir: made.configDir,
+    call(path, init = {}) {
+      const headers = new Headers(init.headers);
+      if (!headers.has("authorization")) headers.set("authorization", `Bearer ${TOKEN}`);
+      return fetch(server.url + path, { ...init, headers });
+    },
+    [Symbol.asyncDispose]: () => made[Symbol.asyncDispose](),
+  };
+}
+
+/** A POST of JSON, for `call`. */
+export const post = (body: unknown): RequestInit => ({
+  method: "POST",
+  headers: { "content-type": "application/json" },
+  body: JSON.stringify(body),
+});
+
+/** The compiled binary, as `bun run build` leaves it. */
+export const BINARY = join(import.meta.dir, "..", "dist", "svc");
+
+/**
+ * `test` where all of `programs` (names on PATH, or absolute paths) are there; otherwise a skipped test whose reason is
+ * printed, or with `SVC_TEST_REQUIRE=all` a failing one.
+ */
+export function testWith(...programs: string[]): typeof test {
+  const missing = programs.filter((name) =>
+    name.startsWith("/") ? !existsSync(name) : Bun.which(name) === null,
+  );
+  if (missing.length === 0) return test;
+  const reason = `${missing.join(", ")} not found`;
+  if (process.env.SVC_TEST_REQUIRE === "all") {
+    const failing = (name: string) =>
+      test(name, () => {
+        throw new Error(`SVC_TEST_REQUIRE=all, and ${reason}`);
+      });
+    return Object.assign(failing, test) as typeof test;
+  }
+  console.warn(`skipping tests: ${reason}`);
+  return test.skip as typeof test;
+}
