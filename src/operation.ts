@@ -38,6 +38,11 @@ export interface Operation<I extends InputSchema = InputSchema, O extends Output
    * calls `caller.announce` itself, once it knows what it is about to do; otherwise `call.ts` does.
    */
   readonly changes?: true | "announces";
+  /**
+   * What it shares with every other run on this host: pointer, keyboard and focus. A run that has such an action
+   * holds a turn (`desktop/turn.ts`) while it goes on.
+   */
+  readonly uses?: "input";
   /** The name scripts call it by (`AC_…`). */
   readonly command?: `AC_${string}`;
   readonly http?: HttpRoute;

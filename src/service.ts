@@ -5,9 +5,11 @@
  * no more. Features do not know one another: what one needs of another it is handed here.
  */
 import type { AuditLog } from "./audit/log";
+import type { Desktop } from "./desktop/desktop";
 import type { Executor } from "./executor/executor";
 import { ensurePrivateFolder } from "./lib/files";
 import type { Log } from "./lib/log";
+import { configFiles } from "./lib/paths";
 import type { Metrics } from "./metrics/metrics";
 import type { RestControl } from "./rest/control";
 
@@ -25,6 +27,7 @@ export interface Service {
   readonly log: Log;
   /** Null when the service was made without an audit log. */
   audit(): Promise<AuditLog | null>;
+  desktop(): Promise<Desktop>;
   executor(): Promise<Executor>;
   metrics(): Promise<Metrics>;
   rest(): Promise<RestControl>;
@@ -60,6 +63,10 @@ export function createService(options: ServiceOptions): Service {
     configDir,
     log,
     audit: feature(async () => null),
+    desktop: feature(async () => {
+      const { createDesktop } = await import("./desktop/desktop");
+      return createDesktop({ turnLock: configFiles(configDir).inputLock });
+    }),
     executor: feature(async () => {
       const [{ createExecutor }, { operations }] = await Promise.all([
         import("./executor/executor"),

@@ -19,4 +19,5 @@ export const configFiles = (configDir: string) => ({
   runFolder: join(configDir, "run"),
   runFile: join(configDir, "run", "rest.json"),
   serveLock: join(configDir, "run", "serve.lock"),
+  inputLock: join(configDir, "run", "input.lock"),
 });
