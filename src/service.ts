@@ -11,6 +11,7 @@ import { ensurePrivateFolder } from "./lib/files";
 import type { Log } from "./lib/log";
 import { configFiles } from "./lib/paths";
 import type { Metrics } from "./metrics/metrics";
+import type { Operation } from "./operation";
 import type { RestControl } from "./rest/control";
 
 export interface ServiceOptions {
@@ -19,12 +20,15 @@ export interface ServiceOptions {
   readonly log: Log;
   /** Whether what happens is put on record (default true). */
   readonly audit?: boolean;
+  /** The table, when it is not svc's own: for programs that add operations of theirs, and for tests. */
+  readonly operations?: readonly Operation[];
 }
 
 /** The state of one process. Each feature is a function that makes it on the first call. */
 export interface Service {
   readonly configDir: string;
   readonly log: Log;
+  operations(): Promise<readonly Operation[]>;
   /** Null when the service was made without an audit log. */
   audit(): Promise<AuditLog | null>;
   desktop(): Promise<Desktop>;
@@ -67,12 +71,10 @@ export function createService(options: ServiceOptions): Service {
       const { createDesktop } = await import("./desktop/desktop");
       return createDesktop({ turnLock: configFiles(configDir).inputLock });
     }),
+    operations: feature(async () => options.operations ?? (await import("./operations")).operations),
     executor: feature(async () => {
-      const [{ createExecutor }, { operations }] = await Promise.all([
-        import("./executor/executor"),
-        import("./operations"),
-      ]);
-      return createExecutor(service, operations, log);
+      const { createExecutor } = await import("./executor/executor");
+      return createExecutor(service, await service.operations(), log);
     }),
     metrics: feature(async () => {
       const { createMetrics } = await import("./metrics/metrics");

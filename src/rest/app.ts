@@ -17,6 +17,9 @@ import type { ClientResolver } from "./client";
 import type { Gate, Verdict } from "./gate";
 import type { Asked, Trail } from "./trail";
 
+/** Seconds of silence after which a connection is closed; also what ends a client that drips its headers. */
+export const IDLE_TIMEOUT_S = 10;
+
 /** What the app is made of. */
 export interface AppParts {
   readonly service: Service;
@@ -54,6 +57,10 @@ export function createApp(parts: AppParts): Hono<{ Bindings: Bindings }> {
     const path = c.req.path;
     const others = routes.filter(({ pattern }) => pattern.test(path)).map(({ http }) => http);
     return exchange(parts, c, others);
+  });
+  app.onError((error) => {
+    parts.log.error(`request failed: ${messageOf(error)}`, error);
+    return errorResponse(500, "internal error");
   });
   return app;
 }
@@ -155,13 +162,18 @@ async function answer(
   caller: Caller,
 ): Promise<Response> {
   try {
-    const result = await callOperation(service, operation, await inputOf(c, operation, maxBodyBytes), caller);
+    const input = await inputOf(c, operation, maxBodyBytes);
+    // The idle timeout is for clients: an operation may take longer than a silent client may.
+    c.env.server.timeout(c.req.raw, 0);
+    const result = await callOperation(service, operation, input, caller);
     return result instanceof Response ? result : json(result);
   } catch (thrown) {
     const expected = failureResponse(thrown);
     if (expected) return expected;
     log.error(`${operation.name} failed: ${messageOf(thrown)}`, thrown);
     return errorResponse(500, "internal error");
+  } finally {
+    c.env.server.timeout(c.req.raw, IDLE_TIMEOUT_S);
   }
 }
 

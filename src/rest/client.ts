@@ -66,6 +66,9 @@ const MAX_HOPS = 32;
 
 function parseBlock(text: string): [Address, number] {
   try {
+    // ipaddr.js also reads shortened, octal and hexadecimal IPv4, which a person hardly means.
+    if (!text.includes(":") && !ipaddr.IPv4.isValidFourPartDecimal(text.replace(/\/.*$/, "")))
+      throw new Error(text);
     if (text.includes("/")) {
       const [network, bits] = ipaddr.parseCIDR(text);
       if (isMapped(network) && bits >= 96) return [network.toIPv4Address(), bits - 96];
@@ -86,7 +89,6 @@ function isMapped(address: Address): address is ipaddr.IPv6 {
 function parseAddress(text: string): Address | undefined {
   const bare = text.replace(/^\[([^\]]*)\](:\d+)?$/, "$1").replace(/%.*$/, "");
   const host = /^\d+\.\d+\.\d+\.\d+:\d+$/.test(bare) ? bare.slice(0, bare.indexOf(":")) : bare;
-  // `process` also takes 1- to 3-part, octal and hexadecimal IPv4, which nobody writes into these headers honestly.
   if (!host.includes(":") && !ipaddr.IPv4.isValidFourPartDecimal(host)) return undefined;
   return ipaddr.isValid(host) ? ipaddr.process(host) : undefined;
 }

@@ -31,7 +31,7 @@ export const DEFAULT_BURST = 30;
 export const LOCKOUT_GUESSES = 8;
 export const LOCKOUT_WINDOW_MS = 60_000;
 
-/** Clients whose buckets and guesses are kept; the one longest unseen is forgotten first. */
+/** Clients whose buckets and guesses are kept; those longest unseen are forgotten first. */
 const MAX_CLIENTS = 32_768;
 
 /** Clients locked out at a time. Filling it takes 2,000 guesses a second; see {@link Gate.check} for when it is full. */
@@ -149,24 +149,30 @@ function createBuckets({ ratePerMinute, burst }: GateOptions): Buckets {
   };
 }
 
-/** A map that forgets the key longest untouched once it holds `max`. */
+/**
+ * A map that holds at most `max` keys and forgets those longest untouched, half of them at a time: two generations,
+ * because deleting one key at a time from the front of a large Map costs a walk over what was deleted before.
+ */
 class RecentMap<V> {
-  private readonly map = new Map<string, V>();
+  private young = new Map<string, V>();
+  private old = new Map<string, V>();
+
   constructor(private readonly max: number) {}
 
   get(key: string): V | undefined {
-    return this.map.get(key);
+    return this.young.get(key) ?? this.old.get(key);
   }
 
   set(key: string, value: V): void {
-    this.map.delete(key);
-    this.map.set(key, value);
-    if (this.map.size <= this.max) return;
-    const [oldest] = this.map.keys();
-    if (oldest !== undefined) this.map.delete(oldest);
+    if (this.young.size >= this.max / 2 && !this.young.has(key)) {
+      this.old = this.young;
+      this.young = new Map();
+    }
+    this.young.set(key, value);
   }
 
   delete(key: string): void {
-    this.map.delete(key);
+    this.young.delete(key);
+    this.old.delete(key);
   }
 }

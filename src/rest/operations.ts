@@ -36,11 +36,8 @@ export const operations = [
     input: NO_INPUT,
     output: v.record(v.string(), v.unknown()),
     async run(service) {
-      const [{ openApiDocument }, { operations: table }] = await Promise.all([
-        import("./openapi"),
-        import("../operations"),
-      ]);
-      return openApiDocument(table, (await service.rest()).server?.url ?? "/");
+      const { openApiDocument } = await import("./openapi");
+      return openApiDocument(await service.operations(), (await service.rest()).server?.url ?? "/");
     },
   }),
   operation({

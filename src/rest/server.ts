@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { badInput, conflict, messageOf, systemCode, unavailable } from "../lib/errors";
 import { configFiles } from "../lib/paths";
 import type { Service } from "../service";
-import { createApp } from "./app";
+import { createApp, IDLE_TIMEOUT_S } from "./app";
 import { DEFAULT_MAX_BODY } from "./body";
 import { createClientResolver } from "./client";
 import { createGate, DEFAULT_BURST, DEFAULT_RATE_PER_MINUTE } from "./gate";
@@ -51,9 +51,6 @@ export interface RestServer {
 /** How long requests in flight may take once the server was told to stop. */
 export const GRACE_MS = 10_000;
 
-/** Seconds of silence after which Bun closes a connection; also what ends a client that drips headers. */
-const IDLE_TIMEOUT_S = 10;
-
 /**
  * Starts a server.
  *
@@ -76,10 +73,9 @@ export async function startRestServer(service: Service, options: RestServerOptio
       ratePerMinute: options.ratePerMinute ?? DEFAULT_RATE_PER_MINUTE,
       burst: options.burst ?? DEFAULT_BURST,
     });
-    const { operations } = await import("../operations");
     const app = createApp({
       service,
-      operations,
+      operations: await service.operations(),
       gate,
       clients,
       answersTo: createHostCheck(host, options.allowHosts ?? []),
@@ -132,6 +128,8 @@ function listen({ host, port, tls, fetch }: Listening): Bun.Server<unknown> {
       hostname: host.replace(/^\[(.*)\]$/, "$1"),
       port,
       ...(tls && { tls }),
+      // Otherwise Bun answers what it cannot handle with a page that shows the source.
+      development: false,
       idleTimeout: IDLE_TIMEOUT_S,
       // Bun's own limit answers before the gate has been asked; `body.ts` has the real one.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
