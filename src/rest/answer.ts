@@ -28,6 +28,12 @@ export function json(body: unknown, status = 200, headers: Record<string, string
   return new Response(JSON.stringify(body), { status, headers: { ...JSON_HEADERS, ...headers } });
 }
 
+/** A response that an operation made itself (a page, an asset, the metrics), with what every one carries. */
+export function content(response: Response): Response {
+  response.headers.set("x-content-type-options", "nosniff");
+  return response;
+}
+
 /** `{"error": text}` and what stands beside it. */
 export function errorResponse(status: number, error: string, headers: Record<string, string> = {}): Response {
   return json({ error }, status, headers);

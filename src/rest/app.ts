@@ -11,7 +11,7 @@ import { printable } from "../lib/text";
 import type { Metrics } from "../metrics/metrics";
 import type { HttpRoute, Operation } from "../operation";
 import type { Service } from "../service";
-import { errorResponse, failureResponse, json } from "./answer";
+import { content, errorResponse, failureResponse, json } from "./answer";
 import { readJson } from "./body";
 import type { ClientResolver } from "./client";
 import type { Gate, Verdict } from "./gate";
@@ -166,7 +166,7 @@ async function answer(
     // The idle timeout is for clients: an operation may take longer than a silent client may.
     c.env.server.timeout(c.req.raw, 0);
     const result = await callOperation(service, operation, input, caller);
-    return result instanceof Response ? result : json(result);
+    return result instanceof Response ? content(result) : json(result);
   } catch (thrown) {
     const expected = failureResponse(thrown);
     if (expected) return expected;

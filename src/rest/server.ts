@@ -130,6 +130,8 @@ function listen({ host, port, tls, fetch }: Listening): Bun.Server<unknown> {
       ...(tls && { tls }),
       // Otherwise Bun answers what it cannot handle with a page that shows the source.
       development: false,
+      // With `development: false`, Bun 1.4 shares a taken port with its other listener unless told not to.
+      reusePort: false,
       idleTimeout: IDLE_TIMEOUT_S,
       // Bun's own limit answers before the gate has been asked; `body.ts` has the real one.
       maxRequestBodySize: Number.MAX_SAFE_INTEGER,
