@@ -142,7 +142,7 @@ function listen({ host, port, tls, fetch }: Listening): Bun.Server<unknown> {
     if (code === "EADDRINUSE") throw conflict(`port ${port} on ${host} is taken`);
     if (code === "EACCES")
       throw unavailable(`port ${port} on ${host} needs more rights than this process has`);
-    if (tls && !code?.startsWith("E"))
+    if (tls && !/^E[A-Z]+$/.test(code ?? ""))
       throw badInput(`tls-cert, tls-key: not a usable pair (${messageOf(error)})`);
     throw badInput(`host: cannot listen on ${host}:${port} (${code ?? messageOf(error)})`);
   }
