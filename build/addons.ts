@@ -1,0 +1,55 @@
+/**
+ * Native addons in the binary: a table of them, and the plugin that embeds those of one platform and no other's.
+ *
+ * An npm package finds its addon by trying paths at run time, which nothing in a single file can answer. The plugin
+ * puts, in place of the module that does so, one that requires the literal path; Bun embeds what it finds there.
+ */
+import { join } from "node:path";
+import type { BunPlugin } from "bun";
+import type { Target } from "./targets";
+
+interface Addon {
+  /** The module that looks for the addon and exports just what it finds, under node_modules. */
+  readonly loader: string;
+  /** The addon under node_modules; null where there is none for the platform: then loading it throws. */
+  readonly files: Readonly<Record<Target, string | null>>;
+}
+
+/** Every native addon, by the name of the package that uses it. */
+export const addons: Readonly<Record<string, Addon>> = {
+  usb: {
+    loader: "usb/index.js",
+    files: {
+      "linux-x64": "@node-usb/usb-linux-x64-gnu/usb.linux-x64-gnu.node",
+      "linux-arm64": "@node-usb/usb-linux-arm64-gnu/usb.linux-arm64-gnu.node",
+      "linux-x64-musl": "@node-usb/usb-linux-x64-musl/usb.linux-x64-musl.node",
+      "darwin-x64": "@node-usb/usb-darwin-x64/usb.darwin-x64.node",
+      "darwin-arm64": "@node-usb/usb-darwin-arm64/usb.darwin-arm64.node",
+      "windows-x64": "@node-usb/usb-win32-x64-msvc/usb.win32-x64-msvc.node",
+    },
+  },
+};
+
+/** @param modules the node_modules folder with the packages of `target`. */
+export function addonPlugin(target: Target, modules: string): BunPlugin {
+  return {
+    name: "native-addons",
+    setup(build) {
+      for (const [name, { loader, files }] of Object.entries(addons)) {
+        const file = files[target];
+        const contents = file
+          ? `module.exports = require(${JSON.stringify(join(modules, file))});`
+          : `throw new Error(${JSON.stringify(`${name} has no native addon for ${target}`)});`;
+        build.onLoad({ filter: endOfPath(loader) }, ({ path }) =>
+          file && path === join(modules, file) ? undefined : { loader: "js", contents },
+        );
+      }
+    },
+  };
+}
+
+/** The path of the module `name` in some node_modules folder, with either kind of slash. */
+function endOfPath(name: string): RegExp {
+  const escaped = `node_modules/${name}`.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  return new RegExp(`[\\\\/]${escaped.replaceAll("/", "[\\\\/]")}$`);
+}

@@ -1,0 +1,63 @@
+import { expect, test } from "bun:test";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { $ } from "bun";
+import { addons } from "../../build/addons";
+import { compile, sourceCommit } from "../../build/compile";
+import { hostTarget, packagesFor, type Target, targetNames } from "../../build/targets";
+import { BINARY, temporaryFolder } from "../support";
+
+/** The other platforms' packages are a download of some 200 MB the first time. */
+const TARGETS = process.env.SVC_TEST_REQUIRE === "all" ? targetNames : [hostTarget()];
+
+test("a binary holds the addons of its own platform and of no other", async () => {
+  using folder = temporaryFolder();
+  const entry = join(folder.path, "entry.ts");
+  const loads = Object.keys(addons).map(
+    (name) => `import(${JSON.stringify(Bun.resolveSync(name, import.meta.dir))})`,
+  );
+  await Bun.write(entry, `await Promise.all([${loads}]); console.log("loaded");`);
+
+  const found: Record<string, Target[]> = {};
+  for (const target of TARGETS) {
+    const binary = await compile(target, { folder: folder.path, name: target, entry });
+    found[target] = await platformsIn(binary);
+  }
+  expect(found).toEqual(Object.fromEntries(TARGETS.map((target) => [target, [target]])));
+  expect(await $`${join(folder.path, hostTarget())}`.cwd("/").env({}).text()).toBe("loaded\n");
+}, 180_000);
+
+test("svc itself holds no other platform's addon", async () => {
+  expect((await platformsIn(BINARY)).filter((target) => target !== hostTarget())).toEqual([]);
+}, 60_000);
+
+/** The targets of which the file at `path` holds an addon, by the addon's own bytes. */
+async function platformsIn(path: string): Promise<Target[]> {
+  const binary = Buffer.from(await Bun.file(path).arrayBuffer());
+  const found = new Set<Target>();
+  for (const target of TARGETS) {
+    await using packages = await packagesFor(target);
+    for (const { files } of Object.values(addons)) {
+      const file = files[target];
+      if (file === null) continue;
+      const addon = Buffer.from(await Bun.file(join(packages.modules, file)).arrayBuffer());
+      if (binary.includes(addon)) found.add(target);
+    }
+  }
+  return [...found];
+}
+
+test("the commit is told with -dirty when a tracked file differs, and unknown outside a repository", async () => {
+  using folder = temporaryFolder();
+  const git = (...args: string[]) => $`git -c user.name=t -c user.email=t@t ${args}`.cwd(folder.path).quiet();
+  expect(await sourceCommit(folder.path)).toBe("unknown");
+  await Bun.write(join(folder.path, "file"), "one");
+  await git("init");
+  await git("add", "file");
+  await git("commit", "-m", "one");
+  expect(await sourceCommit(folder.path)).toMatch(/^[0-9a-f]{7,}$/);
+  await Bun.write(join(folder.path, "file"), "two");
+  expect(await sourceCommit(folder.path)).toMatch(/^[0-9a-f]{7,}-dirty$/);
+  await mkdir(join(folder.path, "inner"));
+  expect(await sourceCommit(join(folder.path, "inner"))).toBe("unknown");
+});
