@@ -17,9 +17,8 @@ export default command({
       .option("tls-cert", {
         type: "string",
         describe: "PEM file with the certificate chain",
-        implies: "tls-key",
       })
-      .option("tls-key", { type: "string", describe: "PEM file with the private key", implies: "tls-cert" })
+      .option("tls-key", { type: "string", describe: "PEM file with the private key" })
       .option("rate-limit", {
         type: "number",
         default: 120,
@@ -51,12 +50,13 @@ export default command({
           port: flags.port,
           tokenFile: flags.tokenFile,
           audit: flags.audit,
-          ...(flags.tlsCert && flags.tlsKey && { tls: { certFile: flags.tlsCert, keyFile: flags.tlsKey } }),
-          ratePerMinute: flags.rateLimit,
-          burst: flags.rateBurst,
-          trustProxies: flags.trustProxy,
-          allowHosts: flags.allowHost,
-          maxBodyBytes: flags.maxBody,
+          tlsCert: flags.tlsCert,
+          tlsKey: flags.tlsKey,
+          rateLimit: flags.rateLimit,
+          rateBurst: flags.rateBurst,
+          trustProxy: flags.trustProxy,
+          allowHost: flags.allowHost,
+          maxBody: flags.maxBody,
         });
         if (!isLoopback(server.host) && !flags.tlsCert) {
           service.log.warn(

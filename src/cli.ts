@@ -100,7 +100,7 @@ class UsageError extends Error {}
 /** Says on stderr what went wrong, and gives the exit code for it. */
 function report(error: unknown): number {
   if (error instanceof UsageError || error instanceof Failure) {
-    console.error(`svc: ${printable(error.message)}`);
+    console.error(`svc: ${printable(error.message.replaceAll(/\s+/g, " "))}`);
     return error instanceof UsageError || error.code === "bad_input" ? 2 : 1;
   }
   console.error(error instanceof Error ? error.stack : `svc: ${messageOf(error)}`);

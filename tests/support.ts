@@ -48,7 +48,7 @@ export async function testServer(
   const { service: serviceOptions, ...restOptions } = options;
   const made = testService(serviceOptions);
   const rest = await made.service.rest();
-  const server = await rest.start({ port: 0, token: TOKEN, ratePerMinute: 0, ...restOptions });
+  const server = await rest.start({ port: 0, token: TOKEN, rateLimit: 0, ...restOptions });
   return {
     server,
     service: made.service,

@@ -2,8 +2,11 @@
  * The REST server: the app on a port, with its token, its claim on `{config_dir}` and its end.
  */
 import { readFileSync } from "node:fs";
+import * as v from "valibot";
+import { checkInput, sentence } from "../input";
 import { badInput, conflict, messageOf, systemCode, unavailable } from "../lib/errors";
 import { configFiles } from "../lib/paths";
+import { secret } from "../operation";
 import type { Service } from "../service";
 import { createApp, IDLE_TIMEOUT_S } from "./app";
 import { DEFAULT_MAX_BODY } from "./body";
@@ -17,24 +20,28 @@ import { createTrail } from "./trail";
 export const DEFAULT_HOST = "127.0.0.1";
 export const DEFAULT_PORT = 9939;
 
-/** How a server is started; what is left out has its default. */
-export interface RestServerOptions {
-  readonly host?: string | undefined;
-  /** 0 picks a free one. */
-  readonly port?: number | undefined;
-  /** The token itself, from a caller in this process; otherwise see `openToken`. */
-  readonly token?: string | undefined;
-  readonly tokenFile?: string | undefined;
-  /** Whether requests leave rows in the audit log (default true). */
-  readonly audit?: boolean | undefined;
-  /** PEM files. */
-  readonly tls?: { readonly certFile: string; readonly keyFile: string } | undefined;
-  readonly ratePerMinute?: number | undefined;
-  readonly burst?: number | undefined;
-  readonly trustProxies?: readonly string[] | undefined;
-  readonly allowHosts?: readonly string[] | undefined;
-  readonly maxBodyBytes?: number | undefined;
-}
+const OPTIONS = v.strictObject({
+  host: v.optional(v.pipe(v.string(), v.nonEmpty()), DEFAULT_HOST),
+  port: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(65_535)), DEFAULT_PORT),
+  token: v.optional(secret(v.string())),
+  tokenFile: v.optional(v.string()),
+  audit: v.optional(v.boolean(), true),
+  tlsCert: v.optional(v.string()),
+  tlsKey: v.optional(v.string()),
+  rateLimit: v.optional(v.pipe(v.number(), v.finite(), v.minValue(0)), DEFAULT_RATE_PER_MINUTE),
+  rateBurst: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), DEFAULT_BURST),
+  trustProxy: v.optional(v.array(v.string()), []),
+  allowHost: v.optional(v.array(v.string()), []),
+  maxBody: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), DEFAULT_MAX_BODY),
+});
+
+/**
+ * How a server is started, by the flags of `svc serve`; what is left out has its default. `port` 0 picks a free one;
+ * `token` is the token itself, from a caller in this process (otherwise see `openToken`); `tlsCert` and `tlsKey` are
+ * PEM files; `rateLimit` is in requests a minute and client, 0 for any; `maxBody` in bytes; without `audit`, requests
+ * leave no rows in the audit log.
+ */
+export type RestServerOptions = v.InferInput<typeof OPTIONS>;
 
 /** A server that accepts connections. */
 export interface RestServer {
@@ -58,37 +65,38 @@ export const GRACE_MS = 10_000;
  *   option; `unavailable` for a file that cannot be read. Nothing is left running or claimed then.
  */
 export async function startRestServer(service: Service, options: RestServerOptions): Promise<RestServer> {
-  const tls = options.tls && readTls(options.tls);
-  const clients = createClientResolver(options.trustProxies ?? []);
+  const checked = checkOptions(options);
+  const { host, tlsCert, tlsKey } = checked;
+  const tls = tlsCert === undefined && tlsKey === undefined ? undefined : readTls(tlsCert, tlsKey);
+  const clients = createClientResolver(checked.trustProxy);
   const release = claimConfigDir(service.configDir);
   if (!release) throw conflict(`a server already runs on ${service.configDir}`);
   try {
-    const host = options.host ?? DEFAULT_HOST;
-    const file = options.tokenFile ?? configFiles(service.configDir).token;
-    const token = openToken({ given: options.token, file }, service.log);
+    const file = checked.tokenFile ?? configFiles(service.configDir).token;
+    const token = openToken({ given: checked.token, file }, service.log);
     const metrics = await service.metrics();
-    const audit = options.audit === false ? null : await service.audit();
+    const audit = checked.audit ? await service.audit() : null;
     const stopping = new AbortController();
     const gate = createGate(() => token.digest(), {
-      ratePerMinute: options.ratePerMinute ?? DEFAULT_RATE_PER_MINUTE,
-      burst: options.burst ?? DEFAULT_BURST,
+      ratePerMinute: checked.rateLimit,
+      burst: checked.rateBurst,
     });
     const app = createApp({
       service,
       operations: await service.operations(),
       gate,
       clients,
-      answersTo: createHostCheck(host, options.allowHosts ?? []),
+      answersTo: createHostCheck(host, checked.allowHost),
       metrics,
       trail: createTrail(audit, (error) => {
         metrics.recordAuditFailure();
         service.log.error(`audit row not written: ${messageOf(error)}`);
       }),
-      maxBodyBytes: options.maxBodyBytes ?? DEFAULT_MAX_BODY,
+      maxBodyBytes: checked.maxBody,
       log: service.log,
       stopping: stopping.signal,
     });
-    const server = listen({ host, port: options.port ?? DEFAULT_PORT, tls, fetch: app.fetch });
+    const server = listen({ host, port: checked.port, tls, fetch: app.fetch });
     const port = server.port ?? 0;
     const url = `${tls ? "https" : "http"}://${urlHost(host)}:${port}`;
     writeRunFile(service.configDir, { url, pid: process.pid });
@@ -113,6 +121,14 @@ export async function startRestServer(service: Service, options: RestServerOptio
     release();
     throw error;
   }
+}
+
+/** @throws a `bad_input` failure that names options as flags are written. */
+function checkOptions(options: RestServerOptions): v.InferOutput<typeof OPTIONS> {
+  const checked = checkInput(OPTIONS, options);
+  if (checked.ok) return checked.input;
+  const asFlag = (name: string) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  throw badInput(sentence(checked.offences.map((offence) => ({ ...offence, field: asFlag(offence.field) }))));
 }
 
 type Listening = {
@@ -148,12 +164,13 @@ function listen({ host, port, tls, fetch }: Listening): Bun.Server<unknown> {
   }
 }
 
-function readTls({ certFile, keyFile }: { certFile: string; keyFile: string }): Bun.TLSOptions {
-  const read = (field: string, path: string) => {
+function readTls(certFile: string | undefined, keyFile: string | undefined): Bun.TLSOptions {
+  const read = (flag: string, path: string | undefined) => {
+    if (path === undefined) throw badInput(`${flag}: missing: a certificate and its key are given together`);
     try {
       return readFileSync(path, "utf8");
     } catch (error) {
-      throw unavailable(`${field}: ${path} cannot be read (${systemCode(error) ?? messageOf(error)})`);
+      throw unavailable(`${flag}: ${path} cannot be read (${systemCode(error) ?? messageOf(error)})`);
     }
   };
   return { cert: read("tls-cert", certFile), key: read("tls-key", keyFile) };

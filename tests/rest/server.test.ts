@@ -10,6 +10,7 @@ import { field, NO_INPUT, operation, secret } from "../../src/operation";
 import { operations } from "../../src/operations";
 import { BODY_DEADLINE_MS, readJson } from "../../src/rest/body";
 import { findRunningServer } from "../../src/rest/runfile";
+import type { RestServerOptions } from "../../src/rest/server";
 import { post, TOKEN, temporaryFolder, testServer, testService } from "../support";
 
 const bodyOf = async (response: Response) => (await response.json()) as Record<string, unknown>;
@@ -43,7 +44,7 @@ describe("public paths", () => {
   });
 
   test("are not limited", async () => {
-    await using host = await testServer({ ratePerMinute: 1, burst: 1 });
+    await using host = await testServer({ rateLimit: 1, rateBurst: 1 });
     for (let i = 0; i < 20; i++) expect((await fetch(`${host.server.url}/health`)).status).toBe(200);
   });
 
@@ -82,7 +83,7 @@ describe("without a valid token", () => {
   });
 
   test("a spent bucket is 429 with Retry-After", async () => {
-    await using host = await testServer({ ratePerMinute: 60, burst: 2 });
+    await using host = await testServer({ rateLimit: 60, rateBurst: 2 });
     await host.call("/commands");
     await host.call("/commands");
     const response = await host.call("/commands");
@@ -123,7 +124,7 @@ describe("routing", () => {
   });
 
   test("bound to loopback, another Host is 421", async () => {
-    await using host = await testServer({ allowHosts: ["lab.example"] });
+    await using host = await testServer({ allowHost: ["lab.example"] });
     const status = async (name: string) => {
       const head = `GET /health HTTP/1.1\r\nHost: ${name}\r\nConnection: close\r\n\r\n`;
       return (await rawExchange(host.server.port, head)).slice(9, 12);
@@ -177,7 +178,7 @@ describe("bad input is a 400 that names the field:", () => {
 
 describe("a body", () => {
   test("over the limit is 413, declared or streamed", async () => {
-    await using host = await testServer({ maxBodyBytes: 1_000 });
+    await using host = await testServer({ maxBody: 1_000 });
     const declared = await host.call("/execute", { method: "POST", body: "x".repeat(1_001) });
     expect(declared.status).toBe(413);
     const chunk = `${(600).toString(16)}\r\n${"x".repeat(600)}\r\n`;
@@ -191,7 +192,7 @@ describe("a body", () => {
 
   test("of exactly the limit is read", async () => {
     await using host = await testServer({
-      maxBodyBytes: 1_000,
+      maxBody: 1_000,
       service: withOperation(() => ({ done: true })),
     });
     const body = JSON.stringify({ text: "x".repeat(1_000 - '{"text":""}'.length) });
@@ -301,26 +302,44 @@ describe("one server a folder", () => {
   });
 });
 
+describe("an option", () => {
+  const cases: Array<[RestServerOptions, RegExp]> = [
+    [{ port: 65_536 }, /^port: expected <=65535 but found 65536/],
+    [{ rateLimit: Number.NaN }, /^rate-limit: expected/],
+    [{ rateBurst: 0 }, /^rate-burst: expected >=1/],
+    [{ maxBody: -1 }, /^max-body: expected >=1/],
+    [{ host: "" }, /^host: expected/],
+    [{ trustProxy: ["nowhere"] }, /^trust-proxy: expected an IP address or a CIDR block/],
+    [{ tlsCert: "cert.pem" }, /^tls-cert: cert.pem cannot be read|^tls-key: missing/],
+  ];
+  for (const [options, message] of cases) {
+    test(`out of range is refused by its flag's name: ${JSON.stringify(options)}`, async () => {
+      await using made = testService();
+      const rest = await made.service.rest();
+      await expect(rest.start(options)).rejects.toThrow(message);
+      expect(existsSync(configFiles(made.configDir).runFile)).toBe(false);
+    });
+  }
+});
+
 describe("TLS", () => {
   test("files that cannot be read or are no pair are refused by name", async () => {
     await using made = testService();
     const rest = await made.service.rest();
-    const missing = { certFile: join(made.configDir, "none.pem"), keyFile: join(made.configDir, "none.pem") };
-    await expect(rest.start({ port: 0, tls: missing })).rejects.toThrow(
+    const missing = { tlsCert: join(made.configDir, "none.pem"), tlsKey: join(made.configDir, "none.pem") };
+    await expect(rest.start({ port: 0, ...missing })).rejects.toThrow(
       /tls-cert: .*none\.pem cannot be read \(ENOENT\)/,
     );
     const junk = join(made.configDir, "junk.pem");
     writeFileSync(junk, "junk");
-    await expect(rest.start({ port: 0, tls: { certFile: junk, keyFile: junk } })).rejects.toThrow(
-      /tls-cert, tls-key/,
-    );
+    await expect(rest.start({ port: 0, tlsCert: junk, tlsKey: junk })).rejects.toThrow(/tls-cert, tls-key/);
   });
 });
 
 describe("the token", () => {
   const startOn = async (configDir: string) => {
     const made = testService({ configDir });
-    const server = await (await made.service.rest()).start({ port: 0, ratePerMinute: 0 });
+    const server = await (await made.service.rest()).start({ port: 0, rateLimit: 0 });
     return { made, server };
   };
   const statusWith = async (url: string, token: string) =>
