@@ -1,8 +1,9 @@
 import { localCaller } from "../src/caller";
 import { command, print, withService } from "../src/cli";
-import { notFound } from "../src/lib/errors";
+import { conflict, notFound } from "../src/lib/errors";
 import { configFiles } from "../src/lib/paths";
-import { readToken, rotateToken } from "../src/rest/token";
+import { findToken, rotateToken } from "../src/rest/token";
+import type { Service } from "../src/service";
 
 export default command({
   builder: (argv) =>
@@ -17,10 +18,17 @@ export default command({
   handler: (flags) =>
     withService(flags, async (service) => {
       const file = flags.tokenFile ?? configFiles(service.configDir).token;
-      if (flags.action === "rotate") await localCaller(service, "cli").announce("token.rotate");
-      const token = flags.action === "rotate" ? rotateToken(file) : readToken(file);
+      const token = flags.action === "rotate" ? await rotate(service, file) : findToken(file);
       if (token === undefined) throw notFound(`there is no token yet: ${file} is made by \`svc serve\``);
-      print(flags, { token, token_file: file }, () => token);
+      const from = process.env.SVC_TOKEN ? null : file;
+      print(flags, { token, token_file: from }, () => token);
       return 0;
     }),
 });
+
+async function rotate(service: Service, file: string): Promise<string> {
+  if (process.env.SVC_TOKEN)
+    throw conflict("the token comes from SVC_TOKEN: change it there and start svc again");
+  await localCaller(service, "cli").announce("token.rotate");
+  return rotateToken(file);
+}

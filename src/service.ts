@@ -8,7 +8,7 @@ import type { AuditLog } from "./audit/log";
 import type { Desktop } from "./desktop/desktop";
 import type { Executor } from "./executor/executor";
 import { ensurePrivateFolder } from "./lib/files";
-import type { Log } from "./lib/log";
+import { type Log, silentLog } from "./lib/log";
 import { configFiles } from "./lib/paths";
 import type { Metrics } from "./metrics/metrics";
 import type { Operation } from "./operation";
@@ -17,7 +17,8 @@ import type { RestControl } from "./rest/control";
 export interface ServiceOptions {
   /** `{config_dir}`, absolute; made (0700) if it is not there. */
   readonly configDir: string;
-  readonly log: Log;
+  /** Where to log (default: nowhere). */
+  readonly log?: Log;
   /** Whether what happens is put on record (default true). */
   readonly audit?: boolean;
   /** The table, when it is not svc's own: for programs that add operations of theirs, and for tests. */
@@ -41,7 +42,7 @@ export interface Service {
 
 /** @throws the system error when `{config_dir}` cannot be made. */
 export function createService(options: ServiceOptions): Service {
-  const { configDir, log } = options;
+  const { configDir, log = silentLog } = options;
   ensurePrivateFolder(configDir);
   const stops: Array<() => Promise<void> | void> = [];
 

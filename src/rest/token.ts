@@ -38,6 +38,15 @@ export function openToken(
   return watchedToken(file, rotateToken(file), true, log);
 }
 
+/**
+ * The token that a server started with this environment and file would use; undefined when it would make one.
+ *
+ * @throws as {@link openToken} does.
+ */
+export function findToken(file: string, env: NodeJS.ProcessEnv = process.env): string | undefined {
+  return env.SVC_TOKEN ? checkToken(env.SVC_TOKEN, "SVC_TOKEN") : readToken(file);
+}
+
 /** Writes a new token to `file` (0600) and gives it: 24 random bytes as 32 URL-safe characters. */
 export function rotateToken(file: string): string {
   const token = randomBytes(24).toString("base64url");

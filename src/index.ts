@@ -1,0 +1,36 @@
+/**
+ * The programmatic API: a service in your own program, its operations, and its REST server.
+ *
+ * @example
+ * ```ts
+ * import { createService } from "svc";
+ *
+ * const service = createService({ configDir: "/tmp/svc-example" });
+ * const server = await (await service.rest()).start({ port: 0 });
+ * const health = await fetch(`${server.url}/health`);
+ * console.log(await health.text()); // {"status":"ok"}
+ * await service.stop();
+ * ```
+ *
+ * @example
+ * ```ts
+ * import { createService, localCaller } from "svc";
+ *
+ * const service = createService({ configDir: "/tmp/svc-example" });
+ * const executor = await service.executor();
+ * const run = executor.prepare([["AC_rest_api_status"]]);
+ * const report = await executor.run(run, localCaller(service, "api"));
+ * console.log(report.ok); // true
+ * await service.stop();
+ * ```
+ */
+export { callOperation } from "./call";
+export { type Caller, localCaller } from "./caller";
+export { Failure, type FailureCode } from "./lib/errors";
+export { type Log, silentLog, stderrLog } from "./lib/log";
+export { resolveConfigDir } from "./lib/paths";
+export { field, NO_INPUT, type Operation, operation, type Scope, secret } from "./operation";
+export { operations } from "./operations";
+export type { RestServer, RestServerOptions } from "./rest/server";
+export { createService, type Service, type ServiceOptions } from "./service";
+export { commit, version } from "./version";
