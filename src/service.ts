@@ -7,6 +7,7 @@
 import type { AuditLog } from "./audit/log";
 import type { Desktop } from "./desktop/desktop";
 import type { Executor } from "./executor/executor";
+import type { Inspector } from "./inspector/inspector";
 import { ensurePrivateFolder } from "./lib/files";
 import { type Log, silentLog } from "./lib/log";
 import { configFiles } from "./lib/paths";
@@ -34,6 +35,7 @@ export interface Service {
   audit(): Promise<AuditLog | null>;
   desktop(): Promise<Desktop>;
   executor(): Promise<Executor>;
+  inspector(): Promise<Inspector>;
   metrics(): Promise<Metrics>;
   rest(): Promise<RestControl>;
   /** Stops what was started, last first. The service is not used afterwards. */
@@ -76,6 +78,13 @@ export function createService(options: ServiceOptions): Service {
     executor: feature(async () => {
       const { createExecutor } = await import("./executor/executor");
       return createExecutor(service, await service.operations(), log);
+    }),
+    inspector: feature(async () => {
+      const [{ createInspector }, metrics] = await Promise.all([
+        import("./inspector/inspector"),
+        service.metrics(),
+      ]);
+      return createInspector({ recorded: (snapshot) => metrics.recordLink(snapshot) });
     }),
     metrics: feature(async () => {
       const { createMetrics } = await import("./metrics/metrics");

@@ -7,6 +7,42 @@ import { commit, version } from "../version";
 /** Seconds; from a static answer to a screenshot of a large screen. */
 const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
+/**
+ * What is measured of a link: its field in the wire format, its name and unit in Prometheus (base units:
+ * https://prometheus.io/docs/practices/naming/#base-units), the factor between the two, and the histogram's buckets,
+ * from a wired LAN to a link that is beyond use.
+ */
+const LINK_METRICS = [
+  {
+    field: "rtt_ms",
+    name: "rtt_seconds",
+    factor: 1e-3,
+    buckets: [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2],
+  },
+  { field: "fps", name: "frames_per_second", factor: 1, buckets: [1, 5, 10, 15, 20, 25, 30, 50, 60, 120] },
+  {
+    field: "bitrate_kbps",
+    name: "bitrate_bytes_per_second",
+    factor: 125,
+    buckets: [1e4, 3e4, 1e5, 3e5, 1e6, 3e6, 1e7, 1e8],
+  },
+  {
+    field: "packet_loss_pct",
+    name: "packet_loss_ratio",
+    factor: 1e-2,
+    buckets: [0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5],
+  },
+  {
+    field: "jitter_ms",
+    name: "jitter_seconds",
+    factor: 1e-3,
+    buckets: [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5],
+  },
+] as const;
+
+/** Link statistics by their fields in the wire format; null for what was not measured. */
+export type LinkReading = Readonly<Record<(typeof LINK_METRICS)[number]["field"], number | null>>;
+
 /** Where the gauges get their value when a scrape asks; none may cost a query over a whole log. */
 export interface GaugeSources {
   uptimeSeconds(): number | Promise<number>;
@@ -27,6 +63,8 @@ export interface Metrics {
   recordFailedAuth(): void;
   /** Counts an audit row that could not be written. */
   recordAuditFailure(): void;
+  /** Takes a reading of a peer's link. */
+  recordLink(reading: LinkReading): void;
   /** The text of a scrape. */
   render(): Promise<string>;
 }
@@ -81,7 +119,31 @@ export function createMetrics(sources: GaugeSources): Metrics {
     registers,
   });
 
+  const links = LINK_METRICS.map(({ field, name, factor, buckets }) => {
+    const help = name.replaceAll("_", " ");
+    const newest = new Gauge({
+      name: `service_link_newest_${name}`,
+      help: `Newest ${help} of a peer link`,
+      registers,
+    });
+    newest.set(Number.NaN);
+    const all = new Histogram({
+      name: `service_link_${name}`,
+      help: `Peer links: ${help}`,
+      buckets: [...buckets],
+      registers,
+    });
+    return { field, factor, newest, all };
+  });
+
   return {
+    recordLink(reading) {
+      for (const { field, factor, newest, all } of links) {
+        const value = reading[field];
+        newest.set(value === null ? Number.NaN : value * factor);
+        if (value !== null) all.observe(value * factor);
+      }
+    },
     recordRequest(method, path, status, seconds) {
       requests.inc({ method, path, status });
       durations.observe({ method, path }, seconds);

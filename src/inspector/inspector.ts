@@ -1,0 +1,138 @@
+/**
+ * The inspector: a rolling window of link statistics, and what they come to.
+ *
+ * What a sample did not measure is null and is left out of every statistic; a number that cannot be is refused, not
+ * repaired. The window has a fixed number of samples, so memory and the cost of a summary are bounded.
+ */
+import * as v from "valibot";
+import { createRing } from "../lib/ring";
+
+/** The metrics of a sample, in the order in which they are shown. */
+export const METRICS = ["rtt_ms", "fps", "bitrate_kbps", "packet_loss_pct", "jitter_ms"] as const;
+export type Metric = (typeof METRICS)[number];
+
+/** Samples in the window by default: ten minutes at one a second. */
+export const DEFAULT_CAPACITY = 600;
+
+const measured = (max: number, description: string) =>
+  v.pipe(
+    v.optional(v.nullable(v.pipe(v.number(), v.finite(), v.minValue(0), v.maxValue(max))), null),
+    v.description(description),
+  );
+
+/** One reading of a link; a metric that was not measured is null or left out. */
+export const STATS_SNAPSHOT = v.strictObject({
+  rtt_ms: measured(1e9, "Round-trip time, milliseconds"),
+  fps: measured(1e6, "Frames a second"),
+  bitrate_kbps: measured(1e9, "Kilobits a second, received"),
+  packet_loss_pct: measured(100, "Packets lost, per cent"),
+  jitter_ms: measured(1e9, "Inter-arrival jitter, milliseconds (RFC 3550 section 6.4.1)"),
+});
+
+export type StatsSnapshot = v.InferOutput<typeof STATS_SNAPSHOT>;
+
+/** A sample as it is told: `age_seconds` counts back from the newest one told with it. */
+export type TimedSample = { age_seconds: number } & StatsSnapshot;
+
+/** The statistics of one metric; all null when it was never measured. */
+export type MetricSummary = Record<"last" | "min" | "max" | "avg" | "p95", number | null>;
+
+export interface Summary {
+  sample_count: number;
+  /** From the oldest sample to the newest. */
+  window_seconds: number;
+  /** Empty when the window is. */
+  metrics: Partial<Record<Metric, MetricSummary>>;
+}
+
+export interface Inspector {
+  /** Adds a reading, of the session it belongs to if any. */
+  record(snapshot: StatsSnapshot, session?: string | null): void;
+  /** The newest `n` samples, oldest first; of one session, if given. */
+  recent(n: number, session?: string): TimedSample[];
+  summary(session?: string): Summary;
+  /** Empties the window; gives how many samples it held. */
+  reset(): number;
+}
+
+interface Sample {
+  readonly at: number;
+  readonly session: string | null;
+  readonly stats: StatsSnapshot;
+}
+
+/**
+ * @param now milliseconds of a clock that only goes forward.
+ * @param recorded is told of each reading.
+ */
+export function createInspector({
+  capacity = DEFAULT_CAPACITY,
+  now = () => performance.now(),
+  recorded = () => {},
+}: {
+  capacity?: number;
+  now?: () => number;
+  recorded?: (snapshot: StatsSnapshot) => void;
+} = {}): Inspector {
+  const ring = createRing<Sample>(capacity);
+  const samplesOf = (session: string | undefined) =>
+    session === undefined ? ring.items() : ring.items().filter((sample) => sample.session === session);
+
+  return {
+    record(snapshot, session = null) {
+      ring.push({ at: now(), session, stats: snapshot });
+      recorded(snapshot);
+    },
+    recent(n, session) {
+      const samples = samplesOf(session).slice(-n);
+      const newest = samples.at(-1)?.at ?? 0;
+      return samples.map(({ at, stats }) => ({ age_seconds: (newest - at) / 1_000, ...stats }));
+    },
+    summary(session) {
+      const samples = samplesOf(session);
+      const [oldest, newest] = [samples[0], samples.at(-1)];
+      if (!oldest || !newest) return { sample_count: 0, window_seconds: 0, metrics: {} };
+      const metrics = METRICS.map((metric) => [metric, summarize(samples, metric)] as const);
+      return {
+        sample_count: samples.length,
+        window_seconds: (newest.at - oldest.at) / 1_000,
+        metrics: Object.fromEntries(metrics),
+      };
+    },
+    reset() {
+      const cleared = ring.size;
+      ring.clear();
+      return cleared;
+    },
+  };
+}
+
+function summarize(samples: readonly Sample[], metric: Metric): MetricSummary {
+  const values = new Float64Array(samples.length);
+  let count = 0;
+  let sum = 0;
+  for (const { stats } of samples) {
+    const value = stats[metric];
+    if (value === null) continue;
+    values[count++] = value;
+    sum += value;
+  }
+  if (count === 0) return { last: null, min: null, max: null, avg: null, p95: null };
+  const last = values[count - 1] ?? null;
+  const sorted = values.subarray(0, count).sort();
+  return {
+    last,
+    min: sorted[0] ?? null,
+    max: sorted[count - 1] ?? null,
+    avg: sum / count,
+    p95: percentile(sorted, 0.95),
+  };
+}
+
+/** Linear between the two nearest ranks: rank = `share` × (count − 1) (wire format; NIST's method R-7). */
+function percentile(sorted: Float64Array, share: number): number {
+  const rank = share * (sorted.length - 1);
+  const below = sorted[Math.floor(rank)] ?? 0;
+  const above = sorted[Math.ceil(rank)] ?? below;
+  return below + (above - below) * (rank - Math.floor(rank));
+}

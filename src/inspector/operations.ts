@@ -1,0 +1,93 @@
+import * as v from "valibot";
+import { field, NO_INPUT, operation } from "../operation";
+import { DEFAULT_CAPACITY, METRICS, STATS_SNAPSHOT } from "./inspector";
+
+/** The most samples that one call brings or takes. */
+const MAX_SAMPLES = 10_000;
+
+const METRIC_SUMMARY = v.object({
+  last: v.nullable(v.number()),
+  min: v.nullable(v.number()),
+  max: v.nullable(v.number()),
+  avg: v.nullable(v.number()),
+  p95: v.nullable(v.number()),
+});
+const SESSION = v.pipe(v.string(), v.nonEmpty(), v.maxLength(128));
+const session = field(v.optional(SESSION), "Only the samples of this session");
+
+export const inspectorRecent = operation({
+  name: "inspector.recent",
+  summary: "List the newest link statistics, oldest first",
+  scope: "read",
+  command: "AC_inspector_recent",
+  http: { method: "GET", path: "/inspector/recent" },
+  input: v.strictObject({
+    n: field(
+      v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_SAMPLES)), 60),
+      `How many; the window holds ${DEFAULT_CAPACITY}`,
+    ),
+    session,
+  }),
+  output: v.object({
+    samples: v.array(v.object({ age_seconds: v.number(), ...STATS_SNAPSHOT.entries })),
+    count: v.number(),
+  }),
+  async run(service, { n, session }) {
+    const samples = (await service.inspector()).recent(n, session);
+    return { samples, count: samples.length };
+  },
+});
+
+export const inspectorSummary = operation({
+  name: "inspector.summary",
+  summary: "Sum up the link statistics in the window",
+  scope: "read",
+  command: "AC_inspector_summary",
+  http: { method: "GET", path: "/inspector/summary" },
+  input: v.strictObject({ session }),
+  output: v.object({
+    sample_count: v.number(),
+    window_seconds: v.number(),
+    metrics: v.partial(v.object(v.entriesFromList(METRICS, METRIC_SUMMARY))),
+  }),
+  async run(service, input) {
+    return (await service.inspector()).summary(input.session);
+  },
+});
+
+export const inspectorRecord = operation({
+  name: "inspector.record",
+  summary: "Add link statistics that were measured elsewhere, such as by a browser's getStats",
+  scope: "operate",
+  command: "AC_inspector_record",
+  http: { method: "POST", path: "/inspector/samples" },
+  input: v.strictObject({
+    samples: field(
+      v.pipe(v.array(STATS_SNAPSHOT), v.maxLength(DEFAULT_CAPACITY)),
+      "The readings, oldest first; a metric that was not measured is null or left out",
+    ),
+    session: field(v.optional(SESSION), "The session they belong to"),
+  }),
+  output: v.object({ recorded: v.number() }),
+  async run(service, { samples, session }) {
+    const inspector = await service.inspector();
+    for (const sample of samples) inspector.record(sample, session);
+    return { recorded: samples.length };
+  },
+});
+
+export const inspectorReset = operation({
+  name: "inspector.reset",
+  summary: "Empty the window of link statistics",
+  scope: "operate",
+  changes: true,
+  command: "AC_inspector_reset",
+  http: { method: "POST", path: "/inspector/reset" },
+  input: NO_INPUT,
+  output: v.object({ cleared: v.number() }),
+  async run(service) {
+    return { cleared: (await service.inspector()).reset() };
+  },
+});
+
+export const operations = [inspectorRecent, inspectorSummary, inspectorRecord, inspectorReset];
