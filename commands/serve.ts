@@ -1,4 +1,4 @@
-import { command, print, withService } from "../src/cli";
+import { command, print, terminated, withService } from "../src/cli";
 import { isLoopback } from "../src/rest/host";
 import type { RestServer } from "../src/rest/server";
 import { version } from "../src/version";
@@ -38,6 +38,16 @@ export default command({
         describe: "Host name to answer to when bound to loopback",
       })
       .option("max-body", { type: "number", default: 1_000_000, describe: "Largest request body, in bytes" })
+      .option("usb-watch", {
+        type: "boolean",
+        default: false,
+        describe: "Watch USB devices come and go (/usb/events)",
+      })
+      .option("mask-serials", {
+        type: "boolean",
+        default: false,
+        describe: "Hide serial numbers of USB devices",
+      })
       .example("$0 serve", "On this machine only, http://127.0.0.1:9939")
       .example("$0 serve --host 0.0.0.0 --tls-cert c.pem --tls-key k.pem", "For the network"),
   handler: (flags) =>
@@ -63,12 +73,13 @@ export default command({
             `${server.host} is reachable from other machines and tokens travel unencrypted: use --tls-cert`,
           );
         }
+        if (flags.usbWatch) void (await service.usb()).watcher.start();
         print(flags, about(server), () => greeting(server));
         await terminated();
         await rest.stop();
         return 0;
       },
-      { audit: flags.audit },
+      { audit: flags.audit, maskSerials: flags.maskSerials },
     ),
 });
 
@@ -85,11 +96,4 @@ function greeting({ url, token }: RestServer): string {
   ];
   if (token.created && process.stdout.isTTY) lines.push(`  new token  ${token.current()}`);
   return lines.join("\n");
-}
-
-function terminated(): Promise<void> {
-  return new Promise((resolve) => {
-    process.once("SIGTERM", () => resolve());
-    process.once("SIGINT", () => resolve());
-  });
 }

@@ -8,7 +8,9 @@ import { compiled } from "./version";
 export type ChildModule = { readonly default: (args: readonly string[]) => Promise<void> };
 
 /** The children by the hidden subcommand that starts them. */
-const children = {} as const satisfies Record<string, () => Promise<ChildModule>>;
+const children = {
+  "usb-child": () => import("./usb/child"),
+} as const satisfies Record<string, () => Promise<ChildModule>>;
 
 export type ChildName = keyof typeof children;
 

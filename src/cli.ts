@@ -7,7 +7,7 @@ import yargs, { type ArgumentsCamelCase, type Argv } from "yargs";
 import { Failure, messageOf } from "./lib/errors";
 import { stderrLog } from "./lib/log";
 import { resolveConfigDir } from "./lib/paths";
-import { printable } from "./lib/text";
+import { jsonLine, printable } from "./lib/text";
 import { createService, type Service, type ServiceOptions } from "./service";
 import { commit, version } from "./version";
 
@@ -49,6 +49,7 @@ const commands: readonly CommandEntry[] = [
     describe: "Show or replace the bearer token",
     load: () => import("../commands/token"),
   },
+  { usage: "usb <action>", describe: "List and watch USB devices", load: () => import("../commands/usb") },
 ];
 
 /** Parses `args`, runs the subcommand, sets the exit code. Never throws. */
@@ -127,5 +128,14 @@ export async function withService<T>(
 
 /** Prints data on stdout: as one line of JSON with `--json`, else as `text` says. */
 export function print(flags: { readonly json: boolean }, data: unknown, text: () => string): void {
-  console.log(flags.json ? JSON.stringify(data) : text());
+  console.log(flags.json ? jsonLine(data) : text());
+}
+
+/** Resolves when the process is asked to end (Ctrl-C, `kill`), or when nobody reads what it prints any more. */
+export function terminated(): Promise<void> {
+  return new Promise((resolve) => {
+    process.once("SIGTERM", () => resolve());
+    process.once("SIGINT", () => resolve());
+    process.stdout.once("error", () => resolve());
+  });
 }

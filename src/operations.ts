@@ -6,5 +6,6 @@ import { operations as inspector } from "./inspector/operations";
 import { operations as metrics } from "./metrics/operations";
 import type { Operation } from "./operation";
 import { operations as rest } from "./rest/operations";
+import { operations as usb } from "./usb/operations";
 
-export const operations: readonly Operation[] = [...rest, ...executor, ...inspector, ...metrics];
+export const operations: readonly Operation[] = [...rest, ...executor, ...metrics, ...inspector, ...usb];

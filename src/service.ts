@@ -14,6 +14,7 @@ import { configFiles } from "./lib/paths";
 import type { Metrics } from "./metrics/metrics";
 import type { Operation } from "./operation";
 import type { RestControl } from "./rest/control";
+import type { Usb } from "./usb/usb";
 
 export interface ServiceOptions {
   /** `{config_dir}`, absolute; made (0700) if it is not there. */
@@ -22,6 +23,8 @@ export interface ServiceOptions {
   readonly log?: Log;
   /** Whether what happens is put on record (default true). */
   readonly audit?: boolean;
+  /** Whether serial numbers of USB devices are told masked, whoever asks (default false). */
+  readonly maskSerials?: boolean;
   /** The table, when it is not svc's own: for programs that add operations of theirs, and for tests. */
   readonly operations?: readonly Operation[];
 }
@@ -38,6 +41,7 @@ export interface Service {
   inspector(): Promise<Inspector>;
   metrics(): Promise<Metrics>;
   rest(): Promise<RestControl>;
+  usb(): Promise<Usb>;
   /** Stops what was started, last first. The service is not used afterwards. */
   stop(): Promise<void>;
 }
@@ -104,6 +108,13 @@ export function createService(options: ServiceOptions): Service {
         return createRestControl(service);
       },
       (rest) => rest.stop(),
+    ),
+    usb: feature(
+      async () => {
+        const { createUsb } = await import("./usb/usb");
+        return createUsb({ log, maskSerials: options.maskSerials ?? false });
+      },
+      (usb) => usb.stop(),
     ),
     async stop() {
       for (const stop of stops.reverse()) await stop();

@@ -8,6 +8,14 @@
  */
 const HOSTILE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
+/** `data` as one line of JSON in which what is hostile on a terminal is escaped; it reads back as the same data. */
+export function jsonLine(data: unknown): string {
+  return JSON.stringify(data).replace(
+    HOSTILE,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
 /** `text` on one line, controls shown as `\xNN` or `\uNNNN`, cut to `max` characters. */
 export function printable(text: string, max = 2_000): string {
   const cut = text.length > max ? `${text.slice(0, max)}…` : text;

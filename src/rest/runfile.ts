@@ -7,7 +7,12 @@ import { writeFileAtomic } from "../lib/files";
 import { type Release, tryLock } from "../lib/lock";
 import { configFiles } from "../lib/paths";
 
-const RUN_FILE = v.object({ url: v.string(), pid: v.number() });
+const RUN_FILE = v.object({
+  url: v.string(),
+  pid: v.number(),
+  /** Null when the token did not come from a file. */
+  token_file: v.optional(v.nullable(v.string())),
+});
 
 /** The server that runs on a `{config_dir}`. */
 export type RunningServer = v.InferOutput<typeof RUN_FILE>;

@@ -99,7 +99,7 @@ export async function startRestServer(service: Service, options: RestServerOptio
     const server = listen({ host, port: checked.port, tls, fetch: app.fetch });
     const port = server.port ?? 0;
     const url = `${tls ? "https" : "http"}://${urlHost(host)}:${port}`;
-    writeRunFile(service.configDir, { url, pid: process.pid });
+    writeRunFile(service.configDir, { url, pid: process.pid, token_file: token.file });
     return {
       url,
       host,

@@ -1,0 +1,104 @@
+import * as v from "valibot";
+import { callOperation } from "../src/call";
+import { localCaller } from "../src/caller";
+import { command, print, terminated, withService } from "../src/cli";
+import { badInput } from "../src/lib/errors";
+import { table } from "../src/lib/table";
+import { printable } from "../src/lib/text";
+import { askLocalServer } from "../src/rest/local";
+import type { Service } from "../src/service";
+import type { UsbDevice } from "../src/usb/device";
+import { listUsbDevices, recentUsbEvents } from "../src/usb/operations";
+import { DEFAULT_INTERVAL_S, MIN_INTERVAL_S, type UsbEvent } from "../src/usb/watcher";
+
+export default command({
+  builder: (argv) =>
+    argv
+      .positional("action", { choices: ["list", "watch", "events"] as const, demandOption: true })
+      .option("mask-serials", { type: "boolean", default: false, describe: "Hide serial numbers" })
+      .option("interval", {
+        type: "number",
+        default: DEFAULT_INTERVAL_S,
+        describe: `watch: seconds between polls, ${MIN_INTERVAL_S} or more`,
+      })
+      .option("since", { type: "number", default: 0, describe: "events: those with a higher number" })
+      .option("limit", { type: "number", default: 100, describe: "events: the newest so many" })
+      .example("$0 usb list", "What is plugged in")
+      .example("$0 usb watch --json", "One line of JSON as something comes or goes")
+      .example("$0 usb events", "What came and went while `svc serve --usb-watch` ran"),
+  handler: (flags) =>
+    withService(flags, (service) => actions[flags.action](service, flags), {
+      maskSerials: flags.maskSerials,
+    }),
+});
+
+interface Flags {
+  readonly json: boolean;
+  readonly maskSerials: boolean;
+  readonly interval: number;
+  readonly since: number;
+  readonly limit: number;
+}
+
+const actions = {
+  async list(service: Service, flags: Flags) {
+    const listing = await callOperation(service, listUsbDevices, {}, localCaller(service, "cli"));
+    if (listing.error) service.log.warn(`listed through ${listing.backend}, ${listing.error}`);
+    print(flags, listing, () => deviceTable(listing.devices));
+    return listing.backend === "unsupported" ? 1 : 0;
+  },
+
+  async watch(service: Service, flags: Flags) {
+    if (!(flags.interval >= MIN_INTERVAL_S)) {
+      throw badInput(`interval: expected at least ${MIN_INTERVAL_S} seconds but found ${flags.interval}`);
+    }
+    const { watcher, tell } = await service.usb();
+    watcher.subscribe((event) => {
+      const told = { ...event, device: tell(event.device, flags.maskSerials) };
+      print(flags, told, () => eventLine(told));
+    });
+    const ended = terminated();
+    await Promise.race([watcher.start(flags.interval), ended]);
+    await ended;
+    return 0;
+  },
+
+  async events(service: Service, flags: Flags) {
+    const { since, limit, maskSerials } = flags;
+    const query = new URLSearchParams({
+      since: `${since}`,
+      limit: `${limit}`,
+      mask_serials: `${maskSerials}`,
+    });
+    const body = await askLocalServer(service.configDir, `/usb/events?${query}`);
+    const { events, watcher_running } = v.parse(recentUsbEvents.output, body);
+    if (!watcher_running) service.log.warn("the server does not watch USB: start it with --usb-watch");
+    print(flags, body, () => events.map(eventLine).join("\n"));
+    return watcher_running ? 0 : 1;
+  },
+};
+
+function deviceTable(devices: readonly UsbDevice[]): string {
+  if (devices.length === 0) return "no USB devices";
+  return table(
+    ["ID", "WHERE", "SPEED", "MANUFACTURER", "PRODUCT", "SERIAL"],
+    devices.map((device) => [
+      idOf(device),
+      device.bus_location ?? "",
+      device.extra.speed ?? "",
+      device.manufacturer ?? "",
+      device.product ?? "",
+      device.serial ?? "",
+    ]),
+  );
+}
+
+function eventLine({ at, kind, device }: UsbEvent): string {
+  const name = [device.manufacturer, device.product].filter(Boolean).join(" ");
+  const serial = device.serial && `serial ${device.serial}`;
+  const where = device.bus_location && `at ${device.bus_location}`;
+  const told = [at, kind.padEnd(7), idOf(device), name, serial, where].filter(Boolean);
+  return printable(told.join("  "), 300);
+}
+
+const idOf = ({ vendor_id, product_id }: UsbDevice) => `${vendor_id ?? "????"}:${product_id ?? "????"}`;

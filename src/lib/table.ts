@@ -1,0 +1,25 @@
+/**
+ * Tables on a terminal.
+ */
+import { printable } from "./text";
+
+/**
+ * `rows` as lines of aligned columns, two spaces apart; `-` for an empty cell. What is hostile in a cell is shown, not
+ * sent.
+ */
+export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+  const lines = [headings, ...rows.map((row) => row.map((cell) => printable(cell, 60) || "-"))];
+  const widths = headings.map((_, column) =>
+    Math.max(...lines.map((line) => Bun.stringWidth(line[column] ?? ""))),
+  );
+  return lines
+    .map((line) =>
+      line
+        .map((cell, column) => pad(cell, widths[column] ?? 0))
+        .join("  ")
+        .trimEnd(),
+    )
+    .join("\n");
+}
+
+const pad = (cell: string, width: number) => cell + " ".repeat(Math.max(0, width - Bun.stringWidth(cell)));

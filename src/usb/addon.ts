@@ -1,0 +1,79 @@
+/**
+ * USB devices as the `usb` addon (https://github.com/node-usb/node-usb-rs) tells of them.
+ *
+ * Only for svc's own child process (`child.ts`): reading a string that the platform did not keep opens the device,
+ * on the JavaScript thread, and an addon can crash.
+ */
+import { deviceText, hexId, type UsbDevice, type UsbSpeed } from "./device";
+import { readDevice } from "./linux";
+
+/** The part of the addon's device that is read; each of the strings may throw. */
+export interface AddonDevice {
+  readonly vendorId: number;
+  readonly productId: number;
+  readonly deviceClass: number;
+  readonly bus: string;
+  readonly address: number;
+  readonly ports: readonly number[];
+  readonly speed?: string | null;
+  readonly manufacturerName?: string | null;
+  readonly productName?: string | null;
+  readonly serialNumber?: string | null;
+}
+
+/** @throws what the addon throws when it cannot be loaded or cannot list. */
+export async function listAddon(sysfsRoot = "/sys"): Promise<UsbDevice[]> {
+  const { usb } = await import("usb");
+  const devices: readonly AddonDevice[] = await usb.getDevices();
+  return devices.map((device) => fromAddon(device, process.platform === "linux" ? sysfsRoot : null));
+}
+
+/** Calls `changed` whenever a device comes or goes, until the process ends. */
+export async function onHotplug(changed: () => void): Promise<void> {
+  const { usb } = await import("usb");
+  usb.addEventListener("connect", changed);
+  usb.addEventListener("disconnect", changed);
+}
+
+const SPEEDS: Record<string, UsbSpeed> = {
+  low: "low",
+  full: "full",
+  high: "high",
+  super: "super",
+  superPlus: "super_plus",
+};
+
+/**
+ * @param sysfsRoot where Linux keeps what it read from the device when it came, so that the device need not be opened;
+ *   null on other platforms.
+ */
+export function fromAddon(device: AddonDevice, sysfsRoot: string | null): UsbDevice {
+  const bus = /^\d+$/.test(device.bus) ? String(Number(device.bus)) : device.bus;
+  const location = device.ports.length > 0 ? `${bus}-${device.ports.join(".")}` : bus;
+  const known = sysfsRoot === null ? undefined : readDevice(sysfsRoot, location);
+  const speed = device.speed ? SPEEDS[device.speed] : undefined;
+  return {
+    vendor_id: hexId(device.vendorId),
+    product_id: hexId(device.productId),
+    manufacturer: known ? known.manufacturer : ask(() => device.manufacturerName),
+    product: known ? known.product : ask(() => device.productName),
+    serial: known ? known.serial : ask(() => device.serialNumber),
+    bus_location: location,
+    extra: {
+      class: device.deviceClass.toString(16).padStart(2, "0"),
+      ...(speed && { speed }),
+      ...(known?.extra.driver && { driver: known.extra.driver }),
+      ports: [...device.ports],
+      address: device.address,
+    },
+  };
+}
+
+/** A device that refuses to be opened is listed without what it would have said. */
+function ask(read: () => unknown): string | null {
+  try {
+    return deviceText(read());
+  } catch {
+    return null;
+  }
+}

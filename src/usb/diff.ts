@@ -1,0 +1,46 @@
+/**
+ * What changed between two listings.
+ */
+import type { UsbDevice, UsbListing } from "./device";
+
+/** A device that came or went. */
+export interface UsbChange {
+  readonly kind: "added" | "removed";
+  readonly device: UsbDevice;
+}
+
+/**
+ * The changes from `before` to `after`, those that went first. Devices are the same when ids, serial number and
+ * location are, so two identical sticks differ by their port; the same device under another address on the bus was
+ * unplugged and plugged in again. Between listings of different backends, whose locations differ, ids and serial
+ * numbers have to do.
+ */
+export function diffListings(before: UsbListing, after: UsbListing): UsbChange[] {
+  const sameBackend = before.backend === after.backend;
+  const key = sameBackend ? placeKey : deviceKey;
+  const unmatched = new Map<string, UsbDevice[]>();
+  for (const device of before.devices) {
+    const known = unmatched.get(key(device));
+    if (known) known.push(device);
+    else unmatched.set(key(device), [device]);
+  }
+  const removed: UsbDevice[] = [];
+  const added: UsbDevice[] = [];
+  for (const device of after.devices) {
+    const known = unmatched.get(key(device))?.shift();
+    if (known && (!sameBackend || known.extra.address === device.extra.address)) continue;
+    if (known) removed.push(known);
+    added.push(device);
+  }
+  removed.push(...[...unmatched.values()].flat());
+  return [
+    ...removed.map((device) => ({ kind: "removed", device }) as const),
+    ...added.map((device) => ({ kind: "added", device }) as const),
+  ];
+}
+
+const deviceKey = ({ vendor_id, product_id, serial }: UsbDevice) =>
+  JSON.stringify([vendor_id, product_id, serial]);
+
+const placeKey = ({ vendor_id, product_id, serial, bus_location }: UsbDevice) =>
+  JSON.stringify([vendor_id, product_id, serial, bus_location]);

@@ -1,0 +1,76 @@
+/**
+ * USB devices as the macOS system profiler tells of them: a tree of buses, hubs and devices.
+ */
+import { deviceText, hexId, speedOf, type UsbDevice, type UsbSpeed } from "./device";
+import { itemsOf, parseReport, type Report } from "./report";
+import { runTool } from "./tool";
+
+/** Up to macOS 15 devices are in the first of these, from macOS 26 on in the second, under other names. */
+const DATA_TYPES = ["SPUSBDataType", "SPUSBHostDataType"] as const;
+
+/** @throws an `unavailable` or `timeout` failure when the profiler does not answer with a report. */
+export async function listMacos(): Promise<UsbDevice[]> {
+  return parseMacos(await runTool(["/usr/sbin/system_profiler", "-json", ...DATA_TYPES]));
+}
+
+/**
+ * The devices of a report, hubs before what hangs on them; buses are not devices.
+ *
+ * @throws an `unavailable` failure when it is not JSON.
+ */
+export function parseMacos(report: Uint8Array): UsbDevice[] {
+  const [tree] = itemsOf(parseReport("system_profiler", report));
+  return DATA_TYPES.flatMap((type) => itemsOf(tree?.[type]).flatMap((bus) => walk(bus, 0)));
+}
+
+/** Deeper than seven tiers no bus goes (USB 2.0 section 4.1.1); a report may. */
+const MAX_DEPTH = 32;
+
+function walk(item: Report, depth: number): UsbDevice[] {
+  if (depth > MAX_DEPTH) return [];
+  const below = itemsOf(item._items).flatMap((child) => walk(child, depth + 1));
+  return isBus(item, depth) ? below : [toDevice(item), ...below];
+}
+
+function isBus(item: Report, depth: number): boolean {
+  const hasId = item.vendor_id ?? item.product_id ?? item.USBDeviceKeyVendorID ?? item.USBDeviceKeyProductID;
+  return "host_controller" in item || (depth === 0 && hasId === undefined);
+}
+
+function toDevice(item: Report): UsbDevice {
+  const speed = speedIn(item.device_speed ?? item.USBDeviceKeyLinkSpeed);
+  // `0x14200000 / 3`: where it is, then its address on the bus.
+  const location = /^\s*(0x[0-9a-f]{1,8})(?:\s*\/\s*(\d{1,3}))?/i.exec(
+    String(item.location_id ?? item.USBKeyLocationID),
+  );
+  return {
+    vendor_id: hexId(item.vendor_id ?? item.USBDeviceKeyVendorID),
+    product_id: hexId(item.product_id ?? item.USBDeviceKeyProductID),
+    manufacturer: provided(item.manufacturer ?? item.USBDeviceKeyVendorName),
+    product: provided(item._name),
+    serial: provided(item.serial_num ?? item.USBDeviceKeySerialNumber),
+    bus_location: location?.[1]?.toLowerCase() ?? null,
+    extra: { ...(speed && { speed }), ...(location?.[2] && { address: Number(location[2]) }) },
+  };
+}
+
+function provided(value: unknown): string | null {
+  const text = deviceText(value);
+  return text === "Not Provided" ? null : text;
+}
+
+const SPEEDS: Record<string, UsbSpeed> = {
+  low_speed: "low",
+  full_speed: "full",
+  high_speed: "high",
+  super_speed: "super",
+  super_speed_plus: "super_plus",
+};
+
+/** `high_speed`, or `480 Mb/s` and `10 Gb/s` in newer reports. */
+function speedIn(value: unknown): UsbSpeed | undefined {
+  if (typeof value !== "string") return undefined;
+  if (Object.hasOwn(SPEEDS, value)) return SPEEDS[value];
+  const link = /^([\d.]+) ([MG])b\/s/.exec(value);
+  return link ? speedOf(Number(link[1]) * (link[2] === "G" ? 1_000 : 1)) : undefined;
+}

@@ -1,0 +1,31 @@
+/**
+ * The JSON reports of the platforms' own tools, taken as they come: wrong types are passed over, never trusted.
+ */
+import { unavailable } from "../lib/errors";
+
+/** An object of a report; any field may be missing or of any type. */
+export type Report = Readonly<Record<string, unknown>>;
+
+/**
+ * The report as JSON; undefined when it is empty. Bytes that are not UTF-8 become U+FFFD.
+ *
+ * @throws an `unavailable` failure naming `tool` when it is not JSON.
+ */
+export function parseReport(tool: string, bytes: Uint8Array): unknown {
+  const text = new TextDecoder().decode(bytes).trim();
+  if (text === "") return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw unavailable(`${tool} answered with something other than JSON`);
+  }
+}
+
+/** The objects of `value`, which may be a list or (as PowerShell has it for a list of one) the object itself. */
+export function itemsOf(value: unknown): Report[] {
+  return (Array.isArray(value) ? value : [value]).filter(isReport);
+}
+
+function isReport(value: unknown): value is Report {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,41 @@
+/**
+ * Running a platform's own tool for its report.
+ */
+import { messageOf, timedOut, unavailable } from "../lib/errors";
+
+/** `system_profiler` and PowerShell take seconds on a slow machine. */
+const TOOL_DEADLINE_MS = 15_000;
+
+/** More than any report of devices; what goes on beyond is not one. */
+const MAX_REPORT_BYTES = 16_000_000;
+
+/**
+ * What `command` (a program and its arguments, no shell) prints.
+ *
+ * @throws `timeout` when it is not done in time; `unavailable` when it cannot be started or fails.
+ */
+export async function runTool(
+  command: readonly string[],
+  deadlineMs = TOOL_DEADLINE_MS,
+): Promise<Uint8Array> {
+  const name = command[0] ?? "";
+  let child: Bun.Subprocess<"ignore", "pipe", "ignore">;
+  try {
+    child = Bun.spawn([...command], {
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "ignore",
+      timeout: deadlineMs,
+      killSignal: "SIGKILL",
+      maxBuffer: MAX_REPORT_BYTES,
+      windowsHide: true,
+    });
+  } catch (error) {
+    throw unavailable(`${name} cannot be started (${messageOf(error)})`);
+  }
+  const bytes = await new Response(child.stdout).bytes();
+  const status = await child.exited;
+  if (status === 0) return bytes;
+  if (child.signalCode === "SIGKILL") throw timedOut(`${name} did not answer within ${deadlineMs / 1_000} s`);
+  throw unavailable(`${name} failed with status ${status}`);
+}

@@ -1,0 +1,29 @@
+/**
+ * USB of one process: a lister, a watcher over it, and whether serial numbers may be told.
+ */
+import type { Log } from "../lib/log";
+import { maskSerial, type UsbDevice } from "./device";
+import { createUsbLister, type UsbLister } from "./lister";
+import { createUsbWatcher, type UsbWatcher } from "./watcher";
+
+export interface Usb {
+  readonly lister: UsbLister;
+  readonly watcher: UsbWatcher;
+  /** The device as it may be told: with its serial number masked when `mask` or the process says so. */
+  tell(device: UsbDevice, mask: boolean): UsbDevice;
+  stop(): void;
+}
+
+export function createUsb(options: { readonly log: Log; readonly maskSerials: boolean }): Usb {
+  const lister = createUsbLister();
+  const watcher = createUsbWatcher(lister, options.log);
+  return {
+    lister,
+    watcher,
+    tell: (device, mask) => (mask || options.maskSerials ? maskSerial(device) : device),
+    stop() {
+      watcher.stop();
+      lister.stop();
+    },
+  };
+}

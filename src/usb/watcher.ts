@@ -1,0 +1,159 @@
+/**
+ * Watching USB devices come and go.
+ *
+ * Polls, and at once when the addon tells of a change; what was there at the start is not announced. The newest 500
+ * events are kept under numbers that only grow, so that a caller who has been away can tell whether it missed any. A
+ * poll or a listener that fails is logged and ends nothing.
+ */
+import { messageOf } from "../lib/errors";
+import type { Log } from "../lib/log";
+import { createRing } from "../lib/ring";
+import type { UsbDevice, UsbListing } from "./device";
+import { diffListings } from "./diff";
+import type { UsbLister } from "./lister";
+
+export interface UsbEvent {
+  /** 1 for the first event of this process, then one more for each. */
+  readonly seq: number;
+  readonly kind: "added" | "removed";
+  readonly device: UsbDevice;
+  /** When it was noticed, ISO 8601 in UTC. */
+  readonly at: string;
+}
+
+export interface UsbEvents {
+  /** Oldest first. */
+  readonly events: UsbEvent[];
+  /** The oldest number still kept, null without events: events between a lower `since` and it were forgotten. */
+  readonly oldest_seq: number | null;
+  /** The number of the newest event, 0 without: one lower than `since` means that the process started anew. */
+  readonly newest_seq: number;
+}
+
+export interface UsbWatcher {
+  readonly running: boolean;
+  /** Seconds between polls, also while it does not run. */
+  readonly intervalS: number;
+  /**
+   * Starts, or goes on at another interval. Resolves once it knows what is there, or could not find out.
+   *
+   * @param intervalS seconds from the end of a poll to the next, at least {@link MIN_INTERVAL_S}.
+   */
+  start(intervalS?: number): Promise<void>;
+  stop(): void;
+  /** Polls now; one that runs already is followed by another. */
+  poll(): Promise<void>;
+  /** @param limit the newest so many of those after `since`. */
+  recentEvents(query?: { since?: number | undefined; limit?: number | undefined }): UsbEvents;
+  /** Calls `listener` with each event from now on; returns what ends that. */
+  subscribe(listener: (event: UsbEvent) => void): () => void;
+}
+
+export const DEFAULT_INTERVAL_S = 2;
+export const MIN_INTERVAL_S = 0.25;
+/** Events kept. */
+export const MAX_EVENTS = 500;
+
+export function createUsbWatcher(
+  lister: UsbLister,
+  log: Log,
+  now: () => Date = () => new Date(),
+): UsbWatcher {
+  const ring = createRing<UsbEvent>(MAX_EVENTS);
+  const listeners = new Set<(event: UsbEvent) => void>();
+  let intervalS = DEFAULT_INTERVAL_S;
+  let newestSeq = 0;
+  let known: UsbListing | undefined;
+  let hotplug: { stop(): void } | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let polling: Promise<void> | undefined;
+  let pollAgain = false;
+  let lastError: string | undefined;
+
+  const announce = (event: UsbEvent) => {
+    ring.push(event);
+    for (const listener of listeners) {
+      try {
+        listener(event);
+      } catch (error) {
+        log.error(`a listener for USB events failed: ${messageOf(error)}`, error);
+      }
+    }
+  };
+
+  const take = (listing: UsbListing) => {
+    const changes = known ? diffListings(known, listing) : [];
+    known = listing;
+    const at = now().toISOString();
+    for (const change of changes) announce({ seq: ++newestSeq, ...change, at });
+  };
+
+  /** Once when it begins to fail, once when the reason changes, once when it works again. */
+  const logFailure = (error: string | undefined) => {
+    if (error === lastError) return;
+    lastError = error;
+    if (error === undefined) log.info("USB devices can be listed again");
+    else log.warn(`USB devices are watched and cannot be listed: ${error}`);
+  };
+
+  const pollOnce = async () => {
+    try {
+      const listing = await lister.list();
+      if (hotplug) take(listing);
+      logFailure(undefined);
+    } catch (error) {
+      logFailure(messageOf(error));
+    }
+  };
+
+  const pollUntilQuiet = async () => {
+    do {
+      pollAgain = false;
+      await pollOnce();
+    } while (pollAgain && hotplug);
+    polling = undefined;
+    if (!hotplug) return;
+    clearTimeout(timer);
+    timer = setTimeout(poll, intervalS * 1_000);
+  };
+
+  const poll = () => {
+    if (polling) pollAgain = true;
+    polling ??= pollUntilQuiet();
+    return polling;
+  };
+
+  return {
+    get running() {
+      return hotplug !== undefined;
+    },
+    get intervalS() {
+      return intervalS;
+    },
+    start(seconds = DEFAULT_INTERVAL_S) {
+      intervalS = Math.max(seconds, MIN_INTERVAL_S);
+      hotplug ??= lister.watch(() => void poll());
+      return poll();
+    },
+    stop() {
+      clearTimeout(timer);
+      hotplug?.stop();
+      hotplug = undefined;
+      known = undefined;
+    },
+    poll,
+    recentEvents({ since = 0, limit = MAX_EVENTS } = {}) {
+      const kept = ring.items();
+      const events = kept.filter(({ seq }) => seq > since);
+      return {
+        events: limit > 0 ? events.slice(-limit) : [],
+        oldest_seq: kept[0]?.seq ?? null,
+        newest_seq: newestSeq,
+      };
+    },
+    subscribe(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+}

@@ -1,0 +1,51 @@
+/**
+ * USB devices as the Windows plug and play manager tells of them.
+ */
+import { deviceText, hexId, type UsbDevice } from "./device";
+import { itemsOf, parseReport, type Report } from "./report";
+import { runTool } from "./tool";
+
+/** One fixed script: nothing is ever put into it. PowerShell 5 would answer in the console's code page otherwise. */
+const SCRIPT = `
+[Console]::OutputEncoding = [System.Text.UTF8Encoding]::new($false)
+Get-PnpDevice -PresentOnly -Class USB -ErrorAction SilentlyContinue |
+  Select-Object InstanceId, FriendlyName, Manufacturer, Service |
+  ConvertTo-Json -Compress
+`;
+
+/** @throws an `unavailable` or `timeout` failure when PowerShell does not answer with a report. */
+export async function listWindows(): Promise<UsbDevice[]> {
+  return parseWindows(await runTool(["powershell.exe", "-NoProfile", "-NonInteractive", "-Command", SCRIPT]));
+}
+
+/**
+ * The devices of a report: one object, a list of them, or nothing at all. Host controllers, root hubs and the single
+ * interfaces of composite devices are not devices.
+ *
+ * @throws an `unavailable` failure when it is not JSON.
+ */
+export function parseWindows(report: Uint8Array): UsbDevice[] {
+  const value = parseReport("Get-PnpDevice", report);
+  return itemsOf(value).filter(isDevice).map(toDevice);
+}
+
+function isDevice({ InstanceId: id }: Report): boolean {
+  if (typeof id !== "string") return true;
+  return /^USB\\/i.test(id) && !/^USB\\ROOT_HUB/i.test(id) && !/&MI_[0-9a-f]{2}/i.test(id);
+}
+
+/** `USB\VID_046D&PID_C52B\5&2F8B1C&0&2`: ids, then a serial number, or a made-up one with `&` in it and the port. */
+function toDevice(item: Report): UsbDevice {
+  const id = typeof item.InstanceId === "string" ? item.InstanceId : "";
+  const [, hardware = "", instance = ""] = id.split("\\");
+  const driver = deviceText(item.Service);
+  return {
+    vendor_id: hexId(/VID_([0-9a-f]{4})/i.exec(hardware)?.[1]),
+    product_id: hexId(/PID_([0-9a-f]{4})/i.exec(hardware)?.[1]),
+    manufacturer: deviceText(item.Manufacturer),
+    product: deviceText(item.FriendlyName),
+    serial: instance.includes("&") ? null : deviceText(instance),
+    bus_location: instance.includes("&") ? deviceText(instance) : null,
+    extra: { ...(driver && { driver }) },
+  };
+}
