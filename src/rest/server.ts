@@ -2,6 +2,7 @@
  * The REST server: the app on a port, with its token, its claim on `{config_dir}` and its end.
  */
 import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import * as v from "valibot";
 import { checkInput, sentence } from "../input";
 import { badInput, conflict, messageOf, systemCode, unavailable } from "../lib/errors";
@@ -99,7 +100,7 @@ export async function startRestServer(service: Service, options: RestServerOptio
     const server = listen({ host, port: checked.port, tls, fetch: app.fetch });
     const port = server.port ?? 0;
     const url = `${tls ? "https" : "http"}://${urlHost(host)}:${port}`;
-    writeRunFile(service.configDir, { url, pid: process.pid, token_file: token.file });
+    writeRunFile(service.configDir, { url, pid: process.pid, token_file: token.file && resolve(token.file) });
     return {
       url,
       host,

@@ -1,0 +1,90 @@
+/** The lister against children that behave, refuse, hang and crash. */
+import { expect, test } from "bun:test";
+import { createUsbLister, type UsbListerOptions } from "../../src/usb/lister";
+import { stick } from "./support";
+
+/** A child whose reply to a request for `source` is `replies[source]`; `"hang"` and `"crash"` do what they say. */
+const child = (replies: Record<string, unknown>) => [
+  process.execPath,
+  "-e",
+  `const replies = ${JSON.stringify(replies)};
+   process.on("disconnect", () => process.exit());
+   process.on("message", ({ ask, id, source }) => {
+     if (ask === "hotplug") return process.send({ changed: true });
+     if (replies[source] === "hang") for (;;);
+     if (replies[source] === "crash") process.kill(process.pid, "SIGSEGV");
+     process.send({ id, ...replies[source] });
+   });`,
+];
+
+function listerOver(replies: Record<string, unknown>, options: UsbListerOptions = {}) {
+  const lister = createUsbLister({ platform: "linux", command: child(replies), ...options });
+  return { lister, [Symbol.dispose]: () => lister.stop() };
+}
+
+test("the addon is asked first", async () => {
+  using usb = listerOver({ usb: { devices: [stick()] } });
+  expect(await usb.lister.list()).toEqual({ backend: "usb", error: null, devices: [stick()] });
+});
+
+test("an addon that cannot list is replaced by the platform, and the reason told", async () => {
+  using usb = listerOver({ usb: { error: "cannot load" }, linux: { devices: [stick()] } });
+  expect(await usb.lister.list()).toEqual({
+    backend: "linux",
+    error: "usb: cannot load",
+    devices: [stick()],
+  });
+});
+
+test("an addon that hangs costs its deadline once, then is left alone", async () => {
+  using usb = listerOver({ usb: "hang", linux: { devices: [] } }, { deadlineMs: { usb: 150 } });
+  expect(await usb.lister.list()).toMatchObject({ backend: "linux", error: "usb: no answer within 0.15 s" });
+  expect((await usb.lister.list()).error).toStartWith("usb: left alone for a minute");
+});
+
+test("an addon that crashes takes only the child with it", async () => {
+  using usb = listerOver({ usb: "crash", linux: { devices: [] } });
+  expect(await usb.lister.list()).toMatchObject({
+    backend: "linux",
+    error: "usb: the process that lists devices crashed",
+  });
+});
+
+test("while the addon hangs, this process goes on", async () => {
+  using usb = listerOver({ usb: "hang", linux: { devices: [] } }, { deadlineMs: { usb: 150 } });
+  let ticks = 0;
+  const ticking = setInterval(() => ticks++, 10);
+  await usb.lister.list();
+  clearInterval(ticking);
+  expect(ticks).toBeGreaterThan(5);
+});
+
+test("a platform without a way of its own is unsupported", async () => {
+  using usb = listerOver({ usb: { error: "cannot load" } }, { platform: "freebsd" });
+  expect(await usb.lister.list()).toEqual({ backend: "unsupported", error: "usb: cannot load", devices: [] });
+});
+
+test("when the platform fails as well, that is a failure naming both, not an empty list", async () => {
+  using usb = listerOver({ usb: { error: "cannot load" }, linux: { error: "EACCES" } });
+  expect(usb.lister.list()).rejects.toThrow("USB devices cannot be listed: usb: cannot load; linux: EACCES");
+});
+
+test("a child that cannot be started is a failure, too", async () => {
+  using usb = listerOver({}, { command: ["/nonexistent/svc"] });
+  expect(usb.lister.list()).rejects.toThrow("USB devices cannot be listed");
+});
+
+test("who watches is told what the addon tells, once it has listed", async () => {
+  using usb = listerOver({ usb: { devices: [] } });
+  const changed = Promise.withResolvers<void>();
+  const watch = usb.lister.watch(changed.resolve);
+  await usb.lister.list();
+  await changed.promise;
+  watch.stop();
+});
+
+test("listings at the same time share one child, and each has its answer", async () => {
+  using usb = listerOver({ usb: { devices: [stick()] } });
+  const listings = await Promise.all(Array.from({ length: 20 }, () => usb.lister.list()));
+  expect(listings.every(({ devices }) => devices.length === 1)).toBe(true);
+});
