@@ -293,7 +293,8 @@ describe("one server a folder", () => {
 
   test("the running one is found by its file, a dead one's file is recognised and removed", async () => {
     await using folder = await testServer();
-    expect(findRunningServer(folder.configDir)).toEqual({ url: folder.server.url, pid: process.pid });
+    const { url } = folder.server;
+    expect(findRunningServer(folder.configDir)).toEqual({ url, pid: process.pid, token_file: null });
     using stale = temporaryFolder();
     mkdirSync(join(stale.path, "run"));
     writeFileSync(configFiles(stale.path).runFile, '{"url":"http://127.0.0.1:1","pid":1}');
