@@ -1,0 +1,2 @@
+/** What `svc --version` is compared with. */
+console.log("hello");

@@ -1,0 +1,178 @@
+/**
+ * What benches need: the figure they give, paired measuring, programs to compare with, and load.
+ */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { compile } from "../build/compile";
+import { hostTarget, ROOT } from "../build/targets";
+
+/** What a ratio has to be. */
+export type Goal = `>= ${number}` | `<= ${number}`;
+
+/** One measured ratio beside what it has to be. */
+export interface Figure {
+  readonly name: string;
+  /** What was measured over its baseline, measured in the same run; NaN when it could not be measured. */
+  readonly ratio: number;
+  readonly goal: Goal;
+  /** Both absolute values with their units, or why there are none. */
+  readonly detail: string;
+}
+
+/** The compiled binary, as `bun run build` leaves it. */
+export const BINARY = join(ROOT, "dist", "svc");
+
+/** The middle value; the mean of the middle two of an even number. */
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const [low, high] = [sorted[Math.floor((sorted.length - 1) / 2)], sorted[Math.floor(sorted.length / 2)]];
+  return ((low ?? Number.NaN) + (high ?? Number.NaN)) / 2;
+}
+
+/** What {@link paired} found: medians over the rounds. */
+export interface Pair {
+  readonly ratio: number;
+  readonly subject: number;
+  readonly baseline: number;
+}
+
+/**
+ * Measures both in turn, so that what slows the machine down slows both; `ratio` is the median of the rounds' ratios.
+ *
+ * @param rounds how many are counted; one more goes before them to warm up.
+ */
+export async function paired(
+  subject: () => Promise<number>,
+  baseline: () => Promise<number>,
+  rounds = 5,
+): Promise<Pair> {
+  await subject();
+  await baseline();
+  const found: Array<{ subject: number; baseline: number }> = [];
+  for (let round = 0; round < rounds; round++) {
+    // Who goes first alternates: the second of two often finds caches warm.
+    const first = round % 2 === 0 ? await subject() : await baseline();
+    const second = round % 2 === 0 ? await baseline() : await subject();
+    found.push(round % 2 === 0 ? { subject: first, baseline: second } : { subject: second, baseline: first });
+  }
+  return {
+    ratio: median(found.map((pair) => pair.subject / pair.baseline)),
+    subject: median(found.map((pair) => pair.subject)),
+    baseline: median(found.map((pair) => pair.baseline)),
+  };
+}
+
+/** A new folder that goes when the scope ends: `using folder = temporaryFolder()`. */
+export function temporaryFolder(): Disposable & { readonly path: string } {
+  const path = mkdtempSync(join(tmpdir(), "svc-bench-"));
+  return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
+}
+
+/** Compiles `bench/programs/<name>.ts` into `folder` with svc's own settings; the path of the binary. */
+export function compileProgram(name: string, folder: string): Promise<string> {
+  const entry = join(import.meta.dir, "programs", `${name}.ts`);
+  return compile(hostTarget(), { folder, name, entry });
+}
+
+/** A program that answers over HTTP, ended when the scope ends: `await using`. */
+export interface Server extends AsyncDisposable {
+  readonly url: string;
+  readonly pid: number;
+}
+
+/**
+ * Starts a program whose first line on stdout is JSON with a `url`.
+ *
+ * @throws when it ends before.
+ */
+export async function startServer(
+  command: readonly string[],
+  env: Record<string, string> = {},
+): Promise<Server> {
+  const child = Bun.spawn([...command], {
+    stdio: ["ignore", "pipe", "inherit"],
+    env: { ...process.env, ...env },
+  });
+  let text = "";
+  for await (const chunk of child.stdout.pipeThrough(new TextDecoderStream())) {
+    text += chunk;
+    if (text.includes("\n")) break;
+  }
+  const line: unknown = JSON.parse(text || "null");
+  if (typeof line !== "object" || line === null || !("url" in line) || typeof line.url !== "string") {
+    throw new Error(`${command.join(" ")}: expected a line with its url but found ${JSON.stringify(text)}`);
+  }
+  return {
+    url: line.url,
+    pid: child.pid,
+    async [Symbol.asyncDispose]() {
+      child.kill();
+      await child.exited;
+    },
+  };
+}
+
+/** The token of {@link startSvc}. */
+export const TOKEN = "bench-token-0123456789";
+
+/** `svc serve` compiled, on a free port and `configDir`, with the rate off; `flags` come after. */
+export function startSvc(configDir: string, ...flags: string[]): Promise<Server> {
+  const serve = [BINARY, "serve", "--json", "--port", "0", "--rate-limit", "0", "--config-dir", configDir];
+  return startServer([...serve, ...flags], { SVC_TOKEN: TOKEN });
+}
+
+/** Resident memory of a process in bytes (proc_pid_status(5), VmRSS); NaN where there is no /proc. */
+export function residentBytes(pid: number): number {
+  if (process.platform !== "linux") return Number.NaN;
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) * 1_024;
+}
+
+/** How to load a server. */
+export interface Load {
+  readonly seconds?: number;
+  readonly connections?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Requests a second that `url` answers with 200 to a GET, measured with wrk, or without it by a loop of fetches.
+ *
+ * @throws when anything else than 200 comes back.
+ */
+export async function requestsPerSecond(url: string, load: Load = {}): Promise<number> {
+  return Bun.which("wrk") ? wrk(url, load) : fetchLoop(url, load);
+}
+
+async function wrk(url: string, { seconds = 2, connections = 64, headers = {} }: Load): Promise<number> {
+  const flags = Object.entries(headers).flatMap(([name, value]) => ["-H", `${name}: ${value}`]);
+  const child = Bun.spawn(["wrk", "-t1", `-c${connections}`, `-d${seconds}s`, ...flags, url], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const report = await new Response(child.stdout).text();
+  if (/Non-2xx|Socket errors/.test(report)) throw new Error(`wrk ${url}: expected only 200:\n${report}`);
+  return Number(/^Requests\/sec:\s+([\d.]+)/m.exec(report)?.[1]);
+}
+
+async function fetchLoop(
+  url: string,
+  { seconds = 2, connections = 64, headers = {} }: Load,
+): Promise<number> {
+  const started = performance.now();
+  const end = started + seconds * 1_000;
+  let answered = 0;
+  const client = async () => {
+    while (performance.now() < end) {
+      const response = await fetch(url, { headers: { ...headers } });
+      await response.arrayBuffer();
+      if (response.status !== 200) throw new Error(`${url}: expected 200 but found ${response.status}`);
+      answered++;
+    }
+  };
+  await Promise.all(Array.from({ length: connections }, client));
+  return answered / ((performance.now() - started) / 1_000);
+}
+
+/** `bytes` for a person. */
+export const mebibytes = (bytes: number): string => `${(bytes / 1_048_576).toFixed(1)} MiB`;
