@@ -6,6 +6,8 @@ export interface Caller {
   readonly kind: "rest" | "cli" | "script" | "scheduler" | "api";
   /** The client's address for `rest`; otherwise null. */
   readonly client: string | null;
+  /** Of the request, for `rest`: what a page needs to know of encodings and ETags. */
+  readonly headers?: Headers;
   /** Aborted when the caller has gone, the run was cancelled or the process is about to stop. */
   readonly signal: AbortSignal;
   /**

@@ -1,11 +1,21 @@
 /**
  * The table: every operation of svc, feature by feature.
  */
+import { operations as dashboard } from "./dashboard/operations";
 import { operations as executor } from "./executor/operations";
+import { operations as explorer } from "./explorer/operations";
 import { operations as inspector } from "./inspector/operations";
 import { operations as metrics } from "./metrics/operations";
 import type { Operation } from "./operation";
 import { operations as rest } from "./rest/operations";
 import { operations as usb } from "./usb/operations";
 
-export const operations: readonly Operation[] = [...rest, ...executor, ...metrics, ...inspector, ...usb];
+export const operations: readonly Operation[] = [
+  ...rest,
+  ...executor,
+  ...metrics,
+  ...inspector,
+  ...usb,
+  ...dashboard,
+  ...explorer,
+];

@@ -8,8 +8,10 @@ import type { AuditLog } from "./audit/log";
 import type { Desktop } from "./desktop/desktop";
 import type { Executor } from "./executor/executor";
 import type { Inspector } from "./inspector/inspector";
+import type { PageAssets } from "./lib/assets";
 import { ensurePrivateFolder } from "./lib/files";
 import { type Log, silentLog } from "./lib/log";
+import { once } from "./lib/once";
 import { configFiles } from "./lib/paths";
 import type { Metrics } from "./metrics/metrics";
 import type { Operation } from "./operation";
@@ -39,6 +41,8 @@ export interface Service {
   desktop(): Promise<Desktop>;
   executor(): Promise<Executor>;
   inspector(): Promise<Inspector>;
+  dashboard(): Promise<PageAssets>;
+  explorer(): Promise<PageAssets>;
   metrics(): Promise<Metrics>;
   rest(): Promise<RestControl>;
   usb(): Promise<Usb>;
@@ -52,23 +56,13 @@ export function createService(options: ServiceOptions): Service {
   ensurePrivateFolder(configDir);
   const stops: Array<() => Promise<void> | void> = [];
 
-  /** `make` on the first call, its result ever after; a failed attempt is tried again by the next call. */
-  const feature = <T>(make: () => Promise<T>, stop?: (made: T) => Promise<void> | void) => {
-    let made: Promise<T> | undefined;
-    return () => {
-      made ??= make().then(
-        (result) => {
-          if (stop) stops.push(() => stop(result));
-          return result;
-        },
-        (error) => {
-          made = undefined;
-          throw error;
-        },
-      );
+  /** `make` on the first call, its result ever after; what was made is stopped with the service. */
+  const feature = <T>(make: () => Promise<T>, stop?: (made: T) => Promise<void> | void) =>
+    once(async () => {
+      const made = await make();
+      if (stop) stops.push(() => stop(made));
       return made;
-    };
-  };
+    });
 
   const service: Service = {
     configDir,
@@ -90,6 +84,8 @@ export function createService(options: ServiceOptions): Service {
       ]);
       return createInspector({ recorded: (snapshot) => metrics.recordLink(snapshot) });
     }),
+    dashboard: feature(async () => (await import("./dashboard/page")).createDashboard()),
+    explorer: feature(async () => (await import("./explorer/page")).createExplorer()),
     metrics: feature(async () => {
       const { createMetrics } = await import("./metrics/metrics");
       return createMetrics({

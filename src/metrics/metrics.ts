@@ -51,6 +51,15 @@ export interface GaugeSources {
   schedulerJobs(): number | Promise<number>;
 }
 
+/** Requests answered, and how many of them in which way. */
+export interface RequestTotals {
+  readonly total: number;
+  readonly clientErrors: number;
+  readonly serverErrors: number;
+  /** Requests with a wrong or malformed token, also among `clientErrors`. */
+  readonly failedAuth: number;
+}
+
 export interface Metrics {
   /**
    * Counts a request that was answered.
@@ -65,6 +74,8 @@ export interface Metrics {
   recordAuditFailure(): void;
   /** Takes a reading of a peer's link. */
   recordLink(reading: LinkReading): void;
+  /** What has been counted since the service was made. */
+  requestTotals(): Promise<RequestTotals>;
   /** The text of a scrape. */
   render(): Promise<string>;
 }
@@ -150,6 +161,20 @@ export function createMetrics(sources: GaugeSources): Metrics {
     },
     recordFailedAuth: () => failedAuth.inc(),
     recordAuditFailure: () => auditFailures.inc(),
+    async requestTotals() {
+      const counted = (await requests.get()).values;
+      const withStatus = (from: number, to: number) =>
+        sum(counted.filter(({ labels }) => Number(labels.status) >= from && Number(labels.status) < to));
+      return {
+        total: sum(counted),
+        clientErrors: withStatus(400, 500),
+        serverErrors: withStatus(500, 600),
+        failedAuth: sum((await failedAuth.get()).values),
+      };
+    },
     render: () => registry.metrics(),
   };
 }
+
+const sum = (values: ReadonlyArray<{ readonly value: number }>) =>
+  values.reduce((total, { value }) => total + value, 0);

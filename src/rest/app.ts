@@ -49,10 +49,9 @@ export function createApp(parts: AppParts): Hono<{ Bindings: Bindings }> {
     (operation): operation is RoutedOperation => operation.http !== undefined,
   );
   for (const operation of routed) {
-    const path = operation.http.path.replaceAll(/\{(\w+)\}/g, ":$1");
-    app.on(operation.http.method, path, (c) => exchange(parts, c, operation));
+    app.on(operation.http.method, pathRoute(operation.http), (c) => exchange(parts, c, operation));
   }
-  const routes = routed.map(({ http }) => ({ http, pattern: pathPattern(http.path) }));
+  const routes = routed.map(({ http }) => ({ http, pattern: pathPattern(http) }));
   app.notFound((c) => {
     const path = c.req.path;
     const others = routes.filter(({ pattern }) => pattern.test(path)).map(({ http }) => http);
@@ -99,6 +98,7 @@ function respond(
     return answer(parts, c, target, {
       kind: "rest",
       client: null,
+      headers,
       signal: parts.stopping,
       announce: async () => {},
     });
@@ -138,6 +138,7 @@ async function answerOnRecord(
   const caller: Caller = {
     kind: "rest",
     client: asked.client,
+    headers: c.req.raw.headers,
     signal: parts.stopping,
     announce(told) {
       subject = told;
@@ -186,7 +187,9 @@ async function inputOf(
     if (c.req.url.includes("?")) throw badInput("query: expected none, the fields go in the body");
     return readJson(c.req.raw, maxBodyBytes);
   }
-  const query = c.req.url.includes("?") ? fromQuery(input, new URL(c.req.url).searchParams) : {};
+  // Browsers, probes and proxies add parameters of their own to the paths that anybody may ask for.
+  const query =
+    c.req.url.includes("?") && !http.public ? fromQuery(input, new URL(c.req.url).searchParams) : {};
   return http.path.includes("{") ? { ...query, ...c.req.param() } : query;
 }
 
@@ -201,8 +204,16 @@ function outcomeOf(status: number): string {
   return status < 400 ? `ok:${status}` : `failed:${status}`;
 }
 
-function pathPattern(template: string): RegExp {
-  return new RegExp(`^${template.replaceAll(/[.]/g, "\\.").replaceAll(/\{\w+\}/g, "[^/]+")}$`);
+/** What a parameter of a path matches: a segment; all that follows in a public path, whose every name is public. */
+const parameterPattern = ({ public: open }: HttpRoute) => (open ? ".*" : "[^/]+");
+
+function pathRoute(http: HttpRoute): string {
+  return http.path.replaceAll(/\{(\w+)\}/g, `:$1{${parameterPattern(http)}}`);
+}
+
+function pathPattern(http: HttpRoute): RegExp {
+  const literal = http.path.replaceAll(/[.]/g, "\\.");
+  return new RegExp(`^${literal.replaceAll(/\{\w+\}/g, parameterPattern(http))}$`);
 }
 
 const knownMethod = (method: string) => (method === "GET" || method === "POST" ? method : "other");

@@ -1,0 +1,64 @@
+/**
+ * The form that asks for the token, shown in place of a page until the server takes one.
+ */
+import { ApiError } from "./api.js";
+import { el, setText } from "./dom.js";
+
+/**
+ * Shows the form in `root` and puts the cursor in it.
+ *
+ * @param {HTMLElement} root
+ * @param {import("./api.js").Api} api
+ * @param {string} reason why one is signed out, or empty
+ */
+export function showSignIn(root, api, reason) {
+  const input = el("input", {
+    id: "token",
+    type: "password",
+    required: true,
+    autocomplete: "current-password",
+    spellcheck: "false",
+    "aria-describedby": "token-hint token-trouble",
+  });
+  const trouble = el("p", { id: "token-trouble", class: "trouble", role: "alert" }, reason);
+  const submit = el("button", { class: "primary" }, "Sign in");
+  const form = el(
+    "form",
+    { class: "card sign-in" },
+    el("h1", {}, "Sign in"),
+    el("label", { for: "token" }, "Token"),
+    input,
+    el("p", { id: "token-hint", class: "hint" }, el("code", {}, "svc token show"), " prints it on the host."),
+    trouble,
+    submit,
+  );
+
+  /** @param {unknown} error */
+  const refuse = (error) => {
+    setText(trouble, error instanceof Error ? error.message : String(error));
+    if (error instanceof ApiError && error.reason === "limited") return waitFor(error.retryAfter);
+    submit.disabled = false;
+    input.select();
+  };
+
+  /** @param {number} seconds */
+  const waitFor = (seconds) => {
+    const until = Date.now() + seconds * 1_000;
+    const tick = () => {
+      const left = Math.ceil((until - Date.now()) / 1_000);
+      submit.disabled = left > 0;
+      setText(trouble, left > 0 ? `Too many attempts: the server asks to wait ${left} s.` : "");
+      if (left > 0 && form.isConnected) setTimeout(tick, 250);
+    };
+    tick();
+  };
+
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    submit.disabled = true;
+    setText(trouble, "");
+    api.signIn(input.value.trim()).catch(refuse);
+  });
+  root.replaceChildren(form);
+  input.focus();
+}

@@ -1,0 +1,93 @@
+/**
+ * The API explorer: Swagger UI on this server's document, with the token of this tab.
+ *
+ * Swagger UI is loaded once somebody has signed in, is told everything here, and nothing by the address. It never sees
+ * the token: requests get it on their way out, and only those to this server.
+ */
+import { Api } from "../dashboard/api.js";
+import { button, el } from "../dashboard/dom.js";
+import { showSignIn } from "../dashboard/sign-in.js";
+
+const api = new Api();
+const signOut = button("Sign out", () => api.signOut(), { hidden: true });
+const main = el("main", { id: "main" });
+
+document.body.append(
+  el(
+    "header",
+    {},
+    el(
+      "a",
+      { class: "brand", href: "dashboard" },
+      el("img", { src: "dashboard/icon.svg", alt: "", width: 24, height: 24 }),
+      "svc",
+    ),
+    el("div", { class: "right" }, el("a", { href: "dashboard" }, "Dashboard"), signOut),
+  ),
+  main,
+);
+
+/** Its style sheet has a dark side for a root element of this class. */
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const followSystem = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
+dark.addEventListener("change", followSystem);
+followSystem();
+
+/** Resolves to Swagger UI's factory, which its script leaves on the window. */
+const swaggerUi = () =>
+  new Promise((resolve, reject) => {
+    if ("SwaggerUIBundle" in window) return resolve(window.SwaggerUIBundle);
+    const script = el("script", { src: "docs/swagger-ui-bundle.js" });
+    script.addEventListener("load", () => resolve(Reflect.get(window, "SwaggerUIBundle")));
+    script.addEventListener("error", () => reject(new Error("Swagger UI could not be loaded.")));
+    document.head.append(script);
+  });
+
+async function showDocument() {
+  const [SwaggerUi, answer] = await Promise.all([swaggerUi(), api.get("openapi.json")]);
+  const spec = /** @type {Record<string, unknown>} */ (answer);
+  const target = el("div", { id: "swagger-ui" });
+  main.replaceChildren(target);
+  SwaggerUi({
+    domNode: target,
+    // The address in the document is the server's own; the one in the address bar is the one we may talk to.
+    spec: { ...spec, servers: [{ url: api.base.href.replace(/\/$/, "") }] },
+    queryConfigEnabled: false,
+    validatorUrl: null,
+    deepLinking: true,
+    displayRequestDuration: true,
+    // The token is not for the screen: the request that is shown is the one without it.
+    showMutatedRequest: false,
+    requestInterceptor: authorize,
+    plugins: [withoutAuthorizeButtons],
+  });
+}
+
+/** @param {{ url: string, headers: Record<string, string> }} request */
+function authorize(request) {
+  if (new URL(request.url, api.base).origin === api.base.origin && api.token !== null) {
+    request.headers.Authorization = `Bearer ${api.token}`;
+  }
+  return request;
+}
+
+/** One signs in and out at the top of the page, nowhere else. */
+function withoutAuthorizeButtons() {
+  const nothing = () => () => null;
+  return { wrapComponents: { authorizeBtn: nothing, authorizeOperationBtn: nothing } };
+}
+
+function show(reason = "") {
+  signOut.hidden = api.token === null;
+  if (api.token === null) return showSignIn(main, api, reason);
+  main.replaceChildren(el("p", { class: "hint", role: "status" }, "Loading the API document…"));
+  showDocument().catch((error) => {
+    if (api.token === null) return;
+    const again = button("Try again", () => show());
+    main.replaceChildren(el("p", { class: "trouble", role: "alert" }, error.message), again);
+  });
+}
+
+api.addEventListener("signin", () => show());
+api.addEventListener("signout", (event) => show(event instanceof CustomEvent ? event.detail : ""));
+show();

@@ -1,0 +1,15 @@
+/** Files that are embedded as they are: `import path from "…" with { type: "file" }` gives the path to read one at. */
+declare module "../../dashboard/*" {
+  const path: string;
+  export default path;
+}
+
+declare module "../../explorer/*" {
+  const path: string;
+  export default path;
+}
+
+declare module "swagger-ui-dist/*" {
+  const path: string;
+  export default path;
+}

@@ -1,0 +1,107 @@
+/**
+ * The files of a page, embedded in the binary: one set a page, from which nothing but its own files can be had.
+ *
+ * A file is read when somebody first asks for it, and compressed once for each encoding that is asked for; what is kept
+ * is its ETag and what compression made of it.
+ */
+import { promisify } from "node:util";
+import { brotliCompress, constants, gzip } from "node:zlib";
+import { parseAccept } from "hono/utils/accept";
+import { notFound } from "./errors";
+import { once } from "./once";
+
+/** What a page is made of; each file is a path as `import … with { type: "file" }` gives it. */
+export interface PageFiles {
+  /** The page's own path, without the leading slash; its assets are one level below. */
+  readonly path: string;
+  readonly page: string;
+  /** By the name they are asked for with, which matches {@link ASSET_NAME}. */
+  readonly assets: Readonly<Record<string, string>>;
+  /** The Content-Security-Policy of the page. */
+  readonly policy: string;
+}
+
+/** What the name of an asset looks like. */
+export const ASSET_NAME = /^[A-Za-z0-9_][A-Za-z0-9._-]*$/;
+
+/** A page and its assets over HTTP. */
+export interface PageAssets {
+  /** @param asked the headers of the request: which encodings it takes, which ETag it has. */
+  page(asked?: Headers): Promise<Response>;
+  /**
+   * The empty name, which is what a slash after the page's path makes, leads back to the page.
+   *
+   * @throws a `not_found` failure for a name that is not of the set.
+   */
+  asset(name: string, asked?: Headers): Promise<Response>;
+}
+
+export function createPageAssets({ path, page, assets, policy }: PageFiles): PageAssets {
+  const pageFile = createFile(page, { "content-security-policy": policy });
+  const files = new Map(Object.entries(assets).map(([name, file]) => [name, createFile(file)]));
+  return {
+    page: pageFile,
+    async asset(name, asked) {
+      if (name === "") return new Response(null, { status: 308, headers: { location: `../${path}` } });
+      const file = ASSET_NAME.test(name) ? files.get(name) : undefined;
+      if (!file) throw notFound("no such asset");
+      return file(asked);
+    },
+  };
+}
+
+const HEADERS = {
+  // Revalidated at every use: a new binary is seen at once, an old file costs a 304.
+  "cache-control": "no-cache",
+  vary: "accept-encoding",
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+};
+
+/** The encodings we write, the smallest result first. Levels as high as go in a fraction of a second a megabyte. */
+const encoders = {
+  br: (bytes) => promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
+  zstd: (bytes) => Bun.zstdCompress(bytes, { level: 15 }),
+  gzip: (bytes) => promisify(gzip)(bytes, { level: 9 }),
+} as const satisfies Record<string, (bytes: Uint8Array) => Promise<Uint8Array>>;
+
+type Encoding = keyof typeof encoders;
+const ENCODINGS: readonly Encoding[] = ["br", "zstd", "gzip"];
+
+/** One file over HTTP, with a strong ETag for each encoding (RFC 9110 section 8.8.3.3). */
+function createFile(path: string, more: Record<string, string> = {}) {
+  const file = Bun.file(path);
+  const digest = once(async () =>
+    new Bun.CryptoHasher("sha256")
+      .update(await file.bytes())
+      .digest("base64url")
+      .slice(0, 22),
+  );
+  const encode = (encoding: Encoding) => once(async () => encoders[encoding](await file.bytes()));
+  const encoded = { br: encode("br"), zstd: encode("zstd"), gzip: encode("gzip") };
+
+  return async (asked = new Headers()): Promise<Response> => {
+    const encoding = chooseEncoding(asked.get("accept-encoding"));
+    const etag = encoding ? `"${await digest()}.${encoding}"` : `"${await digest()}"`;
+    const headers = { ...HEADERS, ...more, etag };
+    if (matches(asked.get("if-none-match"), etag)) return new Response(null, { status: 304, headers });
+    return new Response(encoding ? await encoded[encoding]() : await file.bytes(), {
+      headers: { ...headers, "content-type": file.type, ...(encoding && { "content-encoding": encoding }) },
+    });
+  };
+}
+
+/** The first of {@link ENCODINGS} that the client takes; undefined for none, so for the file as it is. */
+function chooseEncoding(accepted: string | null): Encoding | undefined {
+  const quality = new Map(parseAccept(accepted ?? "").map(({ type, q }) => [type.toLowerCase(), q]));
+  return ENCODINGS.find((encoding) => (quality.get(encoding) ?? quality.get("*") ?? 0) > 0);
+}
+
+/** Whether `If-None-Match` names the ETag (RFC 9110 section 13.1.2: compared weakly). */
+function matches(ifNoneMatch: string | null, etag: string): boolean {
+  if (ifNoneMatch === null) return false;
+  const tags = ifNoneMatch.split(",").map((tag) => tag.trim().replace(/^W\//, ""));
+  return tags.includes("*") || tags.includes(etag);
+}
