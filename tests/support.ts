@@ -53,11 +53,7 @@ export async function testServer(
     server,
     service: made.service,
     configDir: made.configDir,
-    call(path, init = {}) {
-      const headers = new Headers(init.headers);
-      if (!headers.has("authorization")) headers.set("authorization", `Bearer ${TOKEN}`);
-      return fetch(server.url + path, { ...init, headers });
-    },
+    call: caller(server.url),
     [Symbol.asyncDispose]: () => made[Symbol.asyncDispose](),
   };
 }
@@ -71,6 +67,50 @@ export const post = (body: unknown): RequestInit => ({
 
 /** The compiled binary, as `bun run build` leaves it. */
 export const BINARY = join(import.meta.dir, "..", "dist", "svc");
+
+/**
+ * The compiled binary as a server on a free port, in an empty folder of its own; killed when the scope ends.
+ *
+ * @param flags of `svc serve`, beside port and token.
+ */
+export async function serveBinary(...flags: string[]): Promise<
+  AsyncDisposable & {
+    readonly url: string;
+    readonly token: string;
+    readonly configDir: string;
+    readonly call: (path: string, init?: RequestInit) => Promise<Response>;
+  }
+> {
+  const folder = temporaryFolder();
+  const configDir = join(folder.path, "config");
+  const child = Bun.spawn([BINARY, "serve", "--port", "0", "--json", "--config-dir", configDir, ...flags], {
+    cwd: folder.path,
+    env: { ...process.env, SVC_TOKEN: TOKEN },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const { value } = await child.stdout.getReader().read();
+  const { url }: { url: string } = JSON.parse(new TextDecoder().decode(value));
+  return {
+    url,
+    token: TOKEN,
+    configDir,
+    call: caller(url),
+    async [Symbol.asyncDispose]() {
+      child.kill();
+      await child.exited;
+      folder[Symbol.dispose]();
+    },
+  };
+}
+
+/** A `fetch` on `url` that sends {@link TOKEN}, unless told otherwise. */
+function caller(url: string): (path: string, init?: RequestInit) => Promise<Response> {
+  return (path, init = {}) => {
+    const headers = new Headers(init.headers);
+    if (!headers.has("authorization")) headers.set("authorization", `Bearer ${TOKEN}`);
+    return fetch(url + path, { ...init, headers });
+  };
+}
 
 /**
  * `test` where all of `programs` (names on PATH, or absolute paths) are there; otherwise a skipped test whose reason is

@@ -1,8 +1,11 @@
 /**
  * The files of a page, embedded in the binary: one set a page, from which nothing but its own files can be had.
  *
- * A file is read when somebody first asks for it, and compressed once for each encoding that is asked for; what is kept
- * is its ETag and what compression made of it.
+ * The page and its scripts name the files of the set as they lie in the source tree (`./dom.js`, `dashboard/dom.js`).
+ * What is sent names them with the digest of the whole set in front of the suffix (`dom.9f2c….js`): such a name means
+ * the same bytes for ever, so a browser asks for it once. The plain names are there too, revalidated at every use.
+ *
+ * A file is read when somebody first asks for it, and compressed once for each encoding that is asked for.
  */
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
@@ -37,22 +40,32 @@ export interface PageAssets {
 }
 
 export function createPageAssets({ path, page, assets, policy }: PageFiles): PageAssets {
-  const pageFile = createFile(page, { "content-security-policy": policy });
-  const files = new Map(Object.entries(assets).map(([name, file]) => [name, createFile(file)]));
+  const digest = once(() => digestOf([page, ...Object.values(assets)]));
+  const rewrite = once(async () => createRewriter(path, Object.keys(assets), await digest()));
+  const pageFile = createFile(page, rewrite);
+  const files = new Map(Object.entries(assets).map(([name, file]) => [name, createFile(file, rewrite)]));
+
   return {
-    page: pageFile,
+    page: (asked) => pageFile(asked, { ...REVALIDATED, "content-security-policy": policy }),
     async asset(name, asked) {
       if (name === "") return new Response(null, { status: 308, headers: { location: `../${path}` } });
-      const file = ASSET_NAME.test(name) ? files.get(name) : undefined;
-      if (!file) throw notFound("no such asset");
-      return file(asked);
+      if (!ASSET_NAME.test(name)) throw notFound("no such asset");
+      const file = files.get(name);
+      if (file) return file(asked, REVALIDATED);
+      const plain = files.get(name.replace(`.${await digest()}.`, "."));
+      if (!plain) throw notFound("no such asset");
+      return plain(asked, IMMUTABLE);
     },
   };
 }
 
+/** A new binary is seen at once, an old file costs a 304. */
+const REVALIDATED = { "cache-control": "no-cache" };
+
+/** RFC 8246: not even asked for again when the page is reloaded. */
+const IMMUTABLE = { "cache-control": "public, max-age=31536000, immutable" };
+
 const HEADERS = {
-  // Revalidated at every use: a new binary is seen at once, an old file costs a 304.
-  "cache-control": "no-cache",
   vary: "accept-encoding",
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
@@ -71,27 +84,46 @@ type Encoding = keyof typeof encoders;
 const ENCODINGS: readonly Encoding[] = ["br", "zstd", "gzip"];
 
 /** One file over HTTP, with a strong ETag for each encoding (RFC 9110 section 8.8.3.3). */
-function createFile(path: string, more: Record<string, string> = {}) {
-  const file = Bun.file(path);
-  const digest = once(async () =>
-    new Bun.CryptoHasher("sha256")
-      .update(await file.bytes())
-      .digest("base64url")
-      .slice(0, 22),
-  );
-  const encode = (encoding: Encoding) => once(async () => encoders[encoding](await file.bytes()));
+function createFile(path: string, rewrite: () => Promise<(text: string) => string>) {
+  const { type } = Bun.file(path);
+  const content = once(async () => {
+    const bytes = await Bun.file(path).bytes();
+    if (!/html|javascript/.test(type)) return bytes;
+    return new TextEncoder().encode((await rewrite())(new TextDecoder().decode(bytes)));
+  });
+  const digest = once(async () => digestText(await content()));
+  const encode = (encoding: Encoding) => once(async () => encoders[encoding](await content()));
   const encoded = { br: encode("br"), zstd: encode("zstd"), gzip: encode("gzip") };
 
-  return async (asked = new Headers()): Promise<Response> => {
+  return async (asked = new Headers(), more: Record<string, string>): Promise<Response> => {
     const encoding = chooseEncoding(asked.get("accept-encoding"));
     const etag = encoding ? `"${await digest()}.${encoding}"` : `"${await digest()}"`;
     const headers = { ...HEADERS, ...more, etag };
     if (matches(asked.get("if-none-match"), etag)) return new Response(null, { status: 304, headers });
-    return new Response(encoding ? await encoded[encoding]() : await file.bytes(), {
-      headers: { ...headers, "content-type": file.type, ...(encoding && { "content-encoding": encoding }) },
+    return new Response(encoding ? await encoded[encoding]() : await content(), {
+      headers: { ...headers, "content-type": type, ...(encoding && { "content-encoding": encoding }) },
     });
   };
 }
+
+/** Puts `digest` into the quoted names of the set: `"./dom.js"` in a script, `"dashboard/dom.js"` anywhere. */
+function createRewriter(path: string, names: readonly string[], digest: string): (text: string) => string {
+  const known = new Set(names);
+  const quoted = new RegExp(`(["'])(\\./|${path}/)([A-Za-z0-9_][A-Za-z0-9._-]*)\\1`, "g");
+  return (text) =>
+    text.replaceAll(quoted, (whole: string, quote: string, folder: string, name: string) =>
+      known.has(name) ? `${quote}${folder}${name.replace(/(\.[^.]*)$/, `.${digest}$1`)}${quote}` : whole,
+    );
+}
+
+async function digestOf(paths: readonly string[]): Promise<string> {
+  const contents = await Promise.all(paths.map((path) => Bun.file(path).bytes()));
+  return digestText(Buffer.concat(contents));
+}
+
+/** 132 bits of a SHA-256, in characters that may stand in a name and in an ETag. */
+const digestText = (bytes: Uint8Array) =>
+  new Bun.CryptoHasher("sha256").update(bytes).digest("base64url").slice(0, 22);
 
 /** The first of {@link ENCODINGS} that the client takes; undefined for none, so for the file as it is. */
 function chooseEncoding(accepted: string | null): Encoding | undefined {

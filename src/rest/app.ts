@@ -205,7 +205,7 @@ function outcomeOf(status: number): string {
 }
 
 /** What a parameter of a path matches: a segment; all that follows in a public path, whose every name is public. */
-const parameterPattern = ({ public: open }: HttpRoute) => (open ? ".*" : "[^/]+");
+const parameterPattern = ({ public: open }: HttpRoute) => (open ? "[^]*" : "[^/]+");
 
 function pathRoute(http: HttpRoute): string {
   return http.path.replaceAll(/\{(\w+)\}/g, `:$1{${parameterPattern(http)}}`);

@@ -1,0 +1,62 @@
+/** The API explorer in Chromium, served by the compiled binary. */
+import { afterAll, beforeAll, expect } from "bun:test";
+import type { Browser, Page } from "playwright-core";
+import { launchBrowser, openTab, signIn } from "../browser";
+import { serveBinary, TOKEN, testWith } from "../support";
+
+const test = testWith("chromium");
+/** Once the document is shown, to its last operation. */
+const shown = (page: Page) => page.getByText("Tell what this server is").waitFor();
+
+let browser: Browser;
+let host: Awaited<ReturnType<typeof serveBinary>>;
+beforeAll(async () => {
+  if (!Bun.which("chromium")) return;
+  [browser, host] = await Promise.all([launchBrowser(), serveBinary("--rate-limit", "0")]);
+}, 30_000);
+afterAll(async () => {
+  await browser?.close();
+  await host?.[Symbol.asyncDispose]();
+});
+
+test("asks for the token, keeps it for the tab, and shows every operation", async () => {
+  await using tab = await openTab(browser, host.url);
+  const { page } = tab;
+  await page.goto(`${host.url}/docs`);
+  await signIn(page, TOKEN);
+  await shown(page);
+  expect(await page.evaluate(() => Object.values(sessionStorage))).toEqual([TOKEN]);
+  expect(await page.evaluate(() => localStorage.length)).toBe(0);
+  await page.reload();
+  await shown(page);
+  expect(tab.complaints).toEqual([]);
+}, 30_000);
+
+test("tries an operation out with the token, which it never shows", async () => {
+  await using tab = await openTab(browser, host.url);
+  const { page } = tab;
+  await page.goto(`${host.url}/docs`);
+  await signIn(page, TOKEN);
+  const operation = page.locator(".opblock", { hasText: "List the commands" });
+  await operation.getByRole("button").first().click();
+  await operation.getByRole("button", { name: "Try it out" }).click();
+  await operation.getByRole("button", { name: "Execute" }).click();
+  await operation.getByText('"AC_rest_api_status"').first().waitFor();
+  expect(await page.content()).not.toMatch(TOKEN);
+  expect(page.url()).not.toMatch(TOKEN);
+  expect(tab.complaints).toEqual([]);
+}, 30_000);
+
+test("refuses a wrong token, and takes no configuration from the address", async () => {
+  await using tab = await openTab(browser, host.url);
+  const { page } = tab;
+  await page.goto(`${host.url}/docs?url=http://127.0.0.1:1/evil.json&configUrl=http://127.0.0.1:1/evil.json`);
+  await signIn(page, "not-the-token");
+  await page.getByText("The server does not take this token.").waitFor();
+  expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
+  await signIn(page, TOKEN);
+  await shown(page);
+  expect(await page.content()).not.toMatch("evil.json");
+  // The browser itself reports the 401 that was asked for.
+  expect(tab.complaints.filter((text) => !text.includes("401"))).toEqual([]);
+}, 30_000);
