@@ -187,9 +187,9 @@ async function inputOf(
     if (c.req.url.includes("?")) throw badInput("query: expected none, the fields go in the body");
     return readJson(c.req.raw, maxBodyBytes);
   }
-  // Browsers, probes and proxies add parameters of their own to the paths that anybody may ask for.
-  const query =
-    c.req.url.includes("?") && !http.public ? fromQuery(input, new URL(c.req.url).searchParams) : {};
+  // Whoever links to a page adds what they like to its address; a page takes no configuration from there.
+  const isPage = http.public && http.content !== undefined;
+  const query = c.req.url.includes("?") && !isPage ? fromQuery(input, new URL(c.req.url).searchParams) : {};
   return http.path.includes("{") ? { ...query, ...c.req.param() } : query;
 }
 

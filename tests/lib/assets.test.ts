@@ -124,7 +124,7 @@ describe.each(Object.entries(hosts))("in the %s", (_name, start) => {
     "%ff%fe",
     "a".repeat(4_000),
   ];
-  test.each(nowhere)("no such asset: %s", async (name) => {
+  test.each(nowhere.map((name) => [name.slice(0, 40), name]))("no such asset: %s", async (_shown, name) => {
     for (const page of ["dashboard", "docs"]) expect((await ask(`/${page}/${name}`)).status).toBe(404);
   });
 
