@@ -50,6 +50,11 @@ const commands: readonly CommandEntry[] = [
     load: () => import("../commands/token"),
   },
   { usage: "usb <action>", describe: "List and watch USB devices", load: () => import("../commands/usb") },
+  {
+    usage: "config <action> <file>",
+    describe: "Export or import the configuration of a host as one bundle",
+    load: () => import("../commands/config"),
+  },
 ];
 
 /** Parses `args`, runs the subcommand, sets the exit code. Never throws. */

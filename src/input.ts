@@ -81,16 +81,20 @@ function pathText(keys: readonly unknown[]): string {
 }
 
 /**
- * The fields of a query string as the schema's types: numbers and booleans are spelled out in text there.
+ * The fields of a query string as the schema's types: numbers and booleans are spelled out in text there, and a list is
+ * its field once for each item.
  *
- * @throws a `bad_input` failure for a field given twice.
+ * @throws a `bad_input` failure for any other field given twice.
  */
 export function fromQuery(schema: InputSchema, query: URLSearchParams): Record<string, unknown> {
   const input: Record<string, unknown> = {};
-  for (const [name, text] of query) {
-    if (Object.hasOwn(input, name)) throw badInput(`${printable(name, 200)}: given more than once`);
+  for (const name of new Set(query.keys())) {
+    const texts = query.getAll(name);
     const entry = Object.hasOwn(schema.entries, name) ? schema.entries[name] : undefined;
-    Object.defineProperty(input, name, { value: fromText(entry, text), enumerable: true });
+    const isList = entry !== undefined && baseType(entry) === "array";
+    if (texts.length > 1 && !isList) throw badInput(`${printable(name, 200)}: given more than once`);
+    const value = isList ? texts : fromText(entry, texts[0] ?? "");
+    Object.defineProperty(input, name, { value, enumerable: true });
   }
   return input;
 }

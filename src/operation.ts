@@ -22,6 +22,8 @@ export interface HttpRoute {
   readonly path: string;
   /** Needs no token, spends from no bucket and leaves no audit row. */
   readonly public?: true;
+  /** The field that is the whole body of a POST; the other fields are then its query. */
+  readonly body?: string;
   /** The media type of a body that is not JSON; `run` then returns a `Response`. */
   readonly content?: string;
 }

@@ -1,6 +1,8 @@
 /**
  * The table: every operation of svc, feature by feature.
  */
+
+import { operations as config } from "./config/operations";
 import { operations as dashboard } from "./dashboard/operations";
 import { operations as executor } from "./executor/operations";
 import { operations as explorer } from "./explorer/operations";
@@ -18,4 +20,5 @@ export const operations: readonly Operation[] = [
   ...usb,
   ...dashboard,
   ...explorer,
+  ...config,
 ];

@@ -56,7 +56,8 @@ export const cancelled = (message: string) => new Failure("cancelled", message);
 export const slowClient = (message: string) => new Failure("slow_client", message);
 
 /** Something that the call needs is missing or broken just now. HTTP 503, exit 1. */
-export const unavailable = (message: string) => new Failure("unavailable", message);
+export const unavailable = (message: string, more?: Record<string, unknown>) =>
+  new Failure("unavailable", message, more);
 
 /** A deadline passed. HTTP 504, exit 1. */
 export const timedOut = (message: string) => new Failure("timeout", message);

@@ -2,7 +2,17 @@
  * Files that matter: written whole or not at all, and private to their owner.
  */
 import { randomBytes } from "node:crypto";
-import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  fchmodSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
 import { dirname } from "node:path";
 
 /** Owner only, as `ssh` demands of its own files. */
@@ -19,7 +29,7 @@ export function ensurePrivateFolder(path: string): void {
  * Replaces the file at `path`: temporary name in the same folder, fsync, rename, fsync of the folder. A reader
  * sees the old content or the new, and so does a machine that lost power.
  *
- * @param mode permission bits of the new file (default 0600).
+ * @param mode permission bits of the new file, whatever the umask says (default 0600).
  * @throws the system error of the step that failed; the temporary file is gone and the old file untouched.
  */
 export function writeFileAtomic(path: string, data: string | Uint8Array, mode: number = PRIVATE_FILE): void {
@@ -27,6 +37,7 @@ export function writeFileAtomic(path: string, data: string | Uint8Array, mode: n
   try {
     const file = openSync(temporary, "wx", mode);
     try {
+      fchmodSync(file, mode);
       const bytes = typeof data === "string" ? Buffer.from(data) : data;
       for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at);
       fsyncSync(file);

@@ -19,5 +19,6 @@ export const configFiles = (configDir: string) => ({
   runFolder: join(configDir, "run"),
   runFile: join(configDir, "run", "rest.json"),
   serveLock: join(configDir, "run", "serve.lock"),
+  importLock: join(configDir, "run", "import.lock"),
   inputLock: join(configDir, "run", "input.lock"),
 });

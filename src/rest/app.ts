@@ -183,13 +183,18 @@ async function inputOf(
   { http, input }: RoutedOperation,
   maxBodyBytes: number,
 ): Promise<unknown> {
-  if (http.method === "POST") {
+  if (http.method === "POST" && http.body === undefined) {
     if (c.req.url.includes("?")) throw badInput("query: expected none, the fields go in the body");
     return readJson(c.req.raw, maxBodyBytes);
   }
   // Whoever links to a page adds what they like to its address; a page takes no configuration from there.
   const isPage = http.public && http.content !== undefined;
   const query = c.req.url.includes("?") && !isPage ? fromQuery(input, new URL(c.req.url).searchParams) : {};
+  if (http.body !== undefined) {
+    if (Object.hasOwn(query, http.body))
+      throw badInput(`${http.body}: expected in the body, not in the query`);
+    return { ...query, [http.body]: await readJson(c.req.raw, maxBodyBytes) };
+  }
   return http.path.includes("{") ? { ...query, ...c.req.param() } : query;
 }
 

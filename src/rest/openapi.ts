@@ -65,23 +65,24 @@ function describe(operation: Operation, http: HttpRoute): JsonObject {
   };
 }
 
-function parameters(input: InputSchema, { method, path }: HttpRoute): JsonObject {
+function parameters(input: InputSchema, { method, path, body }: HttpRoute): JsonObject {
   const { properties, required } = objectSchema(input);
+  const hasQuery = method === "GET" || body !== undefined;
   const parameters = Object.entries(properties).flatMap(([name, { description, ...schema }]) => {
     const inPath = path.includes(`{${name}}`);
-    if (method !== "GET" && !inPath) return [];
+    if (name === body || !(hasQuery || inPath)) return [];
     const needed = inPath || required.has(name);
     return [{ name, in: inPath ? "path" : "query", required: needed, description, schema }];
   });
   return parameters.length ? { parameters } : {};
 }
 
-function requestBody(input: InputSchema, { method }: HttpRoute): JsonObject {
+function requestBody(input: InputSchema, { method, body }: HttpRoute): JsonObject {
   if (method !== "POST") return {};
-  const required = objectSchema(input).required.size > 0;
-  return {
-    requestBody: { required, content: { "application/json": { schema: jsonSchema(input, "input") } } },
-  };
+  const { properties, required } = objectSchema(input);
+  const needed = body === undefined ? required.size > 0 : required.has(body);
+  const schema = body === undefined ? jsonSchema(input, "input") : properties[body];
+  return { requestBody: { required: needed, content: { "application/json": { schema } } } };
 }
 
 function responses({ output }: Operation, http: HttpRoute): JsonObject {

@@ -1,0 +1,63 @@
+/**
+ * What an import changes in a file, for a person to read: a unified diff in which no token is to be seen.
+ */
+import type { Format } from "./bundle";
+
+/** Fields whose value is a secret, by the end of their name (`token`, `api_key`, `webhookSecret`). */
+const SECRET_FIELD = /(token|secret|password|passwd|passphrase|key|credential|authorization|cookie)s?$/i;
+
+/** The user part of a URL (RFC 3986 section 3.2.1), where a password may stand. */
+const URL_USER = /(:\/\/)[^/?#@\s]+@/g;
+
+/** Lines of a diff that are shown. */
+const MAX_LINES = 300;
+
+/** Edits that are looked for; beyond, comparing two large files line by line would take minutes. */
+const MAX_EDITS = 2_000;
+
+/**
+ * The hunks of a unified diff from `before` to `after`, secrets masked: the same secret has the same number on both sides, so that
+ * a changed one can be seen to change.
+ */
+export async function diffContent(format: Format, before: unknown, after: unknown): Promise<string> {
+  const { structuredPatch } = await import("diff");
+  const mask = createMask();
+  const patch = structuredPatch(
+    "",
+    "",
+    shown(format, before, mask),
+    shown(format, after, mask),
+    undefined,
+    undefined,
+    { context: 2, maxEditLength: MAX_EDITS },
+  );
+  if (patch === undefined) return "too many changes to show";
+  const lines = patch.hunks.flatMap((hunk) => [
+    `@@ -${hunk.oldStart},${hunk.oldLines} +${hunk.newStart},${hunk.newLines} @@`,
+    ...hunk.lines,
+  ]);
+  if (lines.length <= MAX_LINES) return lines.join("\n");
+  return [...lines.slice(0, MAX_LINES), `… and ${lines.length - MAX_LINES} more lines`].join("\n");
+}
+
+function shown(format: Format, content: unknown, mask: (secret: string) => string): string {
+  if (format === "text") return String(content);
+  const masked = JSON.stringify(
+    content,
+    (field, value) => {
+      if (SECRET_FIELD.test(field) && value !== null && value !== "") return mask(JSON.stringify(value));
+      return typeof value === "string" ? value.replaceAll(URL_USER, "$1***@") : value;
+    },
+    2,
+  );
+  return `${masked}\n`;
+}
+
+function createMask(): (secret: string) => string {
+  const numbers = new Map<string, number>();
+  return (secret) => {
+    const number = numbers.get(secret) ?? numbers.size + 1;
+    numbers.set(secret, number);
+    return `*** (${number})`;
+  };
+}
