@@ -1,6 +1,7 @@
 import { callOperation } from "../src/call";
 import { localCaller } from "../src/caller";
 import { command, print, withService } from "../src/cli";
+import { BUNDLED_NAMES } from "../src/config/bundle";
 import { readBundleFile, writeBundleFile } from "../src/config/file";
 import { exportConfig, importConfig } from "../src/config/operations";
 import { readSecret } from "../src/lib/secret";
@@ -15,6 +16,7 @@ export default command({
         demandOption: true,
         describe: "The bundle; - for stdout or stdin",
       })
+      .nargs("file", 1) // else yargs takes `-` for the empty text
       .option("encrypt", {
         type: "boolean",
         default: false,
@@ -25,7 +27,12 @@ export default command({
         describe: "File with the passphrase (else SVC_PASSPHRASE, else a prompt)",
       })
       .option("dry-run", { type: "boolean", default: false, describe: "import: show the changes, make none" })
-      .option("only", { type: "string", array: true, describe: "import: these files of the bundle only" })
+      .option("only", {
+        type: "string",
+        array: true,
+        choices: BUNDLED_NAMES,
+        describe: "import: these files of the bundle only",
+      })
       .example("$0 config export host.json --encrypt", "Tokens and all, sealed")
       .example("$0 config import host.json --dry-run", "What would change here")
       .example("$0 config import host.json --only viewer_id", "One file of it"),

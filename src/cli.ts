@@ -100,13 +100,16 @@ async function parse(args: readonly string[]): Promise<number> {
   return exitCode;
 }
 
+/** Enough for each offence of a file that has hundreds. */
+const MAX_MESSAGE = 100_000;
+
 /** The command line could not be understood. */
 class UsageError extends Error {}
 
 /** Says on stderr what went wrong, and gives the exit code for it. */
 function report(error: unknown): number {
   if (error instanceof UsageError || error instanceof Failure) {
-    console.error(`svc: ${printable(error.message.replaceAll(/\s+/g, " "))}`);
+    console.error(`svc: ${printable(error.message.replaceAll(/\s+/g, " "), MAX_MESSAGE)}`);
     return error instanceof UsageError || error.code === "bad_input" ? 2 : 1;
   }
   console.error(error instanceof Error ? error.stack : `svc: ${messageOf(error)}`);

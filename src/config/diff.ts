@@ -3,8 +3,8 @@
  */
 import type { Format } from "./bundle";
 
-/** Fields whose value is a secret, by the end of their name (`token`, `api_key`, `webhookSecret`). */
-const SECRET_FIELD = /(token|secret|password|passwd|passphrase|key|credential|authorization|cookie)s?$/i;
+/** Fields whose value is a secret, by their name (`token`, `webhookSecrets`, `api_key`). */
+const SECRET_FIELD = /token|secret|passw|passphrase|credential|authorization|cookie|keys?$/i;
 
 /** The user part of a URL (RFC 3986 section 3.2.1), where a password may stand. */
 const URL_USER = /(:\/\/)[^/?#@\s]+@/g;
@@ -16,8 +16,8 @@ const MAX_LINES = 300;
 const MAX_EDITS = 2_000;
 
 /**
- * The hunks of a unified diff from `before` to `after`, secrets masked: the same secret has the same number on both sides, so that
- * a changed one can be seen to change.
+ * The hunks of a unified diff from `before` to `after`, secrets masked: the same secret has the same number on both
+ * sides, so that a changed one can be seen to change.
  */
 export async function diffContent(format: Format, before: unknown, after: unknown): Promise<string> {
   const { structuredPatch } = await import("diff");

@@ -1,0 +1,43 @@
+/** Sealing a bundle under a passphrase. */
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { readBundleFile, writeBundleFile } from "../../src/config/file";
+import { isSealed, seal, unseal } from "../../src/config/seal";
+import { host } from "./support";
+
+test("a sealed bundle opens with its passphrase and with no other", async () => {
+  const sealed = Buffer.from(await seal('{"token":"hunter2"}', "correct horse"));
+  expect(isSealed(sealed)).toBe(true);
+  expect(sealed.toString()).not.toContain("hunter2");
+  expect(await unseal(sealed, "correct horse")).toBe('{"token":"hunter2"}');
+  await expect(unseal(sealed, "wrong horse")).rejects.toThrow(
+    "the passphrase is wrong or the file is damaged",
+  );
+});
+
+test("a sealed bundle of which one character was changed does not open", async () => {
+  const sealed = await seal("{}", "p");
+  const lines = sealed.split("\n");
+  const at = lines.length - 3;
+  const line = lines[at] ?? "";
+  lines[at] = (line.startsWith("A") ? "B" : "A") + line.slice(1);
+  await expect(unseal(Buffer.from(lines.join("\n")), "p")).rejects.toThrow("damaged");
+});
+
+test("a file is read whether it is sealed or not, and is private", async () => {
+  using machine = host();
+  const [open, sealed] = [join(machine.root, "open"), join(machine.root, "sealed")];
+  await writeBundleFile(open, '{"a":1}', undefined);
+  await writeBundleFile(sealed, '{"a":1}', "p");
+  const asked: string[] = [];
+  const passphrase = async () => {
+    asked.push("once");
+    return "p";
+  };
+  expect(await readBundleFile(open, passphrase)).toEqual({ a: 1 });
+  expect(asked).toEqual([]);
+  expect(await readBundleFile(sealed, passphrase)).toEqual({ a: 1 });
+  expect(asked).toEqual(["once"]);
+  const { statSync } = await import("node:fs");
+  expect([statSync(open).mode & 0o777, statSync(sealed).mode & 0o777]).toEqual([0o600, 0o600]);
+});
