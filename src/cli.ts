@@ -34,16 +34,22 @@ type AnyCommand = {
 /** Gives a subcommand its types and forgets them, so that a list of subcommands has one type. */
 export const command = <Flags>(module: CommandModule<Flags>): AnyCommand => module;
 
+/** A subcommand that has subcommands of its own (`svc audit verify`), by their usage. */
+export interface CommandGroup {
+  readonly group: Readonly<Record<string, AnyCommand & { readonly describe: string }>>;
+}
+
 interface CommandEntry {
   readonly usage: string;
   readonly describe: string;
-  readonly load: () => Promise<{ default: AnyCommand }>;
+  readonly load: () => Promise<{ default: AnyCommand | CommandGroup }>;
 }
 
 const commands: readonly CommandEntry[] = [
   { usage: "serve", describe: "Run the REST server", load: () => import("../commands/serve") },
   { usage: "execute [script]", describe: "Run a list of actions", load: () => import("../commands/execute") },
   { usage: "commands", describe: "List the commands of actions", load: () => import("../commands/commands") },
+  { usage: "audit", describe: "Read, check and keep the audit log", load: () => import("../commands/audit") },
   {
     usage: "token <action>",
     describe: "Show or replace the bearer token",
@@ -82,17 +88,24 @@ async function parse(args: readonly string[]): Promise<number> {
     .fail((message, error) => {
       throw error ?? new UsageError(message);
     });
+  const run = (one: AnyCommand) => async (flags: unknown) => {
+    exitCode = await one.handler(flags as never);
+  };
   for (const { usage, describe, load } of commands) {
     parser.command(
       usage,
       describe,
       async (argv: Argv) => {
         const module = (await load()).default;
-        module.builder(argv as Argv<GlobalFlags>);
+        if (!("group" in module)) return void module.builder(argv as Argv<GlobalFlags>);
+        argv.demandCommand(1, `Name what to do; \`svc ${usage} --help\` lists it.`);
+        for (const [name, one] of Object.entries(module.group)) {
+          argv.command(name, one.describe, (own) => void one.builder(own as Argv<GlobalFlags>), run(one));
+        }
       },
       async (flags) => {
         const module = (await load()).default;
-        exitCode = await module.handler(flags as never);
+        if (!("group" in module)) await run(module)(flags);
       },
     );
   }

@@ -2,6 +2,7 @@
  * The table: every operation of svc, feature by feature.
  */
 
+import { operations as audit } from "./audit/operations";
 import { operations as config } from "./config/operations";
 import { operations as dashboard } from "./dashboard/operations";
 import { operations as executor } from "./executor/operations";
@@ -13,6 +14,7 @@ import { operations as rest } from "./rest/operations";
 import { operations as usb } from "./usb/operations";
 
 export const operations: readonly Operation[] = [
+  ...audit,
   ...rest,
   ...executor,
   ...metrics,

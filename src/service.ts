@@ -67,7 +67,14 @@ export function createService(options: ServiceOptions): Service {
   const service: Service = {
     configDir,
     log,
-    audit: feature(async () => null),
+    audit: feature(async () => {
+      if (options.audit === false) return null;
+      const { openAuditLog } = await import("./audit/log");
+      const audit = await openAuditLog({ path: configFiles(configDir).auditLog, log });
+      // First in the list, last to stop: everything else may leave rows while it stops.
+      stops.unshift(() => audit.close());
+      return audit;
+    }),
     desktop: feature(async () => {
       const { createDesktop } = await import("./desktop/desktop");
       return createDesktop({ turnLock: configFiles(configDir).inputLock });

@@ -61,6 +61,7 @@ export async function withLock<T>(path: string, work: () => T | Promise<T>, wait
   }
 }
 
-function isBusy(error: unknown): boolean {
+/** Whether SQLite failed because somebody else holds the lock. */
+export function isBusy(error: unknown): boolean {
   return error instanceof Error && "code" in error && String(error.code).startsWith("SQLITE_BUSY");
 }

@@ -108,6 +108,7 @@ function respond(
   const verdict = parts.gate.check(client.key, headers.get("authorization"), now);
   const asked: Asked = {
     client: client.address,
+    clientKey: client.key,
     method: printable(c.req.method, 20),
     path: printable(c.req.path, 500),
   };

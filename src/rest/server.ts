@@ -82,6 +82,7 @@ export async function startRestServer(service: Service, options: RestServerOptio
       ratePerMinute: checked.rateLimit,
       burst: checked.rateBurst,
     });
+    const trail = createTrail(audit, () => metrics.recordAuditFailure());
     const app = createApp({
       service,
       operations: await service.operations(),
@@ -89,10 +90,7 @@ export async function startRestServer(service: Service, options: RestServerOptio
       clients,
       answersTo: createHostCheck(host, checked.allowHost),
       metrics,
-      trail: createTrail(audit, (error) => {
-        metrics.recordAuditFailure();
-        service.log.error(`audit row not written: ${messageOf(error)}`);
-      }),
+      trail,
       maxBodyBytes: checked.maxBody,
       log: service.log,
       stopping: stopping.signal,
@@ -114,6 +112,7 @@ export async function startRestServer(service: Service, options: RestServerOptio
         }, GRACE_MS);
         await server.stop();
         clearTimeout(cutOff);
+        await trail.close();
         removeRunFile(service.configDir);
         release();
       },

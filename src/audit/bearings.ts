@@ -1,0 +1,135 @@
+/**
+ * The bearings of the log: what a chain of hashes cannot say of itself, namely where it begins and how far it got.
+ *
+ * They are kept beside the rows, in tables of svc's own that other writers of the format neither read nor write. A row
+ * that another writer appends is counted by SQLite's `sqlite_sequence`, which any AUTOINCREMENT insert keeps.
+ */
+import type { Database } from "bun:sqlite";
+import { unavailable } from "../lib/errors";
+import { GENESIS } from "./row";
+
+export interface Bearings {
+  /** The id and `prev_hash` of the oldest row that was not cleared or pruned. */
+  readonly first_id: number;
+  readonly first_prev_hash: string | null;
+  /** The newest row that svc itself wrote; before there is one, what its predecessor would be. */
+  readonly highest_id: number;
+  readonly highest_hash: string | null;
+  /** Rows cleared and pruned so far. */
+  readonly removed_rows: number;
+  /** When svc first opened the log, how many rows it found, and how many of them it gave their hashes. */
+  readonly adopted_at: string;
+  readonly adopted_rows: number;
+  readonly filled_rows: number;
+}
+
+/** The end of the chain, where the next row goes. */
+export interface Head {
+  /** The highest id ever given to a row. */
+  readonly id: number;
+  readonly hash: string;
+}
+
+const TABLES = `
+  CREATE TABLE svc_bearings (
+    only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+    first_id INTEGER NOT NULL, first_prev_hash TEXT, highest_id INTEGER NOT NULL, highest_hash TEXT,
+    removed_rows INTEGER NOT NULL, adopted_at TEXT NOT NULL, adopted_rows INTEGER NOT NULL, filled_rows INTEGER NOT NULL
+  );
+  CREATE TABLE svc_gaps (after_id INTEGER PRIMARY KEY, next_id INTEGER NOT NULL);
+`;
+
+/** "SvcA" as the file's `application_id` (https://sqlite.org/pragma.html#pragma_application_id): svc has opened it. */
+const MARK = 0x53766341;
+
+/**
+ * Whether svc has opened this log before.
+ *
+ * @throws an `unavailable` failure when it has, and somebody removed the bearings since.
+ */
+export function hasBearings(db: Database): boolean {
+  if (db.query("SELECT 1 FROM sqlite_master WHERE name = 'svc_bearings'").get()) return true;
+  const marked = db.query<{ application_id: number }, []>("PRAGMA application_id").get();
+  if (marked?.application_id === MARK) {
+    throw unavailable("the audit log has lost its bearings: somebody removed the table svc_bearings");
+  }
+  return false;
+}
+
+/** Accepts the log as it is found: from here on nothing may be missing. Within a transaction, once in a log's life. */
+export function takeBearings(db: Database, now: string, filledRows: number): void {
+  db.run(TABLES);
+  db.run(`PRAGMA application_id = ${MARK}`);
+  const issued = issuedId(db) ?? 0;
+  const first = db
+    .query<{ id: number; prev_hash: string | null }, []>(
+      "SELECT id, prev_hash FROM events ORDER BY id LIMIT 1",
+    )
+    .get();
+  const last = lastRow(db);
+  db.query(`INSERT INTO svc_bearings VALUES (1, ?, ?, ?, ?, 0, ?, (SELECT count(*) FROM events), ?)`).run(
+    first?.id ?? issued + 1,
+    first ? first.prev_hash : GENESIS,
+    last?.id ?? issued,
+    last ? last.row_hash : GENESIS,
+    now,
+    filledRows,
+  );
+  db.run(
+    `INSERT INTO svc_gaps SELECT id, next_id FROM (SELECT id, lead(id) OVER (ORDER BY id) AS next_id FROM events)
+     WHERE next_id > id + 1`,
+  );
+  if (last && issued > last.id) db.query("INSERT INTO svc_gaps VALUES (?, ?)").run(last.id, issued + 1);
+}
+
+/** @throws an `unavailable` failure, or the SQLite error, when somebody removed them. */
+export function readBearings(db: Database): Bearings {
+  const found = db.query<Bearings, []>("SELECT * FROM svc_bearings").get();
+  if (!found) throw unavailable("the audit log has lost its bearings: table svc_bearings is empty");
+  return found;
+}
+
+/** The highest id ever given to a row of this log, by any writer; null where the table does not keep count. */
+export function issuedId(db: Database): number | null {
+  if (!db.query("SELECT 1 FROM sqlite_master WHERE name = 'sqlite_sequence'").get()) return null;
+  const found = db.query<{ seq: number }, []>("SELECT seq FROM sqlite_sequence WHERE name = 'events'").get();
+  return found?.seq ?? 0;
+}
+
+/**
+ * Where the next row goes. When the newest rows are gone it follows the last one known to have been written, not the
+ * last one left, so that what is missing stays missing.
+ */
+export function readHead(db: Database, bearings: Bearings): Head {
+  const last = lastRow(db);
+  const id = Math.max(last?.id ?? 0, issuedId(db) ?? 0, bearings.highest_id);
+  const hash = last && last.id >= bearings.highest_id ? last.row_hash : bearings.highest_hash;
+  return { id, hash: hash ?? bearings.highest_hash ?? GENESIS };
+}
+
+/** Records the newest row. */
+export function moveHead(db: Database, { id, hash }: Head): void {
+  db.query("UPDATE svc_bearings SET highest_id = ?, highest_hash = ?").run(id, hash);
+}
+
+/** Records that `removed` rows before `first` are gone for good. */
+export function moveFirst(
+  db: Database,
+  first: { id: number; prevHash: string | null },
+  removed: number,
+): void {
+  db.query("UPDATE svc_bearings SET first_id = ?, first_prev_hash = ?, removed_rows = removed_rows + ?").run(
+    first.id,
+    first.prevHash,
+    removed,
+  );
+  db.query("DELETE FROM svc_gaps WHERE after_id < ?").run(first.id);
+}
+
+function lastRow(db: Database): { id: number; row_hash: string | null } | null {
+  return db
+    .query<{ id: number; row_hash: string | null }, []>(
+      "SELECT id, row_hash FROM events ORDER BY id DESC LIMIT 1",
+    )
+    .get();
+}

@@ -1,0 +1,84 @@
+/**
+ * The tables of the log, made for a new one and found in an old one.
+ *
+ * Trust on first use happens once: the first time svc opens a log that another tool wrote, it is accepted as it is
+ * found, in one transaction, and that is recorded. After that a missing row or hash is a break.
+ */
+import type { Database } from "bun:sqlite";
+import { unavailable } from "../lib/errors";
+import { hasBearings, takeBearings } from "./bearings";
+import { type AuditRow, GENESIS, rowHash, rowTime } from "./row";
+
+const EVENTS = `
+  CREATE TABLE events (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, ts TEXT NOT NULL, event_type TEXT NOT NULL,
+    host_id TEXT, viewer_id TEXT, detail TEXT, prev_hash TEXT, row_hash TEXT
+  )`;
+
+/** Names that other writers of the format give theirs too. */
+const INDEXES = [
+  "CREATE INDEX IF NOT EXISTS idx_events_ts ON events(ts)",
+  "CREATE INDEX IF NOT EXISTS idx_events_type ON events(event_type)",
+  "CREATE INDEX IF NOT EXISTS idx_events_host ON events(host_id)",
+];
+
+const PLAIN_COLUMNS = ["id", "ts", "event_type", "host_id", "viewer_id", "detail"];
+const HASH_COLUMNS = ["prev_hash", "row_hash"];
+
+/** How many rows are in memory while hashes are filled in. */
+const FILL_STEP = 256;
+
+/**
+ * Makes `db` a log that svc can write, if it is not one yet.
+ *
+ * @throws an `unavailable` failure when the file holds something else; the SQLite error when it is locked.
+ */
+export function prepareSchema(db: Database): void {
+  if (hasBearings(db)) return;
+  db.run("BEGIN IMMEDIATE");
+  try {
+    if (!hasBearings(db)) adopt(db);
+    db.run("COMMIT");
+  } catch (error) {
+    if (db.inTransaction) db.run("ROLLBACK");
+    throw error;
+  }
+}
+
+function adopt(db: Database): void {
+  const columns = db
+    .query<{ name: string }, []>("PRAGMA table_info(events)")
+    .all()
+    .map(({ name }) => name);
+  if (columns.length === 0) db.run(EVENTS);
+  const lacking = (names: readonly string[]) => names.filter((name) => !columns.includes(name));
+  const filled = columns.length > 0 && lacking(HASH_COLUMNS).length === HASH_COLUMNS.length;
+  const missing =
+    columns.length === 0 ? [] : lacking(filled ? PLAIN_COLUMNS : [...PLAIN_COLUMNS, ...HASH_COLUMNS]);
+  if (missing.length > 0) {
+    throw unavailable(`the audit log is no audit log: its table events lacks ${missing.join(", ")}`);
+  }
+  const filledRows = filled ? fillHashes(db) : 0;
+  for (const index of INDEXES) db.run(index);
+  takeBearings(db, rowTime(new Date()), filledRows);
+}
+
+/** Gives the rows of a log from before the hash columns their hashes, in insertion order. Returns how many. */
+function fillHashes(db: Database): number {
+  for (const column of HASH_COLUMNS) db.run(`ALTER TABLE events ADD COLUMN ${column} TEXT`);
+  const next = db.query<AuditRow, [number]>(
+    `SELECT * FROM events WHERE id > ? ORDER BY id LIMIT ${FILL_STEP}`,
+  );
+  const fill = db.query("UPDATE events SET prev_hash = ?, row_hash = ? WHERE id = ?");
+  let hash = GENESIS;
+  let filled = 0;
+  for (let rows = next.all(Number.MIN_SAFE_INTEGER); rows.length > 0; rows = next.all(rows.at(-1)?.id ?? 0)) {
+    for (const row of rows) {
+      const prev = hash;
+      hash = rowHash(prev, row.ts, row);
+      fill.run(prev, hash, row.id);
+    }
+    filled += rows.length;
+  }
+  return filled;
+}

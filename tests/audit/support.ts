@@ -1,0 +1,63 @@
+/** What tests of the audit log share: a log in a folder of its own, and the chain checked without svc's code. */
+import { Database } from "bun:sqlite";
+import { createHash } from "node:crypto";
+import { copyFileSync } from "node:fs";
+import { join } from "node:path";
+import { type AuditLog, openAuditLog } from "../../src/audit/log";
+import type { AuditEvent, AuditRow } from "../../src/audit/row";
+import { silentLog } from "../../src/lib/log";
+import { temporaryFolder } from "../support";
+
+/** An event like most; `more` says what is different. */
+export const event = (more: Partial<AuditEvent> = {}): AuditEvent => ({
+  event_type: "rest_api",
+  host_id: "127.0.0.1",
+  viewer_id: null,
+  detail: "GET /sessions -> ok:200",
+  ...more,
+});
+
+/** A log on a file of its own, closed when the scope ends; from a fixture when one is named. */
+export async function testLog(
+  fixture?: string,
+): Promise<AsyncDisposable & { readonly log: AuditLog; readonly path: string }> {
+  const folder = temporaryFolder();
+  const path = join(folder.path, "audit.db");
+  if (fixture) copyFileSync(join(import.meta.dir, "..", "fixtures", fixture), path);
+  const log = await openAuditLog({ path, log: silentLog, lockWaitMs: 300 });
+  return {
+    log,
+    path,
+    async [Symbol.asyncDispose]() {
+      await log.close();
+      folder[Symbol.dispose]();
+    },
+  };
+}
+
+/** Runs `work` on the file as another program would. */
+export function withDatabase<T>(path: string, work: (db: Database) => T): T {
+  const db = new Database(path);
+  try {
+    return work(db);
+  } finally {
+    db.close();
+  }
+}
+
+/** All rows of the file, oldest first. */
+export function rowsOf(path: string): AuditRow[] {
+  return withDatabase(path, (db) => db.query<AuditRow, []>("SELECT * FROM events ORDER BY id").all());
+}
+
+/** The id of the first row whose hash or link is wrong, by the wire format's words alone; null when none is. */
+export function brokenLink(rows: readonly AuditRow[], first = "0".repeat(64)): number | null {
+  let previous: string | null = first;
+  for (const { id, ts, event_type, host_id, viewer_id, detail, prev_hash, row_hash } of rows) {
+    const said = JSON.stringify([prev_hash, ts, event_type, host_id, viewer_id, detail]);
+    const hash = createHash("sha256").update(said, "utf8").digest("hex");
+    if (prev_hash !== previous || row_hash !== hash) return id;
+    previous = row_hash;
+  }
+  return null;
+}
