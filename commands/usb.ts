@@ -2,6 +2,7 @@ import * as v from "valibot";
 import { callOperation } from "../src/call";
 import { localCaller } from "../src/caller";
 import { command, print, terminated, withService } from "../src/cli";
+import { parseInput } from "../src/input";
 import { badInput } from "../src/lib/errors";
 import { table } from "../src/lib/table";
 import { printable } from "../src/lib/text";
@@ -59,17 +60,16 @@ const actions = {
     });
     const ended = terminated();
     await Promise.race([watcher.start(flags.interval), ended]);
+    service.log.info("watching USB devices; Ctrl-C ends it");
     await ended;
     return 0;
   },
 
   async events(service: Service, flags: Flags) {
     const { since, limit, maskSerials } = flags;
-    const query = new URLSearchParams({
-      since: `${since}`,
-      limit: `${limit}`,
-      mask_serials: `${maskSerials}`,
-    });
+    const input = parseInput(recentUsbEvents.input, { since, limit, mask_serials: maskSerials });
+    const query = new URLSearchParams();
+    for (const [name, value] of Object.entries(input)) query.set(name, `${value}`);
     const body = await askLocalServer(service.configDir, `/usb/events?${query}`);
     const { events, watcher_running } = v.parse(recentUsbEvents.output, body);
     if (!watcher_running) service.log.warn("the server does not watch USB: start it with --usb-watch");

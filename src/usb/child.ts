@@ -25,7 +25,9 @@ export default async function usbChild(): Promise<void> {
   process.on("disconnect", () => process.exit(0));
   process.on("message", (request: UsbRequest) => {
     if (request.ask === "hotplug") {
-      // Where the addon has no such events, polling has to do.
+      // Where the addon has no such events, polling has to do. It throws some of the reasons where nobody can catch them.
+      process.on("uncaughtException", () => {});
+      process.on("unhandledRejection", () => {});
       onHotplug(() => reply({ changed: true })).catch(() => {});
       return;
     }

@@ -67,9 +67,9 @@ export function createUsbLister(options: UsbListerOptions = {}): UsbLister {
     }
     const asked = running();
     try {
-      const devices = await asked.list("usb", deadlineMs.usb);
+      // First the events, so that none is missed between the listing and them.
       if (listeners.size > 0) asked.tellOfHotplug();
-      return devices;
+      return await asked.list("usb", deadlineMs.usb);
     } catch (error) {
       if (asked.ended()) addonLostAt = performance.now();
       throw error;

@@ -1,0 +1,157 @@
+/** `svc usb` as the compiled binary, from an empty folder, on a machine with the devices that umockdev gives it. */
+import { expect, test } from "bun:test";
+import { copyFileSync, cpSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { BINARY, serveBinary, temporaryFolder, testWith } from "../support";
+
+const FIXTURES = join(import.meta.dir, "..", "fixtures", "usb");
+const TWO_DEVICES = ["umockdev-run", "-d", join(FIXTURES, "two.umockdev"), "--"];
+
+/** The binary alone in a folder. */
+function installed() {
+  const folder = temporaryFolder();
+  copyFileSync(BINARY, join(folder.path, "svc"));
+  return {
+    path: folder.path,
+    async run(before: readonly string[], ...args: string[]) {
+      const child = Bun.spawn([...before, "./svc", ...args], {
+        cwd: folder.path,
+        env: { ...process.env, SVC_CONFIG_DIR: "config" },
+        stdio: ["ignore", "pipe", "pipe"],
+      });
+      const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+      return { stdout, stderr, exitCode: await child.exited };
+    },
+    [Symbol.dispose]: () => folder[Symbol.dispose](),
+  };
+}
+
+testWith("umockdev-run")(
+  "both devices are listed through the addon, hostile text shown and not sent",
+  async () => {
+    using machine = installed();
+    const { stdout, stderr, exitCode } = await machine.run(TWO_DEVICES, "usb", "list");
+    expect(stdout).toBe(
+      "ID         WHERE  SPEED  MANUFACTURER  PRODUCT                       SERIAL\n" +
+        "046d:c52b  1-1    full   Logitech      USB Receiver                  -\n" +
+        "0781:5567  1-2    high   SanDisk       Cruzer \\x1b]0;owned\\x07Blade  4C530001230615109384\n",
+    );
+    expect({ stderr, exitCode }).toEqual({ stderr: "", exitCode: 0 });
+  },
+);
+
+testWith("umockdev-run")("as JSON, with the backend and serial numbers masked", async () => {
+  using machine = installed();
+  const { stdout } = await machine.run(TWO_DEVICES, "usb", "list", "--json", "--mask-serials");
+  expect(stdout).toContain("\\u001b]0;owned\\u0007");
+  expect(JSON.parse(stdout)).toMatchObject({
+    backend: "usb",
+    error: null,
+    devices: [
+      { vendor_id: "046d", product_id: "c52b", serial: null },
+      {
+        vendor_id: "0781",
+        product_id: "5567",
+        product: "Cruzer \u001b]0;owned\u0007Blade",
+        serial: "****9384",
+      },
+    ],
+    count: 2,
+  });
+});
+
+/** `svc usb watch` that polls once an hour, in a network namespace where the test is the udev of the machine. */
+async function watching(path: string) {
+  const script = `echo "$UMOCKDEV_DIR"
+    env -u LD_PRELOAD python3 '${join(FIXTURES, "uevent.py")}' <&0 &
+    exec ./svc usb watch --json --interval 3600 --config-dir config`;
+  const child = Bun.spawn(["unshare", "-rn", ...TWO_DEVICES, "bash", "-c", script], {
+    cwd: path,
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  const lines = linesOf(child.stdout);
+  const log = linesOf(child.stderr);
+  const sys = join((await lines.next()).value ?? "", "sys");
+  await log.next();
+  const devpath = (port: number) => `/devices/pci0000:00/0000:00:14.0/usb1/1-${port}`;
+  const folder = (port: number) => join(sys, devpath(port));
+  const link = (port: number) => join(sys, "bus/usb/devices", `1-${port}`);
+  const tell = (action: string, port: number, address: number) => {
+    child.stdin.write(`${action} ${devpath(port)} 001 00${address}\n`);
+    child.stdin.flush();
+  };
+  return {
+    plug(port: number, address: number) {
+      cpSync(folder(1), folder(port), { recursive: true });
+      writeFileSync(join(folder(port), "devpath"), `${port}\n`);
+      writeFileSync(join(folder(port), "devnum"), `${address}\n`);
+      symlinkSync(`../../..${devpath(port)}`, link(port));
+      tell("add", port, address);
+    },
+    unplug(port: number, address: number) {
+      rmSync(link(port));
+      rmSync(folder(port), { recursive: true });
+      tell("remove", port, address);
+    },
+    async nextEvent() {
+      return JSON.parse((await lines.next()).value ?? "null");
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill();
+      child.stdin.end();
+      await child.exited;
+    },
+  };
+}
+
+async function* linesOf(stream: ReadableStream<Uint8Array<ArrayBuffer>>) {
+  let rest = "";
+  for await (const text of stream.pipeThrough(new TextDecoderStream())) {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+}
+
+testWith("umockdev-run", "unshare", "python3")(
+  "what the kernel tells of is polled for at once, also a replug between two polls",
+  async () => {
+    using machine = installed();
+    await using usb = await watching(machine.path);
+    usb.plug(7, 4);
+    expect(await usb.nextEvent()).toMatchObject({ seq: 1, kind: "added", device: { bus_location: "1-7" } });
+    usb.unplug(7, 4);
+    usb.plug(7, 5);
+    expect(await usb.nextEvent()).toMatchObject({
+      seq: 2,
+      kind: "removed",
+      device: { extra: { address: 4 } },
+    });
+    expect(await usb.nextEvent()).toMatchObject({ seq: 3, kind: "added", device: { extra: { address: 5 } } });
+  },
+  20_000,
+);
+
+test("`svc usb events` asks the server of the folder, and says when there is none", async () => {
+  using machine = installed();
+  const alone = await machine.run([], "usb", "events");
+  expect(alone.exitCode).toBe(1);
+  expect(alone.stderr).toContain("start one with `svc serve`");
+  await using server = await serveBinary("--usb-watch");
+  const asked = await machine.run(
+    ["env", `SVC_TOKEN=${server.token}`],
+    ...["usb", "events", "--json", "--config-dir", server.configDir],
+  );
+  const events = { events: [], count: 0, watcher_running: true, oldest_seq: null, newest_seq: 0 };
+  expect(JSON.parse(asked.stdout)).toEqual(events);
+  expect(asked.exitCode).toBe(0);
+});
+
+test("a flag out of range is exit 2 and named", async () => {
+  using machine = installed();
+  const limit = await machine.run([], "usb", "events", "--limit", "0");
+  expect(limit).toMatchObject({ exitCode: 2, stderr: "svc: limit: expected >=1 but found 0\n" });
+  const interval = await machine.run([], "usb", "watch", "--interval", "0.1");
+  expect(interval.exitCode).toBe(2);
+  expect(interval.stderr).toBe("svc: interval: expected at least 0.25 seconds but found 0.1\n");
+});
