@@ -1,7 +1,6 @@
 /**
  * The executor: checks an action list against the table, then runs it.
  */
-import { randomUUID } from "node:crypto";
 import type { Caller } from "../caller";
 import type { Log } from "../lib/log";
 import type { Operation } from "../operation";
@@ -36,7 +35,7 @@ export function createExecutor(service: Service, operations: readonly Operation[
   const table: CommandTable = new Map(named);
   return {
     commands: named.map(([name]) => name).sort(),
-    prepare: (actions) => ({ id: randomUUID(), actions: checkActions(table, actions) }),
+    prepare: (actions) => ({ id: crypto.randomUUID(), actions: checkActions(table, actions) }),
     run: (prepared, caller, options = {}) =>
       runActions(service, prepared.actions, {
         caller,

@@ -1,10 +1,8 @@
-import { createHash } from "node:crypto";
 import * as v from "valibot";
 import type { Caller } from "../caller";
 import { ACTION_LIST, field, NO_INPUT, operation, redact } from "../operation";
 import type { Service } from "../service";
 import type { PreparedRun } from "./executor";
-import { readScript } from "./script";
 
 const OUTCOME = v.object({
   command: v.string(),
@@ -57,7 +55,7 @@ export const executeFile = operation({
   }),
   output: v.object({ result: v.array(RESULT), ...REPORT }),
   async run(service, input, caller) {
-    const executor = await service.executor();
+    const [executor, { readScript }] = await Promise.all([service.executor(), import("./script")]);
     const prepared = executor.prepare(await readScript(input.path));
     const report = await runPrepared(service, prepared, input.stop_on_error, caller);
     return { ...report, result: [report.result] };
@@ -88,6 +86,6 @@ async function runPrepared(service: Service, prepared: PreparedRun, stopOnError:
 function describeRun({ id, actions }: PreparedRun): string {
   const names = [...new Set(actions.map(({ operation }) => operation.command))].join(",");
   const told = actions.map(({ operation, input }) => [operation.command, redact(operation.input, input)]);
-  const digest = createHash("sha256").update(JSON.stringify(told)).digest("hex");
+  const digest = Bun.SHA256.hash(JSON.stringify(told), "hex");
   return `run=${id} commands=${names} args=sha256:${digest}`;
 }

@@ -1,7 +1,6 @@
 /**
  * Files that matter: written whole or not at all, and private to their owner.
  */
-import { randomBytes } from "node:crypto";
 import {
   chmodSync,
   closeSync,
@@ -33,7 +32,7 @@ export function ensurePrivateFolder(path: string): void {
  * @throws the system error of the step that failed; the temporary file is gone and the old file untouched.
  */
 export function writeFileAtomic(path: string, data: string | Uint8Array, mode: number = PRIVATE_FILE): void {
-  const temporary = `${path}.tmp-${process.pid}-${randomBytes(6).toString("hex")}`;
+  const temporary = `${path}.tmp-${process.pid}-${crypto.randomUUID()}`;
   try {
     const file = openSync(temporary, "wx", mode);
     try {

@@ -1,8 +1,13 @@
 /**
  * The metrics of one service: a registry of its own, behind a small recorder. Names are the field's (docs/metrics.md).
  */
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from "prom-client";
+import Counter from "prom-client/lib/counter";
+import Gauge from "prom-client/lib/gauge";
+import Histogram from "prom-client/lib/histogram";
+import Registry from "prom-client/lib/registry";
 import { commit, version } from "../version";
+import { addGauge } from "./gauge";
+import { addProcessMetrics } from "./process";
 
 /** Seconds; from a static answer to a screenshot of a large screen. */
 const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -82,23 +87,19 @@ export interface Metrics {
 
 /** Metrics over `sources`, the process's own included. */
 export function createMetrics(sources: GaugeSources): Metrics {
-  const registers = [new Registry()];
-  const [registry] = registers as [Registry];
-  collectDefaultMetrics({ register: registry });
+  const registry = new Registry();
+  const registers = [registry];
+  addProcessMetrics(registry);
 
-  const gauge = (name: string, help: string, value: () => number | Promise<number>) =>
-    new Gauge({
-      name,
-      help,
-      registers,
-      async collect() {
-        this.set(await value());
-      },
-    });
-  gauge("service_rest_uptime_seconds", "Seconds since the REST server started", sources.uptimeSeconds);
-  gauge("service_rest_audit_rows", "Rows in the audit log", sources.auditRows);
-  gauge("service_active_sessions", "Live peer sessions", sources.activeSessions);
-  gauge("service_scheduler_jobs", "Jobs known to the scheduler", sources.schedulerJobs);
+  addGauge(
+    registry,
+    "service_rest_uptime_seconds",
+    "Seconds since the REST server started",
+    sources.uptimeSeconds,
+  );
+  addGauge(registry, "service_rest_audit_rows", "Rows in the audit log", sources.auditRows);
+  addGauge(registry, "service_active_sessions", "Live peer sessions", sources.activeSessions);
+  addGauge(registry, "service_scheduler_jobs", "Jobs known to the scheduler", sources.schedulerJobs);
   new Gauge({
     name: "service_build_info",
     help: "Always 1; the labels say what is running",

@@ -1,7 +1,6 @@
 /**
  * The bearer token: where it comes from, how it is made, and how a running server learns of a new one.
  */
-import { randomBytes } from "node:crypto";
 import { readFileSync, statSync } from "node:fs";
 import { badInput, messageOf, systemCode, unavailable } from "../lib/errors";
 import { writeFileAtomic } from "../lib/files";
@@ -49,7 +48,7 @@ export function findToken(file: string, env: NodeJS.ProcessEnv = process.env): s
 
 /** Writes a new token to `file` (0600) and gives it: 24 random bytes as 32 URL-safe characters. */
 export function rotateToken(file: string): string {
-  const token = randomBytes(24).toString("base64url");
+  const token = Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString("base64url");
   try {
     writeFileAtomic(file, `${token}\n`);
   } catch (error) {

@@ -1,0 +1,105 @@
+import { describe, expect, test } from "bun:test";
+import { createMetrics, type GaugeSources } from "../../src/metrics/metrics";
+import { testServer, testWith } from "../support";
+
+const SOURCES: GaugeSources = {
+  uptimeSeconds: () => 5,
+  auditRows: () => 7,
+  activeSessions: () => 2,
+  schedulerJobs: () => 3,
+};
+
+const linesOf = async (sources: Partial<GaugeSources> = {}) =>
+  (await createMetrics({ ...SOURCES, ...sources }).render()).split("\n");
+
+describe("a scrape", () => {
+  test("has the six families, the durations and the build", async () => {
+    await using host = await testServer();
+    await host.call("/commands");
+    const text = await (await host.call("/metrics")).text();
+    const families = [...text.matchAll(/^# TYPE (service_(?!link)\w+) (\w+)$/gm)].map(([, name, type]) => [
+      name,
+      type,
+    ]);
+    expect(Object.fromEntries(families)).toMatchObject({
+      service_rest_uptime_seconds: "gauge",
+      service_rest_failed_auth_total: "counter",
+      service_rest_audit_rows: "gauge",
+      service_active_sessions: "gauge",
+      service_scheduler_jobs: "gauge",
+      service_rest_requests_total: "counter",
+      service_rest_request_duration_seconds: "histogram",
+      service_build_info: "gauge",
+    });
+    expect(text).toContain('service_rest_requests_total{method="GET",path="/commands",status="200"} 1');
+  });
+
+  test("has the process's own metrics, and none of a runtime's internals", async () => {
+    const names = (await linesOf()).flatMap((line) => /^# TYPE (\w+)/.exec(line)?.[1] ?? []);
+    for (const name of ["cpu_seconds_total", "start_time_seconds", "resident_memory_bytes"]) {
+      expect(names).toContain(`process_${name}`);
+    }
+    expect(names.filter((name) => name.startsWith("nodejs_"))).toEqual([]);
+  });
+
+  test("takes its gauges from what is counted anyway", async () => {
+    const lines = await linesOf();
+    expect(lines).toContain("service_rest_audit_rows 7");
+    expect(lines).toContain("service_active_sessions 2");
+    expect(lines).toContain("service_scheduler_jobs 3");
+  });
+
+  test("is served when one of its gauges cannot be had", async () => {
+    const lines = await linesOf({
+      auditRows() {
+        throw new Error("the audit log cannot be opened");
+      },
+    });
+    expect(lines.find((line) => line.startsWith("service_rest_audit_rows "))).toMatch(/ NaN$/i);
+    expect(lines).toContain("service_active_sessions 2");
+  });
+
+  testWith("promtool")("is what promtool expects, whatever was recorded", async () => {
+    const metrics = createMetrics(SOURCES);
+    metrics.recordRequest("other", "unmatched", 405, 0.001);
+    metrics.recordFailedAuth();
+    metrics.recordAuditFailure();
+    metrics.recordLink({
+      rtt_ms: 20,
+      fps: null,
+      bitrate_kbps: 900,
+      packet_loss_pct: 0,
+      jitter_ms: 1,
+    });
+    const check = Bun.spawn(["promtool", "check", "metrics"], {
+      stdin: new Blob([await metrics.render()]),
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const said = await Promise.all([new Response(check.stdout).text(), new Response(check.stderr).text()]);
+    expect([await check.exited, ...said]).toEqual([0, "", ""]);
+  });
+});
+
+describe("the labels of a request", () => {
+  const labelsAfter = async (path: string, init?: RequestInit) => {
+    await using host = await testServer();
+    await host.call(path, init);
+    const text = await (await host.call("/metrics")).text();
+    return [...text.matchAll(/^service_rest_requests_total(\{.*\}) /gm)].map(([, labels]) => labels);
+  };
+
+  test("name the route's template, never what was sent", async () => {
+    expect(await labelsAfter("/nope/at/all")).toEqual(['{method="GET",path="unmatched",status="404"}']);
+    expect(await labelsAfter("/health?x=1")).toEqual(['{method="GET",path="/health",status="400"}']);
+  });
+
+  test("call a method outside the table other", async () => {
+    expect(await labelsAfter("/commands", { method: "PURGE" })).toEqual([
+      '{method="other",path="/commands",status="405"}',
+    ]);
+    expect(await labelsAfter("/commands", { method: "HEAD" })).toEqual([
+      '{method="other",path="/commands",status="200"}',
+    ]);
+  });
+});
