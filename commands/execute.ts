@@ -1,10 +1,11 @@
+import { resolve } from "node:path";
 import { callOperation } from "../src/call";
 import { localCaller } from "../src/caller";
-import { command, print, withService } from "../src/cli";
+import { command, print, terminated, withService } from "../src/cli";
 import { executeActions, executeFile } from "../src/executor/operations";
-import type { Outcome } from "../src/executor/run";
 import { badInput } from "../src/lib/errors";
 import { printable } from "../src/lib/text";
+import { DEFAULT_TIMEOUT_S, type Outcome } from "../src/outcome";
 
 export default command({
   builder: (argv) =>
@@ -12,31 +13,45 @@ export default command({
       .positional("script", {
         type: "string",
         demandOption: true,
-        describe: "Actions as JSON, or a .json file",
+        describe: "Actions as JSON, a .json file, or - for stdin",
       })
+      .nargs("script", 1) // else yargs takes `-` for the empty text
       .option("stop-on-error", {
         type: "boolean",
         default: false,
         describe: "Leave the rest once one has failed",
       })
+      .option("timeout", {
+        type: "number",
+        default: DEFAULT_TIMEOUT_S,
+        describe: "Seconds after which the run is ended",
+      })
+      .option("allow-shell", {
+        type: "boolean",
+        default: false,
+        describe: "Let the script run programs (AC_shell_command)",
+      })
       .example(`$0 execute '[["AC_rest_api_status"]]'`, "Run one action")
-      .example("$0 execute nightly.json --json", "Run a script, print its outcomes as JSON"),
+      .example("$0 execute nightly.json --json", "Run a script, print its outcomes as JSON")
+      .example("$0 execute - < actions.json", "Actions from stdin, in no list of processes"),
   handler: (flags) =>
-    withService(flags, async (service) => {
-      const inline = flags.script.trimStart().startsWith("[") || flags.script.trimStart().startsWith("{");
-      const stop_on_error = flags.stopOnError;
-      const caller = localCaller(service, "script");
-      const report = inline
-        ? await callOperation(
-            service,
-            executeActions,
-            { actions: actionsIn(flags.script), stop_on_error },
-            caller,
-          )
-        : await callOperation(service, executeFile, { path: flags.script, stop_on_error }, caller);
-      print(flags, report, () => table(report.outcomes));
-      return report.ok ? 0 : 1;
-    }),
+    withService(
+      flags,
+      async (service) => {
+        const cancel = new AbortController();
+        void terminated().then(() => cancel.abort());
+        const caller = localCaller(service, "script", cancel.signal);
+        const options = { stop_on_error: flags.stopOnError, timeout_seconds: flags.timeout };
+        const text = flags.script === "-" ? await Bun.stdin.text() : flags.script;
+        const report = /^\s*[[{]/.test(text)
+          ? await callOperation(service, executeActions, { actions: actionsIn(text), ...options }, caller)
+          : await callOperation(service, executeFile, { path: resolve(text), ...options }, caller);
+        print(flags, report, () => table(report.outcomes));
+        if (!report.ok) service.log.error(`run ${report.run_id} (${report.status}): ${report.error_text}`);
+        return report.ok ? 0 : 1;
+      },
+      { allowShell: flags.allowShell },
+    ),
 });
 
 function actionsIn(text: string): unknown {

@@ -13,6 +13,11 @@ export default command({
         default: true,
         describe: "Keep the audit log (--no-audit: do not)",
       })
+      .option("allow-shell", {
+        type: "boolean",
+        default: false,
+        describe: "Let scripts run programs (AC_shell_command)",
+      })
       .option("token-file", { type: "string", describe: "File that holds the bearer token" })
       .option("tls-cert", {
         type: "string",
@@ -76,10 +81,11 @@ export default command({
         if (flags.usbWatch) void (await service.usb()).watcher.start();
         print(flags, about(server), () => greeting(server));
         await terminated();
-        await rest.stop();
+        // Together: runs that are cancelled in time can still answer whoever waits for them.
+        await Promise.all([rest.stop(), service.runs().then((runs) => runs.stop())]);
         return 0;
       },
-      { audit: flags.audit, maskSerials: flags.maskSerials },
+      { audit: flags.audit, maskSerials: flags.maskSerials, allowShell: flags.allowShell },
     ),
 });
 

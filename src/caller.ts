@@ -1,4 +1,5 @@
 /** Who asks for an operation, as the audit log and the operations themselves see them. */
+import type { RunContext } from "./outcome";
 import type { Service } from "./service";
 
 export interface Caller {
@@ -10,6 +11,8 @@ export interface Caller {
   readonly headers?: Headers;
   /** Aborted when the caller has gone, the run was cancelled or the process is about to stop. */
   readonly signal: AbortSignal;
+  /** The run that the operation is an action of; absent when it was called by itself. */
+  readonly run?: RunContext;
   /**
    * Puts on record that the call is about to change something. Resolves when the audit row is on disk.
    *

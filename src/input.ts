@@ -17,14 +17,41 @@ export type Checked<I extends InputSchema = InputSchema> =
   | { ok: true; input: v.InferOutput<I> }
   | { ok: false; offences: Offence[] };
 
-/** Checks `value` against `schema`. Never throws; a secret value is never part of a message. */
-export function checkInput<I extends InputSchema>(schema: I, value: unknown): Checked<I> {
+/** The most unknown fields of one object that are named; there can be as many as fit into a body. */
+const MAX_UNKNOWN = 20;
+
+/**
+ * Checks `value` against `schema`. Never throws; a secret value is never part of a message.
+ *
+ * @param options.quote whether messages may quote what they found (default true).
+ */
+export function checkInput<I extends InputSchema>(
+  schema: I,
+  value: unknown,
+  { quote = true }: { readonly quote?: boolean } = {},
+): Checked<I> {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     return { ok: false, offences: [{ field: "", message: `expected an object but found ${kindOf(value)}` }] };
   }
-  const parsed = v.safeParse(schema, value);
-  if (parsed.success) return { ok: true, input: parsed.output };
-  return { ok: false, offences: parsed.issues.map((issue) => describe(schema, issue)) };
+  // valibot names the first unknown field only.
+  const isKnown = (name: string) => Object.hasOwn(schema.entries, name);
+  const unknown = Object.keys(value).filter((name) => !isKnown(name));
+  const known = unknown.length
+    ? Object.fromEntries(Object.entries(value).filter(([name]) => isKnown(name)))
+    : value;
+  const parsed = v.safeParse(schema, known);
+  if (parsed.success && unknown.length === 0) return { ok: true, input: parsed.output };
+  const offences = (parsed.issues ?? []).map((issue) => describe(schema, issue, quote));
+  return { ok: false, offences: [...offences, ...unknownFields(unknown)] };
+}
+
+function unknownFields(names: readonly string[]): Offence[] {
+  const named = names.slice(0, MAX_UNKNOWN).map((name) => ({
+    field: printable(name, 200),
+    message: "unknown field",
+  }));
+  const more = names.length - named.length;
+  return more > 0 ? [...named, { field: "", message: `and ${more} more unknown fields` }] : named;
 }
 
 /**
@@ -45,15 +72,19 @@ export function sentence(offences: readonly Offence[]): string {
   return words.join("; ");
 }
 
-function describe(schema: InputSchema, issue: v.BaseIssue<unknown>): Offence {
+function describe(schema: InputSchema, issue: v.BaseIssue<unknown>, quote: boolean): Offence {
   const path = issue.path ?? [];
   const field = printable(pathText(path.map((item) => item.key)), 200);
   const top = path[0]?.key;
   const entry =
     typeof top === "string" && Object.hasOwn(schema.entries, top) ? schema.entries[top] : undefined;
-  if (entry === undefined && path.length > 0) return { field, message: "unknown field" };
-  if (issue.received === "undefined") return { field, message: `missing: expected ${expectation(issue)}` };
-  const found = entry && isMarked(entry, "secret") ? "" : ` but found ${printable(shown(issue), 80)}`;
+  if (issue.received === "undefined") {
+    // Of a missing field, valibot tells the name only.
+    const wanted = path.length === 1 && entry ? entry.expects : expectation(issue);
+    return { field, message: `missing: expected ${wanted}` };
+  }
+  const silent = !quote || (entry && isMarked(entry, "secret"));
+  const found = silent ? "" : ` but found ${printable(shown(issue), 80)}`;
   return { field, message: `expected ${expectation(issue)}${found}` };
 }
 

@@ -45,9 +45,15 @@ export interface Operation<I extends InputSchema = InputSchema, O extends Output
    * holds a turn (`desktop/turn.ts`) while it goes on.
    */
   readonly uses?: "input";
+  /** What svc has to be started with for it: `--allow-shell`. Checked before a run, and by `run` itself. */
+  readonly needs?: "shell";
   /** The name scripts call it by (`AC_…`). */
   readonly command?: `AC_${string}`;
+  /** The command in one of whose action lists it has to be, at any depth. */
+  readonly within?: `AC_${string}`;
   readonly http?: HttpRoute;
+  /** Arguments of an example call, for the reference; where the types alone make a sensible one it is left out. */
+  readonly example?: Readonly<Record<string, unknown>>;
   /** Query of a GET, body of a POST, keyword arguments of a command (positional ones follow its key order). */
   readonly input: I;
   readonly output: O;

@@ -7,16 +7,22 @@ import { operations as config } from "./config/operations";
 import { operations as dashboard } from "./dashboard/operations";
 import { operations as executor } from "./executor/operations";
 import { operations as explorer } from "./explorer/operations";
+import { operations as flow } from "./flow/operations";
 import { operations as inspector } from "./inspector/operations";
 import { operations as metrics } from "./metrics/operations";
 import type { Operation } from "./operation";
 import { operations as rest } from "./rest/operations";
+import { operations as runs } from "./runs/operations";
+import { operations as shell } from "./shell/operations";
 import { operations as usb } from "./usb/operations";
 
 export const operations: readonly Operation[] = [
   ...audit,
   ...rest,
   ...executor,
+  ...runs,
+  ...flow,
+  ...shell,
   ...metrics,
   ...inspector,
   ...usb,

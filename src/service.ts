@@ -16,6 +16,7 @@ import { configFiles } from "./lib/paths";
 import type { Metrics } from "./metrics/metrics";
 import type { Operation } from "./operation";
 import type { RestControl } from "./rest/control";
+import type { Runs } from "./runs/runs";
 import type { Usb } from "./usb/usb";
 
 export interface ServiceOptions {
@@ -27,6 +28,8 @@ export interface ServiceOptions {
   readonly audit?: boolean;
   /** Whether serial numbers of USB devices are told masked, whoever asks (default false). */
   readonly maskSerials?: boolean;
+  /** Whether scripts may run programs (default false): `--allow-shell`. */
+  readonly allowShell?: boolean;
   /** The table, when it is not svc's own: for programs that add operations of theirs, and for tests. */
   readonly operations?: readonly Operation[];
 }
@@ -35,6 +38,8 @@ export interface ServiceOptions {
 export interface Service {
   readonly configDir: string;
   readonly log: Log;
+  /** Whether scripts may run programs. */
+  readonly allowShell: boolean;
   operations(): Promise<readonly Operation[]>;
   /** Null when the service was made without an audit log. */
   audit(): Promise<AuditLog | null>;
@@ -46,6 +51,7 @@ export interface Service {
   metrics(): Promise<Metrics>;
   rest(): Promise<RestControl>;
   usb(): Promise<Usb>;
+  runs(): Promise<Runs>;
   /** Stops what was started, last first. The service is not used afterwards. */
   stop(): Promise<void>;
 }
@@ -67,6 +73,7 @@ export function createService(options: ServiceOptions): Service {
   const service: Service = {
     configDir,
     log,
+    allowShell: options.allowShell ?? false,
     audit: feature(async () => {
       if (options.audit === false) return null;
       const { openAuditLog } = await import("./audit/log");
@@ -82,7 +89,14 @@ export function createService(options: ServiceOptions): Service {
     operations: feature(async () => options.operations ?? (await import("./operations")).operations),
     executor: feature(async () => {
       const { createExecutor } = await import("./executor/executor");
-      return createExecutor(service, await service.operations(), log);
+      return createExecutor({
+        service,
+        operations: await service.operations(),
+        log,
+        allowShell: service.allowShell,
+        begin: async (run) => (await service.runs()).begin(run),
+        takeTurn: async (signal) => (await service.desktop()).turns.take(signal),
+      });
     }),
     inspector: feature(async () => {
       const [{ createInspector }, metrics] = await Promise.all([
@@ -118,6 +132,13 @@ export function createService(options: ServiceOptions): Service {
         return createUsb({ log, maskSerials: options.maskSerials ?? false });
       },
       (usb) => usb.stop(),
+    ),
+    runs: feature(
+      async () => {
+        const { createRuns } = await import("./runs/runs");
+        return createRuns({ begun() {}, ended() {} });
+      },
+      (runs) => runs.stop(),
     ),
     async stop() {
       for (const stop of stops.reverse()) await stop();

@@ -5,6 +5,8 @@ import { test } from "bun:test";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type Caller, localCaller } from "../src/caller";
+import type { RunOptions, RunReport } from "../src/executor/executor";
 import { silentLog } from "../src/lib/log";
 import type { RestServer, RestServerOptions } from "../src/rest/server";
 import { createService, type Service, type ServiceOptions } from "../src/service";
@@ -64,6 +66,17 @@ export const post = (body: unknown): RequestInit => ({
   headers: { "content-type": "application/json" },
   body: JSON.stringify(body),
 });
+
+/** Runs a list on `service` as a caller in this process would. */
+export async function runActions(
+  service: Service,
+  actions: readonly unknown[],
+  options: RunOptions = {},
+  caller: Caller = localCaller(service, "api"),
+): Promise<RunReport> {
+  const executor = await service.executor();
+  return executor.run(executor.prepare(actions), caller, options);
+}
 
 /** The compiled binary, as `bun run build` leaves it. */
 export const BINARY = join(import.meta.dir, "..", "dist", "svc");

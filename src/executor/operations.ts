@@ -1,23 +1,41 @@
 import * as v from "valibot";
-import type { Caller } from "../caller";
-import { ACTION_LIST, field, NO_INPUT, operation, redact } from "../operation";
-import type { Service } from "../service";
-import type { PreparedRun } from "./executor";
+import { ACTION_LIST, field, NO_INPUT, operation, secret } from "../operation";
+import { DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S, OUTCOME, RUN_STATUS } from "../outcome";
 
-const OUTCOME = v.object({
-  command: v.string(),
-  ok: v.boolean(),
-  result: v.exactOptional(v.unknown()),
-  error: v.exactOptional(v.string()),
-  duration_ms: v.number(),
-});
 const RESULT = v.record(v.string(), v.unknown());
-const REPORT = { run_id: v.string(), ok: v.boolean(), outcomes: v.array(OUTCOME) };
+const REPORT = {
+  run_id: v.string(),
+  ok: v.boolean(),
+  status: v.picklist(RUN_STATUS),
+  error_text: v.nullable(v.string()),
+  outcomes: v.array(OUTCOME),
+};
 
-const stopOnError = field(
-  v.optional(v.boolean(), false),
-  "Leave the rest of the list once an action has failed",
-);
+const RUN_FIELDS = {
+  stop_on_error: field(
+    v.optional(v.boolean(), false),
+    "Leave the rest of the list once an action has failed",
+  ),
+  timeout_seconds: field(
+    v.optional(v.pipe(v.number(), v.minValue(0.001), v.maxValue(MAX_TIMEOUT_S)), DEFAULT_TIMEOUT_S),
+    "Seconds after which the run is ended",
+  ),
+  variables: field(
+    v.optional(secret(v.record(v.string(), v.unknown())), {}),
+    "What `${name}` in arguments stands for at the start, by name",
+  ),
+};
+
+/** What the fields that both ways of running share mean to the executor. */
+const runOptions = (input: {
+  readonly stop_on_error: boolean;
+  readonly timeout_seconds: number;
+  readonly variables: Record<string, unknown>;
+}) => ({
+  stopOnError: input.stop_on_error,
+  timeoutSeconds: input.timeout_seconds,
+  variables: input.variables,
+});
 
 export const executeActions = operation({
   name: "execute.actions",
@@ -30,16 +48,12 @@ export const executeActions = operation({
       ACTION_LIST,
       'The list: each action is ["NAME"], ["NAME", {keyword arguments}] or ["NAME", [positional arguments]]',
     ),
-    stop_on_error: stopOnError,
+    ...RUN_FIELDS,
   }),
   output: v.object({ result: RESULT, ...REPORT }),
   async run(service, input, caller) {
-    return runPrepared(
-      service,
-      (await service.executor()).prepare(input.actions),
-      input.stop_on_error,
-      caller,
-    );
+    const executor = await service.executor();
+    return executor.run(executor.prepare(input.actions), caller, runOptions(input));
   },
 });
 
@@ -51,13 +65,13 @@ export const executeFile = operation({
   http: { method: "POST", path: "/execute_file" },
   input: v.strictObject({
     path: field(v.pipe(v.string(), v.nonEmpty()), "Absolute path of a .json file on the host"),
-    stop_on_error: stopOnError,
+    ...RUN_FIELDS,
   }),
   output: v.object({ result: v.array(RESULT), ...REPORT }),
   async run(service, input, caller) {
     const [executor, { readScript }] = await Promise.all([service.executor(), import("./script")]);
     const prepared = executor.prepare(await readScript(input.path));
-    const report = await runPrepared(service, prepared, input.stop_on_error, caller);
+    const report = await executor.run(prepared, caller, { ...runOptions(input), path: input.path });
     return { ...report, result: [report.result] };
   },
 });
@@ -70,22 +84,10 @@ export const listCommands = operation({
   input: NO_INPUT,
   output: v.object({ commands: v.array(v.string()), count: v.number() }),
   async run(service) {
-    const { commands } = await service.executor();
-    return { commands: [...commands], count: commands.length };
+    const { commands, allows } = await service.executor();
+    const names = [...commands.values()].filter(allows).map(({ command }) => command);
+    return { commands: names, count: names.length };
   },
 });
 
 export const operations = [executeActions, executeFile, listCommands];
-
-async function runPrepared(service: Service, prepared: PreparedRun, stopOnError: boolean, caller: Caller) {
-  await caller.announce(describeRun(prepared));
-  return (await service.executor()).run(prepared, caller, { stopOnError });
-}
-
-/** Who ran what with which arguments, without telling a secret one: the digest covers what `redact` leaves. */
-function describeRun({ id, actions }: PreparedRun): string {
-  const names = [...new Set(actions.map(({ operation }) => operation.command))].join(",");
-  const told = actions.map(({ operation, input }) => [operation.command, redact(operation.input, input)]);
-  const digest = Bun.SHA256.hash(JSON.stringify(told), "hex");
-  return `run=${id} commands=${names} args=sha256:${digest}`;
-}

@@ -48,7 +48,7 @@ test("gives every operation an id of its own", () => {
 });
 
 test("names a command exactly where /commands does", async () => {
-  await using host = await testServer();
+  await using host = await testServer({ service: { allowShell: true } });
   const inTable = operations.flatMap(({ command }) => command ?? []).sort();
   expect(await (await host.call("/commands")).json()).toMatchObject({ commands: inTable });
   const inDocument = documentedOperations().flatMap(({ operation }) => operation["x-svc-command"] ?? []);

@@ -1,0 +1,75 @@
+/**
+ * What became of an action, and the run it belongs to, as operations see them.
+ */
+import * as v from "valibot";
+
+/** What became of one action. */
+export const OUTCOME = v.object({
+  command: v.string(),
+  ok: v.boolean(),
+  result: v.exactOptional(v.unknown()),
+  error: v.exactOptional(v.string()),
+  /** What stands beside `error` in an HTTP body: the outcomes inside a loop that failed, the output of a program. */
+  detail: v.exactOptional(v.record(v.string(), v.unknown())),
+  /** Set when it succeeded and its result was dropped, because the run had collected too much. */
+  omitted: v.exactOptional(v.literal(true)),
+  /** Milliseconds, to the microsecond. */
+  duration_ms: v.number(),
+});
+
+export type Outcome = v.InferOutput<typeof OUTCOME>;
+
+/** How a run ended, or that it has not: `waiting` for its turn at the input devices, `interrupted` by a dead process. */
+export const RUN_STATUS = [
+  "waiting",
+  "running",
+  "ok",
+  "error",
+  "cancelled",
+  "timeout",
+  "interrupted",
+] as const;
+
+export type RunStatus = (typeof RUN_STATUS)[number];
+
+/** What a variable may be called. */
+export const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
+
+/** How long a run may take unless told otherwise, and at most, in seconds. */
+export const DEFAULT_TIMEOUT_S = 3_600;
+export const MAX_TIMEOUT_S = 86_400;
+
+/** What became of a list inside an action. */
+export interface NestedReport {
+  /** Whether every action of it ran and none failed; a list left by `AC_break` or `AC_continue` is good as well. */
+  readonly ok: boolean;
+  /** What went wrong, in words; null when it is `ok`. */
+  readonly error: string | null;
+  /** The run was cancelled or ran out of time: nobody may catch that, or try again. */
+  readonly cancelled: boolean;
+  readonly outcomes: Outcome[];
+  /** Outcomes that are missing above, because the run had collected too many. */
+  readonly omitted: number;
+}
+
+/** The run an action belongs to, and the action's own place in it. */
+export interface RunContext {
+  readonly id: string;
+  /** What `${name}` stands for. Values may be secret. */
+  readonly variables: Map<string, unknown>;
+  /**
+   * Runs the action list in the input's field `field` (none: an empty one) up to the first action that fails.
+   *
+   * @param options.shielded also when the run was cancelled: then it has {@link SHIELD_MS} to clean up.
+   */
+  list(field: string, options?: { readonly shielded?: boolean }): Promise<NestedReport>;
+  /** Leaves every list up to the one that calls {@link RunContext.arrive}. */
+  leave(how: Departure): void;
+  /** How the lists inside were left, if they were; from here on the run goes its normal way. */
+  arrive(): Departure | undefined;
+}
+
+export type Departure = "break" | "continue";
+
+/** How long a shielded list may go on after its run was cancelled, in milliseconds. */
+export const SHIELD_MS = 5_000;

@@ -1,0 +1,193 @@
+/**
+ * The runs of this process: those that go on, which can be cancelled, and the last ones that ended.
+ *
+ * Promise: each run ends, at its deadline if not before. What is kept is bounded, and holds no secret.
+ */
+import { cancelled, conflict, notFound, timedOut, unavailable } from "../lib/errors";
+import { sizeWithin } from "../lib/size";
+import type { Outcome, RunStatus } from "../outcome";
+import type { RunRecord } from "./record";
+
+/** Runs that may go on at once. */
+export const MAX_ACTIVE = 256;
+
+/** Ended runs that are kept, and what is kept of each: so many outcomes, of so many bytes together. */
+export const MAX_KEPT_RUNS = 100;
+export const MAX_KEPT_OUTCOMES = 200;
+const MAX_KEPT_BYTES = 64 * 1_024;
+
+/** What a run is known by. */
+export interface RunStart {
+  readonly id: string;
+  /** The commands of its actions, each once. */
+  readonly commands: readonly string[];
+  readonly source: RunSource;
+  readonly timeoutSeconds: number;
+}
+
+/** Where a run came from: `rest`, `scheduler` or `manual`; the client or job; the script's path or nothing. */
+export interface RunSource {
+  readonly type: string;
+  readonly id: string;
+  readonly path: string;
+}
+
+/** A run that goes on. */
+export interface ActiveRun {
+  /** Aborted, with a `Failure` as its reason, when the run is cancelled or out of time. */
+  readonly signal: AbortSignal;
+  abort(reason: Error): void;
+  is(status: "waiting" | "running"): void;
+  /** Keeps what became of one of its actions; it holds no secret. */
+  keep(outcome: Outcome): void;
+  end(status: RunStatus, error: string | null): void;
+}
+
+/** Where the beginning and end of runs is written down. Neither method throws. */
+export interface RunJournal {
+  begun(run: RunRecord): void;
+  ended(run: RunRecord): void;
+}
+
+export interface Runs {
+  /** @throws an `unavailable` failure when {@link MAX_ACTIVE} go on, or the process is about to stop. */
+  begin(run: RunStart): ActiveRun;
+  /** Newest first. */
+  list(): RunRecord[];
+  /**
+   * @param id the run's id, or as much of its beginning as no other run shares.
+   * @throws a `not_found` failure; `conflict` when several runs begin so.
+   */
+  show(id: string): RunRecord & { outcomes: Outcome[] };
+  /** Asks a run to end; it does so at its next action, or at once when that heeds its signal. As {@link Runs.show}. */
+  cancel(id: string, why: string): RunRecord;
+  /**
+   * Lets no further run begin, waits for those that go on, then cancels them.
+   *
+   * @param graceMs how long they may go on; then each has {@link LAST_MS} for its end.
+   */
+  stop(graceMs?: number): Promise<void>;
+}
+
+/** How long runs may go on once the process is to stop: with {@link LAST_MS}, within the 10 s of the server. */
+export const GRACE_MS = 8_000;
+const LAST_MS = 1_500;
+
+interface Entry {
+  record: RunRecord;
+  bytesLeft: number;
+  readonly outcomes: Outcome[];
+  readonly control: AbortController;
+  readonly done: Promise<void>;
+}
+
+/** @param now milliseconds since the epoch. */
+export function createRuns(journal: RunJournal, now: () => number = Date.now): Runs {
+  const entries = new Map<string, Entry>();
+  let stopping = false;
+
+  const active = () => [...entries.values()].filter(({ record }) => record.finished_at === null);
+
+  const find = (id: string): Entry => {
+    const exact = entries.get(id);
+    if (exact) return exact;
+    const found = [...entries].filter(([known]) => id.length >= 4 && known.startsWith(id));
+    if (found.length > 1) throw conflict("several runs begin so: give more of the id");
+    const [only] = found;
+    if (only) return only[1];
+    throw notFound("no such run, or it ended too long ago");
+  };
+
+  const forgetOld = () => {
+    const ended = [...entries].filter(([, { record }]) => record.finished_at !== null);
+    for (const [id] of ended.slice(0, Math.max(0, ended.length - MAX_KEPT_RUNS))) entries.delete(id);
+  };
+
+  return {
+    begin({ id, commands, source, timeoutSeconds }) {
+      if (stopping) throw unavailable("this process is stopping");
+      if (active().length >= MAX_ACTIVE) throw unavailable(`${MAX_ACTIVE} runs go on already`);
+      const started = now();
+      const control = new AbortController();
+      const { promise: done, resolve } = Promise.withResolvers<void>();
+      const entry: Entry = {
+        record: {
+          run_id: id,
+          source_type: source.type,
+          source_id: source.id,
+          script_path: source.path,
+          commands: [...commands],
+          status: "running",
+          started_at: new Date(started).toISOString(),
+          finished_at: null,
+          duration_seconds: null,
+          error_text: null,
+        },
+        bytesLeft: MAX_KEPT_BYTES,
+        outcomes: [],
+        control,
+        done,
+      };
+      entries.set(id, entry);
+      journal.begun(entry.record);
+      const abort = (reason: Error) => control.abort(reason);
+      const deadline = setTimeout(
+        () => abort(timedOut(`the run's deadline of ${timeoutSeconds} s has passed`)),
+        timeoutSeconds * 1_000,
+      );
+      return {
+        signal: control.signal,
+        abort,
+        is(status) {
+          entry.record = { ...entry.record, status };
+        },
+        keep(outcome) {
+          const bytes = sizeWithin(outcome, { bytes: entry.bytesLeft, depth: 100 });
+          if (bytes === undefined || entry.outcomes.length >= MAX_KEPT_OUTCOMES) return;
+          entry.bytesLeft -= bytes;
+          entry.outcomes.push(outcome);
+        },
+        end(status, error) {
+          clearTimeout(deadline);
+          const finished = now();
+          entry.record = {
+            ...entry.record,
+            status,
+            error_text: error,
+            finished_at: new Date(finished).toISOString(),
+            duration_seconds: Math.max(0, finished - started) / 1_000,
+          };
+          journal.ended(entry.record);
+          forgetOld();
+          resolve();
+        },
+      };
+    },
+    list: () => [...entries.values()].map(({ record }) => record).reverse(),
+    show(id) {
+      const { record, outcomes } = find(id);
+      return { ...record, outcomes };
+    },
+    cancel(id, why) {
+      const { record, control } = find(id);
+      if (record.finished_at !== null) throw conflict(`run ${record.run_id} has ended: ${record.status}`);
+      control.abort(cancelled(why));
+      return record;
+    },
+    async stop(graceMs = GRACE_MS) {
+      stopping = true;
+      const ended = () => Promise.all(active().map(({ done }) => done));
+      await within(graceMs, ended());
+      for (const { control } of active()) control.abort(cancelled("the process that runs it is stopping"));
+      await within(LAST_MS, ended());
+    },
+  };
+}
+
+/** Waits for `work`, `ms` at most. */
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  await Promise.race([work, promise]);
+  clearTimeout(timer);
+}

@@ -1,0 +1,242 @@
+/** Runs: ids, cancelling, deadlines, turns, and what is kept. */
+import { describe, expect, test } from "bun:test";
+import * as v from "valibot";
+import { field, type Operation, operation, secret } from "../../src/operation";
+import { operations } from "../../src/operations";
+import { createRuns } from "../../src/runs/runs";
+import type { Service } from "../../src/service";
+import { post, runActions, testServer, testService } from "../support";
+
+const sleepLong = ["AC_sleep", { seconds: 60 }];
+
+async function firstRun(service: Service) {
+  const runs = await service.runs();
+  for (;;) {
+    const [run] = runs.list();
+    if (run) return run;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+describe("a run", () => {
+  test("is listed while it goes on, cancelled by the beginning of its id, and kept with its outcomes", async () => {
+    await using host = await testServer();
+    const answer = host.call(
+      "/execute",
+      post({ actions: [["AC_sleep", [0]], sleepLong, ["AC_sleep", [0]]] }),
+    );
+    const { run_id, status, commands } = await firstRun(host.service);
+    expect({ status, commands }).toEqual({ status: "running", commands: ["AC_sleep"] });
+    const runs = await host.service.runs();
+    while (runs.show(run_id).outcomes.length === 0) await Bun.sleep(1);
+
+    const cancelled = await host.call("/runs/cancel", post({ run_id: run_id.slice(0, 8) }));
+    expect(await cancelled.json()).toMatchObject({ run_id });
+    expect(await (await answer).json()).toMatchObject({
+      run_id,
+      ok: false,
+      status: "cancelled",
+      error_text: "cancelled by 127.0.0.1",
+      outcomes: [{ ok: true }, { ok: false, error: "cancelled by 127.0.0.1" }],
+    });
+    const shown = await (await host.call(`/runs/${run_id}`)).json();
+    expect(shown).toMatchObject({
+      status: "cancelled",
+      source_type: "rest",
+      outcomes: [{ ok: true }, { ok: false }],
+    });
+    const listed = await (await host.call("/runs")).json();
+    expect(listed).toMatchObject({ count: 1, runs: [{ run_id, status: "cancelled" }] });
+  });
+
+  test("that ended cannot be cancelled, one that never was is not found", async () => {
+    await using host = await testServer();
+    const { run_id } = await runActions(host.service, []);
+    expect((await host.call("/runs/cancel", post({ run_id }))).status).toBe(409);
+    expect((await host.call("/runs/cancel", post({ run_id: "ffffffff-none" }))).status).toBe(404);
+    expect((await host.call("/runs/ffffffff-none")).status).toBe(404);
+  });
+
+  test("is cancelled in the middle of a loop", async () => {
+    await using host = testService();
+    const spin = ["AC_loop", { times: 90_000, body: [["AC_sleep", [0]]] }];
+    const running = runActions(host.service, [spin, ["AC_sleep", [0]]]);
+    const { run_id } = await firstRun(host.service);
+    (await host.service.runs()).cancel(run_id, "cancelled");
+    const report = await running;
+    expect(report.status).toBe("cancelled");
+    expect(report.outcomes).toHaveLength(1);
+  });
+
+  test("ends at its deadline", async () => {
+    await using host = testService();
+    const report = await runActions(host.service, [sleepLong, sleepLong], { timeoutSeconds: 0.02 });
+    expect(report).toMatchObject({
+      status: "timeout",
+      error_text: "the run's deadline of 0.02 s has passed",
+      outcomes: [{ ok: false }],
+    });
+  });
+
+  test("executes a bounded number of actions", async () => {
+    await using host = testService();
+    const endless = ["AC_loop", { times: 100_000, body: [["AC_loop", { times: 100_000, body: [] }]] }];
+    const report = await runActions(host.service, [endless]);
+    expect(report).toMatchObject({ status: "error", error_text: "more than 200000 actions in one run" });
+  });
+
+  test("leaves the event loop to others, also when its actions wait for nothing", async () => {
+    await using host = testService();
+    const busy = ["AC_loop", { times: 20_000, body: [["AC_set_var", ["a", 1]]] }];
+    let ticks = 0;
+    const ticking = setInterval(() => ticks++, 1);
+    expect((await runActions(host.service, [busy])).ok).toBe(true);
+    clearInterval(ticking);
+    expect(ticks).toBeGreaterThan(2);
+  });
+
+  test("goes on when whoever asked for it has hung up", async () => {
+    await using host = await testServer();
+    const client = new AbortController();
+    const body = post({
+      actions: [
+        ["AC_sleep", [0.05]],
+        ["AC_sleep", [0]],
+      ],
+    });
+    const answer = host.call("/execute", { ...body, signal: client.signal });
+    const { run_id } = await firstRun(host.service);
+    client.abort();
+    await answer.catch(() => {});
+    const runs = await host.service.runs();
+    while (runs.show(run_id).status === "running") await Bun.sleep(5);
+    expect(runs.show(run_id).status).toBe("ok");
+  });
+
+  test("is cancelled when its process stops, after some grace", async () => {
+    await using host = testService();
+    const running = runActions(host.service, [sleepLong]);
+    await firstRun(host.service);
+    const runs = await host.service.runs();
+    await runs.stop(0);
+    expect((await running).status).toBe("cancelled");
+    expect(runActions(host.service, [])).rejects.toMatchObject({ code: "unavailable" });
+  });
+});
+
+const press = operation({
+  name: "test.press",
+  summary: "Use the input devices",
+  scope: "operate",
+  uses: "input",
+  command: "AC_test_press",
+  input: v.strictObject({ who: field(v.string(), "Who") }),
+  output: v.null(),
+  run: () => null,
+});
+
+test("two runs that touch the input devices take turns, others do not wait", async () => {
+  await using host = testService({ operations: [...operations, press] });
+  const runs = await host.service.runs();
+  const first = runActions(host.service, [["AC_test_press", ["a"]], sleepLong]);
+  const running = await firstRun(host.service);
+  while (runs.show(running.run_id).outcomes.length === 0) await Bun.sleep(1);
+
+  const second = runActions(host.service, [["AC_loop", { times: 1, body: [["AC_test_press", ["b"]]] }]]);
+  while (runs.list()[0]?.status !== "waiting") await Bun.sleep(1);
+  expect((await runActions(host.service, [["AC_sleep", [0]]])).ok).toBe(true);
+  expect(runs.list().filter(({ status }) => status === "waiting")).toHaveLength(1);
+
+  runs.cancel(running.run_id, "cancelled");
+  expect((await first).status).toBe("cancelled");
+  expect((await second).status).toBe("ok");
+});
+
+test("a run that is cancelled while it waits for its turn has run nothing", async () => {
+  await using host = testService({ operations: [...operations, press] });
+  const turn = await (await host.service.desktop()).turns.take(new AbortController().signal);
+  const waiting = runActions(host.service, [["AC_test_press", ["a"]]]);
+  const { run_id } = await firstRun(host.service);
+  (await host.service.runs()).cancel(run_id, "cancelled");
+  expect(await waiting).toMatchObject({ status: "cancelled", outcomes: [] });
+  await turn.end("finished");
+});
+
+const SECRET = "hunter2-s3cret";
+const tell: Operation = operation({
+  name: "test.tell",
+  summary: "Answer with a secret",
+  scope: "operate",
+  command: "AC_test_tell",
+  input: v.strictObject({ text: field(secret(v.string()), "Secret") }),
+  output: v.object({ plain: v.string(), inner: v.object({ token: v.nullable(secret(v.string())) }) }),
+  run: (_service, { text }) => ({ plain: "fine", inner: { token: `${text}` } }),
+}) as Operation;
+
+test("secrets are in the reply and nowhere else", async () => {
+  const logged: string[] = [];
+  const log = {
+    info: (text: string) => logged.push(text),
+    warn: (text: string) => logged.push(text),
+    error: (text: string) => logged.push(text),
+  };
+  const announced: string[] = [];
+  await using host = testService({ operations: [...operations, tell], log });
+  const report = await runActions(
+    host.service,
+    [
+      ["AC_test_tell", { text: SECRET }],
+      ["AC_set_var", { name: "password", value: SECRET }],
+      ["AC_loop", { times: 1, body: [["AC_test_tell", { text: "${password}" }]] }],
+      ["AC_sleep", { seconds: "${password}" }],
+      ["AC_if_var", { name: "password", op: "lt", value: 1 }],
+    ],
+    {},
+    {
+      kind: "rest",
+      client: "10.0.0.1",
+      signal: new AbortController().signal,
+      announce: async (subject) => void announced.push(subject),
+    },
+  );
+  expect(JSON.stringify(report.outcomes[0]?.result)).toContain(SECRET);
+  const runs = await host.service.runs();
+  const kept = JSON.stringify([runs.list(), runs.show(report.run_id)]);
+  expect(kept).toContain("fine");
+  expect(kept).not.toContain(SECRET);
+  expect(announced).toEqual([
+    expect.stringMatching(
+      new RegExp(
+        `^run=${report.run_id} commands=AC_test_tell,AC_set_var,AC_loop,AC_sleep,AC_if_var args=sha256:[0-9a-f]{64}$`,
+      ),
+    ),
+  ]);
+  expect(logged.join()).not.toContain(SECRET);
+});
+
+test("the last runs are kept, those that go on always", () => {
+  const runs = createRuns({ begun() {}, ended() {} });
+  const begin = (id: string) =>
+    runs.begin({ id, commands: [], source: { type: "manual", id: "", path: "" }, timeoutSeconds: 60 });
+  const going = begin("still-going");
+  for (let nth = 0; nth < 150; nth++) begin(`run-${nth}`).end("ok", null);
+  const ids = runs.list().map(({ run_id }) => run_id);
+  expect(ids).toHaveLength(101);
+  expect(ids[0]).toBe("run-149");
+  expect(ids.at(-1)).toBe("still-going");
+  going.end("ok", null);
+});
+
+test("a bounded amount of a run's outcomes is kept", () => {
+  const runs = createRuns({ begun() {}, ended() {} });
+  const run = runs.begin({
+    id: "long",
+    commands: [],
+    source: { type: "manual", id: "", path: "" },
+    timeoutSeconds: 60,
+  });
+  for (let nth = 0; nth < 500; nth++)
+    run.keep({ command: "AC_x", ok: true, result: "x".repeat(3_000), duration_ms: 0 });
+  run.end("ok", null);
+  expect(JSON.stringify(runs.show("long")).length).toBeLessThan(80_000);
+});
