@@ -1,8 +1,14 @@
+import { writeExport } from "../src/audit/export";
 import type { ListedRow } from "../src/audit/list";
-import { listAudit, logEvent } from "../src/audit/operations";
+import { clearAudit, listAudit, logEvent, pruneAudit, verifyAudit } from "../src/audit/operations";
+import type { Verdict } from "../src/audit/verify";
+import { verifyExport } from "../src/audit/verify-export";
 import { callOperation } from "../src/call";
 import { localCaller } from "../src/caller";
 import { type CommandGroup, command, print, withService } from "../src/cli";
+import { parseInput } from "../src/input";
+import { badInput } from "../src/lib/errors";
+import { createProgress } from "../src/lib/progress";
 import { printable } from "../src/lib/text";
 
 const list = command({
@@ -58,12 +64,106 @@ const log = command({
     }),
 });
 
+const verify = command({
+  builder: (argv) =>
+    argv
+      .option("file", { type: "string", describe: "Verify this export or archive instead (.jsonl, .gz)" })
+      .option("noted", { type: "string", describe: "ID:HASH, the head of an earlier verification" })
+      .example("$0 audit verify", "Chain OK (1234 rows), or exit code 1")
+      .example("$0 audit verify --file export.jsonl", "Anywhere, without the log")
+      .example("$0 audit verify --noted 1200:5f…", "Still the log it was then"),
+  handler: async (flags) => {
+    const input = flags.noted === undefined ? {} : { noted: flags.noted };
+    const { noted } = parseInput(verifyAudit.input, input);
+    const { file } = flags;
+    const progress = createProgress("verified");
+    const verdict =
+      file === undefined
+        ? await withService(flags, async (service) => {
+            const log = await service.audit();
+            return log?.verify({ noted, progress: progress.show });
+          })
+        : await verifyExport(file, noted);
+    progress.end();
+    if (!verdict) return 1;
+    print(flags, verdict, () => verdictLine(verdict));
+    return verdict.ok ? 0 : 1;
+  },
+});
+
+const exportRows = command({
+  builder: (argv) =>
+    argv
+      .positional("file", { type: "string", default: "-", describe: "Where to; - for stdout" })
+      .example("$0 audit export log.jsonl", "One row a line, with its id and both hashes")
+      .example("$0 audit export | jq -r .detail", "Into another program"),
+  handler: (flags) =>
+    withService(flags, async (service) => {
+      const log = await service.audit();
+      if (!log) return 1;
+      if (flags.file !== "-") await writeExport(flags.file, log.exported());
+      else for await (const lines of log.exported()) await Bun.write(Bun.stdout, lines);
+      return 0;
+    }),
+});
+
+const prune = command({
+  builder: (argv) =>
+    argv
+      .option("keep", { type: "number", describe: "How many of the newest rows stay" })
+      .option("before", { type: "string", describe: "Rows from before this time go (ISO 8601, UTC)" })
+      .option("archive", { type: "string", describe: "File for what goes (.jsonl, .gz compresses)" })
+      .conflicts("keep", "before")
+      .example("$0 audit prune --keep 100000", "The rest to {config_dir}/audit-archive")
+      .example("$0 audit prune --before 2026-01-01 --archive 2025.jsonl.gz", "A year to a file"),
+  handler: (flags) =>
+    withService(flags, async (service) => {
+      const { keep, before, archive } = flags;
+      const pruned = await callOperation(
+        service,
+        pruneAudit,
+        { keep, before, archive },
+        localCaller(service, "cli"),
+      );
+      print(flags, pruned, () =>
+        pruned.archive === null
+          ? "Nothing to remove"
+          : `${pruned.deleted} rows moved to ${printable(pruned.archive)}`,
+      );
+      return 0;
+    }),
+});
+
+const clear = command({
+  builder: (argv) =>
+    argv
+      .option("yes", { type: "boolean", default: false, describe: "Yes, remove every row" })
+      .example("$0 audit export all.jsonl && $0 audit clear --yes", "Keep a copy first"),
+  handler: (flags) =>
+    withService(flags, async (service) => {
+      if (!flags.yes) throw badInput("clear removes every row of the audit log: say --yes if that is meant");
+      const cleared = await callOperation(service, clearAudit, {}, localCaller(service, "cli"));
+      print(flags, cleared, () => `${cleared.deleted} rows cleared; a new first row says so`);
+      return 0;
+    }),
+});
+
 export default {
   group: {
     list: { describe: "List rows, newest first", ...list },
+    verify: { describe: "Check that the chain is whole", ...verify },
+    "export [file]": { describe: "Write all rows as JSON lines", ...exportRows },
+    prune: { describe: "Move the oldest rows to an archive", ...prune },
+    clear: { describe: "Remove every row", ...clear },
     "log <type>": { describe: "Append a row", ...log },
   },
 } satisfies CommandGroup;
+
+function verdictLine({ ok, broken_at_id, total_rows, reason }: Verdict): string {
+  if (ok) return `Chain OK (${total_rows} rows)`;
+  const where = broken_at_id === null ? "" : ` at row id ${broken_at_id} of ${total_rows}`;
+  return `Chain broken${where}: ${printable(reason ?? "")}`;
+}
 
 function rowLine({ id, ts, event_type, host_id, viewer_id, detail }: ListedRow): string {
   const who = [host_id, viewer_id].map((text) => printable(text ?? "-", 60)).join(" ");

@@ -18,6 +18,16 @@ export default command({
         default: false,
         describe: "Let scripts run programs (AC_shell_command)",
       })
+      .option("audit-max-rows", {
+        type: "number",
+        default: 1_000_000,
+        describe: "Archive the oldest rows of the audit log beyond this; 0: never",
+      })
+      .option("allow-audit-clear", {
+        type: "boolean",
+        default: false,
+        describe: "Let requests clear the audit log",
+      })
       .option("token-file", { type: "string", describe: "File that holds the bearer token" })
       .option("tls-cert", {
         type: "string",
@@ -65,6 +75,8 @@ export default command({
           port: flags.port,
           tokenFile: flags.tokenFile,
           audit: flags.audit,
+          auditMaxRows: flags.auditMaxRows,
+          allowAuditClear: flags.allowAuditClear,
           tlsCert: flags.tlsCert,
           tlsKey: flags.tlsKey,
           rateLimit: flags.rateLimit,

@@ -42,18 +42,15 @@ const TABLES = `
 /** "SvcA" as the file's `application_id` (https://sqlite.org/pragma.html#pragma_application_id): svc has opened it. */
 const MARK = 0x53766341;
 
-/**
- * Whether svc has opened this log before.
- *
- * @throws an `unavailable` failure when it has, and somebody removed the bearings since.
- */
-export function hasBearings(db: Database): boolean {
-  if (db.query("SELECT 1 FROM sqlite_master WHERE name = 'svc_bearings'").get()) return true;
-  const marked = db.query<{ application_id: number }, []>("PRAGMA application_id").get();
-  if (marked?.application_id === MARK) {
-    throw unavailable("the audit log has lost its bearings: somebody removed the table svc_bearings");
+export const LOST_BEARINGS = "the audit log has lost its bearings: somebody removed what is in svc_bearings";
+
+/** Whether svc has never opened this log, keeps its bearings, or has opened it and somebody removed them since. */
+export function bearingsState(db: Database): "none" | "kept" | "lost" {
+  if (db.query("SELECT 1 FROM sqlite_master WHERE name = 'svc_bearings'").get()) {
+    return db.query("SELECT 1 FROM svc_bearings").get() ? "kept" : "lost";
   }
-  return false;
+  const marked = db.query<{ application_id: number }, []>("PRAGMA application_id").get();
+  return marked?.application_id === MARK ? "lost" : "none";
 }
 
 /** Accepts the log as it is found: from here on nothing may be missing. Within a transaction, once in a log's life. */
@@ -85,7 +82,7 @@ export function takeBearings(db: Database, now: string, filledRows: number): voi
 /** @throws an `unavailable` failure, or the SQLite error, when somebody removed them. */
 export function readBearings(db: Database): Bearings {
   const found = db.query<Bearings, []>("SELECT * FROM svc_bearings").get();
-  if (!found) throw unavailable("the audit log has lost its bearings: table svc_bearings is empty");
+  if (!found) throw unavailable(LOST_BEARINGS);
   return found;
 }
 

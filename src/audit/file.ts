@@ -63,6 +63,17 @@ export class AuditFile {
     });
   }
 
+  /** Gives the disk back what deleted rows took, if nobody else uses the file just now. */
+  compact(): void {
+    try {
+      const db = this.opened();
+      db.run("VACUUM");
+      db.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    } catch {
+      // Then later rows will use the space.
+    }
+  }
+
   close(): void {
     this.db?.close();
     this.db = undefined;
@@ -96,6 +107,27 @@ export class AuditFile {
       );
     }
     return this.db;
+  }
+}
+
+/** How long a reader waits for a lock; readers of a write-ahead log seldom meet one. Blocks the thread. */
+const READER_WAIT_MS = 5_000;
+
+/**
+ * A connection that reads the log at `path` as it is now, whatever is written meanwhile, until it is closed.
+ *
+ * @throws an `unavailable` failure when it cannot be read.
+ */
+export function openSnapshot(path: string): Database {
+  let db: Database | undefined;
+  try {
+    db = new Database(path, { readonly: true });
+    db.run(`PRAGMA busy_timeout = ${READER_WAIT_MS}`);
+    db.run("BEGIN");
+    return db;
+  } catch (error) {
+    db?.close();
+    throw asFailure(error);
   }
 }
 
@@ -138,7 +170,7 @@ function identityOf(path: string): string {
 }
 
 /** What SQLite or the system refused, as an expected failure; anything else is a bug and stays one. */
-function asFailure(error: unknown): unknown {
+export function asFailure(error: unknown): unknown {
   if (error instanceof SQLiteError) return unavailable(`the audit log cannot be used: ${error.message}`);
   const code = systemCode(error);
   return code && /^E[A-Z]+$/.test(code) ? unavailable(`the audit log cannot be used (${code})`) : error;

@@ -5,12 +5,19 @@
  * that wait at the same time share a commit.
  */
 import type { Database } from "bun:sqlite";
+import { dirname } from "node:path";
 import { messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
-import { moveHead, readBearings, readHead } from "./bearings";
+import { configFiles } from "../lib/paths";
+import { appendRows, type NewRow } from "./append";
+import { readBearings, readHead } from "./bearings";
 import { AuditFile } from "./file";
+import { inChild } from "./jobs";
+import { createLimit } from "./limit";
 import { type ListedRow, type ListQuery, listRows } from "./list";
-import { type AuditEvent, rowHash, rowTime, storable } from "./row";
+import { type AuditEvent, rowTime, storable } from "./row";
+import type { Pruned, PruneOptions } from "./trim";
+import type { Verdict, VerifyOptions } from "./verify";
 
 export interface AuditLog {
   /**
@@ -21,10 +28,29 @@ export interface AuditLog {
   append(event: AuditEvent): Promise<number>;
   /** Rows in the log, kept by counting, not by a query. */
   rowCount(): number;
+  /** Whether a row could be written now. Waits for a lock as a row would; writes none. */
+  status(): Promise<AuditStatus>;
   /** The rows that `query` asks for, newest first. @throws an `unavailable` failure when it cannot be read. */
   list(query: ListQuery): Promise<ListedRow[]>;
+  /** Verifies the whole log, in a process of its own. @throws an `unavailable` failure when it cannot be read. */
+  verify(options?: VerifyOptions): Promise<Verdict>;
+  /** The whole log as it is now, as JSON lines, some at a time. @throws an `unavailable` failure likewise. */
+  exported(): AsyncGenerator<string>;
+  /** Removes every row, of which a new first row tells. Returns how many. @throws an `unavailable` failure. */
+  clear(by: string): Promise<number>;
+  /** Moves the oldest rows to an archive, in a process of its own. @throws what `pruneRows` throws. */
+  prune(options: PruneOptions): Promise<Pruned>;
+  /** From now on, moves the oldest rows to `audit-archive` when there are more than `maxRows`; 0: never. */
+  limitRows(maxRows: number): void;
   /** Writes what is waiting, then closes the file. */
   close(): Promise<void>;
+}
+
+/** What diagnostics tell of a log. */
+export interface AuditStatus {
+  readonly rows: number;
+  /** Why no row can be written; null when one can. */
+  readonly problem: string | null;
 }
 
 export interface AuditLogOptions {
@@ -37,9 +63,7 @@ export interface AuditLogOptions {
 /** The most rows in one commit: more would hold the lock, and the event loop, for longer than a request may notice. */
 const MAX_BATCH = 1_000;
 
-interface Waiting {
-  readonly ts: string;
-  readonly event: AuditEvent;
+interface Waiting extends NewRow {
   resolve(id: number): void;
   reject(error: unknown): void;
 }
@@ -50,16 +74,19 @@ interface Waiting {
  */
 export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions): Promise<AuditLog> {
   const file = new AuditFile(path, lockWaitMs);
+  const closing = new AbortController();
   let tally: Tally | undefined;
   let waiting: Waiting[] = [];
   let flushing: Promise<void> | undefined;
-  let failing = false;
+  let failure: string | null = null;
+  let verifying: Promise<unknown> = Promise.resolve();
 
   /** Says in the process's log when writing begins to fail and when it works again, not for each row. */
   const report = (error?: unknown) => {
-    if (error !== undefined && !failing) log.error(`${messageOf(error)}; what changes something is refused`);
-    if (error === undefined && failing) log.info("the audit log can be written again");
-    failing = error !== undefined;
+    if (error !== undefined && failure === null)
+      log.error(`${messageOf(error)}; what changes something is refused`);
+    if (error === undefined && failure !== null) log.info("the audit log can be written again");
+    failure = error === undefined ? null : messageOf(error);
   };
 
   /** One commit after the other, as long as rows are waiting. */
@@ -70,7 +97,7 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions): 
       const batch = waiting.slice(0, MAX_BATCH);
       waiting = waiting.slice(MAX_BATCH);
       try {
-        const written = await file.write((db) => appendRows(db, batch, tally));
+        const written = await file.write((db) => appendBatch(db, batch, tally));
         tally = written;
         report();
         for (const [nth, { resolve }] of batch.entries()) resolve(written.highestId - batch.length + 1 + nth);
@@ -78,9 +105,22 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions): 
         report(error);
         for (const { reject } of batch) reject(error);
       }
+      limit.check(tally?.rows ?? 0);
     }
     flushing = undefined;
   };
+
+  const prune = (options: PruneOptions) => inChild("prune", path, options, { signal: closing.signal });
+  const limit = createLimit(
+    (keep) =>
+      prune({
+        what: { keep },
+        archive: { folder: configFiles(dirname(path)).auditArchive },
+        by: "svc serve --audit-max-rows",
+      }),
+    log,
+    closing.signal,
+  );
 
   await file.read(countRows).then((found) => {
     tally = found;
@@ -93,42 +133,64 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions): 
         flushing ??= flush();
       }),
     rowCount: () => tally?.rows ?? 0,
+    async status() {
+      const problem = await file.write(() => null).catch(messageOf);
+      return { rows: tally?.rows ?? 0, problem: problem ?? failure };
+    },
     list: (query) => file.read((db) => listRows(db, query)),
+    verify({ noted, progress } = {}) {
+      // One at a time: each wants a processor for itself.
+      const verdict = verifying.then(async () => {
+        // Opened for the first time it takes its bearings. Where it cannot be opened the child finds out why.
+        await file.read(() => {}).catch(() => {});
+        return inChild("verify", path, { noted }, { signal: closing.signal, progress });
+      });
+      verifying = verdict.catch(() => {});
+      return verdict;
+    },
+    async *exported() {
+      const { exportAll } = await import("./export");
+      await file.read(() => {});
+      yield* exportAll(path);
+    },
+    async clear(by) {
+      const { clearRows } = await import("./trim");
+      const deleted = await file.write((db) => clearRows(db, by));
+      file.compact();
+      return deleted;
+    },
+    prune,
+    limitRows(maxRows) {
+      limit.set(maxRows);
+      limit.check(tally?.rows ?? 0);
+    },
     async close() {
+      closing.abort();
       await flushing;
       file.close();
     },
   };
 }
 
-/** The number of rows, and what tells whether it still holds. */
+/** The number of rows, and what tells how it has changed since. */
 interface Tally {
   readonly rows: number;
-  readonly firstId: number;
+  readonly removedRows: number;
   readonly highestId: number;
 }
 
 function countRows(db: Database): Tally {
   const bearings = readBearings(db);
   const rows = db.query<{ rows: number }, []>("SELECT count(*) AS rows FROM events").get()?.rows ?? 0;
-  return { rows, firstId: bearings.first_id, highestId: readHead(db, bearings).id };
+  return { rows, removedRows: bearings.removed_rows, highestId: readHead(db, bearings).id };
 }
 
-function appendRows(db: Database, batch: readonly Waiting[], tally: Tally | undefined): Tally {
+function appendBatch(db: Database, batch: readonly Waiting[], tally: Tally | undefined): Tally {
+  const known = tally ?? countRows(db);
   const bearings = readBearings(db);
-  const known = tally?.firstId === bearings.first_id ? tally : countRows(db);
-  let { id, hash } = readHead(db, bearings);
-  const insert = db.query(
-    `INSERT INTO events (id, ts, event_type, host_id, viewer_id, detail, prev_hash, row_hash)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-  );
-  for (const { ts, event } of batch) {
-    const prev = hash;
-    hash = rowHash(prev, ts, event);
-    id += 1;
-    insert.run(id, ts, event.event_type, event.host_id, event.viewer_id, event.detail, prev, hash);
-  }
-  moveHead(db, { id, hash });
-  // Ids follow one another, so the difference also counts what other processes appended meanwhile.
-  return { rows: known.rows + id - known.highestId, firstId: known.firstId, highestId: id };
+  const { id } = appendRows(db, bearings, batch);
+  const removedRows = bearings.removed_rows;
+  // Ids follow one another, so this also counts what other processes appended and removed meanwhile.
+  const rows = known.rows + (id - known.highestId) - (removedRows - known.removedRows);
+  return { rows, removedRows, highestId: id };
 }

@@ -1,8 +1,12 @@
+import { userInfo } from "node:os";
+import { resolve } from "node:path";
 import * as v from "valibot";
-import { unavailable } from "../lib/errors";
-import { field, operation } from "../operation";
+import type { Caller } from "../caller";
+import { badInput, forbidden, unavailable } from "../lib/errors";
+import { configFiles } from "../lib/paths";
+import { field, NO_INPUT, operation } from "../operation";
 import type { Service } from "../service";
-import { isTime } from "./list";
+import { isTime, timeBound } from "./list";
 import type { AuditLog } from "./log";
 
 const ROW = v.object({
@@ -18,6 +22,18 @@ const TIME = v.pipe(
   v.string(),
   v.check((text) => isTime(text), "a time in ISO 8601 (2026-04-27T10:30:00Z)"),
 );
+/** `ID:HASH`. */
+export const NOTED = v.pipe(
+  v.string(),
+  v.regex(/^\d{1,15}:[0-9a-f]{64}$/, "ID:HASH, the head of an earlier verification"),
+);
+const VERDICT = v.object({
+  ok: v.boolean(),
+  broken_at_id: v.nullable(v.number()),
+  total_rows: v.number(),
+  reason: v.nullable(v.string()),
+  head: v.nullable(v.string()),
+});
 const optionalText = v.optional(v.pipe(v.string(), v.maxLength(1_000)));
 
 export const listAudit = operation({
@@ -75,7 +91,75 @@ export const logEvent = operation({
   },
 });
 
-export const operations = [listAudit, logEvent];
+export const verifyAudit = operation({
+  name: "audit.verify",
+  summary: "Verify the chain of the audit log",
+  scope: "read",
+  command: "AC_audit_log_verify",
+  http: { method: "GET", path: "/audit/verify" },
+  input: v.strictObject({
+    noted: field(
+      v.optional(NOTED),
+      "The `head` of an earlier verification: the log must still have that row",
+    ),
+  }),
+  output: VERDICT,
+  async run(service, { noted }) {
+    return (await openLog(service)).verify({ noted });
+  },
+});
+
+export const clearAudit = operation({
+  name: "audit.clear",
+  summary: "Remove every row of the audit log; a new first row says who did",
+  scope: "admin",
+  // That row is the record of it.
+  changes: "announces",
+  command: "AC_audit_log_clear",
+  input: NO_INPUT,
+  output: v.object({ deleted: v.number() }),
+  async run(service, _input, caller) {
+    const { server } = await service.rest();
+    // A script or a job that runs in a server's process may come from a request too.
+    if (server ? !server.allowAuditClear : caller.kind === "rest") {
+      throw forbidden("the server was not started so as to let requests clear the log (--allow-audit-clear)");
+    }
+    return { deleted: await (await openLog(service)).clear(nameOf(caller)) };
+  },
+});
+
+export const pruneAudit = operation({
+  name: "audit.prune",
+  summary: "Move the oldest rows of the audit log to an archive; a new row says who did",
+  scope: "admin",
+  // That row is the record of it.
+  changes: "announces",
+  input: v.strictObject({
+    keep: field(
+      v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(1_000_000_000))),
+      "How many of the newest rows stay",
+    ),
+    before: field(v.optional(TIME), "Rows from before this time go"),
+    archive: field(v.optional(v.pipe(v.string(), v.nonEmpty())), "File to write them to"),
+  }),
+  output: v.object({ deleted: v.number(), archive: v.nullable(v.string()) }),
+  async run(service, { keep, before, archive }, caller) {
+    if ((keep === undefined) === (before === undefined)) throw badInput("expected one of keep and before");
+    const folder = configFiles(service.configDir).auditArchive;
+    return (await openLog(service)).prune({
+      what: before === undefined ? { keep: keep ?? 0 } : { before: timeBound(before) },
+      archive: archive === undefined ? { folder } : { file: resolve(archive) },
+      by: nameOf(caller),
+    });
+  },
+});
+
+export const operations = [listAudit, verifyAudit, clearAudit, pruneAudit, logEvent];
+
+/** The caller, as a row names who removed others. */
+function nameOf({ kind, client }: Caller): string {
+  return client === null ? `${kind} (user ${userInfo().username})` : `${kind} (${client})`;
+}
 
 /** @throws an `unavailable` failure when this process keeps no log. */
 async function openLog(service: Service): Promise<AuditLog> {

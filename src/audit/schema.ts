@@ -6,7 +6,7 @@
  */
 import type { Database } from "bun:sqlite";
 import { unavailable } from "../lib/errors";
-import { hasBearings, takeBearings } from "./bearings";
+import { bearingsState, LOST_BEARINGS, takeBearings } from "./bearings";
 import { type AuditRow, GENESIS, rowHash, rowTime } from "./row";
 
 const EVENTS = `
@@ -31,13 +31,17 @@ const FILL_STEP = 256;
 /**
  * Makes `db` a log that svc can write, if it is not one yet.
  *
- * @throws an `unavailable` failure when the file holds something else; the SQLite error when it is locked.
+ * @throws an `unavailable` failure when the file holds something else, or has lost its bearings; the SQLite error when
+ *   it is locked.
  */
 export function prepareSchema(db: Database): void {
-  if (hasBearings(db)) return;
+  if (bearingsState(db) === "kept") return;
   db.run("BEGIN IMMEDIATE");
   try {
-    if (!hasBearings(db)) adopt(db);
+    // Another process may have been first.
+    const state = bearingsState(db);
+    if (state === "lost") throw unavailable(LOST_BEARINGS);
+    if (state === "none") adopt(db);
     db.run("COMMIT");
   } catch (error) {
     if (db.inTransaction) db.run("ROLLBACK");

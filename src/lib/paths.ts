@@ -21,5 +21,7 @@ export const configFiles = (configDir: string) => ({
   runFile: join(configDir, "run", "rest.json"),
   serveLock: join(configDir, "run", "serve.lock"),
   importLock: join(configDir, "run", "import.lock"),
+  auditArchive: join(configDir, "audit-archive"),
+  pruneLock: join(configDir, "run", "prune.lock"),
   inputLock: join(configDir, "run", "input.lock"),
 });

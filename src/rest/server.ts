@@ -21,6 +21,9 @@ import { createTrail } from "./trail";
 export const DEFAULT_HOST = "127.0.0.1";
 export const DEFAULT_PORT = 9939;
 
+/** Rows of the audit log beyond which the oldest are archived: some 400 MB. */
+export const DEFAULT_AUDIT_MAX_ROWS = 1_000_000;
+
 const OPTIONS = v.strictObject({
   host: v.optional(v.pipe(v.string(), v.nonEmpty()), DEFAULT_HOST),
   port: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(65_535)), DEFAULT_PORT),
@@ -33,6 +36,11 @@ const OPTIONS = v.strictObject({
   rateBurst: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), DEFAULT_BURST),
   trustProxy: v.optional(v.array(v.string()), []),
   allowHost: v.optional(v.array(v.string()), []),
+  allowAuditClear: v.optional(v.boolean(), false),
+  auditMaxRows: v.optional(
+    v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(1_000_000_000)),
+    DEFAULT_AUDIT_MAX_ROWS,
+  ),
   maxBody: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), DEFAULT_MAX_BODY),
 });
 
@@ -40,7 +48,8 @@ const OPTIONS = v.strictObject({
  * How a server is started, by the flags of `svc serve`; what is left out has its default. `port` 0 picks a free one;
  * `token` is the token itself, from a caller in this process (otherwise see `openToken`); `tlsCert` and `tlsKey` are
  * PEM files; `rateLimit` is in requests a minute and client, 0 for any; `maxBody` in bytes; without `audit`, requests
- * leave no rows in the audit log.
+ * leave no rows in the audit log; beyond `auditMaxRows` (0: any number) its oldest rows go to an archive;
+ * `allowAuditClear` lets requests clear it.
  */
 export type RestServerOptions = v.InferInput<typeof OPTIONS>;
 
@@ -51,6 +60,8 @@ export interface RestServer {
   readonly host: string;
   readonly port: number;
   readonly token: TokenSource;
+  /** Whether requests may clear the audit log. */
+  readonly allowAuditClear: boolean;
   readonly startedAt: number;
   /** Refuses new connections, lets what is in flight finish for {@link GRACE_MS}, then cuts it off. */
   stop(): Promise<void>;
@@ -77,6 +88,7 @@ export async function startRestServer(service: Service, options: RestServerOptio
     const token = openToken({ given: checked.token, file }, service.log);
     const metrics = await service.metrics();
     const audit = checked.audit ? await service.audit() : null;
+    audit?.limitRows(checked.auditMaxRows);
     const stopping = new AbortController();
     const gate = createGate(() => token.digest(), {
       ratePerMinute: checked.rateLimit,
@@ -104,6 +116,7 @@ export async function startRestServer(service: Service, options: RestServerOptio
       host,
       port,
       token,
+      allowAuditClear: checked.allowAuditClear,
       startedAt: Date.now(),
       async stop() {
         const cutOff = setTimeout(() => {

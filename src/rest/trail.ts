@@ -39,7 +39,11 @@ export const MAX_REFUSED_ROWS = 300;
 const MINUTE_MS = 60_000;
 
 /** @param failed is called for each row that could not be written. */
-export function createTrail(audit: AuditLog | null, failed: () => void, minuteMs: number = MINUTE_MS): Trail {
+export function createTrail(
+  audit: Pick<AuditLog, "append"> | null,
+  failed: () => void,
+  minuteMs: number = MINUTE_MS,
+): Trail {
   const append = async (host_id: string | null, detail: string) => {
     await audit?.append({ event_type: "rest_api", host_id, viewer_id: null, detail });
   };

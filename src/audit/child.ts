@@ -1,0 +1,42 @@
+/**
+ * The child process that does what takes long with a log.
+ */
+import { writeSync } from "node:fs";
+import { constants, setPriority } from "node:os";
+import { Failure } from "../lib/errors";
+import { AuditFile } from "./file";
+import type { Job, Jobs, Said } from "./jobs";
+import { type Pruned, pruneRows } from "./trim";
+import { type Verdict, verifyDatabase } from "./verify";
+
+/** Does the job that the arguments name: `verify PATH INPUT` or `prune PATH INPUT`. */
+export default async function auditChild([job, path = "", input = "{}"]: readonly string[]): Promise<void> {
+  try {
+    // What is waited for goes first.
+    setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+  } catch {}
+  try {
+    say({ result: await perform(job, path, input) });
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    say({ failure: { code: error.code, message: error.message } });
+  }
+}
+
+async function perform(job: string | undefined, path: string, input: string): Promise<Verdict | Pruned> {
+  if (job === "verify") {
+    const { noted }: Jobs["verify"]["input"] = JSON.parse(input);
+    return verifyDatabase(path, { noted, progress: (rows, total) => say({ progress: [rows, total] }) });
+  }
+  const file = new AuditFile(path);
+  try {
+    return await pruneRows(file, JSON.parse(input));
+  } finally {
+    file.close();
+  }
+}
+
+/** At once, also while this thread is busy with rows. */
+function say(line: Said<Job>): void {
+  writeSync(1, `${JSON.stringify(line)}\n`);
+}

@@ -1,0 +1,90 @@
+/**
+ * Rows as JSON lines, each with its id and both hashes.
+ */
+import type { Database } from "bun:sqlite";
+import { closeSync, createWriteStream, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { constants, createGzip } from "node:zlib";
+import { systemCode, unavailable } from "../lib/errors";
+import { PRIVATE_FILE, syncFolder } from "../lib/files";
+import { openSnapshot } from "./file";
+import type { AuditRow } from "./row";
+
+/** How many rows are read at a time. */
+const STEP = 1_000;
+
+/** Some lines of an export. */
+export interface ExportStep {
+  readonly lines: string;
+  readonly rows: number;
+  readonly lastId: number;
+}
+
+/** The next rows after `afterId` and up to `lastId`; null when there are none. */
+export function exportLines(db: Database, afterId: number, lastId: number): ExportStep | null {
+  const rows = db
+    .query<AuditRow & { follows_id: number | null }, [number, number]>(
+      `SELECT id, ts, event_type, host_id, viewer_id, detail, prev_hash, row_hash, after_id AS follows_id
+       FROM events LEFT JOIN svc_gaps ON next_id = id WHERE id > ? AND id <= ? ORDER BY id LIMIT ${STEP}`,
+    )
+    .all(afterId, lastId);
+  const last = rows.at(-1);
+  if (!last) return null;
+  const lines = rows.map(({ follows_id, ...row }) =>
+    JSON.stringify(follows_id === null ? row : { ...row, follows_id }),
+  );
+  return { lines: `${lines.join("\n")}\n`, rows: rows.length, lastId: last.id };
+}
+
+/**
+ * All rows of the log at `path` as it is now, as the lines of an export.
+ *
+ * @throws an `unavailable` failure when it cannot be read.
+ */
+export async function* exportAll(path: string): AsyncGenerator<string> {
+  const db = openSnapshot(path);
+  try {
+    for (let after = Number.MIN_SAFE_INTEGER; ; ) {
+      const step = exportLines(db, after, Number.MAX_SAFE_INTEGER);
+      if (!step) return;
+      yield step.lines;
+      after = step.lastId;
+    }
+  } finally {
+    db.close();
+  }
+}
+
+/**
+ * Writes `lines` to the file at `path`, compressed if its name ends in `.gz`, private, flushed, whole or not at all.
+ *
+ * @throws an `unavailable` failure when it cannot be written; whatever `lines` throws.
+ */
+export async function writeExport(path: string, lines: AsyncGenerator<string>): Promise<void> {
+  const temporary = `${path}.tmp-${process.pid}`;
+  try {
+    await pipeline(
+      Readable.from(lines),
+      ...(path.endsWith(".gz") ? [createGzip({ level: constants.Z_BEST_SPEED })] : []),
+      createWriteStream(temporary, { flags: "wx", mode: PRIVATE_FILE }),
+    );
+    syncFile(temporary);
+    renameSync(temporary, path);
+    syncFolder(dirname(path));
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    const code = systemCode(error);
+    throw code && /^E[A-Z]+$/.test(code) ? unavailable(`${path} cannot be written (${code})`) : error;
+  }
+}
+
+function syncFile(path: string): void {
+  const file = openSync(path, "r+");
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}

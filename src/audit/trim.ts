@@ -1,0 +1,165 @@
+/**
+ * Removing rows: all of them (clear), or the oldest after they were written to an archive (prune).
+ *
+ * The promise: a row that says who removed how many rows, and the hash of the last of them, is on disk with the first
+ * that goes; rows that are pruned are in an archive on disk before; what remains still verifies.
+ */
+import type { Database } from "bun:sqlite";
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { conflict, messageOf, systemCode, unavailable } from "../lib/errors";
+import { ensurePrivateFolder } from "../lib/files";
+import { withLock } from "../lib/lock";
+import { configFiles } from "../lib/paths";
+import { appendRows } from "./append";
+import { moveFirst, moveHead, readBearings, readHead } from "./bearings";
+import { exportLines, writeExport } from "./export";
+import type { AuditFile } from "./file";
+import { rowTime, storable } from "./row";
+
+/** The types of the rows that say what was removed. */
+export const CLEARED = "audit_cleared";
+export const PRUNED = "audit_pruned";
+
+/** Rows deleted in one transaction while others wait for the lock. */
+const STEP = 2_000;
+
+/** Which rows to remove: all but the newest `keep`, or the oldest up to the first that is not from before `before`. */
+export type PruneWhat = { readonly keep: number } | { readonly before: string };
+
+export interface PruneOptions {
+  /** {@link PruneWhat.before} as `timeBound` gives it. */
+  readonly what: PruneWhat;
+  /** Where the archive goes; an existing file is not replaced. */
+  readonly archive: { readonly folder: string } | { readonly file: string };
+  /** Who prunes, for the record. */
+  readonly by: string;
+}
+
+export interface Pruned {
+  readonly deleted: number;
+  /** Null when there was nothing to remove. */
+  readonly archive: string | null;
+}
+
+interface Range {
+  readonly firstId: number;
+  readonly lastId: number;
+  readonly lastHash: string | null;
+  readonly rows: number;
+}
+
+/** Removes every row. Returns how many there were. Within a transaction. */
+export function clearRows(db: Database, by: string): number {
+  const head = readHead(db, readBearings(db));
+  const found = db
+    .query<{ rows: number; firstId: number | null }, []>(
+      "SELECT count(*) AS rows, min(id) AS firstId FROM events",
+    )
+    .get();
+  const rows = found?.rows ?? 0;
+  // Without a condition SQLite drops the pages rather than row after row (https://sqlite.org/lang_delete.html).
+  db.run("DELETE FROM events");
+  // The last row may have been another writer's, which only the table knew of.
+  moveHead(db, head);
+  const ids = rows === 0 ? "" : ` (ids ${found?.firstId} to ${head.id})`;
+  appendRecord(db, CLEARED, `cleared ${rows} rows${ids} by ${by}; the hash of the last was ${head.hash}`);
+  moveFirst(db, { id: head.id + 1, prevHash: head.hash }, rows);
+  return rows;
+}
+
+/**
+ * Writes the oldest rows to an archive, then removes them.
+ *
+ * @throws a `conflict` failure when the archive is there already, or rows go meanwhile; `unavailable` when it or the
+ *   log cannot be written. Whatever is gone then is on record and in the archive.
+ */
+export async function pruneRows(file: AuditFile, { what, archive, by }: PruneOptions): Promise<Pruned> {
+  return withLock(configFiles(dirname(file.path)).pruneLock, async () => {
+    const range = await file.read((db) => rangeOf(db, what));
+    if (!range) return { deleted: 0, archive: null };
+    const name = `audit-${range.firstId}-${range.lastId}.jsonl.gz`;
+    const path = "file" in archive ? archive.file : join(archive.folder, name);
+    if ("folder" in archive) makeFolder(archive.folder);
+    await writeArchive(file, path, range);
+    await file.write((db) => appendRecord(db, PRUNED, prunedDetail(range, by, path)));
+    let deleted = 0;
+    for (let step = -1; step !== 0; deleted += step) {
+      step = await file.write((db) => deleteOldest(db, range.lastId));
+    }
+    return { deleted, archive: path };
+  });
+}
+
+function prunedDetail({ rows, firstId, lastId, lastHash }: Range, by: string, path: string): string {
+  const ids = `ids ${firstId} to ${lastId}`;
+  return `pruned ${rows} rows (${ids}) by ${by}; the hash of the last was ${lastHash}; archive ${path}`;
+}
+
+function rangeOf(db: Database, what: PruneWhat): Range | null {
+  const { lastId } =
+    ("keep" in what
+      ? db
+          .query<{ lastId: number }, [number]>(
+            "SELECT id AS lastId FROM events ORDER BY id DESC LIMIT 1 OFFSET ?",
+          )
+          .get(what.keep)
+      : db
+          .query<{ lastId: number | null }, [string]>(
+            `SELECT max(id) AS lastId FROM events
+             WHERE id < coalesce((SELECT min(id) FROM events WHERE ts >= ?), 9223372036854775807)`,
+          )
+          .get(what.before)) ?? {};
+  if (typeof lastId !== "number") return null;
+  return db
+    .query<Range, [number]>(
+      `SELECT min(id) AS firstId, max(id) AS lastId, count(*) AS rows, row_hash AS lastHash FROM events WHERE id <= ?`,
+    )
+    .get(lastId);
+}
+
+/** Removes a step of the rows up to `lastId`, and moves the log's beginning to what is left. Returns how many went. */
+function deleteOldest(db: Database, lastId: number): number {
+  const doomed = db
+    .query<{ id: number; row_hash: string | null }, [number]>(
+      `SELECT id, row_hash FROM events WHERE id <= ? ORDER BY id LIMIT ${STEP}`,
+    )
+    .all(lastId);
+  const last = doomed.at(-1);
+  if (!last) return 0;
+  db.query("DELETE FROM events WHERE id <= ?").run(last.id);
+  const next = db.query<{ id: number }, []>("SELECT id FROM events ORDER BY id LIMIT 1").get();
+  moveFirst(db, { id: next?.id ?? last.id + 1, prevHash: last.row_hash }, doomed.length);
+  return doomed.length;
+}
+
+function appendRecord(db: Database, event_type: string, detail: string): void {
+  const event = storable({ event_type, host_id: null, viewer_id: null, detail });
+  appendRows(db, readBearings(db), [{ ts: rowTime(new Date()), event }]);
+}
+
+function makeFolder(path: string): void {
+  try {
+    ensurePrivateFolder(path);
+  } catch (error) {
+    throw unavailable(`${path} cannot be made (${systemCode(error) ?? messageOf(error)})`);
+  }
+}
+
+/** Writes the rows of `range` to a new file at `path`. */
+async function writeArchive(file: AuditFile, path: string, range: Range): Promise<void> {
+  if (existsSync(path)) throw conflict(`the archive ${path} is there already`);
+  await writeExport(path, linesOf(file, range));
+}
+
+async function* linesOf(file: AuditFile, { firstId, lastId, rows }: Range): AsyncGenerator<string> {
+  let written = 0;
+  for (let after = firstId - 1; after < lastId; ) {
+    const step = await file.read((db) => exportLines(db, after, lastId));
+    if (!step) break;
+    yield step.lines;
+    written += step.rows;
+    after = step.lastId;
+  }
+  if (written !== rows) throw conflict("the log was cleared or pruned by somebody else meanwhile");
+}

@@ -1,0 +1,96 @@
+/**
+ * Verifying an export: JSON lines, without the log that they are from.
+ */
+import { createReadStream } from "node:fs";
+import { createGunzip, Gunzip } from "node:zlib";
+import * as v from "valibot";
+import { badInput, Failure, systemCode } from "../lib/errors";
+import { Chain } from "./chain";
+import { broken, notedRow, type Verdict, whole } from "./verify";
+
+const LINE = v.object({
+  id: v.pipe(v.number(), v.safeInteger()),
+  ts: v.string(),
+  event_type: v.string(),
+  host_id: v.nullable(v.string()),
+  viewer_id: v.nullable(v.string()),
+  detail: v.nullable(v.string()),
+  prev_hash: v.nullable(v.string()),
+  row_hash: v.nullable(v.string()),
+  /** The id before it, where svc found a hole when it first opened the log. */
+  follows_id: v.exactOptional(v.pipe(v.number(), v.safeInteger())),
+});
+
+/** The longest line that is read: a row of several megabytes, every character of it escaped. */
+const MAX_LINE = 64 * 1_048_576;
+
+/**
+ * Verifies the export in the file at `path`, compressed if its name ends in `.gz`. It says nothing of rows before the
+ * first line or after the last one.
+ *
+ * @throws a `bad_input` failure when the file cannot be read.
+ */
+export async function verifyExport(path: string, noted?: string): Promise<Verdict> {
+  const known = noted === undefined ? [] : [notedRow(noted)];
+  let followed: { readonly id: number; readonly by: number } | undefined;
+  const chain = new Chain({ id: null, prevHash: undefined }, known, (id) =>
+    followed?.id === id ? followed.by : undefined,
+  );
+  let total = 0;
+  let fault: { readonly id: number | null; readonly reason: string } | undefined;
+  let unseen = known;
+  for await (const line of linesOf(path)) {
+    total += 1;
+    if (fault) continue;
+    const row = parseLine(line);
+    if (row === null) {
+      fault = { id: chain.expectedId(), reason: `line ${total} is no row of an export` };
+      continue;
+    }
+    if (row.follows_id !== undefined) followed = { id: row.follows_id, by: row.id };
+    unseen = unseen.filter(({ id }) => id !== row.id);
+    const reason = chain.next(row);
+    if (reason !== null) fault = { id: row.id, reason };
+  }
+  if (fault) return broken(total, fault.id, fault.reason);
+  const [absent] = unseen;
+  if (absent) return broken(total, absent.id, "the row that was noted elsewhere is not in this export");
+  return whole(total, chain.last);
+}
+
+function parseLine(line: string) {
+  try {
+    const parsed = v.safeParse(LINE, JSON.parse(line));
+    return parsed.success ? parsed.output : null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * The lines of the file that are not empty. Not `node:readline`, which also ends a line at U+2028, as JSON does not.
+ *
+ * @throws a `bad_input` failure when the file cannot be read or a line is too long.
+ */
+async function* linesOf(path: string): AsyncGenerator<string> {
+  const file = createReadStream(path);
+  const input: AsyncIterable<Buffer> = path.endsWith(".gz") ? file.pipe(createGunzip()) : file;
+  const decoder = new TextDecoder();
+  let rest = "";
+  try {
+    // A stream that fails does not end the one it is piped to.
+    if (input instanceof Gunzip) file.on("error", (error) => input.destroy(error));
+    for await (const chunk of input) {
+      const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
+      rest = lines.pop() ?? "";
+      if (rest.length > MAX_LINE) throw badInput(`file: ${path} has a line of over ${MAX_LINE} characters`);
+      for (const line of lines) if (line !== "") yield line;
+    }
+    if (rest !== "") yield rest;
+  } catch (error) {
+    if (error instanceof Failure) throw error;
+    throw badInput(`file: ${path} cannot be read (${systemCode(error) ?? "damaged"})`);
+  } finally {
+    file.destroy();
+  }
+}

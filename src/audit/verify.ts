@@ -1,0 +1,138 @@
+/**
+ * Verifying a log: one pass over its rows in constant memory.
+ *
+ * The promise: what is reported as whole has every row from where the log is known to begin up to the highest id ever
+ * given, each as it was when it was written. What somebody can do who may write the file: docs/audit.md.
+ */
+import { type Database, SQLiteError } from "bun:sqlite";
+import { messageOf, unavailable } from "../lib/errors";
+import { type Bearings, bearingsState, issuedId, LOST_BEARINGS, readBearings } from "./bearings";
+import { Chain, type KnownRow, rowNames } from "./chain";
+import { asFailure, openSnapshot } from "./file";
+import type { AuditRow } from "./row";
+
+/** What a verification found. */
+export interface Verdict {
+  readonly ok: boolean;
+  /** The first row that is not as it must be, or the first id that is missing; null when no row can be named. */
+  readonly broken_at_id: number | null;
+  readonly total_rows: number;
+  /** What is wrong, in words; null when nothing is. */
+  readonly reason: string | null;
+  /** `ID:HASH` of the newest row when nothing is wrong: noted elsewhere, it binds everything up to here. */
+  readonly head: string | null;
+}
+
+export interface VerifyOptions {
+  /** A row that was noted elsewhere as `ID:HASH`: the log must still have it. */
+  readonly noted?: string | undefined;
+  /** Called now and then. */
+  readonly progress?: (rows: number, total: number) => void;
+}
+
+/** Rows between two calls of `progress`. */
+const PROGRESS_STEP = 25_000;
+
+/**
+ * Verifies the log in the database at `path`, as it is at one moment. Blocks this thread: see `child.ts`.
+ *
+ * @throws an `unavailable` failure when it cannot be read, or svc never opened it.
+ */
+export function verifyDatabase(path: string, options: VerifyOptions = {}): Verdict {
+  const db = openSnapshot(path);
+  try {
+    return verifyRows(db, options);
+  } catch (error) {
+    throw asFailure(error);
+  } finally {
+    db.close();
+  }
+}
+
+function verifyRows(db: Database, { noted, progress }: VerifyOptions): Verdict {
+  const state = bearingsState(db);
+  if (state === "none") throw unavailable("the audit log cannot be verified: svc has not opened it yet");
+  let total = countRows(db);
+  if (state === "lost") return broken(total, null, LOST_BEARINGS);
+
+  const bearings = readBearings(db);
+  const start = { id: bearings.first_id, prevHash: bearings.first_prev_hash };
+  const held = noted === undefined ? [] : [notedRow(noted)];
+  const written = { id: bearings.highest_id, hash: bearings.highest_hash, what: "that svc wrote there" };
+  const chain = new Chain(start, [written, ...held], followers(db));
+  let taken = 0;
+  try {
+    const rows = db.query<AuditRow, []>(
+      "SELECT id, ts, event_type, host_id, viewer_id, detail, prev_hash, row_hash FROM events ORDER BY id",
+    );
+    for (const row of rows.iterate()) {
+      const wrong = chain.next(row);
+      if (wrong !== null) return broken(total, row.id, wrong);
+      taken += 1;
+      if (taken % PROGRESS_STEP === 0) progress?.(taken, total);
+    }
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    return broken(total, chain.expectedId(), `the file is damaged: ${messageOf(error)}`);
+  }
+  // The count may come from an index, which somebody can edit too.
+  total = taken;
+  const next = chain.expectedId() ?? 1;
+  const highest = Math.max(bearings.highest_id, issuedId(db) ?? 0);
+  if (next <= highest) return broken(total, next, `the newest rows are gone: ${rowNames(next, highest)}`);
+  for (const row of held) {
+    const missing = missingNoted(row, bearings, highest);
+    if (missing !== null) return broken(total, row.id, missing);
+  }
+  return whole(total, chain.last);
+}
+
+/** The verdict on a chain that is broken. */
+export function broken(total: number, id: number | null, reason: string): Verdict {
+  return { ok: false, broken_at_id: id, total_rows: total, reason, head: null };
+}
+
+/** The verdict on a chain in which nothing is wrong. */
+export function whole(total: number, last: AuditRow | undefined): Verdict {
+  return {
+    ok: true,
+    broken_at_id: null,
+    total_rows: total,
+    reason: null,
+    head: last ? `${last.id}:${last.row_hash}` : null,
+  };
+}
+
+function countRows(db: Database): number {
+  try {
+    return db.query<{ rows: number }, []>("SELECT count(*) AS rows FROM events").get()?.rows ?? 0;
+  } catch (error) {
+    if (isDamage(error)) return 0;
+    throw error;
+  }
+}
+
+/** What `ID:HASH` says. */
+export function notedRow(noted: string): KnownRow {
+  const [id, hash = ""] = noted.split(":");
+  return { id: Number(id), hash, what: "that was noted elsewhere" };
+}
+
+/** A row that was noted and did not come along: cleared, pruned, or never there. */
+function missingNoted({ id, hash }: KnownRow, bearings: Bearings, highest: number): string | null {
+  if (id > highest)
+    return "the log never came to the row that was noted elsewhere: it is another one, or an old copy";
+  if (id >= bearings.first_id) return null;
+  if (id === bearings.first_id - 1 && hash === bearings.first_prev_hash) return null;
+  return "the row that was noted elsewhere was cleared or pruned: look for it in the archives";
+}
+
+function followers(db: Database): (id: number) => number | undefined {
+  const gap = db.query<{ next_id: number }, [number]>("SELECT next_id FROM svc_gaps WHERE after_id = ?");
+  return (id) => gap.get(id)?.next_id;
+}
+
+/** Whether the file's own structure is not what SQLite wrote. */
+function isDamage(error: unknown): boolean {
+  return error instanceof SQLiteError && /^SQLITE_(CORRUPT|NOTADB|IOERR_SHORT_READ)/.test(error.code ?? "");
+}

@@ -1,0 +1,32 @@
+/**
+ * Progress of something long, on one line of a terminal that is gone when it is over.
+ */
+
+export interface Progress {
+  /** Shows how far it is; nothing where stderr is no terminal. */
+  show(done: number, total: number): void;
+  /** Takes the line away. */
+  end(): void;
+}
+
+/** How often the line is written anew. */
+const REDRAW_MS = 100;
+
+/** @param verb what has been done with that many: `verified`. */
+export function createProgress(verb: string): Progress {
+  let drawnAt = Number.NEGATIVE_INFINITY;
+  return {
+    show(done, total) {
+      const now = performance.now();
+      if (!process.stderr.isTTY || now - drawnAt < REDRAW_MS) return;
+      drawnAt = now;
+      const percent = total === 0 ? 100 : Math.floor((done / total) * 100);
+      process.stderr.write(
+        `\r\x1b[K${done.toLocaleString("en")} of ${total.toLocaleString("en")} ${verb} (${percent}%)`,
+      );
+    },
+    end() {
+      if (drawnAt > 0) process.stderr.write("\r\x1b[K");
+    },
+  };
+}
