@@ -2,10 +2,17 @@
  * The server, asked over its REST API with the token of this tab.
  *
  * The token is kept in sessionStorage, so it goes with the tab, and travels in a header, never in a URL. A wrong one is
- * forgotten at once, and while the server asks to wait nothing is sent: neither ever becomes a lockout.
+ * forgotten at once, and while the server asks to wait nothing is sent: neither ever becomes a lockout. Tabs with the
+ * same token tell one another what they were answered, so that three of them ask little more often than one.
  */
 
 const STORAGE_KEY = "svc-token";
+
+/** Milliseconds after which an answer is of no more use to anybody. */
+const FORGET_AFTER = 60_000;
+
+/** Milliseconds since the last good answer after which requests go one at a time until one succeeds. */
+const DOUBT_AFTER = 2_000;
 
 /**
  * Why there is no answer: `unauthorized` (the token is wrong), `limited` (to be asked again after `retryAfter`
@@ -18,23 +25,39 @@ export class ApiError extends Error {
   /**
    * @param {Reason} reason
    * @param {string} message for a person
-   * @param {number} [retryAfter] seconds
+   * @param {{ retryAfter?: number, status?: number, body?: Record<string, unknown> }} [more] `retryAfter` in seconds
    */
-  constructor(reason, message, retryAfter = 0) {
+  constructor(reason, message, { retryAfter = 0, status = 0, body = {} } = {}) {
     super(message);
     this.reason = reason;
     this.retryAfter = retryAfter;
+    this.status = status;
+    /** What the server said, as JSON. */
+    this.body = body;
   }
 }
 
-/** Fires `signin`, and `signout` with the reason in its `detail` (empty when it was asked for). */
+/**
+ * Fires `signin`; `signout` with the reason in its `detail` (empty when it was asked for); `answered` when the server
+ * gave an answer of any kind; and `trouble` with the {@link ApiError} in its `detail` when it gave none, or asks to wait.
+ */
 export class Api extends EventTarget {
   /** Where the paths of the API start; relative to this file, so that a proxy may put the server below a path. */
   base = new URL("../", import.meta.url);
   /** Nothing is sent before then, in milliseconds since 1970. */
   #silentUntil = 0;
+  #goodAt = 0;
+  /** @type {Promise<unknown> | null} */
+  #probe = null;
   /** @type {Map<string, { at: number, answer: Promise<unknown> }>} */
   #answers = new Map();
+  /** @type {BroadcastChannel | null} */
+  #others = null;
+
+  constructor() {
+    super();
+    if (this.token !== null) this.#meetOthers(this.token);
+  }
 
   get token() {
     return sessionStorage.getItem(STORAGE_KEY);
@@ -49,20 +72,24 @@ export class Api extends EventTarget {
   async signIn(token) {
     // What cannot be in a header cannot be a token, and would only be counted as a guess.
     if (!/^[\x21-\x7e]+$/.test(token)) throw new ApiError("unauthorized", "That is not a token.");
-    await this.#send("server", token);
+    await this.#send("overview", token);
     sessionStorage.setItem(STORAGE_KEY, token);
+    this.#meetOthers(token);
     this.dispatchEvent(new Event("signin"));
   }
 
   /** @param {string} [reason] */
   signOut(reason = "") {
     sessionStorage.removeItem(STORAGE_KEY);
+    this.#others?.close();
+    this.#others = null;
     this.#answers.clear();
+    this.#goodAt = 0;
     this.dispatchEvent(new CustomEvent("signout", { detail: reason }));
   }
 
   /**
-   * The body at `path`. Panels that want the same share one request.
+   * The body at `path`. Panels and tabs that want the same share one request.
    *
    * @param {string} path without a leading slash
    * @param {{ maxAge?: number }} [options] how old an answer may be, in milliseconds
@@ -72,19 +99,23 @@ export class Api extends EventTarget {
   get(path, { maxAge = 1_000 } = {}) {
     const known = this.#answers.get(path);
     if (known && Date.now() - known.at < maxAge) return known.answer;
+    const at = Date.now();
     const answer = this.#ask(path);
-    this.#answers.set(path, { at: Date.now(), answer });
-    answer.catch(() => this.#answers.delete(path));
+    this.#remember(path, { at, answer });
+    answer.then(
+      (body) => this.#others?.postMessage({ path, at, body }),
+      () => this.#answers.delete(path),
+    );
     return answer;
   }
 
   /**
    * @param {string} path without a leading slash
-   * @param {unknown} body
+   * @param {unknown} [body]
    * @returns {Promise<unknown>}
    * @throws {ApiError}
    */
-  post(path, body) {
+  post(path, body = {}) {
     return this.#ask(path, {
       method: "POST",
       headers: { "content-type": "application/json" },
@@ -93,14 +124,57 @@ export class Api extends EventTarget {
   }
 
   /**
+   * Runs one command of the action table.
+   *
+   * @param {string} command
+   * @param {Record<string, unknown>} [args]
+   * @returns {Promise<unknown>} what it returned
+   * @throws {ApiError} `failed` as well when the command did
+   */
+  async run(command, args = {}) {
+    const report = /** @type {{ outcomes: Array<{ ok: boolean, result?: unknown, error?: string }> }} */ (
+      await this.post("execute", { actions: [[command, args]] })
+    );
+    const [outcome] = report.outcomes;
+    if (!outcome?.ok) throw new ApiError("failed", outcome?.error ?? `${command} did not run.`);
+    return outcome.result;
+  }
+
+  /** @param {string} token */
+  #meetOthers(token) {
+    this.#others = new BroadcastChannel(`svc-${fingerprint(token)}`);
+    this.#others.addEventListener("message", ({ data: { path, at, body } }) => {
+      const known = this.#answers.get(path);
+      if (!known || known.at < at) this.#remember(path, { at, answer: Promise.resolve(body) });
+    });
+  }
+
+  /**
+   * @param {string} path
+   * @param {{ at: number, answer: Promise<unknown> }} answer
+   */
+  #remember(path, answer) {
+    for (const [old, { at }] of this.#answers) if (Date.now() - at > FORGET_AFTER) this.#answers.delete(old);
+    this.#answers.set(path, answer);
+  }
+
+  /**
    * @param {string} path
    * @param {RequestInit} [init]
    */
   async #ask(path, init) {
+    // Were the token no longer good, each request would count as a guess: one goes ahead, the others wait for it.
+    while (this.#probe && Date.now() - this.#goodAt > DOUBT_AFTER) await this.#probe;
     const { token } = this;
     if (token === null) throw new ApiError("unauthorized", "Signed out.");
+    const answer = this.#send(path, token, init);
+    const probe = answer.catch(() => {});
+    this.#probe = probe;
+    probe.then(() => {
+      if (this.#probe === probe) this.#probe = null;
+    });
     try {
-      return await this.#send(path, token, init);
+      return await answer;
     } catch (error) {
       const refused = error instanceof ApiError && error.reason === "unauthorized";
       if (refused && this.token === token) this.signOut("The server no longer takes this token.");
@@ -119,21 +193,44 @@ export class Api extends EventTarget {
     const headers = new Headers(init.headers);
     headers.set("authorization", `Bearer ${token}`);
     const response = await fetch(new URL(path, this.base), { ...init, headers }).catch(() => {
-      throw new ApiError("unreachable", "The server does not answer.");
+      throw this.#troubled(new ApiError("unreachable", "The server does not answer."));
     });
-    if (response.ok) return response.json();
     if (response.status === 401) throw new ApiError("unauthorized", "The server does not take this token.");
     if (response.status === 429) {
       const seconds = Number(response.headers.get("retry-after") ?? 5);
       this.#silentUntil = Date.now() + seconds * 1_000;
-      throw limited(seconds);
+      throw this.#troubled(limited(seconds));
     }
-    const body = await response.json().catch(() => ({}));
-    throw new ApiError("failed", String(body.error ?? `HTTP ${response.status}`));
+    const body = await response.json().catch(() => {
+      throw this.#troubled(new ApiError("unreachable", "The server broke off its answer."));
+    });
+    this.#goodAt = Date.now();
+    this.dispatchEvent(new Event("answered"));
+    if (response.ok) return body;
+    const message = String(body.error ?? `HTTP ${response.status}`);
+    throw new ApiError("failed", message, { status: response.status, body });
+  }
+
+  /** @param {ApiError} error */
+  #troubled(error) {
+    this.dispatchEvent(new CustomEvent("trouble", { detail: error }));
+    return error;
   }
 }
 
 /** @param {number} seconds */
 function limited(seconds) {
-  return new ApiError("limited", `The server asks to wait ${seconds} s.`, seconds);
+  return new ApiError("limited", `The server asks to wait ${seconds} s.`, { retryAfter: seconds });
+}
+
+/**
+ * Tells tabs with different tokens apart, and no token to anybody: 32 bits (FNV-1a), and only pages of this very server
+ * can listen.
+ *
+ * @param {string} token
+ */
+function fingerprint(token) {
+  let hash = 0x811c9dc5;
+  for (const unit of new TextEncoder().encode(token)) hash = Math.imul(hash ^ unit, 0x01000193) >>> 0;
+  return hash.toString(16);
 }

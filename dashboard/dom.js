@@ -3,24 +3,51 @@
  */
 
 /** @typedef {string | Node | false | null | undefined} Child */
+/** @typedef {Record<string, string | number | boolean | null | undefined>} Attributes */
 
 /**
  * An element. Attributes that are false, null or undefined are left out; true ones are empty.
  *
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag
- * @param {Record<string, string | number | boolean | null | undefined>} [attributes]
+ * @param {Attributes} [attributes]
  * @param {...Child} children
  * @returns {HTMLElementTagNameMap[Tag]}
  */
 export function el(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
+  setAttributes(element, attributes);
+  element.append(...children.filter(isShown));
+  return element;
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/**
+ * The same for a picture.
+ *
+ * @template {keyof SVGElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Attributes} [attributes]
+ * @param {...SVGElement} children
+ * @returns {SVGElementTagNameMap[Tag]}
+ */
+export function svg(tag, attributes = {}, ...children) {
+  const element = document.createElementNS(SVG, tag);
+  setAttributes(element, attributes);
+  element.append(...children);
+  return element;
+}
+
+/**
+ * @param {Element} element
+ * @param {Attributes} attributes
+ */
+function setAttributes(element, attributes) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === false || value === null || value === undefined) continue;
     element.setAttribute(name, value === true ? "" : String(value));
   }
-  element.append(...children.filter(isShown));
-  return element;
 }
 
 /**
@@ -42,12 +69,39 @@ export function setText(element, text) {
 }
 
 /**
- * @param {string} label
+ * @param {Child | readonly Child[]} label
  * @param {() => void} act
- * @param {Record<string, string | boolean>} [attributes]
+ * @param {Attributes} [attributes]
  */
 export function button(label, act, attributes = {}) {
-  const made = el("button", { type: "button", ...attributes }, label);
+  const made = el("button", { type: "button", ...attributes }, ...[label].flat());
   made.addEventListener("click", act);
   return made;
+}
+
+let ids = 0;
+
+/**
+ * An id that no other element has.
+ *
+ * @param {string} name what it is for
+ */
+export function newId(name) {
+  ids += 1;
+  return `${name}-${ids}`;
+}
+
+/**
+ * A labelled field of a form.
+ *
+ * @template {HTMLElement} Field
+ * @param {string} label
+ * @param {Field} field
+ * @param {string} [hint]
+ */
+export function labelled(label, field, hint) {
+  field.id ||= newId("field");
+  const about = hint ? el("p", { class: "hint", id: newId("hint") }, hint) : null;
+  if (about) field.setAttribute("aria-describedby", about.id);
+  return el("div", { class: "field" }, el("label", { for: field.id }, label), field, about);
 }

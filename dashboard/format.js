@@ -9,7 +9,25 @@ const moments = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeSt
 export const count = (value) => numbers.format(value);
 
 /**
- * The two largest units: `3 d 4 h`, `12 min 5 s`, `7 s`.
+ * @param {number} value
+ * @param {string} one
+ * @param {string} [many]
+ */
+export const counted = (value, one, many = `${one}s`) => `${count(value)} ${value === 1 ? one : many}`;
+
+/**
+ * With as many decimals as make three digits: 0.12, 1.23, 12.3, 1,234; a dash for what was not measured.
+ *
+ * @param {number | null | undefined} value
+ */
+export function measure(value) {
+  if (value === null || value === undefined) return "–";
+  const digits = value === 0 ? 0 : Math.max(0, Math.min(2, 2 - Math.floor(Math.log10(Math.abs(value)))));
+  return value.toLocaleString(undefined, { maximumFractionDigits: digits });
+}
+
+/**
+ * The two largest units: `3 d 4 h`, `12 min 5 s`, `2 h`, `7 s`.
  *
  * @param {number} seconds
  */
@@ -25,9 +43,42 @@ export function duration(seconds) {
   if (first === -1) return "0 s";
   return parts
     .slice(first, first + 2)
+    .filter(([value]) => value !== 0)
     .map(([value, unit]) => `${value} ${unit}`)
     .join(" ");
 }
 
+/**
+ * A short time: `0.4 ms`, `12 ms`, `1.2 s`, `3 min 4 s`.
+ *
+ * @param {number | null} milliseconds
+ */
+export function milliseconds(milliseconds) {
+  if (milliseconds === null) return "–";
+  if (milliseconds < 1_000) return `${measure(milliseconds)} ms`;
+  return milliseconds < 60_000 ? `${measure(milliseconds / 1_000)} s` : duration(milliseconds / 1_000);
+}
+
 /** @param {string} iso */
 export const moment = (iso) => moments.format(new Date(iso));
+
+/**
+ * `just now`, `12 s ago`, `3 min ago`, `in 5 min`; the day once it is longer ago than one.
+ *
+ * @param {string} iso
+ * @param {number} [now] milliseconds since 1970
+ */
+export function ago(iso, now = Date.now()) {
+  const seconds = (now - Date.parse(iso)) / 1_000;
+  if (Number.isNaN(seconds)) return iso;
+  const size = Math.abs(seconds);
+  if (size < 5) return "just now";
+  if (size >= 86_400) return moment(iso);
+  const text =
+    size < 60
+      ? `${Math.floor(size)} s`
+      : size < 3_600
+        ? `${Math.floor(size / 60)} min`
+        : `${Math.floor(size / 3_600)} h`;
+  return seconds > 0 ? `${text} ago` : `in ${text}`;
+}

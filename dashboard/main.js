@@ -1,53 +1,69 @@
 /**
- * The shell: the header, and below it the form to sign in or the page that the address names.
+ * The shell: the navigation, how the server is, and the form to sign in or the page that the address names.
  */
 import { Api } from "./api.js";
 import { button, el, setText } from "./dom.js";
+import { icon } from "./icons.js";
 import { pages } from "./pages.js";
+import { loading, notice, refreshTimes } from "./parts.js";
 import { showSignIn } from "./sign-in.js";
 import { createView } from "./view.js";
 
 const api = new Api();
-const trouble = el("p", { class: "banner", role: "status", hidden: true });
+const trouble = el("div", { class: "banner", role: "status", hidden: true });
 const main = el("main", { id: "main", tabindex: -1 });
-const links = pages.map(({ name, title }) => el("a", { href: `#${name}` }, title));
-const nav = el("nav", { "aria-label": "Pages", hidden: true }, ...links);
-const signOut = button("Sign out", () => api.signOut(), { hidden: true });
+const links = pages.map(({ name, title, icon: shape }) => el("a", { href: `#${name}` }, icon(shape), title));
+const host = el("p", { class: "host" });
+const sidebar = el(
+  "div",
+  { class: "sidebar" },
+  el("nav", { "aria-label": "Pages" }, el("ul", {}, ...links.map((link) => el("li", {}, link)))),
+  el(
+    "div",
+    { class: "sidebar-foot" },
+    el("a", { href: "docs" }, icon("api"), "API documentation"),
+    button([icon("signOut"), "Sign out"], () => api.signOut()),
+    host,
+  ),
+);
+const menu = button([icon("menu"), "Menu"], () => toggleMenu(), { class: "menu", "aria-expanded": "false" });
+const skip = el("a", { class: "skip", href: "#main" }, "Skip to the page");
+skip.addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
+});
 let leave = new AbortController();
 
 document.body.append(
-  el("a", { class: "skip", href: "#main" }, "Skip to the page"),
+  skip,
   el(
     "header",
-    {},
+    { class: "topbar" },
     el(
       "a",
-      { class: "brand", href: "#" },
+      { class: "brand", href: "#overview" },
       el("img", { src: "dashboard/icon.svg", alt: "", width: 24, height: 24 }),
       "svc",
     ),
-    nav,
-    el("div", { class: "right" }, el("a", { href: "docs" }, "API"), signOut),
+    menu,
   ),
-  trouble,
-  main,
+  sidebar,
+  el("div", { class: "content" }, trouble, main),
 );
 
-/** @param {string} message */
-function showTrouble(message) {
-  setText(trouble, message);
-  trouble.hidden = message === "";
+function toggleMenu(open = menu.getAttribute("aria-expanded") !== "true") {
+  menu.setAttribute("aria-expanded", String(open));
+  sidebar.classList.toggle("open", open);
 }
 
 /** Shows what the address and the session ask for. */
-function show(reason = "") {
+async function show(reason = "") {
   leave.abort();
   leave = new AbortController();
-  showTrouble("");
-  const signedIn = api.token !== null;
-  nav.hidden = !signedIn;
-  signOut.hidden = !signedIn;
-  if (!signedIn) {
+  const { signal } = leave;
+  toggleMenu(false);
+  document.body.classList.toggle("signed-in", api.token !== null);
+  if (api.token === null) {
     document.title = "Sign in · svc";
     showSignIn(main, api, reason);
     return;
@@ -58,18 +74,72 @@ function show(reason = "") {
     if (link.hash === `#${page.name}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  const root = el("div", { class: "page" }, el("h1", {}, page.title));
+  const heading = el("header", { class: "page-head" }, el("h1", {}, page.title));
+  const root = el("div", { class: "page" }, heading, loading());
   main.replaceChildren(root);
-  page.open(createView(root, api, leave.signal, showTrouble));
+  const view = createView(root, api, signal);
+  try {
+    const { open } = await page.load();
+    if (signal.aborted) return;
+    root.replaceChildren(heading);
+    open(view);
+    tellHost(view);
+  } catch (error) {
+    if (signal.aborted) return;
+    root.replaceChildren(heading, notice("error", "This page could not be loaded. Reload to try again."));
+    throw error;
+  }
 }
 
+/** @param {import("./view.js").View} view */
+function tellHost({ poll }) {
+  poll(60, "overview", (/** @type {import("./overview.js").Overview} */ { server }) =>
+    setText(host, `${server.host_name} · svc ${server.version}`),
+  );
+}
+
+/** Tells that the server does not answer or asks to wait, and for how long, until it answers again. */
+let waiting = 0;
+api.addEventListener("trouble", (event) => {
+  if (!(event instanceof CustomEvent)) return;
+  const { reason, retryAfter, message } = event.detail;
+  const until = Date.now() + retryAfter * 1_000;
+  const tell = () => {
+    const left = Math.ceil((until - Date.now()) / 1_000);
+    const text =
+      reason === "limited"
+        ? `The server asks to slow down. Asking again ${left > 0 ? `in ${left} s` : "now"}…`
+        : `${message} Trying again…`;
+    if (trouble.textContent !== text) trouble.replaceChildren(notice("warn", text));
+    trouble.hidden = false;
+  };
+  clearInterval(waiting);
+  if (reason === "limited") waiting = setInterval(tell, 1_000);
+  tell();
+});
+api.addEventListener("answered", () => {
+  clearInterval(waiting);
+  trouble.hidden = true;
+});
+
 api.addEventListener("signin", () => {
-  show();
+  void show();
   main.focus();
 });
-api.addEventListener("signout", (event) => show(event instanceof CustomEvent ? event.detail : ""));
-addEventListener("hashchange", () => {
-  if (location.hash === "#main") return main.focus();
-  show();
+api.addEventListener("signout", (event) => {
+  clearInterval(waiting);
+  trouble.hidden = true;
+  void show(event instanceof CustomEvent ? event.detail : "");
 });
-show();
+addEventListener("hashchange", async () => {
+  await show();
+  scrollTo(0, 0);
+  main.focus({ preventScroll: true });
+});
+addEventListener("keydown", ({ key }) => {
+  if (key === "Escape") toggleMenu(false);
+});
+setInterval(() => {
+  if (!document.hidden) refreshTimes();
+}, 5_000);
+void show();

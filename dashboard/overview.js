@@ -1,163 +1,156 @@
 /**
- * Overview: which server this is, what it has answered, what it can do.
+ * Overview: what is going on at this host, at a glance.
  */
-import { button, el, setText } from "./dom.js";
-import { count, duration, moment } from "./format.js";
+import { el } from "./dom.js";
+import { count, duration, measure } from "./format.js";
+import { METRICS, noSamples } from "./inspector.js";
+import { badge, figure, loading, nothing, panel, table } from "./parts.js";
+import { nameOf } from "./usb.js";
+
+/** Devices that are shown; the page of their own has all. */
+const DEVICES = 6;
 
 /**
- * The body of `GET /server`.
+ * The body of `GET /overview`.
  *
- * @typedef {object} Server
- * @property {string} url
- * @property {string} version
- * @property {string} commit
- * @property {string} platform
- * @property {string} arch
- * @property {string} started_at
- * @property {number} uptime_seconds
+ * @typedef {object} Overview
+ * @property {{ url: string, host_name: string, version: string, commit: string, platform: string, arch: string, started_at: string, uptime_seconds: number }} server
  * @property {{ total: number, client_errors: number, server_errors: number, failed_auth: number }} requests
+ * @property {import("./inspector.js").Summary} inspector
+ * @property {{ watcher_running: boolean, newest_seq: number }} usb
+ * @property {{ rows: number } | null} audit
  */
 
-/** @type {import("./view.js").Page} */
-export const overview = {
-  name: "overview",
-  title: "Overview",
-  open({ root, api, every }) {
-    const server = serverCard();
-    const requests = requestsCard();
-    const commands = commandsCard();
-    root.append(el("div", { class: "cards" }, server.card, requests.card, commands.card));
-    every(
-      5,
-      async () => /** @type {Server} */ (await api.get("server")),
-      (told) => {
-        server.show(told);
-        requests.show(told);
-      },
-    );
-    every(
-      300,
-      async () => /** @type {{ commands: string[] }} */ (await api.get("commands", { maxAge: 60_000 })),
-      (told) => commands.show(told.commands),
-    );
-  },
-};
-
-function serverCard() {
-  const address = el("code", {}, "…");
-  const copied = el("span", { class: "hint", role: "status" });
-  const copy = button("Copy", async () => {
-    await navigator.clipboard.writeText(address.textContent);
-    setText(copied, "Copied");
-    setTimeout(() => setText(copied, ""), 2_000);
+/** @param {import("./view.js").View} view */
+export function open(view) {
+  const figures = figuresPanel();
+  const link = linkPanel();
+  const usb = usbPanel(view);
+  view.root.append(figures.root, el("div", { class: "panels" }, link.root, usb.root));
+  view.poll(5, "overview", (/** @type {Overview} */ told) => {
+    figures.show(told);
+    link.show(told.inspector);
+    usb.show(told.usb);
   });
-  // Without HTTPS or loopback there is no clipboard.
-  const clipboard = navigator.clipboard ? [" ", copy, " ", copied] : [];
-  const version = el("dd", {}, "…");
-  const platform = el("dd", {}, "…");
-  const started = el("time", {}, "…");
-  const card = el(
-    "section",
-    { class: "card", "aria-labelledby": "server" },
-    el("h2", { id: "server" }, "Server"),
-    el(
+}
+
+function figuresPanel() {
+  const uptime = figure("Up for");
+  const total = figure("Requests answered");
+  const refused = figure("Refused (4xx)");
+  const failed = figure("Failed (5xx)");
+  const guesses = figure("Wrong tokens");
+  const rows = figure("Audit rows");
+  return {
+    root: el(
       "dl",
-      {},
-      el("dt", {}, "Address"),
-      el("dd", {}, address, ...clipboard),
-      el("dt", {}, "Version"),
-      version,
-      el("dt", {}, "Platform"),
-      platform,
-      el("dt", {}, "Up for"),
-      el("dd", {}, started),
+      { class: "figures" },
+      ...[uptime, total, refused, failed, guesses, rows].map(({ root }) => root),
     ),
-  );
-  return {
-    card,
-    /** @param {Server} server */
-    show(server) {
-      setText(address, server.url);
-      setText(version, `${server.version} (${server.commit})`);
-      setText(platform, `${server.platform} ${server.arch}`);
-      setText(started, duration(server.uptime_seconds));
-      started.dateTime = server.started_at;
-      started.title = `since ${moment(server.started_at)}`;
+    /** @param {Overview} told */
+    show({ server, requests, audit }) {
+      uptime.show(
+        duration(server.uptime_seconds),
+        "none",
+        `since ${new Date(server.started_at).toLocaleString()}`,
+      );
+      total.show(count(requests.total));
+      refused.show(count(requests.client_errors));
+      failed.show(count(requests.server_errors), requests.server_errors > 0 ? "error" : "none");
+      guesses.show(count(requests.failed_auth), requests.failed_auth > 0 ? "warn" : "none");
+      rows.show(
+        audit ? count(audit.rows) : "off",
+        "none",
+        audit ? "" : "This server keeps no audit log (--no-audit).",
+      );
     },
   };
 }
 
-function requestsCard() {
-  const figures = {
-    total: figure("Answered"),
-    client_errors: figure("Refused (4xx)"),
-    server_errors: figure("Failed (5xx)"),
-    failed_auth: figure("Wrong tokens"),
-  };
-  const card = el(
-    "section",
-    { class: "card", "aria-labelledby": "requests" },
-    el("h2", { id: "requests" }, "Requests"),
-    el("dl", { class: "figures" }, ...Object.values(figures).map(({ box }) => box)),
-  );
+/**
+ * A link to the page that has more.
+ *
+ * @param {string} page
+ * @param {string} what for those who hear only the link
+ */
+const more = (page, what) =>
+  el("a", { class: "more", href: `#${page}`, "aria-label": `Open ${what}` }, "Open");
+
+function linkPanel() {
+  const made = panel("Packet inspector", { tools: [more("inspector", "packet inspector")] });
+  made.body.append(loading());
+  const listed = table({
+    label: "Link statistics",
+    columns: [
+      {
+        label: "Metric",
+        kind: "wide",
+        cell: (
+          /** @type {{ name: string, unit: string, statistics: import("./inspector.js").Statistics | undefined }} */ {
+            name,
+            unit,
+          },
+        ) => [name, el("span", { class: "faint" }, ` ${unit}`)],
+      },
+      { label: "Last", kind: "number", cell: ({ statistics }) => measure(statistics?.last) },
+      { label: "Average", kind: "number", cell: ({ statistics }) => measure(statistics?.avg) },
+      { label: "p95", kind: "number", cell: ({ statistics }) => measure(statistics?.p95) },
+    ],
+    key: ({ name }) => name,
+    empty: noSamples,
+  });
+  made.body.replaceChildren(listed.root);
   return {
-    card,
-    /** @param {Server} server */
-    show({ requests }) {
-      figures.total.show(requests.total);
-      figures.client_errors.show(requests.client_errors);
-      figures.server_errors.show(requests.server_errors, "bad");
-      figures.failed_auth.show(requests.failed_auth, "warn");
+    root: made.root,
+    /** @param {import("./inspector.js").Summary} summary */
+    show({ sample_count, metrics }) {
+      const rows = METRICS.map(({ field, name, unit }) => ({ name, unit, statistics: metrics[field] }));
+      listed.show(sample_count === 0 ? [] : rows);
     },
   };
 }
 
-/** @param {string} label */
-function figure(label) {
-  const value = el("dd", {}, "…");
-  return {
-    box: el("div", {}, el("dt", {}, label), value),
-    /**
-     * @param {number} found
-     * @param {string} [colour] class of a value that is not zero
-     */
-    show(found, colour = "") {
-      setText(value, count(found));
-      value.className = found === 0 ? "" : colour;
+/** @param {import("./view.js").View} view */
+function usbPanel({ poll }) {
+  const state = el("span", {});
+  const made = panel("USB devices", { tools: [state, more("usb", "USB devices")] });
+  const listed = table({
+    label: "USB devices",
+    columns: [
+      {
+        label: "Device",
+        kind: "wide",
+        cell: (/** @type {import("./usb.js").Device} */ device) => nameOf(device),
+      },
+      {
+        label: "Ids",
+        kind: "tight",
+        cell: ({ vendor_id, product_id }) => el("code", {}, `${vendor_id ?? "????"}:${product_id ?? "????"}`),
+      },
+    ],
+    key: (device) => JSON.stringify(device),
+    empty: () => nothing("No USB devices", "This host has none, or does not let them be seen."),
+  });
+  const others = el("p", { class: "hint" });
+  made.body.append(listed.root, others);
+  const list = poll(
+    30,
+    "usb/devices",
+    (/** @type {import("./usb.js").Listing} */ { devices }) => {
+      made.fail(null);
+      listed.show(devices.slice(0, DEVICES));
+      others.textContent = devices.length > DEVICES ? `and ${devices.length - DEVICES} more` : "";
     },
-  };
-}
-
-function commandsCard() {
-  const heading = el("h2", { id: "commands" }, "Commands");
-  const filter = el("input", { id: "filter", type: "search", placeholder: "AC_…", spellcheck: "false" });
-  const list = el("ul", { class: "names", tabindex: 0, "aria-labelledby": "commands" });
-  const none = el("p", { class: "hint", role: "status" });
-  /** @type {readonly string[]} */
-  let names = [];
-  const render = () => {
-    const wanted = filter.value.trim().toLowerCase();
-    const found = names.filter((name) => name.toLowerCase().includes(wanted));
-    list.replaceChildren(...found.map((name) => el("li", {}, el("code", {}, name))));
-    setText(none, names.length > 0 && found.length === 0 ? "No command has that in its name." : "");
-  };
-  filter.addEventListener("input", render);
-  const card = el(
-    "section",
-    { class: "card wide", "aria-labelledby": "commands" },
-    heading,
-    el("label", { for: "filter" }, "Find"),
-    filter,
-    list,
-    none,
+    (error) => made.fail(error),
   );
+  let newest = -1;
   return {
-    card,
-    /** @param {readonly string[]} found */
-    show(found) {
-      names = found;
-      setText(heading, `${count(found.length)} commands`);
-      render();
+    root: made.root,
+    /** @param {Overview["usb"]} usb */
+    show({ watcher_running, newest_seq }) {
+      state.replaceChildren(watcher_running ? badge("ok", "watching") : badge("none", "not watching"));
+      if (newest !== -1 && newest !== newest_seq) list.now();
+      newest = newest_seq;
     },
   };
 }

@@ -1,7 +1,20 @@
 /**
- * The pages of the dashboard, in the order of the navigation. A new one is one module and one line here.
+ * The pages of the dashboard, in the order of the navigation. A new one is one module and one line here; its module is
+ * loaded when somebody goes there.
  */
-import { overview } from "./overview.js";
 
-/** @type {readonly [import("./view.js").Page, ...import("./view.js").Page[]]} */
-export const pages = [overview];
+/**
+ * @typedef {object} PageEntry
+ * @property {string} name its fragment in the address: `#audit`
+ * @property {string} title
+ * @property {import("./icons.js").IconName} icon
+ * @property {() => Promise<import("./view.js").Page>} load
+ */
+
+/** @type {readonly [PageEntry, ...PageEntry[]]} */
+export const pages = [
+  { name: "overview", title: "Overview", icon: "overview", load: () => import("./overview.js") },
+  { name: "server", title: "REST API", icon: "server", load: () => import("./server.js") },
+  { name: "inspector", title: "Packet inspector", icon: "inspector", load: () => import("./inspector.js") },
+  { name: "usb", title: "USB devices", icon: "usb", load: () => import("./usb.js") },
+];

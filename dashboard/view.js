@@ -4,81 +4,91 @@
 import { ApiError } from "./api.js";
 
 /**
- * A page: one module, registered in `pages.js`.
+ * A page: one module that exports `open`, registered in `pages.js`.
  *
  * @typedef {object} Page
- * @property {string} name its fragment in the address: `#audit`
- * @property {string} title
  * @property {(view: View) => void} open builds the page in `view.root`; called each time it is gone to
  */
 
 /**
  * @typedef {object} View
- * @property {HTMLElement} root empty, the page's own
+ * @property {HTMLElement} root holds the heading; the rest is the page's own
  * @property {import("./api.js").Api} api
  * @property {AbortSignal} signal aborted when the page is left
- * @property {<T>(seconds: number, ask: () => Promise<T>, show: (answer: T) => void) => void} every asks now and then
- *   every so many seconds, while the page is open and visible; trouble is shown above the page, and asking goes on
+ * @property {<T>(seconds: number, path: string | (() => string), show: (answer: T) => void, fail?: (error: ApiError) => void) => Poll} poll
+ *   asks for `path` now and then every so many seconds, while the page is open and visible; `fail` is told what the
+ *   server says against it (that there is no answer, or that it asks to wait, the shell tells)
+ */
+
+/**
+ * @typedef {object} Poll
+ * @property {() => void} now asks at once, for what is new; the next time is an interval later
  */
 
 /**
  * @param {HTMLElement} root
  * @param {import("./api.js").Api} api
  * @param {AbortSignal} signal
- * @param {(message: string) => void} trouble shows what is wrong, or that nothing is (empty)
  * @returns {View}
  */
-export function createView(root, api, signal, trouble) {
+export function createView(root, api, signal) {
   return {
     root,
     api,
     signal,
-    every(seconds, ask, show) {
-      const round = async () => {
-        const wait = await attempt(ask, show, signal, trouble);
-        if (wait !== null) again(Math.max(seconds, wait) * 1_000, signal, round);
+    poll(seconds, path, show, fail = () => {}) {
+      let timer = 0;
+      const round = async (maxAge = seconds * 900) => {
+        clearTimeout(timer);
+        const asked = typeof path === "string" ? path : path();
+        const next = await attempt(() => api.get(asked, { maxAge }), show, fail, signal, seconds);
+        clearTimeout(timer);
+        // Tabs that were opened together drift apart, and the first to ask asks for all.
+        const jitter = 1 + Math.random() / 10;
+        if (next !== null) timer = setTimeout(() => whenVisible(signal, round), next * 1_000 * jitter);
       };
-      again(0, signal, round);
+      signal.addEventListener("abort", () => clearTimeout(timer));
+      whenVisible(signal, round);
+      return { now: () => void round(0) };
     },
   };
 }
 
+/** Seconds until a server that did not answer is asked again. */
+const RETRY_S = 2;
+
 /**
  * @template T
- * @param {() => Promise<T>} ask
+ * @param {() => Promise<unknown>} ask
  * @param {(answer: T) => void} show
+ * @param {(error: ApiError) => void} fail
  * @param {AbortSignal} signal
- * @param {(message: string) => void} trouble
- * @returns {Promise<number | null>} seconds to wait at least, or null to ask no more
+ * @param {number} seconds between one time and the next when all is well
+ * @returns {Promise<number | null>} seconds until the next time, or null to ask no more
  */
-async function attempt(ask, show, signal, trouble) {
+async function attempt(ask, show, fail, signal, seconds) {
   try {
-    const answer = await ask();
+    const answer = /** @type {T} */ (await ask());
     if (signal.aborted) return null;
-    trouble("");
     show(answer);
-    return 0;
+    return seconds;
   } catch (error) {
     if (signal.aborted) return null;
     if (!(error instanceof ApiError)) throw error;
-    trouble(error.reason === "unreachable" ? `${error.message} Trying again…` : error.message);
-    return error.reason === "unauthorized" ? null : error.retryAfter;
+    if (error.reason === "failed") fail(error);
+    if (error.reason === "unauthorized") return null;
+    return error.reason === "unreachable" ? Math.min(seconds, RETRY_S) : Math.max(seconds, error.retryAfter);
   }
 }
 
 /**
- * Calls `act` after so many milliseconds, and not before somebody looks.
+ * Calls `act` once somebody looks.
  *
- * @param {number} milliseconds
  * @param {AbortSignal} signal
  * @param {() => void} act
  */
-function again(milliseconds, signal, act) {
-  const whenVisible = () => {
-    if (signal.aborted) return;
-    if (!document.hidden) return act();
-    document.addEventListener("visibilitychange", whenVisible, { once: true, signal });
-  };
-  const timer = setTimeout(whenVisible, milliseconds);
-  signal.addEventListener("abort", () => clearTimeout(timer), { once: true });
+function whenVisible(signal, act) {
+  if (signal.aborted) return;
+  if (!document.hidden) return act();
+  document.addEventListener("visibilitychange", () => whenVisible(signal, act), { once: true, signal });
 }

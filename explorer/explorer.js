@@ -15,7 +15,7 @@ const main = el("main", { id: "main" });
 document.body.append(
   el(
     "header",
-    {},
+    { class: "topbar" },
     el(
       "a",
       { class: "brand", href: "dashboard" },

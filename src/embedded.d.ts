@@ -13,3 +13,8 @@ declare module "swagger-ui-dist/*" {
   const path: string;
   export default path;
 }
+
+declare module "uplot/dist/*" {
+  const path: string;
+  export default path;
+}

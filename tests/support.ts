@@ -55,7 +55,7 @@ export async function testServer(
     server,
     service: made.service,
     configDir: made.configDir,
-    call: caller(server.url),
+    call: caller(server.url, TOKEN),
     [Symbol.asyncDispose]: () => made[Symbol.asyncDispose](),
   };
 }
@@ -82,11 +82,14 @@ export async function runActions(
 export const BINARY = join(import.meta.dir, "..", "dist", "svc");
 
 /**
- * The compiled binary as a server on a free port, in an empty folder of its own; killed when the scope ends.
+ * The compiled binary as a server, in an empty folder of its own; killed when the scope ends.
  *
- * @param flags of `svc serve`, beside port and token.
+ * @param flags of `svc serve`; unless they say otherwise it takes a free port.
  */
-export async function serveBinary(...flags: string[]): Promise<
+export async function serveBinary(
+  flags: readonly string[] = [],
+  { token = TOKEN } = {},
+): Promise<
   AsyncDisposable & {
     readonly url: string;
     readonly token: string;
@@ -96,18 +99,19 @@ export async function serveBinary(...flags: string[]): Promise<
 > {
   const folder = temporaryFolder();
   const configDir = join(folder.path, "config");
-  const child = Bun.spawn([BINARY, "serve", "--port", "0", "--json", "--config-dir", configDir, ...flags], {
+  const port = flags.includes("--port") ? [] : ["--port", "0"];
+  const child = Bun.spawn([BINARY, "serve", ...port, "--json", "--config-dir", configDir, ...flags], {
     cwd: folder.path,
-    env: { ...process.env, SVC_TOKEN: TOKEN },
+    env: { ...process.env, SVC_TOKEN: token },
     stdio: ["ignore", "pipe", "inherit"],
   });
   const { value } = await child.stdout.getReader().read();
   const { url }: { url: string } = JSON.parse(new TextDecoder().decode(value));
   return {
     url,
-    token: TOKEN,
+    token,
     configDir,
-    call: caller(url),
+    call: caller(url, token),
     async [Symbol.asyncDispose]() {
       child.kill();
       await child.exited;
@@ -116,11 +120,11 @@ export async function serveBinary(...flags: string[]): Promise<
   };
 }
 
-/** A `fetch` on `url` that sends {@link TOKEN}, unless told otherwise. */
-function caller(url: string): (path: string, init?: RequestInit) => Promise<Response> {
+/** A `fetch` on `url` that sends `token`, unless told otherwise. */
+function caller(url: string, token: string): (path: string, init?: RequestInit) => Promise<Response> {
   return (path, init = {}) => {
     const headers = new Headers(init.headers);
-    if (!headers.has("authorization")) headers.set("authorization", `Bearer ${TOKEN}`);
+    if (!headers.has("authorization")) headers.set("authorization", `Bearer ${token}`);
     return fetch(url + path, { ...init, headers });
   };
 }

@@ -3,25 +3,34 @@
  *
  * The imports are literal, so that the bundler sees each file and the binary has it.
  */
+
+import uplot from "uplot/dist/uPlot.esm.js" with { type: "file" };
+import uplotStyle from "uplot/dist/uPlot.min.css" with { type: "file" };
 import api from "../../dashboard/api.js" with { type: "file" };
 import dom from "../../dashboard/dom.js" with { type: "file" };
 import format from "../../dashboard/format.js" with { type: "file" };
 import icon from "../../dashboard/icon.svg" with { type: "file" };
+import icons from "../../dashboard/icons.js" with { type: "file" };
 import page from "../../dashboard/index.html" with { type: "file" };
+import inspector from "../../dashboard/inspector.js" with { type: "file" };
 import main from "../../dashboard/main.js" with { type: "file" };
 import overview from "../../dashboard/overview.js" with { type: "file" };
 import pages from "../../dashboard/pages.js" with { type: "file" };
+import parts from "../../dashboard/parts.js" with { type: "file" };
+import plot from "../../dashboard/plot.js" with { type: "file" };
+import server from "../../dashboard/server.js" with { type: "file" };
 import signIn from "../../dashboard/sign-in.js" with { type: "file" };
 import style from "../../dashboard/style.css" with { type: "file" };
+import usb from "../../dashboard/usb.js" with { type: "file" };
 import view from "../../dashboard/view.js" with { type: "file" };
 import { createPageAssets, type PageAssets } from "../lib/assets";
 
-/** Nothing from elsewhere, nothing inline, and no string ever becomes markup or script. */
+/** Nothing from elsewhere, nothing inline, and no string ever becomes markup or script; `blob:` is for screenshots. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
-  "img-src 'self'",
+  "img-src 'self' blob:",
   "connect-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",
@@ -40,11 +49,19 @@ export function createDashboard(): PageAssets {
       "dom.js": dom,
       "format.js": format,
       "icon.svg": icon,
+      "icons.js": icons,
+      "inspector.js": inspector,
       "main.js": main,
       "overview.js": overview,
       "pages.js": pages,
+      "parts.js": parts,
+      "plot.js": plot,
+      "server.js": server,
       "sign-in.js": signIn,
       "style.css": style,
+      "uplot.css": uplotStyle,
+      "uplot.js": uplot,
+      "usb.js": usb,
       "view.js": view,
     },
   });

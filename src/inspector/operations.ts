@@ -12,6 +12,11 @@ const METRIC_SUMMARY = v.object({
   avg: v.nullable(v.number()),
   p95: v.nullable(v.number()),
 });
+const SUMMARY = {
+  sample_count: v.number(),
+  window_seconds: v.number(),
+  metrics: v.partial(v.object(v.entriesFromList(METRICS, METRIC_SUMMARY))),
+};
 const SESSION = v.pipe(v.string(), v.nonEmpty(), v.maxLength(128));
 const session = field(v.optional(SESSION), "Only the samples of this session");
 
@@ -27,14 +32,17 @@ export const inspectorRecent = operation({
       `How many; the window holds ${DEFAULT_CAPACITY}`,
     ),
     session,
+    summary: field(v.optional(v.boolean(), false), "Sum up the whole window in the same answer"),
   }),
   output: v.object({
     samples: v.array(v.object({ age_seconds: v.number(), ...STATS_SNAPSHOT.entries })),
     count: v.number(),
+    summary: v.exactOptional(v.object(SUMMARY)),
   }),
-  async run(service, { n, session }) {
-    const samples = (await service.inspector()).recent(n, session);
-    return { samples, count: samples.length };
+  async run(service, { n, session, summary }) {
+    const inspector = await service.inspector();
+    const samples = inspector.recent(n, session);
+    return { samples, count: samples.length, ...(summary && { summary: inspector.summary(session) }) };
   },
 });
 
@@ -45,11 +53,7 @@ export const inspectorSummary = operation({
   command: "AC_inspector_summary",
   http: { method: "GET", path: "/inspector/summary" },
   input: v.strictObject({ session }),
-  output: v.object({
-    sample_count: v.number(),
-    window_seconds: v.number(),
-    metrics: v.partial(v.object(v.entriesFromList(METRICS, METRIC_SUMMARY))),
-  }),
+  output: v.object(SUMMARY),
   async run(service, input) {
     return (await service.inspector()).summary(input.session);
   },

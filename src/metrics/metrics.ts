@@ -8,6 +8,7 @@ import Registry from "prom-client/lib/registry";
 import { commit, version } from "../version";
 import { addGauge } from "./gauge";
 import { addProcessMetrics } from "./process";
+import { createTimeline, type TimelineReport } from "./timeline";
 
 /** Seconds; from a static answer to a screenshot of a large screen. */
 const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
@@ -81,6 +82,8 @@ export interface Metrics {
   recordLink(reading: LinkReading): void;
   /** What has been counted since the service was made. */
   requestTotals(): Promise<RequestTotals>;
+  /** How they spread over the last hour. */
+  requestTimeline(): TimelineReport;
   /** The text of a scrape. */
   render(): Promise<string>;
 }
@@ -107,6 +110,7 @@ export function createMetrics(sources: GaugeSources): Metrics {
     registers,
   }).set({ version, commit, platform: process.platform, arch: process.arch }, 1);
 
+  const timeline = createTimeline();
   const failedAuth = new Counter({
     name: "service_rest_failed_auth_total",
     help: "Requests with a wrong or malformed token",
@@ -159,6 +163,7 @@ export function createMetrics(sources: GaugeSources): Metrics {
     recordRequest(method, path, status, seconds) {
       requests.inc({ method, path, status });
       durations.observe({ method, path }, seconds);
+      timeline.record(status);
     },
     recordFailedAuth: () => failedAuth.inc(),
     recordAuditFailure: () => auditFailures.inc(),
@@ -173,6 +178,7 @@ export function createMetrics(sources: GaugeSources): Metrics {
         failedAuth: sum((await failedAuth.get()).values),
       };
     },
+    requestTimeline: () => timeline.report(),
     render: () => registry.metrics(),
   };
 }

@@ -1,9 +1,7 @@
 import * as v from "valibot";
 import type { Caller } from "../caller";
-import { unavailable } from "../lib/errors";
 import { field, NO_INPUT, operation, secret } from "../operation";
 import type { Service } from "../service";
-import { commit, version } from "../version";
 
 const STATUS = v.object({
   running: v.boolean(),
@@ -43,46 +41,19 @@ export const operations = [
     },
   }),
   operation({
-    name: "rest.overview",
-    summary: "Tell what this server is and what it has answered since it started",
+    name: "rest.requests",
+    summary: "Tell how many requests were answered over the last hour, and how",
     scope: "read",
-    http: { method: "GET", path: "/server" },
+    http: { method: "GET", path: "/requests" },
     input: NO_INPUT,
     output: v.object({
-      url: v.string(),
-      version: v.string(),
-      commit: v.string(),
-      platform: v.string(),
-      arch: v.string(),
-      started_at: v.pipe(v.string(), v.isoTimestamp()),
-      uptime_seconds: v.number(),
-      requests: v.object({
-        total: v.number(),
-        client_errors: v.number(),
-        server_errors: v.number(),
-        failed_auth: v.number(),
-      }),
+      slot_seconds: v.number(),
+      since: v.string(),
+      ok: v.array(v.number()),
+      client_errors: v.array(v.number()),
+      server_errors: v.array(v.number()),
     }),
-    async run(service) {
-      const { server } = await service.rest();
-      if (!server) throw unavailable("the REST server does not run");
-      const totals = await (await service.metrics()).requestTotals();
-      return {
-        url: server.url,
-        version,
-        commit,
-        platform: process.platform,
-        arch: process.arch,
-        started_at: new Date(server.startedAt).toISOString(),
-        uptime_seconds: (Date.now() - server.startedAt) / 1_000,
-        requests: {
-          total: totals.total,
-          client_errors: totals.clientErrors,
-          server_errors: totals.serverErrors,
-          failed_auth: totals.failedAuth,
-        },
-      };
-    },
+    run: async (service) => (await service.metrics()).requestTimeline(),
   }),
   operation({
     name: "rest.start",

@@ -137,7 +137,7 @@ test("`svc usb events` asks the server of the folder, and says when there is non
   const alone = await machine.run([], "usb", "events");
   expect(alone.exitCode).toBe(1);
   expect(alone.stderr).toContain("start one with `svc serve`");
-  await using server = await serveBinary("--usb-watch");
+  await using server = await serveBinary(["--usb-watch"]);
   const asked = await machine.run(
     ["env", `SVC_TOKEN=${server.token}`],
     ...["usb", "events", "--json", "--config-dir", server.configDir],

@@ -12,7 +12,7 @@ let browser: Browser;
 let host: Awaited<ReturnType<typeof serveBinary>>;
 beforeAll(async () => {
   if (!Bun.which("chromium")) return;
-  [browser, host] = await Promise.all([launchBrowser(), serveBinary("--rate-limit", "0")]);
+  [browser, host] = await Promise.all([launchBrowser(), serveBinary(["--rate-limit", "0"])]);
 }, 30_000);
 afterAll(async () => {
   await browser?.close();

@@ -1,0 +1,162 @@
+/**
+ * Packet inspector: how the peer links are, second by second.
+ */
+import { el, setText } from "./dom.js";
+import { counted, duration, measure } from "./format.js";
+import { icon } from "./icons.js";
+import { actionButton, ask, nothing, panel, table } from "./parts.js";
+import { legend, plot } from "./plot.js";
+
+/** Samples that are plotted: five minutes at one a second. */
+const PLOTTED = 300;
+
+/** Samples that are listed. */
+const LISTED = 60;
+
+/**
+ * The metrics of the wire format, as a person calls them.
+ *
+ * @satisfies {ReadonlyArray<{ field: keyof Metrics<unknown>, name: string, unit: string, least: number }>}
+ */
+export const METRICS = /** @type {const} */ ([
+  { field: "rtt_ms", name: "Round-trip time", unit: "ms", least: 10 },
+  { field: "fps", name: "Frames", unit: "/s", least: 10 },
+  { field: "bitrate_kbps", name: "Bit rate", unit: "kbit/s", least: 100 },
+  { field: "packet_loss_pct", name: "Packet loss", unit: "%", least: 1 },
+  { field: "jitter_ms", name: "Jitter", unit: "ms", least: 5 },
+]);
+
+/**
+ * @template T
+ * @typedef {{ rtt_ms: T, fps: T, bitrate_kbps: T, packet_loss_pct: T, jitter_ms: T }} Metrics
+ */
+/** @typedef {Metrics<number | null> & { age_seconds: number }} Sample */
+/** @typedef {{ last: number | null, min: number | null, max: number | null, avg: number | null, p95: number | null }} Statistics */
+/** @typedef {{ sample_count: number, window_seconds: number, metrics: Partial<Metrics<Statistics>> }} Summary */
+
+/** What to do about an empty window. */
+export const noSamples = () =>
+  nothing(
+    "No link has been measured yet",
+    "Samples come from live peer sessions, and from viewers elsewhere through ",
+    el("code", {}, "POST /inspector/samples"),
+    ".",
+  );
+
+const LINES = /** @type {const} */ ([
+  { label: "measured", colour: "--accent", filled: true },
+  { label: "p95", colour: "--warn", dashed: true },
+]);
+
+/** @param {import("./view.js").View} view */
+export function open({ root, api, signal, poll }) {
+  const overall = el("p", { class: "hint" }, "–");
+  const trouble = panel("Link", {
+    tools: [legend(LINES), actionButton([icon("remove"), "Reset"], reset, (error) => trouble.fail(error))],
+  });
+  const plots = METRICS.map((metric) => metricPlot(metric, signal));
+  const grid = el("div", { class: "plots" }, ...plots.map((made) => made.root));
+  const samples = panel("Samples", { tools: [el("span", { class: "hint" }, `newest ${LISTED}`)] });
+  const listed = table({
+    label: "Samples, newest first",
+    columns: [
+      {
+        label: "Age",
+        kind: "number",
+        cell: (/** @type {Sample} */ { age_seconds }) => `${age_seconds.toFixed(1)} s`,
+      },
+      ...METRICS.map(({ field, name, unit }) => ({
+        label: `${name} (${unit})`,
+        kind: /** @type {const} */ ("number"),
+        cell: (/** @type {Sample} */ sample) => measure(sample[field]),
+      })),
+    ],
+    key: ({ age_seconds }) => age_seconds,
+    empty: noSamples,
+  });
+  trouble.body.append(overall, grid);
+  samples.body.append(
+    el("div", { class: "tall", tabindex: 0, role: "group", "aria-label": "Samples" }, listed.root),
+  );
+  root.append(trouble.root, samples.root);
+
+  const polled = poll(
+    1,
+    `inspector/recent?n=${PLOTTED}&summary=true`,
+    (/** @type {{ samples: Sample[], summary: Summary }} */ answer) => {
+      trouble.fail(null);
+      const { sample_count, window_seconds } = answer.summary;
+      setText(
+        overall,
+        sample_count === 0
+          ? "No samples in the window."
+          : `${counted(sample_count, "sample")} over ${duration(window_seconds)}; statistics are over all of them.`,
+      );
+      for (const made of plots) made.show(answer.samples, answer.summary);
+      listed.show(answer.samples.slice(-LISTED).reverse());
+    },
+    (error) => trouble.fail(error),
+  );
+
+  async function reset() {
+    if (
+      !(await ask(
+        "Empty the window?",
+        "Reset",
+        "All samples are forgotten, for everybody who looks at them.",
+      ))
+    )
+      return;
+    await api.post("inspector/reset");
+    polled.now();
+  }
+}
+
+/**
+ * @param {typeof METRICS[number]} metric
+ * @param {AbortSignal} signal
+ */
+function metricPlot({ field, name, unit, least }, signal) {
+  const last = el("span", { class: "now" }, "–");
+  const rest = el("span", { class: "hint" });
+  const drawn = plot({
+    label: `${name}: nothing measured`,
+    lines: LINES,
+    signal,
+    least,
+    span: 60,
+    value: measure,
+    moment: (x) => (x === 0 ? "now" : `−${duration(-x)}`),
+  });
+  return {
+    root: el(
+      "figure",
+      { class: "metric" },
+      el(
+        "figcaption",
+        {},
+        el("span", {}, name),
+        el("span", {}, last, el("span", { class: "faint" }, ` ${unit}`)),
+      ),
+      drawn.root,
+      rest,
+    ),
+    /**
+     * @param {readonly Sample[]} samples
+     * @param {Summary} summary
+     */
+    show(samples, summary) {
+      const statistics = summary.metrics[field];
+      const p95 = statistics?.p95 ?? null;
+      setText(last, measure(statistics?.last));
+      const told = `min ${measure(statistics?.min)} · avg ${measure(statistics?.avg)} · p95 ${measure(p95)} · max ${measure(statistics?.max)}`;
+      setText(rest, told);
+      drawn.describe(`${name} in ${unit}: last ${measure(statistics?.last)}, ${told}`);
+      drawn.show(
+        samples.map(({ age_seconds }) => -age_seconds),
+        samples.map((sample) => sample[field]),
+        samples.map(() => p95),
+      );
+    },
+  };
+}

@@ -1,0 +1,136 @@
+/**
+ * Plots over time, drawn by uPlot, which is loaded with the first of them.
+ */
+import { el } from "./dom.js";
+
+/**
+ * @typedef {object} Line
+ * @property {string} label
+ * @property {string} colour name of a custom property of the style sheet: `--accent`
+ * @property {boolean} [filled]
+ * @property {boolean} [dashed]
+ * @property {boolean} [bars]
+ */
+
+/** @typedef {Array<number | null>} Values */
+
+/** @param {string} property */
+const colourOf = (property) => getComputedStyle(document.documentElement).getPropertyValue(property).trim();
+
+/**
+ * A plot that is as wide as it may be, with one list of values a line.
+ *
+ * @param {{
+ *   label: string,
+ *   lines: readonly Line[],
+ *   signal: AbortSignal,
+ *   height?: number,
+ *   value?: (value: number) => string,
+ *   moment?: (x: number) => string,
+ *   least?: number,
+ *   span: number,
+ * }} options `value` and `moment` write the numbers of the two axes, which go at least to `least` and over `span`
+ */
+export function plot({ label, lines, signal, height = 140, value = String, moment, least = 1, span }) {
+  const root = el("div", { class: "plot", role: "img", "aria-label": label });
+  root.style.height = `${height}px`;
+  /** @type {import("uplot") | null} */
+  let drawn = null;
+  /** @type {[number[], ...Values[]]} */
+  let data = [[], ...lines.map(() => [])];
+
+  const axis = {
+    stroke: () => colourOf("--faint"),
+    font: "11px system-ui, sans-serif",
+    grid: { stroke: () => colourOf("--grid"), width: 1 },
+    ticks: { show: false },
+    border: { show: false },
+  };
+
+  const draw = async () => {
+    const { default: UPlot } = await import("./uplot.js");
+    if (signal.aborted) return;
+    const paths = UPlot.paths.bars?.({ size: [0.8, 12] });
+    drawn = new UPlot(
+      {
+        width: root.clientWidth || 300,
+        height,
+        padding: [8, 16, 0, 0],
+        legend: { show: false },
+        cursor: { drag: { x: false, y: false }, points: { size: 6 } },
+        scales: {
+          x: { time: moment === undefined, range: (_plot, min, max) => [Math.min(min, max - span), max] },
+          y: { range: (_plot, _min, max) => [0, Math.max(max * 1.1, least)] },
+        },
+        axes: [
+          { ...axis, space: 70, size: 24, ...(moment && { values: (_plot, ticks) => ticks.map(moment) }) },
+          {
+            ...axis,
+            space: 32,
+            size: 52,
+            values: (_plot, ticks) => ticks.map((tick) => (tick === null ? "" : value(tick))),
+          },
+        ],
+        series: [
+          {},
+          ...lines.map(({ colour, filled, dashed, bars, label: name }) => ({
+            label: name,
+            stroke: () => colourOf(colour),
+            width: bars ? 0 : 1.5,
+            points: { show: false },
+            spanGaps: false,
+            ...(dashed && { dash: [5, 4] }),
+            ...(filled && { fill: () => colourOf(`${colour}-fill`) }),
+            ...(bars && {
+              fill: () => colourOf(colour),
+              ...(paths && { paths }),
+            }),
+          })),
+        ],
+      },
+      data,
+      root,
+    );
+    const scheme = matchMedia("(prefers-color-scheme: dark)");
+    scheme.addEventListener("change", () => drawn?.redraw(false), { signal });
+    const observer = new ResizeObserver(() => drawn?.setSize({ width: root.clientWidth, height }));
+    observer.observe(root);
+    signal.addEventListener("abort", () => {
+      observer.disconnect();
+      drawn?.destroy();
+    });
+  };
+  void draw();
+
+  return {
+    root,
+    /**
+     * @param {number[]} x seconds since 1970, or what `moment` writes
+     * @param {...Values} values of each line
+     */
+    show(x, ...values) {
+      data = [x, ...values];
+      drawn?.setData(data);
+    },
+    /** @param {string} text what the plot shows, for those who do not see it */
+    describe(text) {
+      root.setAttribute("aria-label", text);
+    },
+  };
+}
+
+/**
+ * What the colours of a plot mean.
+ *
+ * @param {readonly Line[]} lines
+ */
+export function legend(lines) {
+  const entry = (/** @type {Line} */ { label, colour, dashed }) =>
+    el(
+      "li",
+      {},
+      el("span", { class: `key key${colour}${dashed ? " dashed" : ""}`, "aria-hidden": "true" }),
+      label,
+    );
+  return el("ul", { class: "legend" }, ...lines.map(entry));
+}

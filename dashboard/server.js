@@ -1,0 +1,263 @@
+/**
+ * REST API: where this server answers, what it was asked, and its configuration to take away and bring back.
+ */
+import { el, setText } from "./dom.js";
+import { count, duration, moment } from "./format.js";
+import { icon } from "./icons.js";
+import { actionButton, ask, badge, copyButton, download, figure, nothing, notice, panel } from "./parts.js";
+import { legend, plot } from "./plot.js";
+
+/** @typedef {import("./overview.js").Overview} Overview */
+/** @typedef {{ slot_seconds: number, since: string, ok: number[], client_errors: number[], server_errors: number[] }} Requests */
+
+/** @param {import("./view.js").View} view */
+export function open(view) {
+  const about = aboutPanel();
+  const requests = requestsPanel(view.signal);
+  const configuration = configurationPanel(view);
+  view.root.append(el("div", { class: "stack" }, about.root, requests.root, configuration));
+  view.poll(5, "overview", (/** @type {Overview} */ told) => {
+    about.show(told);
+    requests.showTotals(told);
+  });
+  view.poll(
+    10,
+    "requests",
+    (/** @type {Requests} */ told) => requests.show(told),
+    (error) => requests.fail(error),
+  );
+}
+
+function aboutPanel() {
+  const address = el("code", { class: "address" }, "–");
+  const values = {
+    host: el("dd", {}, "–"),
+    version: el("dd", {}, "–"),
+    platform: el("dd", {}, "–"),
+    uptime: el("dd", {}, "–"),
+  };
+  const made = panel("Server");
+  made.body.append(
+    el(
+      "dl",
+      { class: "facts" },
+      el("dt", {}, "Address"),
+      el(
+        "dd",
+        { class: "with-button" },
+        address,
+        copyButton("Copy", () => address.textContent),
+      ),
+      el("dt", {}, "Host"),
+      values.host,
+      el("dt", {}, "Version"),
+      values.version,
+      el("dt", {}, "Platform"),
+      values.platform,
+      el("dt", {}, "Up for"),
+      values.uptime,
+    ),
+  );
+  return {
+    root: made.root,
+    /** @param {Overview} told */
+    show({ server }) {
+      setText(address, server.url);
+      setText(values.host, server.host_name);
+      setText(values.version, `${server.version} (${server.commit})`);
+      setText(values.platform, `${server.platform} ${server.arch}`);
+      setText(values.uptime, duration(server.uptime_seconds));
+      values.uptime.title = `since ${moment(server.started_at)}`;
+    },
+  };
+}
+
+const LINES = /** @type {const} */ ([
+  { label: "answered", colour: "--accent", bars: true },
+  { label: "refused (4xx)", colour: "--warn", bars: true },
+  { label: "failed (5xx)", colour: "--error", bars: true },
+]);
+
+/** @param {AbortSignal} signal */
+function requestsPanel(signal) {
+  const made = panel("Requests", { tools: [legend(LINES)] });
+  const total = figure("Answered");
+  const refused = figure("Refused (4xx)");
+  const failed = figure("Failed (5xx)");
+  const guesses = figure("Wrong tokens");
+  const drawn = plot({
+    label: "Requests over the last hour",
+    lines: LINES,
+    signal,
+    height: 200,
+    value: count,
+    least: 4,
+    span: 3_600,
+  });
+  const per = el("p", { class: "hint" }, "–");
+  made.body.append(
+    el("dl", { class: "figures plain" }, ...[total, refused, failed, guesses].map(({ root }) => root)),
+    drawn.root,
+    per,
+  );
+  return {
+    root: made.root,
+    fail: made.fail,
+    /** @param {Overview} told */
+    showTotals({ requests }) {
+      total.show(count(requests.total));
+      refused.show(count(requests.client_errors));
+      failed.show(count(requests.server_errors), requests.server_errors > 0 ? "error" : "none");
+      guesses.show(count(requests.failed_auth), requests.failed_auth > 0 ? "warn" : "none");
+    },
+    /** @param {Requests} told */
+    show({ slot_seconds, since, ok, client_errors, server_errors }) {
+      made.fail(null);
+      const first = Date.parse(since) / 1_000;
+      const sums = ok.map((value, at) => [value, client_errors[at] ?? 0, server_errors[at] ?? 0]);
+      // Bars stand in front of one another: the highest is drawn first, and is what they come to.
+      drawn.show(
+        ok.map((_, at) => first + (at + 0.5) * slot_seconds),
+        sums.map(([good = 0, bad = 0, worse = 0]) => good + bad + worse),
+        sums.map(([, bad = 0, worse = 0]) => bad + worse),
+        sums.map(([, , worse = 0]) => worse),
+      );
+      const all = sums.flat().reduce((sum, value) => sum + value, 0);
+      drawn.describe(`Requests over the last hour: ${count(all)} in all`);
+      setText(
+        per,
+        `Requests in each ${slot_seconds} s of the last ${duration(ok.length * slot_seconds)}, by this server's clock.`,
+      );
+    },
+  };
+}
+
+/** @typedef {{ name: string, change: "new" | "changed" | "unchanged", diff: string | null, note: string | null }} FileChange */
+/** @typedef {{ written: string[], skipped: string[], backups: Record<string, string>, files: FileChange[], warnings: string[] }} ImportReport */
+
+/** @param {import("./view.js").View} view */
+function configurationPanel({ api }) {
+  const made = panel("Configuration");
+  const result = el("div", { role: "status" });
+  const file = el("input", {
+    type: "file",
+    accept: ".json,application/json",
+    hidden: true,
+    "aria-label": "Bundle to import",
+  });
+  const tell = (/** @type {Error | null} */ error) => made.fail(error);
+
+  const exportIt = async () => {
+    if (
+      !(await ask(
+        "Export the configuration?",
+        "Export",
+        "The file holds the tokens of the hosts that this one manages. Keep it as you would keep them.",
+      ))
+    )
+      return;
+    const bundle = await api.post("config/export");
+    download("svc-config.json", `${JSON.stringify(bundle, null, 2)}\n`);
+    result.replaceChildren(notice("ok", "Exported to svc-config.json."));
+  };
+
+  const importIt = async () => {
+    const [chosen] = file.files ?? [];
+    file.value = "";
+    if (!chosen) return;
+    const bundle = await readBundle(chosen);
+    const planned = /** @type {ImportReport} */ (await api.post("config/import?dry_run=true", bundle));
+    if (planned.written.length === 0) {
+      result.replaceChildren(
+        notice("info", "There is nothing to import: the host has all of this already."),
+        changes(planned),
+      );
+      return;
+    }
+    if (
+      !(await ask(
+        `Import ${chosen.name}?`,
+        `Write ${planned.written.length === 1 ? "1 file" : `${planned.written.length} files`}`,
+        changes(planned),
+      ))
+    )
+      return;
+    const done = /** @type {ImportReport} */ (await api.post("config/import", bundle));
+    result.replaceChildren(
+      notice("ok", `Imported: ${done.written.join(", ")}.`),
+      ...Object.values(done.backups).map((backup) =>
+        el("p", { class: "hint" }, "Kept: ", el("code", {}, backup)),
+      ),
+    );
+  };
+  file.addEventListener("change", () => {
+    made.fail(null);
+    importIt().catch(tell);
+  });
+
+  made.body.append(
+    el(
+      "p",
+      {},
+      "Address book, trusted viewers and identity of this host, as one file. An import shows what would change before it does anything, and keeps what it replaces.",
+    ),
+    el(
+      "div",
+      { class: "buttons" },
+      actionButton([icon("download"), "Export…"], exportIt, tell),
+      actionButton([icon("upload"), "Import…"], async () => file.click(), tell),
+      file,
+    ),
+    result,
+  );
+  return made.root;
+}
+
+/**
+ * @param {File} file
+ * @returns {Promise<unknown>}
+ */
+async function readBundle(file) {
+  const text = await file.text();
+  try {
+    return JSON.parse(text);
+  } catch {
+    if (text.startsWith("age-encryption.org/") || text.startsWith("-----BEGIN AGE")) {
+      throw new Error(`${file.name} is sealed: import it on the host with "svc config import".`);
+    }
+    throw new Error(`${file.name} is not JSON.`);
+  }
+}
+
+/** @param {ImportReport} report */
+function changes({ files, warnings, skipped }) {
+  const tones = /** @type {const} */ ({ new: "ok", changed: "warn", unchanged: "none" });
+  return el(
+    "div",
+    { class: "changes" },
+    ...warnings.map((warning) => notice("warn", warning)),
+    ...files.map(({ name, change, diff, note }) =>
+      el(
+        "section",
+        { "aria-label": name },
+        el("h3", {}, el("code", {}, name), " ", badge(tones[change], change)),
+        note !== null && el("p", { class: "hint" }, note),
+        diff !== null && el("pre", { class: "diff", tabindex: 0 }, ...diff.split("\n").map(diffLine)),
+      ),
+    ),
+    skipped.length > 0 && notice("warn", `Skipped, not in the format it should be: ${skipped.join(", ")}`),
+    files.length === 0 && nothing("The bundle holds no files", "Export one on a host that has some."),
+  );
+}
+
+/** @param {string} line */
+function diffLine(line) {
+  const kind = line.startsWith("+")
+    ? "plus"
+    : line.startsWith("-")
+      ? "minus"
+      : line.startsWith("@@")
+        ? "hunk"
+        : "";
+  return el("span", { class: kind }, `${line}\n`);
+}

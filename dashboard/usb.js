@@ -1,0 +1,122 @@
+/**
+ * USB devices: what is plugged in, and what came and went.
+ */
+import { button, el, setText } from "./dom.js";
+import { counted } from "./format.js";
+import { badge, nothing, notice, panel, table, time } from "./parts.js";
+
+/** Seconds between looks at the list while nothing is known to have changed. */
+const LIST_EVERY_S = 15;
+
+/** Events that are shown. */
+const EVENTS = 100;
+
+/**
+ * @typedef {object} Device
+ * @property {string | null} vendor_id
+ * @property {string | null} product_id
+ * @property {string | null} manufacturer
+ * @property {string | null} product
+ * @property {string | null} serial
+ * @property {string | null} bus_location
+ * @property {{ class?: string, speed?: string, driver?: string }} extra
+ */
+/** @typedef {{ backend: string, error: string | null, devices: Device[], count: number }} Listing */
+/** @typedef {{ seq: number, kind: "added" | "removed", device: Device, at: string }} UsbEvent */
+/** @typedef {{ events: UsbEvent[], watcher_running: boolean, newest_seq: number }} Events */
+
+/** @param {Device} device its name, as far as it tells one */
+export const nameOf = ({ manufacturer, product, extra }) =>
+  [manufacturer, product].filter(Boolean).join(" ") ||
+  (extra.class ? `Unnamed (${extra.class})` : "Unnamed device");
+
+/** @param {Device} device */
+const idsOf = ({ vendor_id, product_id }) => `${vendor_id ?? "????"}:${product_id ?? "????"}`;
+
+/** @param {import("./view.js").View} view */
+export function open({ root, api, poll }) {
+  const about = el("span", { class: "hint" });
+  const devices = panel("Devices", { tools: [about] });
+  const problem = el("div", {});
+  const listed = table({
+    label: "USB devices",
+    columns: [
+      { label: "Device", kind: "wide", cell: (/** @type {Device} */ device) => nameOf(device) },
+      { label: "Ids", kind: "tight", cell: (device) => el("code", {}, idsOf(device)) },
+      { label: "Serial", cell: ({ serial }) => (serial === null ? "–" : el("code", {}, serial)) },
+      { label: "Where", kind: "tight", cell: ({ bus_location }) => el("code", {}, bus_location ?? "–") },
+      { label: "Class", cell: ({ extra }) => extra.class ?? "–" },
+      { label: "Speed", cell: ({ extra }) => extra.speed?.replace("_", " ") ?? "–" },
+    ],
+    key: (device) => [idsOf(device), device.serial, device.bus_location].join(" "),
+    empty: () =>
+      nothing(
+        "No USB devices",
+        "This host has none, or does not let them be seen; the diagnostics tell which.",
+      ),
+  });
+  devices.body.append(problem, listed.root);
+
+  const watch = button("Watch", () => void toggle(), {
+    role: "switch",
+    "aria-checked": "false",
+    class: "switch",
+  });
+  const feed = panel("Events", { tools: [watch] });
+  const events = table({
+    label: "USB events, newest first",
+    columns: [
+      { label: "When", kind: "tight", cell: (/** @type {UsbEvent} */ { at }) => time(at) },
+      { label: "What", kind: "tight", cell: ({ kind }) => badge(kind === "added" ? "ok" : "warn", kind) },
+      { label: "Device", kind: "wide", cell: ({ device }) => nameOf(device) },
+      { label: "Ids", kind: "tight", cell: ({ device }) => el("code", {}, idsOf(device)) },
+      { label: "Where", kind: "tight", cell: ({ device }) => el("code", {}, device.bus_location ?? "–") },
+    ],
+    key: ({ seq }) => seq,
+    empty: () =>
+      watch.getAttribute("aria-checked") === "true"
+        ? nothing("Nothing came or went yet", "Plug something in: it is shown here within seconds.")
+        : nothing("Nobody is watching", "Switch on Watch, and devices that come and go are listed here."),
+  });
+  feed.body.append(
+    el("div", { class: "tall", tabindex: 0, role: "group", "aria-label": "Events" }, events.root),
+  );
+  root.append(el("div", { class: "stack" }, devices.root, feed.root));
+
+  const list = poll(
+    LIST_EVERY_S,
+    "usb/devices",
+    (/** @type {Listing} */ { backend, error, devices: found }) => {
+      devices.fail(null);
+      setText(about, `${counted(found.length, "device")} · seen by ${backend}`);
+      problem.replaceChildren(...(error ? [notice("warn", error)] : []));
+      listed.show(found);
+    },
+    (error) => devices.fail(error),
+  );
+
+  let newest = -1;
+  const told = poll(
+    5,
+    `usb/events?limit=${EVENTS}`,
+    (/** @type {Events} */ answer) => {
+      feed.fail(null);
+      watch.setAttribute("aria-checked", String(answer.watcher_running));
+      events.show([...answer.events].reverse());
+      if (newest !== -1 && newest !== answer.newest_seq) list.now();
+      newest = answer.newest_seq;
+    },
+    (error) => feed.fail(error),
+  );
+
+  async function toggle() {
+    const on = watch.getAttribute("aria-checked") === "true";
+    try {
+      feed.fail(null);
+      await api.run(on ? "AC_usb_watch_stop" : "AC_usb_watch_start");
+      told.now();
+    } catch (error) {
+      feed.fail(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+}

@@ -1,0 +1,157 @@
+/** The shell of the dashboard in Chromium: signing in and out, and a server that refuses, restarts or is gone. */
+import { afterAll, beforeAll, expect } from "bun:test";
+import type { Browser } from "playwright-core";
+import { launchBrowser, openTab, signIn } from "../browser";
+import { serveBinary, TOKEN, testWith } from "../support";
+
+const test = testWith("chromium");
+let browser: Browser;
+beforeAll(async () => {
+  if (Bun.which("chromium")) browser = await launchBrowser();
+}, 30_000);
+afterAll(() => browser?.close());
+
+/** What Chromium itself reports of an answer that was asked for. */
+const besides = (complaints: readonly string[], ...expected: string[]) =>
+  complaints.filter((text) => !expected.some((known) => text.includes(known)));
+
+test("asks for the token, keeps it for the tab and nowhere else, and forgets it on signing out", async () => {
+  await using host = await serveBinary();
+  await using tab = await openTab(browser, host.url);
+  const { page } = tab;
+  await page.goto(`${host.url}/dashboard`);
+  await signIn(page, TOKEN);
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  expect(await page.evaluate(() => [Object.values(sessionStorage), localStorage.length])).toEqual([
+    [TOKEN],
+    0,
+  ]);
+  await page.reload();
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  expect(page.url()).not.toMatch(TOKEN);
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByLabel("Token").waitFor();
+  expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
+  expect(tab.complaints).toEqual([]);
+}, 30_000);
+
+test("says that a token is wrong, and asks again until the server says to wait", async () => {
+  await using host = await serveBinary();
+  await using tab = await openTab(browser, host.url);
+  const { page } = tab;
+  await page.goto(`${host.url}/dashboard`);
+  await signIn(page, "wrong-token");
+  await page.getByText("The server does not take this token.").waitFor();
+  for (let guess = 2; guess <= 8; guess++) {
+    const answered = page.waitForResponse(/overview/);
+    await signIn(page, `wrong-token-${guess}`);
+    await answered;
+  }
+  await signIn(page, TOKEN);
+  await page.getByText(/Too many attempts: the server asks to wait \d+ s/).waitFor();
+  expect(await page.getByRole("button", { name: "Sign in" }).isDisabled()).toBe(true);
+  expect(besides(tab.complaints, "401", "429")).toEqual([]);
+}, 30_000);
+
+test("waits as long as the server asks to, says so, and goes on by itself", async () => {
+  await using host = await serveBinary(["--rate-limit", "60", "--rate-burst", "4"]);
+  await using tab = await openTab(browser, host.url);
+  const { page } = tab;
+  await page.goto(`${host.url}/dashboard`);
+  await signIn(page, TOKEN);
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  const limited = page.waitForResponse((response) => response.status() === 429);
+  await Promise.all(Array.from({ length: 8 }, () => host.call("/overview")));
+  await page.getByRole("link", { name: "USB devices", exact: true }).click();
+  await limited;
+  await page.getByText("The server asks to slow down.").waitFor();
+  await page.getByText("Nobody is watching").waitFor();
+  await page.getByText("The server asks to slow down.").waitFor({ state: "hidden" });
+  expect(besides(tab.complaints, "429")).toEqual([]);
+}, 30_000);
+
+test("outlasts a server that goes and comes back, and asks anew when it has another token by then", async () => {
+  const first = await serveBinary();
+  const port = Number(new URL(first.url).port);
+  await using tab = await openTab(browser, first.url);
+  const { page } = tab;
+  await page.goto(`${first.url}/dashboard`);
+  await signIn(page, TOKEN);
+  await page.getByText("Requests answered").waitFor();
+  await first[Symbol.asyncDispose]();
+  await page.getByText("The server does not answer. Trying again…").waitFor();
+  {
+    await using _second = await serveBinary(["--port", String(port)]);
+    await page.getByText("The server does not answer. Trying again…").waitFor({ state: "hidden" });
+  }
+  await page.getByText("The server does not answer. Trying again…").waitFor();
+  await using third = await serveBinary(["--port", String(port)], { token: "another-token-0123456789" });
+  await page.getByText("The server no longer takes this token.").waitFor();
+  await signIn(page, third.token);
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  expect(besides(tab.complaints, "ERR_CONNECTION", "401")).toEqual([]);
+}, 60_000);
+
+test("three tabs ask little more often than one", async () => {
+  await using host = await serveBinary();
+  const context = await browser.newContext();
+  let asked = 0;
+  context.on("request", (request) => {
+    if (request.headers().authorization) asked += 1;
+  });
+  for (let nth = 0; nth < 3; nth++) {
+    const page = await context.newPage();
+    await page.goto(`${host.url}/dashboard#inspector`);
+    await signIn(page, TOKEN);
+    await page.getByText("No samples in the window.").waitFor();
+  }
+  asked = 0;
+  await Bun.sleep(6_000);
+  // One a second for the inspector, one every now and then for the shell.
+  expect(asked).toBeLessThanOrEqual(9);
+  await context.close();
+}, 30_000);
+
+test("the shell is painted with less than 200 kB, and comes from the browser's own store after that", async () => {
+  await using host = await serveBinary();
+  await using tab = await openTab(browser, host.url);
+  const { page } = tab;
+  let bytes = 0;
+  const asked: string[] = [];
+  page.on("requestfinished", async (request) => {
+    asked.push(new URL(request.url()).pathname);
+    const sizes = await request.sizes();
+    bytes += sizes.responseBodySize + sizes.responseHeadersSize;
+  });
+  await page.goto(`${host.url}/dashboard`, { waitUntil: "networkidle" });
+  expect(asked.length).toBeGreaterThan(5);
+  expect(bytes).toBeLessThan(200_000);
+  expect(asked.filter((path) => path.endsWith(".js") && !/\.[\w-]{22}\.js$/.test(path))).toEqual([]);
+  const served = async () => {
+    const text = await (await host.call("/metrics")).text();
+    return /requests_total\{method="GET",path="\/dashboard\/\{asset\}",status="200"\} (\d+)/.exec(text)?.[1];
+  };
+  const before = await served();
+  await page.goto("about:blank");
+  await page.goto(`${host.url}/dashboard`, { waitUntil: "networkidle" });
+  expect(await served()).toBe(before);
+}, 30_000);
+
+test("is used with the keyboard alone, on a small screen too", async () => {
+  await using host = await serveBinary();
+  await using tab = await openTab(browser, host.url, { viewport: { width: 360, height: 640 } });
+  const { page } = tab;
+  await page.goto(`${host.url}/dashboard`);
+  await page.keyboard.type(TOKEN);
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Overview" }).waitFor();
+  await page.keyboard.press("Tab");
+  await page.getByRole("button", { name: "Menu" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: "USB devices", exact: true }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "USB devices" }).waitFor();
+  expect(await page.getByRole("link", { name: "USB devices", exact: true }).isVisible()).toBe(false);
+  expect(await page.evaluate("document.activeElement.id")).toBe("main");
+  expect(tab.complaints).toEqual([]);
+}, 30_000);
