@@ -32,7 +32,11 @@ export async function openTab(
   origin: string,
   options: BrowserContextOptions = {},
 ): Promise<Tab> {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  const context = await browser.newContext({
+    viewport: { width: 1280, height: 900 },
+    reducedMotion: "reduce",
+    ...options,
+  });
   const complaints: string[] = [];
   await context.exposeBinding("complain", (_source, text: string) => complaints.push(text));
   // As text: the DOM is not among the types of the tests.

@@ -6,7 +6,7 @@ import { serveBinary, TOKEN, testWith } from "../support";
 
 const test = testWith("chromium");
 /** Once the document is shown, to its last operation. */
-const shown = (page: Page) => page.getByText("Tell what this server is").waitFor();
+const shown = (page: Page) => page.getByText("Tell how many requests were answered").waitFor();
 
 let browser: Browser;
 let host: Awaited<ReturnType<typeof serveBinary>>;
