@@ -28,6 +28,29 @@ export const addons: Readonly<Record<string, Addon>> = {
       "windows-x64": "@node-usb/usb-win32-x64-msvc/usb.win32-x64-msvc.node",
     },
   },
+  // On Linux, svc speaks to the X server itself and needs neither of the next two.
+  robotjs: {
+    loader: "robotjs/index.js",
+    files: {
+      "linux-x64": null,
+      "linux-arm64": null,
+      "linux-x64-musl": null,
+      "darwin-x64": "robotjs/prebuilds/darwin-x64/node.napi.node",
+      "darwin-arm64": "robotjs/prebuilds/darwin-arm64/node.napi.node",
+      "windows-x64": "robotjs/prebuilds/win32-x64/node.napi.node",
+    },
+  },
+  "node-screenshots": {
+    loader: "node-screenshots/index.js",
+    files: {
+      "linux-x64": null,
+      "linux-arm64": null,
+      "linux-x64-musl": null,
+      "darwin-x64": "node-screenshots-darwin-x64/node-screenshots.darwin-x64.node",
+      "darwin-arm64": "node-screenshots-darwin-arm64/node-screenshots.darwin-arm64.node",
+      "windows-x64": "node-screenshots-win32-x64-msvc/node-screenshots.win32-x64-msvc.node",
+    },
+  },
 };
 
 /** @param modules the node_modules folder with the packages of `target`. */

@@ -10,6 +10,7 @@ export type ChildModule = { readonly default: (args: readonly string[]) => Promi
 /** The children by the hidden subcommand that starts them. */
 const children = {
   "audit-child": () => import("./audit/child"),
+  "desktop-child": () => import("./desktop/child"),
   "usb-child": () => import("./usb/child"),
 } as const satisfies Record<string, () => Promise<ChildModule>>;
 

@@ -57,6 +57,11 @@ const commands: readonly CommandEntry[] = [
   },
   { usage: "usb <action>", describe: "List and watch USB devices", load: () => import("../commands/usb") },
   {
+    usage: "screenshot",
+    describe: "Take a picture of the desktop",
+    load: () => import("../commands/screenshot"),
+  },
+  {
     usage: "config <action> <file>",
     describe: "Export or import the configuration of a host as one bundle",
     load: () => import("../commands/config"),

@@ -113,7 +113,7 @@ function pathText(keys: readonly unknown[]): string {
 
 /**
  * The fields of a query string as the schema's types: numbers and booleans are spelled out in text there, and a list is
- * its field once for each item.
+ * its field once for each item. One of so many numbers may also be one field, with commas.
  *
  * @throws a `bad_input` failure for any other field given twice.
  */
@@ -122,12 +122,19 @@ export function fromQuery(schema: InputSchema, query: URLSearchParams): Record<s
   for (const name of new Set(query.keys())) {
     const texts = query.getAll(name);
     const entry = Object.hasOwn(schema.entries, name) ? schema.entries[name] : undefined;
-    const isList = entry !== undefined && baseType(entry) === "array";
-    if (texts.length > 1 && !isList) throw badInput(`${printable(name, 200)}: given more than once`);
-    const value = isList ? texts : fromText(entry, texts[0] ?? "");
-    Object.defineProperty(input, name, { value, enumerable: true });
+    Object.defineProperty(input, name, { value: fromTexts(name, entry, texts), enumerable: true });
   }
   return input;
+}
+
+function fromTexts(name: string, schema: v.GenericSchema | undefined, texts: readonly string[]): unknown {
+  const type = schema && baseType(schema);
+  if (type === "array") return texts;
+  if (type === "strict_tuple") {
+    return texts.flatMap((text) => text.split(",")).map((text) => fromText(v.number(), text));
+  }
+  if (texts.length > 1) throw badInput(`${printable(name, 200)}: given more than once`);
+  return fromText(schema, texts[0] ?? "");
 }
 
 function fromText(schema: v.GenericSchema | undefined, text: string): unknown {

@@ -57,6 +57,8 @@ export interface Operation<I extends InputSchema = InputSchema, O extends Output
   /** Query of a GET, body of a POST, keyword arguments of a command (positional ones follow its key order). */
   readonly input: I;
   readonly output: O;
+  /** What a script gets in place of the answer, where existing scripts expect a plain value. */
+  readonly plain?: { readonly output: OutputSchema; of(answer: v.InferInput<O>): unknown };
   /**
    * A method, so that a table of operations with different inputs is one list.
    *

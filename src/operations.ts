@@ -5,6 +5,7 @@
 import { operations as audit } from "./audit/operations";
 import { operations as config } from "./config/operations";
 import { operations as dashboard } from "./dashboard/operations";
+import { operations as desktop } from "./desktop/operations";
 import { operations as executor } from "./executor/operations";
 import { operations as explorer } from "./explorer/operations";
 import { operations as flow } from "./flow/operations";
@@ -29,4 +30,5 @@ export const operations: readonly Operation[] = [
   ...dashboard,
   ...explorer,
   ...config,
+  ...desktop,
 ];

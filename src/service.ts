@@ -82,10 +82,13 @@ export function createService(options: ServiceOptions): Service {
       stops.unshift(() => audit.close());
       return audit;
     }),
-    desktop: feature(async () => {
-      const { createDesktop } = await import("./desktop/desktop");
-      return createDesktop({ turnLock: configFiles(configDir).inputLock });
-    }),
+    desktop: feature(
+      async () => {
+        const { Desktop } = await import("./desktop/desktop");
+        return new Desktop({ turnLock: configFiles(configDir).inputLock, log });
+      },
+      (desktop) => desktop.stop(),
+    ),
     operations: feature(async () => options.operations ?? (await import("./operations")).operations),
     executor: feature(async () => {
       const { createExecutor } = await import("./executor/executor");

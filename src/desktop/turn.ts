@@ -5,7 +5,7 @@
  * the same `{config_dir}` at once (`svc serve` and a `svc execute` beside it share a pointer too). A holder that dies
  * gives up its turn.
  */
-import { cancelled } from "../lib/errors";
+import { unlessAborted } from "../lib/abort";
 import { type Release, tryLock } from "../lib/lock";
 
 /** The right to use pointer and keyboard until {@link Turn.end}. */
@@ -30,6 +30,7 @@ export interface Turns {
 
 /** How often a turn that another process holds is asked for again, in milliseconds. */
 const POLL_MS = 25;
+const CALLED_OFF = "cancelled while waiting for a turn at pointer and keyboard";
 
 /**
  * @param lockFile the lock shared by the processes of a `{config_dir}`.
@@ -43,7 +44,7 @@ export function createTurns(lockFile: string, letGo: () => Promise<void>): Turns
       const { promise: passedOn, resolve: passOn } = Promise.withResolvers<void>();
       last = before.then(() => passedOn);
       try {
-        await unlessAborted(before, signal);
+        await unlessAborted(before, signal, CALLED_OFF);
         const release = await lockBetweenProcesses(lockFile, signal);
         return turn(letGo, () => {
           release();
@@ -73,19 +74,6 @@ async function lockBetweenProcesses(lockFile: string, signal: AbortSignal): Prom
   for (;;) {
     const release = tryLock(lockFile);
     if (release) return release;
-    await unlessAborted(Bun.sleep(POLL_MS), signal);
-  }
-}
-
-/** `promise`, or a `cancelled` failure as soon as `signal` is aborted. */
-async function unlessAborted(promise: Promise<void>, signal: AbortSignal): Promise<void> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const abort = () => reject(cancelled("cancelled while waiting for a turn at pointer and keyboard"));
-  if (signal.aborted) abort();
-  signal.addEventListener("abort", abort, { once: true });
-  try {
-    await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener("abort", abort);
+    await unlessAborted(Bun.sleep(POLL_MS), signal, CALLED_OFF);
   }
 }

@@ -101,8 +101,14 @@ class RunState {
     const took = () => Math.round((performance.now() - started) * 1_000) / 1_000;
     try {
       await this.step();
-      const call = async () =>
-        operation.run(this.parts.service, this.input(action), this.callerOf(action, signal));
+      const call = async () => {
+        const answer = await operation.run(
+          this.parts.service,
+          this.input(action),
+          this.callerOf(action, signal),
+        );
+        return operation.plain ? operation.plain.of(answer) : answer;
+      };
       const leaf = Object.keys(action.lists).length === 0;
       const result = (await (leaf ? heeding(signal, call()) : call())) ?? null;
       // What a flow command returns has been counted already: it is the results inside it.

@@ -1,0 +1,57 @@
+/**
+ * What a platform does for the desktop: one shape, implemented for X11 (`x11/`) and for macOS and Windows (`native/`).
+ *
+ * A backend lives in the child process and is asked one thing at a time.
+ */
+
+import type { Point, Region, Size } from "./geometry";
+
+/** Where the pointer goes first; a coordinate that is left out stays as it is. */
+export interface Target {
+  readonly x?: number | undefined;
+  readonly y?: number | undefined;
+}
+
+export type Button = "left" | "middle" | "right";
+export type Direction = "up" | "down" | "left" | "right";
+
+/** A press without a release, a release, or both at once. */
+export type Stroke = "press" | "release" | "tap";
+
+/** Pixels of a picture, row by row without gaps, four bytes each; the fourth means nothing. */
+export interface Picture extends Size {
+  readonly pixels: Uint8Array;
+  /** Whether a pixel's bytes are red, green, blue (0) or blue, green, red (2). */
+  readonly redAt: 0 | 2;
+}
+
+export interface DesktopWindow {
+  /** The X11 window id, the Windows HWND, the macOS CGWindowID. */
+  readonly hwnd: number;
+  /** As its program set it: text from outside. Empty when it has none. */
+  readonly title: string;
+}
+
+/** @throws, all of them: Failure; `unavailable` where the display or the platform does not let it. */
+export interface Backend {
+  /** What all monitors cover together. Its corner is not 0, 0 where one lies left of the main one, or above it. */
+  desktop(): Promise<Region>;
+  /** The monitors' places on the desktop, at least one, in the system's order. */
+  monitors(): Promise<readonly Region[]>;
+  pointer(): Promise<Point>;
+  /** @returns where the pointer then is, as do the other two. */
+  move(target: Target): Promise<Point>;
+  click(target: Target, button: Button, stroke: Stroke): Promise<Point>;
+  scroll(target: Target, direction: Direction, steps: number): Promise<Point>;
+  /** @param keys pressed in order and released in reverse; a `tap` does both. */
+  strike(keys: readonly string[], stroke: Stroke): Promise<void>;
+  /** @param text any Unicode text; line feeds and tabs are the keys of those names. */
+  type(text: string): Promise<void>;
+  /** @param region inside the desktop, not empty. */
+  capture(region: Region): Promise<Picture>;
+  windows(): Promise<readonly DesktopWindow[]>;
+  /** Gives `hwnd` the focus; resolves when it has it. */
+  focus(hwnd: number): Promise<void>;
+  /** Puts back what was borrowed of the display (a key mapping). */
+  close(): Promise<void>;
+}

@@ -1,0 +1,57 @@
+/**
+ * What the child that touches the display can be asked, and how it answers: the messages between the two processes.
+ */
+import type { FailureCode } from "../lib/errors";
+import type { Button, DesktopWindow, Direction, Stroke, Target } from "./backend";
+import type { Point, Region, Size } from "./geometry";
+
+/** Which part of the desktop; all of it when neither is given. */
+export interface Frame {
+  /** The number of a monitor, from 0. */
+  readonly monitor?: number | undefined;
+  /** Measured from the corner of that monitor; without one, where the pointer's coordinates are. */
+  readonly region?: Region | undefined;
+}
+
+/** A picture as a PNG: in base64, or in a file that was asked for. */
+export interface Shot extends Size {
+  readonly base64: string | null;
+}
+
+/** Each call's argument and result. */
+export interface Calls {
+  readonly screenSize: { readonly argument: null; readonly result: Size };
+  readonly pointer: { readonly argument: null; readonly result: Point };
+  readonly move: { readonly argument: Target; readonly result: Point };
+  readonly click: {
+    readonly argument: { readonly target: Target; readonly button: Button; readonly stroke: Stroke };
+    readonly result: Point;
+  };
+  readonly scroll: {
+    readonly argument: { readonly target: Target; readonly direction: Direction; readonly steps: number };
+    readonly result: Point;
+  };
+  readonly strike: {
+    readonly argument: { readonly keys: readonly string[]; readonly stroke: Stroke };
+    readonly result: undefined;
+  };
+  readonly type: { readonly argument: string; readonly result: undefined };
+  readonly screenshot: { readonly argument: Frame & { readonly file: string | null }; readonly result: Shot };
+  /** Undefined where the platform does not tell. */
+  readonly windows: { readonly argument: null; readonly result: readonly DesktopWindow[] | undefined };
+  readonly focus: { readonly argument: number; readonly result: undefined };
+}
+
+export type CallName = keyof Calls;
+
+/** From the parent. */
+export type Request = {
+  readonly [N in CallName]: { readonly name: N; readonly argument: Calls[N]["argument"] };
+}[CallName];
+
+/** From the child: that it takes calls, then one answer to each. */
+export type Answer =
+  | { readonly kind: "ready" }
+  | { readonly kind: "result"; readonly result: unknown }
+  | { readonly kind: "failure"; readonly code: FailureCode; readonly message: string }
+  | { readonly kind: "bug"; readonly stack: string };

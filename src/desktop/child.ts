@@ -1,0 +1,86 @@
+/**
+ * The child process that touches the display: takes calls from its parent one at a time, and ends with it.
+ *
+ * A display that is missing, or goes away, is the failure of the calls that need it; the next call tries again.
+ */
+import { Failure } from "../lib/errors";
+import type { Backend } from "./backend";
+import type { Answer, Request } from "./calls";
+import { sizeOf } from "./geometry";
+import { takeScreenshot } from "./screenshot";
+
+export default async function runChild(): Promise<void> {
+  let backend: Promise<Backend> | undefined;
+  const use = async () => {
+    backend ??= createBackend(() => {
+      backend = undefined;
+    });
+    try {
+      return await backend;
+    } catch (error) {
+      backend = undefined;
+      throw error;
+    }
+  };
+  const tell = (answer: Answer) => process.send?.(answer);
+  // A Ctrl-C is for the parent, which says when to end.
+  process.on("SIGINT", () => {});
+  process.on("message", async (request: Request) => tell(await answer(request, use)));
+  tell({ kind: "ready" });
+  await new Promise((gone) => process.once("disconnect", gone));
+  await (await backend?.catch(() => undefined))?.close().catch(() => {});
+  process.exit();
+}
+
+async function answer(request: Request, use: () => Promise<Backend>): Promise<Answer> {
+  try {
+    return { kind: "result", result: await perform(request, use) };
+  } catch (error) {
+    if (error instanceof Failure) return { kind: "failure", code: error.code, message: error.message };
+    return { kind: "bug", stack: error instanceof Error ? (error.stack ?? error.message) : String(error) };
+  }
+}
+
+async function perform(request: Request, use: () => Promise<Backend>): Promise<unknown> {
+  if (request.name === "windows" && cannotListWindows()) return undefined;
+  const backend = await use();
+  switch (request.name) {
+    case "screenSize":
+      return sizeOf(await backend.desktop());
+    case "pointer":
+      return backend.pointer();
+    case "move":
+      return backend.move(request.argument);
+    case "click":
+      return backend.click(request.argument.target, request.argument.button, request.argument.stroke);
+    case "scroll":
+      return backend.scroll(request.argument.target, request.argument.direction, request.argument.steps);
+    case "strike":
+      return backend.strike(request.argument.keys, request.argument.stroke);
+    case "type":
+      return backend.type(request.argument);
+    case "screenshot":
+      return takeScreenshot(backend, request.argument);
+    case "windows":
+      return backend.windows();
+    case "focus":
+      return backend.focus(request.argument);
+  }
+}
+
+/** Wayland has no protocol by which a program may learn of the windows of others. */
+function cannotListWindows(): boolean {
+  return process.platform === "linux" && !process.env.DISPLAY && Boolean(process.env.WAYLAND_DISPLAY);
+}
+
+async function createBackend(lost: () => void): Promise<Backend> {
+  if (process.platform === "linux") {
+    const { createX11Backend } = await import("./x11/backend");
+    return createX11Backend(lost);
+  }
+  const [{ createNativeBackend }, { thisPlatform }] = await Promise.all([
+    import("./native/backend"),
+    import("./native/platform"),
+  ]);
+  return createNativeBackend(await thisPlatform());
+}

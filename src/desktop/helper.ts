@@ -1,0 +1,117 @@
+/**
+ * The child process that touches the display, seen from its parent: started on first use, one call at a time.
+ *
+ * Promise: whatever the child does (crash, hang, never start) costs the call it happened to and no other; the next call
+ * has a new child. A call that was not sent yet when its caller gave up is not sent. After a while without calls the
+ * child is let go, and it ends by itself when this process does.
+ */
+import { cancelled, Failure, timedOut, unavailable } from "../lib/errors";
+import type { Log } from "../lib/log";
+import type { CallName, Calls, Request } from "./calls";
+import { type Child, startChild } from "./process";
+
+export interface HelperOptions {
+  /** The command line of the child. */
+  readonly command: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
+  /** How long a call may take from when the child is given it, and how long it may take to start. Milliseconds. */
+  readonly deadlineMs: number;
+  /** How long the child is kept without calls, in milliseconds. */
+  readonly idleMs: number;
+  readonly log: Log;
+}
+
+/** How many calls may wait. */
+const MAX_WAITING = 64;
+
+export class Helper {
+  private child: Child | undefined;
+  private queue: Promise<unknown> = Promise.resolve();
+  private waiting = 0;
+  private idle: Timer | undefined;
+  private readonly leaving = new Set<Promise<void>>();
+
+  constructor(private readonly options: HelperOptions) {}
+
+  /** The child's process id, or null when there is none just now. */
+  get pid(): number | null {
+    return this.child?.pid ?? null;
+  }
+
+  /**
+   * @param signal aborted when nobody wants the answer any more.
+   * @throws what the child says; `timeout` when it was killed for taking too long; `unavailable` when it ended in the
+   *   middle or could not be started, or when too many calls wait; `cancelled`.
+   */
+  call<N extends CallName>(
+    name: N,
+    argument: Calls[N]["argument"],
+    signal?: AbortSignal,
+  ): Promise<Calls[N]["result"]> {
+    if (this.waiting >= MAX_WAITING) {
+      return Promise.reject(unavailable(`the desktop is busy: ${MAX_WAITING} calls wait already`));
+    }
+    this.waiting++;
+    const called = this.queue.then(() => {
+      this.waiting--;
+      if (signal?.aborted) throw cancelled("cancelled before the desktop was asked");
+      // A name and the argument that belongs to it are a request, which TypeScript cannot follow.
+      return this.send({ name, argument } as Request);
+    });
+    this.queue = called.catch(() => {});
+    // The child answers each call with what `Calls` says.
+    return called as Promise<Calls[N]["result"]>;
+  }
+
+  /** Lets the child go and waits until it has ended. */
+  async stop(): Promise<void> {
+    await this.queue;
+    this.letGo();
+    await Promise.all(this.leaving);
+  }
+
+  private async send(request: Request): Promise<unknown> {
+    clearTimeout(this.idle);
+    const { deadlineMs } = this.options;
+    const child = this.child ?? this.start();
+    const late = (what: string) => timedOut(`${what} within ${deadlineMs / 1_000} s; its helper was killed`);
+    try {
+      await withDeadline(child.ready, deadlineMs, () => late("the desktop helper did not start"));
+      return await withDeadline(child.ask(request), deadlineMs, () => late("the desktop did not answer"));
+    } catch (error) {
+      if (error instanceof Failure && error.code === "timeout") await child.kill();
+      throw error;
+    } finally {
+      this.idle = setTimeout(() => this.letGo(), this.options.idleMs);
+      this.idle.unref();
+    }
+  }
+
+  private start(): Child {
+    const child = startChild(this.options, () => {
+      if (this.child === child) this.child = undefined;
+    });
+    this.child = child;
+    return child;
+  }
+
+  private letGo(): void {
+    const child = this.child;
+    this.child = undefined;
+    clearTimeout(this.idle);
+    if (!child) return;
+    const gone = child.leave().finally(() => this.leaving.delete(gone));
+    this.leaving.add(gone);
+  }
+}
+
+/** `promise`, or what `late` makes when it takes longer than `ms`. */
+async function withDeadline<T>(promise: Promise<T>, ms: number, late: () => Failure): Promise<T> {
+  const { promise: passed, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(late()), ms);
+  try {
+    return await Promise.race([promise, passed]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * The desktop of macOS and Windows, through native addons: robotjs for the input devices, node-screenshots for screens
+ * and windows, and the system itself (`platform.ts`) for what neither can do.
+ */
+import { messageOf, unavailable } from "../../lib/errors";
+import type { Backend, Direction, Target } from "../backend";
+import { assertOn, type Point, type Region } from "../geometry";
+import { createKeyboard } from "./keyboard";
+import type { Platform } from "./platform";
+import { capture, placeOf, type Screens } from "./screen";
+
+export type Robot = typeof import("robotjs");
+
+/** @throws an `unavailable` failure when an addon cannot be loaded or the system has not allowed its use. */
+export async function createNativeBackend(platform: Platform): Promise<Backend> {
+  const [robot, screens] = await Promise.all([
+    loaded("robotjs", () => import("robotjs")),
+    loaded("node-screenshots", () => import("node-screenshots")),
+  ]);
+  const keyboard = createKeyboard(robot, platform);
+  const monitors = () => placesOf(screens);
+  const desktop = () => boundsOf(monitors());
+  const go = (target: Target) => movePointer(robot, desktop(), target);
+  return {
+    desktop: async () => desktop(),
+    monitors: async () => monitors(),
+    pointer: async () => pointerAt(robot),
+    move: async (target) => go(target),
+    async click(target, button, stroke) {
+      allowInput(robot);
+      go(target);
+      if (stroke !== "release") robot.mouseToggle("down", button);
+      if (stroke !== "press") robot.mouseToggle("up", button);
+      return pointerAt(robot);
+    },
+    async scroll(target, direction, steps) {
+      allowInput(robot);
+      go(target);
+      const [x, y] = WHEEL[direction];
+      for (let step = 0; step < steps; step++)
+        robot.scrollMouse(x * platform.wheelStep, y * platform.wheelStep);
+      return pointerAt(robot);
+    },
+    async strike(keys, stroke) {
+      allowInput(robot);
+      keyboard.strike(keys, stroke);
+    },
+    async type(text) {
+      allowInput(robot);
+      keyboard.type(text);
+    },
+    async capture(region) {
+      if (robot.getScreenCapturePermission() === false) throw notAllowed("Screen Recording");
+      return capture(screens, region);
+    },
+    windows: async () => screens.Window.all().map((window) => ({ hwnd: window.id(), title: window.title() })),
+    focus: (hwnd) => platform.focus(hwnd, { robot, screens }),
+    async close() {},
+  };
+}
+
+async function loaded<T>(name: string, load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch (error) {
+    throw unavailable(`no desktop: ${name} cannot be loaded (${messageOf(error)})`);
+  }
+}
+
+/** What robotjs calls up and left: positive. */
+const WHEEL: Record<Direction, readonly [x: number, y: number]> = {
+  up: [0, 1],
+  down: [0, -1],
+  left: [1, 0],
+  right: [-1, 0],
+};
+
+function pointerAt(robot: Robot): Point {
+  const { x, y } = robot.getMousePos();
+  return { x, y };
+}
+
+function movePointer(robot: Robot, desktop: Region, target: Target): Point {
+  const now = pointerAt(robot);
+  if (target.x === undefined && target.y === undefined) return now;
+  const { x = now.x, y = now.y } = target;
+  allowInput(robot);
+  assertOn(desktop, { x, y });
+  // It remembers the screens it found when it was first asked.
+  robot.updateScreenMetrics();
+  robot.moveMouse(x, y);
+  return pointerAt(robot);
+}
+
+function placesOf(screens: Screens): Region[] {
+  const places = screens.Monitor.all().map(placeOf);
+  if (places.length === 0) throw unavailable("no display: the system knows of no monitor");
+  return places;
+}
+
+function boundsOf(places: readonly Region[]): Region {
+  return {
+    x1: Math.min(...places.map(({ x1 }) => x1)),
+    y1: Math.min(...places.map(({ y1 }) => y1)),
+    x2: Math.max(...places.map(({ x2 }) => x2)),
+    y2: Math.max(...places.map(({ y2 }) => y2)),
+  };
+}
+
+/** macOS drops synthetic input silently until a person has allowed it; elsewhere robotjs answers null. */
+function allowInput(robot: Robot): void {
+  if (robot.getAccessibilityPermission() === false) throw notAllowed("Accessibility");
+}
+
+const notAllowed = (what: string) =>
+  unavailable(`macOS has not allowed it: turn svc on in System Settings, Privacy & Security, ${what}`);

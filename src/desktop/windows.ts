@@ -1,0 +1,76 @@
+/**
+ * Finding a window by a part of its title, now or when it appears.
+ */
+import { unlessAborted } from "../lib/abort";
+import { notFound, timedOut, unavailable } from "../lib/errors";
+import { printable } from "../lib/text";
+import type { DesktopWindow } from "./backend";
+import type { Desktop } from "./desktop";
+
+/** Which window. */
+export interface TitleQuery {
+  readonly titleSubstring: string;
+  readonly caseSensitive: boolean;
+}
+
+/** How long to wait and how often to look, in seconds. */
+export interface Patience {
+  readonly timeout: number;
+  readonly poll: number;
+}
+
+/**
+ * Focuses the first window whose title matches.
+ *
+ * @returns its hwnd.
+ * @throws a `not_found` failure when there is none; `unavailable` when it does not get the focus.
+ */
+export async function focusByTitle(
+  desktop: Desktop,
+  query: TitleQuery,
+  signal: AbortSignal,
+): Promise<number> {
+  const window = await find(desktop, query, signal);
+  if (!window) throw notFound(`there is no window with ${described(query)} in its title`);
+  await desktop.focus(window.hwnd, signal);
+  return window.hwnd;
+}
+
+/**
+ * Waits until there is a window whose title matches.
+ *
+ * @returns its hwnd.
+ * @throws a `timeout` failure when none appears in time; `cancelled`.
+ */
+export async function waitForTitle(
+  desktop: Desktop,
+  query: TitleQuery,
+  { timeout, poll }: Patience,
+  signal: AbortSignal,
+): Promise<number> {
+  const deadline = performance.now() + timeout * 1_000;
+  for (;;) {
+    const window = await find(desktop, query, signal);
+    if (window) return window.hwnd;
+    const left = deadline - performance.now();
+    if (left <= 0) throw timedOut(`no window with ${described(query)} in its title within ${timeout} s`);
+    await unlessAborted(
+      Bun.sleep(Math.min(poll * 1_000, left)),
+      signal,
+      "cancelled while waiting for a window",
+    );
+  }
+}
+
+async function find(
+  desktop: Desktop,
+  { titleSubstring, caseSensitive }: TitleQuery,
+  signal: AbortSignal,
+): Promise<DesktopWindow | undefined> {
+  const windows = await desktop.windows(signal);
+  if (!windows) throw unavailable("this platform does not tell which windows there are");
+  const folded = (text: string) => (caseSensitive ? text : text.toLowerCase());
+  return windows.find(({ title }) => folded(title).includes(folded(titleSubstring)));
+}
+
+const described = ({ titleSubstring }: TitleQuery) => JSON.stringify(printable(titleSubstring, 100));

@@ -1,0 +1,135 @@
+/**
+ * A connection to an X server: requests as promises, and what goes wrong as an error of the call that it hit.
+ */
+import {
+  createClient,
+  parseDisplay,
+  type Reply,
+  type XClient,
+  type XDisplay,
+  type XError,
+  type XScreen,
+  type XTest,
+} from "x11";
+import { messageOf, systemCode, unavailable } from "../../lib/errors";
+import { printable } from "../../lib/text";
+
+export interface XConnection {
+  readonly client: XClient;
+  readonly display: XDisplay;
+  readonly screen: XScreen;
+  readonly test: XTest;
+  /** The reply to a request; `undefined` where the server answered with an error (a window that has gone). */
+  ask<T>(request: (reply: Reply<T>) => void): Promise<T | undefined>;
+  /** As `ask`, for a request whose failure is the call's. @throws an `unavailable` failure. */
+  need<T>(request: (reply: Reply<T>) => void): Promise<T>;
+  /**
+   * Resolves when the server has done all that was asked of it so far.
+   *
+   * @throws an `unavailable` failure when it refused any of that.
+   */
+  settled(): Promise<void>;
+  close(): void;
+}
+
+/**
+ * @param lost called when the server goes away.
+ * @throws an `unavailable` failure that says what is missing.
+ */
+export async function connect(env: NodeJS.ProcessEnv, lost: () => void): Promise<XConnection> {
+  const name = env.DISPLAY;
+  if (!name) throw unavailable(`no display: DISPLAY is not set${waylandHint(env)}`);
+  const display = await open(name);
+  const { client } = display;
+  const waiting = new Set<(error: Error) => void>();
+  let refused: XError | undefined;
+  const end = () => {
+    const error = unavailable(`the X server at DISPLAY ${JSON.stringify(name)} went away`);
+    for (const reject of waiting) reject(error);
+    lost();
+  };
+  client.on("end", end);
+  client.on("error", (error) => {
+    if (error.error === undefined) end();
+    else refused = error;
+  });
+
+  /** The reply or the error of the protocol, whichever comes; rejects when the server goes first. */
+  const request = async <T>(send: (reply: Reply<T>) => void) => {
+    const { promise, resolve, reject } = Promise.withResolvers<{ value: T } | { error: XError }>();
+    waiting.add(reject);
+    try {
+      send((error, value) => {
+        resolve(error ? { error } : { value });
+        return true;
+      });
+      return await promise;
+    } finally {
+      waiting.delete(reject);
+    }
+  };
+  const need = async <T>(send: (reply: Reply<T>) => void) => {
+    const answer = await request(send);
+    if ("error" in answer) throw refusal(answer.error);
+    return answer.value;
+  };
+  const screen = display.screen[Number(parseDisplay(name).screenNum)];
+  if (!screen)
+    throw unavailable(`no display: DISPLAY ${JSON.stringify(name)} names a screen that is not there`);
+  return {
+    client,
+    display,
+    screen,
+    test: await xtest(client),
+    async ask(send) {
+      const answer = await request(send);
+      return "error" in answer ? undefined : answer.value;
+    },
+    need,
+    async settled() {
+      await need((reply: Reply<unknown>) => client.GetInputFocus(reply));
+      const error = refused;
+      refused = undefined;
+      if (error) throw refusal(error);
+    },
+    close: () => client.terminate(),
+  };
+}
+
+function xtest(client: XClient): Promise<XTest> {
+  const { promise, resolve, reject } = Promise.withResolvers<XTest>();
+  client.require("xtest", (error, extension) => {
+    if (error) reject(unavailable("the X server has no XTEST extension: it takes no synthetic input"));
+    else resolve(extension);
+  });
+  return promise;
+}
+
+function open(name: string): Promise<XDisplay> {
+  const { promise, resolve, reject } = Promise.withResolvers<XDisplay>();
+  const fail = (why: string) =>
+    reject(
+      unavailable(`no display: cannot connect to DISPLAY ${JSON.stringify(printable(name, 200))} (${why})`),
+    );
+  try {
+    createClient({ display: name, shm: false }, (error, display) => {
+      if (error) fail(reasonOf(error));
+      else resolve(display);
+    });
+  } catch {
+    fail("expected [host]:number[.screen]");
+  }
+  return promise;
+}
+
+function reasonOf(error: unknown): string {
+  const code = systemCode(error);
+  if (code === "ECONNREFUSED" || code === "ENOENT") return "no X server answers there";
+  return printable(code ?? messageOf(error).trim(), 200);
+}
+
+const refusal = (error: XError) => unavailable(`the X server refused the request (${error.message})`);
+
+function waylandHint(env: NodeJS.ProcessEnv): string {
+  return env.WAYLAND_DISPLAY ? " (this is a Wayland session; svc needs X11)" : "";
+}

@@ -1,0 +1,79 @@
+/**
+ * Where a keysym lies on a keyboard layout (X Window System Protocol, section 5, Keyboards): pure functions.
+ */
+
+/** The layout and what is locked just now. */
+export interface KeyboardState {
+  /** The lowest keycode; `rows[0]` is its row. */
+  readonly first: number;
+  /** Keysyms of each keycode: two of the first group, without and with Shift, two of the second, … */
+  readonly rows: readonly (readonly number[])[];
+  /** Keycodes of the eight modifiers, Shift first. */
+  readonly modifiers: readonly (readonly number[])[];
+  /** The modifier state, as QueryPointer gives it; bits 13 and 14 are the group (XKB protocol, section 2.2). */
+  readonly mask: number;
+}
+
+const LOCK_MASK = 1 << 1;
+const NUM_LOCK_KEYSYM = 0xff7f;
+
+/** The keycode that has `keysym` in the group in force, and whether Shift's column has it. */
+export function findKeycode(
+  { first, rows, mask }: KeyboardState,
+  keysym: number,
+): { keycode: number; shifted: boolean } | undefined {
+  const group = (mask >> 13) & 3;
+  for (const shifted of [false, true]) {
+    const column = 2 * group + (shifted ? 1 : 0);
+    const index = rows.findIndex((row) => columnOf(row, column) === keysym);
+    if (index >= 0) return { keycode: first + index, shifted };
+  }
+  return undefined;
+}
+
+/** A row without a second group has its first there (X Window System Protocol, section 5). */
+function columnOf(row: readonly number[], column: number): number | undefined {
+  const second = column >= 2 && !row[2] && !row[3];
+  return row[second ? column % 2 : column];
+}
+
+export const isCapsLocked = ({ mask }: KeyboardState) => (mask & LOCK_MASK) !== 0;
+
+/**
+ * The keycode to strike for `keysym`, and whether Shift must be down, given what is locked. Undefined when it is not on
+ * the layout, or is a key of the keypad that Num Lock must be changed for: Shift does not do that on every layout.
+ */
+export function strokeOf(
+  state: KeyboardState,
+  keysym: number,
+): { keycode: number; shift: boolean } | undefined {
+  const found = findKeycode(state, keysym);
+  if (!found) return undefined;
+  const { keycode, shifted } = found;
+  if (isKeypad(keysym)) return shifted === isNumLocked(state) ? { keycode, shift: false } : undefined;
+  const capital = isLetter(rowOf(state, keycode)) && isCapsLocked(state);
+  return { keycode, shift: shifted !== capital };
+}
+
+/** Caps Lock acts on the keys of letters: those whose two keysyms are one letter in both cases. */
+function isLetter([plain = 0, shifted = 0]: readonly number[]): boolean {
+  const [lower, upper] = [characterOf(plain), characterOf(shifted)];
+  return lower !== upper && lower.toUpperCase() === upper;
+}
+
+function characterOf(keysym: number): string {
+  if (keysym >= 0x0100_0000 && keysym <= 0x0110_ffff) return String.fromCodePoint(keysym - 0x0100_0000);
+  return keysym < 0x100 ? String.fromCodePoint(keysym) : "";
+}
+
+/** XK_KP_Space to XK_KP_9 (X11/keysymdef.h). */
+const isKeypad = (keysym: number) => keysym >= 0xff80 && keysym <= 0xffb9;
+
+function isNumLocked(state: KeyboardState): boolean {
+  const index = state.modifiers.findIndex((keycodes) =>
+    keycodes.some((keycode) => rowOf(state, keycode).includes(NUM_LOCK_KEYSYM)),
+  );
+  return index >= 0 && (state.mask & (1 << index)) !== 0;
+}
+
+const rowOf = ({ first, rows }: KeyboardState, keycode: number) => rows[keycode - first] ?? [];

@@ -1,0 +1,95 @@
+/**
+ * The screen of an X server: its size, its monitors, its pixels.
+ */
+import type { GeometryReply, ImageReply, Reply, ScreenPlace, Xinerama } from "x11";
+import { unavailable } from "../../lib/errors";
+import type { Picture } from "../backend";
+import { type Region, type Size, sizeOf } from "../geometry";
+import type { XConnection } from "./connection";
+
+/** ZPixmap (X11/X.h): whole pixels, one after the other. */
+const Z_PIXMAP = 2;
+const ALL_PLANES = 0xffff_ffff;
+/** Visual classes whose pixels hold the colour itself (X11/X.h). */
+const DIRECT_CLASSES = [4, 5];
+
+/** The root window's place now: its size changes with the monitors. */
+export async function rootPlace({ client, screen, need }: XConnection): Promise<Region> {
+  const { width, height } = await need((reply: Reply<GeometryReply>) =>
+    client.GetGeometry(screen.root, reply),
+  );
+  return { x1: 0, y1: 0, x2: width, y2: height };
+}
+
+/** In the server's order, the primary monitor first. One that covers all where the server knows of none. */
+export async function monitorsOf(connection: XConnection): Promise<readonly Region[]> {
+  const { client, ask } = connection;
+  const { promise, resolve } = Promise.withResolvers<Xinerama | undefined>();
+  client.require("xinerama", (error, extension) => resolve(error ? undefined : extension));
+  const extension = await promise;
+  const found = extension && (await ask<readonly ScreenPlace[]>((reply) => extension.QueryScreens(reply)));
+  if (found?.length)
+    return found.map(({ x, y, width, height }) => ({ x1: x, y1: y, x2: x + width, y2: y + height }));
+  return [await rootPlace(connection)];
+}
+
+/** The pixels of `region`, which lies on the screen. */
+export async function captureRoot(connection: XConnection, region: Region): Promise<Picture> {
+  const { client, screen, display, need } = connection;
+  const { x1, y1 } = region;
+  const { width, height } = sizeOf(region);
+  const image = await need((reply: Reply<ImageReply>) =>
+    client.GetImage(Z_PIXMAP, screen.root, x1, y1, width, height, ALL_PLANES, reply),
+  );
+  const visual = screen.depths[screen.root_depth]?.[screen.root_visual];
+  const format = display.format[image.depth];
+  if (!visual || !format || !DIRECT_CLASSES.includes(visual.class) || format.bits_per_pixel < 16) {
+    throw unavailable(
+      "the display's pixels are indexes into a colour map; expected a display of 16 bits or more",
+    );
+  }
+  const pixels = toBgrx(image.data, {
+    width,
+    height,
+    bytesPerPixel: format.bits_per_pixel / 8,
+    bytesPerRow: (Math.ceil((width * format.bits_per_pixel) / format.scanline_pad) * format.scanline_pad) / 8,
+    littleEndian: display.image_byte_order === 0,
+    masks: [visual.blue_mask, visual.green_mask, visual.red_mask],
+  });
+  return { width, height, pixels, redAt: 2 };
+}
+
+/** How an X server lays out pixels (X Window System Protocol, section 8, image format). */
+export interface Layout extends Size {
+  readonly bytesPerPixel: number;
+  readonly bytesPerRow: number;
+  readonly littleEndian: boolean;
+  /** The bits of blue, green and red. */
+  readonly masks: readonly [number, number, number];
+}
+
+/** `data` as blue, green, red and a filler byte; the same memory where it is that already. */
+export function toBgrx(data: Uint8Array, layout: Layout): Uint8Array {
+  const { width, height, bytesPerPixel, bytesPerRow, littleEndian, masks } = layout;
+  const asIs = bytesPerPixel === 4 && littleEndian && masks.join() === [0xff, 0xff00, 0xff0000].join();
+  if (asIs) return data.subarray(0, width * height * 4);
+  const channels = masks.map((mask) => {
+    const shift = 31 - Math.clz32(mask & -mask);
+    return { shift, max: mask >>> shift };
+  });
+  const result = new Uint8Array(width * height * 4);
+  for (let row = 0, out = 0; row < height; row++) {
+    for (let column = 0; column < width; column++, out += 4) {
+      const at = row * bytesPerRow + column * bytesPerPixel;
+      let pixel = 0;
+      for (let nth = 0; nth < bytesPerPixel; nth++) {
+        const place = littleEndian ? nth : bytesPerPixel - 1 - nth;
+        pixel |= (data[at + nth] ?? 0) << (8 * place);
+      }
+      channels.forEach(({ shift, max }, channel) => {
+        result[out + channel] = Math.round((((pixel >>> shift) & max) * 255) / max);
+      });
+    }
+  }
+  return result;
+}

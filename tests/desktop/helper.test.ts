@@ -1,0 +1,125 @@
+/** What a child that crashes, hangs or never starts costs: the call it happened to, and no other. */
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { testWith } from "../support";
+import { desktopOn, eventually, forever, PROGRAMS, SIZE, startDisplay } from "./support";
+
+setDefaultTimeout(30_000);
+const testOnDisplay = testWith(...PROGRAMS);
+const { DISPLAY: _none, WAYLAND_DISPLAY: _neither, ...bare } = process.env;
+
+test("without a display a call says what is missing, and so does the next", async () => {
+  await using made = desktopOn(bare);
+  for (let nth = 0; nth < 2; nth++) {
+    await expect(made.desktop.screenSize(forever)).rejects.toThrow("no display: DISPLAY is not set");
+  }
+  await expect(made.desktop.windows(forever)).rejects.toThrow("no display: DISPLAY is not set");
+});
+
+test("a display that is not there, or is no display, is named", async () => {
+  await using absent = desktopOn({ ...bare, DISPLAY: ":4242" });
+  await expect(absent.desktop.pointer(forever)).rejects.toThrow(
+    'no display: cannot connect to DISPLAY ":4242" (no X server answers there)',
+  );
+  await using odd = desktopOn({ ...bare, DISPLAY: "nonsense" });
+  await expect(odd.desktop.pointer(forever)).rejects.toThrow(
+    'no display: cannot connect to DISPLAY "nonsense" (expected [host]:number[.screen])',
+  );
+});
+
+test("on Wayland alone, svc says that it needs X11, and that windows cannot be listed", async () => {
+  await using made = desktopOn({ ...bare, WAYLAND_DISPLAY: "wayland-0" });
+  await expect(made.desktop.screenSize(forever)).rejects.toThrow("this is a Wayland session; svc needs X11");
+  expect(await made.desktop.windows(forever)).toBeUndefined();
+});
+
+test("a child that ends at once, or never starts, fails the call", async () => {
+  await using ending = desktopOn(bare, { command: ["false"] });
+  await expect(ending.desktop.pointer(forever)).rejects.toThrow("the desktop helper ended with code 1");
+  await using silent = desktopOn(bare, { command: ["sleep", "60"], deadlineMs: 100 });
+  await expect(silent.desktop.pointer(forever)).rejects.toThrow(
+    "the desktop helper did not start within 0.1 s; its helper was killed",
+  );
+  expect(silent.desktop.childPid).toBeNull();
+});
+
+testOnDisplay("a display that goes away and comes back costs the calls in between", async () => {
+  const first = await startDisplay({ managed: false });
+  await using made = desktopOn(first.env);
+  expect(await made.desktop.screenSize(forever)).toEqual(SIZE);
+  await first[Symbol.asyncDispose]();
+  await expect(made.desktop.screenSize(forever)).rejects.toMatchObject({ code: "unavailable" });
+  await using _second = await startDisplay({ name: first.env.DISPLAY, managed: false });
+  expect(await made.desktop.screenSize(forever)).toEqual(SIZE);
+});
+
+testOnDisplay("a child killed in the middle of a call fails that call; the next one succeeds", async () => {
+  await using display = await startDisplay({ managed: false });
+  await using made = desktopOn(display.env);
+  await made.desktop.screenSize(forever);
+  display.server.kill("SIGSTOP");
+  const interrupted = made.desktop.screenshot({}, null, forever);
+  const next = made.desktop.screenSize(forever);
+  const killed = made.desktop.childPid ?? 0;
+  process.kill(killed, "SIGKILL");
+  await expect(interrupted).rejects.toThrow("the desktop helper was killed by SIGKILL during the call");
+  display.server.kill("SIGCONT");
+  expect(await next).toEqual(SIZE);
+  expect(made.desktop.childPid).not.toBe(killed);
+});
+
+testOnDisplay(
+  "a call that hangs is ended at the deadline and its child killed; the next one succeeds",
+  async () => {
+    await using display = await startDisplay({ managed: false });
+    await using made = desktopOn(display.env, { deadlineMs: 1_000 });
+    await made.desktop.screenSize(forever);
+    const hung = made.desktop.childPid ?? 0;
+    display.server.kill("SIGSTOP");
+    await expect(made.desktop.screenshot({}, null, forever)).rejects.toThrow(
+      "the desktop did not answer within 1 s; its helper was killed",
+    );
+    expect(() => process.kill(hung, 0)).toThrow("ESRCH");
+    display.server.kill("SIGCONT");
+    expect(await made.desktop.screenSize(forever)).toEqual(SIZE);
+  },
+);
+
+testOnDisplay("a call whose caller has gone while it waited is not made", async () => {
+  await using display = await startDisplay({ managed: false });
+  await using made = desktopOn(display.env);
+  await made.desktop.move({ x: 1, y: 1 }, forever);
+  const gone = new AbortController();
+  const before = made.desktop.screenshot({}, null, forever);
+  const waiting = made.desktop.move({ x: 9, y: 9 }, gone.signal);
+  gone.abort();
+  await expect(waiting).rejects.toMatchObject({ code: "cancelled" });
+  await before;
+  expect(await made.desktop.pointer(forever)).toEqual({ x: 1, y: 1 });
+});
+
+testOnDisplay("more calls than may wait are refused, and the others are served", async () => {
+  await using display = await startDisplay({ managed: false });
+  await using made = desktopOn(display.env);
+  const calls = Array.from({ length: 80 }, () => made.desktop.pointer(forever));
+  const answers = await Promise.allSettled(calls);
+  expect(answers.filter(({ status }) => status === "fulfilled").length).toBe(64);
+  await expect(calls[79]).rejects.toThrow("the desktop is busy: 64 calls wait already");
+});
+
+testOnDisplay("a child without calls is let go after a while, and started again on demand", async () => {
+  await using display = await startDisplay({ managed: false });
+  await using made = desktopOn(display.env, { idleMs: 50 });
+  expect(made.desktop.childPid).toBeNull();
+  await made.desktop.screenSize(forever);
+  const first = made.desktop.childPid ?? 0;
+  await eventually(() => (made.desktop.childPid === null ? true : undefined));
+  await eventually(() => {
+    try {
+      process.kill(first, 0);
+      return undefined;
+    } catch {
+      return true;
+    }
+  });
+  expect(await made.desktop.screenSize(forever)).toEqual(SIZE);
+});

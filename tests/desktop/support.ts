@@ -1,0 +1,127 @@
+/**
+ * A display of a test's own: Xvfb with openbox, programs that show windows on it, and what svc is asked to do there.
+ */
+import { expect } from "bun:test";
+import { appendFileSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Subprocess } from "bun";
+import { Desktop, type DesktopOptions } from "../../src/desktop/desktop";
+import { silentLog } from "../../src/lib/log";
+import { temporaryFolder } from "../support";
+
+export const PROGRAMS = ["Xvfb", "openbox", "xterm", "xev", "xmodmap"] as const;
+export const SIZE = { width: 1280, height: 800 };
+export const forever = new AbortController().signal;
+
+/** A display (a free one, unless `name` says which), with openbox unless `managed` is false; both end with the scope. */
+export async function startDisplay({
+  name = "",
+  screen = `${SIZE.width}x${SIZE.height}x24`,
+  managed = true,
+} = {}): Promise<AsyncDisposable & { readonly env: NodeJS.ProcessEnv; readonly server: Subprocess }> {
+  const server = Bun.spawn(
+    ["Xvfb", ...(name ? [name] : []), "-displayfd", "1", "-screen", "0", screen, "-nolisten", "tcp"],
+    {
+      stdio: ["ignore", "pipe", "ignore"],
+    },
+  );
+  const { value } = await server.stdout.getReader().read();
+  const env = { ...process.env, DISPLAY: `:${new TextDecoder().decode(value).trim()}`, LC_ALL: "C.UTF-8" };
+  const manager = managed
+    ? Bun.spawn(["openbox", "--startup", "echo ready"], { env, stdio: ["ignore", "pipe", "ignore"] })
+    : undefined;
+  // A program that shows its window before there is a window manager may wait for five seconds (Xt's wmTimeout).
+  await manager?.stdout.getReader().read();
+  return {
+    env,
+    server,
+    async [Symbol.asyncDispose]() {
+      manager?.kill();
+      server.kill("SIGKILL");
+      await Promise.all([manager?.exited, server.exited]);
+    },
+  };
+}
+
+/** A desktop whose child sees `env`, stopped when the scope ends. */
+export function desktopOn(
+  env: NodeJS.ProcessEnv,
+  options: Partial<DesktopOptions> = {},
+): AsyncDisposable & { readonly desktop: Desktop } {
+  const folder = temporaryFolder();
+  const desktop = new Desktop({ turnLock: join(folder.path, "input.lock"), log: silentLog, env, ...options });
+  return {
+    desktop,
+    async [Symbol.asyncDispose]() {
+      await desktop.stop();
+      folder[Symbol.dispose]();
+    },
+  };
+}
+
+/** An xterm that writes each line typed into it to a file; it ends with the scope. */
+export function openTerminal(env: NodeJS.ProcessEnv, title: string, geometry = "80x10+50+60") {
+  const folder = temporaryFolder();
+  const file = join(folder.path, "typed");
+  appendFileSync(file, "");
+  const flags = ["-T", title, "-geometry", geometry, "-bg", "#123456", "-fg", "#ffffff"];
+  const child = Bun.spawn(["xterm", ...flags, "-e", "sh", "-c", 'exec cat >> "$0"', file], {
+    env,
+    stdio: ["ignore", "ignore", "ignore"],
+  });
+  return {
+    /** What has been typed, once it holds `lines` line feeds. */
+    async typed(lines: number): Promise<string> {
+      return eventually(() => {
+        const text = readFileSync(file, "utf8");
+        return text.split("\n").length > lines ? text : undefined;
+      });
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill();
+      await child.exited;
+      folder[Symbol.dispose]();
+    },
+  };
+}
+
+/** What `look` finds, as soon as it finds something; fails after ten seconds. */
+export async function eventually<T>(look: () => T | undefined | Promise<T | undefined>): Promise<T> {
+  const deadline = performance.now() + 10_000;
+  for (;;) {
+    const found = await look();
+    if (found !== undefined) return found;
+    expect(performance.now()).toBeLessThan(deadline);
+    await Bun.sleep(10);
+  }
+}
+
+/** A window of xev's that tells of each button and key that it is struck with; it ends with the scope. */
+export function openListener(env: NodeJS.ProcessEnv, title: string) {
+  const flags = ["-name", title, "-geometry", "200x200+600+300", "-event", "button", "-event", "keyboard"];
+  const child = Bun.spawn(["stdbuf", "-oL", "xev", ...flags], { env, stdio: ["ignore", "pipe", "ignore"] });
+  let told = "";
+  const reading = (async () => {
+    for await (const piece of child.stdout) told += new TextDecoder().decode(piece);
+  })();
+  return {
+    /** The strokes since the start (`+button 1`, `-key Shift_L`), once there are `count` of them. */
+    strokes: (count: number) =>
+      eventually(() => {
+        const strokes = strokesIn(told);
+        return strokes.length >= count ? strokes : undefined;
+      }),
+    async [Symbol.asyncDispose]() {
+      child.kill();
+      await Promise.all([child.exited, reading]);
+    },
+  };
+}
+
+function strokesIn(told: string): string[] {
+  const event =
+    /^(Button|Key)(Press|Release) event[\s\S]*?(?:, button (\d+),|\(keysym 0x[0-9a-f]+, (\S+)\))/gm;
+  return Array.from(told.matchAll(event), ([, device = "", way, button, key]) => {
+    return `${way === "Press" ? "+" : "-"}${device.toLowerCase()} ${button ?? key}`;
+  });
+}
