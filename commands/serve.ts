@@ -52,6 +52,7 @@ export default command({
         default: [] as string[],
         describe: "Host name to answer to when bound to loopback",
       })
+      .option("history-rows", { type: "number", default: 10_000, describe: "Runs that the history keeps" })
       .option("max-body", { type: "number", default: 1_000_000, describe: "Largest request body, in bytes" })
       .option("usb-watch", {
         type: "boolean",
@@ -97,7 +98,7 @@ export default command({
         await Promise.all([rest.stop(), service.runs().then((runs) => runs.stop())]);
         return 0;
       },
-      { audit: flags.audit, maskSerials: flags.maskSerials, allowShell: flags.allowShell },
+      { audit: flags.audit, maskSerials: flags.maskSerials, allowShell: flags.allowShell, historyRows: flags.historyRows },
     ),
 });
 

@@ -9,6 +9,7 @@ import { operations as desktop } from "./desktop/operations";
 import { operations as executor } from "./executor/operations";
 import { operations as explorer } from "./explorer/operations";
 import { operations as flow } from "./flow/operations";
+import { operations as history } from "./history/operations";
 import { operations as inspector } from "./inspector/operations";
 import { operations as metrics } from "./metrics/operations";
 import type { Operation } from "./operation";
@@ -22,6 +23,7 @@ export const operations: readonly Operation[] = [
   ...rest,
   ...executor,
   ...runs,
+  ...history,
   ...flow,
   ...shell,
   ...metrics,

@@ -7,6 +7,7 @@
 import type { AuditLog } from "./audit/log";
 import type { Desktop } from "./desktop/desktop";
 import type { Executor } from "./executor/executor";
+import type { History } from "./history/history";
 import type { Inspector } from "./inspector/inspector";
 import type { PageAssets } from "./lib/assets";
 import { ensurePrivateFolder } from "./lib/files";
@@ -30,6 +31,8 @@ export interface ServiceOptions {
   readonly maskSerials?: boolean;
   /** Whether scripts may run programs (default false): `--allow-shell`. */
   readonly allowShell?: boolean;
+  /** How many runs the history keeps (default 10,000). */
+  readonly historyRows?: number;
   /** The table, when it is not svc's own: for programs that add operations of theirs, and for tests. */
   readonly operations?: readonly Operation[];
 }
@@ -45,6 +48,7 @@ export interface Service {
   audit(): Promise<AuditLog | null>;
   desktop(): Promise<Desktop>;
   executor(): Promise<Executor>;
+  history(): Promise<History>;
   inspector(): Promise<Inspector>;
   dashboard(): Promise<PageAssets>;
   explorer(): Promise<PageAssets>;
@@ -101,6 +105,14 @@ export function createService(options: ServiceOptions): Service {
         takeTurn: async (signal) => (await service.desktop()).turns.take(signal),
       });
     }),
+    history: feature(
+      async () => {
+        const { createHistory, DEFAULT_MAX_ROWS } = await import("./history/history");
+        const maxRows = options.historyRows ?? DEFAULT_MAX_ROWS;
+        return createHistory({ path: configFiles(configDir).history, maxRows, log });
+      },
+      (history) => history.close(),
+    ),
     inspector: feature(async () => {
       const [{ createInspector }, metrics] = await Promise.all([
         import("./inspector/inspector"),
@@ -138,8 +150,8 @@ export function createService(options: ServiceOptions): Service {
     ),
     runs: feature(
       async () => {
-        const { createRuns } = await import("./runs/runs");
-        return createRuns({ begun() {}, ended() {} });
+        const [{ createRuns }, history] = await Promise.all([import("./runs/runs"), service.history()]);
+        return createRuns((run) => history.note(run));
       },
       (runs) => runs.stop(),
     ),

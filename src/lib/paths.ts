@@ -16,6 +16,7 @@ export function resolveConfigDir(flag: string | undefined, env: NodeJS.ProcessEn
 /** The files of `{config_dir}`, one name for each. */
 export const configFiles = (configDir: string) => ({
   auditLog: join(configDir, "audit.db"),
+  history: join(configDir, "history.db"),
   token: join(configDir, "rest_token"),
   runFolder: join(configDir, "run"),
   runFile: join(configDir, "run", "rest.json"),

@@ -1,7 +1,6 @@
 import * as v from "valibot";
 import { field, NO_INPUT, operation } from "../operation";
-import { OUTCOME } from "../outcome";
-import { RUN_RECORD } from "./record";
+import { OUTCOME, RUN_RECORD } from "../outcome";
 
 const RUN_ID = v.pipe(v.string(), v.minLength(4), v.maxLength(64));
 

@@ -5,8 +5,7 @@
  */
 import { cancelled, conflict, notFound, timedOut, unavailable } from "../lib/errors";
 import { sizeWithin } from "../lib/size";
-import type { Outcome, RunStatus } from "../outcome";
-import type { RunRecord } from "./record";
+import type { Outcome, RunRecord, RunStatus } from "../outcome";
 
 /** Runs that may go on at once. */
 export const MAX_ACTIVE = 256;
@@ -43,12 +42,6 @@ export interface ActiveRun {
   end(status: RunStatus, error: string | null): void;
 }
 
-/** Where the beginning and end of runs is written down. Neither method throws. */
-export interface RunJournal {
-  begun(run: RunRecord): void;
-  ended(run: RunRecord): void;
-}
-
 export interface Runs {
   /** @throws an `unavailable` failure when {@link MAX_ACTIVE} go on, or the process is about to stop. */
   begin(run: RunStart): ActiveRun;
@@ -81,8 +74,11 @@ interface Entry {
   readonly done: Promise<void>;
 }
 
-/** @param now milliseconds since the epoch. */
-export function createRuns(journal: RunJournal, now: () => number = Date.now): Runs {
+/**
+ * @param note is called with each run as it begins, and again as it ends.
+ * @param now milliseconds since the epoch.
+ */
+export function createRuns(note: (run: RunRecord) => void, now: () => number = Date.now): Runs {
   const entries = new Map<string, Entry>();
   let stopping = false;
 
@@ -129,7 +125,7 @@ export function createRuns(journal: RunJournal, now: () => number = Date.now): R
         done,
       };
       entries.set(id, entry);
-      journal.begun(entry.record);
+      note(entry.record);
       const abort = (reason: Error) => control.abort(reason);
       const deadline = setTimeout(
         () => abort(timedOut(`the run's deadline of ${timeoutSeconds} s has passed`)),
@@ -157,7 +153,7 @@ export function createRuns(journal: RunJournal, now: () => number = Date.now): R
             finished_at: new Date(finished).toISOString(),
             duration_seconds: Math.max(0, finished - started) / 1_000,
           };
-          journal.ended(entry.record);
+          note(entry.record);
           forgetOld();
           resolve();
         },

@@ -215,7 +215,7 @@ test("secrets are in the reply and nowhere else", async () => {
 });
 
 test("the last runs are kept, those that go on always", () => {
-  const runs = createRuns({ begun() {}, ended() {} });
+  const runs = createRuns(() => {});
   const begin = (id: string) =>
     runs.begin({ id, commands: [], source: { type: "manual", id: "", path: "" }, timeoutSeconds: 60 });
   const going = begin("still-going");
@@ -228,7 +228,7 @@ test("the last runs are kept, those that go on always", () => {
 });
 
 test("a bounded amount of a run's outcomes is kept", () => {
-  const runs = createRuns({ begun() {}, ended() {} });
+  const runs = createRuns(() => {});
   const run = runs.begin({
     id: "long",
     commands: [],

@@ -1,0 +1,166 @@
+/**
+ * `history.db`: its table, and the statements on it.
+ *
+ * A file that another tool made is taken over: the columns that it lacks are added, its rows stay.
+ */
+import { Database } from "bun:sqlite";
+import { chmodSync } from "node:fs";
+import { dirname } from "node:path";
+import { ensurePrivateFolder, PRIVATE_FILE } from "../lib/files";
+import { MAX_TIMEOUT_S, type RunRecord } from "../outcome";
+
+/** A row as it is told. Times are ISO 8601. */
+export interface HistoryRow {
+  readonly id: number;
+  /** Null in rows of another tool. */
+  readonly run_id: string | null;
+  readonly source_type: string;
+  readonly source_id: string;
+  readonly script_path: string;
+  readonly started_at: string;
+  readonly finished_at: string | null;
+  readonly status: string;
+  readonly error_text: string | null;
+  readonly duration_seconds: number | null;
+}
+
+/** Which rows; what is left out does not narrow. */
+export interface HistoryQuery {
+  readonly limit: number;
+  readonly source_type?: string | undefined;
+  readonly source_id?: string | undefined;
+  readonly status?: string | undefined;
+  /** Only rows with a lower id: the last id of a page gives the next page. */
+  readonly before_id?: number | undefined;
+}
+
+/** The columns besides `id`. `pid` is the process that runs it. */
+const COLUMNS = {
+  run_id: "TEXT",
+  source_type: "TEXT NOT NULL DEFAULT ''",
+  source_id: "TEXT NOT NULL DEFAULT ''",
+  script_path: "TEXT NOT NULL DEFAULT ''",
+  started_at: "TEXT NOT NULL DEFAULT ''",
+  finished_at: "TEXT",
+  status: "TEXT NOT NULL DEFAULT ''",
+  error_text: "TEXT",
+  duration_seconds: "REAL",
+  pid: "INTEGER",
+} as const;
+
+/** What {@link HistoryRow} has. */
+const TOLD = ["id", ...Object.keys(COLUMNS).filter((name) => name !== "pid")].join(", ");
+
+/**
+ * Opens the file, which is made if it is not there. A lock that another process holds is never waited for.
+ *
+ * @throws the SQLite or system error.
+ */
+export function openFile(path: string): Database {
+  ensurePrivateFolder(dirname(path));
+  const db = new Database(path, { create: true });
+  try {
+    chmodSync(path, PRIVATE_FILE);
+    db.run("PRAGMA busy_timeout = 0");
+    db.run("PRAGMA journal_mode = WAL");
+    // A machine that loses power may lose the last rows, and nothing else (https://sqlite.org/pragma.html#pragma_synchronous).
+    db.run("PRAGMA synchronous = NORMAL");
+    prepareTable(db);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+function prepareTable(db: Database): void {
+  const found = new Set(
+    db
+      .query<{ name: string }, []>("PRAGMA table_info(runs)")
+      .all()
+      .map(({ name }) => name),
+  );
+  const lacking = Object.entries(COLUMNS).filter(([name]) => !found.has(name));
+  if (lacking.length === 0) return;
+  db.transaction(() => {
+    db.run("CREATE TABLE IF NOT EXISTS runs (id INTEGER PRIMARY KEY AUTOINCREMENT)");
+    for (const [name, type] of lacking) db.run(`ALTER TABLE runs ADD COLUMN ${name} ${type}`);
+    db.run("CREATE UNIQUE INDEX IF NOT EXISTS runs_run_id ON runs(run_id)");
+    db.run("CREATE INDEX IF NOT EXISTS runs_source ON runs(source_type, source_id)");
+  }).immediate();
+}
+
+/** Inserts what is new, and completes what has ended. */
+export function write(db: Database, runs: Iterable<RunRecord>): void {
+  const statement = db.query(
+    `INSERT INTO runs (run_id, source_type, source_id, script_path, started_at, finished_at, status, error_text,
+       duration_seconds, pid)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (run_id) DO UPDATE SET finished_at = excluded.finished_at, status = excluded.status,
+       error_text = excluded.error_text, duration_seconds = excluded.duration_seconds`,
+  );
+  for (const run of runs) {
+    statement.run(
+      run.run_id,
+      run.source_type,
+      run.source_id,
+      run.script_path,
+      run.started_at,
+      run.finished_at,
+      run.status,
+      run.error_text,
+      run.duration_seconds,
+      process.pid,
+    );
+  }
+}
+
+/** Deletes all but the newest `maxRows` rows. */
+export function prune(db: Database, maxRows: number): void {
+  db.query("DELETE FROM runs WHERE id <= (SELECT id FROM runs ORDER BY id DESC LIMIT 1 OFFSET ?)").run(
+    maxRows,
+  );
+}
+
+/** Marks the runs whose process is gone: no other can tell how they ended. */
+export function markInterrupted(db: Database): void {
+  const going = db
+    .query<{ id: number; pid: number | null; started_at: string }, []>(
+      "SELECT id, pid, started_at FROM runs WHERE status IN ('running', 'waiting') AND run_id IS NOT NULL",
+    )
+    .all();
+  // A process id is used again some day; no run is older than the longest deadline.
+  const oldest = Date.now() - (MAX_TIMEOUT_S + 60) * 1_000;
+  const gone = going.filter(
+    ({ pid, started_at }) => pid === null || !isAlive(pid) || Date.parse(started_at) < oldest,
+  );
+  const mark = db.query(
+    "UPDATE runs SET status = 'interrupted', error_text = 'the process that ran it has ended' WHERE id = ?",
+  );
+  for (const { id } of gone) mark.run(id);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // EPERM: it lives, and is somebody else's (kill(2)).
+    return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
+}
+
+/** The rows that `query` asks for, newest first. */
+export function findRows(db: Database, query: HistoryQuery): HistoryRow[] {
+  const narrowing: Array<[condition: string, value: string | number | undefined]> = [
+    ["source_type = ?", query.source_type],
+    ["source_id = ?", query.source_id],
+    ["status = ?", query.status],
+    ["id < ?", query.before_id],
+  ];
+  const given = narrowing.filter((pair): pair is [string, string | number] => pair[1] !== undefined);
+  const where = given.length > 0 ? `WHERE ${given.map(([condition]) => condition).join(" AND ")}` : "";
+  return db
+    .query<HistoryRow, Array<string | number>>(`SELECT ${TOLD} FROM runs ${where} ORDER BY id DESC LIMIT ?`)
+    .all(...given.map(([, value]) => value), query.limit);
+}
