@@ -92,13 +92,21 @@ export default command({
           );
         }
         if (flags.usbWatch) void (await service.usb()).watcher.start();
+        const scheduler = await service.scheduler();
+        await scheduler.start();
         print(flags, about(server), () => greeting(server));
         await terminated();
+        scheduler.stop();
         // Together: runs that are cancelled in time can still answer whoever waits for them.
         await Promise.all([rest.stop(), service.runs().then((runs) => runs.stop())]);
         return 0;
       },
-      { audit: flags.audit, maskSerials: flags.maskSerials, allowShell: flags.allowShell, historyRows: flags.historyRows },
+      {
+        audit: flags.audit,
+        maskSerials: flags.maskSerials,
+        allowShell: flags.allowShell,
+        historyRows: flags.historyRows,
+      },
     ),
 });
 

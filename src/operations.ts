@@ -15,6 +15,7 @@ import { operations as metrics } from "./metrics/operations";
 import type { Operation } from "./operation";
 import { operations as rest } from "./rest/operations";
 import { operations as runs } from "./runs/operations";
+import { operations as scheduler } from "./scheduler/operations";
 import { operations as shell } from "./shell/operations";
 import { operations as usb } from "./usb/operations";
 
@@ -24,6 +25,7 @@ export const operations: readonly Operation[] = [
   ...executor,
   ...runs,
   ...history,
+  ...scheduler,
   ...flow,
   ...shell,
   ...metrics,

@@ -5,6 +5,7 @@
  * no more. Features do not know one another: what one needs of another it is handed here.
  */
 import type { AuditLog } from "./audit/log";
+import { type Caller, localCaller } from "./caller";
 import type { Desktop } from "./desktop/desktop";
 import type { Executor } from "./executor/executor";
 import type { History } from "./history/history";
@@ -18,6 +19,8 @@ import type { Metrics } from "./metrics/metrics";
 import type { Operation } from "./operation";
 import type { RestControl } from "./rest/control";
 import type { Runs } from "./runs/runs";
+import type { Job } from "./scheduler/job";
+import type { Scheduler } from "./scheduler/scheduler";
 import type { Usb } from "./usb/usb";
 
 export interface ServiceOptions {
@@ -56,6 +59,7 @@ export interface Service {
   rest(): Promise<RestControl>;
   usb(): Promise<Usb>;
   runs(): Promise<Runs>;
+  scheduler(): Promise<Scheduler>;
   /** Stops what was started, last first. The service is not used afterwards. */
   stop(): Promise<void>;
 }
@@ -131,7 +135,7 @@ export function createService(options: ServiceOptions): Service {
         },
         auditRows: async () => (await service.audit())?.rowCount() ?? 0,
         activeSessions: () => 0,
-        schedulerJobs: () => 0,
+        schedulerJobs: async () => (await service.scheduler()).count(),
       });
     }),
     rest: feature(
@@ -155,9 +159,40 @@ export function createService(options: ServiceOptions): Service {
       },
       (runs) => runs.stop(),
     ),
+    scheduler: feature(
+      async () => {
+        const [{ createScheduler, systemClock }, { createJobStore }] = await Promise.all([
+          import("./scheduler/scheduler"),
+          import("./scheduler/store"),
+        ]);
+        const { jobs, jobsLock, schedulerLock } = configFiles(configDir);
+        return createScheduler({
+          store: createJobStore({ file: jobs, lock: jobsLock }, log),
+          lock: schedulerLock,
+          start: (job) => startJob(service, job),
+          clock: systemClock,
+          log,
+        });
+      },
+      (scheduler) => scheduler.stop(),
+    ),
     async stop() {
       for (const stop of stops.reverse()) await stop();
     },
   };
   return service;
+}
+
+async function startJob(service: Service, { job_id, script_path, timeout_seconds }: Job) {
+  const [executor, runs, { startUnattended }] = await Promise.all([
+    service.executor(),
+    service.runs(),
+    import("./executor/unattended"),
+  ]);
+  const base = localCaller(service, "scheduler");
+  const caller: Caller = { ...base, announce: (subject) => base.announce(`job=${job_id} ${subject}`) };
+  return startUnattended({ executor, begin: async (run) => runs.begin(run) }, script_path, caller, {
+    sourceId: job_id,
+    timeoutSeconds: timeout_seconds,
+  });
 }

@@ -17,6 +17,7 @@ export function resolveConfigDir(flag: string | undefined, env: NodeJS.ProcessEn
 export const configFiles = (configDir: string) => ({
   auditLog: join(configDir, "audit.db"),
   history: join(configDir, "history.db"),
+  jobs: join(configDir, "jobs.json"),
   token: join(configDir, "rest_token"),
   runFolder: join(configDir, "run"),
   runFile: join(configDir, "run", "rest.json"),
@@ -24,5 +25,7 @@ export const configFiles = (configDir: string) => ({
   importLock: join(configDir, "run", "import.lock"),
   auditArchive: join(configDir, "audit-archive"),
   pruneLock: join(configDir, "run", "prune.lock"),
+  jobsLock: join(configDir, "run", "jobs.lock"),
+  schedulerLock: join(configDir, "run", "scheduler.lock"),
   inputLock: join(configDir, "run", "input.lock"),
 });

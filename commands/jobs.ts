@@ -1,0 +1,201 @@
+import { resolve } from "node:path";
+import { callOperation } from "../src/call";
+import { localCaller } from "../src/caller";
+import { type CommandGroup, command, print, withService } from "../src/cli";
+import { badInput } from "../src/lib/errors";
+import { table } from "../src/lib/table";
+import { printable } from "../src/lib/text";
+import { DEFAULT_TIMEOUT_S } from "../src/outcome";
+import { IF_MISSED, IF_RUNNING } from "../src/scheduler/job";
+import {
+  addCronJob,
+  addJob,
+  type JobTold,
+  listJobs,
+  pauseJob,
+  removeJob,
+  resumeJob,
+  runJob,
+} from "../src/scheduler/operations";
+
+const list = command({
+  builder: (argv) => argv.example("$0 jobs list", "Every job, and when it runs next"),
+  handler: (flags) =>
+    withService(flags, async (service) => {
+      const listed = await callOperation(service, listJobs, {}, localCaller(service, "cli"));
+      for (const problem of listed.problems) service.log.warn(problem);
+      print(flags, listed, () => (listed.jobs.length === 0 ? "no jobs" : jobTable(listed.jobs)));
+      return listed.problems.length === 0 ? 0 : 1;
+    }),
+});
+
+const add = command({
+  builder: (argv) =>
+    argv
+      .positional("script", { type: "string", demandOption: true, describe: "Path of a .json file" })
+      .option("every", { type: "string", describe: "Interval: 30s, 15m, 6h, 1d, or seconds" })
+      .option("cron", { type: "string", describe: "Cron expression, instead of an interval" })
+      .option("time-zone", { type: "string", describe: "What --cron is read in (that of this host)" })
+      .option("id", { type: "string", describe: "What to call the job (a random id)" })
+      .option("once", { type: "boolean", default: false, describe: "With --every: run a single time" })
+      .option("max-runs", { type: "number", describe: "Runs after which it is paused" })
+      .option("if-missed", {
+        choices: IF_MISSED,
+        default: "skip" as const,
+        describe: "Runs missed while down",
+      })
+      .option("if-running", {
+        choices: IF_RUNNING,
+        default: "skip" as const,
+        describe: "Time, and it still runs",
+      })
+      .option("timeout", { type: "number", default: DEFAULT_TIMEOUT_S, describe: "Seconds a run may take" })
+      .conflicts("every", "cron")
+      .example("$0 jobs add refresh.json --every 15m", "Every quarter of an hour")
+      .example(
+        '$0 jobs add nightly.json --cron "30 2 * * *" --time-zone Europe/Berlin --if-missed once',
+        "At half past two each night, later if the host was down",
+      ),
+  handler: (flags) =>
+    withService(flags, async (service) => {
+      const settings = {
+        script_path: resolve(flags.script),
+        job_id: flags.id,
+        max_runs: flags.maxRuns ?? null,
+        if_missed: flags.ifMissed,
+        if_running: flags.ifRunning,
+        timeout_seconds: flags.timeout,
+      };
+      const caller = localCaller(service, "cli");
+      const { cron: cron_expression, timeZone: time_zone, once } = flags;
+      if (cron_expression !== undefined && once) throw badInput("once: expected with --every only");
+      const job =
+        cron_expression === undefined
+          ? await callOperation(
+              service,
+              addJob,
+              { ...settings, interval_seconds: secondsOf(flags.every), repeat: !once },
+              caller,
+            )
+          : await callOperation(service, addCronJob, { ...settings, cron_expression, time_zone }, caller);
+      print(flags, job, () => `${job.job_id} runs next at ${job.next_run_at}`);
+      return 0;
+    }),
+});
+
+/** A subcommand that does one thing to one job. */
+const changing = (
+  operation: typeof pauseJob | typeof resumeJob,
+  example: string,
+  text: (job: JobTold) => string,
+) =>
+  command({
+    builder: (argv) =>
+      argv
+        .positional("id", { type: "string", demandOption: true, describe: "The job" })
+        .example(`$0 jobs ${example}`, ""),
+    handler: (flags) =>
+      withService(flags, async (service) => {
+        const job = await callOperation(
+          service,
+          operation,
+          { job_id: flags.id },
+          localCaller(service, "cli"),
+        );
+        print(flags, job, () => text(job));
+        return 0;
+      }),
+  });
+
+const remove = command({
+  builder: (argv) =>
+    argv
+      .positional("id", { type: "string", demandOption: true, describe: "The job" })
+      .example("$0 jobs remove nightly", ""),
+  handler: (flags) =>
+    withService(flags, async (service) => {
+      const removed = await callOperation(
+        service,
+        removeJob,
+        { job_id: flags.id },
+        localCaller(service, "cli"),
+      );
+      print(flags, removed, () => `${flags.id} is removed`);
+      return 0;
+    }),
+});
+
+const run = command({
+  builder: (argv) =>
+    argv
+      .positional("id", { type: "string", demandOption: true, describe: "The job" })
+      .option("allow-shell", {
+        type: "boolean",
+        default: false,
+        describe: "Let the script run programs, where no server runs it",
+      })
+      .example("$0 jobs run nightly", "Now, besides its times"),
+  handler: (flags) =>
+    withService(
+      flags,
+      async (service) => {
+        const done = await callOperation(
+          service,
+          runJob,
+          { job_id: flags.id, wait: true },
+          localCaller(service, "cli"),
+        );
+        print(flags, done, () => `run ${done.run_id}: ${done.status}`);
+        if (done.error_text) service.log.error(done.error_text);
+        return done.status === "ok" ? 0 : 1;
+      },
+      { allowShell: flags.allowShell },
+    ),
+});
+
+export default {
+  group: {
+    list: { describe: "List the jobs", ...list },
+    "add <script>": { describe: "Add a job", ...add },
+    "remove <id>": { describe: "Remove a job", ...remove },
+    "pause <id>": {
+      describe: "Start no further run of a job",
+      ...changing(pauseJob, "pause nightly", (job) => `${job.job_id} is paused`),
+    },
+    "resume <id>": {
+      describe: "Go on with a paused job, its times counted from now",
+      ...changing(resumeJob, "resume nightly", (job) => `${job.job_id} runs next at ${job.next_run_at}`),
+    },
+    "run <id>": { describe: "Run a job now", ...run },
+  },
+} satisfies CommandGroup;
+
+const UNITS = new Map([
+  ["m", 60],
+  ["h", 3_600],
+  ["d", 86_400],
+]);
+
+/** The seconds in `15m`. @throws a `bad_input` failure. */
+function secondsOf(text: string | undefined): number {
+  if (text === undefined) throw badInput("every, cron: expected one of them");
+  const [, count, unit] = /^(\d+(?:\.\d+)?)([smhd]?)$/.exec(text) ?? [];
+  if (count === undefined)
+    throw badInput(`every: expected 30s, 15m, 6h or 1d but found ${printable(text, 80)}`);
+  return Number(count) * (UNITS.get(unit ?? "") ?? 1);
+}
+
+function jobTable(jobs: readonly JobTold[]): string {
+  return table(
+    ["JOB", "WHEN", "NEXT", "RUNS", "IF MISSED", "IF RUNNING", "SCRIPT"],
+    jobs.map((job) => [
+      job.job_id,
+      job.is_cron ? `${job.cron_expression} ${job.time_zone}` : `every ${job.interval_seconds} s`,
+      job.enabled ? (job.next_run_at ?? "") : "paused",
+      job.max_runs === null ? `${job.runs}` : `${job.runs}/${job.max_runs}`,
+      job.if_missed,
+      job.if_running,
+      job.script_path,
+    ]),
+  );
+}

@@ -1,0 +1,48 @@
+/**
+ * Running a script file that nobody waits for: whatever goes wrong, also before it began, is a run in the history.
+ */
+import type { Caller } from "../caller";
+import { messageOf } from "../lib/errors";
+import type { RunStatus } from "../outcome";
+import type { Executor, ExecutorParts, RunOptions } from "./executor";
+import { readScript } from "./script";
+
+/** A run that has been started. */
+export interface UnattendedRun {
+  readonly runId: string;
+  /** Never rejects. */
+  readonly ended: Promise<{
+    readonly run_id: string;
+    readonly status: RunStatus;
+    readonly error_text: string | null;
+  }>;
+}
+
+/** Starts the script at `path`. Never throws. */
+export async function startUnattended(
+  { executor, begin }: { readonly executor: Executor; readonly begin: ExecutorParts["begin"] },
+  path: string,
+  caller: Caller,
+  options: RunOptions & { readonly sourceId: string; readonly timeoutSeconds: number },
+): Promise<UnattendedRun> {
+  /** The run that has failed before it began, put on record. */
+  const failed = async (runId: string, error: unknown) => {
+    const ended = { run_id: runId, status: "error" as const, error_text: messageOf(error) };
+    const source = { type: caller.kind, id: options.sourceId, path };
+    try {
+      const run = await begin({ id: runId, commands: [], source, timeoutSeconds: options.timeoutSeconds });
+      run.end(ended.status, ended.error_text);
+    } catch {
+      // No run may begin, and that is what the error says.
+    }
+    return ended;
+  };
+  try {
+    const prepared = executor.prepare(await readScript(path));
+    const run = executor.run(prepared, caller, { ...options, path });
+    return { runId: prepared.id, ended: run.catch((error) => failed(prepared.id, error)) };
+  } catch (error) {
+    const runId = crypto.randomUUID();
+    return { runId, ended: Promise.resolve(await failed(runId, error)) };
+  }
+}

@@ -1,0 +1,269 @@
+/** When jobs run. */
+import { describe, expect, test } from "bun:test";
+import { job, testScheduler } from "./support";
+
+describe("an interval", () => {
+  test("counts from when the job was added, and does not drift", async () => {
+    using host = testScheduler();
+    await host.scheduler.add(job({ interval_seconds: 90 }));
+    await host.scheduler.start();
+    await host.time.until("2026-06-01T00:05:00Z");
+    expect(host.times()).toEqual([
+      "2026-06-01T00:01:30.000Z",
+      "2026-06-01T00:03:00.000Z",
+      "2026-06-01T00:04:30.000Z",
+    ]);
+  });
+
+  test("is as long in the nights when the clocks change as in any other", async () => {
+    for (const night of ["2026-03-29", "2026-10-25"]) {
+      using host = testScheduler({ start: `${night}T00:00:00Z` });
+      await host.scheduler.add(job({ interval_seconds: 1_800 }));
+      await host.scheduler.start();
+      await host.time.until(`${night}T02:00:00Z`);
+      expect(host.times()).toEqual(
+        ["00:30", "01:00", "01:30", "02:00"].map((time) => `${night}T${time}:00.000Z`),
+      );
+    }
+  });
+
+  test("without repeat runs once, and the job is paused then", async () => {
+    using host = testScheduler();
+    await host.scheduler.add(job({ interval_seconds: 60, repeat: false }));
+    await host.scheduler.start();
+    await host.time.until("2026-06-01T00:10:00Z");
+    expect(host.times()).toEqual(["2026-06-01T00:01:00.000Z"]);
+    expect(await host.scheduler.jobs()).toMatchObject([{ enabled: false, next_run_at: null, runs: 1 }]);
+  });
+
+  test("with max_runs runs so often, and cannot be resumed then", async () => {
+    using host = testScheduler();
+    await host.scheduler.add(job({ interval_seconds: 60, max_runs: 2 }));
+    await host.scheduler.start();
+    await host.time.until("2026-06-01T00:10:00Z");
+    expect(host.times()).toHaveLength(2);
+    expect(await host.scheduler.jobs()).toMatchObject([{ enabled: false, runs: 2 }]);
+    expect(host.scheduler.resume("job")).rejects.toMatchObject({ code: "conflict" });
+  });
+});
+
+describe("a cron job", () => {
+  const nightly = (settings = {}) =>
+    job({ cron_expression: "30 2 * * *", time_zone: "Europe/Berlin", ...settings });
+
+  test("runs right after the hour that the clocks leave out in spring", async () => {
+    using host = testScheduler({ start: "2026-03-27T12:00:00Z" });
+    await host.scheduler.add(nightly());
+    await host.scheduler.start();
+    await host.time.until("2026-03-30T12:00:00Z");
+    expect(host.times()).toEqual([
+      "2026-03-28T01:30:00.000Z",
+      "2026-03-29T01:00:00.000Z",
+      "2026-03-30T00:30:00.000Z",
+    ]);
+  });
+
+  test("runs once in the hour that the clocks repeat in autumn", async () => {
+    using host = testScheduler({ start: "2026-10-24T12:00:00Z" });
+    await host.scheduler.add(nightly());
+    await host.scheduler.start();
+    await host.time.until("2026-10-26T12:00:00Z");
+    expect(host.times()).toEqual(["2026-10-25T00:30:00.000Z", "2026-10-26T01:30:00.000Z"]);
+  });
+
+  test("every half hour goes on through both nights", async () => {
+    const half = job({ cron_expression: "*/30 * * * *", time_zone: "Europe/Berlin" });
+    for (const night of ["2026-03-29", "2026-10-25"]) {
+      using host = testScheduler({ start: `${night}T00:00:00Z` });
+      await host.scheduler.add(half);
+      await host.scheduler.start();
+      await host.time.until(`${night}T02:00:00Z`);
+      expect(host.times()).toEqual(
+        ["00:30", "01:00", "01:30", "02:00"].map((time) => `${night}T${time}:00.000Z`),
+      );
+    }
+  });
+
+  test("is read in its own time zone, beside others", async () => {
+    using host = testScheduler({ start: "2026-06-01T00:00:00Z" });
+    await host.scheduler.add(job({ job_id: "tokyo", cron_expression: "0 9 * * *", time_zone: "Asia/Tokyo" }));
+    await host.scheduler.add(
+      job({ job_id: "lima", cron_expression: "0 9 * * *", time_zone: "America/Lima" }),
+    );
+    await host.scheduler.start();
+    await host.time.until("2026-06-02T00:00:00Z");
+    expect(host.runs.map(({ job, at }) => [job, at])).toEqual([
+      ["lima", "2026-06-01T14:00:00.000Z"],
+      ["tokyo", "2026-06-02T00:00:00.000Z"],
+    ]);
+  });
+
+  test("that is unusable is refused, by the field at fault", async () => {
+    using host = testScheduler();
+    const adding = (settings: object) => host.scheduler.add(nightly(settings));
+    expect(adding({ cron_expression: "61 * * * *" })).rejects.toThrow(
+      "cron_expression: expected a cron expression",
+    );
+    expect(adding({ cron_expression: "2026-01-01T00:00:00" })).rejects.toThrow(
+      "cron_expression: expected five",
+    );
+    expect(adding({ cron_expression: "0 0 30 2 *" })).rejects.toThrow("there is no such time");
+    expect(adding({ time_zone: "Nowhere/At_All" })).rejects.toThrow("time_zone: expected a name of the IANA");
+  });
+});
+
+describe("runs that were missed while nobody looked", () => {
+  const hourly = (settings = {}) => job({ interval_seconds: 3_600, ...settings });
+
+  test("are left out with `skip`", async () => {
+    using host = testScheduler();
+    await host.scheduler.add(hourly());
+    host.time.set("2026-06-01T05:30:00Z");
+    await host.open().start();
+    expect(host.times()).toEqual([]);
+    await host.time.until("2026-06-01T06:00:00Z");
+    expect(host.times()).toEqual(["2026-06-01T06:00:00.000Z"]);
+    expect(host.said).toEqual([
+      expect.stringContaining("job job missed its run of 2026-06-01T01:00:00.000Z"),
+    ]);
+  });
+
+  test("are made up for by one run with `once`", async () => {
+    using host = testScheduler();
+    await host.scheduler.add(hourly({ if_missed: "once" }));
+    host.time.set("2026-06-01T05:30:00Z");
+    await host.open().start();
+    expect(host.times()).toEqual(["2026-06-01T05:30:00.000Z"]);
+    await host.time.until("2026-06-01T06:00:00Z");
+    expect(host.times()).toHaveLength(2);
+  });
+
+  test("also when the host slept while svc ran", async () => {
+    using host = testScheduler();
+    await host.scheduler.add(hourly({ job_id: "skips" }));
+    await host.scheduler.add(hourly({ job_id: "once", if_missed: "once" }));
+    await host.scheduler.start();
+    host.time.set("2026-06-01T03:20:00Z");
+    await host.time.until("2026-06-01T03:20:01Z");
+    expect(host.runs.map(({ job }) => job)).toEqual(["once"]);
+  });
+
+  test("are none when a clock is set back: jobs go on from the new time", async () => {
+    using host = testScheduler({ start: "2026-06-01T12:00:00Z" });
+    await host.scheduler.add(hourly());
+    await host.scheduler.start();
+    await host.time.until("2026-06-01T13:30:00Z");
+    host.time.set("2026-06-01T08:00:00Z");
+    await host.scheduler.add(hourly({ job_id: "other" }));
+    await host.time.until("2026-06-01T09:00:00Z");
+    expect(host.times("job")).toEqual(["2026-06-01T13:00:00.000Z", "2026-06-01T09:00:00.000Z"]);
+  });
+});
+
+describe("a job that still runs when it is time again", () => {
+  const everyMinute = (settings = {}) => job({ interval_seconds: 60, ...settings });
+
+  test("leaves that run out with `skip`", async () => {
+    using host = testScheduler({ hold: true });
+    await host.scheduler.add(everyMinute());
+    await host.scheduler.start();
+    await host.time.until("2026-06-01T00:02:30Z");
+    expect(host.times()).toHaveLength(1);
+    expect(host.said).toEqual([expect.stringContaining("job job still runs")]);
+    await host.runs[0]?.end();
+    expect(host.times()).toHaveLength(1);
+    await host.time.until("2026-06-01T00:03:00Z");
+    expect(host.times()).toHaveLength(2);
+  });
+
+  test("runs once more right after with `queue`, however often it was time", async () => {
+    using host = testScheduler({ hold: true });
+    await host.scheduler.add(everyMinute({ if_running: "queue" }));
+    await host.scheduler.start();
+    await host.time.until("2026-06-01T00:04:30Z");
+    await host.runs[0]?.end();
+    expect(host.times()).toEqual(["2026-06-01T00:01:00.000Z", "2026-06-01T00:04:30.000Z"]);
+    await host.runs[1]?.end();
+    expect(host.times()).toHaveLength(2);
+    expect(await host.scheduler.jobs()).toMatchObject([{ runs: 2, run_id: null }]);
+  });
+
+  test("does not run again when it was paused or removed meanwhile, also by another process", async () => {
+    for (const undo of ["pause", "remove"] as const) {
+      using host = testScheduler({ hold: true });
+      await host.scheduler.add(everyMinute({ if_running: "queue" }));
+      await host.scheduler.start();
+      await host.time.until("2026-06-01T00:02:30Z");
+      await host.open()[undo]("job");
+      await host.runs[0]?.end();
+      expect(host.times()).toHaveLength(1);
+    }
+  });
+
+  test("cannot be run by hand", async () => {
+    using host = testScheduler({ hold: true });
+    await host.scheduler.add(everyMinute());
+    const [first, second] = await Promise.allSettled([
+      host.scheduler.runNow("job"),
+      host.scheduler.runNow("job"),
+    ]);
+    expect([first?.status, second?.status]).toEqual(["fulfilled", "rejected"]);
+    expect(await host.scheduler.jobs()).toMatchObject([{ runs: 1, run_id: "run-1" }]);
+  });
+});
+
+describe("a paused job", () => {
+  test("does not run until it is resumed, and its times count from then", async () => {
+    using host = testScheduler();
+    await host.scheduler.add(job({ interval_seconds: 60 }));
+    await host.scheduler.start();
+    await host.scheduler.pause("job");
+    await host.time.until("2026-06-01T00:10:30Z");
+    expect(host.times()).toEqual([]);
+    await host.scheduler.resume("job");
+    await host.time.until("2026-06-01T00:12:00Z");
+    expect(host.times()).toEqual(["2026-06-01T00:11:30.000Z"]);
+  });
+
+  test("runs when it is told to, and stays paused", async () => {
+    using host = testScheduler();
+    await host.scheduler.add(job({ interval_seconds: 60, enabled: false }));
+    await host.scheduler.runNow("job");
+    expect(await host.scheduler.jobs()).toMatchObject([{ runs: 1, enabled: false }]);
+  });
+});
+
+describe("of several processes", () => {
+  test("one runs the jobs; another takes over when it has ended", async () => {
+    using host = testScheduler();
+    const other = host.open();
+    await host.scheduler.add(job({ interval_seconds: 60 }));
+    await host.scheduler.start();
+    await other.start();
+    await host.time.until("2026-06-01T00:01:00Z");
+    expect(host.times()).toHaveLength(1);
+    host.scheduler.stop();
+    await host.time.until("2026-06-03T00:00:30Z");
+    await host.time.until("2026-06-03T00:02:30Z");
+    expect(host.times().slice(1)).toEqual(["2026-06-03T00:01:00.000Z", "2026-06-03T00:02:00.000Z"]);
+  });
+
+  test("each may change the jobs, and no change is lost", async () => {
+    using host = testScheduler();
+    const others = [host.scheduler, host.open(), host.open()];
+    const adding = Array.from({ length: 30 }, (_, nth) =>
+      others[nth % 3]?.add(job({ job_id: `job-${nth}`, interval_seconds: 60 })),
+    );
+    await Promise.all(adding);
+    expect(await host.scheduler.jobs()).toHaveLength(30);
+  });
+});
+
+test("a taken id, and a job that is not there, are refused", async () => {
+  using host = testScheduler();
+  await host.scheduler.add(job({ interval_seconds: 60 }));
+  expect(host.scheduler.add(job({ interval_seconds: 60 }))).rejects.toMatchObject({ code: "conflict" });
+  for (const call of ["remove", "pause", "resume", "runNow"] as const) {
+    expect(host.scheduler[call]("nobody")).rejects.toMatchObject({ code: "not_found" });
+  }
+});
