@@ -79,6 +79,7 @@ const add = command({
             )
           : await callOperation(service, addCronJob, { ...settings, cron_expression, time_zone }, caller);
       print(flags, job, () => `${job.job_id} runs next at ${job.next_run_at}`);
+      if (job.problem) service.log.warn(`its script cannot be run as it is now: ${job.problem}`);
       return 0;
     }),
 });

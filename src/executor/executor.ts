@@ -83,6 +83,8 @@ export interface Executor {
    *   started so as to allow all of it.
    */
   prepare(actions: unknown): PreparedRun;
+  /** {@link Executor.prepare} for the script at `path`. @throws a `bad_input` failure also when it cannot be read. */
+  prepareFile(path: string): Promise<PreparedRun>;
   /**
    * Runs a list to its end, also when whoever asked for it has gone. What goes wrong is in the report.
    *
@@ -97,14 +99,19 @@ export function createExecutor(parts: ExecutorParts): Executor {
   const sorted = named.toSorted((a, b) => (a.command < b.command ? -1 : 1));
   const commands: CommandTable = new Map(sorted.map((operation) => [operation.command, operation]));
   const allows = ({ needs }: Command) => needs !== "shell" || parts.allowShell;
+  const prepare = (list: unknown): PreparedRun => {
+    const actions = checkActions(commands, list);
+    const refused = flatten(actions).find(({ operation }) => !allows(operation));
+    if (!refused) return { id: crypto.randomUUID(), actions };
+    throw forbidden(`${refused.operation.command} needs svc to be started with --allow-shell`);
+  };
   return {
     commands,
     allows,
-    prepare(list) {
-      const actions = checkActions(commands, list);
-      const refused = flatten(actions).find(({ operation }) => !allows(operation));
-      if (!refused) return { id: crypto.randomUUID(), actions };
-      throw forbidden(`${refused.operation.command} needs svc to be started with --allow-shell`);
+    prepare,
+    async prepareFile(path) {
+      const { readScript } = await import("./script");
+      return prepare(await readScript(path));
     },
     run: (prepared, caller, options = {}) => runPrepared(parts, prepared, caller, options),
   };

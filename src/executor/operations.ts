@@ -69,8 +69,8 @@ export const executeFile = operation({
   }),
   output: v.object({ result: v.array(RESULT), ...REPORT }),
   async run(service, input, caller) {
-    const [executor, { readScript }] = await Promise.all([service.executor(), import("./script")]);
-    const prepared = executor.prepare(await readScript(input.path));
+    const executor = await service.executor();
+    const prepared = await executor.prepareFile(input.path);
     const report = await executor.run(prepared, caller, { ...runOptions(input), path: input.path });
     return { ...report, result: [report.result] };
   },

@@ -5,7 +5,6 @@ import type { Caller } from "../caller";
 import { messageOf } from "../lib/errors";
 import type { RunStatus } from "../outcome";
 import type { Executor, ExecutorParts, RunOptions } from "./executor";
-import { readScript } from "./script";
 
 /** A run that has been started. */
 export interface UnattendedRun {
@@ -38,7 +37,7 @@ export async function startUnattended(
     return ended;
   };
   try {
-    const prepared = executor.prepare(await readScript(path));
+    const prepared = await executor.prepareFile(path);
     const run = executor.run(prepared, caller, { ...options, path });
     return { runId: prepared.id, ended: run.catch((error) => failed(prepared.id, error)) };
   } catch (error) {

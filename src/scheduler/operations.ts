@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import * as v from "valibot";
-import { badInput } from "../lib/errors";
+import { badInput, Failure } from "../lib/errors";
 import { field, NO_INPUT, operation } from "../operation";
 import { DEFAULT_TIMEOUT_S, RUN_STATUS } from "../outcome";
 import type { Service } from "../service";
@@ -73,10 +73,26 @@ const SETTINGS = {
 
 const NEW = { enabled: true, runs: 0, next_run_at: null, last_run_at: null } as const;
 
+const ADDED = v.object({ ...JOB.entries, problem: v.nullable(v.string()) });
+
+/** Adds a job. A script that cannot be run yet is no reason not to: it may be on its way. */
 async function add(service: Service, given: Omit<Job, "job_id"> & { readonly job_id?: string | undefined }) {
   const job_id = given.job_id ?? crypto.randomUUID().slice(0, 8);
   const job = { ...given, job_id, script_path: resolve(given.script_path) };
-  return told(await (await service.scheduler()).add(job));
+  const added = told(await (await service.scheduler()).add(job));
+  return { ...added, problem: await problemWith(service, job.script_path) };
+}
+
+/** Why the script cannot be run as it is now, or null. */
+async function problemWith(service: Service, path: string): Promise<string | null> {
+  try {
+    await (await service.executor()).prepareFile(path);
+    return null;
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    // Whether programs may be run is for the process that runs the jobs to say.
+    return error.code === "forbidden" ? null : error.message;
+  }
 }
 
 export const listJobs = operation({
@@ -110,7 +126,7 @@ export const addJob = operation({
     repeat: field(v.optional(v.boolean(), true), "Whether it runs more than once"),
     ...SETTINGS,
   }),
-  output: JOB,
+  output: ADDED,
   run: (service, input) => add(service, { ...NEW, ...input, cron_expression: null, time_zone: null }),
 });
 
@@ -139,7 +155,7 @@ export const addCronJob = operation({
     ),
     ...SETTINGS,
   }),
-  output: JOB,
+  output: ADDED,
   run: (service, { time_zone = hostTimeZone(), ...input }) =>
     add(service, { ...NEW, ...input, time_zone, interval_seconds: 0, repeat: true }),
 });

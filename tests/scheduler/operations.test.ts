@@ -1,0 +1,121 @@
+/** Jobs as operators and scripts see them. */
+import { describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { post, runActions, testServer, testService } from "../support";
+
+const writeScript = (folder: string, actions: unknown) => {
+  const path = join(folder, "script.json");
+  writeFileSync(path, JSON.stringify(actions));
+  return path;
+};
+
+test("GET /jobs has the fields that consoles poll, and counts in the metrics", async () => {
+  await using host = await testServer();
+  const script_path = writeScript(host.configDir, []);
+  await host.call("/jobs/add", post({ job_id: "a", script_path, interval_seconds: 60 }));
+  await host.call("/jobs/add_cron", post({ job_id: "b", script_path, cron_expression: "@daily" }));
+  expect(await (await host.call("/jobs")).json()).toMatchObject({
+    jobs: [
+      {
+        job_id: "a",
+        script_path,
+        interval_seconds: 60,
+        is_cron: false,
+        repeat: true,
+        runs: 0,
+        enabled: true,
+      },
+      { job_id: "b", script_path, interval_seconds: 0, is_cron: true, repeat: true, runs: 0, enabled: true },
+    ],
+    problems: [],
+  });
+  expect(await (await host.call("/metrics")).text()).toContain("\nservice_scheduler_jobs 2\n");
+});
+
+test("scripts manage jobs with the commands they know", async () => {
+  await using host = testService();
+  const script_path = writeScript(host.configDir, []);
+  const report = await runActions(host.service, [
+    ["AC_scheduler_add_job", { script_path, interval_seconds: 60, job_id: "a" }],
+    ["AC_scheduler_add_cron_job", [script_path, "0 9 * * *"]],
+    ["AC_scheduler_pause_job", ["a"]],
+    ["AC_scheduler_resume_job", ["a"]],
+    ["AC_scheduler_remove_job", ["a"]],
+    ["AC_scheduler_list_jobs"],
+  ]);
+  expect(report.error_text).toBeNull();
+  expect(report.outcomes[2]?.result).toMatchObject({ enabled: false });
+  expect(report.outcomes[5]?.result).toMatchObject({
+    jobs: [{ job_id: expect.stringMatching(/^[0-9a-f]{8}$/), cron_expression: "0 9 * * *" }],
+  });
+});
+
+test("adding a job whose script cannot be run yet says so", async () => {
+  await using host = await testServer();
+  const added = await host.call("/jobs/add", post({ script_path: "/no/such.json", interval_seconds: 60 }));
+  expect(await added.json()).toMatchObject({ enabled: true, problem: "path: no such file" });
+});
+
+describe("running a job by hand", () => {
+  test("answers with the run's id, or with how it ended", async () => {
+    await using host = await testServer();
+    const script_path = writeScript(host.configDir, [["AC_sleep", [0]]]);
+    await host.call("/jobs/add", post({ job_id: "a", script_path, interval_seconds: 60 }));
+    const ended = await (await host.call("/jobs/run", post({ job_id: "a", wait: true }))).json();
+    expect(ended).toMatchObject({ job_id: "a", status: "ok", error_text: null });
+    const { run_id } = ended as { run_id: string };
+    expect(await (await host.call(`/runs/${run_id}`)).json()).toMatchObject({
+      source_type: "scheduler",
+      source_id: "a",
+      script_path,
+    });
+    const begun = await (await host.call("/jobs/run", post({ job_id: "a" }))).json();
+    expect(begun).toMatchObject({ job_id: "a", status: "running" });
+  });
+
+  test("is not waited for within a script", async () => {
+    await using host = testService();
+    const report = await runActions(host.service, [["AC_scheduler_run_job", { job_id: "a", wait: true }]]);
+    expect(report.error_text).toContain("wait: expected false within a script");
+  });
+});
+
+test("a job whose script has gone is a failed run in the history", async () => {
+  await using host = testService();
+  const scheduler = await host.service.scheduler();
+  await runActions(host.service, [
+    ["AC_scheduler_add_job", { script_path: "/gone.json", interval_seconds: 60, job_id: "a" }],
+  ]);
+  const { runId, ended } = await scheduler.runNow("a");
+  expect(await ended).toEqual({ run_id: runId, status: "error", error_text: "path: no such file" });
+  expect(await (await host.service.history()).list({ limit: 1 })).toMatchObject([
+    {
+      run_id: runId,
+      source_type: "scheduler",
+      source_id: "a",
+      status: "error",
+      error_text: "path: no such file",
+    },
+  ]);
+});
+
+test("a job runs for real, once a second, and leaves rows in history and audit log", async () => {
+  await using host = testService();
+  const script_path = writeScript(host.configDir, [["AC_sleep", [0]]]);
+  await runActions(host.service, [
+    ["AC_scheduler_add_cron_job", { script_path, cron_expression: "* * * * * *", job_id: "tick" }],
+    ["AC_scheduler_add_job", { script_path, interval_seconds: 1, job_id: "tock" }],
+  ]);
+  const scheduler = await host.service.scheduler();
+  await scheduler.start();
+  const history = await host.service.history();
+  const ids = async () =>
+    new Set((await history.list({ limit: 100, status: "ok" })).map((run) => run.source_id));
+  while (!((await ids()).has("tick") && (await ids()).has("tock"))) await Bun.sleep(20);
+  scheduler.stop();
+  const rows = await (await host.service.audit())?.list({ limit: 50, event_type: "scheduler" });
+  expect(rows?.[0]?.detail).toMatch(
+    /^job=t[io]ck run=[0-9a-f-]{36} commands=AC_sleep args=sha256:[0-9a-f]{64}$/,
+  );
+});
