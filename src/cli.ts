@@ -57,6 +57,11 @@ const commands: readonly CommandEntry[] = [
     describe: "Show or replace the bearer token",
     load: () => import("../commands/token"),
   },
+  {
+    usage: "diagnose",
+    describe: "Check whether this host is fit",
+    load: () => import("../commands/diagnose"),
+  },
   { usage: "usb <action>", describe: "List and watch USB devices", load: () => import("../commands/usb") },
   {
     usage: "screenshot",

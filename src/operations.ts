@@ -6,6 +6,7 @@ import { operations as audit } from "./audit/operations";
 import { operations as config } from "./config/operations";
 import { operations as dashboard } from "./dashboard/operations";
 import { operations as desktop } from "./desktop/operations";
+import { operations as diagnostics } from "./diagnostics/operations";
 import { operations as executor } from "./executor/operations";
 import { operations as explorer } from "./explorer/operations";
 import { operations as flow } from "./flow/operations";
@@ -35,4 +36,5 @@ export const operations: readonly Operation[] = [
   ...explorer,
   ...config,
   ...desktop,
+  ...diagnostics,
 ];

@@ -7,6 +7,7 @@
 import type { AuditLog } from "./audit/log";
 import { type Caller, localCaller } from "./caller";
 import type { Desktop } from "./desktop/desktop";
+import type { Diagnostics } from "./diagnostics/diagnostics";
 import type { Executor } from "./executor/executor";
 import type { History } from "./history/history";
 import type { Inspector } from "./inspector/inspector";
@@ -50,6 +51,7 @@ export interface Service {
   /** Null when the service was made without an audit log. */
   audit(): Promise<AuditLog | null>;
   desktop(): Promise<Desktop>;
+  diagnostics(): Promise<Diagnostics>;
   executor(): Promise<Executor>;
   history(): Promise<History>;
   inspector(): Promise<Inspector>;
@@ -97,6 +99,13 @@ export function createService(options: ServiceOptions): Service {
       },
       (desktop) => desktop.stop(),
     ),
+    diagnostics: feature(async () => {
+      const [{ createDiagnostics }, { subjectsOf }] = await Promise.all([
+        import("./diagnostics/diagnostics"),
+        import("./diagnosis"),
+      ]);
+      return createDiagnostics(subjectsOf(service), log);
+    }),
     operations: feature(async () => options.operations ?? (await import("./operations")).operations),
     executor: feature(async () => {
       const { createExecutor } = await import("./executor/executor");

@@ -2,7 +2,7 @@
  * What many tests need: a folder of their own, a service on it, a server, and real programs where there are any.
  */
 import { test } from "bun:test";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Caller, localCaller } from "../src/caller";
@@ -81,6 +81,30 @@ export async function runActions(
 /** The compiled binary, as `bun run build` leaves it. */
 export const BINARY = join(import.meta.dir, "..", "dist", "svc");
 
+/** The compiled binary alone in an empty folder, its configuration in `config` beside it; gone when the scope ends. */
+export function installBinary() {
+  const folder = temporaryFolder();
+  copyFileSync(BINARY, join(folder.path, "svc"));
+  return {
+    path: folder.path,
+    configDir: join(folder.path, "config"),
+    /** Runs `svc args` to its end, behind the command line `before` if there is one. */
+    async run(
+      args: readonly string[],
+      { before = [], env = {} }: { before?: string[]; env?: NodeJS.ProcessEnv } = {},
+    ) {
+      const child = Bun.spawn([...before, "./svc", ...args], {
+        cwd: folder.path,
+        env: { ...process.env, SVC_CONFIG_DIR: "config", ...env },
+        stdio: ["ignore", "pipe", "pipe"],
+      });
+      const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+      return { stdout, stderr, exitCode: await child.exited };
+    },
+    [Symbol.dispose]: () => folder[Symbol.dispose](),
+  };
+}
+
 /**
  * The compiled binary as a server, in an empty folder of its own; killed when the scope ends.
  *
@@ -92,6 +116,7 @@ export async function serveBinary(
 ): Promise<
   AsyncDisposable & {
     readonly url: string;
+    readonly pid: number;
     readonly token: string;
     readonly configDir: string;
     readonly call: (path: string, init?: RequestInit) => Promise<Response>;
@@ -109,6 +134,7 @@ export async function serveBinary(
   const { url }: { url: string } = JSON.parse(new TextDecoder().decode(value));
   return {
     url,
+    pid: child.pid,
     token,
     configDir,
     call: caller(url, token),

@@ -50,7 +50,7 @@ export const overview = operation({
     }),
     inspector: inspectorSummary.output,
     usb: v.object({ watcher_running: v.boolean(), newest_seq: v.number() }),
-    audit: v.nullable(v.object({ rows: v.number() })),
+    audit: v.nullable(v.object({ rows: v.number(), failures: v.number() })),
   }),
   async run(service) {
     const { server } = await service.rest();
@@ -84,7 +84,7 @@ export const overview = operation({
         watcher_running: usb.watcher.running,
         newest_seq: usb.watcher.recentEvents({ limit: 1 }).newest_seq,
       },
-      audit: audit && { rows: audit.rowCount() },
+      audit: audit && { rows: audit.rowCount(), failures: await metrics.auditFailures() },
     };
   },
 });

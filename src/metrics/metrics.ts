@@ -84,6 +84,8 @@ export interface Metrics {
   requestTotals(): Promise<RequestTotals>;
   /** How they spread over the last hour. */
   requestTimeline(): TimelineReport;
+  /** Audit rows that could not be written since the service was made. */
+  auditFailures(): Promise<number>;
   /** The text of a scrape. */
   render(): Promise<string>;
 }
@@ -179,6 +181,7 @@ export function createMetrics(sources: GaugeSources): Metrics {
       };
     },
     requestTimeline: () => timeline.report(),
+    auditFailures: async () => sum((await auditFailures.get()).values),
     render: () => registry.metrics(),
   };
 }

@@ -18,16 +18,18 @@ async function statusFor(service: Service, caller: Caller): Promise<v.InferInput
   return { running: true, host, port, url, token: caller.kind === "rest" ? null : token.current() };
 }
 
+export const health = operation({
+  name: "health",
+  summary: "Tell that the server answers",
+  scope: "read",
+  http: { method: "GET", path: "/health", public: true },
+  input: NO_INPUT,
+  output: v.object({ status: v.literal("ok") }),
+  run: () => ({ status: "ok" as const }),
+});
+
 export const operations = [
-  operation({
-    name: "health",
-    summary: "Tell that the server answers",
-    scope: "read",
-    http: { method: "GET", path: "/health", public: true },
-    input: NO_INPUT,
-    output: v.object({ status: v.literal("ok") }),
-    run: () => ({ status: "ok" as const }),
-  }),
+  health,
   operation({
     name: "openapi",
     summary: "Describe the REST API as OpenAPI 3.1",

@@ -1,9 +1,10 @@
 /**
  * USB devices as the macOS system profiler tells of them: a tree of buses, hubs and devices.
  */
+
+import { runTool } from "../lib/tool";
 import { deviceText, hexId, speedOf, type UsbDevice, type UsbSpeed } from "./device";
 import { itemsOf, parseReport, type Report } from "./report";
-import { runTool } from "./tool";
 
 /** Up to macOS 15 devices are in the first of these, from macOS 26 on in the second, under other names. */
 const DATA_TYPES = ["SPUSBDataType", "SPUSBHostDataType"] as const;

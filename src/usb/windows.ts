@@ -1,9 +1,10 @@
 /**
  * USB devices as the Windows plug and play manager tells of them.
  */
+
+import { runTool } from "../lib/tool";
 import { deviceText, hexId, type UsbDevice } from "./device";
 import { itemsOf, parseReport, type Report } from "./report";
-import { runTool } from "./tool";
 
 /** One fixed script: nothing is ever put into it. PowerShell 5 would answer in the console's code page otherwise. */
 const SCRIPT = `

@@ -1,36 +1,17 @@
 /** `svc usb` as the compiled binary, from an empty folder, on a machine with the devices that umockdev gives it. */
 import { expect, test } from "bun:test";
-import { copyFileSync, cpSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { BINARY, serveBinary, temporaryFolder, testWith } from "../support";
+import { installBinary, serveBinary, testWith } from "../support";
 
 const FIXTURES = join(import.meta.dir, "..", "fixtures", "usb");
 const TWO_DEVICES = ["umockdev-run", "-d", join(FIXTURES, "two.umockdev"), "--"];
 
-/** The binary alone in a folder. */
-function installed() {
-  const folder = temporaryFolder();
-  copyFileSync(BINARY, join(folder.path, "svc"));
-  return {
-    path: folder.path,
-    async run(before: readonly string[], ...args: string[]) {
-      const child = Bun.spawn([...before, "./svc", ...args], {
-        cwd: folder.path,
-        env: { ...process.env, SVC_CONFIG_DIR: "config" },
-        stdio: ["ignore", "pipe", "pipe"],
-      });
-      const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-      return { stdout, stderr, exitCode: await child.exited };
-    },
-    [Symbol.dispose]: () => folder[Symbol.dispose](),
-  };
-}
-
 testWith("umockdev-run")(
   "both devices are listed through the addon, hostile text shown and not sent",
   async () => {
-    using machine = installed();
-    const { stdout, stderr, exitCode } = await machine.run(TWO_DEVICES, "usb", "list");
+    using machine = installBinary();
+    const { stdout, stderr, exitCode } = await machine.run(["usb", "list"], { before: TWO_DEVICES });
     expect(stdout).toBe(
       "ID         WHERE  SPEED  MANUFACTURER  PRODUCT                       SERIAL\n" +
         "046d:c52b  1-1    full   Logitech      USB Receiver                  -\n" +
@@ -41,8 +22,8 @@ testWith("umockdev-run")(
 );
 
 testWith("umockdev-run")("as JSON, with the backend and serial numbers masked", async () => {
-  using machine = installed();
-  const { stdout } = await machine.run(TWO_DEVICES, "usb", "list", "--json", "--mask-serials");
+  using machine = installBinary();
+  const { stdout } = await machine.run(["usb", "list", "--json", "--mask-serials"], { before: TWO_DEVICES });
   expect(stdout).toContain("\\u001b]0;owned\\u0007");
   expect(JSON.parse(stdout)).toMatchObject({
     backend: "usb",
@@ -116,7 +97,7 @@ async function* linesOf(stream: ReadableStream<Uint8Array<ArrayBuffer>>) {
 testWith("umockdev-run", "unshare", "python3")(
   "what the kernel tells of is polled for at once, also a replug between two polls",
   async () => {
-    using machine = installed();
+    using machine = installBinary();
     await using usb = await watching(machine.path);
     usb.plug(7, 4);
     expect(await usb.nextEvent()).toMatchObject({ seq: 1, kind: "added", device: { bus_location: "1-7" } });
@@ -133,25 +114,24 @@ testWith("umockdev-run", "unshare", "python3")(
 );
 
 test("`svc usb events` asks the server of the folder, and says when there is none", async () => {
-  using machine = installed();
-  const alone = await machine.run([], "usb", "events");
+  using machine = installBinary();
+  const alone = await machine.run(["usb", "events"]);
   expect(alone.exitCode).toBe(1);
   expect(alone.stderr).toContain("start one with `svc serve`");
   await using server = await serveBinary(["--usb-watch"]);
-  const asked = await machine.run(
-    ["env", `SVC_TOKEN=${server.token}`],
-    ...["usb", "events", "--json", "--config-dir", server.configDir],
-  );
+  const asked = await machine.run(["usb", "events", "--json", "--config-dir", server.configDir], {
+    env: { SVC_TOKEN: server.token },
+  });
   const events = { events: [], count: 0, watcher_running: true, oldest_seq: null, newest_seq: 0 };
   expect(JSON.parse(asked.stdout)).toEqual(events);
   expect(asked.exitCode).toBe(0);
 });
 
 test("a flag out of range is exit 2 and named", async () => {
-  using machine = installed();
-  const limit = await machine.run([], "usb", "events", "--limit", "0");
+  using machine = installBinary();
+  const limit = await machine.run(["usb", "events", "--limit", "0"]);
   expect(limit).toMatchObject({ exitCode: 2, stderr: "svc: limit: expected >=1 but found 0\n" });
-  const interval = await machine.run([], "usb", "watch", "--interval", "0.1");
+  const interval = await machine.run(["usb", "watch", "--interval", "0.1"]);
   expect(interval.exitCode).toBe(2);
   expect(interval.stderr).toBe("svc: interval: expected at least 0.25 seconds but found 0.1\n");
 });

@@ -66,12 +66,14 @@ test("a platform without a way of its own is unsupported", async () => {
 
 test("when the platform fails as well, that is a failure naming both, not an empty list", async () => {
   using usb = listerOver({ usb: { error: "cannot load" }, linux: { error: "EACCES" } });
-  expect(usb.lister.list()).rejects.toThrow("USB devices cannot be listed: usb: cannot load; linux: EACCES");
+  await expect(usb.lister.list()).rejects.toThrow(
+    "USB devices cannot be listed: usb: cannot load; linux: EACCES",
+  );
 });
 
 test("a child that cannot be started is a failure, too", async () => {
   using usb = listerOver({}, { command: ["/nonexistent/svc"] });
-  expect(usb.lister.list()).rejects.toThrow("USB devices cannot be listed");
+  await expect(usb.lister.list()).rejects.toThrow("USB devices cannot be listed");
 });
 
 test("who watches is told what the addon tells, once it has listed", async () => {

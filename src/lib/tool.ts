@@ -1,7 +1,7 @@
 /**
- * Running a platform's own tool for its report.
+ * Running a program of the host for what it prints.
  */
-import { messageOf, timedOut, unavailable } from "../lib/errors";
+import { messageOf, timedOut, unavailable } from "./errors";
 
 /** `system_profiler` and PowerShell take seconds on a slow machine. */
 const TOOL_DEADLINE_MS = 15_000;
@@ -33,9 +33,11 @@ export async function runTool(
   } catch (error) {
     throw unavailable(`${name} cannot be started (${messageOf(error)})`);
   }
-  const bytes = await new Response(child.stdout).bytes();
+  const printed = new Response(child.stdout).bytes();
+  // Not awaited after a failure: a child of the program's own may keep the pipe open.
+  printed.catch(() => {});
   const status = await child.exited;
-  if (status === 0) return bytes;
+  if (status === 0) return printed;
   if (child.signalCode === "SIGKILL") throw timedOut(`${name} did not answer within ${deadlineMs / 1_000} s`);
   throw unavailable(`${name} failed with status ${status}`);
 }

@@ -1,0 +1,73 @@
+/**
+ * What diagnostics look at, taken from the service: the one place where they meet the other features.
+ */
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import * as v from "valibot";
+import { localCaller } from "./caller";
+import { overview } from "./dashboard/operations";
+import type { Subjects } from "./diagnostics/subjects";
+import { configFiles } from "./lib/paths";
+import { askLocalServer } from "./rest/local";
+import { health } from "./rest/operations";
+import { findRunningServer } from "./rest/runfile";
+import type { Service } from "./service";
+
+export function subjectsOf(service: Service): Subjects {
+  const { configDir } = service;
+  const files = configFiles(configDir);
+  return {
+    configDir,
+    privateFiles() {
+      const token = findRunningServer(configDir)?.token_file ?? files.token;
+      return [
+        { name: "the token file", path: resolve(token), leaked: ["svc token rotate"] },
+        { name: "audit.db", path: files.auditLog, leaked: [] },
+        {
+          name: "admin_hosts.json",
+          path: resolve(configDir, "admin_hosts.json"),
+          leaked: ["replace the tokens of the hosts in it"],
+        },
+      ];
+    },
+    desktop: () => service.desktop(),
+    // Looking does not make one.
+    audit: async () => (existsSync(files.auditLog) ? service.audit() : null),
+    usb: async () => (await service.usb()).lister.list(),
+    async executor() {
+      const [executor, runs] = await Promise.all([service.executor(), service.runs()]);
+      return {
+        commands: executor.commands.size,
+        runs: runs.list().filter(({ status }) => status === "running" || status === "waiting").length,
+        async perform(action, signal) {
+          const caller = localCaller(service, "api", signal);
+          for (const { operation, input } of executor.prepare([action]).actions) {
+            await operation.run(service, input, caller);
+          }
+        },
+      };
+    },
+    server() {
+      const running = findRunningServer(configDir);
+      return (
+        running && {
+          url: running.url,
+          pid: running.pid,
+          health: async () => v.parse(health.output, await askLocalServer(configDir, "/health")),
+          async overview() {
+            const asked =
+              running.pid === process.pid
+                ? await overview.run(service, {}, localCaller(service, "api"))
+                : v.parse(overview.output, await askLocalServer(configDir, "/overview"));
+            const { server, audit } = asked;
+            return {
+              version: server.version,
+              uptimeSeconds: server.uptime_seconds,
+              auditFailures: audit?.failures ?? 0,
+            };
+          },
+        }
+      );
+    },
+  };
+}

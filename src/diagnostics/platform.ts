@@ -1,0 +1,29 @@
+/** `platform`: what svc runs on. */
+import { arch, availableParallelism, freemem, release, totalmem, type } from "node:os";
+import { commit, version } from "../version";
+import { type Check, fine, warning } from "./check";
+
+const SUPPORTED: readonly NodeJS.Platform[] = ["linux", "darwin", "win32"];
+
+export function platformCheck(platform: NodeJS.Platform = process.platform): Check {
+  return {
+    name: "platform",
+    advice: [],
+    run() {
+      const detail = `svc ${version} on ${type()} ${release()} ${arch()}`;
+      const extra = {
+        version,
+        commit,
+        platform,
+        release: release(),
+        arch: arch(),
+        bun: Bun.version,
+        cpus: availableParallelism(),
+        memory_bytes: totalmem(),
+        free_memory_bytes: freemem(),
+      };
+      if (SUPPORTED.includes(platform)) return fine(detail, extra);
+      return warning(`${detail}, which svc is not built for`, ["use Linux, macOS or Windows"], extra);
+    },
+  };
+}

@@ -1,0 +1,93 @@
+/** `svc diagnose` as the compiled binary, from an empty folder: with a display, without one, and with things broken. */
+import { Database } from "bun:sqlite";
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { CHECK_NAMES } from "../../src/diagnostics/check";
+import { startDisplay } from "../desktop/support";
+import { installBinary, serveBinary, testWith } from "../support";
+
+const NO_DISPLAY = { DISPLAY: undefined, WAYLAND_DISPLAY: undefined };
+const WITHOUT_DESKTOP = ["diagnose", "--skip", "screenshot,mouse"];
+
+testWith("Xvfb")("with a display it exits 0, and what is missing is a warning", async () => {
+  using host = installBinary();
+  await using display = await startDisplay({ managed: false });
+  const { stdout, exitCode } = await host.run(["diagnose"], { env: display.env });
+  expect(stdout).toMatch(/^ok {4}screenshot {7}1280x800, \d+ kB$/m);
+  expect(stdout).toMatch(/^ok {4}mouse {12}at \d+, \d+$/m);
+  expect(stdout).toMatch(/^warn {2}optional_deps {4}\d of 7 there; missing: /m);
+  expect(stdout).toEndWith(`${CHECK_NAMES.length} checks, none failed\n`);
+  expect(exitCode).toBe(0);
+});
+
+test("without one it exits 1, names the two checks and says what to do", async () => {
+  using host = installBinary();
+  const { stdout, exitCode } = await host.run(["diagnose"], { env: NO_DISPLAY });
+  expect(stdout).toMatch(/^FAIL {2}screenshot .*\n +> run svc in the desktop's session/m);
+  expect(stdout).toEndWith(`${CHECK_NAMES.length} checks, 2 failed: screenshot, mouse\n`);
+  expect(exitCode).toBe(1);
+});
+
+test("--json prints the report", async () => {
+  using host = installBinary();
+  const { stdout } = await host.run(["diagnose", "--json", "--only", "platform,mouse"], { env: NO_DISPLAY });
+  expect(JSON.parse(stdout)).toMatchObject({
+    ok: false,
+    checks: [
+      { name: "platform", ok: true, severity: "info", advice: [], duration_ms: expect.any(Number) },
+      { name: "mouse", ok: false, severity: "error", extra: {} },
+    ],
+    count: 2,
+    failed: 1,
+  });
+});
+
+test("a tampered audit log is exit 1, and its row is named", async () => {
+  using host = installBinary();
+  for (const nth of ["first", "second", "third"]) await host.run(["audit", "log", "test", "--detail", nth]);
+  expect((await host.run(WITHOUT_DESKTOP)).exitCode).toBe(0);
+  using db = new Database(join(host.configDir, "audit.db"));
+  db.run("UPDATE events SET detail = 'forged' WHERE id = 2");
+  const { stdout, exitCode } = await host.run(WITHOUT_DESKTOP);
+  expect(stdout).toMatch(/^FAIL {2}audit_chain {6}chain broken at row id 2 of 3: /m);
+  expect(exitCode).toBe(1);
+});
+
+test("a server that hangs fails its check within the deadline and leaves the others standing", async () => {
+  using host = installBinary();
+  await using server = await serveBinary();
+  const diagnose = () =>
+    host.run([...WITHOUT_DESKTOP, "--json", "--config-dir", server.configDir], {
+      env: { SVC_TOKEN: server.token },
+    });
+  expect(JSON.parse((await diagnose()).stdout)).toMatchObject({ ok: true });
+  process.kill(server.pid, "SIGSTOP");
+  try {
+    const { stdout, exitCode } = await diagnose();
+    const failed = JSON.parse(stdout).checks.filter((check: { ok: boolean }) => !check.ok);
+    expect(failed).toMatchObject([
+      { name: "rest_api", detail: expect.stringContaining("no answer within 4 s") },
+    ]);
+    expect(exitCode).toBe(1);
+  } finally {
+    process.kill(server.pid, "SIGCONT");
+  }
+}, 20_000);
+
+test("a check that there is not is exit 2 and named", async () => {
+  using host = installBinary();
+  const wrong = await host.run(["diagnose", "--only", "disk"]);
+  expect(wrong.exitCode).toBe(2);
+  expect(wrong.stderr).toContain('svc: only[0]: expected ("platform" | ');
+  const none = await host.run(["diagnose", "--only", "mouse", "--skip", "mouse"]);
+  expect(none).toMatchObject({ exitCode: 2, stderr: "svc: skip: expected to leave a check to run\n" });
+});
+
+test("over HTTP the server reports the same", async () => {
+  await using server = await serveBinary();
+  const response = await server.call("/diagnose?only=platform&only=rest_api");
+  expect(await response.json()).toMatchObject({
+    ok: true,
+    checks: [{ name: "platform" }, { name: "rest_api", extra: { running: true, audit_failures: 0 } }],
+  });
+});
