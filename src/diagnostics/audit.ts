@@ -31,9 +31,10 @@ export function auditChainCheck({ audit }: Pick<Subjects, "audit">): Check {
           extra,
         );
       }
-      if (problem === null) return fine(`chain OK (${total_rows} rows)`, extra);
+      const whole = `chain OK (${total_rows} ${total_rows === 1 ? "row" : "rows"})`;
+      if (problem === null) return fine(whole, extra);
       return failed(
-        `chain OK (${total_rows} rows), and no row can be written: ${problem}`,
+        `${whole}, and no row can be written: ${problem}`,
         ["until that is mended, whatever changes something is refused"],
         extra,
       );

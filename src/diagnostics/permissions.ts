@@ -1,5 +1,5 @@
 /** `permissions`: that nobody else can read the token and what else is private, or change what is in its folder. */
-import { type Stats, statSync } from "node:fs";
+import { accessSync, constants, type Stats, statSync } from "node:fs";
 import { type Check, type Finding, failed, fine, warning } from "./check";
 import type { PrivateFile, Subjects } from "./subjects";
 
@@ -20,7 +20,7 @@ export function permissionsCheck(
       if (uid === undefined) return fine("not looked at on Windows: access lists decide, not modes");
       const folder = statSync(configDir);
       const findings = [
-        judgeFolder(folder, uid),
+        judgeFolder(configDir, folder, uid),
         ...privateFiles().map((file) => judgeFile(file, configDir, folder, uid)),
       ].filter((finding) => finding.severity !== "info");
       if (findings.length === 0) return fine("the token and the configuration folder are private");
@@ -31,13 +31,16 @@ export function permissionsCheck(
   };
 }
 
-function judgeFolder(folder: Stats, uid: number): Finding {
-  if (isForeign(folder, uid))
-    return failed(`the configuration folder belongs to user ${folder.uid}`, [CHOWN]);
+function judgeFolder(path: string, folder: Stats, uid: number): Finding {
+  const what = "the configuration folder";
+  if (uid === 0 && folder.uid !== 0) {
+    return warning(`${what} belongs to user ${folder.uid}, and svc runs as root`, [
+      "run svc as that user: what root writes there, that user cannot use",
+    ]);
+  }
+  if (isForeign(path, folder, uid)) return foreign(what, folder);
   if ((folder.mode & WRITABLE) === 0) return fine("");
-  return failed(`others can change the configuration folder (${modeOf(folder)})`, [
-    "chmod 0700 the configuration folder",
-  ]);
+  return failed(`others can change ${what} (${modeOf(folder)})`, [`chmod 0700 ${what}`]);
 }
 
 function judgeFile(
@@ -48,7 +51,7 @@ function judgeFile(
 ): Finding {
   const file = statSync(path, { throwIfNoEntry: false });
   if (file === undefined) return fine("");
-  if (isForeign(file, uid)) return failed(`${name} belongs to user ${file.uid}`, [CHOWN]);
+  if (isForeign(path, file, uid)) return foreign(name, file);
   if ((file.mode & OPEN) === 0) return fine("");
   const detail = `${name} is open to others (${modeOf(file)})`;
   const advice = [`chmod 0600 ${name}`, ...leaked];
@@ -56,9 +59,22 @@ function judgeFile(
   return isBehindFolder ? warning(`${detail}, behind a private folder`, advice) : failed(detail, advice);
 }
 
-const CHOWN = "chown it to the user that svc runs as";
+/** Whether it is not this user's to use, or another's to change the mode of; root may do that anyway. */
+function isForeign(path: string, file: Stats, uid: number): boolean {
+  if (uid === 0 || file.uid === uid) return false;
+  return file.uid !== 0 || !isUsable(path);
+}
 
-/** Somebody else's, who may change its mode at will. Root may do so anyway, and what root runs sees to itself. */
-const isForeign = (file: Stats, uid: number) => uid !== 0 && file.uid !== uid && file.uid !== 0;
+function isUsable(path: string): boolean {
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const foreign = (what: string, file: Stats) =>
+  failed(`${what} belongs to user ${file.uid}`, ["chown it to the user that svc runs as"]);
 
 const modeOf = (file: Stats) => `0${(file.mode & 0o777).toString(8)}`;

@@ -289,12 +289,23 @@ describe("permissions", () => {
     expect(found.advice.length > 0).toBe(severity !== "info");
   });
 
-  test("a file that belongs to somebody else is a failure", async () => {
+  const only = (configDir: string) => ({ configDir, privateFiles: () => [] });
+
+  test("what belongs to somebody else is a failure", async () => {
     using folder = temporaryFolder();
-    // Root's own files are nobody's to change; those of anybody else are theirs.
+    // Root's own is nobody's to change, and this process may use it.
     if (process.getuid?.() === 0) chownSync(folder.path, 4_242, 4_242);
-    const check = permissionsCheck({ configDir: folder.path, privateFiles: () => [] }, 999_999);
-    expect(await finding(check)).toMatchObject({ ok: false });
+    expect(await finding(permissionsCheck(only(folder.path), 999_999))).toMatchObject({
+      ok: false,
+      detail: expect.stringContaining("the configuration folder belongs to user"),
+    });
+  });
+
+  test("root on somebody else's folder is a warning", async () => {
+    using folder = temporaryFolder();
+    if (process.getuid?.() === 0) chownSync(folder.path, 4_242, 4_242);
+    const found = await finding(permissionsCheck(only(folder.path), 0));
+    expect([found.severity, found.detail]).toEqual(["warn", expect.stringContaining("svc runs as root")]);
   });
 });
 
