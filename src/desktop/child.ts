@@ -3,6 +3,7 @@
  *
  * A display that is missing, or goes away, is the failure of the calls that need it; the next call tries again.
  */
+import { constants, setPriority } from "node:os";
 import { Failure } from "../lib/errors";
 import type { Backend } from "./backend";
 import type { Answer, Request } from "./calls";
@@ -23,6 +24,8 @@ export default async function runChild(): Promise<void> {
     }
   };
   const tell = (answer: Answer) => process.send?.(answer);
+  // Encoding a picture takes a whole processor for a moment: whoever asks the server something comes first.
+  setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
   // A Ctrl-C is for the parent, which says when to end.
   process.on("SIGINT", () => {});
   process.on("message", async (request: Request) => tell(await answer(request, use)));

@@ -1,0 +1,87 @@
+/**
+ * What screenshots cost everybody else: how long `/health` takes while a hundred of them are taken, on a display of its
+ * own that is full of text.
+ */
+import { type Figure, type Server, startSvc, TOKEN, temporaryFolder } from "./support";
+
+const NAME = "GET /health (p99) while 100 screenshots are taken, against 20 ms";
+const LIMIT_MS = 20;
+const CLIENTS = 2;
+const SCREENSHOTS_EACH = 50;
+const PROGRAMS = ["Xvfb", "xterm", "curl"];
+
+export async function bench(): Promise<Figure[]> {
+  const missing = PROGRAMS.filter((name) => Bun.which(name) === null);
+  if (missing.length > 0) {
+    return [{ name: NAME, ratio: Number.NaN, goal: "<= 1", detail: `needs ${missing.join(", ")}` }];
+  }
+  await using display = await startDisplay();
+  using configDir = temporaryFolder();
+  process.env.DISPLAY = display.name;
+  await using svc = await startSvc(configDir.path);
+  // The first one starts the child.
+  await takeScreenshots(svc, 1);
+  const idle = await healthDuring(svc, Bun.sleep(1_000));
+  const started = performance.now();
+  const clients = Array.from({ length: CLIENTS }, () => takeScreenshots(svc, SCREENSHOTS_EACH));
+  const busy = await healthDuring(svc, Promise.all(clients));
+  const seconds = (performance.now() - started) / 1_000;
+  const detail = [
+    `${p99(busy).toFixed(1)} / ${LIMIT_MS} ms over ${busy.length} requests (idle ${p99(idle).toFixed(1)} ms)`,
+    `${((CLIENTS * SCREENSHOTS_EACH) / seconds).toFixed(0)} screenshots/s of 1920 x 1080`,
+  ].join(", ");
+  return [{ name: NAME, ratio: p99(busy) / LIMIT_MS, goal: "<= 1", detail }];
+}
+
+/** The time each of the requests takes that are made one after the other until `work` is done, in milliseconds. */
+async function healthDuring({ url }: Server, work: Promise<unknown>): Promise<number[]> {
+  const times: number[] = [];
+  let going = true;
+  const done = work.finally(() => {
+    going = false;
+  });
+  while (going) {
+    const started = performance.now();
+    const response = await fetch(`${url}/health`);
+    await response.arrayBuffer();
+    times.push(performance.now() - started);
+    if (response.status !== 200) throw new Error(`/health: expected 200 but found ${response.status}`);
+    await Bun.sleep(1);
+  }
+  await done;
+  return times;
+}
+
+/** By another program, so that reading the pictures is not what `/health` waits for. */
+async function takeScreenshots({ url }: Server, count: number): Promise<void> {
+  const each = Array.from({ length: count }, () => ["-o", "/dev/null", `${url}/screenshot`]).flat();
+  const child = Bun.spawn(["curl", "-sSf", "-H", `Authorization: Bearer ${TOKEN}`, ...each], {
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  if ((await child.exited) !== 0) throw new Error("curl: a screenshot failed");
+}
+
+const p99 = (times: readonly number[]) =>
+  times.toSorted((a, b) => a - b)[Math.ceil(times.length * 0.99) - 1] ?? Number.NaN;
+
+async function startDisplay(): Promise<AsyncDisposable & { readonly name: string }> {
+  const server = Bun.spawn(["Xvfb", "-displayfd", "1", "-screen", "0", "1920x1080x24", "-nolisten", "tcp"], {
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  const { value } = await server.stdout.getReader().read();
+  const name = `:${new TextDecoder().decode(value).trim()}`;
+  const text = "head -c 30000 /dev/urandom | base64 -w 300; exec sleep 600";
+  const window = Bun.spawn(["xterm", "-geometry", "320x80+0+0", "-e", "sh", "-c", text], {
+    env: { ...process.env, DISPLAY: name },
+    stdio: ["ignore", "ignore", "ignore"],
+  });
+  await Bun.sleep(2_000);
+  return {
+    name,
+    async [Symbol.asyncDispose]() {
+      window.kill();
+      server.kill("SIGKILL");
+      await Promise.all([window.exited, server.exited]);
+    },
+  };
+}
