@@ -1,0 +1,110 @@
+/**
+ * The backend of macOS and Windows, as far as Linux can tell: its addons have the same functions here, and the rest of it
+ * is the same. What is each system's own (`native/macos.ts`, `native/windows.ts`) does not run here.
+ */
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
+import type { Backend } from "../../src/desktop/backend";
+import { compose, type Tile } from "../../src/desktop/native/screen";
+import { focusByTitle, waitForTitle } from "../../src/desktop/windows";
+import { testWith } from "../support";
+import { desktopOn, forever, openListener, PROGRAMS, SIZE, startDisplay } from "./support";
+
+setDefaultTimeout(30_000);
+const testOnDisplay = testWith(...PROGRAMS);
+
+/** Runs `use` on a native backend in a process that sees `env`; what it returned. */
+async function onBackend(env: NodeJS.ProcessEnv, use: (backend: Backend) => Promise<unknown>) {
+  const module = join(import.meta.dir, "../../src/desktop/native/backend.ts");
+  const script = `
+    import { createNativeBackend } from ${JSON.stringify(module)};
+    // On Linux, robotjs prefers the display :0 to $DISPLAY.
+    require("robotjs").setXDisplayName(process.env.DISPLAY);
+    const platform = { wheelStep: 1, typeCharacter: (c, robot) => robot.unicodeTap(c.charCodeAt(0)), async focus() {} };
+    const use = ${use};
+    const result = await use(await createNativeBackend(platform)).catch((error) => ({ thrown: error.message }));
+    console.log(JSON.stringify(result ?? null));`;
+  const child = Bun.spawn([process.execPath, "-e", script], {
+    cwd: import.meta.dir,
+    env,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const result: unknown = JSON.parse(await child.stdout.text());
+  return result;
+}
+
+testOnDisplay("it tells the size, and moves the pointer to places on the desktop only", async () => {
+  await using display = await startDisplay({ managed: false });
+  const found = await onBackend(display.env, async (backend) => [
+    await backend.desktop(),
+    await backend.monitors(),
+    await backend.move({ x: 30, y: 40 }),
+    await backend.move({ x: 50 }),
+    await backend.move({ x: 1280 }).catch((error) => error.message),
+  ]);
+  const whole = { x1: 0, y1: 0, x2: SIZE.width, y2: SIZE.height };
+  const refusal = "x: expected 0 to 1279 but found 1280";
+  expect(found).toEqual([whole, [whole], { x: 30, y: 40 }, { x: 50, y: 40 }, refusal]);
+});
+
+testOnDisplay("buttons, wheel and keys strike the window under the pointer", async () => {
+  await using display = await startDisplay();
+  await using made = desktopOn(display.env);
+  await using listener = openListener(display.env, "native");
+  const query = { titleSubstring: "native", caseSensitive: true };
+  await waitForTitle(made.desktop, query, { timeout: 10, poll: 0.02 }, forever);
+  await focusByTitle(made.desktop, query, forever);
+  await onBackend(display.env, async (backend) => {
+    await backend.click({ x: 700, y: 420 }, "right", "tap");
+    await backend.scroll({}, "down", 2);
+    await backend.strike(["ctrl", "S"], "tap");
+    await backend.strike(["alt"], "press");
+    await backend.strike(["alt"], "release");
+    await backend.type("a\n");
+  });
+
+  expect(await listener.strokes(18)).toEqual([
+    ...["+button 3", "-button 3", "+button 5", "-button 5", "+button 5", "-button 5"],
+    ...["+key Control_L", "+key Shift_L", "+key S", "-key S", "-key Control_L", "-key Shift_L"],
+    ...["+key Alt_L", "-key Alt_L", "+key a", "-key a", "+key Return", "-key Return"],
+  ]);
+});
+
+testOnDisplay("a key that the platform does not have is refused", async () => {
+  await using display = await startDisplay({ managed: false });
+  const found = await onBackend(display.env, async (backend) => backend.strike(["pause"], "tap"));
+  expect(found).toEqual({ thrown: "this platform has no key pause" });
+});
+
+/** A monitor of one colour. */
+function tile(place: Tile["place"], scale: number, colour: number): Tile {
+  const [width, height] = [(place.x2 - place.x1) * scale, (place.y2 - place.y1) * scale];
+  return { width, height, redAt: 0, place, pixels: new Uint8Array(width * height * 4).fill(colour) };
+}
+
+describe("a picture of several monitors:", () => {
+  const left = tile({ x1: -4, y1: 0, x2: 0, y2: 4 }, 1, 1);
+  const main = tile({ x1: 0, y1: 0, x2: 4, y2: 2 }, 2, 2);
+  const rows = (region: Tile["place"], tiles: readonly Tile[]) => {
+    const { width, height, pixels } = compose(tiles, region);
+    return Array.from({ length: height }, (_, y) =>
+      Array.from({ length: width }, (_, x) => pixels[(y * width + x) * 4]).join(""),
+    );
+  };
+
+  test("one monitor keeps its own pixels", () => {
+    expect(rows({ x1: -2, y1: 1, x2: 0, y2: 3 }, [left])).toEqual(["11", "11"]);
+    expect(rows({ x1: 1, y1: 0, x2: 3, y2: 1 }, [main])).toEqual(["2222", "2222"]);
+  });
+
+  test("monitors stand side by side in the pixels of the sharpest, and nothing is shown as black", () => {
+    expect(rows({ x1: -1, y1: 1, x2: 1, y2: 3 }, [left, main])).toEqual(["1122", "1122", "1100", "1100"]);
+  });
+
+  test("each pixel comes from its own place", () => {
+    const place = { x1: 10, y1: 20, x2: 13, y2: 22 };
+    const pixels = Uint8Array.from({ length: 24 }, (_, at) => Math.floor(at / 4));
+    const numbered: Tile = { width: 3, height: 2, redAt: 0, place, pixels };
+    expect(rows({ x1: 11, y1: 20, x2: 13, y2: 22 }, [numbered])).toEqual(["12", "45"]);
+  });
+});
