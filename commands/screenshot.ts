@@ -2,7 +2,7 @@ import { callOperation } from "../src/call";
 import { localCaller } from "../src/caller";
 import { command, print, withService } from "../src/cli";
 import { writePng } from "../src/desktop/file";
-import { screenshot } from "../src/desktop/operations";
+import { screenshot } from "../src/desktop/operations/screen";
 import { printable } from "../src/lib/text";
 
 export default command({

@@ -109,10 +109,11 @@ export function installBinary() {
  * The compiled binary as a server, in an empty folder of its own; killed when the scope ends.
  *
  * @param flags of `svc serve`; unless they say otherwise it takes a free port.
+ * @param options.binary a copy of it to run.
  */
 export async function serveBinary(
   flags: readonly string[] = [],
-  { token = TOKEN } = {},
+  { token = TOKEN, env = process.env, binary = BINARY } = {},
 ): Promise<
   AsyncDisposable & {
     readonly url: string;
@@ -125,9 +126,9 @@ export async function serveBinary(
   const folder = temporaryFolder();
   const configDir = join(folder.path, "config");
   const port = flags.includes("--port") ? [] : ["--port", "0"];
-  const child = Bun.spawn([BINARY, "serve", ...port, "--json", "--config-dir", configDir, ...flags], {
+  const child = Bun.spawn([binary, "serve", ...port, "--json", "--config-dir", configDir, ...flags], {
     cwd: folder.path,
-    env: { ...process.env, SVC_TOKEN: token },
+    env: { ...env, SVC_TOKEN: token },
     stdio: ["ignore", "pipe", "inherit"],
   });
   const { value } = await child.stdout.getReader().read();

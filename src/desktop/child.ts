@@ -10,6 +10,9 @@ import type { Answer, Request } from "./calls";
 import { sizeOf } from "./geometry";
 import { takeScreenshot } from "./screenshot";
 
+/** How long putting back what was borrowed may take, in milliseconds. */
+const GOODBYE_MS = 1_000;
+
 export default async function runChild(): Promise<void> {
   let backend: Promise<Backend> | undefined;
   const use = async () => {
@@ -31,6 +34,8 @@ export default async function runChild(): Promise<void> {
   process.on("message", async (request: Request) => tell(await answer(request, use)));
   tell({ kind: "ready" });
   await new Promise((gone) => process.once("disconnect", gone));
+  // A display that does not answer any more is no reason to stay.
+  setTimeout(() => process.exit(), GOODBYE_MS);
   await (await backend?.catch(() => undefined))?.close().catch(() => {});
   process.exit();
 }

@@ -8,13 +8,16 @@ import { writePng } from "./file";
 import { assertInside, type Region, shifted } from "./geometry";
 import { encodePng } from "./png";
 
+/** What of a backend it takes. */
+type Eye = Pick<Backend, "desktop" | "monitors" | "capture">;
+
 /**
  * @param options.file where to write it (private to its owner); null to have it in the answer.
  * @throws a `bad_input` failure for a monitor that is not there, a region that is not on the screen, or a file that
  *   cannot be written; whatever the backend throws.
  */
 export async function takeScreenshot(
-  backend: Backend,
+  backend: Eye,
   { file, ...frame }: Frame & { readonly file: string | null },
 ): Promise<Shot> {
   const region = await regionOf(backend, frame);
@@ -25,7 +28,7 @@ export async function takeScreenshot(
   return { width, height, base64: file === null ? Buffer.from(png).toString("base64") : null };
 }
 
-async function regionOf(backend: Backend, { monitor, region }: Frame): Promise<Region> {
+async function regionOf(backend: Eye, { monitor, region }: Frame): Promise<Region> {
   if (monitor === undefined) return partOf(await backend.desktop(), region);
   const monitors = await backend.monitors();
   const place = monitors[monitor];

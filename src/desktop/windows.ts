@@ -7,6 +7,9 @@ import { printable } from "../lib/text";
 import type { DesktopWindow } from "./backend";
 import type { Desktop } from "./desktop";
 
+/** What is said where the windows cannot be listed. */
+export const NOT_TOLD = "this platform does not tell which windows there are";
+
 /** Which window. */
 export interface TitleQuery {
   readonly titleSubstring: string;
@@ -68,7 +71,7 @@ async function find(
   signal: AbortSignal,
 ): Promise<DesktopWindow | undefined> {
   const windows = await desktop.windows(signal);
-  if (!windows) throw unavailable("this platform does not tell which windows there are");
+  if (!windows) throw unavailable(NOT_TOLD);
   const folded = (text: string) => (caseSensitive ? text : text.toLowerCase());
   return windows.find(({ title }) => folded(title).includes(folded(titleSubstring)));
 }

@@ -16,15 +16,14 @@ export const forever = new AbortController().signal;
 /** A display (a free one, unless `name` says which), with openbox unless `managed` is false; both end with the scope. */
 export async function startDisplay({
   name = "",
-  screen = `${SIZE.width}x${SIZE.height}x24`,
+  screens = [`${SIZE.width}x${SIZE.height}x24`],
   managed = true,
 } = {}): Promise<AsyncDisposable & { readonly env: NodeJS.ProcessEnv; readonly server: Subprocess }> {
-  const server = Bun.spawn(
-    ["Xvfb", ...(name ? [name] : []), "-displayfd", "1", "-screen", "0", screen, "-nolisten", "tcp"],
-    {
-      stdio: ["ignore", "pipe", "ignore"],
-    },
-  );
+  const monitors = screens.flatMap((screen, nth) => ["-screen", String(nth), screen]);
+  const flags = ["-displayfd", "1", "-nolisten", "tcp", "+xinerama", ...monitors];
+  const server = Bun.spawn(["Xvfb", ...(name ? [name] : []), ...flags], {
+    stdio: ["ignore", "pipe", "ignore"],
+  });
   const { value } = await server.stdout.getReader().read();
   const env = { ...process.env, DISPLAY: `:${new TextDecoder().decode(value).trim()}`, LC_ALL: "C.UTF-8" };
   const manager = managed

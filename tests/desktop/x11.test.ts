@@ -192,6 +192,28 @@ describe("text:", () => {
     expect(await terminal.typed(lines.length)).toBe(`${lines.join("\n")}\n`);
   });
 
+  testWith(...PROGRAMS, "chromium")("a browser gets it too", async () => {
+    using folder = temporaryFolder();
+    const page =
+      '<title>empty page</title><textarea autofocus oninput="document.title = this.value"></textarea>';
+    const url = `data:text/html;charset=utf-8,${encodeURIComponent(page)}`;
+    const flags = ["--no-sandbox", "--no-first-run", "--disable-gpu", `--user-data-dir=${folder.path}`];
+    const browser = Bun.spawn(["chromium", ...flags, `--app=${url}`], {
+      env: display.env,
+      stdio: ["ignore", "ignore", "ignore"],
+    });
+    try {
+      await waitForTitle(desktop, query("empty page"), { timeout: 20, poll: 0.05 }, forever);
+      await focusByTitle(desktop, query("empty page"), forever);
+      const text = "Grüße 世界 한국어 😀👩‍👩‍👧 e\u0301 Привет {[]}~^`´";
+      await desktop.type(text, forever);
+      await waitForTitle(desktop, query(text, true), PATIENCE, forever);
+    } finally {
+      browser.kill();
+      await browser.exited;
+    }
+  });
+
   test("more different characters than there are free keys arrive too", async () => {
     await using terminal = await focusedTerminal("many");
     const text = Array.from({ length: 100 }, (_, nth) => String.fromCodePoint(0x4e00 + 7 * nth)).join("");
@@ -364,6 +386,30 @@ describe("screenshots:", () => {
     const refused = (path: string) => expect(desktop.screenshot({}, path, forever)).rejects;
     await refused(join(folder.path, "no", "desk.png")).toThrow("file_path: its folder does not exist");
     await refused(folder.path).toThrow("file_path: what is there is not a regular file");
+  });
+
+  test("monitors are counted from 0", async () => {
+    await using two = await startDisplay({ screens: ["640x480x24", "320x240x24"], managed: false });
+    await using made = desktopOn(two.env);
+    const first = await made.desktop.screenshot({ monitor: 0 }, null, forever);
+    expect(first).toMatchObject({ width: 640, height: 480 });
+    const second = await made.desktop.screenshot({ monitor: 1 }, null, forever);
+    expect(second).toMatchObject({ width: 320, height: 240 });
+  });
+
+  test("a display of 16 bits has its colours, one of 8 is refused", async () => {
+    await using sixteen = await startDisplay({ screens: ["640x480x16"] });
+    await using made = desktopOn(sixteen.env);
+    await using _terminal = openTerminal(sixteen.env, "sixteen", "40x10+100+100");
+    await eventually(async () => {
+      const shot = await made.desktop.screenshot({}, null, forever);
+      const png = decode(Buffer.from(shot.base64 ?? "", "base64"));
+      // #123456 with five bits of red and blue and six of green.
+      return colourAt(png, { x: 200, y: 180 }) === "103552" || undefined;
+    });
+    await using eight = await startDisplay({ screens: ["640x480x8"], managed: false });
+    await using coarse = desktopOn(eight.env);
+    await expect(coarse.desktop.screenshot({}, null, forever)).rejects.toThrow("indexes into a colour map");
   });
 });
 

@@ -1,0 +1,216 @@
+/** The desktop through the compiled binary in an empty folder: over HTTP, as commands, and as `svc screenshot`. */
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { decode } from "fast-png";
+import { eventually, openTerminal, PROGRAMS, SIZE, startDisplay } from "../desktop/support";
+import { installBinary, post, serveBinary, testWith } from "../support";
+
+setDefaultTimeout(60_000);
+const testOnDisplay = testWith(...PROGRAMS);
+const { DISPLAY: _none, WAYLAND_DISPLAY: _neither, ...bare } = process.env;
+
+type Server = Awaited<ReturnType<typeof serveBinary>>;
+
+async function get(server: Server, path: string): Promise<unknown> {
+  const response = await server.call(path);
+  expect(response.status).toBe(200);
+  return response.json();
+}
+
+/** What the actions returned, in order; the error of one that failed. */
+async function execute(server: Server, ...actions: readonly unknown[]): Promise<unknown[]> {
+  const response = await server.call("/execute", post({ actions }));
+  const body = (await response.json()) as {
+    outcomes: Array<{ ok: boolean; result?: unknown; error?: string }>;
+  };
+  return body.outcomes.map(({ ok, result, error }) => (ok ? result : error));
+}
+
+testOnDisplay(
+  "the paths answer with objects, the commands with the plain values that scripts expect",
+  async () => {
+    await using display = await startDisplay();
+    await using server = await serveBinary([], { env: display.env });
+    expect(await get(server, "/screen_size")).toEqual(SIZE);
+    expect(await get(server, "/windows")).toEqual({ windows: [] });
+    expect(await execute(server, ["AC_screen_size"], ["AC_set_mouse_position", { x: 100, y: 120 }])).toEqual([
+      [1280, 800],
+      [100, 120],
+    ]);
+    expect(await get(server, "/mouse_position")).toEqual({ x: 100, y: 120 });
+
+    await using _terminal = openTerminal(display.env, "a window");
+    const [hwnd, listed] = await execute(server, ["AC_wait_window", ["a window"]], ["AC_list_windows"]);
+    expect(listed).toEqual([[hwnd, "a window"]]);
+    expect(await get(server, "/windows")).toEqual({ windows: [{ hwnd, title: "a window" }] });
+  },
+);
+
+testOnDisplay("a script writes into a window what its author wrote", async () => {
+  await using display = await startDisplay();
+  await using server = await serveBinary([], { env: display.env });
+  await using terminal = openTerminal(display.env, "editor");
+  const results = await execute(
+    server,
+    ["AC_wait_window", { title_substring: "editor", timeout: 10, poll: 0.05 }],
+    ["AC_focus_window", { title_substring: "EDITOR" }],
+    ["AC_write", { write_string: "Grüße, 世界 🌍\n" }],
+    ["AC_type_keyboard", { keycode: "a", is_shift: true }],
+    ["AC_press_keyboard_key", { keycode: "b" }],
+    ["AC_release_keyboard_key", { keycode: "b" }],
+    ["AC_hotkey", { key_code_list: ["shift", "c"] }],
+    ["AC_type_keyboard", { keycode: "enter" }],
+    ["AC_click_mouse", { mouse_keycode: "mouse_left", x: 10, y: 700 }],
+    ["AC_mouse_scroll", { scroll_value: 1, x: 20 }],
+  );
+  expect(results).toEqual([
+    expect.any(Number),
+    results[0],
+    null,
+    null,
+    null,
+    null,
+    null,
+    null,
+    [10, 700],
+    [20, 700],
+  ]);
+  expect(await terminal.typed(2)).toBe("Grüße, 世界 🌍\nAbC\n");
+  // What is written is secret: it is kept nowhere.
+  for (const name of readdirSync(server.configDir, { recursive: true, encoding: "utf8" })) {
+    const path = `${server.configDir}/${name}`;
+    if (statSync(path).isFile()) expect([name, readFileSync(path).includes("世界")]).toEqual([name, false]);
+  }
+  expect(JSON.stringify(await get(server, "/runs"))).not.toContain("世界");
+});
+
+testOnDisplay("a screenshot is the same inline, in a file and by svc screenshot", async () => {
+  await using display = await startDisplay({ managed: false });
+  using machine = installBinary();
+  await using server = await serveBinary([], { env: display.env, binary: `${machine.path}/svc` });
+  const inline = await screenshotOf(server, "/screenshot");
+  expect(inline).toMatchObject({ ...SIZE, channels: 3 });
+  expect(await screenshotOf(server, "/screenshot?monitor=0")).toEqual(inline);
+
+  const file_path = `${machine.path}/desk.png`;
+  expect(await execute(server, ["AC_screenshot", { file_path }])).toEqual([
+    { format: "png", ...SIZE, file_path },
+  ]);
+  expect(decode(readFileSync(file_path))).toEqual(inline);
+
+  const printed = await machine.run(["screenshot"], { env: display.env });
+  expect(printed).toEqual({ stdout: "screenshot.png  1280 x 800\n", stderr: "", exitCode: 0 });
+  expect(decode(readFileSync(`${machine.path}/screenshot.png`))).toEqual(inline);
+  const json = await machine.run(["screenshot", "--json"], { env: display.env });
+  expect(JSON.parse(json.stdout)).toEqual(await get(server, "/screenshot"));
+});
+
+testOnDisplay("a region is given by its corners, in a query string too", async () => {
+  await using display = await startDisplay({ managed: false });
+  using machine = installBinary();
+  await using server = await serveBinary([], { env: display.env });
+  const size = { width: 30, height: 20 };
+  expect(await screenshotOf(server, "/screenshot?screen_region=10,5,40,25")).toMatchObject(size);
+  const repeated = [10, 5, 40, 25].map((corner) => `screen_region=${corner}`).join("&");
+  expect(await screenshotOf(server, `/screenshot?${repeated}`)).toMatchObject(size);
+  expect(await execute(server, ["AC_screenshot", { screen_region: [10, 5, 40, 25] }])).toEqual([
+    expect.objectContaining({ format: "png", encoding: "base64", ...size }),
+  ]);
+  const flags = ["screenshot", "--region", "10,5,40,25", "--output", "part.png"];
+  expect((await machine.run(flags, { env: display.env })).exitCode).toBe(0);
+  expect(decode(readFileSync(`${machine.path}/part.png`))).toMatchObject(size);
+
+  const refused = await server.call("/screenshot?screen_region=10,5,10,25");
+  expect({ status: refused.status, body: await refused.json() }).toEqual({
+    status: 400,
+    body: {
+      error: "screen_region: expected [x1, y1, x2, y2] with x2 above x1 and y2 above y1 but found an array",
+      fields: ["screen_region"],
+    },
+  });
+  const odd = await machine.run(["screenshot", "--region", "1,2,3"], { env: display.env });
+  expect(odd).toMatchObject({ exitCode: 2, stderr: "svc: screen_region[3]: missing: expected number\n" });
+  const nowhere = await machine.run(["screenshot", "--output", "no/where.png"], { env: display.env });
+  expect(nowhere).toMatchObject({ exitCode: 2, stderr: "svc: output: its folder does not exist\n" });
+});
+
+test("without a display every call says so, and the server lives on", async () => {
+  using machine = installBinary();
+  await using server = await serveBinary([], { env: bare });
+  const error = "no display: DISPLAY is not set";
+  for (const path of ["/screen_size", "/mouse_position", "/screenshot", "/windows"]) {
+    const response = await server.call(path);
+    expect({ status: response.status, body: await response.json() }).toEqual({
+      status: 503,
+      body: { error },
+    });
+  }
+  const actions = [["AC_click_mouse"], ["AC_write", ["x"]], ["AC_list_windows"], ["AC_wait_window", ["x"]]];
+  expect(await execute(server, ...actions)).toEqual(actions.map(() => error));
+  expect(await get(server, "/health")).toEqual({ status: "ok" });
+  const none = { DISPLAY: undefined, WAYLAND_DISPLAY: undefined };
+  const printed = await machine.run(["screenshot"], { env: none });
+  expect(printed).toEqual({ stdout: "", stderr: `svc: ${error}\n`, exitCode: 1 });
+  expect(readdirSync(machine.path)).not.toContain("screenshot.png");
+});
+
+testOnDisplay("a call whose child is killed, and one that hangs for ten seconds, fail alone", async () => {
+  await using display = await startDisplay({ managed: false });
+  await using server = await serveBinary([], { env: display.env });
+  await get(server, "/screen_size");
+  display.server.kill("SIGSTOP");
+  const interrupted = server.call("/screenshot");
+  process.kill(await childOf(server), "SIGKILL");
+  expect(await (await interrupted).json()).toEqual({
+    error: "the desktop helper was killed by SIGKILL during the call; the next call starts another",
+  });
+
+  const started = performance.now();
+  const hung = server.call("/screenshot");
+  expect(await get(server, "/health")).toEqual({ status: "ok" });
+  const answer = await hung;
+  expect(answer.status).toBe(504);
+  expect(await answer.json()).toEqual({
+    error: "the desktop did not answer within 10 s; its helper was killed",
+  });
+  expect(performance.now() - started).toBeGreaterThan(9_900);
+  display.server.kill("SIGCONT");
+  expect(await get(server, "/screen_size")).toEqual(SIZE);
+});
+
+testOnDisplay("the child goes when its server is killed", async () => {
+  await using display = await startDisplay({ managed: false });
+  await using server = await serveBinary([], { env: display.env });
+  await get(server, "/screen_size");
+  const child = await childOf(server);
+  process.kill(pidOf(server), "SIGKILL");
+  await eventually(() => (isRunning(child) ? undefined : true));
+});
+
+async function screenshotOf(server: Server, path: string) {
+  const { data } = (await get(server, path)) as { data: string };
+  return decode(Buffer.from(data, "base64"));
+}
+
+function pidOf({ configDir }: Server): number {
+  const { pid }: { pid: number } = JSON.parse(readFileSync(`${configDir}/run/rest.json`, "utf8"));
+  return pid;
+}
+
+/** The process id of the server's child, as soon as there is one. */
+function childOf(server: Server): Promise<number> {
+  return eventually(async () => {
+    const ps = Bun.spawn(["ps", "--ppid", String(pidOf(server)), "-o", "pid=,args="], { stdout: "pipe" });
+    const line = (await ps.stdout.text()).split("\n").find((text) => text.includes("desktop-child"));
+    return line ? Number.parseInt(line, 10) : undefined;
+  });
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
