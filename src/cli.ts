@@ -73,6 +73,11 @@ const commands: readonly CommandEntry[] = [
     describe: "Export or import the configuration of a host as one bundle",
     load: () => import("../commands/config"),
   },
+  {
+    usage: "turn [action] [url]",
+    describe: "Make a TURN relay of another machine, or test one",
+    load: () => import("../commands/turn"),
+  },
 ];
 
 /** Parses `args`, runs the subcommand, sets the exit code. Never throws. */

@@ -18,6 +18,7 @@ import { operations as rest } from "./rest/operations";
 import { operations as runs } from "./runs/operations";
 import { operations as scheduler } from "./scheduler/operations";
 import { operations as shell } from "./shell/operations";
+import { operations as turn } from "./turn/operations";
 import { operations as usb } from "./usb/operations";
 
 export const operations: readonly Operation[] = [
@@ -37,4 +38,5 @@ export const operations: readonly Operation[] = [
   ...config,
   ...desktop,
   ...diagnostics,
+  ...turn,
 ];

@@ -1,0 +1,58 @@
+/**
+ * Time-limited credentials (draft-uberti-behave-turn-rest-00), as coturn checks them under `use-auth-secret`.
+ */
+import { createHmac } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { badInput, notFound, systemCode } from "../lib/errors";
+import { userFault } from "./settings";
+
+export interface TurnCredentials {
+  /** `<unix time of expiry>:<user>`. */
+  readonly username: string;
+  /** Base64 of the HMAC-SHA1 over `username`. */
+  readonly password: string;
+  readonly expires_at: string;
+}
+
+/**
+ * The pair that a client uses for `ttlSeconds` from `now` on.
+ *
+ * @throws a `bad_input` failure for a user name that coturn would read otherwise.
+ */
+export function timeLimitedCredentials(
+  secret: string,
+  user: string,
+  ttlSeconds: number,
+  now: Date,
+): TurnCredentials {
+  const fault = userFault("user", user);
+  if (fault !== undefined) throw badInput(fault);
+  const expiry = Math.floor(now.getTime() / 1_000) + ttlSeconds;
+  const username = `${expiry}:${user}`;
+  return {
+    username,
+    password: createHmac("sha1", secret).update(username).digest("base64"),
+    expires_at: new Date(expiry * 1_000).toISOString(),
+  };
+}
+
+/**
+ * The signing secret in the bundle at `folder`.
+ *
+ * @throws a `not_found` failure when there is no bundle, or it is not one made with --auth-secret.
+ */
+export function secretOfBundle(folder: string): string {
+  const file = join(folder, "turnserver.conf");
+  try {
+    const value = /^static-auth-secret=(.*)$/m.exec(readFileSync(file, "utf8"))?.[1];
+    if (value === undefined)
+      throw notFound(`${file} has no static-auth-secret: make the bundle with --auth-secret`);
+    return value.startsWith('"') ? value.slice(1, -1) : value;
+  } catch (error) {
+    const code = systemCode(error);
+    throw code?.startsWith("E")
+      ? notFound(`${file} cannot be read (${code}): expected --secret or --output-dir`)
+      : error;
+  }
+}

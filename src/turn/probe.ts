@@ -1,0 +1,240 @@
+/**
+ * Trying a live relay: does it serve its user, and does it refuse to be a way into the network around it?
+ */
+import { randomBytes } from "node:crypto";
+import { lookup } from "node:dns/promises";
+import { isIP } from "node:net";
+import { TransactionFailed, TransactionTimeout } from "werift-ice/lib/ice/src/exceptions";
+import { classes, methods } from "werift-ice/lib/ice/src/stun/const";
+import { Message, parseMessage } from "werift-ice/lib/ice/src/stun/message";
+import { TurnProtocol } from "werift-ice/lib/ice/src/turn/protocol";
+import { messageOf, systemCode } from "../lib/errors";
+import { printable } from "../lib/text";
+import { openTransport } from "./transport";
+import type { TurnUrl } from "./url";
+
+/** What a relay must not send to: its own host, the metadata service of clouds, a private network. */
+export const FORBIDDEN_PEERS = ["127.0.0.1", "169.254.169.254", "10.0.0.1"] as const;
+
+/** The discard port (RFC 863): should a datagram get through after all, it does no harm. */
+const PEER_PORT = 9;
+
+/** Seconds; the least that a relay gives (RFC 8656 section 7.2). */
+const LIFETIME_S = 600;
+
+export interface ProbeOptions {
+  readonly url: TurnUrl;
+  readonly user: string;
+  readonly secret: string;
+  /** Certificates that are trusted instead of the usual ones, PEM. */
+  readonly ca?: string | undefined;
+  /** For each step. */
+  readonly timeoutMs: number;
+}
+
+export interface Check {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly detail: string;
+}
+
+export interface ProbeReport {
+  /** Whether every step was taken and found good. */
+  readonly ok: boolean;
+  /** Where peers reach the client; null when there was no allocation. */
+  readonly relayed_address: string | null;
+  /** This machine's address as the relay sees it. */
+  readonly mapped_address: string | null;
+  /** From here through the relay to itself and back; null when nothing came back. */
+  readonly round_trip_ms: number | null;
+  /** In order; it ends with the step after which there was no going on. */
+  readonly checks: Check[];
+}
+
+/** Takes every step and gives the allocation back. Never throws for what the relay does: that is the report. */
+export async function probeRelay(options: ProbeOptions): Promise<ProbeReport> {
+  const probe = new Probe(options);
+  try {
+    await probe.run();
+  } finally {
+    await probe.close();
+  }
+  return probe.report();
+}
+
+/** What a check found wrong, in words for the operator. */
+class Finding extends Error {}
+
+class Probe {
+  private readonly checks: Check[] = [];
+  /** Rejected when the socket fails. */
+  private readonly lost = Promise.withResolvers<never>();
+  private relay: TurnProtocol | undefined;
+  private roundTripMs: number | null = null;
+  private allocated = false;
+  private readonly unauthorized = new Set<string>();
+
+  constructor(private readonly options: ProbeOptions) {
+    this.lost.promise.catch(() => {});
+  }
+
+  async run(): Promise<void> {
+    const relay = await this.step("connect", () => this.connect());
+    if (!relay) return;
+    this.relay = relay;
+    await this.step("allocate", async () => {
+      await relay.connectionMade();
+      this.allocated = true;
+    });
+    if (!this.allocated) return;
+    this.roundTripMs = (await this.step("relay to itself", () => roundTrip(relay))) ?? null;
+    for (const peer of FORBIDDEN_PEERS) await this.step(`refuse ${peer}`, () => expectRefusal(relay, peer));
+  }
+
+  report(): ProbeReport {
+    const { relay, allocated, checks } = this;
+    return {
+      ok: allocated && checks.every(({ ok }) => ok),
+      relayed_address: relay && allocated ? endpoint(relay.relayedAddress) : null,
+      mapped_address: relay && allocated ? endpoint(relay.mappedAddress) : null,
+      round_trip_ms: this.roundTripMs,
+      checks,
+    };
+  }
+
+  /** Gives the allocation back (RFC 8656 section 7.3: a lifetime of zero) and closes the socket. */
+  async close(): Promise<void> {
+    const { relay } = this;
+    if (!relay) return;
+    if (this.allocated) {
+      const release = new Message(methods.REFRESH, classes.REQUEST).setAttribute("LIFETIME", 0);
+      await this.inTime(relay.requestWithRetry(release, relay.server)).catch(() => {});
+    }
+    // What waits for an answer would keep the process alive until it has tried six times.
+    for (const transaction of Object.values(relay.transactions)) transaction.cancel();
+    await relay.close();
+  }
+
+  private async connect(): Promise<TurnProtocol> {
+    const { url, user, secret, ca } = this.options;
+    const address = isIP(url.host) ? url.host : (await lookup(url.host)).address;
+    const transport = await openTransport({
+      url,
+      address,
+      ca,
+      failed: this.lost.reject,
+      received: (data) => this.heed(data),
+    });
+    const relay = new TurnProtocol([address, url.port], user, secret, LIFETIME_S, transport);
+    // The allocation outlives the probe; the timer to renew it would keep the process alive as long.
+    Reflect.set(relay, "refresh", () => {});
+    return relay;
+  }
+
+  /**
+   * The client passes over an answer that is not signed, and that is what a relay answers to a wrong secret. The first
+   * request is always answered so, with what the second is signed with.
+   */
+  private heed(data: Buffer): void {
+    const message = readMessage(data);
+    if (!message || errorCodeOf(message) !== 401) return;
+    this.unauthorized.add(message.transactionIdHex);
+    if (this.unauthorized.size > 1) this.lost.reject(new Finding(`401: ${MEANINGS[401]}`));
+  }
+
+  /** What `work` gives, put on the list of checks; undefined when it failed or took too long. */
+  private async step<T>(name: string, work: () => Promise<T>): Promise<T | undefined> {
+    const started = performance.now();
+    try {
+      const result = await this.inTime(work());
+      this.checks.push({ name, ok: true, detail: `${Math.round(performance.now() - started)} ms` });
+      return result;
+    } catch (error) {
+      this.checks.push({ name, ok: false, detail: printable(explain(error), 300) });
+      return undefined;
+    }
+  }
+
+  private async inTime<T>(work: Promise<T>): Promise<T> {
+    const late = Promise.withResolvers<never>();
+    const timer = setTimeout(() => late.reject(new TransactionTimeout()), this.options.timeoutMs);
+    try {
+      return await Promise.race([work, late.promise, this.lost.promise]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+/** Milliseconds until a datagram that is sent to the relayed address comes back through it. */
+async function roundTrip(relay: TurnProtocol): Promise<number> {
+  await relay.getPermission(relay.relayedAddress);
+  const payload = randomBytes(32);
+  const back = Promise.withResolvers<void>();
+  const subscription = relay.onData.subscribe((data) => {
+    if (payload.equals(data)) back.resolve();
+  });
+  const started = performance.now();
+  try {
+    await relay.sendData(payload, relay.relayedAddress);
+    await back.promise;
+    return Math.round((performance.now() - started) * 10) / 10;
+  } finally {
+    subscription.unSubscribe();
+  }
+}
+
+/** Both ways to open a path to a peer have to be answered with 403 (RFC 8656 sections 9 and 12). */
+async function expectRefusal(relay: TurnProtocol, peer: string): Promise<void> {
+  const where = [peer, PEER_PORT] as const;
+  for (const ask of [() => relay.getPermission(where), () => relay.getChannel(where)]) {
+    const code = await ask().then(
+      () => null,
+      (error) => errorCode(error) ?? Promise.reject(error),
+    );
+    if (code === null) {
+      throw new Finding(
+        "the relay takes it for a peer: whoever may use the relay reaches the network around it",
+      );
+    }
+    if (code !== 403) throw new Finding(`the relay answered ${code}, which is no refusal: expected 403`);
+  }
+}
+
+const endpoint = ([address, port]: readonly [string, number]) =>
+  isIP(address) === 6 ? `[${address}]:${port}` : `${address}:${port}`;
+
+/** The STUN error code in `error`, if it is a relay's answer. */
+const errorCode = (error: unknown) =>
+  error instanceof TransactionFailed ? errorCodeOf(error.response) : null;
+
+function errorCodeOf(message: Message): number | null {
+  const attribute: unknown = message.getAttributeValue("ERROR-CODE");
+  return Array.isArray(attribute) && typeof attribute[0] === "number" ? attribute[0] : null;
+}
+
+/** The STUN message that `data` is, if it is one and no more than one. */
+function readMessage(data: Buffer): Message | undefined {
+  try {
+    return parseMessage(data);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What the operator needs to know of a code (RFC 8656 section 19). */
+const MEANINGS: Readonly<Record<number, string>> = {
+  401: "the user name or the secret is wrong",
+  403: "the relay refuses this peer",
+  437: "the relay knows of no allocation",
+  441: "the user name or the secret is wrong",
+  486: "the user's quota of allocations is used up",
+  508: "the relay has no port left",
+};
+
+function explain(error: unknown): string {
+  if (error instanceof TransactionTimeout) return "no answer in time";
+  const code = errorCode(error);
+  if (code !== null) return `${code}: ${MEANINGS[code] ?? "refused"}`;
+  return systemCode(error) ?? messageOf(error);
+}

@@ -1,0 +1,56 @@
+/**
+ * TURN URLs (RFC 7065): `turn:host[:port][?transport=udp|tcp]`, and `turns:` for TLS.
+ */
+import { isIP } from "node:net";
+import { badInput } from "../lib/errors";
+
+export interface TurnUrl {
+  /** Host name or IP address, the latter without brackets. */
+  readonly host: string;
+  readonly port: number;
+  readonly transport: "udp" | "tcp" | "tls";
+}
+
+/** A host name as DNS takes it (RFC 1123): letters, digits and hyphens, its last label not a number. */
+export function isHostName(text: string): boolean {
+  const labels = text.split(".");
+  const isLabel = (label: string) => /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/i.test(label);
+  return text.length <= 253 && labels.every(isLabel) && !/^\d+$/.test(labels.at(-1) ?? "");
+}
+
+/**
+ * Reads a URL.
+ *
+ * @throws a `bad_input` failure that says what was expected.
+ */
+export function parseTurnUrl(text: string): TurnUrl {
+  const match = /^(turns?):(?:\[([^\]]*)\]|([^:?[\]]*))(?::(\d{1,5}))?(?:\?transport=(udp|tcp))?$/i.exec(
+    text,
+  );
+  const [, scheme = "", bracketed, plain = "", port, transport] = match ?? [];
+  const host = bracketed ?? plain;
+  const isGood = bracketed === undefined ? isIP(host) === 4 || isHostName(host) : isIP(host) === 6;
+  if (!match || !isGood || host.includes("%")) {
+    throw badInput("url: expected turn:host[:port][?transport=udp|tcp] or turns:host[:port]");
+  }
+  const isSecure = scheme.toLowerCase() === "turns";
+  if (isSecure && transport?.toLowerCase() === "udp") {
+    throw badInput("url: turns: over UDP (DTLS) is not spoken here: expected ?transport=tcp");
+  }
+  const number = port === undefined ? (isSecure ? 5349 : 3478) : Number(port);
+  if (number < 1 || number > 65_535) throw badInput("url: expected a port from 1 to 65535");
+  return {
+    host,
+    port: number,
+    transport: isSecure ? "tls" : transport?.toLowerCase() === "tcp" ? "tcp" : "udp",
+  };
+}
+
+/** `turn:` URLs, and a `turns:` one, of the relay at `host`. */
+export function turnUrls(host: string, port: number, tlsPort: number): { plain: string[]; secure: string } {
+  const name = isIP(host) === 6 ? `[${host}]` : host;
+  return {
+    plain: ["udp", "tcp"].map((transport) => `turn:${name}:${port}?transport=${transport}`),
+    secure: `turns:${name}:${tlsPort}?transport=tcp`,
+  };
+}
