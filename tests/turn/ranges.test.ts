@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import ipaddr from "ipaddr.js";
 import { IPV4_BLOCKS, IPV6_BLOCKS, rangeOf } from "../../src/turn/ranges";
+import { addressIn } from "./addresses";
 import { PUBLIC, SPECIAL_PURPOSE } from "./iana";
 
 const ranges = [...IPV4_BLOCKS, ...IPV6_BLOCKS].map((block) => rangeOf(block).split("-").map(bytesOf));
@@ -21,20 +22,6 @@ function isInRange([first, last]: readonly number[][], address: readonly number[
 }
 
 const isDenied = (address: string) => ranges.some((range) => isInRange(range, bytesOf(address)));
-
-/** A random address of the block. */
-export function addressIn(cidr: string): fc.Arbitrary<string> {
-  const [base, bits] = ipaddr.parseCIDR(cidr);
-  const bytes = base.toByteArray();
-  return fc.uint8Array({ minLength: bytes.length, maxLength: bytes.length }).map((random) => {
-    const mixed = bytes.map((byte, at) => {
-      const fixed = Math.min(8, Math.max(0, bits - at * 8));
-      const mask = (0xff << (8 - fixed)) & 0xff;
-      return (byte & mask) | ((random[at] ?? 0) & ~mask & 0xff);
-    });
-    return ipaddr.fromByteArray(mixed).toString();
-  });
-}
 
 describe("any address of a special-purpose block is denied:", () => {
   for (const cidr of SPECIAL_PURPOSE) {
