@@ -2,7 +2,7 @@
  * Appending: rows put at the end of the chain, within a transaction that holds the write lock.
  */
 import type { Database } from "bun:sqlite";
-import { type Bearings, type Head, moveHead, readHead } from "./bearings";
+import { type Bearings, type Head, headOf, moveHead } from "./bearings";
 import { type AuditEvent, rowHash } from "./row";
 
 /** A row on its way into the log. */
@@ -14,7 +14,7 @@ export interface NewRow {
 
 /** Appends `rows` and moves the head. Returns the new one: ids follow one another, the last row has its id. */
 export function appendRows(db: Database, bearings: Bearings, rows: readonly NewRow[]): Head {
-  let { id, hash } = readHead(db, bearings);
+  let { id, hash } = headOf(bearings);
   const insert = db.query(
     `INSERT INTO events (id, ts, event_type, host_id, viewer_id, detail, prev_hash, row_hash)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,

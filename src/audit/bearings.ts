@@ -6,7 +6,7 @@
  */
 import type { Database } from "bun:sqlite";
 import { unavailable } from "../lib/errors";
-import { GENESIS } from "./row";
+import { type AuditRow, GENESIS } from "./row";
 
 export interface Bearings {
   /** The id and `prev_hash` of the oldest row that was not cleared or pruned. */
@@ -21,6 +21,11 @@ export interface Bearings {
   readonly adopted_at: string;
   readonly adopted_rows: number;
   readonly filled_rows: number;
+  /** The highest id that any writer ever gave to a row, by SQLite's own count; null where the table keeps none. */
+  readonly issued_id: number | null;
+  /** The newest row that is there; null when there is none. */
+  readonly last_id: number | null;
+  readonly last_hash: string | null;
 }
 
 /** The end of the chain, where the next row goes. */
@@ -30,9 +35,10 @@ export interface Head {
   readonly hash: string;
 }
 
+/** AUTOINCREMENT only so that `sqlite_sequence` is there in any case. */
 const TABLES = `
   CREATE TABLE svc_bearings (
-    only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+    only_row INTEGER PRIMARY KEY AUTOINCREMENT CHECK (only_row = 1),
     first_id INTEGER NOT NULL, first_prev_hash TEXT, highest_id INTEGER NOT NULL, highest_hash TEXT,
     removed_rows INTEGER NOT NULL, adopted_at TEXT NOT NULL, adopted_rows INTEGER NOT NULL, filled_rows INTEGER NOT NULL
   );
@@ -57,13 +63,17 @@ export function bearingsState(db: Database): "none" | "kept" | "lost" {
 export function takeBearings(db: Database, now: string, filledRows: number): void {
   db.run(TABLES);
   db.run(`PRAGMA application_id = ${MARK}`);
-  const issued = issuedId(db) ?? 0;
-  const first = db
-    .query<{ id: number; prev_hash: string | null }, []>(
-      "SELECT id, prev_hash FROM events ORDER BY id LIMIT 1",
-    )
+  const row = (order: "ASC" | "DESC") =>
+    db
+      .query<Pick<AuditRow, "id" | "prev_hash" | "row_hash">, []>(
+        `SELECT id, prev_hash, row_hash FROM events ORDER BY id ${order} LIMIT 1`,
+      )
+      .get();
+  const [first, last] = [row("ASC"), row("DESC")];
+  const counted = db
+    .query<{ seq: number }, []>("SELECT seq FROM sqlite_sequence WHERE name = 'events'")
     .get();
-  const last = lastRow(db);
+  const issued = counted?.seq ?? 0;
   db.query(`INSERT INTO svc_bearings VALUES (1, ?, ?, ?, ?, 0, ?, (SELECT count(*) FROM events), ?)`).run(
     first?.id ?? issued + 1,
     first ? first.prev_hash : GENESIS,
@@ -81,27 +91,26 @@ export function takeBearings(db: Database, now: string, filledRows: number): voi
 
 /** @throws an `unavailable` failure, or the SQLite error, when somebody removed them. */
 export function readBearings(db: Database): Bearings {
-  const found = db.query<Bearings, []>("SELECT * FROM svc_bearings").get();
+  // One statement: it is part of every append.
+  const found = db
+    .query<Bearings, []>(
+      `SELECT svc_bearings.*, (SELECT seq FROM sqlite_sequence WHERE name = 'events') AS issued_id,
+         last.id AS last_id, last.row_hash AS last_hash
+       FROM svc_bearings LEFT JOIN events AS last ON last.id = (SELECT max(id) FROM events)`,
+    )
+    .get();
   if (!found) throw unavailable(LOST_BEARINGS);
   return found;
-}
-
-/** The highest id ever given to a row of this log, by any writer; null where the table does not keep count. */
-export function issuedId(db: Database): number | null {
-  if (!db.query("SELECT 1 FROM sqlite_master WHERE name = 'sqlite_sequence'").get()) return null;
-  const found = db.query<{ seq: number }, []>("SELECT seq FROM sqlite_sequence WHERE name = 'events'").get();
-  return found?.seq ?? 0;
 }
 
 /**
  * Where the next row goes. When the newest rows are gone it follows the last one known to have been written, not the
  * last one left, so that what is missing stays missing.
  */
-export function readHead(db: Database, bearings: Bearings): Head {
-  const last = lastRow(db);
-  const id = Math.max(last?.id ?? 0, issuedId(db) ?? 0, bearings.highest_id);
-  const hash = last && last.id >= bearings.highest_id ? last.row_hash : bearings.highest_hash;
-  return { id, hash: hash ?? bearings.highest_hash ?? GENESIS };
+export function headOf({ last_id, last_hash, issued_id, highest_id, highest_hash }: Bearings): Head {
+  const id = Math.max(last_id ?? 0, issued_id ?? 0, highest_id);
+  const hash = last_id !== null && last_id >= highest_id ? last_hash : highest_hash;
+  return { id, hash: hash ?? highest_hash ?? GENESIS };
 }
 
 /** Records the newest row. */
@@ -121,12 +130,4 @@ export function moveFirst(
     removed,
   );
   db.query("DELETE FROM svc_gaps WHERE after_id < ?").run(first.id);
-}
-
-function lastRow(db: Database): { id: number; row_hash: string | null } | null {
-  return db
-    .query<{ id: number; row_hash: string | null }, []>(
-      "SELECT id, row_hash FROM events ORDER BY id DESC LIMIT 1",
-    )
-    .get();
 }

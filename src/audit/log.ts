@@ -10,7 +10,7 @@ import { messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { configFiles } from "../lib/paths";
 import { appendRows, type NewRow } from "./append";
-import { readBearings, readHead } from "./bearings";
+import { headOf, readBearings } from "./bearings";
 import { AuditFile } from "./file";
 import { inChild } from "./jobs";
 import { createLimit } from "./limit";
@@ -182,7 +182,7 @@ interface Tally {
 function countRows(db: Database): Tally {
   const bearings = readBearings(db);
   const rows = db.query<{ rows: number }, []>("SELECT count(*) AS rows FROM events").get()?.rows ?? 0;
-  return { rows, removedRows: bearings.removed_rows, highestId: readHead(db, bearings).id };
+  return { rows, removedRows: bearings.removed_rows, highestId: headOf(bearings).id };
 }
 
 function appendBatch(db: Database, batch: readonly Waiting[], tally: Tally | undefined): Tally {

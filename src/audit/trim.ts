@@ -12,7 +12,7 @@ import { ensurePrivateFolder } from "../lib/files";
 import { withLock } from "../lib/lock";
 import { configFiles } from "../lib/paths";
 import { appendRows } from "./append";
-import { moveFirst, moveHead, readBearings, readHead } from "./bearings";
+import { headOf, moveFirst, moveHead, readBearings } from "./bearings";
 import { exportLines, writeExport } from "./export";
 import type { AuditFile } from "./file";
 import { rowTime, storable } from "./row";
@@ -51,7 +51,7 @@ interface Range {
 
 /** Removes every row. Returns how many there were. Within a transaction. */
 export function clearRows(db: Database, by: string): number {
-  const head = readHead(db, readBearings(db));
+  const head = headOf(readBearings(db));
   const found = db
     .query<{ rows: number; firstId: number | null }, []>(
       "SELECT count(*) AS rows, min(id) AS firstId FROM events",

@@ -6,7 +6,7 @@
  */
 import { type Database, SQLiteError } from "bun:sqlite";
 import { messageOf, unavailable } from "../lib/errors";
-import { type Bearings, bearingsState, issuedId, LOST_BEARINGS, readBearings } from "./bearings";
+import { type Bearings, bearingsState, LOST_BEARINGS, readBearings } from "./bearings";
 import { Chain, type KnownRow, rowNames } from "./chain";
 import { asFailure, openSnapshot } from "./file";
 import type { AuditRow } from "./row";
@@ -78,7 +78,7 @@ function verifyRows(db: Database, { noted, progress }: VerifyOptions): Verdict {
   // The count may come from an index, which somebody can edit too.
   total = taken;
   const next = chain.expectedId() ?? 1;
-  const highest = Math.max(bearings.highest_id, issuedId(db) ?? 0);
+  const highest = Math.max(bearings.highest_id, bearings.issued_id ?? 0);
   if (next <= highest) return broken(total, next, `the newest rows are gone: ${rowNames(next, highest)}`);
   for (const row of held) {
     const missing = missingNoted(row, bearings, highest);

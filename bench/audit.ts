@@ -1,0 +1,194 @@
+/**
+ * What the audit log costs: a server with it against one without, appends against bare inserts with the same settings,
+ * verification against a bare loop; and what a server's clients notice of a verification.
+ */
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
+import { appendRows } from "../src/audit/append";
+import { readBearings } from "../src/audit/bearings";
+import { AuditFile } from "../src/audit/file";
+import { type AuditLog, openAuditLog } from "../src/audit/log";
+import type { AuditRow } from "../src/audit/row";
+import { silentLog } from "../src/lib/log";
+import { type Figure, paired, requestsPerSecond, startSvc, TOKEN, temporaryFolder } from "./support";
+
+const EVENT = {
+  event_type: "rest_api",
+  host_id: "127.0.0.1",
+  viewer_id: null,
+  detail: "GET /sessions -> ok:200",
+};
+const HASH = "a".repeat(64);
+const MILLION = 1_000_000;
+/** Many short rounds: what a flush costs changes with what else the disk has to do. */
+const SHORT_ROUNDS = 41;
+const HEALTH_P99_MS = 20;
+const BATCHED_ROWS_PER_SECOND = 50_000;
+
+export async function bench(): Promise<Figure[]> {
+  return [await served(), ...(await appended()), ...(await verified())];
+}
+
+async function served(): Promise<Figure> {
+  using audited = temporaryFolder();
+  using unaudited = temporaryFolder();
+  await using on = await startSvc(audited.path);
+  await using off = await startSvc(unaudited.path, "--no-audit");
+  const load = { headers: { authorization: `Bearer ${TOKEN}` } };
+  const { ratio, subject, baseline } = await paired(
+    () => requestsPerSecond(`${on.url}/inspector/summary`, load),
+    () => requestsPerSecond(`${off.url}/inspector/summary`, load),
+  );
+  return {
+    name: "requests with the audit log against without",
+    ratio,
+    goal: ">= 0.5",
+    detail: `${Math.round(subject)} / ${Math.round(baseline)} requests/s, 64 connections`,
+  };
+}
+
+async function appended(): Promise<Figure[]> {
+  using folder = temporaryFolder();
+  const log = await openAuditLog({ path: join(folder.path, "audit.db"), log: silentLog });
+  const bare = bareLog(join(folder.path, "bare.db"));
+  const single = await paired(
+    () => rate(50, () => each(50, () => log.append(EVENT))),
+    () => rate(50, () => each(50, () => bare.insert(1))),
+    SHORT_ROUNDS,
+  );
+  const batched = await paired(
+    () => rate(5_000, () => each(5, () => appendTogether(log, 1_000))),
+    () => rate(5_000, () => each(5, () => bare.insert(1_000))),
+    SHORT_ROUNDS,
+  );
+  await log.close();
+  bare.close();
+  const goal = Math.min(0.6, BATCHED_ROWS_PER_SECOND / batched.baseline);
+  return [
+    {
+      name: "appends one at a time against bare inserts",
+      ratio: single.ratio,
+      goal: ">= 0.9",
+      detail: `${Math.round(single.subject)} / ${Math.round(single.baseline)} rows/s, each on disk`,
+    },
+    {
+      name: "appends together against batched bare inserts",
+      ratio: batched.ratio,
+      goal: `>= ${Math.floor(goal * 100) / 100}`,
+      detail: `${Math.round(batched.subject)} / ${Math.round(batched.baseline)} rows/s, 1,000 a commit`,
+    },
+  ];
+}
+
+/** A table with the log's columns and indexes, in a database with its settings, and no chain. */
+function bareLog(path: string) {
+  const db = new Database(path);
+  db.run("PRAGMA journal_mode = WAL");
+  db.run("PRAGMA synchronous = FULL");
+  db.run("PRAGMA wal_autocheckpoint = 4000");
+  db.run(`CREATE TABLE events (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, ts TEXT NOT NULL, event_type TEXT NOT NULL,
+    host_id TEXT, viewer_id TEXT, detail TEXT, prev_hash TEXT, row_hash TEXT)`);
+  for (const column of ["ts", "event_type", "host_id"])
+    db.run(`CREATE INDEX by_${column} ON events(${column})`);
+  const insert = db.query(
+    `INSERT INTO events (ts, event_type, host_id, viewer_id, detail, prev_hash, row_hash) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const { event_type, host_id, viewer_id, detail } = EVENT;
+  return {
+    async insert(rows: number) {
+      db.run("BEGIN IMMEDIATE");
+      for (let nth = 0; nth < rows; nth++) {
+        insert.run(new Date().toISOString(), event_type, host_id, viewer_id, detail, HASH, HASH);
+      }
+      db.run("COMMIT");
+    },
+    close: () => db.close(),
+  };
+}
+
+const appendTogether = (log: AuditLog, rows: number) =>
+  Promise.all(Array.from({ length: rows }, () => log.append(EVENT)));
+
+async function each(times: number, work: () => Promise<unknown>): Promise<void> {
+  for (let nth = 0; nth < times; nth++) await work();
+}
+
+async function rate(count: number, work: () => Promise<unknown>): Promise<number> {
+  const started = performance.now();
+  await work();
+  return count / ((performance.now() - started) / 1_000);
+}
+
+async function verified(): Promise<Figure[]> {
+  using folder = temporaryFolder();
+  const path = join(folder.path, "audit.db");
+  await fill(path, MILLION);
+  const log = await openAuditLog({ path, log: silentLog });
+  const { ratio, subject, baseline } = await paired(
+    () => rate(MILLION, () => log.verify()),
+    () => rate(MILLION, async () => bareLoop(path)),
+    3,
+  );
+  await log.close();
+  await using svc = await startSvc(folder.path);
+  const p99 = await healthWhileVerifying(svc.url);
+  return [
+    {
+      name: "verification against a bare select and SHA-256",
+      ratio,
+      goal: ">= 0.7",
+      detail: `${Math.round(subject)} / ${Math.round(baseline)} rows/s, a million rows, its process included`,
+    },
+    {
+      name: "p99 of /health while a million rows are verified",
+      ratio: p99 / HEALTH_P99_MS,
+      goal: "<= 1",
+      detail: `${p99.toFixed(1)} / ${HEALTH_P99_MS} ms`,
+    },
+  ];
+}
+
+async function fill(path: string, rows: number): Promise<void> {
+  const file = new AuditFile(path);
+  const ts = "2026-04-27T10:30:00.123000+00:00";
+  const batch = Array.from({ length: 10_000 }, () => ({ ts, event: EVENT }));
+  for (let written = 0; written < rows; written += batch.length) {
+    await file.write((db) => appendRows(db, readBearings(db), batch));
+  }
+  file.close();
+}
+
+/** Selects every row and hashes what the format says, compares nothing. */
+function bareLoop(path: string): void {
+  const db = new Database(path, { readonly: true });
+  const rows = db.query<AuditRow, []>(
+    "SELECT prev_hash, ts, event_type, host_id, viewer_id, detail FROM events ORDER BY id",
+  );
+  for (const row of rows.iterate()) {
+    const { prev_hash, ts, event_type, host_id, viewer_id, detail } = row;
+    Bun.SHA256.hash(JSON.stringify([prev_hash, ts, event_type, host_id, viewer_id, detail]), "hex");
+  }
+  db.close();
+}
+
+/** Milliseconds. */
+async function healthWhileVerifying(url: string): Promise<number> {
+  let verifying = true;
+  const verification = fetch(`${url}/audit/verify`, { headers: { authorization: `Bearer ${TOKEN}` } })
+    .then((response) => response.json())
+    .finally(() => {
+      verifying = false;
+    });
+  const times: number[] = [];
+  while (verifying) {
+    const started = performance.now();
+    await (await fetch(`${url}/health`)).text();
+    times.push(performance.now() - started);
+    await Bun.sleep(2);
+  }
+  const verdict = (await verification) as { ok: boolean; total_rows: number };
+  if (!verdict.ok || verdict.total_rows < MILLION)
+    throw new Error(`expected a whole million: ${JSON.stringify(verdict)}`);
+  return times.toSorted((a, b) => a - b)[Math.floor(times.length * 0.99)] ?? Number.NaN;
+}
