@@ -119,8 +119,8 @@ const WAL_CHECK_MS = 250;
 class Identity {
   private readonly file: string;
   private readonly wal: string;
-  private checkedAt = performance.now();
-  private walCheckedAt = this.checkedAt;
+  private checkedAt = Number.NEGATIVE_INFINITY;
+  private walCheckedAt = performance.now();
 
   constructor(private readonly path: string) {
     this.file = inodeOf(path);

@@ -7,7 +7,7 @@ import { openAuditLog } from "../../src/audit/log";
 import { verifyDatabase } from "../../src/audit/verify";
 import { verifyExport } from "../../src/audit/verify-export";
 import { silentLog } from "../../src/lib/log";
-import { post, testServer } from "../support";
+import { post, temporaryFolder, testServer } from "../support";
 import { brokenLink, event, rowsOf, testLog, withDatabase } from "./support";
 
 async function filledLog(rows: number) {
@@ -173,12 +173,20 @@ describe("pruning", () => {
 });
 
 test("a limit moves the oldest rows away by itself, and the log stays whole", async () => {
-  await using made = await filledLog(0);
-  made.log.limitRows(100);
-  while (!existsSync(made.archive.folder) || rowsOf(made.path).length > 100) await made.log.append(event());
-  const [archive = ""] = readdirSync(made.archive.folder);
-  expect(await verifyExport(join(made.archive.folder, archive))).toMatchObject({ ok: true });
-  expect(verifyDatabase(made.path)).toMatchObject({ ok: true });
+  using folder = temporaryFolder();
+  const path = join(folder.path, "audit.db");
+  const moved = Promise.withResolvers<string>();
+  const log = await openAuditLog({ path, log: { ...silentLog, info: moved.resolve, error: moved.reject } });
+  log.limitRows(100);
+  for (let nth = 0; nth < 101; nth++) await log.append(event());
+  expect(await moved.promise).toMatch(/^moved \d+ rows of the audit log to .*audit-archive/);
+  await log.append(event());
+  expect(log.rowCount()).toBeLessThanOrEqual(92);
+  expect(log.rowCount()).toBe(rowsOf(path).length);
+  await log.close();
+  const [archive = ""] = readdirSync(join(folder.path, "audit-archive"));
+  expect(await verifyExport(join(folder.path, "audit-archive", archive))).toMatchObject({ ok: true });
+  expect(verifyDatabase(path)).toMatchObject({ ok: true });
 });
 
 describe("an export", () => {
