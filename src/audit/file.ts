@@ -109,9 +109,6 @@ function inTransaction<T>(db: Database, begin: "BEGIN" | "BEGIN IMMEDIATE", work
   }
 }
 
-/** How long the file may go without a look at it: less than a commit may take, during which nobody looks either. */
-const CHECK_MS = 2;
-
 /** How long a write-ahead log that was replaced by another one may go unnoticed. */
 const WAL_CHECK_MS = 250;
 
@@ -119,7 +116,6 @@ const WAL_CHECK_MS = 250;
 class Identity {
   private readonly file: string;
   private readonly wal: string;
-  private checkedAt = Number.NEGATIVE_INFINITY;
   private walCheckedAt = performance.now();
 
   constructor(private readonly path: string) {
@@ -128,12 +124,10 @@ class Identity {
   }
 
   holds(): boolean {
-    const now = performance.now();
-    if (now - this.checkedAt < CHECK_MS) return true;
     if (inodeOf(this.path) !== this.file || !existsSync(`${this.path}-wal`)) return false;
-    this.checkedAt = now;
     // Asking for the times of a file makes its next fsync dearer by a third (Linux: multigrain timestamps), so the one
     // that every row is written to is seldom asked.
+    const now = performance.now();
     if (now - this.walCheckedAt < WAL_CHECK_MS) return true;
     this.walCheckedAt = now;
     return inodeOf(`${this.path}-wal`) === this.wal;
