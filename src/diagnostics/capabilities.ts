@@ -111,7 +111,9 @@ export function createCapabilities(subjects: Subjects): Capability[] {
   ];
 }
 
-const CV_VERSION = "import cv2; print('OpenCV', cv2.__version__)";
+/** Without the current folder, in which Python would look for `cv2` first. */
+const CV_VERSION =
+  "import sys; sys.path[:] = filter(None, sys.path); import cv2; print('OpenCV', cv2.__version__)";
 
 /** What lists sound devices or names the sound server, and fails where there is none. */
 const SOUND = {

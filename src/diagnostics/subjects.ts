@@ -7,7 +7,7 @@ export interface DesktopSubject {
   screenSize(signal: AbortSignal): Promise<Size>;
   pointer(signal: AbortSignal): Promise<{ readonly x: number; readonly y: number }>;
   screenshot(
-    frame: Record<never, never>,
+    frame: { readonly monitor?: number },
     file: null,
     signal: AbortSignal,
   ): Promise<Size & { base64: string | null }>;
