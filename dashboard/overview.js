@@ -1,14 +1,18 @@
 /**
  * Overview: what is going on at this host, at a glance.
  */
+import { auditTable, isReading, TAIL_COLUMNS } from "./audit.js";
+import { checkBadge, EVERY_S, titleOf, verdictOf, worstFirst } from "./diagnostics.js";
 import { el } from "./dom.js";
 import { count, duration, measure } from "./format.js";
 import { METRICS, noSamples } from "./inspector.js";
 import { badge, figure, loading, nothing, panel, table } from "./parts.js";
 import { nameOf } from "./usb.js";
 
-/** Devices that are shown; the page of their own has all. */
+/** Devices, checks and audit rows that are shown; the pages of their own have all. */
 const DEVICES = 6;
+const CHECKS = 5;
+const ROWS = 6;
 
 /**
  * The body of `GET /overview`.
@@ -26,7 +30,10 @@ export function open(view) {
   const figures = figuresPanel();
   const link = linkPanel();
   const usb = usbPanel(view);
-  view.root.append(figures.root, el("div", { class: "panels" }, link.root, usb.root));
+  view.root.append(
+    figures.root,
+    el("div", { class: "panels" }, diagnosticsPanel(view), link.root, usb.root, auditPanel(view)),
+  );
   view.poll(5, "overview", (/** @type {Overview} */ told) => {
     figures.show(told);
     link.show(told.inspector);
@@ -153,4 +160,54 @@ function usbPanel({ poll }) {
       newest = newest_seq;
     },
   };
+}
+
+/** @param {import("./view.js").View} view */
+function diagnosticsPanel({ poll }) {
+  const made = panel("Diagnostics", { tools: [more("diagnostics", "diagnostics")] });
+  const verdict = el("div", { role: "status" }, loading());
+  const listed = table({
+    label: "Checks, the worst first",
+    columns: [
+      {
+        label: "Check",
+        kind: "wide",
+        cell: (/** @type {import("./diagnostics.js").Check} */ { name }) => titleOf(name),
+      },
+      { label: "State", kind: "actions", cell: checkBadge },
+    ],
+    key: ({ name }) => name,
+    empty: () => el("span", {}),
+  });
+  made.body.append(verdict, listed.root);
+  poll(
+    EVERY_S,
+    "diagnose",
+    (/** @type {import("./diagnostics.js").Report} */ report) => {
+      made.fail(null);
+      verdict.replaceChildren(verdictOf(report));
+      listed.show(worstFirst(report).slice(0, CHECKS));
+    },
+    (error) => made.fail(error),
+  );
+  return made.root;
+}
+
+/** @param {import("./view.js").View} view */
+function auditPanel({ poll }) {
+  const made = panel("Audit log", {
+    tools: [el("span", { class: "hint" }, "without reading requests"), more("audit", "audit log")],
+  });
+  const listed = auditTable({ label: "Newest audit rows", columns: TAIL_COLUMNS });
+  made.body.append(listed.root);
+  poll(
+    10,
+    "audit/list?limit=200",
+    (/** @type {import("./audit.js").Rows} */ { rows }) => {
+      made.fail(null);
+      listed.show(rows.filter((row) => !isReading(row)).slice(0, ROWS));
+    },
+    (error) => made.fail(error),
+  );
+  return made.root;
 }

@@ -15,6 +15,11 @@
 export const pages = [
   { name: "overview", title: "Overview", icon: "overview", load: () => import("./overview.js") },
   { name: "server", title: "REST API", icon: "server", load: () => import("./server.js") },
+  { name: "audit", title: "Audit log", icon: "audit", load: () => import("./audit.js") },
   { name: "inspector", title: "Packet inspector", icon: "inspector", load: () => import("./inspector.js") },
   { name: "usb", title: "USB devices", icon: "usb", load: () => import("./usb.js") },
+  { name: "diagnostics", title: "Diagnostics", icon: "diagnostics", load: () => import("./diagnostics.js") },
+  { name: "actions", title: "Actions", icon: "actions", load: () => import("./actions.js") },
+  { name: "jobs", title: "Jobs and history", icon: "jobs", load: () => import("./jobs.js") },
+  { name: "screen", title: "Screen", icon: "screen", load: () => import("./screen.js") },
 ];

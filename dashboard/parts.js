@@ -2,7 +2,7 @@
  * What pages are put together from: panels, tables, badges, times, questions.
  */
 import { button, el, newId, setText } from "./dom.js";
-import { ago, moment } from "./format.js";
+import { ago, count, moment } from "./format.js";
 import { icon } from "./icons.js";
 
 /** @typedef {import("./dom.js").Child} Child */
@@ -206,17 +206,13 @@ function place(parent, children) {
  */
 export function ask(title, doIt, ...content) {
   const id = newId("dialog");
+  const cancel = button("Cancel", () => dialog.close("no"));
   const form = el(
     "form",
     { method: "dialog" },
     el("h2", { id }, title),
     el("div", { class: "dialog-body" }, ...content),
-    el(
-      "div",
-      { class: "dialog-foot" },
-      el("button", { value: "no", formnovalidate: true }, "Cancel"),
-      el("button", { value: "yes", class: "primary" }, doIt),
-    ),
+    el("div", { class: "dialog-foot" }, cancel, el("button", { value: "yes", class: "primary" }, doIt)),
   );
   const dialog = el("dialog", { "aria-labelledby": id }, form);
   document.body.append(dialog);
@@ -284,4 +280,42 @@ export function download(name, text) {
   const url = URL.createObjectURL(new Blob([text], { type: "application/octet-stream" }));
   el("a", { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
+
+/** Characters of a text that are shown before one asks for all of it. */
+const CLIPPED_AT = 400;
+
+/**
+ * A text of any length, on one line or many: the beginning, and all of it on demand.
+ *
+ * @param {string | null | undefined} text
+ */
+export function prose(text) {
+  if (text === null || text === undefined || text === "") return el("span", { class: "faint" }, "–");
+  if (text.length <= CLIPPED_AT) return el("span", { class: "prose" }, text);
+  const shown = el("span", { class: "prose" }, `${text.slice(0, CLIPPED_AT)}…`);
+  const all = button(`Show all ${count(text.length)} characters`, () => {
+    shown.textContent = text;
+    all.remove();
+  });
+  return el("div", {}, shown, " ", all);
+}
+
+/**
+ * A value as JSON: short ones in the line, others as a block.
+ *
+ * @param {unknown} value
+ */
+export function json(value) {
+  const line = JSON.stringify(value) ?? "null";
+  if (line.length <= 60) return el("code", {}, line);
+  const text = JSON.stringify(value, null, 2);
+  const block = el("pre", { class: "json", tabindex: 0 }, text.slice(0, 20_000));
+  if (text.length <= 20_000) return block;
+  return el(
+    "div",
+    {},
+    block,
+    el("p", { class: "hint" }, `The first 20,000 of ${count(text.length)} characters.`),
+  );
 }

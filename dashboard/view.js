@@ -22,7 +22,7 @@ import { ApiError } from "./api.js";
 
 /**
  * @typedef {object} Poll
- * @property {() => void} now asks at once, for what is new; the next time is an interval later
+ * @property {() => Promise<void>} now asks at once, for what is new; resolves when that was told; never rejects
  */
 
 /**
@@ -49,7 +49,7 @@ export function createView(root, api, signal) {
       };
       signal.addEventListener("abort", () => clearTimeout(timer));
       whenVisible(signal, round);
-      return { now: () => void round(0) };
+      return { now: () => round(0) };
     },
   };
 }

@@ -6,18 +6,23 @@
 
 import uplot from "uplot/dist/uPlot.esm.js" with { type: "file" };
 import uplotStyle from "uplot/dist/uPlot.min.css" with { type: "file" };
+import actions from "../../dashboard/actions.js" with { type: "file" };
 import api from "../../dashboard/api.js" with { type: "file" };
+import audit from "../../dashboard/audit.js" with { type: "file" };
+import diagnostics from "../../dashboard/diagnostics.js" with { type: "file" };
 import dom from "../../dashboard/dom.js" with { type: "file" };
 import format from "../../dashboard/format.js" with { type: "file" };
 import icon from "../../dashboard/icon.svg" with { type: "file" };
 import icons from "../../dashboard/icons.js" with { type: "file" };
 import page from "../../dashboard/index.html" with { type: "file" };
 import inspector from "../../dashboard/inspector.js" with { type: "file" };
+import jobs from "../../dashboard/jobs.js" with { type: "file" };
 import main from "../../dashboard/main.js" with { type: "file" };
 import overview from "../../dashboard/overview.js" with { type: "file" };
 import pages from "../../dashboard/pages.js" with { type: "file" };
 import parts from "../../dashboard/parts.js" with { type: "file" };
 import plot from "../../dashboard/plot.js" with { type: "file" };
+import screen from "../../dashboard/screen.js" with { type: "file" };
 import server from "../../dashboard/server.js" with { type: "file" };
 import signIn from "../../dashboard/sign-in.js" with { type: "file" };
 import style from "../../dashboard/style.css" with { type: "file" };
@@ -46,6 +51,11 @@ export function createDashboard(): PageAssets {
     policy: POLICY,
     assets: {
       "api.js": api,
+      "audit.js": audit,
+      "diagnostics.js": diagnostics,
+      "actions.js": actions,
+      "jobs.js": jobs,
+      "screen.js": screen,
       "dom.js": dom,
       "format.js": format,
       "icon.svg": icon,

@@ -37,6 +37,26 @@ const runOptions = (input: {
   variables: input.variables,
 });
 
+const JSON_SCHEMA = v.record(v.string(), v.unknown());
+
+const REFERENCE = v.object({
+  command: v.string(),
+  summary: v.string(),
+  changes: v.boolean(),
+  /** `input` when it needs its turn at pointer and keyboard, `shell` when the server has to allow it. */
+  needs: v.array(v.picklist(["input", "shell"])),
+  /** The command in one of whose action lists it has to be. */
+  within: v.nullable(v.string()),
+  /** Whether this server was started so as to allow it. */
+  allowed: v.boolean(),
+  /** Arguments of an example call. */
+  example: v.nullable(v.record(v.string(), v.unknown())),
+  /** JSON Schema of the keyword arguments, in the order of positional ones. */
+  input: JSON_SCHEMA,
+  /** JSON Schema of the result. */
+  output: JSON_SCHEMA,
+});
+
 export const executeActions = operation({
   name: "execute.actions",
   summary: "Check a list of actions, then run it",
@@ -90,4 +110,36 @@ export const listCommands = operation({
   },
 });
 
-export const operations = [executeActions, executeFile, listCommands];
+export const describeCommands = operation({
+  name: "commands.reference",
+  summary: "Describe the commands that an action may name: what each takes and gives",
+  scope: "read",
+  http: { method: "GET", path: "/commands/reference" },
+  input: NO_INPUT,
+  output: v.object({ commands: v.array(REFERENCE), count: v.number() }),
+  async run(service) {
+    const [{ commands, allows }, { describeCommand }] = await Promise.all([
+      service.executor(),
+      import("./reference"),
+    ]);
+    const described = [...commands.values()].map((command) => describeCommand(command, allows(command)));
+    return { commands: described, count: described.length };
+  },
+});
+
+export const checkActionList = operation({
+  name: "execute.check",
+  summary: "Check a list of actions as it is checked before it runs, and do not run it",
+  scope: "read",
+  http: { method: "POST", path: "/execute/check" },
+  input: v.strictObject({ actions: executeActions.input.entries.actions }),
+  output: v.object({ ok: v.literal(true), commands: v.array(v.string()), count: v.number() }),
+  async run(service, { actions }) {
+    const [executor, { flatten }] = await Promise.all([service.executor(), import("./actions")]);
+    const prepared = flatten(executor.prepare(actions).actions);
+    const commands = [...new Set(prepared.map(({ operation }) => operation.command))].sort();
+    return { ok: true as const, commands, count: prepared.length };
+  },
+});
+
+export const operations = [executeActions, executeFile, checkActionList, listCommands, describeCommands];

@@ -1,9 +1,8 @@
 /**
  * The API document: OpenAPI 3.1, a function of the table and the server's URL.
  */
-import { toJsonSchema } from "@valibot/to-json-schema";
-import type * as v from "valibot";
 import type { HttpRoute, InputSchema, Operation } from "../operation";
+import { jsonSchema } from "../schema";
 import { version } from "../version";
 
 type JsonObject = Record<string, unknown>;
@@ -104,11 +103,6 @@ function objectSchema(input: InputSchema): { properties: Record<string, JsonObje
     required?: string[];
   };
   return { properties: schema.properties ?? {}, required: new Set(schema.required) };
-}
-
-function jsonSchema(schema: v.GenericSchema, typeMode: "input" | "output"): JsonObject {
-  const { $schema: _dialect, ...converted } = toJsonSchema(schema, { typeMode, errorMode: "ignore" });
-  return converted;
 }
 
 function failure(description: string, headers?: JsonObject): JsonObject {

@@ -1,7 +1,11 @@
 /** The pages of the dashboard in Chromium, each on real data of the compiled binary. */
+
+import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect } from "bun:test";
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
+import { createService } from "../../src/service";
 import { launchBrowser, openTab, signIn } from "../browser";
 import { post, serveBinary, TOKEN, testWith } from "../support";
 
@@ -42,7 +46,9 @@ async function seriousViolations(page: Page): Promise<string[]> {
     );
 }
 
-const PAGES = ["overview", "server", "inspector", "usb"];
+const PAGES = [
+  ...readFileSync(join(import.meta.dir, "../../dashboard/pages.js"), "utf8").matchAll(/\{ name: "(\w+)"/g),
+].flatMap(([, name]) => name ?? []);
 for (const name of PAGES) {
   test(`the page ${name} is for everybody, light and dark, and fits a screen of 360 pixels`, async () => {
     await using tab = await openPage(name);
@@ -129,3 +135,113 @@ test("the USB page switches the watcher on and off", async () => {
   await page.getByText("Nobody is watching").waitFor();
   expect(tab.complaints).toEqual([]);
 }, 20_000);
+
+/** Appends rows to the log of the server under test, as another process would. */
+async function appendRows(details: readonly string[], event_type = "test"): Promise<void> {
+  const service = createService({ configDir: host.configDir });
+  const log = await service.audit();
+  await Promise.all(
+    details.map((detail) => log?.append({ event_type, host_id: "lab-01", viewer_id: null, detail })),
+  );
+  await service.stop();
+}
+
+test("the audit page filters, turns pages of a large log without holding up the browser", async () => {
+  await appendRows(Array.from({ length: 10_000 }, (_, nth) => `row ${nth}`));
+  await using tab = await openPage("audit");
+  const { page } = tab;
+  await page.getByLabel("Type").fill("test");
+  await page.getByRole("button", { name: "Filter" }).click();
+  await page.getByRole("cell", { name: "row 9999", exact: true }).waitFor();
+  await page.evaluate(`new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) complain("long task: " + entry.duration + " ms");
+  }).observe({ type: "longtask" })`);
+  for (const last of ["row 9949", "row 9899", "row 9849"]) {
+    await page.getByRole("button", { name: "Older" }).click();
+    await page.getByRole("cell", { name: last, exact: true }).waitFor();
+  }
+  await page.getByRole("button", { name: "Newer" }).click();
+  await page.getByRole("cell", { name: "row 9899", exact: true }).waitFor();
+  expect(await page.locator("tbody tr").count()).toBe(50);
+  expect(tab.complaints).toEqual([]);
+}, 30_000);
+
+test("the audit page verifies the chain, and shows the row at which it is broken", async () => {
+  await appendRows(["first", "second", "third"], "tamper");
+  await using tab = await openPage("audit");
+  const { page } = tab;
+  await page.getByRole("button", { name: "Verify chain" }).click();
+  await page.getByText(/^Chain OK \([\d,]+ rows\)$/).waitFor();
+
+  const file = new Database(`${host.configDir}/audit.db`);
+  const row = file.query<{ id: number }, []>("SELECT id FROM events WHERE detail = 'second'").get();
+  file.run("UPDATE events SET detail = 'altered' WHERE id = ?", [row?.id ?? 0]);
+  await page.getByRole("button", { name: "Verify chain" }).click();
+  await page.getByText(new RegExp(`^Chain broken at row id ${row?.id} of \\d+$`)).waitFor();
+  await page.getByRole("button", { name: "Show it" }).click();
+  await page.locator("tr.broken", { hasText: "altered" }).waitFor();
+  expect(await seriousViolations(page)).toEqual([]);
+  file.run("UPDATE events SET detail = 'second' WHERE id = ?", [row?.id ?? 0]);
+  file.close();
+  expect(tab.complaints).toEqual([]);
+}, 30_000);
+
+test("text from elsewhere is shown as text, whatever it says", async () => {
+  const hostile = [
+    "<img src=x onerror=alert(1)>",
+    "<script>alert(1)</script>",
+    "\u202eevil\u202c \u0000 \u001b[31m",
+    "&lt;b&gt;",
+    "x".repeat(10_000),
+  ];
+  await appendRows(hostile, "<svg onload=alert(1)>");
+  await using tab = await openPage("audit", { viewport: { width: 360, height: 740 } });
+  const { page } = tab;
+  page.on("dialog", (dialog) => tab.complaints.push(`dialog: ${dialog.message()}`));
+  await page.getByText("<img src=x onerror=alert(1)>").waitFor();
+  await page.getByText("<svg onload=alert(1)>").first().waitFor();
+  await page.getByText("Show all 10,000 characters").click();
+  expect(await page.locator("main img, main script").count()).toBe(0);
+  expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(360);
+  await page.evaluate("location.hash = 'overview'");
+  await page.getByText("<img src=x onerror=alert(1)>").waitFor();
+  expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(360);
+  expect(tab.complaints).toEqual([]);
+}, 30_000);
+
+test("the actions page checks a script before it runs it, and tells the outcome of each action", async () => {
+  await using tab = await openPage("actions");
+  const { page } = tab;
+  const editor = page.getByLabel("Actions, as JSON");
+  await editor.fill("[oops");
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await page.getByText(/^Not JSON/).waitFor();
+  await editor.fill('[["AC_nope"], ["AC_sleep", {"seconds": "soon"}]]');
+  await page.getByRole("button", { name: "Check", exact: true }).click();
+  await page.getByText("AC_nope").first().waitFor();
+  await page
+    .getByText(/seconds: expected number/)
+    .first()
+    .waitFor();
+
+  await page.getByLabel("Find").fill("variable set");
+  await page.locator("summary", { hasText: "AC_set_var" }).click();
+  await editor.fill("[]");
+  await page.getByRole("button", { name: "Insert AC_set_var" }).click();
+  expect(JSON.parse(await editor.inputValue())[0][0]).toBe("AC_set_var");
+
+  await editor.fill(
+    '[["AC_set_var", {"name": "who", "value": "<b>me</b>"}], ["AC_if_var", {"name": "nobody", "value": 1}]]',
+  );
+  await page.getByRole("button", { name: "Check", exact: true }).click();
+  await page.getByText("2 actions, nothing wrong with them. Nothing has run.").waitFor();
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  await page.getByText("not ok").waitFor();
+  await page.getByRole("cell", { name: '"<b>me</b>"' }).waitFor();
+  await page.getByRole("cell", { name: /nobody/ }).waitFor();
+  expect(await seriousViolations(page)).toEqual([]);
+  await page.reload();
+  await page.getByLabel("Actions, as JSON").waitFor();
+  expect(await editor.inputValue()).toMatch("nobody");
+  expect(tab.complaints.filter((text) => !text.includes("400"))).toEqual([]);
+}, 30_000);

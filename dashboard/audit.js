@@ -1,0 +1,175 @@
+/**
+ * Audit log: what was done to this host and by whom, and whether the log is as it was written.
+ */
+import { button, el, labelled, newId, setText } from "./dom.js";
+import { count, counted } from "./format.js";
+import { icon } from "./icons.js";
+import { actionButton, nothing, notice, panel, prose, table, time } from "./parts.js";
+
+/** Rows of a page. */
+const PAGE = 50;
+
+/**
+ * @typedef {object} Row
+ * @property {number} id
+ * @property {string} ts
+ * @property {string} event_type
+ * @property {string | null} host_id
+ * @property {string | null} viewer_id
+ * @property {string | null} detail
+ */
+/** @typedef {{ rows: Row[] }} Rows */
+/** @typedef {{ ok: boolean, broken_at_id: number | null, total_rows: number, reason: string | null }} Verdict */
+
+/** @type {ReadonlyArray<import("./parts.js").Column<Row>>} */
+const COLUMNS = [
+  { label: "Id", kind: "number", cell: ({ id }) => String(id) },
+  { label: "When", kind: "tight", cell: ({ ts }) => time(ts) },
+  { label: "Type", kind: "tight", cell: ({ event_type }) => el("code", {}, event_type) },
+  { label: "Host or client", cell: ({ host_id }) => prose(host_id) },
+  { label: "Viewer", cell: ({ viewer_id }) => prose(viewer_id) },
+  { label: "What happened", kind: "wide", cell: ({ detail }) => prose(detail) },
+];
+
+/**
+ * A table of audit rows.
+ *
+ * @param {{ label: string, rowClass?: (row: Row) => string, columns?: ReadonlyArray<import("./parts.js").Column<Row>> }} options
+ */
+export const auditTable = ({ columns = COLUMNS, ...options }) =>
+  table({
+    ...options,
+    columns,
+    key: ({ id }) => id,
+    empty: () => nothing("No rows", "Nothing that was asked for is on record."),
+  });
+
+/** The columns that matter at a glance. */
+export const TAIL_COLUMNS = COLUMNS.filter(({ label }) => /When|Type|What/.test(label));
+
+/** Rows of requests that only looked, such as this page's own. */
+export const isReading = (/** @type {Row} */ { event_type, detail }) =>
+  event_type === "rest_api" && /^(GET|HEAD) .* -> ok:\d+$/.test(detail ?? "");
+
+/** @param {import("./view.js").View} view */
+export function open(view) {
+  const { root, api, signal } = view;
+  const verdict = el(
+    "div",
+    { role: "status" },
+    el("p", { class: "hint" }, "The chain has not been verified since this page was opened."),
+  );
+  const chain = panel("Chain", {
+    tools: [actionButton([icon("ok"), "Verify chain"], verify, (error) => chain.fail(error))],
+  });
+  chain.body.append(verdict);
+
+  /** The row at which the chain is broken, once that is known. @type {number | null} */
+  let broken = null;
+  /** Where each page begins, the last one being shown; null for the newest rows. @type {Array<number | null>} */
+  let pages = [null];
+
+  const type = el("input", {
+    type: "text",
+    list: newId("types"),
+    placeholder: "any",
+    maxlength: 200,
+    spellcheck: "false",
+  });
+  const host = el("input", { type: "text", placeholder: "any", maxlength: 1_000, spellcheck: "false" });
+  const since = el("input", { type: "datetime-local" });
+  const until = el("input", { type: "datetime-local" });
+  const types = el("datalist", { id: type.getAttribute("list") ?? "" });
+  const reset = button("Clear", () => {
+    form.reset();
+    turnTo([null]);
+  });
+  const form = el(
+    "form",
+    { class: "fields", role: "search", "aria-label": "Filter" },
+    labelled("Type", type),
+    labelled("Host or client", host),
+    labelled("From", since),
+    labelled("Before", until),
+    el("div", { class: "buttons" }, el("button", { class: "primary" }, "Filter"), reset),
+    types,
+  );
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    turnTo([null]);
+  });
+
+  const where = el("span", { class: "hint", role: "status" });
+  const newer = button("Newer", () => turnTo(pages.slice(0, -1)));
+  const older = button("Older", () => turnTo([...pages, lowest]));
+  const rows = panel("Rows", { tools: [where, newer, older] });
+  const listed = auditTable({
+    label: "Audit log, newest first",
+    rowClass: ({ id }) => (id === broken ? "broken" : ""),
+  });
+  rows.body.append(listed.root);
+  let lowest = 0;
+
+  root.append(el("div", { class: "stack" }, chain.root, el("div", { class: "card" }, form), rows.root));
+
+  const polled = view.poll(
+    10,
+    query,
+    (/** @type {Rows} */ { rows: found }) => {
+      rows.fail(null);
+      lowest = found.at(-1)?.id ?? 0;
+      newer.disabled = pages.length === 1;
+      older.disabled = found.length < PAGE;
+      const [first] = found;
+      setText(where, first ? `rows ${count(first.id)} to ${count(lowest)}` : "");
+      types.replaceChildren(
+        ...[...new Set(found.map(({ event_type }) => event_type))].map((value) => el("option", { value })),
+      );
+      listed.show(found);
+    },
+    (error) => rows.fail(error),
+  );
+
+  function query() {
+    const wanted = new URLSearchParams({ limit: String(PAGE) });
+    const before = pages.at(-1);
+    if (before) wanted.set("before_id", String(before));
+    if (type.value) wanted.set("event_type", type.value);
+    if (host.value) wanted.set("host_id", host.value);
+    if (since.value) wanted.set("since", new Date(since.value).toISOString());
+    if (until.value) wanted.set("until", new Date(until.value).toISOString());
+    return `audit/list?${wanted}`;
+  }
+
+  /** @param {Array<number | null>} to */
+  function turnTo(to) {
+    pages = to;
+    polled.now();
+  }
+
+  async function verify() {
+    verdict.replaceChildren(el("p", { class: "hint" }, "Verifying…"));
+    const found = /** @type {Verdict} */ (await api.get("audit/verify", { maxAge: 0 }));
+    if (signal.aborted) return;
+    broken = found.broken_at_id;
+    verdict.replaceChildren(tell(found));
+    polled.now();
+  }
+
+  /** @param {Verdict} found */
+  function tell({ ok, broken_at_id, total_rows, reason }) {
+    if (ok) return notice("ok", `Chain OK (${counted(total_rows, "row")})`);
+    const show = button("Show it", () => {
+      form.reset();
+      // A few newer rows above it, so that it is seen where it stands.
+      turnTo([null, (broken_at_id ?? 0) + 5]);
+      listed.root.scrollIntoView({ block: "nearest" });
+    });
+    return notice(
+      "error",
+      el("strong", {}, `Chain broken at row id ${broken_at_id} of ${total_rows}`),
+      reason && el("div", {}, reason),
+      el("div", { class: "buttons" }, show),
+    );
+  }
+}

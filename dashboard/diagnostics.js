@@ -1,0 +1,99 @@
+/**
+ * Diagnostics: whether this host is fit for its work, and what to do where it is not.
+ */
+import { el, setText } from "./dom.js";
+import { counted, milliseconds } from "./format.js";
+import { icon } from "./icons.js";
+import { actionButton, badge, json, loading, notice, panel, time } from "./parts.js";
+
+/** Seconds between looks; a look starts programs and opens devices. */
+export const EVERY_S = 60;
+
+/**
+ * @typedef {object} Check
+ * @property {string} name
+ * @property {boolean} ok
+ * @property {"info" | "warn" | "error"} severity
+ * @property {string} detail
+ * @property {string[]} [advice]
+ * @property {Record<string, unknown>} extra
+ * @property {number} [duration_ms]
+ */
+/** @typedef {{ ok: boolean, checks: Check[], count: number, failed: number }} Report */
+
+/** @param {Check} check */
+const toneOf = ({ ok, severity }) => (ok && severity === "info" ? "ok" : ok ? severity : "error");
+
+const WORDS = { ok: "good", info: "note", warn: "see to it", error: "failed" };
+
+/** @param {Check} check */
+export const checkBadge = (check) => badge(toneOf(check), WORDS[toneOf(check)]);
+
+/** @param {Report} report the worst first, otherwise as they came */
+export function worstFirst({ checks }) {
+  const rank = { error: 0, warn: 1, info: 2, ok: 3 };
+  return [...checks].sort((a, b) => rank[toneOf(a)] - rank[toneOf(b)]);
+}
+
+/** @param {Report} report */
+export function verdictOf({ checks, count, failed }) {
+  const warned = checks.filter((check) => toneOf(check) === "warn").length;
+  const also = warned > 0 ? `; ${counted(warned, "other")} should be seen to` : "";
+  if (failed > 0) return notice("error", `${failed} of ${counted(count, "check")} failed${also}.`);
+  if (warned > 0)
+    return notice("warn", `Nothing failed; ${warned} of ${counted(count, "check")} should be seen to.`);
+  return notice("ok", `All ${counted(count, "check")} are good.`);
+}
+
+/** A name as in the report, as a person writes it. @param {string} name */
+export const titleOf = (name) => name.replaceAll("_", " ").replace(/^./, (letter) => letter.toUpperCase());
+
+/** @param {import("./view.js").View} view */
+export function open({ root, poll }) {
+  const when = el("span", { class: "hint" });
+  const made = panel("Checks", {
+    tools: [when, actionButton([icon("refresh"), "Run again"], again, (error) => made.fail(error))],
+  });
+  const verdict = el("div", { role: "status" });
+  const list = el("ul", { class: "checks" }, el("li", {}, loading()));
+  made.body.append(verdict, list);
+  root.append(made.root);
+
+  const polled = poll(
+    EVERY_S,
+    "diagnose",
+    (/** @type {Report} */ report) => {
+      made.fail(null);
+      when.replaceChildren("checked ", time(new Date().toISOString()));
+      verdict.replaceChildren(verdictOf(report));
+      list.replaceChildren(...worstFirst(report).map(item));
+    },
+    (error) => made.fail(error),
+  );
+
+  function again() {
+    setText(when, "checking…");
+    return polled.now();
+  }
+}
+
+/** @param {Check} check */
+function item(check) {
+  const { name, detail, advice = [], extra, duration_ms } = check;
+  const more = Object.keys(extra).length > 0;
+  return el(
+    "li",
+    {},
+    el(
+      "div",
+      { class: "check-head" },
+      checkBadge(check),
+      el("strong", {}, titleOf(name)),
+      el("span", { class: "hint" }, milliseconds(duration_ms ?? null)),
+    ),
+    el("p", { class: "prose" }, detail),
+    advice.length > 0 &&
+      el("ul", { class: "advice" }, ...advice.map((line) => el("li", { class: "prose" }, line))),
+    more && el("details", {}, el("summary", {}, "Details"), json(extra)),
+  );
+}

@@ -1,0 +1,121 @@
+/**
+ * Screen: what is on it, when asked for.
+ */
+import { button, el, setText } from "./dom.js";
+import { icon } from "./icons.js";
+import { actionButton, nothing, panel, table, time } from "./parts.js";
+
+/** Seconds between pictures while they are taken by themselves. */
+const EVERY_S = 5;
+
+/** @typedef {{ format: string, width?: number, height?: number, data: string }} Screenshot */
+/** @typedef {{ windows: Array<{ hwnd: number, title: string }>, platform_supported?: boolean }} Windows */
+
+/** @param {import("./view.js").View} view */
+export function open({ root, api, signal, poll }) {
+  const when = el("span", { class: "hint", role: "status" });
+  const again = button("Repeat", () => repeat(again.getAttribute("aria-checked") !== "true"), {
+    role: "switch",
+    "aria-checked": "false",
+    class: "switch",
+    title: `Takes a picture every ${EVERY_S} s`,
+  });
+  const screen = panel("Picture", {
+    tools: [
+      when,
+      again,
+      actionButton([icon("screen"), "Take a picture"], take, (error) => screen.fail(error), {
+        class: "primary",
+      }),
+    ],
+  });
+  const picture = el("img", { alt: "The screen of the host", hidden: true });
+  const place = el(
+    "div",
+    { class: "screen" },
+    nothing("No picture yet", "Nothing is looked at before you ask for it."),
+    picture,
+  );
+  screen.body.append(place);
+
+  const about = el("span", { class: "hint" });
+  const windows = panel("Windows", { tools: [about] });
+  const listed = table({
+    label: "Windows",
+    columns: [
+      {
+        label: "Title",
+        kind: "wide",
+        cell: (/** @type {{ hwnd: number, title: string }} */ { title }) =>
+          title || el("span", { class: "faint" }, "untitled"),
+      },
+      { label: "Id", kind: "number", cell: ({ hwnd }) => String(hwnd) },
+    ],
+    key: ({ hwnd }) => hwnd,
+    empty: () => nothing("No windows", "None is open, or this platform does not tell which there are."),
+  });
+  windows.body.append(listed.root);
+  root.append(el("div", { class: "stack" }, screen.root, windows.root));
+
+  poll(
+    10,
+    "windows",
+    (/** @type {Windows} */ answer) => {
+      windows.fail(null);
+      setText(about, answer.platform_supported === false ? "not told by this platform" : "");
+      listed.show(answer.windows);
+    },
+    (error) => windows.fail(error),
+  );
+
+  let shown = "";
+  signal.addEventListener("abort", () => URL.revokeObjectURL(shown));
+
+  async function take() {
+    setText(when, "taking…");
+    try {
+      const { data } = /** @type {Screenshot} */ (await api.get("screenshot", { maxAge: 0 }));
+      if (signal.aborted) return;
+      const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
+      URL.revokeObjectURL(shown);
+      shown = URL.createObjectURL(new Blob([bytes], { type: "image/png" }));
+      picture.src = shown;
+      await picture.decode();
+      picture.hidden = false;
+      place.replaceChildren(picture);
+      when.replaceChildren(
+        "taken ",
+        time(new Date().toISOString()),
+        ` · ${picture.naturalWidth} × ${picture.naturalHeight}`,
+      );
+    } catch (error) {
+      setText(when, "");
+      repeat(false);
+      throw error;
+    }
+  }
+
+  let timer = 0;
+  signal.addEventListener("abort", () => clearTimeout(timer));
+
+  /** @param {boolean} on */
+  function repeat(on) {
+    again.setAttribute("aria-checked", String(on));
+    clearTimeout(timer);
+    if (on) void next();
+  }
+
+  async function next() {
+    if (!document.hidden) {
+      try {
+        await take();
+        screen.fail(null);
+      } catch (error) {
+        screen.fail(error instanceof Error ? error : new Error(String(error)));
+        return;
+      }
+    }
+    if (!signal.aborted && again.getAttribute("aria-checked") === "true")
+      timer = setTimeout(next, EVERY_S * 1_000);
+  }
+}
