@@ -16,6 +16,6 @@ export function describeCommand(command: Command, allowed: boolean) {
     allowed,
     example,
     input: jsonSchema(command.input, "input"),
-    output: jsonSchema(command.output, "output"),
+    output: jsonSchema(command.plain?.output ?? command.output, "output"),
   };
 }
