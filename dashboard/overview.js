@@ -199,6 +199,7 @@ function auditPanel({ poll }) {
     tools: [el("span", { class: "hint" }, "without reading requests"), more("audit", "audit log")],
   });
   const listed = auditTable({ label: "Newest audit rows", columns: TAIL_COLUMNS });
+  listed.root.classList.add("glance");
   made.body.append(listed.root);
   poll(
     10,
