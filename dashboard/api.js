@@ -116,11 +116,32 @@ export class Api extends EventTarget {
    * @throws {ApiError}
    */
   post(path, body = {}) {
-    return this.#ask(path, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(body),
-    });
+    return this.#ask(path, postOf(body));
+  }
+
+  /**
+   * The answer of an operation that tells things as they happen: one at a time, as lines of JSON.
+   *
+   * @param {string} path without a leading slash
+   * @param {unknown} body
+   * @param {AbortSignal} signal ends it, here and at the server
+   * @returns {AsyncGenerator<unknown>}
+   * @throws {ApiError}
+   */
+  async *lines(path, body, signal) {
+    const init = { ...postOf(body), signal };
+    const response = await this.#ask(path, init, async (answered) => answered);
+    const text = response.body?.pipeThrough(new TextDecoderStream());
+    let rest = "";
+    for (const reader = text?.getReader(); reader; ) {
+      const { done, value = "" } = await reader.read().catch(() => {
+        throw new ApiError("unreachable", "The server broke off its answer.");
+      });
+      const lines = (rest + value).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) if (line) yield JSON.parse(line);
+      if (done) return;
+    }
   }
 
   /**
@@ -159,15 +180,17 @@ export class Api extends EventTarget {
   }
 
   /**
+   * @template [Answer=unknown]
    * @param {string} path
    * @param {RequestInit} [init]
+   * @param {(response: Response) => Promise<Answer>} [read]
    */
-  async #ask(path, init) {
+  async #ask(path, init, read) {
     // Were the token no longer good, each request would count as a guess: one goes ahead, the others wait for it.
     while (this.#probe && Date.now() - this.#goodAt > DOUBT_AFTER) await this.#probe;
     const { token } = this;
     if (token === null) throw new ApiError("unauthorized", "Signed out.");
-    const answer = this.#send(path, token, init);
+    const answer = this.#send(path, token, init, read);
     const probe = answer.catch(() => {});
     this.#probe = probe;
     probe.then(() => {
@@ -183,16 +206,19 @@ export class Api extends EventTarget {
   }
 
   /**
+   * @template [Answer=unknown]
    * @param {string} path
    * @param {string} token
    * @param {RequestInit} [init]
+   * @param {(response: Response) => Promise<Answer>} [read] of a good answer
    */
-  async #send(path, token, init = {}) {
+  async #send(path, token, init = {}, read = (response) => response.json()) {
     const wait = Math.ceil((this.#silentUntil - Date.now()) / 1_000);
     if (wait > 0) throw limited(wait);
     const headers = new Headers(init.headers);
     headers.set("authorization", `Bearer ${token}`);
     const response = await fetch(new URL(path, this.base), { ...init, headers }).catch(() => {
+      if (init.signal?.aborted) throw new ApiError("failed", "Cancelled.");
       throw this.#troubled(new ApiError("unreachable", "The server does not answer."));
     });
     if (response.status === 401) throw new ApiError("unauthorized", "The server does not take this token.");
@@ -201,12 +227,14 @@ export class Api extends EventTarget {
       this.#silentUntil = Date.now() + seconds * 1_000;
       throw this.#troubled(limited(seconds));
     }
-    const body = await response.json().catch(() => {
+    const brokeOff = () => {
       throw this.#troubled(new ApiError("unreachable", "The server broke off its answer."));
-    });
+    };
+    const answer = response.ok ? await read(response).catch(brokeOff) : null;
+    const body = response.ok ? {} : await response.json().catch(brokeOff);
     this.#goodAt = Date.now();
     this.dispatchEvent(new Event("answered"));
-    if (response.ok) return body;
+    if (response.ok) return /** @type {Answer} */ (answer);
     const message = String(body.error ?? `HTTP ${response.status}`);
     throw new ApiError("failed", message, { status: response.status, body });
   }
@@ -217,6 +245,13 @@ export class Api extends EventTarget {
     return error;
   }
 }
+
+/** @param {unknown} body */
+const postOf = (body) => ({
+  method: "POST",
+  headers: { "content-type": "application/json" },
+  body: JSON.stringify(body),
+});
 
 /** @param {number} seconds */
 function limited(seconds) {

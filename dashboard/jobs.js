@@ -2,7 +2,7 @@
  * Jobs and history: what runs by itself and when, what runs now, and how it went.
  */
 import { button, el, labelled, setText } from "./dom.js";
-import { counted, duration } from "./format.js";
+import { counted, duration, milliseconds } from "./format.js";
 import { icon } from "./icons.js";
 import { actionButton, ask, badge, nothing, notice, panel, prose, table, time } from "./parts.js";
 
@@ -69,19 +69,20 @@ const sourceOf = ({ source_type, source_id }) => (source_id ? `${source_type} ·
 
 /** @param {import("./view.js").View} view */
 export function open(view) {
-  const jobs = jobsPanel(view, () => active.now());
   const active = activePanel(view);
   const history = historyPanel(view);
-  view.root.append(el("div", { class: "stack" }, jobs, active.root, history));
+  const jobs = jobsPanel(view, async () => {
+    await Promise.all([active.now(), history.now()]);
+  });
+  view.root.append(el("div", { class: "stack" }, jobs, active.root, history.root));
 }
 
 /**
  * @param {import("./view.js").View} view
- * @param {() => void} started is called once a run was started
+ * @param {() => Promise<void>} started is called once a run was started
  */
 function jobsPanel({ api, poll }, started) {
   const made = panel("Jobs", { tools: [button([icon("add"), "Add…"], () => void add())] });
-  const problems = el("div", {});
   const tell = (/** @type {Error | null} */ error) => made.fail(error);
 
   /**
@@ -135,14 +136,14 @@ function jobsPanel({ api, poll }, started) {
     empty: () =>
       nothing("No jobs", "Add one to run a script at an interval, or at the times of a cron expression."),
   });
-  made.body.append(problems, listed.root);
+  made.body.append(listed.root);
 
   const polled = poll(
     5,
     "jobs",
     (/** @type {{ jobs: Job[], problems?: string[] }} */ answer) => {
       made.fail(null);
-      problems.replaceChildren(...(answer.problems ?? []).map((problem) => notice("warn", problem)));
+      made.notes.replaceChildren(...(answer.problems ?? []).map((problem) => notice("warn", problem)));
       listed.show(answer.jobs);
     },
     (error) => made.fail(error),
@@ -238,7 +239,8 @@ function activePanel({ api, poll }) {
       {
         label: "Took",
         kind: "number",
-        cell: ({ duration_seconds }) => (duration_seconds === null ? "–" : duration(duration_seconds)),
+        cell: ({ duration_seconds }) =>
+          milliseconds(duration_seconds === null ? null : duration_seconds * 1_000),
       },
       {
         label: "Actions",
@@ -277,7 +279,7 @@ function activePanel({ api, poll }) {
     await api.post("runs/cancel", { run_id });
     await polled.now();
   }
-  return { root: made.root, now: () => void polled.now() };
+  return { root: made.root, now: polled.now };
 }
 
 /** @param {import("./view.js").View} view */
@@ -316,7 +318,8 @@ function historyPanel({ poll }) {
       {
         label: "Took",
         kind: "number",
-        cell: ({ duration_seconds }) => (duration_seconds === null ? "–" : duration(duration_seconds)),
+        cell: ({ duration_seconds }) =>
+          milliseconds(duration_seconds === null ? null : duration_seconds * 1_000),
       },
       { label: "Error", cell: ({ error_text }) => prose(error_text) },
     ],
@@ -349,5 +352,5 @@ function historyPanel({ poll }) {
     pages = to;
     void polled.now();
   }
-  return made.root;
+  return { root: made.root, now: polled.now };
 }

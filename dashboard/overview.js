@@ -196,6 +196,7 @@ function diagnosticsPanel({ poll }) {
 /** @param {import("./view.js").View} view */
 function auditPanel({ poll }) {
   const made = panel("Audit log", {
+    class: "broad",
     tools: [el("span", { class: "hint" }, "without reading requests"), more("audit", "audit log")],
   });
   const listed = auditTable({ label: "Newest audit rows", columns: TAIL_COLUMNS });

@@ -17,19 +17,21 @@ import { icon } from "./icons.js";
 export function panel(title, { tools = [], class: more = "" } = {}) {
   const id = newId("panel");
   const trouble = el("div", { role: "alert" });
+  const notes = el("div", { class: "panel-notes" });
   const body = el("div", { class: "panel-body" });
-  const heading = el("h2", { id }, title);
   const root = el(
     "section",
     { class: `panel ${more}`, "aria-labelledby": id },
-    el("header", { class: "panel-head" }, heading, el("div", { class: "tools" }, ...tools)),
+    el("header", { class: "panel-head" }, el("h2", { id }, title), el("div", { class: "tools" }, ...tools)),
     trouble,
+    notes,
     body,
   );
   return {
     root,
+    /** What is to be said before anything else; takes no room while there is nothing. */
+    notes,
     body,
-    heading,
     /** @param {{ message: string } | null} error null takes back what was said */
     fail(error) {
       trouble.replaceChildren(...(error ? [notice("error", error.message)] : []));
@@ -118,7 +120,8 @@ export function figure(label) {
  */
 
 /**
- * A table whose rows stay while they say the same: what is selected or has the focus is left alone.
+ * A table whose cells stay while they say the same: what is selected, checked or has the focus is left alone. So what a
+ * button in a cell does may depend on the row's key, and on what the cell shows.
  *
  * @template Row
  * @param {{
@@ -168,7 +171,8 @@ export function table({ label, columns, key, empty, rowClass = () => "" }) {
         const id = key(row);
         const told = JSON.stringify(row) + rowClass(row);
         const known = shown.get(id);
-        return { id, told, row: known?.told === told ? known.row : make(row) };
+        if (known?.told === told) return { id, told, row: known.row };
+        return { id, told, row: known ? update(known.row, make(row)) : make(row) };
       });
       shown = new Map(next.map(({ id, told, row }) => [id, { told, row }]));
       place(
@@ -178,6 +182,22 @@ export function table({ label, columns, key, empty, rowClass = () => "" }) {
       if (whole.parentNode !== root) root.replaceChildren(whole);
     },
   };
+}
+
+/**
+ * Brings a row up to date, cell by cell.
+ *
+ * @param {HTMLTableRowElement} row
+ * @param {HTMLTableRowElement} next
+ */
+function update(row, next) {
+  row.className = next.className;
+  const cells = [...next.cells];
+  [...row.cells].forEach((cell, at) => {
+    const made = cells[at];
+    if (made && !cell.isEqualNode(made)) cell.replaceWith(made);
+  });
+  return row;
 }
 
 /**

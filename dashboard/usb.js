@@ -37,7 +37,6 @@ const idsOf = ({ vendor_id, product_id }) => `${vendor_id ?? "????"}:${product_i
 export function open({ root, api, poll }) {
   const about = el("span", { class: "hint" });
   const devices = panel("Devices", { tools: [about] });
-  const problem = el("div", {});
   const listed = table({
     label: "USB devices",
     columns: [
@@ -55,7 +54,7 @@ export function open({ root, api, poll }) {
         "This host has none, or does not let them be seen; the diagnostics tell which.",
       ),
   });
-  devices.body.append(problem, listed.root);
+  devices.body.append(listed.root);
 
   const watch = button("Watch", () => void toggle(), {
     role: "switch",
@@ -89,7 +88,7 @@ export function open({ root, api, poll }) {
     (/** @type {Listing} */ { backend, error, devices: found }) => {
       devices.fail(null);
       setText(about, `${counted(found.length, "device")} · seen by ${backend}`);
-      problem.replaceChildren(...(error ? [notice("warn", error)] : []));
+      devices.notes.replaceChildren(...(error ? [notice("warn", error)] : []));
       listed.show(found);
     },
     (error) => devices.fail(error),

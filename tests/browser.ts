@@ -4,9 +4,9 @@
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 
 /** One a test file; close it afterwards. */
-export function launchBrowser(): Promise<Browser> {
+export function launchBrowser(executablePath = Bun.which("chromium") ?? "chromium"): Promise<Browser> {
   return chromium.launch({
-    executablePath: Bun.which("chromium") ?? "chromium",
+    executablePath,
     args: [
       "--no-sandbox",
       "--disable-gpu",
@@ -26,11 +26,14 @@ export interface Tab extends AsyncDisposable {
   readonly complaints: string[];
 }
 
-/** @param origin the server's; nothing else is to be asked. */
+/**
+ * @param origin the server's; nothing else is to be asked.
+ * @param token of a session that is signed in already.
+ */
 export async function openTab(
   browser: Browser,
   origin: string,
-  options: BrowserContextOptions = {},
+  { token, ...options }: BrowserContextOptions & { token?: string } = {},
 ): Promise<Tab> {
   const context = await browser.newContext({
     viewport: { width: 1280, height: 900 },
@@ -43,6 +46,7 @@ export async function openTab(
   await context.addInitScript(`addEventListener("securitypolicyviolation", (event) => {
     complain(["policy:", event.violatedDirective, event.blockedURI, event.sample].join(" "));
   })`);
+  if (token) await context.addInitScript(`sessionStorage.setItem("svc-token", ${JSON.stringify(token)})`);
   const page = await context.newPage();
   // Shorter than a test may take: then the error says what was waited for.
   page.setDefaultTimeout(10_000);

@@ -5,8 +5,11 @@ import { afterAll, beforeAll, expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
+import * as v from "valibot";
+import { diagnose } from "../../src/diagnostics/operations";
 import { createService } from "../../src/service";
-import { launchBrowser, openTab, signIn } from "../browser";
+import { launchBrowser, openTab } from "../browser";
+import { PROGRAMS, SIZE, startDisplay } from "../desktop/support";
 import { post, serveBinary, TOKEN, testWith } from "../support";
 
 const test = testWith("chromium");
@@ -25,10 +28,9 @@ afterAll(async () => {
 
 /** A tab that is signed in and on a page. */
 async function openPage(name: string, options: Parameters<typeof openTab>[2] = {}) {
-  const tab = await openTab(browser, host.url, options);
+  const tab = await openTab(browser, host.url, { token: TOKEN, ...options });
   await tab.page.goto(`${host.url}/dashboard#${name}`);
-  await signIn(tab.page, TOKEN);
-  await tab.page.locator(".page > :nth-child(2)").waitFor();
+  await tab.page.locator(".panel").first().waitFor();
   return tab;
 }
 
@@ -246,3 +248,85 @@ test("the actions page checks a script before it runs it, and tells the outcome 
   expect(await editor.inputValue()).toMatch("nobody");
   expect(tab.complaints.filter((text) => !text.includes("400"))).toEqual([]);
 }, 30_000);
+
+test("the diagnostics page tells what is wrong and what to do about it, the worst first", async () => {
+  await using tab = await openPage("diagnostics");
+  const { page } = tab;
+  const { failed, checks } = v.parse(diagnose.output, await (await host.call("/diagnose")).json());
+  const worst = checks.find(({ ok }) => !ok) ?? checks.find(({ severity }) => severity === "warn");
+  await page
+    .getByText(failed > 0 ? `${failed} of ${checks.length} checks failed` : /should be seen to|are good/)
+    .waitFor();
+  expect(await page.locator(".checks > li").count()).toBe(checks.length);
+  const first = page.locator(".checks > li").first();
+  expect(await first.locator("strong").textContent()).toBe(titleOf(worst?.name ?? "platform"));
+  if (worst?.advice[0]) await first.getByText(worst.advice[0]).waitFor();
+  await page.getByRole("button", { name: "Run again" }).click();
+  await page.getByText("checked just now").waitFor();
+  expect(tab.complaints).toEqual([]);
+}, 30_000);
+
+/** As the page writes a check's name. */
+const titleOf = (name: string) => name.replaceAll("_", " ").replace(/^./, (letter) => letter.toUpperCase());
+
+test("the jobs page adds, runs, pauses and removes a job, and shows how its runs went", async () => {
+  const script = join(host.configDir, "wait.json");
+  await Bun.write(script, '[["AC_wait_window", {"title_substring": "no such window", "timeout": 30}]]');
+  await using tab = await openPage("jobs");
+  const { page } = tab;
+  await page.getByText("No jobs").waitFor();
+  await page.getByRole("button", { name: "Add…" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Script on the host").fill(script);
+  await dialog.getByLabel("Name").fill("waiter");
+  expect(await seriousViolations(page)).toEqual([]);
+  await dialog.getByRole("button", { name: "Add" }).click();
+  await page.getByRole("cell", { name: "every 15 min" }).waitFor();
+  await page.getByRole("button", { name: "Pause waiter" }).click();
+  await page.getByText("paused").waitFor();
+  await page.getByRole("button", { name: "Run waiter now" }).click();
+  const history = page.getByRole("table", { name: /Past runs/ });
+  await history.getByRole("row", { name: /wait.json scheduler · waiter/ }).waitFor();
+  await page.getByRole("button", { name: "Remove waiter" }).click();
+  await dialog.getByRole("button", { name: "Remove" }).click();
+  await page.getByText("No jobs").waitFor();
+  expect(tab.complaints).toEqual([]);
+}, 40_000);
+
+test("the jobs page cancels a run", async () => {
+  const running = host.call("/execute", post({ actions: [["AC_sleep", { seconds: 60 }]] }));
+  await using tab = await openPage("jobs");
+  const { page } = tab;
+  await page.getByText("1 run going on").waitFor();
+  await page.getByRole("button", { name: "Cancel" }).click();
+  expect(await (await running).json()).toMatchObject({ ok: false, status: "cancelled" });
+  await page.getByText("none going on").waitFor();
+  expect(tab.complaints).toEqual([]);
+}, 30_000);
+
+testWith("chromium", ...PROGRAMS)(
+  "the screen page shows what is on the screen once asked to, and its windows",
+  async () => {
+    await using display = await startDisplay();
+    await using shown = await serveBinary([], { env: display.env });
+    await using tab = await openTab(browser, shown.url, { token: TOKEN });
+    const { page } = tab;
+    await page.goto(`${shown.url}/dashboard#screen`);
+    await page.getByText("No picture yet").waitFor();
+    const xterm = Bun.spawn(["xterm", "-T", "Ledger <b>1</b>"], {
+      env: display.env,
+      stdio: ["ignore", "ignore", "ignore"],
+    });
+    await page.getByRole("button", { name: "Take a picture" }).click();
+    await page.getByText(`${SIZE.width} × ${SIZE.height}`).waitFor();
+    expect(
+      await page
+        .getByAltText("The screen of the host")
+        .evaluate((image) => Reflect.get(image, "naturalWidth")),
+    ).toBe(SIZE.width);
+    await page.getByRole("cell", { name: "Ledger <b>1</b>" }).waitFor({ timeout: 15_000 });
+    xterm.kill();
+    expect(tab.complaints).toEqual([]);
+  },
+  40_000,
+);

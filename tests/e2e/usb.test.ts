@@ -1,11 +1,7 @@
 /** `svc usb` as the compiled binary, from an empty folder, on a machine with the devices that umockdev gives it. */
 import { expect, test } from "bun:test";
-import { cpSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { installBinary, serveBinary, testWith } from "../support";
-
-const FIXTURES = join(import.meta.dir, "..", "fixtures", "usb");
-const TWO_DEVICES = ["umockdev-run", "-d", join(FIXTURES, "two.umockdev"), "--"];
+import { startMachine, TWO_DEVICES } from "../usb/machine";
 
 testWith("umockdev-run")(
   "both devices are listed through the addon, hostile text shown and not sent",
@@ -41,57 +37,14 @@ testWith("umockdev-run")("as JSON, with the backend and serial numbers masked", 
   });
 });
 
-/** `svc usb watch` that polls once an hour, in a network namespace where the test is the udev of the machine. */
+/** `svc usb watch` that polls once an hour. */
 async function watching(path: string) {
-  const script = `echo "$UMOCKDEV_DIR"
-    env -u LD_PRELOAD python3 '${join(FIXTURES, "uevent.py")}' <&0 &
-    exec ./svc usb watch --json --interval 3600 --config-dir config`;
-  const child = Bun.spawn(["unshare", "-rn", ...TWO_DEVICES, "bash", "-c", script], {
-    cwd: path,
-    stdio: ["pipe", "pipe", "pipe"],
-  });
-  const lines = linesOf(child.stdout);
-  const log = linesOf(child.stderr);
-  const sys = join((await lines.next()).value ?? "", "sys");
-  await log.next();
-  const devpath = (port: number) => `/devices/pci0000:00/0000:00:14.0/usb1/1-${port}`;
-  const folder = (port: number) => join(sys, devpath(port));
-  const link = (port: number) => join(sys, "bus/usb/devices", `1-${port}`);
-  const tell = (action: string, port: number, address: number) => {
-    child.stdin.write(`${action} ${devpath(port)} 001 00${address}\n`);
-    child.stdin.flush();
-  };
+  const machine = await startMachine(path, "./svc usb watch --json --interval 3600 --config-dir config");
+  await machine.log.next();
   return {
-    plug(port: number, address: number) {
-      cpSync(folder(1), folder(port), { recursive: true });
-      writeFileSync(join(folder(port), "devpath"), `${port}\n`);
-      writeFileSync(join(folder(port), "devnum"), `${address}\n`);
-      symlinkSync(`../../..${devpath(port)}`, link(port));
-      tell("add", port, address);
-    },
-    unplug(port: number, address: number) {
-      rmSync(link(port));
-      rmSync(folder(port), { recursive: true });
-      tell("remove", port, address);
-    },
-    async nextEvent() {
-      return JSON.parse((await lines.next()).value ?? "null");
-    },
-    async [Symbol.asyncDispose]() {
-      child.kill();
-      child.stdin.end();
-      await child.exited;
-    },
+    ...machine,
+    nextEvent: async () => JSON.parse((await machine.lines.next()).value ?? "null"),
   };
-}
-
-async function* linesOf(stream: ReadableStream<Uint8Array<ArrayBuffer>>) {
-  let rest = "";
-  for await (const text of stream.pipeThrough(new TextDecoderStream())) {
-    const lines = (rest + text).split("\n");
-    rest = lines.pop() ?? "";
-    yield* lines;
-  }
 }
 
 testWith("umockdev-run", "unshare", "python3")(
