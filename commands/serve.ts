@@ -70,6 +70,7 @@ export default command({
     withService(
       flags,
       async (service) => {
+        const ended = terminated();
         const rest = await service.rest();
         const server = await rest.start({
           host: flags.host,
@@ -95,7 +96,7 @@ export default command({
         const scheduler = await service.scheduler();
         await scheduler.start();
         print(flags, about(server), () => greeting(server));
-        await terminated();
+        await ended;
         scheduler.stop();
         // Together: runs that are cancelled in time can still answer whoever waits for them.
         await Promise.all([rest.stop(), service.runs().then((runs) => runs.stop())]);

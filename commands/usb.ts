@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import { callOperation } from "../src/call";
 import { localCaller } from "../src/caller";
-import { command, print, terminated, withService } from "../src/cli";
+import { command, print, terminated, unread, withService } from "../src/cli";
 import { parseInput } from "../src/input";
 import { badInput } from "../src/lib/errors";
 import { table } from "../src/lib/table";
@@ -58,7 +58,7 @@ const actions = {
       const told = { ...event, device: tell(event.device, flags.maskSerials) };
       print(flags, told, () => eventLine(told));
     });
-    const ended = terminated();
+    const ended = Promise.race([terminated(), unread()]);
     await Promise.race([watcher.start(flags.interval), ended]);
     service.log.info("watching USB devices; Ctrl-C ends it");
     await ended;

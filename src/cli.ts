@@ -3,11 +3,12 @@
  *
  * Exit codes: 0 done and good; 1 done and the answer is bad; 2 the call itself was wrong.
  */
-import yargs, { type ArgumentsCamelCase, type Argv } from "yargs";
+import type { ArgumentsCamelCase, Argv } from "yargs";
 import { Failure, messageOf } from "./lib/errors";
 import { stderrLog } from "./lib/log";
 import { resolveConfigDir } from "./lib/paths";
 import { jsonLine, printable } from "./lib/text";
+import { startOver, takeOver } from "./resident";
 import { createService, type Service, type ServiceOptions } from "./service";
 import { commit, version } from "./version";
 
@@ -43,10 +44,17 @@ interface CommandEntry {
   readonly usage: string;
   readonly describe: string;
   readonly load: () => Promise<{ default: AnyCommand | CommandGroup }>;
+  /** Runs until it is told to end: see `resident.ts`. */
+  readonly resident?: true;
 }
 
 const commands: readonly CommandEntry[] = [
-  { usage: "serve", describe: "Run the REST server", load: () => import("../commands/serve") },
+  {
+    usage: "serve",
+    describe: "Run the REST server",
+    load: () => import("../commands/serve"),
+    resident: true,
+  },
   { usage: "execute [script]", describe: "Run a list of actions", load: () => import("../commands/execute") },
   { usage: "jobs", describe: "Run scripts at their times", load: () => import("../commands/jobs") },
   { usage: "history", describe: "List what ran here", load: () => import("../commands/history") },
@@ -83,13 +91,23 @@ const commands: readonly CommandEntry[] = [
 /** Parses `args`, runs the subcommand, sets the exit code. Never throws. */
 export async function runCommandLine(args: readonly string[]): Promise<void> {
   try {
-    process.exitCode = await parse(args);
+    process.exitCode = (await resume()) ?? (await parse(args));
   } catch (error) {
     process.exitCode = report(error);
   }
 }
 
+/** Runs the subcommand that this process has started over for; undefined when it has not. */
+async function resume(): Promise<number | undefined> {
+  const handed = takeOver();
+  const entry = commands.find(({ usage, resident }) => resident && usage === handed?.usage);
+  if (!handed || !entry) return undefined;
+  const module = (await entry.load()).default;
+  return "group" in module ? undefined : await module.handler(handed.flags as never);
+}
+
 async function parse(args: readonly string[]): Promise<number> {
+  const { default: yargs } = await import("yargs");
   let exitCode = 0;
   const parser = yargs()
     .scriptName("svc")
@@ -102,13 +120,14 @@ async function parse(args: readonly string[]): Promise<number> {
     .demandCommand(1, "Name a command; `svc --help` lists them.")
     .wrap(Math.min(80, process.stdout.columns ?? 80))
     .exitProcess(false)
+    .check(refuseNotNumbers)
     .fail((message, error) => {
       throw error ?? new UsageError(message);
     });
   const run = (one: AnyCommand) => async (flags: unknown) => {
     exitCode = await one.handler(flags as never);
   };
-  for (const { usage, describe, load } of commands) {
+  for (const { usage, describe, load, resident } of commands) {
     parser.command(
       usage,
       describe,
@@ -122,12 +141,22 @@ async function parse(args: readonly string[]): Promise<number> {
       },
       async (flags) => {
         const module = (await load()).default;
-        if (!("group" in module)) await run(module)(flags);
+        if ("group" in module) return;
+        if (resident) startOver({ usage, flags }, args);
+        await run(module)(flags);
       },
     );
   }
   await parser.parseAsync(args);
   return exitCode;
+}
+
+/** @throws a {@link UsageError} for a number that is none: yargs gives NaN. */
+function refuseNotNumbers(flags: Readonly<Record<string, unknown>>): true {
+  for (const [name, value] of Object.entries(flags)) {
+    if ([value].flat().some(Number.isNaN)) throw new UsageError(`--${name}: expected a number`);
+  }
+  return true;
 }
 
 /** Enough for each offence of a file that has hundreds. */
@@ -169,11 +198,15 @@ export function print(flags: { readonly json: boolean }, data: unknown, text: ()
   console.log(flags.json ? jsonLine(data) : text());
 }
 
-/** Resolves when the process is asked to end (Ctrl-C, `kill`), or when nobody reads what it prints any more. */
+/** Resolves when the process is asked to end (Ctrl-C, `kill`). */
 export function terminated(): Promise<void> {
   return new Promise((resolve) => {
     process.once("SIGTERM", () => resolve());
     process.once("SIGINT", () => resolve());
-    process.stdout.once("error", () => resolve());
   });
+}
+
+/** Resolves when nobody reads what this process prints any more. */
+export function unread(): Promise<void> {
+  return new Promise((resolve) => process.stdout.once("error", () => resolve()));
 }

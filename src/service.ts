@@ -12,6 +12,7 @@ import type { Executor } from "./executor/executor";
 import type { History } from "./history/history";
 import type { Inspector } from "./inspector/inspector";
 import type { PageAssets } from "./lib/assets";
+import { messageOf, systemCode, unavailable } from "./lib/errors";
 import { ensurePrivateFolder } from "./lib/files";
 import { type Log, silentLog } from "./lib/log";
 import { once } from "./lib/once";
@@ -66,10 +67,14 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-/** @throws the system error when `{config_dir}` cannot be made. */
+/** @throws an `unavailable` failure when `{config_dir}` cannot be made. */
 export function createService(options: ServiceOptions): Service {
   const { configDir, log = silentLog } = options;
-  ensurePrivateFolder(configDir);
+  try {
+    ensurePrivateFolder(configDir);
+  } catch (error) {
+    throw unavailable(`${configDir} cannot be made (${systemCode(error) ?? messageOf(error)})`);
+  }
   const stops: Array<() => Promise<void> | void> = [];
 
   /** `make` on the first call, its result ever after; what was made is stopped with the service. */

@@ -3,6 +3,7 @@
  */
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import * as v from "valibot";
+import { messageOf, systemCode, unavailable } from "../lib/errors";
 import { writeFileAtomic } from "../lib/files";
 import { type Release, tryLock } from "../lib/lock";
 import { configFiles } from "../lib/paths";
@@ -17,9 +18,17 @@ const RUN_FILE = v.object({
 /** The server that runs on a `{config_dir}`. */
 export type RunningServer = v.InferOutput<typeof RUN_FILE>;
 
-/** Claims `{config_dir}` for a server; undefined when one runs on it already. The claim ends with the process. */
+/**
+ * Claims `{config_dir}` for a server; undefined when one runs on it already. The claim ends with the process.
+ *
+ * @throws an `unavailable` failure when nothing can be written there.
+ */
 export function claimConfigDir(configDir: string): Release | undefined {
-  return tryLock(configFiles(configDir).serveLock);
+  try {
+    return tryLock(configFiles(configDir).serveLock);
+  } catch (error) {
+    throw unavailable(`${configDir} cannot be written (${systemCode(error) ?? messageOf(error)})`);
+  }
 }
 
 /** Says where the server answers. */

@@ -178,8 +178,11 @@ function listen({ host, port, tls, fetch }: Listening): Bun.Server<unknown> {
 }
 
 function readTls(certFile: string | undefined, keyFile: string | undefined): Bun.TLSOptions {
-  const read = (flag: string, path: string | undefined) => {
-    if (path === undefined) throw badInput(`${flag}: missing: a certificate and its key are given together`);
+  if (certFile === undefined || keyFile === undefined) {
+    const missing = certFile === undefined ? "tls-cert" : "tls-key";
+    throw badInput(`${missing}: missing: a certificate and its key are given together`);
+  }
+  const read = (flag: string, path: string) => {
     try {
       return readFileSync(path, "utf8");
     } catch (error) {
