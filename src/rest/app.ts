@@ -79,6 +79,13 @@ async function exchange(
   const template = "http" in target ? target.http.path : (target[0]?.path ?? "unmatched");
   const method = "http" in target && c.req.method !== "HEAD" ? target.http.method : knownMethod(c.req.method);
   parts.metrics.recordRequest(method, template, response.status, (performance.now() - started) / 1_000);
+  return c.req.method === "HEAD" ? withLength(response) : response;
+}
+
+/** Hono takes the body off the answer to a HEAD; its length stays to be told (RFC 9110 section 9.3.2). */
+async function withLength(response: Response): Promise<Response> {
+  const { byteLength } = await response.clone().arrayBuffer();
+  response.headers.set("content-length", String(byteLength));
   return response;
 }
 

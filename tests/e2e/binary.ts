@@ -78,3 +78,10 @@ export function installedBinary(): Installed {
     [Symbol.dispose]: () => folder[Symbol.dispose](),
   };
 }
+
+/** A port that nobody listens on just now, for a program that cannot pick one itself. */
+export function freePort(): number {
+  const probe = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  probe.stop();
+  return probe.port;
+}

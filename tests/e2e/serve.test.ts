@@ -70,9 +70,11 @@ describe("the first line", () => {
       const line = [svc.binary, "serve", ...own.flags].join(" ");
       const child = Bun.spawn(["script", "-qec", line, "/dev/null"], { stdio: ["pipe", "pipe", "inherit"] });
       let text = "";
+      let interrupted = false;
       for await (const chunk of child.stdout.pipeThrough(new TextDecoderStream())) {
         text += chunk;
-        if (!text.includes("(svc token show)\r\n")) continue;
+        if (interrupted || !text.includes("(svc token show)\r\n")) continue;
+        interrupted = true;
         child.stdin.write("\x03");
         child.stdin.flush();
       }

@@ -109,8 +109,10 @@ describe("routing", () => {
 
   test("HEAD answers as GET does, without the body", async () => {
     await using host = await testServer();
+    const { byteLength } = await (await host.call("/commands")).arrayBuffer();
     const response = await host.call("/commands", { method: "HEAD" });
     expect([response.status, await response.text()]).toEqual([200, ""]);
+    expect(response.headers.get("content-length")).toBe(`${byteLength}`);
     expect((await host.call("/nope", { method: "HEAD" })).status).toBe(404);
   });
 
