@@ -22,16 +22,60 @@ export interface ListedRow extends AuditEvent {
   readonly ts: string;
 }
 
-/** The rows that `query` asks for. */
-export function listRows(db: Database, query: ListQuery): ListedRow[] {
-  const narrowing: Array<[condition: string, value: string | number | undefined]> = [
+/**
+ * Rows that are looked through at a time when only their times narrow: they are passed in the order of their ids, which
+ * is not that of their times where a clock went back.
+ */
+const STEP = 20_000;
+
+/**
+ * The rows that `query` asks for.
+ *
+ * @param read runs its argument on the log; called for a few milliseconds at a time.
+ */
+export async function listRows(
+  read: <T>(work: (db: Database) => T) => Promise<T>,
+  query: ListQuery,
+): Promise<ListedRow[]> {
+  if (query.since === undefined && query.until === undefined) return read((db) => select(db, query, null));
+  const rows: ListedRow[] = [];
+  let before: number | null = query.before_id ?? Number.MAX_SAFE_INTEGER;
+  while (before !== null && rows.length < query.limit) {
+    const rest: ListQuery = { ...query, before_id: before, limit: query.limit - rows.length };
+    const step = await read((db) => {
+      const from = stepDown(db, rest.before_id ?? 0);
+      return { from, found: select(db, rest, from) };
+    });
+    rows.push(...step.found);
+    before = step.from;
+    // Others have their turn.
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  return rows;
+}
+
+/** The id a step below `before`; null when there are not that many rows. */
+function stepDown(db: Database, before: number): number | null {
+  const found = db
+    .query<{ id: number }, [number]>(
+      `SELECT id FROM events WHERE id < ? ORDER BY id DESC LIMIT 1 OFFSET ${STEP - 1}`,
+    )
+    .get(before);
+  return found?.id ?? null;
+}
+
+/** @param from the lowest id; null for any. */
+function select(db: Database, query: ListQuery, from: number | null): ListedRow[] {
+  const narrowing: Array<[condition: string, value: string | number | null | undefined]> = [
     ["event_type = ?", query.event_type],
     ["host_id = ?", query.host_id],
-    ["ts >= ?", query.since && timeBound(query.since)],
-    ["ts < ?", query.until && timeBound(query.until)],
+    // The plus keeps SQLite from collecting and sorting all rows of that time.
+    ["+ts >= ?", query.since && timeBound(query.since)],
+    ["+ts < ?", query.until && timeBound(query.until)],
     ["id < ?", query.before_id],
+    ["id >= ?", from],
   ];
-  const given = narrowing.filter((pair): pair is [string, string | number] => pair[1] !== undefined);
+  const given = narrowing.filter((pair): pair is [string, string | number] => pair[1] != null);
   const where = given.length ? `WHERE ${given.map(([condition]) => condition).join(" AND ")}` : "";
   return db
     .query<ListedRow, Array<string | number>>(

@@ -137,7 +137,7 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions): 
       const problem = await file.write(() => null).catch(messageOf);
       return { rows: tally?.rows ?? 0, problem: problem ?? failure };
     },
-    list: (query) => file.read((db) => listRows(db, query)),
+    list: (query) => listRows((work) => file.read(work), query),
     verify({ noted, progress } = {}) {
       // One at a time: each wants a processor for itself.
       const verdict = verifying.then(async () => {
