@@ -58,7 +58,11 @@ const commands: readonly CommandEntry[] = [
   { usage: "execute [script]", describe: "Run a list of actions", load: () => import("../commands/execute") },
   { usage: "jobs", describe: "Run scripts at their times", load: () => import("../commands/jobs") },
   { usage: "history", describe: "List what ran here", load: () => import("../commands/history") },
-  { usage: "commands", describe: "List the commands of actions", load: () => import("../commands/commands") },
+  {
+    usage: "commands [name]",
+    describe: "List or explain the commands of actions",
+    load: () => import("../commands/commands"),
+  },
   { usage: "audit", describe: "Read, check and keep the audit log", load: () => import("../commands/audit") },
   {
     usage: "token <action>",

@@ -6,6 +6,8 @@ import type * as v from "valibot";
 
 /** @param typeMode what a caller may send (`input`), or what comes of it (`output`). */
 export function jsonSchema(schema: v.GenericSchema, typeMode: "input" | "output"): Record<string, unknown> {
-  const { $schema: _dialect, ...converted } = toJsonSchema(schema, { typeMode, errorMode: "ignore" });
+  // The dialect of OpenAPI 3.1.
+  const options = { typeMode, errorMode: "ignore", target: "draft-2020-12" } as const;
+  const { $schema: _dialect, ...converted } = toJsonSchema(schema, options);
   return converted;
 }

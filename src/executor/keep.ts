@@ -21,7 +21,7 @@ export function keepable(outcome: Outcome, operationOf: (outcome: Outcome) => Co
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, walk(item)]));
   };
   const operation = operationOf(outcome);
-  const told = walk(operation ? withoutSecrets(operation.output, result) : result);
+  const told = walk(operation ? withoutSecrets(operation.plain?.output ?? operation.output, result) : result);
   const kept: Outcome = { ...rest };
   if (result !== undefined && sizeWithin(told, MAX_KEPT) !== undefined) kept.result = told;
   else if (result !== undefined) kept.omitted = true;

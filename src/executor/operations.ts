@@ -1,6 +1,9 @@
 import * as v from "valibot";
+import { notFound } from "../lib/errors";
+import { printable } from "../lib/text";
 import { ACTION_LIST, field, NO_INPUT, operation, secret } from "../operation";
 import { DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S, OUTCOME, RUN_STATUS } from "../outcome";
+import { COMMAND_REFERENCE } from "./command-reference";
 
 const RESULT = v.record(v.string(), v.unknown());
 const REPORT = {
@@ -35,26 +38,6 @@ const runOptions = (input: {
   stopOnError: input.stop_on_error,
   timeoutSeconds: input.timeout_seconds,
   variables: input.variables,
-});
-
-const JSON_SCHEMA = v.record(v.string(), v.unknown());
-
-const REFERENCE = v.object({
-  command: v.string(),
-  summary: v.string(),
-  changes: v.boolean(),
-  /** `input` when it needs its turn at pointer and keyboard, `shell` when the server has to allow it. */
-  needs: v.array(v.picklist(["input", "shell"])),
-  /** The command in one of whose action lists it has to be. */
-  within: v.nullable(v.string()),
-  /** Whether this server was started so as to allow it. */
-  allowed: v.boolean(),
-  /** Arguments of an example call. */
-  example: v.nullable(v.record(v.string(), v.unknown())),
-  /** JSON Schema of the keyword arguments, in the order of positional ones. */
-  input: JSON_SCHEMA,
-  /** JSON Schema of the result. */
-  output: JSON_SCHEMA,
 });
 
 export const executeActions = operation({
@@ -116,7 +99,7 @@ export const describeCommands = operation({
   scope: "read",
   http: { method: "GET", path: "/commands/reference" },
   input: NO_INPUT,
-  output: v.object({ commands: v.array(REFERENCE), count: v.number() }),
+  output: v.object({ commands: v.array(COMMAND_REFERENCE), count: v.number() }),
   async run(service) {
     const [{ commands, allows }, { describeCommand }] = await Promise.all([
       service.executor(),
@@ -142,4 +125,31 @@ export const checkActionList = operation({
   },
 });
 
-export const operations = [executeActions, executeFile, checkActionList, listCommands, describeCommands];
+export const showCommand = operation({
+  name: "commands.show",
+  summary: "Describe a command",
+  scope: "read",
+  http: { method: "GET", path: "/commands/{name}" },
+  input: v.strictObject({
+    name: field(v.pipe(v.string(), v.maxLength(100)), "The command; its AC_ may be left out"),
+  }),
+  output: COMMAND_REFERENCE,
+  async run(service, { name }) {
+    const [{ commands, allows }, { describeCommand }] = await Promise.all([
+      service.executor(),
+      import("./reference"),
+    ]);
+    const found = commands.get(name) ?? commands.get(`AC_${name}`);
+    if (!found) throw notFound(`no command ${printable(name, 100)}`);
+    return describeCommand(found, allows(found));
+  },
+});
+
+export const operations = [
+  executeActions,
+  executeFile,
+  checkActionList,
+  listCommands,
+  describeCommands,
+  showCommand,
+];

@@ -3,10 +3,11 @@
  */
 import { jsonSchema } from "../schema";
 import type { Command } from "./actions";
+import type { CommandReference } from "./command-reference";
 
 /** @param allowed whether this server was started so as to allow it. */
-export function describeCommand(command: Command, allowed: boolean) {
-  const { uses, needs, within = null, example = null } = command;
+export function describeCommand(command: Command, allowed: boolean): CommandReference {
+  const { uses, needs, http, within = null, example = null } = command;
   return {
     command: command.command,
     summary: command.summary,
@@ -14,6 +15,7 @@ export function describeCommand(command: Command, allowed: boolean) {
     needs: [...(uses ? [uses] : []), ...(needs ? [needs] : [])],
     within,
     allowed,
+    route: http ? `${http.method} ${http.path}` : null,
     example,
     input: jsonSchema(command.input, "input"),
     output: jsonSchema(command.plain?.output ?? command.output, "output"),
