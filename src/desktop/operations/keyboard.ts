@@ -42,6 +42,7 @@ export const hotkey = operation({
   changes: true,
   uses: "input",
   command: "AC_hotkey",
+  example: { key_code_list: ["ctrl", "s"] },
   input: v.strictObject({
     key_code_list: field(
       v.pipe(v.array(KEY), v.minLength(1), v.maxLength(MAX_HOTKEY)),
@@ -62,6 +63,7 @@ export const writeText = operation({
   changes: true,
   uses: "input",
   command: "AC_write",
+  example: { write_string: "Grüße" },
   input: v.strictObject({
     write_string: field(
       secret(

@@ -46,6 +46,7 @@ export const setMousePosition = operation({
   changes: true,
   uses: "input",
   command: "AC_set_mouse_position",
+  example: { x: 640, y: 400 },
   input: v.strictObject({ x: field(COORDINATE, "Column"), y: field(COORDINATE, "Row") }),
   output: PAIR,
   run: async (service, place, { signal }) => pair(await (await service.desktop()).move(place, signal)),
@@ -78,6 +79,7 @@ export const scrollMouse = operation({
   changes: true,
   uses: "input",
   command: "AC_mouse_scroll",
+  example: { scroll_value: 3 },
   input: v.strictObject({
     scroll_value: field(
       v.pipe(v.number(), v.integer(), v.minValue(-1_000), v.maxValue(1_000)),

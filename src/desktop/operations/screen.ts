@@ -52,6 +52,7 @@ export const saveScreenshot = operation({
   scope: "operate",
   changes: true,
   command: "AC_screenshot",
+  example: { file_path: "/var/tmp/screen.png", screen_region: [0, 0, 640, 400] },
   input: v.strictObject({
     file_path: field(
       v.optional(

@@ -42,6 +42,7 @@ export const focusWindow = operation({
   changes: true,
   uses: "input",
   command: "AC_focus_window",
+  example: { title_substring: "Report" },
   input: v.strictObject({ title_substring: title, case_sensitive: caseSensitive }),
   output: HWND,
   async run(service, { title_substring, case_sensitive }, { signal }) {
@@ -55,6 +56,7 @@ export const waitWindow = operation({
   summary: "Wait until there is a window whose title contains a text; answers its hwnd",
   scope: "read",
   command: "AC_wait_window",
+  example: { title_substring: "Report", timeout: 30 },
   input: v.strictObject({
     title_substring: title,
     timeout: field(

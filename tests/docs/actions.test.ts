@@ -1,0 +1,48 @@
+/** The action reference: it says what the table says, and its examples are accepted. */
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { actionReference } from "../../build/reference";
+import { commandText, exampleOf } from "../../src/executor/manual";
+import { describeCommand } from "../../src/executor/reference";
+import { testServer, testService } from "../support";
+
+test("docs/actions.md is up to date: it is what `npm run docs` writes", () => {
+  const written = readFileSync(join(import.meta.dir, "../../docs/actions.md"), "utf8");
+  expect(written).toBe(actionReference());
+});
+
+test("every command has an entry whose example passes the check, and a description of each parameter", async () => {
+  await using host = testService({ allowShell: true });
+  const { commands, prepare } = await host.service.executor();
+  expect(commands.size).toBeGreaterThan(40);
+  for (const operation of commands.values()) {
+    const reference = describeCommand(operation, true);
+    const example = exampleOf(reference);
+    const list = operation.within ? [[operation.within, { times: 1, body: [example] }]] : [example];
+    expect(prepare(list).actions, operation.command).toHaveLength(1);
+    const parameters = Object.entries((reference.input.properties ?? {}) as Record<string, object>);
+    expect(parameters.filter(([, schema]) => !("description" in schema))).toEqual([]);
+  }
+});
+
+test("GET /commands/{name} answers with an entry, also without the prefix", async () => {
+  await using host = await testServer();
+  const named = await (await host.call("/commands/AC_write")).json();
+  expect(named).toMatchObject({
+    command: "AC_write",
+    needs: ["input"],
+    input: { required: ["write_string"], properties: { write_string: { type: "string", secret: true } } },
+  });
+  expect(await (await host.call("/commands/write")).json()).toEqual(named);
+  expect((await host.call("/commands/nonsense")).status).toBe(404);
+});
+
+test("an entry fits into 80 columns of a terminal, but for its example", async () => {
+  await using host = testService();
+  for (const operation of (await host.service.executor()).commands.values()) {
+    const lines = commandText({ ...describeCommand(operation, true), example: {} }).split("\n");
+    // A name, a type and a default are not broken.
+    expect(lines.filter((line) => line.length > 80 && !line.startsWith("  "))).toEqual([]);
+  }
+});
