@@ -4,12 +4,12 @@
 import { randomBytes } from "node:crypto";
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
-import { TransactionFailed, TransactionTimeout } from "werift-ice/lib/ice/src/exceptions";
+import { TransactionTimeout } from "werift-ice/lib/ice/src/exceptions";
 import { classes, methods } from "werift-ice/lib/ice/src/stun/const";
-import { Message, parseMessage } from "werift-ice/lib/ice/src/stun/message";
+import { Message } from "werift-ice/lib/ice/src/stun/message";
 import { TurnProtocol } from "werift-ice/lib/ice/src/turn/protocol";
-import { messageOf, systemCode } from "../lib/errors";
 import { printable } from "../lib/text";
+import { errorCode, errorCodeOf, explain, Finding, meaningOf, readMessage } from "./answers";
 import { openTransport } from "./transport";
 import type { TurnUrl } from "./url";
 
@@ -62,9 +62,6 @@ export async function probeRelay(options: ProbeOptions): Promise<ProbeReport> {
   return probe.report();
 }
 
-/** What a check found wrong, in words for the operator. */
-class Finding extends Error {}
-
 class Probe {
   private readonly checks: Check[] = [];
   /** Rejected when the socket fails. */
@@ -73,6 +70,7 @@ class Probe {
   private roundTripMs: number | null = null;
   private allocated = false;
   private readonly unauthorized = new Set<string>();
+  private readonly over = new AbortController();
 
   constructor(private readonly options: ProbeOptions) {
     this.lost.promise.catch(() => {});
@@ -84,6 +82,8 @@ class Probe {
     this.relay = relay;
     await this.step("allocate", async () => {
       await relay.connectionMade();
+      if (!relay.integrityKey) throw new Finding("open to anybody: the relay asks for no user");
+      if (!relay.relayedAddress) throw new Finding("the relay's answer has no address in it");
       this.allocated = true;
     });
     if (!this.allocated) return;
@@ -96,7 +96,7 @@ class Probe {
     return {
       ok: allocated && checks.every(({ ok }) => ok),
       relayed_address: relay && allocated ? endpoint(relay.relayedAddress) : null,
-      mapped_address: relay && allocated ? endpoint(relay.mappedAddress) : null,
+      mapped_address: relay?.mappedAddress ? endpoint(relay.mappedAddress) : null,
       round_trip_ms: this.roundTripMs,
       checks,
     };
@@ -105,14 +105,13 @@ class Probe {
   /** Gives the allocation back (RFC 8656 section 7.3: a lifetime of zero) and closes the socket. */
   async close(): Promise<void> {
     const { relay } = this;
-    if (!relay) return;
-    if (this.allocated) {
+    if (relay && this.allocated) {
       const release = new Message(methods.REFRESH, classes.REQUEST).setAttribute("LIFETIME", 0);
       await this.inTime(relay.requestWithRetry(release, relay.server)).catch(() => {});
     }
     // What waits for an answer would keep the process alive until it has tried six times.
-    for (const transaction of Object.values(relay.transactions)) transaction.cancel();
-    await relay.close();
+    for (const transaction of Object.values(relay?.transactions ?? {})) transaction.cancel();
+    this.over.abort();
   }
 
   private async connect(): Promise<TurnProtocol> {
@@ -122,6 +121,7 @@ class Probe {
       url,
       address,
       ca,
+      signal: this.over.signal,
       failed: this.lost.reject,
       received: (data) => this.heed(data),
     });
@@ -139,7 +139,7 @@ class Probe {
     const message = readMessage(data);
     if (!message || errorCodeOf(message) !== 401) return;
     this.unauthorized.add(message.transactionIdHex);
-    if (this.unauthorized.size > 1) this.lost.reject(new Finding(`401: ${MEANINGS[401]}`));
+    if (this.unauthorized.size > 1) this.lost.reject(new Finding(meaningOf(401)));
   }
 
   /** What `work` gives, put on the list of checks; undefined when it failed or took too long. */
@@ -192,49 +192,10 @@ async function expectRefusal(relay: TurnProtocol, peer: string): Promise<void> {
       () => null,
       (error) => errorCode(error) ?? Promise.reject(error),
     );
-    if (code === null) {
-      throw new Finding(
-        "the relay takes it for a peer: whoever may use the relay reaches the network around it",
-      );
-    }
+    if (code === null) throw new Finding("taken for a peer: a way into the relay's network");
     if (code !== 403) throw new Finding(`the relay answered ${code}, which is no refusal: expected 403`);
   }
 }
 
 const endpoint = ([address, port]: readonly [string, number]) =>
   isIP(address) === 6 ? `[${address}]:${port}` : `${address}:${port}`;
-
-/** The STUN error code in `error`, if it is a relay's answer. */
-const errorCode = (error: unknown) =>
-  error instanceof TransactionFailed ? errorCodeOf(error.response) : null;
-
-function errorCodeOf(message: Message): number | null {
-  const attribute: unknown = message.getAttributeValue("ERROR-CODE");
-  return Array.isArray(attribute) && typeof attribute[0] === "number" ? attribute[0] : null;
-}
-
-/** The STUN message that `data` is, if it is one and no more than one. */
-function readMessage(data: Buffer): Message | undefined {
-  try {
-    return parseMessage(data);
-  } catch {
-    return undefined;
-  }
-}
-
-/** What the operator needs to know of a code (RFC 8656 section 19). */
-const MEANINGS: Readonly<Record<number, string>> = {
-  401: "the user name or the secret is wrong",
-  403: "the relay refuses this peer",
-  437: "the relay knows of no allocation",
-  441: "the user name or the secret is wrong",
-  486: "the user's quota of allocations is used up",
-  508: "the relay has no port left",
-};
-
-function explain(error: unknown): string {
-  if (error instanceof TransactionTimeout) return "no answer in time";
-  const code = errorCode(error);
-  if (code !== null) return `${code}: ${MEANINGS[code] ?? "refused"}`;
-  return systemCode(error) ?? messageOf(error);
-}

@@ -19,6 +19,8 @@ export interface Reach {
   readonly address: string;
   /** Certificates that are trusted instead of the usual ones, PEM. */
   readonly ca: string | undefined;
+  /** Closes the socket, connected or not. */
+  readonly signal: AbortSignal;
   /** Called once when the socket fails after it was opened. */
   readonly failed: (error: unknown) => void;
   /** Called with what comes in, before the TURN client is. */
@@ -30,8 +32,9 @@ export function openTransport(reach: Reach): Promise<Transport> {
   return reach.url.transport === "udp" ? openUdp(reach) : openStream(reach);
 }
 
-async function openUdp({ url, address, failed, received }: Reach): Promise<Transport> {
+async function openUdp({ url, address, signal, failed, received }: Reach): Promise<Transport> {
   const socket = createSocket(isIP(address) === 6 ? "udp6" : "udp4");
+  signal.addEventListener("abort", () => socket.close(), { once: true });
   socket.connect(url.port, address);
   await once(socket, "connect");
   const transport: Transport = {
@@ -40,11 +43,7 @@ async function openUdp({ url, address, failed, received }: Reach): Promise<Trans
     closed: false,
     onData() {},
     send: async (data) => void socket.send(data),
-    async close() {
-      if (transport.closed) return;
-      transport.closed = true;
-      socket.close();
-    },
+    close,
   };
   socket.on("message", (data) => {
     received(data);
@@ -54,11 +53,12 @@ async function openUdp({ url, address, failed, received }: Reach): Promise<Trans
   return transport;
 }
 
-async function openStream({ url, address, ca, failed, received }: Reach): Promise<Transport> {
+async function openStream({ url, address, ca, signal, failed, received }: Reach): Promise<Transport> {
   const where = { host: address, port: url.port };
   const named = isIP(url.host) ? {} : { servername: url.host };
   const socket: Socket =
     url.transport === "tls" ? connectTls({ ...where, ...named, ...(ca && { ca }) }) : connectTcp(where);
+  signal.addEventListener("abort", () => socket.destroy(), { once: true });
   await once(socket, url.transport === "tls" ? "secureConnect" : "connect");
   const transport: Transport = {
     type: url.transport,
@@ -66,10 +66,7 @@ async function openStream({ url, address, ca, failed, received }: Reach): Promis
     closed: false,
     onData() {},
     send: async (data) => void socket.write(data),
-    async close() {
-      transport.closed = true;
-      socket.destroy();
-    },
+    close,
   };
   socket.on("data", (data: Buffer) => {
     received(data);
@@ -79,6 +76,9 @@ async function openStream({ url, address, ca, failed, received }: Reach): Promis
   socket.on("end", () => failed(new Error("the relay closed the connection")));
   return transport;
 }
+
+/** The client's own way to close is not used: the signal closes a socket that is not yet connected, too. */
+const close = async () => {};
 
 /** The text of the PEM file at `path`. @throws a `bad_input` failure when it cannot be read. */
 export function readCertificates(path: string): string {

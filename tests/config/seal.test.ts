@@ -1,9 +1,12 @@
 /** Sealing a bundle under a passphrase. */
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { readBundleFile, writeBundleFile } from "../../src/config/file";
 import { isSealed, seal, unseal } from "../../src/config/seal";
 import { host } from "./support";
+
+// To open or to seal takes a second by design, and longer on a machine that is busy.
+setDefaultTimeout(30_000);
 
 test("a sealed bundle opens with its passphrase and with no other", async () => {
   const sealed = Buffer.from(await seal('{"token":"hunter2"}', "correct horse"));

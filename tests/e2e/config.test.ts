@@ -1,5 +1,5 @@
 /** `svc config` as the compiled binary, from an empty folder, also when it is killed at any step of an import. */
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { copyFileSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { bundleOf, host } from "../config/support";
@@ -7,6 +7,9 @@ import { BINARY, testWith } from "../support";
 
 const BUNDLE = join(import.meta.dir, "..", "fixtures", "bundle-foreign.json");
 const OLD = { remote_host_id: "old-remote", viewer_id: "old-viewer", host_fingerprint: undefined };
+
+// An import is killed a few dozen times, and sealing takes a second by design.
+setDefaultTimeout(60_000);
 
 /** The binary alone in a folder, on a configuration with `files`. */
 function installed(files: Readonly<Record<string, string | undefined>> = {}) {
@@ -135,7 +138,6 @@ for (const step of STEPS) {
         break;
       }
     },
-    60_000,
   );
 }
 

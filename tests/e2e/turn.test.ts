@@ -2,7 +2,7 @@
  * TURN bundles made by the compiled binary, served by a real coturn in a network namespace with public-looking addresses
  * and tried with coturn's own client.
  */
-import { afterAll, beforeAll, describe, expect } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -193,6 +193,15 @@ class Lines {
   }
 }
 
+// coturn's client takes its time.
+setDefaultTimeout(60_000);
+
+/** What in coturn's log is about the file. Its user database is not, which only its own user may open. */
+const complaints = ({ text }: Lines) =>
+  text
+    .replace(/^.*SQLite[\s\S]*?re-start.*$/gm, "")
+    .match(/.*(?:warn|error|bad config|check config|wrong|unknown|deprecated).*/gi) ?? [];
+
 let inside: Awaited<ReturnType<typeof world>>;
 beforeAll(async () => {
   inside = await world();
@@ -211,7 +220,7 @@ describe("coturn starts on the file without a word about any of its lines:", () 
   for (const [name, args] of Object.entries(variants)) {
     withCoturn(name, async () => {
       await using relay = await inside.relay(args);
-      expect(relay.log.text).not.toMatch(/warn|error|bad config|check config|wrong|unknown|deprecated/i);
+      expect(complaints(relay.log)).toEqual([]);
       // coturn writes its first line twice.
       const denied = new Set(relay.log.text.match(/(?<=Black listing: ).*/g));
       expect([...denied]).toEqual([...(relay.conf.match(/(?<=^denied-peer-ip=).*/gm) ?? [])]);
@@ -220,20 +229,16 @@ describe("coturn starts on the file without a word about any of its lines:", () 
 });
 
 describe("coturn's own client", () => {
-  withCoturn(
-    "authenticates and relays to a public peer, over IPv4 and IPv6",
-    async () => {
-      await using _relay = await inside.relay(USER);
-      const told = await Promise.all(
-        [PEER, PEER6].map((peer) => inside.uclient(peer, ["-u", "lab", "-w", "s3cret"])),
-      );
-      for (const { stdout, exitCode } of told) {
-        expect(stdout).toContain("tot_send_msgs=3, tot_recv_msgs=3");
-        expect(exitCode).toBe(0);
-      }
-    },
-    30_000,
-  );
+  withCoturn("authenticates and relays to a public peer, over IPv4 and IPv6", async () => {
+    await using _relay = await inside.relay(USER);
+    const told = await Promise.all(
+      [PEER, PEER6].map((peer) => inside.uclient(peer, ["-u", "lab", "-w", "s3cret"])),
+    );
+    for (const { stdout, exitCode } of told) {
+      expect(stdout).toContain("tot_send_msgs=3, tot_recv_msgs=3");
+      expect(exitCode).toBe(0);
+    }
+  });
 
   withCoturn("is refused with a wrong secret", async () => {
     await using relay = await inside.relay(USER);
@@ -262,7 +267,6 @@ describe("coturn's own client", () => {
       // Nobody answers there: what counts is that the relay would send.
       expect(await each(PUBLIC, (peer) => ask(peer, 1))).toEqual(PUBLIC.map((peer) => [peer, "taken"]));
     },
-    60_000,
   );
 });
 
@@ -302,7 +306,9 @@ describe("svc turn test", () => {
     const { stdout, exitCode } = await inside.svc(["turn", "test", `turn:${RELAY}`, ...LOGIN]);
     expect(exitCode).toBe(1);
     expect(stdout).toMatch(/^ok +refuse 127\.0\.0\.1 /m);
-    expect(stdout).toMatch(/^FAILED +refuse 169\.254\.169\.254 +the relay takes it for a peer/m);
+    expect(stdout).toMatch(
+      /^FAILED +refuse 169\.254\.169\.254 +taken for a peer: a way into the relay's network$/m,
+    );
     expect(stdout).toMatch(/^FAILED +refuse 10\.0\.0\.1 /m);
   });
 
@@ -362,23 +368,19 @@ describe("with a certificate", () => {
     return { cert, args: [...USER, "--tls-cert", cert, "--tls-key", key] };
   }
 
-  withCoturn(
-    "the relay serves turns:",
-    async () => {
-      const { cert, args } = await certificate();
-      await using relay = await inside.relay(args);
-      expect(relay.log.text).not.toMatch(/warn|error|bad config|check config|wrong|unknown|deprecated/i);
-      const told = await inside.uclient(PEER, ["-S", "-t", "-u", "lab", "-w", "s3cret"]);
-      expect(told.stdout).toContain("tot_send_msgs=3, tot_recv_msgs=3");
-      const login = ["--user", "lab", "--secret", "s3cret"];
-      const tested = await inside.svc(["turn", "test", `turns:${RELAY}`, "--ca", cert, ...login]);
-      expect(tested).toMatchObject({ stderr: "", exitCode: 0 });
-      const strange = await inside.svc(["turn", "test", `turns:${RELAY}`, ...login]);
-      expect(strange.exitCode).toBe(1);
-      expect(strange.stdout).toMatch(/^FAILED +connect +DEPTH_ZERO_SELF_SIGNED_CERT$/m);
-    },
-    30_000,
-  );
+  withCoturn("the relay serves turns:", async () => {
+    const { cert, args } = await certificate();
+    await using relay = await inside.relay(args);
+    expect(complaints(relay.log)).toEqual([]);
+    const told = await inside.uclient(PEER, ["-S", "-t", "-u", "lab", "-w", "s3cret"]);
+    expect(told.stdout).toContain("tot_send_msgs=3, tot_recv_msgs=3");
+    const login = ["--user", "lab", "--secret", "s3cret"];
+    const tested = await inside.svc(["turn", "test", `turns:${RELAY}`, "--ca", cert, ...login]);
+    expect(tested).toMatchObject({ stderr: "", exitCode: 0 });
+    const strange = await inside.svc(["turn", "test", `turns:${RELAY}`, ...login]);
+    expect(strange.exitCode).toBe(1);
+    expect(strange.stdout).toMatch(/^FAILED +connect +DEPTH_ZERO_SELF_SIGNED_CERT$/m);
+  });
 
   withCoturn("the relay speaks TLS 1.2 and nothing older", async () => {
     const { args } = await certificate();
@@ -443,41 +445,32 @@ withCoturn("behind NAT, two clients reach one another through the relay's own ad
   expect(JSON.parse(stdout).relayed_address).toStartWith(`${RELAY}:`);
 });
 
-withCoturn(
-  "a secret is what it is, however odd",
-  async () => {
-    for (const secret of [
-      '"quoted"',
-      "=equals",
-      "semicolon;",
-      "#a:b",
-      "\\$(x)`'%s",
-      "-dash",
-      "union--select",
-    ]) {
-      for (const form of [["--user", "select--1"], ["--auth-secret"]]) {
-        await using _relay = await inside.relay([
-          "--realm",
-          "turn.example.org",
-          ...form,
-          `--secret=${secret}`,
-        ]);
-        const signed = timeLimitedCredentials(secret, "lab", 60, new Date());
-        const [user, password] = form.length > 1 ? ["select--1", secret] : [signed.username, signed.password];
-        const { stdout } = await inside.svc([
-          "turn",
-          "test",
-          `turn:${RELAY}`,
-          "--user",
-          user,
-          `--secret=${password}`,
-        ]);
-        expect(`${secret}: ${stdout}`).not.toContain("FAILED");
-      }
+withCoturn("a secret is what it is, however odd", async () => {
+  for (const secret of [
+    '"quoted"',
+    "=equals",
+    "semicolon;",
+    "#a:b",
+    "\\$(x)`'%s",
+    "-dash",
+    "union--select",
+  ]) {
+    for (const form of [["--user", "select--1"], ["--auth-secret"]]) {
+      await using _relay = await inside.relay(["--realm", "turn.example.org", ...form, `--secret=${secret}`]);
+      const signed = timeLimitedCredentials(secret, "lab", 60, new Date());
+      const [user, password] = form.length > 1 ? ["select--1", secret] : [signed.username, signed.password];
+      const { stdout } = await inside.svc([
+        "turn",
+        "test",
+        `turn:${RELAY}`,
+        "--user",
+        user,
+        `--secret=${password}`,
+      ]);
+      expect(`${secret}: ${stdout}`).not.toContain("FAILED");
     }
-  },
-  30_000,
-);
+  }
+});
 
 withCoturn(
   "from an empty folder: the secret is printed once, and a second bundle does not replace the first",
