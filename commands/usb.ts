@@ -1,12 +1,10 @@
-import * as v from "valibot";
 import { callOperation } from "../src/call";
 import { localCaller } from "../src/caller";
 import { command, print, terminated, unread, withService } from "../src/cli";
-import { parseInput } from "../src/input";
 import { badInput } from "../src/lib/errors";
 import { table } from "../src/lib/table";
 import { printable } from "../src/lib/text";
-import { askLocalServer } from "../src/rest/local";
+import { callLocalServer } from "../src/rest/local";
 import type { Service } from "../src/service";
 import type { UsbDevice } from "../src/usb/device";
 import { listUsbDevices, recentUsbEvents } from "../src/usb/operations";
@@ -66,12 +64,9 @@ const actions = {
   },
 
   async events(service: Service, flags: Flags) {
-    const { since, limit, maskSerials } = flags;
-    const input = parseInput(recentUsbEvents.input, { since, limit, mask_serials: maskSerials });
-    const query = new URLSearchParams();
-    for (const [name, value] of Object.entries(input)) query.set(name, `${value}`);
-    const body = await askLocalServer(service.configDir, `/usb/events?${query}`);
-    const { events, watcher_running } = v.parse(recentUsbEvents.output, body);
+    const { since, limit, maskSerials: mask_serials } = flags;
+    const body = await callLocalServer(service.configDir, recentUsbEvents, { since, limit, mask_serials });
+    const { events, watcher_running } = body;
     if (!watcher_running) service.log.warn("the server does not watch USB: start it with --usb-watch");
     print(flags, body, () => events.map(eventLine).join("\n"));
     return watcher_running ? 0 : 1;

@@ -73,6 +73,9 @@ const commands: readonly CommandEntry[] = [
     usage: "diagnose",
     describe: "Check whether this host is fit",
     load: () => import("../commands/diagnose"),
+    usage: "admin",
+    describe: "Manage many hosts: an address book, polls and broadcasts",
+    load: () => import("../commands/admin"),
   },
   { usage: "usb <action>", describe: "List and watch USB devices", load: () => import("../commands/usb") },
   {

@@ -2,6 +2,7 @@
  * The table: every operation of svc, feature by feature.
  */
 
+import { operations as admin } from "./admin/operations";
 import { operations as audit } from "./audit/operations";
 import { operations as config } from "./config/operations";
 import { operations as dashboard } from "./dashboard/operations";
@@ -17,6 +18,7 @@ import type { Operation } from "./operation";
 import { operations as rest } from "./rest/operations";
 import { operations as runs } from "./runs/operations";
 import { operations as scheduler } from "./scheduler/operations";
+import { operations as sessions } from "./sessions/operations";
 import { operations as shell } from "./shell/operations";
 import { operations as turn } from "./turn/operations";
 import { operations as usb } from "./usb/operations";
@@ -39,4 +41,6 @@ export const operations: readonly Operation[] = [
   ...desktop,
   ...diagnostics,
   ...turn,
+  ...sessions,
+  ...admin,
 ];

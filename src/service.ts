@@ -4,6 +4,7 @@
  * A feature's modules are imported when somebody first asks for it, so that `svc serve` idles with what it needs and
  * no more. Features do not know one another: what one needs of another it is handed here.
  */
+import type { AddressBook } from "./admin/book";
 import type { AuditLog } from "./audit/log";
 import { type Caller, localCaller } from "./caller";
 import type { Desktop } from "./desktop/desktop";
@@ -49,6 +50,7 @@ export interface Service {
   /** Whether scripts may run programs. */
   readonly allowShell: boolean;
   operations(): Promise<readonly Operation[]>;
+  addressBook(): Promise<AddressBook>;
   /** Null when the service was made without an audit log. */
   audit(): Promise<AuditLog | null>;
   desktop(): Promise<Desktop>;
@@ -89,6 +91,11 @@ export function createService(options: ServiceOptions): Service {
     configDir,
     log,
     allowShell: options.allowShell ?? false,
+    addressBook: feature(async () => {
+      const { createAddressBook } = await import("./admin/book");
+      const { adminHosts, adminLock } = configFiles(configDir);
+      return createAddressBook({ file: adminHosts, lock: adminLock }, log);
+    }),
     audit: feature(async () => {
       if (options.audit === false) return null;
       const { openAuditLog } = await import("./audit/log");

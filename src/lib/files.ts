@@ -8,11 +8,13 @@ import {
   fsyncSync,
   mkdirSync,
   openSync,
+  readFileSync,
   renameSync,
   rmSync,
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { badInput, systemCode } from "./errors";
 
 /** Owner only, as `ssh` demands of its own files. */
 export const PRIVATE_FILE = 0o600;
@@ -59,5 +61,19 @@ export function syncFolder(path: string): void {
     fsyncSync(folder);
   } finally {
     closeSync(folder);
+  }
+}
+
+/**
+ * The text of a file that a person named; of standard input for `-`.
+ *
+ * @param flag what it was given as.
+ * @throws a `bad_input` failure when it cannot be read.
+ */
+export function readTextFile(path: string, flag: string): string {
+  try {
+    return readFileSync(path === "-" ? 0 : path, "utf8");
+  } catch (error) {
+    throw badInput(`${flag}: ${path} cannot be read (${systemCode(error) ?? "unknown error"})`);
   }
 }

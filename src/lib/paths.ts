@@ -15,12 +15,14 @@ export function resolveConfigDir(flag: string | undefined, env: NodeJS.ProcessEn
 
 /** The files of `{config_dir}`, one name for each. */
 export const configFiles = (configDir: string) => ({
+  adminHosts: join(configDir, "admin_hosts.json"),
   auditLog: join(configDir, "audit.db"),
   history: join(configDir, "history.db"),
   jobs: join(configDir, "jobs.json"),
   token: join(configDir, "rest_token"),
   runFolder: join(configDir, "run"),
   runFile: join(configDir, "run", "rest.json"),
+  adminLock: join(configDir, "run", "admin.lock"),
   serveLock: join(configDir, "run", "serve.lock"),
   importLock: join(configDir, "run", "import.lock"),
   auditArchive: join(configDir, "audit-archive"),

@@ -1,8 +1,13 @@
 /**
- * Asking the server that runs on this `{config_dir}`, from another process of the same user.
+ * The server that runs on this `{config_dir}`, as another process of the same user asks it.
  */
-import { messageOf, unavailable } from "../lib/errors";
+import type * as v from "valibot";
+import { unavailable } from "../lib/errors";
 import { configFiles } from "../lib/paths";
+import type { InputSchema, Operation, OutputSchema } from "../operation";
+import { callRemote, MAX_ANSWER_BYTES } from "../remote/call";
+import { RemoteError } from "../remote/error";
+import { deadlineIn } from "../remote/line";
 import { findRunningServer } from "./runfile";
 import { readToken } from "./token";
 
@@ -10,26 +15,29 @@ import { readToken } from "./token";
 const DEADLINE_MS = 10_000;
 
 /**
- * The body that the local server answers to `GET path`.
+ * What the local server answers to `operation`.
  *
- * The certificate is not verified: the run file is private to its owner and only counts while the server holds its
- * lock, so whoever answers there is that server.
+ * Its certificate is not looked at: the run file is private to its owner and only counts while the server holds its lock,
+ * so whoever answers there is that server.
  *
- * @throws an `unavailable` failure when no server runs here, or when it answers with an error.
+ * @throws an `unavailable` failure when no server runs here, or when it does not answer.
  */
-export async function askLocalServer(configDir: string, path: string): Promise<unknown> {
-  const server = findRunningServer(configDir);
-  if (!server) throw unavailable(`no server runs on ${configDir}: start one with \`svc serve\``);
-  const token = process.env.SVC_TOKEN || readToken(server.token_file ?? configFiles(configDir).token);
+export async function callLocalServer<I extends InputSchema, O extends OutputSchema>(
+  configDir: string,
+  operation: Operation<I, O>,
+  input: v.InferInput<I>,
+): Promise<v.InferOutput<O>> {
+  const running = findRunningServer(configDir);
+  if (!running) throw unavailable(`no server runs on ${configDir}: start one with \`svc serve\``);
+  const token = process.env.SVC_TOKEN || readToken(running.token_file ?? configFiles(configDir).token);
+  const server = { url: running.url, token, trust: { kind: "any" } } as const;
   try {
-    const response = await fetch(server.url + path, {
-      headers: token ? { authorization: `Bearer ${token}` } : {},
-      tls: { rejectUnauthorized: false },
-      signal: AbortSignal.timeout(DEADLINE_MS),
+    return await callRemote(server, operation, input, {
+      deadline: deadlineIn(DEADLINE_MS),
+      maxBytes: MAX_ANSWER_BYTES,
     });
-    if (!response.ok) throw new Error(`HTTP ${response.status}`);
-    return await response.json();
   } catch (error) {
-    throw unavailable(`the server at ${server.url} does not answer ${path} (${messageOf(error)})`);
+    if (!(error instanceof RemoteError)) throw error;
+    throw unavailable(`the server at ${running.url} does not answer ${operation.name} (${error.message})`);
   }
 }

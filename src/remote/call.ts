@@ -1,0 +1,129 @@
+/**
+ * Calling an operation on another server: `call.ts`, from afar. Its HTTP route where it has one, else its command through
+ * `POST /execute`.
+ */
+import * as v from "valibot";
+import { parseInput } from "../input";
+import { badInput } from "../lib/errors";
+import { printable } from "../lib/text";
+import type { InputSchema, Operation, OutputSchema } from "../operation";
+import { notSvc, RemoteError } from "./error";
+import { type Limits, Line, type RemoteServer, type Request } from "./line";
+import type { Response } from "./response";
+
+/** The largest answer that is taken: a screenshot of a large screen fits. */
+export const MAX_ANSWER_BYTES = 32 * 1_048_576;
+
+/**
+ * The answer of `server` to `operation`, of the type that the table gives it; what it says beyond that is dropped.
+ *
+ * @param input checked here first, and sent as it is: a server of another version may not know what has a default.
+ * @throws a {@link RemoteError}; `bad_input` naming the fields at fault, or the operation that cannot be called from afar.
+ */
+export async function callRemote<I extends InputSchema, O extends OutputSchema>(
+  server: RemoteServer,
+  operation: Operation<I, O>,
+  input: v.InferInput<I>,
+  limits: Limits,
+  signal?: AbortSignal,
+): Promise<v.InferOutput<O>> {
+  const line = new Line(server, signal);
+  try {
+    return await callOverLine(line, operation, input, limits);
+  } finally {
+    line.close();
+  }
+}
+
+/** {@link callRemote}, for who asks the same server more than once. */
+export async function callOverLine<I extends InputSchema, O extends OutputSchema>(
+  line: Line,
+  operation: Operation<I, O>,
+  input: v.InferInput<I>,
+  limits: Limits,
+): Promise<v.InferOutput<O>> {
+  parseInput(operation.input, input);
+  if (operation.http && !operation.http.content) {
+    return typed(
+      operation.output,
+      bodyOf(await line.ask(routeRequest(operation, operation.http, input), limits)),
+    );
+  }
+  if (!operation.command) throw badInput(`${operation.name} cannot be called on another host`);
+  const body = JSON.stringify({ actions: [[operation.command, input]] });
+  const answer = bodyOf(await line.ask({ method: "POST", path: "/execute", body }, limits));
+  return typed(operation.output, onlyResult(answer));
+}
+
+function routeRequest(
+  { input: schema }: Operation,
+  { method, path, body }: NonNullable<Operation["http"]>,
+  input: Readonly<Record<string, unknown>>,
+): Request {
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(`${input[name]}`));
+  const given = Object.keys(schema.entries).filter((name) => input[name] !== undefined);
+  const fields = given.filter((name) => name !== body && !path.includes(`{${name}}`));
+  if (method === "POST" && body === undefined) {
+    const picked = Object.fromEntries(fields.map((name) => [name, input[name]]));
+    return { method, path: filled, body: JSON.stringify(picked) };
+  }
+  const query = new URLSearchParams();
+  for (const name of fields) for (const value of [input[name]].flat()) query.append(name, `${value}`);
+  const asked = query.size > 0 ? `${filled}?${query}` : filled;
+  return { method, path: asked, ...(body !== undefined && { body: JSON.stringify(input[body] ?? {}) }) };
+}
+
+/**
+ * The JSON in the body of a 200.
+ *
+ * @throws a {@link RemoteError} for anything else.
+ */
+export function bodyOf({ status, body }: Response): unknown {
+  if (status === 200) return parsed(body) ?? refuse();
+  const said = v.safeParse(ERROR_BODY, parsed(body));
+  const words =
+    said.success && status !== 401
+      ? `HTTP ${status}: ${printable(said.output.error, 200)}`
+      : `HTTP ${status}`;
+  throw new RemoteError(status === 401 || status === 403 ? "unauthorized" : "answer", words, true);
+}
+
+const ERROR_BODY = v.object({ error: v.string() });
+
+function parsed(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
+  } catch {
+    return undefined;
+  }
+}
+
+function refuse(): never {
+  throw notSvc();
+}
+
+/**
+ * `body` as the type that `schema` says.
+ *
+ * @throws a {@link RemoteError} when it is not.
+ */
+export function typed<S extends v.GenericSchema>(schema: S, body: unknown): v.InferOutput<S> {
+  const checked = v.safeParse(schema, body);
+  return checked.success ? checked.output : refuse();
+}
+
+const RUN = v.object({
+  result: v.record(v.string(), v.unknown()),
+  outcomes: v.optional(
+    v.array(v.object({ ok: v.boolean(), result: v.unknown(), error: v.optional(v.string()) })),
+  ),
+});
+
+/** What the only action of a run returned; hosts that do not report outcomes have it in `result` alone. */
+function onlyResult(answer: unknown): unknown {
+  const { result, outcomes } = typed(RUN, answer);
+  const [outcome] = outcomes ?? [];
+  if (!outcome) return Object.values(result)[0];
+  if (!outcome.ok) throw new RemoteError("answer", printable(outcome.error ?? "failed", 200), true);
+  return outcome.result;
+}

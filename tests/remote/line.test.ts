@@ -1,0 +1,223 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import type { RemoteError } from "../../src/remote/error";
+import { deadlineIn, Line, type Trust } from "../../src/remote/line";
+import { TOKEN, temporaryFolder, testServer, testWith } from "../support";
+import { answering, ok, rawServer, selfSigned } from "./support";
+
+const GET = { method: "GET", path: "/sessions" } as const;
+const limits = (ms = 2_000) => ({ deadline: deadlineIn(ms), maxBytes: 1_048_576 });
+const lineTo = (url: string, trust: Trust = { kind: "system" }, signal?: AbortSignal) =>
+  new Line({ url, token: "line-token", trust }, signal);
+
+/** Status and body, or the fault, its words and whether the request was sent. */
+async function ask(line: Line, request: Parameters<Line["ask"]>[0] = GET, ms?: number) {
+  try {
+    const { status, body } = await line.ask(request, limits(ms));
+    return { status, body: Buffer.from(body).toString() };
+  } catch (error) {
+    const { fault, message, sent } = error as RemoteError;
+    return { fault, message, sent };
+  } finally {
+    line.close();
+  }
+}
+
+describe("a request", () => {
+  test("carries host, token and the path below the address", async () => {
+    await using server = await answering(ok("{}"));
+    expect(await ask(lineTo(`${server.url}/lab/one`))).toEqual({ status: 200, body: "{}" });
+    const [head] = server.seen;
+    expect(head).toStartWith("GET /lab/one/sessions HTTP/1.1\r\n");
+    expect(head).toContain(`\r\nHost: ${server.url.slice("http://".length)}\r\n`);
+    expect(head).toContain("\r\nAuthorization: Bearer line-token\r\n");
+  });
+
+  test("uses the connection of the one before, but for a POST", async () => {
+    let connections = 0;
+    await using server = await rawServer((socket) => {
+      connections++;
+      socket.on("data", () => socket.write(ok("{}")));
+    });
+    const line = lineTo(server.url);
+    await line.ask(GET, limits());
+    await line.ask(GET, limits());
+    expect(connections).toBe(1);
+    await line.ask({ method: "POST", path: "/execute", body: "{}" }, limits());
+    expect(connections).toBe(2);
+    line.close();
+  });
+
+  test("is sent again when the connection was just being closed, but for a POST", async () => {
+    await using server = await rawServer((socket) => {
+      // Answers the first request of a connection, and closes at the second.
+      socket.once("data", () => {
+        socket.write(ok("{}"));
+        socket.once("data", () => socket.destroy());
+      });
+    });
+    const line = lineTo(server.url);
+    for (let i = 0; i < 3; i++) expect((await line.ask(GET, limits())).status).toBe(200);
+    line.close();
+  });
+
+  test("goes to no proxy of the environment", async () => {
+    await using proxy = await answering(ok("{}"));
+    await using server = await answering(ok("{}"));
+    process.env.HTTP_PROXY = proxy.url;
+    try {
+      await ask(lineTo(server.url));
+    } finally {
+      delete process.env.HTTP_PROXY;
+    }
+    expect([proxy.seen.length, server.seen.length]).toEqual([0, 1]);
+  });
+});
+
+describe("a redirect", () => {
+  test("is an answer like any other: where it leads is never asked", async () => {
+    await using target = await answering(ok("{}"));
+    await using server = await answering(
+      `HTTP/1.1 307 Temporary Redirect\r\nLocation: ${target.url}/sessions\r\nContent-Length: 0\r\n\r\n`,
+    );
+    expect(await ask(lineTo(server.url))).toEqual({ status: 307, body: "" });
+    expect(target.seen).toEqual([]);
+  });
+});
+
+describe("what goes wrong is told in words", () => {
+  test("nobody listens", async () => {
+    const { url } = await rawServer(() => {}).then(async (server) => {
+      await server[Symbol.asyncDispose]();
+      return server;
+    });
+    expect(await ask(lineTo(url))).toEqual({
+      fault: "unreachable",
+      message: "connection refused",
+      sent: false,
+    });
+  });
+
+  test("the name is none", async () => {
+    const told = await ask(lineTo("http://no-such-host.invalid"));
+    expect(told).toEqual({ fault: "unreachable", message: "name not found", sent: false });
+  });
+
+  test("the server hangs: the deadline is for all of the exchange, to the last byte", async () => {
+    await using silent = await rawServer(() => {});
+    await using dripping = await rawServer((socket) => {
+      socket.write("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n");
+      const drip = setInterval(() => socket.write(" "), 20);
+      socket.on("close", () => clearInterval(drip));
+    });
+    for (const { url } of [silent, dripping]) {
+      const started = performance.now();
+      const told = await ask(lineTo(url), GET, 300);
+      expect(told).toEqual({ fault: "timeout", message: "timeout after 0.3 s", sent: true });
+      expect(performance.now() - started).toBeWithin(290, 1_500);
+    }
+  });
+
+  test("the TLS handshake hangs: nothing was sent", async () => {
+    await using silent = await rawServer(() => {});
+    const told = await ask(lineTo(silent.url.replace("http", "https")), GET, 300);
+    expect(told).toEqual({ fault: "timeout", message: "timeout after 0.3 s", sent: false });
+  });
+
+  test("the connection is closed instead of an answer, or in the middle of one", async () => {
+    await using closing = await rawServer((socket) => socket.on("data", () => socket.end()));
+    await using cutting = await rawServer((socket) =>
+      socket.on("data", () => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{")),
+    );
+    for (const { url } of [closing, cutting]) {
+      expect(await ask(lineTo(url))).toEqual({
+        fault: "unreachable",
+        message: "connection closed",
+        sent: true,
+      });
+    }
+  });
+
+  test("https to a port that speaks none", async () => {
+    await using plain = await rawServer((socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"));
+    const told = await ask(lineTo(plain.url.replace("http", "https")));
+    expect(told).toEqual({ fault: "unreachable", message: "no TLS at this port", sent: false });
+  });
+
+  test("nobody wants the answer any more", async () => {
+    await using silent = await rawServer(() => {});
+    const gone = new AbortController();
+    const asked = ask(lineTo(silent.url, { kind: "system" }, gone.signal));
+    gone.abort();
+    expect(await asked).toMatchObject({ fault: "cancelled", message: "cancelled" });
+  });
+
+  test("a gigabyte: the connection is cut after the limit", async () => {
+    let sent = 0;
+    await using server = await rawServer((socket) => {
+      const block = Buffer.alloc(65_536, "a");
+      const pour = () => {
+        while (!socket.destroyed && socket.write(block)) sent += block.length;
+      };
+      socket.on("drain", pour).once("data", () => {
+        socket.write("HTTP/1.1 200 OK\r\n\r\n");
+        pour();
+      });
+    });
+    const told = await ask(lineTo(server.url));
+    expect(told).toEqual({ fault: "answer", message: "answer larger than 1 MiB", sent: true });
+    expect(sent).toBeLessThan(64 * 1_048_576);
+  });
+});
+
+describe("over https", () => {
+  const folder = temporaryFolder();
+  const withOpenssl = testWith("openssl");
+  let ours: ReturnType<typeof selfSigned>;
+  let other: ReturnType<typeof selfSigned>;
+  beforeAll(() => {
+    if (Bun.which("openssl") === null) return;
+    ours = selfSigned(folder.path, "ours", "IP:127.0.0.1");
+    other = selfSigned(folder.path, "other", "DNS:elsewhere.example");
+  });
+  afterAll(() => folder[Symbol.dispose]());
+
+  const pem = (path: string) => readFileSync(path, "utf8");
+  const pinOf = (fingerprint: string) => fingerprint.replaceAll(":", "").toLowerCase();
+  const serve = ({ cert, key }: { cert: string; key: string }) => testServer({ tlsCert: cert, tlsKey: key });
+  const asked = async (url: string, trust: Trust) => {
+    const told = await ask(new Line({ url, token: TOKEN, trust }), { method: "GET", path: "/commands" });
+    return "status" in told ? told.status : told.message;
+  };
+
+  withOpenssl(
+    "a certificate that no authority vouches for is not trusted, and the token stays here",
+    async () => {
+      await using host = await serve(ours);
+      expect(await asked(host.server.url, { kind: "system" })).toStartWith("the certificate is not trusted");
+      const rendered = await (await host.service.metrics()).render();
+      expect(rendered).not.toContain('path="/commands"');
+    },
+  );
+
+  withOpenssl("one that the given authority vouches for is, under its own name only", async () => {
+    await using host = await serve(ours);
+    await using misnamed = await serve(other);
+    expect(await asked(host.server.url, { kind: "ca", pem: pem(ours.cert) })).toBe(200);
+    expect(await asked(host.server.url, { kind: "ca", pem: pem(other.cert) })).toStartWith(
+      "the certificate is not",
+    );
+    const told = await asked(misnamed.server.url, { kind: "ca", pem: pem(other.cert) });
+    expect(told).toBe("the certificate is for another name");
+  });
+
+  withOpenssl("a pinned one is trusted whatever its name, and no other is", async () => {
+    await using host = await serve(other);
+    expect(await asked(host.server.url, { kind: "pin", sha256: pinOf(other.sha256) })).toBe(200);
+    const told = await asked(host.server.url, { kind: "pin", sha256: pinOf(ours.sha256) });
+    expect(told).toBe("the certificate is not the pinned one");
+    expect(await (await host.service.metrics()).render()).toContain(
+      'service_rest_requests_total{method="GET",path="/commands",status="200"} 1\n',
+    );
+  });
+});
