@@ -3,7 +3,6 @@
  * `POST /execute`.
  */
 import * as v from "valibot";
-import { parseInput } from "../input";
 import { badInput } from "../lib/errors";
 import { printable } from "../lib/text";
 import type { InputSchema, Operation, OutputSchema } from "../operation";
@@ -17,8 +16,8 @@ export const MAX_ANSWER_BYTES = 32 * 1_048_576;
 /**
  * The answer of `server` to `operation`, of the type that the table gives it; what it says beyond that is dropped.
  *
- * @param input checked here first, and sent as it is: a server of another version may not know what has a default.
- * @throws a {@link RemoteError}; `bad_input` naming the fields at fault, or the operation that cannot be called from afar.
+ * @param input sent as it is, without defaults: a server of another version may not know every field that has one.
+ * @throws a {@link RemoteError}; `bad_input` for an operation that cannot be called from afar.
  */
 export async function callRemote<I extends InputSchema, O extends OutputSchema>(
   server: RemoteServer,
@@ -42,7 +41,6 @@ export async function callOverLine<I extends InputSchema, O extends OutputSchema
   input: v.InferInput<I>,
   limits: Limits,
 ): Promise<v.InferOutput<O>> {
-  parseInput(operation.input, input);
   if (operation.http && !operation.http.content) {
     return typed(
       operation.output,

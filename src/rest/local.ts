@@ -2,6 +2,7 @@
  * The server that runs on this `{config_dir}`, as another process of the same user asks it.
  */
 import type * as v from "valibot";
+import { parseInput } from "../input";
 import { unavailable } from "../lib/errors";
 import { configFiles } from "../lib/paths";
 import type { InputSchema, Operation, OutputSchema } from "../operation";
@@ -20,13 +21,14 @@ const DEADLINE_MS = 10_000;
  * Its certificate is not looked at: the run file is private to its owner and only counts while the server holds its lock,
  * so whoever answers there is that server.
  *
- * @throws an `unavailable` failure when no server runs here, or when it does not answer.
+ * @throws a `bad_input` failure naming the fields at fault; `unavailable` when no server runs here, or when it does not answer.
  */
 export async function callLocalServer<I extends InputSchema, O extends OutputSchema>(
   configDir: string,
   operation: Operation<I, O>,
   input: v.InferInput<I>,
 ): Promise<v.InferOutput<O>> {
+  parseInput(operation.input, input);
   const running = findRunningServer(configDir);
   if (!running) throw unavailable(`no server runs on ${configDir}: start one with \`svc serve\``);
   const token = process.env.SVC_TOKEN || readToken(running.token_file ?? configFiles(configDir).token);
