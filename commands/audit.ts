@@ -1,3 +1,4 @@
+import { ask, onHosts } from "../src/ask";
 import { writeExport } from "../src/audit/export";
 import type { ListedRow } from "../src/audit/list";
 import { clearAudit, listAudit, logEvent, pruneAudit, verifyAudit } from "../src/audit/operations";
@@ -7,13 +8,14 @@ import { callOperation } from "../src/call";
 import { localCaller } from "../src/caller";
 import { type CommandGroup, command, print, withService } from "../src/cli";
 import { parseInput } from "../src/input";
-import { badInput } from "../src/lib/errors";
+import { badInput, unavailable } from "../src/lib/errors";
 import { createProgress } from "../src/lib/progress";
 import { printable } from "../src/lib/text";
+import type { Service } from "../src/service";
 
 const list = command({
   builder: (argv) =>
-    argv
+    onHosts(argv)
       .option("event-type", { type: "string", describe: "Only rows of this type" })
       .option("host-id", { type: "string", describe: "Only rows about this host or client" })
       .option("since", { type: "string", describe: "Only rows from this time on (ISO 8601, UTC)" })
@@ -23,22 +25,28 @@ const list = command({
       .example("$0 audit list --event-type rest_api --limit 20", "The latest requests")
       .example("$0 audit list --since 2026-04-01 --until 2026-05-01", "A month"),
   handler: (flags) =>
-    withService(flags, async (service) => {
-      const answer = await callOperation(
-        service,
-        listAudit,
-        {
-          event_type: flags.eventType,
-          host_id: flags.hostId,
-          limit: flags.limit,
-          since: flags.since,
-          until: flags.until,
-          before_id: flags.beforeId,
-        },
-        localCaller(service, "cli"),
-      );
-      print(flags, answer, () => answer.rows.map(rowLine).join("\n"));
-      return 0;
+    withService(flags, (service) => {
+      const query = {
+        event_type: flags.eventType,
+        host_id: flags.hostId,
+        limit: flags.limit,
+        since: flags.since,
+        until: flags.until,
+        before_id: flags.beforeId,
+      };
+      return ask(service, flags, listAudit, query, {
+        columns: ["ID", "TIME", "TYPE", "ABOUT", "VIEWER", "DETAIL"],
+        rows: ({ rows }) =>
+          rows.map(({ id, ts, event_type, host_id, viewer_id, detail }) => [
+            `${id}`,
+            ts,
+            event_type,
+            host_id ?? "",
+            viewer_id ?? "",
+            detail ?? "",
+          ]),
+        text: ({ rows }) => rows.map(rowLine).join("\n"),
+      });
     }),
 });
 
@@ -66,30 +74,45 @@ const log = command({
 
 const verify = command({
   builder: (argv) =>
-    argv
+    onHosts(argv)
       .option("file", { type: "string", describe: "Verify this export or archive instead (.jsonl, .gz)" })
       .option("noted", { type: "string", describe: "ID:HASH, the head of an earlier verification" })
+      .conflicts("file", "on")
+      .conflicts("noted", "on")
       .example("$0 audit verify", "Chain OK (1234 rows), or exit code 1")
       .example("$0 audit verify --file export.jsonl", "Anywhere, without the log")
       .example("$0 audit verify --noted 1200:5f…", "Still the log it was then"),
-  handler: async (flags) => {
-    const input = flags.noted === undefined ? {} : { noted: flags.noted };
-    const { noted } = parseInput(verifyAudit.input, input);
-    const { file } = flags;
-    const progress = createProgress("verified");
-    const verdict =
-      file === undefined
-        ? await withService(flags, async (service) => {
-            const log = await service.audit();
-            return log?.verify({ noted, progress: progress.show });
-          })
-        : await verifyExport(file, noted);
-    progress.end();
-    if (!verdict) return 1;
-    print(flags, verdict, () => verdictLine(verdict));
-    return verdict.ok ? 0 : 1;
-  },
+  handler: (flags) =>
+    withService(flags, (service) => {
+      const input = flags.noted === undefined ? {} : { noted: flags.noted };
+      const view = {
+        columns: ["CHAIN", "ROWS", "BROKEN AT", "REASON"],
+        rows: ({ ok, total_rows, broken_at_id, reason }: Verdict) => [
+          [ok ? "OK" : "BROKEN", `${total_rows}`, `${broken_at_id ?? ""}`, reason ?? ""],
+        ],
+        text: verdictLine,
+        good: ({ ok }: Verdict) => ok,
+      };
+      return ask(service, flags, verifyAudit, input, view, () => verdictHere(service, flags.file, input));
+    }),
 });
+
+async function verdictHere(
+  service: Service,
+  file: string | undefined,
+  input: { noted?: string },
+): Promise<Verdict> {
+  const { noted } = parseInput(verifyAudit.input, input);
+  if (file !== undefined) return verifyExport(file, noted);
+  const log = await service.audit();
+  if (!log) throw unavailable("this svc keeps no audit log (--no-audit)");
+  const progress = createProgress("verified");
+  try {
+    return await log.verify({ noted, progress: progress.show });
+  } finally {
+    progress.end();
+  }
+}
 
 const exportRows = command({
   builder: (argv) =>

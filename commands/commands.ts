@@ -1,12 +1,11 @@
-import { callOperation } from "../src/call";
-import { localCaller } from "../src/caller";
-import { command, print, withService } from "../src/cli";
+import { ask, onHosts } from "../src/ask";
+import { command, withService } from "../src/cli";
 import { commandText } from "../src/executor/manual";
 import { listCommands, showCommand } from "../src/executor/operations";
 
 export default command({
   builder: (argv) =>
-    argv
+    onHosts(argv)
       .positional("name", { type: "string", describe: "The command to explain" })
       .option("allow-shell", {
         type: "boolean",
@@ -14,20 +13,24 @@ export default command({
         describe: "List what is there with --allow-shell",
       })
       .example("$0 commands", "One name a line")
-      .example("$0 commands AC_click_mouse", "Its parameters, result and an example"),
+      .example("$0 commands AC_click_mouse", "Its parameters, result and an example")
+      .example("$0 commands --on tag:lab", "What each host of the lab offers"),
   handler: (flags) =>
     withService(
       flags,
-      async (service) => {
-        const caller = localCaller(service, "cli");
+      (service) => {
         if (flags.name !== undefined) {
-          const reference = await callOperation(service, showCommand, { name: flags.name }, caller);
-          print(flags, reference, () => commandText(reference));
-          return 0;
+          const explained = { columns: ["COMMAND", "SUMMARY"], text: commandText };
+          return ask(service, flags, showCommand, { name: flags.name }, {
+            ...explained,
+            rows: ({ command, summary }) => [[command, summary]],
+          });
         }
-        const listed = await callOperation(service, listCommands, {}, caller);
-        print(flags, listed, () => listed.commands.join("\n"));
-        return 0;
+        return ask(service, flags, listCommands, {}, {
+          columns: ["COMMAND"],
+          rows: ({ commands }) => commands.map((name) => [name]),
+          text: ({ commands }) => commands.join("\n"),
+        });
       },
       { allowShell: flags.allowShell },
     ),

@@ -1,7 +1,6 @@
 import { styleText } from "node:util";
-import { callOperation } from "../src/call";
-import { localCaller } from "../src/caller";
-import { command, print, withService } from "../src/cli";
+import { ask, onHosts } from "../src/ask";
+import { command, withService } from "../src/cli";
 import { CHECK_NAMES } from "../src/diagnostics/check";
 import { diagnose } from "../src/diagnostics/operations";
 import type { CheckResult, Report } from "../src/diagnostics/run";
@@ -9,7 +8,7 @@ import { printable } from "../src/lib/text";
 
 export default command({
   builder: (argv) =>
-    argv
+    onHosts(argv)
       .option("only", { type: "string", array: true, describe: "Run these checks: a,b" })
       .option("skip", { type: "string", array: true, describe: "Leave out these checks: a,b" })
       .epilogue(`Checks: ${CHECK_NAMES.join(", ")}.`)
@@ -18,9 +17,13 @@ export default command({
   handler: (flags) =>
     withService(flags, async (service) => {
       const input = { ...names("only", flags.only), ...names("skip", flags.skip) };
-      const report = await callOperation(service, diagnose, input, localCaller(service, "cli"));
-      print(flags, report, () => table(report));
-      const exitCode = report.ok ? 0 : 1;
+      const exitCode = await ask(service, flags, diagnose, input, {
+        columns: ["CHECK", "VERDICT", "DETAIL"],
+        rows: ({ checks }) =>
+          checks.map(({ name, ok, severity, detail }) => [name, word(ok, severity), detail]),
+        text: table,
+        good: ({ ok }) => ok,
+      });
       // A check that was given up, and hangs in the system or in a request, would keep the process.
       setTimeout(() => process.exit(exitCode), LEFT_BEHIND_MS).unref();
       return exitCode;
@@ -54,6 +57,8 @@ function entry(check: CheckResult): string {
     ...rest.map((line) => INDENT + line),
   ].join("\n");
 }
+
+const word = (ok: boolean, severity: string) => (ok ? (severity === "info" ? "ok" : "warn") : "FAIL");
 
 function verdict({ ok, severity }: CheckResult): string {
   if (!ok) return styleText(["red", "bold"], "FAIL", { stream: process.stdout });

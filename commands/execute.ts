@@ -3,9 +3,11 @@ import { callOperation } from "../src/call";
 import { localCaller } from "../src/caller";
 import { command, print, terminated, withService } from "../src/cli";
 import { executeActions, executeFile } from "../src/executor/operations";
-import { badInput } from "../src/lib/errors";
+import { parseScript } from "../src/executor/script";
 import { printable } from "../src/lib/text";
 import { DEFAULT_TIMEOUT_S, type Outcome } from "../src/outcome";
+
+const NO_SCRIPT = "script: expected JSON, or the path of a .json file";
 
 export default command({
   builder: (argv) =>
@@ -44,7 +46,12 @@ export default command({
         const options = { stop_on_error: flags.stopOnError, timeout_seconds: flags.timeout };
         const text = flags.script === "-" ? await Bun.stdin.text() : flags.script;
         const report = /^\s*[[{]/.test(text)
-          ? await callOperation(service, executeActions, { actions: actionsIn(text), ...options }, caller)
+          ? await callOperation(
+              service,
+              executeActions,
+              { actions: parseScript(text, NO_SCRIPT), ...options },
+              caller,
+            )
           : await callOperation(service, executeFile, { path: resolve(text), ...options }, caller);
         print(flags, report, () => table(report.outcomes));
         if (!report.ok) service.log.error(`run ${report.run_id} (${report.status}): ${report.error_text}`);
@@ -53,16 +60,6 @@ export default command({
       { allowShell: flags.allowShell },
     ),
 });
-
-function actionsIn(text: string): unknown {
-  try {
-    const parsed: unknown = JSON.parse(text);
-    const wrapped = typeof parsed === "object" && parsed !== null && !Array.isArray(parsed);
-    return wrapped && "auto_control" in parsed ? parsed.auto_control : parsed;
-  } catch {
-    throw badInput("script: expected JSON, or the path of a .json file");
-  }
-}
 
 function table(outcomes: readonly Outcome[]): string {
   const lines = outcomes.map(({ command, ok, result, error, duration_ms }) => {

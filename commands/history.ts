@@ -1,12 +1,10 @@
-import { callOperation } from "../src/call";
-import { localCaller } from "../src/caller";
-import { command, print, withService } from "../src/cli";
+import { ask, onHosts } from "../src/ask";
+import { command, withService } from "../src/cli";
 import { listHistory } from "../src/history/operations";
-import { table } from "../src/lib/table";
 
 export default command({
   builder: (argv) =>
-    argv
+    onHosts(argv)
       .option("limit", { type: "number", default: 20, describe: "The most runs, 1 to 10,000" })
       .option("source", { type: "string", describe: "Only runs from rest, scheduler or manual" })
       .option("source-id", { type: "string", describe: "Only runs of this client or job" })
@@ -14,7 +12,7 @@ export default command({
       .option("before-id", { type: "number", describe: "Only runs with a lower id" })
       .example("$0 history --source scheduler --status error", "Jobs that failed"),
   handler: (flags) =>
-    withService(flags, async (service) => {
+    withService(flags, (service) => {
       const query = {
         limit: flags.limit,
         source_type: flags.source,
@@ -22,11 +20,10 @@ export default command({
         status: flags.status,
         before_id: flags.beforeId,
       };
-      const listed = await callOperation(service, listHistory, query, localCaller(service, "cli"));
-      print(flags, listed, () =>
-        table(
-          ["ID", "STARTED", "SECONDS", "STATUS", "FROM", "SCRIPT", "ERROR"],
-          listed.runs.map((run) => [
+      return ask(service, flags, listHistory, query, {
+        columns: ["ID", "STARTED", "SECONDS", "STATUS", "FROM", "SCRIPT", "ERROR"],
+        rows: ({ runs }) =>
+          runs.map((run) => [
             `${run.id}`,
             run.started_at,
             run.duration_seconds?.toFixed(3) ?? "",
@@ -35,8 +32,6 @@ export default command({
             run.script_path,
             run.error_text ?? "",
           ]),
-        ),
-      );
-      return 0;
+      });
     }),
 });

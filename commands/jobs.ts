@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
+import { ask, onHosts } from "../src/ask";
 import { callOperation } from "../src/call";
 import { localCaller } from "../src/caller";
 import { type CommandGroup, command, print, withService } from "../src/cli";
 import { badInput } from "../src/lib/errors";
-import { table } from "../src/lib/table";
 import { printable } from "../src/lib/text";
 import { DEFAULT_TIMEOUT_S } from "../src/outcome";
 import { IF_MISSED, IF_RUNNING } from "../src/scheduler/job";
@@ -19,14 +19,23 @@ import {
 } from "../src/scheduler/operations";
 
 const list = command({
-  builder: (argv) => argv.example("$0 jobs list", "Every job, and when it runs next"),
+  builder: (argv) => onHosts(argv).example("$0 jobs list", "Every job, and when it runs next"),
   handler: (flags) =>
-    withService(flags, async (service) => {
-      const listed = await callOperation(service, listJobs, {}, localCaller(service, "cli"));
-      for (const problem of listed.problems) service.log.warn(problem);
-      print(flags, listed, () => (listed.jobs.length === 0 ? "no jobs" : jobTable(listed.jobs)));
-      return listed.problems.length === 0 ? 0 : 1;
-    }),
+    withService(flags, (service) =>
+      ask(
+        service,
+        flags,
+        listJobs,
+        {},
+        {
+          columns: ["JOB", "WHEN", "NEXT", "RUNS", "IF MISSED", "IF RUNNING", "SCRIPT"],
+          rows: ({ jobs }) => jobs.map(jobRow),
+          none: "no jobs",
+          warnings: ({ problems }) => problems,
+          good: ({ problems }) => problems.length === 0,
+        },
+      ),
+    ),
 });
 
 const add = command({
@@ -186,17 +195,12 @@ function secondsOf(text: string | undefined): number {
   return Number(count) * (UNITS.get(unit ?? "") ?? 1);
 }
 
-function jobTable(jobs: readonly JobTold[]): string {
-  return table(
-    ["JOB", "WHEN", "NEXT", "RUNS", "IF MISSED", "IF RUNNING", "SCRIPT"],
-    jobs.map((job) => [
-      job.job_id,
-      job.is_cron ? `${job.cron_expression} ${job.time_zone}` : `every ${job.interval_seconds} s`,
-      job.enabled ? (job.next_run_at ?? "") : "paused",
-      job.max_runs === null ? `${job.runs}` : `${job.runs}/${job.max_runs}`,
-      job.if_missed,
-      job.if_running,
-      job.script_path,
-    ]),
-  );
-}
+const jobRow = (job: JobTold) => [
+  job.job_id,
+  job.is_cron ? `${job.cron_expression} ${job.time_zone}` : `every ${job.interval_seconds} s`,
+  job.enabled ? (job.next_run_at ?? "") : "paused",
+  job.max_runs === null ? `${job.runs}` : `${job.runs}/${job.max_runs}`,
+  job.if_missed,
+  job.if_running,
+  job.script_path,
+];

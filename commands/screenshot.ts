@@ -1,33 +1,49 @@
+import { join } from "node:path";
+import { ask, onHosts } from "../src/ask";
 import { callOperation } from "../src/call";
 import { localCaller } from "../src/caller";
 import { command, print, withService } from "../src/cli";
 import { writePng } from "../src/desktop/file";
 import { screenshot } from "../src/desktop/operations/screen";
+import { parseInput } from "../src/input";
 import { printable } from "../src/lib/text";
 
 export default command({
   builder: (argv) =>
-    argv
+    onHosts(argv)
       .option("output", {
         type: "string",
-        default: "screenshot.png",
-        describe: "File to write, replacing what is there; - for stdout",
+        describe: "File to write (screenshot.png), - for stdout; with --on a folder (.)",
       })
       .option("region", { type: "string", describe: "Only x1,y1,x2,y2, without column x2 and row y2" })
       .option("monitor", { type: "number", describe: "Only this monitor, from 0; the region is then in it" })
       .example("$0 screenshot --output desk.png", "All monitors together")
       .example("$0 screenshot --region 0,0,640,480", "The upper left corner")
+      .example("$0 screenshot --on tag:lab --output shots", "A picture of each host of the lab")
       .example("$0 screenshot --json", "What GET /screenshot would answer"),
   handler: (flags) =>
     withService(flags, async (service) => {
-      const input = { screen_region: flags.region?.split(",").map(Number), monitor: flags.monitor };
+      const given = { screen_region: flags.region?.split(",").map(Number), monitor: flags.monitor };
+      const input = parseInput(screenshot.input, given);
+      if (flags.on !== undefined) {
+        return ask(service, flags, screenshot, input, {
+          columns: ["FILE", "SIZE"],
+          // Only a table has files to tell of: with --json the pictures are in the lines.
+          rows: ({ data, width, height }, host = "") => {
+            const file = join(flags.output ?? ".", `${host.replaceAll(/[^\p{L}\p{N}._-]/gu, "_")}.png`);
+            writePng(file, Buffer.from(data, "base64"), "output");
+            return [[file, `${width} x ${height}`]];
+          },
+        });
+      }
       const shot = await callOperation(service, screenshot, input, localCaller(service, "cli"));
       const png = Buffer.from(shot.data, "base64");
+      const file = flags.output ?? "screenshot.png";
       if (flags.json) print(flags, shot, String);
-      else if (flags.output === "-") await Bun.write(Bun.stdout, png);
+      else if (file === "-") await Bun.write(Bun.stdout, png);
       else {
-        writePng(flags.output, png, "output");
-        console.log(`${printable(flags.output)}  ${shot.width} x ${shot.height}`);
+        writePng(file, png, "output");
+        console.log(`${printable(file)}  ${shot.width} x ${shot.height}`);
       }
       return 0;
     }),

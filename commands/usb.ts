@@ -1,8 +1,6 @@
-import { callOperation } from "../src/call";
-import { localCaller } from "../src/caller";
+import { type AskFlags, ask, onHosts } from "../src/ask";
 import { command, print, terminated, unread, withService } from "../src/cli";
 import { badInput } from "../src/lib/errors";
-import { table } from "../src/lib/table";
 import { printable } from "../src/lib/text";
 import { callLocalServer } from "../src/rest/local";
 import type { Service } from "../src/service";
@@ -12,7 +10,7 @@ import { DEFAULT_INTERVAL_S, MIN_INTERVAL_S, type UsbEvent } from "../src/usb/wa
 
 export default command({
   builder: (argv) =>
-    argv
+    onHosts(argv)
       .positional("action", { choices: ["list", "watch", "events"] as const, demandOption: true })
       .option("mask-serials", { type: "boolean", default: false, describe: "Hide serial numbers" })
       .option("interval", {
@@ -23,6 +21,7 @@ export default command({
       .option("since", { type: "number", default: 0, describe: "events: those with a higher number" })
       .option("limit", { type: "number", default: 100, describe: "events: the newest so many" })
       .example("$0 usb list", "What is plugged in")
+      .example("$0 usb list --on tag:lab", "On hosts of the address book")
       .example("$0 usb watch --json", "One line of JSON as something comes or goes")
       .example("$0 usb events", "What came and went while `svc serve --usb-watch` ran"),
   handler: (flags) =>
@@ -31,8 +30,7 @@ export default command({
     }),
 });
 
-interface Flags {
-  readonly json: boolean;
+interface Flags extends AskFlags {
   readonly maskSerials: boolean;
   readonly interval: number;
   readonly since: number;
@@ -41,10 +39,13 @@ interface Flags {
 
 const actions = {
   async list(service: Service, flags: Flags) {
-    const listing = await callOperation(service, listUsbDevices, {}, localCaller(service, "cli"));
-    if (listing.error) service.log.warn(`listed through ${listing.backend}, ${listing.error}`);
-    print(flags, listing, () => deviceTable(listing.devices));
-    return listing.backend === "unsupported" ? 1 : 0;
+    return ask(service, flags, listUsbDevices, flags.maskSerials ? { mask_serials: true } : {}, {
+      columns: ["ID", "WHERE", "SPEED", "MANUFACTURER", "PRODUCT", "SERIAL"],
+      rows: ({ devices }) => devices.map(deviceRow),
+      none: "no USB devices",
+      warnings: ({ backend, error }) => (error ? [`listed through ${backend}, ${error}`] : []),
+      good: ({ backend }) => backend !== "unsupported",
+    });
   },
 
   async watch(service: Service, flags: Flags) {
@@ -73,20 +74,14 @@ const actions = {
   },
 };
 
-function deviceTable(devices: readonly UsbDevice[]): string {
-  if (devices.length === 0) return "no USB devices";
-  return table(
-    ["ID", "WHERE", "SPEED", "MANUFACTURER", "PRODUCT", "SERIAL"],
-    devices.map((device) => [
-      idOf(device),
-      device.bus_location ?? "",
-      device.extra.speed ?? "",
-      device.manufacturer ?? "",
-      device.product ?? "",
-      device.serial ?? "",
-    ]),
-  );
-}
+const deviceRow = (device: UsbDevice) => [
+  idOf(device),
+  device.bus_location ?? "",
+  device.extra.speed ?? "",
+  device.manufacturer ?? "",
+  device.product ?? "",
+  device.serial ?? "",
+];
 
 function eventLine({ at, kind, device }: UsbEvent): string {
   const name = [device.manufacturer, device.product].filter(Boolean).join(" ");

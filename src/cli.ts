@@ -73,6 +73,8 @@ const commands: readonly CommandEntry[] = [
     usage: "diagnose",
     describe: "Check whether this host is fit",
     load: () => import("../commands/diagnose"),
+  },
+  {
     usage: "admin",
     describe: "Manage many hosts: an address book, polls and broadcasts",
     load: () => import("../commands/admin"),

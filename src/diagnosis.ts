@@ -3,12 +3,11 @@
  */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import * as v from "valibot";
 import { localCaller } from "./caller";
 import { overview } from "./dashboard/operations";
 import type { Subjects } from "./diagnostics/subjects";
 import { configFiles } from "./lib/paths";
-import { askLocalServer } from "./rest/local";
+import { callLocalServer } from "./rest/local";
 import { health } from "./rest/operations";
 import { findRunningServer } from "./rest/runfile";
 import type { Service } from "./service";
@@ -25,7 +24,7 @@ export function subjectsOf(service: Service): Subjects {
         { name: "audit.db", path: files.auditLog, leaked: [] },
         {
           name: "admin_hosts.json",
-          path: resolve(configDir, "admin_hosts.json"),
+          path: files.adminHosts,
           leaked: ["replace the tokens of the hosts in it"],
         },
       ];
@@ -53,12 +52,12 @@ export function subjectsOf(service: Service): Subjects {
         running && {
           url: running.url,
           pid: running.pid,
-          health: async () => v.parse(health.output, await askLocalServer(configDir, "/health")),
+          health: () => callLocalServer(configDir, health, {}),
           async overview() {
             const asked =
               running.pid === process.pid
                 ? await overview.run(service, {}, localCaller(service, "api"))
-                : v.parse(overview.output, await askLocalServer(configDir, "/overview"));
+                : await callLocalServer(configDir, overview, {});
             const { server, audit } = asked;
             return {
               version: server.version,

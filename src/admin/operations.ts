@@ -1,6 +1,9 @@
 import * as v from "valibot";
-import { field, NO_INPUT, operation } from "../operation";
+import type { Caller } from "../caller";
+import { field, NO_INPUT, operation, secret } from "../operation";
+import { MAX_TIMEOUT_S } from "../outcome";
 import type { Service } from "../service";
+import { DELIVERED, type Delivered } from "./delivered";
 import { checkHost, HOST_FIELDS, type Host, listed } from "./host";
 import { POLLED } from "./polled";
 import { selectHosts } from "./selection";
@@ -10,6 +13,18 @@ const LISTED = v.object({ label: v.string(), base_url: v.string(), tags: v.array
 
 const SELECTION = v.pipe(v.string(), v.nonEmpty(), v.maxLength(10_000));
 const WHICH = "Which hosts: labels, tag:TAG, all, and !… to leave some out, between commas";
+
+const PERCENT = /^(\d{1,2}|100)%$/;
+
+/** A number of hosts, or a share of those that are selected. */
+const SHARE = v.union([
+  v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(100_000)),
+  v.pipe(v.string(), v.regex(PERCENT, "a number, or a share such as 25%")),
+]);
+
+/** How many of `total` that is, rounded down. */
+const shareOf = (share: number | string, total: number) =>
+  typeof share === "number" ? share : Math.floor((Number(PERCENT.exec(share)?.[1] ?? 0) / 100) * total);
 
 /** How many hosts a poll asks at once, and how long each may take, unless told otherwise. */
 export const DEFAULT_CONCURRENCY = 64;
@@ -84,6 +99,83 @@ export const poll = operation({
   },
 });
 
+/** What a broadcast takes. */
+export const BROADCAST = v.strictObject({
+  // Not an ACTION_LIST: it does not run here. Its arguments may be secret.
+  actions: field(secret(v.array(v.unknown())), "The list, as POST /execute takes it"),
+  on: field(SELECTION, WHICH),
+  max_parallel: field(v.optional(SHARE, DEFAULT_CONCURRENCY), "How many hosts, or 25% of them, at once"),
+  max_failures: field(
+    v.optional(SHARE, "100%"),
+    "How many hosts, or 10% of them, may fail: when more have, no further one is begun",
+  ),
+  canary: field(
+    v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(100_000)), 0),
+    "How many go first, the others only when all of these are ok",
+  ),
+  stop_on_error: field(v.optional(v.boolean(), false), "Leave the rest of a host's list once one has failed"),
+  delivery_timeout_s: field(
+    v.optional(v.pipe(v.number(), v.minValue(0.01), v.maxValue(3_600)), 10),
+    "Seconds until the list must have got to a host",
+  ),
+  execution_timeout_s: field(
+    v.optional(v.pipe(v.number(), v.minValue(0.01), v.maxValue(MAX_TIMEOUT_S)), 300),
+    "Seconds from then until the host must be done",
+  ),
+});
+
+export const broadcastExecute = operation({
+  name: "admin.broadcast_execute",
+  summary: "Run a list of actions on hosts of the address book",
+  scope: "admin",
+  changes: "announces",
+  command: "AC_admin_broadcast_execute",
+  input: BROADCAST,
+  output: v.array(DELIVERED),
+  async run(service, input, caller) {
+    return broadcastTo(service, await select(service, input.on), input, caller);
+  },
+});
+
+/**
+ * Brings `actions` to `hosts`, once it is on record.
+ *
+ * @throws a `bad_input` failure that lists everything wrong with the actions; `unavailable` when it cannot be put on
+ *   record. Nothing has been sent then.
+ */
+export async function broadcastTo(
+  service: Service,
+  hosts: readonly Host[],
+  input: v.InferOutput<typeof BROADCAST>,
+  caller: Caller,
+  done?: (result: Delivered) => void,
+): Promise<Delivered[]> {
+  const { actions } = input;
+  const { commands, described } = (await service.executor()).check(actions);
+  await caller.announce(
+    `admin.broadcast_execute on=${JSON.stringify(input.on)} hosts=${hosts.length} ${described}`,
+  );
+  const [{ broadcast }, { deliver }] = await Promise.all([import("./broadcast"), import("./deliver")]);
+  const { signal } = caller;
+  const options = {
+    maxParallel: Math.max(1, shareOf(input.max_parallel, hosts.length)),
+    maxFailures: shareOf(input.max_failures, hosts.length),
+    canary: input.canary,
+    signal,
+    done,
+  };
+  return broadcast(hosts, options, (host) =>
+    deliver(host, {
+      actions,
+      commands,
+      stopOnError: input.stop_on_error,
+      deliveryMs: input.delivery_timeout_s * 1_000,
+      executionMs: input.execution_timeout_s * 1_000,
+      signal,
+    }),
+  );
+}
+
 export const listTargets = operation({
   name: "admin.targets",
   summary: "Give the address book as targets for Prometheus to discover (HTTP service discovery)",
@@ -96,7 +188,7 @@ export const listTargets = operation({
   },
 });
 
-export const operations = [addHost, removeHost, listHosts, poll, listTargets];
+export const operations = [addHost, removeHost, listHosts, poll, broadcastExecute, listTargets];
 
 async function select(service: Service, on: string): Promise<Host[]> {
   return selectHosts((await service.addressBook()).hosts(), on);

@@ -30,6 +30,14 @@ export interface PreparedRun {
   readonly actions: readonly Action[];
 }
 
+/** A list that has been checked, and does not run here. */
+export interface CheckedList {
+  /** The names in it, nested ones included, once each. */
+  readonly commands: readonly string[];
+  /** What it is, for an audit row. */
+  readonly described: string;
+}
+
 /** What became of a list. */
 export interface RunReport {
   /** The run's id, as the audit log and the history name it. */
@@ -79,6 +87,12 @@ export interface Executor {
   /** Whether this process was started so as to allow `command`. */
   allows(command: Command): boolean;
   /**
+   * Checks a list that is to run elsewhere: whether this process may run it does not matter.
+   *
+   * @throws a `bad_input` failure that lists everything wrong with the list.
+   */
+  check(actions: unknown): CheckedList;
+  /**
    * @throws a `bad_input` failure that lists everything wrong with the list; a `forbidden` one when this process was not
    *   started so as to allow all of it.
    */
@@ -108,6 +122,10 @@ export function createExecutor(parts: ExecutorParts): Executor {
   return {
     commands,
     allows,
+    check(list) {
+      const actions = checkActions(commands, list);
+      return { commands: commandsOf(actions), described: describeList(actions) };
+    },
     prepare,
     async prepareFile(path) {
       const { readScript } = await import("./script");
@@ -125,7 +143,7 @@ async function runPrepared(
 ): Promise<RunReport> {
   const { id, actions } = prepared;
   const variables = variablesOf(options.variables ?? {});
-  await caller.announce(describeRun(prepared));
+  await caller.announce(`run=${id} ${describeList(actions)}`);
   const active = await parts.begin({
     id,
     commands: commandsOf(actions),
@@ -234,10 +252,10 @@ const commandsOf = (actions: readonly Action[]) => [
   ...new Set(flatten(actions).map(({ operation }) => operation.command)),
 ];
 
-/** Who ran what with which arguments, without telling a secret one: the digest covers what `redact` leaves. */
-function describeRun({ id, actions }: PreparedRun): string {
+/** Who runs what with which arguments, without telling a secret one: the digest covers what `redact` leaves. */
+function describeList(actions: readonly Action[]): string {
   const digest = Bun.SHA256.hash(JSON.stringify(actions.map(told)), "hex");
-  return `run=${id} commands=${commandsOf(actions).join(",")} args=sha256:${digest}`;
+  return `commands=${commandsOf(actions).join(",")} args=sha256:${digest}`;
 }
 
 function told({ operation, input, lists }: Action): unknown {

@@ -15,7 +15,16 @@ export const MAX_SCRIPT_BYTES = 4 * 1024 * 1024;
  *   link), it is too large, or it is not JSON. No message quotes the content.
  */
 export async function readScript(path: string): Promise<unknown> {
-  const content = parse(await readRegularJson(path));
+  return parseScript(await readRegularJson(path), "path: the file is not JSON");
+}
+
+/**
+ * The unchecked action list in `text`.
+ *
+ * @throws a `bad_input` failure that says `otherwise` when it is not JSON.
+ */
+export function parseScript(text: string, otherwise: string): unknown {
+  const content = parse(text, otherwise);
   const wrapped = typeof content === "object" && content !== null && !Array.isArray(content);
   return wrapped && "auto_control" in content ? content.auto_control : content;
 }
@@ -51,10 +60,10 @@ async function readRegularJson(path: string): Promise<string> {
   }
 }
 
-function parse(text: string): unknown {
+function parse(text: string, otherwise: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw badInput("path: the file is not JSON");
+    throw badInput(otherwise);
   }
 }

@@ -1,0 +1,42 @@
+/**
+ * The results of a broadcast in a file, one line of JSON a host, as they come: what is there when the process is killed is
+ * true.
+ */
+import { closeSync, openSync, writeSync } from "node:fs";
+import { messageOf, systemCode, unavailable } from "../lib/errors";
+import { PRIVATE_FILE } from "../lib/files";
+import { jsonLine } from "../lib/text";
+import type { Delivered } from "./delivered";
+
+export interface ResultFile {
+  /** Never throws: the broadcast goes on. */
+  add(result: Delivered): void;
+  /** @throws an `unavailable` failure when a line could not be written. */
+  close(): void;
+}
+
+/** @throws an `unavailable` failure when the file cannot be made. What it held is gone. */
+export function createResultFile(path: string): ResultFile {
+  const failed = (error: unknown) =>
+    unavailable(`output: ${path} cannot be written (${systemCode(error) ?? messageOf(error)})`);
+  let file: number;
+  try {
+    file = openSync(path, "w", PRIVATE_FILE);
+  } catch (error) {
+    throw failed(error);
+  }
+  let fault: unknown;
+  return {
+    add(result) {
+      try {
+        if (fault === undefined) writeSync(file, `${jsonLine(result)}\n`);
+      } catch (error) {
+        fault = error;
+      }
+    },
+    close() {
+      closeSync(file);
+      if (fault !== undefined) throw failed(fault);
+    },
+  };
+}
