@@ -74,6 +74,7 @@ const commands: readonly CommandEntry[] = [
     describe: "Check whether this host is fit",
     load: () => import("../commands/diagnose"),
   },
+  { usage: "inspect", describe: "Show how the links are", load: () => import("../commands/inspect") },
   {
     usage: "admin",
     describe: "Manage many hosts: an address book, polls and broadcasts",

@@ -9,7 +9,7 @@ import { connect, type Socket } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { messageOf, systemCode } from "../lib/errors";
 import { printable } from "../lib/text";
-import { RemoteError } from "./error";
+import { RemoteError, type RemoteFault } from "./error";
 import { type Response, ResponseReader } from "./response";
 
 /** A server that speaks the REST API. */
@@ -58,7 +58,7 @@ export const deadlineIn = (ms: number): Deadline => ({ at: performance.now() + m
 
 export class Line {
   private readonly url: URL;
-  private idle: Socket | undefined;
+  private idle: Connection | undefined;
 
   /** @param signal gives up what is under way. */
   constructor(
@@ -74,16 +74,20 @@ export class Line {
    * @throws a {@link RemoteError}.
    */
   async ask(request: Request, limits: Limits): Promise<Response> {
+    if (this.signal?.aborted) throw new RemoteError("cancelled", "cancelled", false);
     // What changes something is sent once: on a connection that the server may just be closing, nobody could tell.
     if (request.method === "POST") this.close();
-    const reused = this.idle !== undefined;
-    const exchange = new Exchange(this.takeSocket(), this.text(request), limits, this.signal);
+    const reused = this.idle?.open ? this.idle : undefined;
+    this.idle = undefined;
+    const connection = reused ?? new Connection(this.url, this.server.trust);
+    const exchange = new Exchange(connection, this.text(request), limits, this.signal);
     try {
-      const { response, socket } = await exchange.run();
-      if (response.reusable) this.keep(socket);
-      else socket.destroy();
+      const response = await exchange.response;
+      if (response.reusable) this.idle = connection;
+      else connection.close();
       return response;
     } catch (error) {
+      connection.close();
       if (reused && exchange.unanswered && error instanceof RemoteError && error.fault === "unreachable") {
         return this.ask(request, limits);
       }
@@ -92,22 +96,8 @@ export class Line {
   }
 
   close(): void {
-    this.idle?.destroy();
+    this.idle?.close();
     this.idle = undefined;
-  }
-
-  private keep(socket: Socket): void {
-    this.idle = socket;
-    const forget = () => {
-      if (this.idle === socket) this.close();
-    };
-    socket.once("data", forget).once("close", forget);
-  }
-
-  private takeSocket(): () => Socket {
-    const idle = this.idle;
-    this.idle = undefined;
-    return () => idle ?? dial(this.url, this.server.trust);
   }
 
   private text({ method, path, body }: Request): string {
@@ -128,18 +118,23 @@ export class Line {
 
 /** One request and its response. */
 class Exchange {
+  readonly response: Promise<Response>;
   private readonly reader: ResponseReader;
-  private readonly settled = Promise.withResolvers<{ response: Response; socket: Socket }>();
+  private readonly settled = Promise.withResolvers<Response>();
   private sent = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
-    private readonly open: () => Socket,
+    private readonly connection: Connection,
     private readonly request: string,
     private readonly limits: Limits,
     private readonly signal: AbortSignal | undefined,
   ) {
+    this.response = this.settled.promise;
     this.reader = new ResponseReader(limits.maxBytes);
+    signal?.addEventListener("abort", this.cancel, { once: true });
+    this.limitTo(limits.deadline);
+    connection.carry(this);
   }
 
   /** Whether not a byte of an answer has come. */
@@ -147,90 +142,103 @@ class Exchange {
     return !this.reader.started;
   }
 
-  async run(): Promise<{ response: Response; socket: Socket }> {
-    if (this.signal?.aborted) throw this.cancelled();
-    const cancel = () => this.settled.reject(this.cancelled());
-    this.signal?.addEventListener("abort", cancel, { once: true });
-    this.limitTo(this.limits.deadline);
-    const socket = this.open();
-    const error = (thrown: Error) => this.settled.reject(this.translated(thrown));
-    const close = () => this.ended(socket);
-    const data = (bytes: Buffer) => this.received(socket, bytes);
-    const ready = () => this.send(socket);
-    socket.on("error", error).on("close", close).on("data", data);
-    if (socket.connecting) socket.once(READY, ready);
-    else ready();
-    try {
-      return await this.settled.promise;
-    } catch (thrown) {
-      socket.destroy();
-      throw thrown;
-    } finally {
-      socket.off("error", error).off("close", close).off("data", data).off(READY, ready);
-      clearTimeout(this.timer);
-      this.signal?.removeEventListener("abort", cancel);
-    }
-  }
-
-  private send(socket: Socket): void {
+  /** The connection is ready for the request. */
+  ready(socket: Socket): void {
+    // What was written may arrive, whatever happens from here on.
+    this.sent = true;
     socket.write(this.request, () => {
-      this.sent = true;
       const { answerWithinMs } = this.limits;
-      if (answerWithinMs !== undefined) this.limitTo(deadlineIn(answerWithinMs));
+      if (answerWithinMs !== undefined && this.timer) this.limitTo(deadlineIn(answerWithinMs));
     });
   }
 
-  private limitTo({ at, ms }: Deadline): void {
-    clearTimeout(this.timer);
-    const expire = () =>
-      this.settled.reject(new RemoteError("timeout", `timeout after ${ms / 1_000} s`, this.sent));
-    this.timer = setTimeout(expire, Math.max(0, at - performance.now()));
-  }
-
-  private received(socket: Socket, bytes: Buffer): void {
+  received(bytes: Buffer): void {
     try {
-      this.finish(socket, this.reader.push(bytes));
+      const response = this.reader.push(bytes);
+      if (response) this.finish(() => this.settled.resolve(response));
     } catch (error) {
-      this.settled.reject(error);
+      this.finish(() => this.settled.reject(error));
     }
   }
 
-  private ended(socket: Socket): void {
-    this.finish(socket, this.reader.end());
-    this.settled.reject(new RemoteError("unreachable", "connection closed", this.sent));
+  failed(error: unknown): void {
+    const told = error instanceof RemoteError ? error : this.fault("unreachable", errorText(error));
+    this.finish(() => this.settled.reject(told));
   }
 
-  private finish(socket: Socket, response: Response | undefined): void {
-    if (response) this.settled.resolve({ response, socket });
+  closed(): void {
+    const response = this.reader.end();
+    if (response) this.finish(() => this.settled.resolve(response));
+    else this.failed(this.fault("unreachable", "connection closed"));
   }
 
-  private cancelled(): RemoteError {
-    return new RemoteError("cancelled", "cancelled", this.sent);
+  private readonly cancel = () => this.failed(this.fault("cancelled", "cancelled"));
+
+  private limitTo({ at, ms }: Deadline): void {
+    clearTimeout(this.timer);
+    const expire = () => this.failed(this.fault("timeout", `timeout after ${ms / 1_000} s`));
+    this.timer = setTimeout(expire, Math.max(0, at - performance.now()));
   }
 
-  private translated(error: unknown): RemoteError {
-    if (error instanceof RemoteError) return error;
-    return new RemoteError("unreachable", errorText(error), this.sent);
+  private finish(settle: () => void): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.signal?.removeEventListener("abort", this.cancel);
+    this.connection.carry(undefined);
+    settle();
+  }
+
+  private fault(fault: RemoteFault, message: string): RemoteError {
+    return new RemoteError(fault, message, this.sent);
   }
 }
 
-/** Emitted by a socket of {@link dial} once the server is the one it should be. */
-const READY = "svcReady";
+/** A connection to the server that it should be, carrying one exchange at a time. */
+class Connection {
+  private readonly socket: Socket;
+  private carried: Exchange | undefined;
+  private ready = false;
 
-function dial(url: URL, trust: Trust): Socket {
-  const socket = url.protocol === "http:" ? dialPlain(url) : dialTls(url, trust);
-  // An error after the socket was given up would be nobody's, and end the process.
-  return socket.on("error", () => {});
+  constructor(url: URL, trust: Trust) {
+    const ready = () => {
+      this.ready = true;
+      this.carried?.ready(this.socket);
+    };
+    this.socket = url.protocol === "http:" ? dialPlain(url, ready) : dialTls(url, trust, ready);
+    this.socket
+      // Without a listener, an error after the last exchange would end the process.
+      .on("error", (error) => this.carried?.failed(error))
+      .on("close", () => this.carried?.closed())
+      .on("data", (bytes) => {
+        // Without an encoding they are never text; an answer that nobody asked for is none.
+        if (this.carried && typeof bytes !== "string") this.carried.received(bytes);
+        else this.close();
+      });
+  }
+
+  /** Whether it is not known to have ended. */
+  get open(): boolean {
+    return !this.socket.destroyed;
+  }
+
+  /** Begins an exchange, as soon as it can; undefined when it is over. */
+  carry(exchange: Exchange | undefined): void {
+    this.carried = exchange;
+    if (exchange && this.ready) exchange.ready(this.socket);
+  }
+
+  close(): void {
+    this.socket.destroy();
+  }
 }
 
 const hostOf = ({ hostname }: URL) => hostname.replace(/^\[(.*)\]$/, "$1");
 
-function dialPlain(url: URL): Socket {
-  const socket: Socket = connect({ host: hostOf(url), port: Number(url.port || 80), noDelay: true });
-  return socket.once("connect", () => socket.emit(READY));
+function dialPlain(url: URL, ready: () => void): Socket {
+  return connect({ host: hostOf(url), port: Number(url.port || 80) }, ready);
 }
 
-function dialTls(url: URL, trust: Trust): Socket {
+function dialTls(url: URL, trust: Trust, ready: () => void): Socket {
   const checked = trust.kind === "system" || trust.kind === "ca";
   const socket: TLSSocket = connectTls({
     host: hostOf(url),
@@ -239,19 +247,18 @@ function dialTls(url: URL, trust: Trust): Socket {
     ...(trust.kind === "ca" && { ca: trust.pem }),
   });
   return socket.once("secureConnect", () => {
-    if (checked && !socket.authorized) return void socket.destroy(new Error("CERTIFICATE"));
-    if (trust.kind === "pin" && fingerprint(socket) !== trust.sha256) {
-      return void socket.destroy(
-        new RemoteError("unreachable", "the certificate is not the pinned one", false),
-      );
-    }
-    socket.emit(READY);
+    const fault = faultOf(socket, trust);
+    if (fault === undefined) ready();
+    else socket.destroy(new RemoteError("unreachable", fault, false));
   });
 }
 
-/** The SHA-256 of the server's certificate, 64 hex digits. */
-function fingerprint(socket: TLSSocket): string {
-  return socket.getPeerCertificate().fingerprint256.replaceAll(":", "").toLowerCase();
+/** Why the certificate is not good; undefined when it is. */
+function faultOf(socket: TLSSocket, trust: Trust): string | undefined {
+  if (trust.kind === "any") return undefined;
+  if (trust.kind !== "pin") return socket.authorized ? undefined : "the certificate is not trusted";
+  const found = socket.getPeerCertificate().fingerprint256.replaceAll(":", "").toLowerCase();
+  return found === trust.sha256 ? undefined : "the certificate is not the pinned one";
 }
 
 /** Codes of the system, of name lookup (getaddrinfo(3)) and of TLS, in words. */

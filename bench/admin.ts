@@ -1,0 +1,93 @@
+/**
+ * Polling 2,000 hosts, each an address of 127/8, of which one in ten never answers.
+ */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { BINARY, type Figure, mebibytes, startServer, TOKEN, temporaryFolder } from "./support";
+
+const HOSTS = 2_000;
+const TIMEOUT_S = 3;
+/** What the poll may take: the timeout, half of it again, and half a millisecond a host. */
+const ALLOWED_MS = 1.5 * TIMEOUT_S * 1_000 + 0.5 * HOSTS;
+const ALLOWED_BYTES = 150 * 1_048_576;
+
+export async function bench(): Promise<Figure[]> {
+  if (process.platform !== "linux") return [];
+  await using fleet = await startServer([process.execPath, program("fleet")]);
+  const port = new URL(fleet.url).port;
+  const addresses = Array.from(
+    { length: HOSTS },
+    (_, nth) => `127.1.${Math.floor(nth / 200)}.${(nth % 200) + 1}`,
+  );
+  const { tookMs, peakBytes } = await pollAll(port, addresses);
+  const pair = await pollHealthy(
+    port,
+    addresses.filter((address) => !address.endsWith("0")),
+  );
+  return [
+    {
+      name: "a poll of 2,000 hosts, 200 of them dead",
+      ratio: tookMs / ALLOWED_MS,
+      goal: "<= 1",
+      detail: `${(tookMs / 1_000).toFixed(2)} s / ${ALLOWED_MS / 1_000} s allowed, with a timeout of ${TIMEOUT_S} s`,
+    },
+    {
+      name: "its peak memory",
+      ratio: peakBytes / ALLOWED_BYTES,
+      goal: "<= 1",
+      detail: `${mebibytes(peakBytes)} / ${mebibytes(ALLOWED_BYTES)} allowed`,
+    },
+    {
+      name: "polling 1,800 healthy hosts, beside a bare loop of fetches",
+      ratio: pair.ratio,
+      goal: ">= 0.7",
+      detail: `${Math.round(pair.subject)} / ${Math.round(pair.baseline)} hosts a second`,
+    },
+  ];
+}
+
+const program = (name: string) => join(import.meta.dir, "programs", `${name}.ts`);
+
+/** `svc admin poll` as its users have it. */
+async function pollAll(port: string, addresses: readonly string[]) {
+  using folder = temporaryFolder();
+  const hosts = addresses.map((address) => ({
+    label: address,
+    base_url: `http://${address}:${port}`,
+    token: TOKEN,
+    tags: [],
+  }));
+  writeFileSync(join(folder.path, "admin_hosts.json"), JSON.stringify({ hosts }), { mode: 0o600 });
+  const started = performance.now();
+  const command = [
+    BINARY,
+    "admin",
+    "poll",
+    "--json",
+    "--timeout",
+    `${TIMEOUT_S}`,
+    "--config-dir",
+    folder.path,
+  ];
+  const child = Bun.spawn(command, { stdio: ["ignore", "pipe", "inherit"] });
+  const results = (await new Response(child.stdout).json()) as Array<{
+    healthy: boolean;
+    error: string | null;
+  }>;
+  await child.exited;
+  const tookMs = performance.now() - started;
+  const dead = results.filter(({ healthy }) => !healthy);
+  if (results.length !== HOSTS || dead.length !== HOSTS / 10) {
+    throw new Error(
+      `expected ${HOSTS / 10} of ${HOSTS} hosts dead but found ${dead.length} of ${results.length}`,
+    );
+  }
+  return { tookMs, peakBytes: child.resourceUsage()?.maxRSS ?? Number.NaN };
+}
+
+async function pollHealthy(port: string, addresses: readonly string[]) {
+  const child = Bun.spawn([process.execPath, program("poll"), port, ...addresses], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  return (await new Response(child.stdout).json()) as { ratio: number; subject: number; baseline: number };
+}

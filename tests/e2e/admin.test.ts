@@ -1,0 +1,383 @@
+/** `svc admin` and `--on` as the compiled binary, against compiled servers and hosts that do not behave. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Delivered } from "../../src/admin/delivered";
+import type { Polled } from "../../src/admin/polled";
+import { answering, IDLE_SESSIONS, ok, rawServer, selfSigned } from "../remote/support";
+import { installBinary, serveBinary, TOKEN, temporaryFolder, testWith } from "../support";
+
+/** What no terminal should get: controls other than line feed, C1 controls, bidirectional overrides. */
+const HOSTILE = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/;
+
+const stack = new AsyncDisposableStack();
+let hosts: ReadonlyArray<Awaited<ReturnType<typeof serveBinary>>> = [];
+beforeAll(async () => {
+  hosts = await Promise.all([1, 2, 3].map(() => serveBinary(["--rate-limit", "0"])));
+  for (const host of hosts) stack.use(host);
+});
+afterAll(() => stack.disposeAsync());
+
+/** A console whose address book has `entries`. */
+async function consoleWith(
+  entries: ReadonlyArray<{ label: string; base_url: string; token?: string; tags?: string[] }>,
+) {
+  const machine = installBinary();
+  const file = join(machine.path, "hosts.json");
+  writeFileSync(
+    file,
+    JSON.stringify({ hosts: entries.map((entry) => ({ token: TOKEN, tags: [], ...entry })) }),
+  );
+  const { exitCode, stdout } = await machine.run(["admin", "import", file]);
+  expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: `${entries.length} added, 0 replaced\n` });
+  return machine;
+}
+
+const threeHosts = () =>
+  consoleWith(
+    hosts.map(({ url }, nth) => ({ label: `lab-${nth + 1}`, base_url: url, tags: nth < 2 ? ["lab"] : [] })),
+  );
+
+describe("a mixed fleet", () => {
+  test("is polled whole: each host has its state, and no host can do harm", async () => {
+    const { promise: never } = Promise.withResolvers<void>();
+    await using stranger = await answering(ok(IDLE_SESSIONS));
+    await using hanging = await rawServer(() => never);
+    await using redirecting = await answering(
+      `HTTP/1.1 302 Found\r\nLocation: ${stranger.url}/sessions\r\nContent-Length: 0\r\n\r\n`,
+    );
+    await using html = await answering(ok("<html><body>It works!</body></html>", "text/html"));
+    await using escaping = await answering(
+      ok(JSON.stringify({ error: "\u001b]0;owned\u0007\u001b[2J\u009b31m\u202e" })).replace(
+        "200 OK",
+        "500 Oh",
+      ),
+    );
+    let poured = 0;
+    await using pouring = await rawServer((socket) => {
+      const block = Buffer.alloc(65_536, "a");
+      const pour = () => {
+        while (!socket.destroyed && poured < 1e9 && socket.write(block)) poured += block.length;
+      };
+      socket.on("drain", pour).once("data", () => {
+        socket.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n40000000\r\n");
+        pour();
+      });
+    });
+    const [first = { url: "" }, second = { url: "" }] = hosts;
+    using machine = await consoleWith([
+      { label: "good", base_url: first.url },
+      { label: "hanging", base_url: hanging.url },
+      { label: "wrong token", base_url: second.url, token: "not-the-token" },
+      { label: "refusing", base_url: "http://127.0.0.1:1" },
+      { label: "redirecting", base_url: redirecting.url },
+      { label: "pouring", base_url: pouring.url },
+      { label: "escaping", base_url: escaping.url },
+      { label: "html", base_url: html.url },
+      { label: "also good", base_url: `${second.url}/` },
+    ]);
+
+    const started = performance.now();
+    const told = await machine.run(["admin", "poll", "--json", "--timeout", "1", "--concurrency", "2"]);
+    expect(performance.now() - started).toBeLessThan(4_000);
+    expect(told.exitCode).toBe(1);
+    const results: Polled[] = JSON.parse(told.stdout);
+    expect(results.map(({ label, healthy, error }) => [label, healthy, error])).toEqual([
+      ["good", true, null],
+      ["hanging", false, "timeout after 1 s"],
+      ["wrong token", false, "HTTP 401"],
+      ["refusing", false, "connection refused"],
+      ["redirecting", false, "HTTP 302"],
+      ["pouring", false, "answer larger than 1 MiB"],
+      ["escaping", false, "HTTP 500: \\x1b]0;owned\\x07\\x1b[2J\\x9b31m\\u202e"],
+      ["html", false, "not a svc host"],
+      ["also good", true, null],
+    ]);
+    expect(results[0]).toMatchObject({ sessions: JSON.parse(IDLE_SESSIONS), base_url: first.url });
+    expect(stranger.seen).toEqual([]);
+    expect(poured).toBeLessThan(100e6);
+
+    const table = await machine.run(["admin", "poll", "--timeout", "1"]);
+    expect(table.stdout).toContain("2 of 9 healthy\n");
+    expect(table.stdout + table.stderr).not.toMatch(HOSTILE);
+    expect(table.stdout + told.stdout + told.stderr).not.toContain(TOKEN);
+    expect((await machine.run(["admin", "poll", "--on", "good,also good"])).exitCode).toBe(0);
+  });
+
+  testWith("openssl")("over https, by its authority or its pin", async () => {
+    using folder = temporaryFolder();
+    const { cert, key, sha256 } = selfSigned(folder.path, "host", "IP:127.0.0.1");
+    await using host = await serveBinary(["--tls-cert", cert, "--tls-key", key]);
+    using machine = installBinary();
+    const token = join(folder.path, "token");
+    writeFileSync(token, `${TOKEN}\n`);
+    const add = (label: string, ...trust: string[]) =>
+      machine.run(["admin", "add", label, host.url, "--token-file", token, ...trust]);
+    expect((await add("plain")).exitCode).toBe(0);
+    expect((await add("by authority", "--ca", cert)).exitCode).toBe(0);
+    expect((await add("by pin", "--pin", `sha256:${sha256}`)).exitCode).toBe(0);
+    expect((await add("by wrong pin", "--pin", `sha256:${"00".repeat(32)}`)).exitCode).toBe(0);
+    const { stdout } = await machine.run(["admin", "poll", "--json"]);
+    expect((JSON.parse(stdout) as Polled[]).map(({ label, error }) => [label, error])).toEqual([
+      ["plain", "the certificate is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT)"],
+      ["by authority", null],
+      ["by pin", null],
+      ["by wrong pin", "the certificate is not the pinned one"],
+    ]);
+  });
+});
+
+describe("the address book", () => {
+  test("takes the token from standard input or a file, and tells it to nobody", async () => {
+    using machine = installBinary();
+    const script = `echo ${TOKEN} | ./svc admin add lab-01 http://127.0.0.1:1/ --tag lab`;
+    const added = Bun.spawnSync(["sh", "-c", script], {
+      cwd: machine.path,
+      env: { ...process.env, SVC_CONFIG_DIR: "config" },
+    });
+    expect(added.stdout.toString()).toContain("lab-01  http://127.0.0.1:1  lab\n");
+    const file = join(machine.configDir, "admin_hosts.json");
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({
+      hosts: [{ label: "lab-01", base_url: "http://127.0.0.1:1", token: TOKEN, tags: ["lab"] }],
+    });
+    for (const args of [["list"], ["list", "--json"], ["export"], ["targets"], ["poll"]]) {
+      const { stdout, stderr } = await machine.run(["admin", ...args]);
+      expect(stdout).toContain("127.0.0.1:1");
+      expect(stdout + stderr).not.toContain(TOKEN);
+    }
+  });
+
+  test("that is broken is named, exit 1, and stays as it is", async () => {
+    using machine = await consoleWith([{ label: "a", base_url: "http://127.0.0.1:1" }]);
+    const file = join(machine.configDir, "admin_hosts.json");
+    writeFileSync(file, "{");
+    writeFileSync(join(machine.path, "token"), TOKEN);
+    for (const args of [["list"], ["poll"], ["add", "b", "http://127.0.0.1:1", "--token-file", "token"]]) {
+      const { exitCode, stderr } = await machine.run(["admin", ...args]);
+      expect({ exitCode, named: stderr.includes("admin_hosts.json is not an address book") }).toEqual({
+        exitCode: 1,
+        named: true,
+      });
+    }
+    expect(readFileSync(file, "utf8")).toBe("{");
+  });
+
+  test("is selected from by name: an unknown label is exit 2, and nothing is not everything", async () => {
+    using machine = await threeHosts();
+    for (const on of ["lab-9", "tag:nope", "!lab-1", "all,!all", ""]) {
+      expect((await machine.run(["admin", "poll", "--on", on])).exitCode).toBe(2);
+    }
+    const actions = '[["AC_rest_api_status"]]';
+    const unsaid = await machine.run(["admin", "broadcast", actions]);
+    expect(unsaid).toMatchObject({ exitCode: 2, stderr: "svc: on: missing: name the hosts, or say all\n" });
+  });
+});
+
+describe("a broadcast", () => {
+  const resultsIn = (file: string): Delivered[] =>
+    readFileSync(file, "utf8")
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+  const statuses = (results: readonly Delivered[]) =>
+    Object.fromEntries(results.map(({ label, status }) => [label, status]));
+
+  test("has a line for each host and a sum; what was not ok is done again with --retry", async () => {
+    const [first = { url: "" }, second = { url: "" }] = hosts;
+    using machine = await consoleWith([
+      { label: "good", base_url: first.url },
+      { label: "dead", base_url: "http://127.0.0.1:1" },
+      { label: "locked", base_url: second.url, token: "not-the-token" },
+    ]);
+    const output = join(machine.path, "results.jsonl");
+    const actions = join(machine.path, "actions.json");
+    writeFileSync(actions, '{"auto_control": [["AC_rest_api_status"]]}');
+    const done = await machine.run(["admin", "broadcast", actions, "--on", "all", "--output", output]);
+    expect(done.exitCode).toBe(1);
+    expect(done.stdout).toMatch(/^ok {12}good {2}\d/m);
+    expect(done.stdout).toEndWith("3 hosts: 1 ok, 1 unreachable, 1 unauthorized\n");
+    expect(statuses(resultsIn(output))).toEqual({ good: "ok", dead: "unreachable", locked: "unauthorized" });
+    expect(statSync(output).mode & 0o777).toBe(0o600);
+
+    const again = await machine.run(["admin", "broadcast", actions, "--retry", output, "--json"]);
+    expect(statuses(JSON.parse(again.stdout))).toEqual({ dead: "unreachable" });
+    const nothing = await machine.run([
+      "admin",
+      "broadcast",
+      actions,
+      "--retry",
+      output,
+      "--only",
+      "timeout",
+    ]);
+    expect(nothing).toMatchObject({ exitCode: 0, stdout: "" });
+  });
+
+  test("is checked here before any host is asked", async () => {
+    using machine = await threeHosts();
+    const told = await machine.run(["admin", "broadcast", '[["AC_nope"],["AC_sleep"]]', "--on", "all"]);
+    expect(told).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(told.stderr).toContain("unknown commands: AC_nope; actions[1].seconds: missing");
+  });
+
+  test("that is interrupted ends cleanly: each host has its result, also in the file", async () => {
+    using machine = await threeHosts();
+    const output = join(machine.path, "results.jsonl");
+    const args = [
+      "admin",
+      "broadcast",
+      '[["AC_sleep", [30]]]',
+      "--on",
+      "all",
+      "--max-parallel",
+      "1",
+      "--output",
+      output,
+    ];
+    const child = Bun.spawn(["./svc", ...args], {
+      cwd: machine.path,
+      env: { ...process.env, SVC_CONFIG_DIR: "config" },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    const running = async () => {
+      const listed = (await (await hosts[0]?.call("/runs"))?.json()) as { runs: Array<{ status: string }> };
+      return listed.runs.some(({ status }) => status === "running");
+    };
+    while (!(await running())) await Bun.sleep(10);
+    child.kill("SIGINT");
+    expect(await child.exited).toBe(1);
+    const { stdout, stderr } = { stdout: await child.stdout.text(), stderr: await child.stderr.text() };
+    expect(stdout).toEndWith("3 hosts: 3 cancelled\n");
+    expect(stderr).toBe("");
+    const results = resultsIn(output);
+    expect(results.map(({ label, status, delivered }) => [label, status, delivered])).toEqual([
+      ["lab-1", "cancelled", true],
+      ["lab-2", "cancelled", false],
+      ["lab-3", "cancelled", false],
+    ]);
+  });
+});
+
+describe("--on", () => {
+  test("asks the same of other hosts, as one table with a host column", async () => {
+    using machine = await threeHosts();
+    const verify = await machine.run(["audit", "verify", "--on", "tag:lab"]);
+    expect(verify).toMatchObject({ exitCode: 0, stderr: "" });
+    const lines = verify.stdout.trimEnd().split("\n");
+    expect(lines[0]).toMatch(/^HOST +CHAIN +ROWS/);
+    expect(lines.slice(1).map((line) => line.split(/ +/).slice(0, 2))).toEqual([
+      ["lab-1", "OK"],
+      ["lab-2", "OK"],
+    ]);
+  });
+
+  test("gives a line of JSON a host, and exit 1 when one gave no answer", async () => {
+    const [first = { url: "" }] = hosts;
+    using machine = await consoleWith([
+      { label: "good", base_url: first.url },
+      { label: "dead", base_url: "http://127.0.0.1:1" },
+    ]);
+    const { stdout, stderr, exitCode } = await machine.run(["commands", "--on", "all", "--json"]);
+    const answers = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(answers).toMatchObject([
+      { label: "good", ok: true, result: { commands: expect.arrayContaining(["AC_sleep"]) } },
+      { label: "dead", ok: false, error: "connection refused" },
+    ]);
+    expect(exitCode).toBe(1);
+    expect(stderr).toContain("dead: connection refused");
+  });
+
+  test.each([
+    "diagnose --only executor",
+    "usb list",
+    "audit list --limit 3",
+    "audit verify",
+    "inspect",
+    "jobs list",
+    "history",
+    "commands",
+  ])("is understood by svc %s", async (line) => {
+    using machine = await threeHosts();
+    const { stdout, exitCode } = await machine.run([...line.split(" "), "--on", "lab-1,lab-3", "--json"]);
+    const answers = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(answers.map(({ label, ok }) => [label, ok])).toEqual([
+      ["lab-1", true],
+      ["lab-3", true],
+    ]);
+    expect([0, 1]).toContain(exitCode);
+  });
+});
+
+testWith("prometheus")(
+  "Prometheus discovers three hosts through /admin/targets, and scrapes them",
+  async () => {
+    using machine = await threeHosts();
+    using folder = temporaryFolder();
+    // The console is a server too, on the address book of the machine.
+    const served = Bun.spawn(["./svc", "serve", "--port", "0", "--json"], {
+      cwd: machine.path,
+      env: { ...process.env, SVC_CONFIG_DIR: "config", SVC_TOKEN: TOKEN },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const first = await served.stdout.getReader().read();
+    const { url }: { url: string } = JSON.parse(new TextDecoder().decode(first.value));
+    const token = join(folder.path, "token");
+    writeFileSync(token, TOKEN);
+    const config = join(folder.path, "prometheus.yml");
+    writeFileSync(
+      config,
+      `scrape_configs:
+  - job_name: svc
+    scrape_interval: 1s
+    authorization: { credentials_file: ${token} }
+    http_sd_configs:
+      - url: ${url}/admin/targets
+        refresh_interval: 1s
+        # Prometheus 2.42 sends no type here unless it is told one.
+        authorization: { type: Bearer, credentials_file: ${token} }
+`,
+    );
+    const listen = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+    const address = `127.0.0.1:${listen.port}`;
+    listen.stop(true);
+    const prometheus = Bun.spawn(
+      [
+        "prometheus",
+        `--config.file=${config}`,
+        `--storage.tsdb.path=${folder.path}/tsdb`,
+        `--web.listen-address=${address}`,
+      ],
+      { stdio: ["ignore", "ignore", "ignore"] },
+    );
+    try {
+      const up = async () => {
+        const query = encodeURIComponent('up{job="svc"}');
+        const response = await fetch(`http://${address}/api/v1/query?query=${query}`).catch(() => null);
+        if (!response?.ok) return [];
+        const { data } = (await response.json()) as {
+          data: { result: Array<{ metric: Record<string, string>; value: [number, string] }> };
+        };
+        return data.result
+          .map(({ metric, value }) => `${metric.svc_host} lab=${metric.svc_tag_lab ?? ""} up=${value[1]}`)
+          .toSorted();
+      };
+      const wanted = ["lab-1 lab=true up=1", "lab-2 lab=true up=1", "lab-3 lab= up=1"];
+      const deadline = Date.now() + 40_000;
+      while (JSON.stringify(await up()) !== JSON.stringify(wanted) && Date.now() < deadline)
+        await Bun.sleep(100);
+      expect(await up()).toEqual(wanted);
+    } finally {
+      prometheus.kill();
+      served.kill();
+      await Promise.all([prometheus.exited, served.exited]);
+    }
+  },
+  60_000,
+);
