@@ -21,16 +21,28 @@ export default command({
       (service) => {
         if (flags.name !== undefined) {
           const explained = { columns: ["COMMAND", "SUMMARY"], text: commandText };
-          return ask(service, flags, showCommand, { name: flags.name }, {
-            ...explained,
-            rows: ({ command, summary }) => [[command, summary]],
-          });
+          return ask(
+            service,
+            flags,
+            showCommand,
+            { name: flags.name },
+            {
+              ...explained,
+              rows: ({ command, summary }) => [[command, summary]],
+            },
+          );
         }
-        return ask(service, flags, listCommands, {}, {
-          columns: ["COMMAND"],
-          rows: ({ commands }) => commands.map((name) => [name]),
-          text: ({ commands }) => commands.join("\n"),
-        });
+        return ask(
+          service,
+          flags,
+          listCommands,
+          {},
+          {
+            columns: ["COMMAND"],
+            rows: ({ commands }) => commands.map((name) => [name]),
+            text: ({ commands }) => commands.join("\n"),
+          },
+        );
       },
       { allowShell: flags.allowShell },
     ),
