@@ -54,11 +54,11 @@ export const addons: Readonly<Record<string, Addon>> = {
 };
 
 /** @param modules the node_modules folder with the packages of `target`. */
-export function addonPlugin(target: Target, modules: string): BunPlugin {
+export function addonPlugin(target: Target, modules: string, table = addons): BunPlugin {
   return {
     name: "native-addons",
     setup(build) {
-      for (const [name, { loader, files }] of Object.entries(addons)) {
+      for (const [name, { loader, files }] of Object.entries(table)) {
         const file = files[target];
         const contents = file
           ? `module.exports = require(${JSON.stringify(join(modules, file))});`

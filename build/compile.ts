@@ -5,18 +5,24 @@ import { mkdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { $ } from "bun";
 import { version } from "../package.json";
-import { addonPlugin } from "./addons";
+import { addonPlugin, addons } from "./addons";
 import { packagesFor, ROOT, type Target, targets } from "./targets";
 
 /**
  * Compiles `entry` for `target` to `folder/name` (`.exe` on Windows), with its source maps in `folder/maps/<target>`.
  *
+ * @param options.table the native addons to embed.
  * @returns the path of the binary.
  * @throws what Bun.build throws.
  */
 export async function compile(
   target: Target,
-  { folder, name, entry = join(ROOT, "src", "main.ts") }: { folder: string; name: string; entry?: string },
+  {
+    folder,
+    name,
+    entry = join(ROOT, "src", "main.ts"),
+    table = addons,
+  }: { folder: string; name: string; entry?: string; table?: typeof addons },
 ): Promise<string> {
   const file = target.startsWith("windows") ? `${name}.exe` : name;
   const maps = join(folder, "maps", target);
@@ -39,7 +45,7 @@ export async function compile(
     splitting: true,
     sourcemap: "external",
     define: { SVC_VERSION: JSON.stringify(version), SVC_COMMIT: JSON.stringify(await sourceCommit(ROOT)) },
-    plugins: [addonPlugin(target, packages.modules)],
+    plugins: [addonPlugin(target, packages.modules, table)],
   });
   // Bun leaves the maps beside the binary; moving the binary out also replaces one that runs, whole.
   await rename(join(maps, file), join(folder, file));

@@ -4,34 +4,49 @@
  */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
+import { compile } from "../../build/compile";
+import { hostTarget } from "../../build/targets";
 import type { Backend } from "../../src/desktop/backend";
 import { compose, type Tile } from "../../src/desktop/native/screen";
 import { focusByTitle, waitForTitle } from "../../src/desktop/windows";
-import { testWith } from "../support";
+import { temporaryFolder, testWith } from "../support";
 import { desktopOn, forever, openListener, PROGRAMS, SIZE, startDisplay } from "./support";
 
 setDefaultTimeout(30_000);
 const testOnDisplay = testWith(...PROGRAMS);
 
-/** Runs `use` on a native backend in a process that sees `env`; what it returned. */
-async function onBackend(env: NodeJS.ProcessEnv, use: (backend: Backend) => Promise<unknown>) {
+/** A program that prints what `use` returns on a native backend. */
+function scriptFor(use: (backend: Backend) => Promise<unknown>): string {
   const module = join(import.meta.dir, "../../src/desktop/native/backend.ts");
-  const script = `
+  return `
     import { createNativeBackend } from ${JSON.stringify(module)};
+    import robot from ${JSON.stringify(Bun.resolveSync("robotjs", import.meta.dir))};
     // On Linux, robotjs prefers the display :0 to $DISPLAY.
-    require("robotjs").setXDisplayName(process.env.DISPLAY);
-    const platform = { wheelStep: 1, typeCharacter: (c, robot) => robot.unicodeTap(c.charCodeAt(0)), async focus() {} };
+    robot.setXDisplayName(process.env.DISPLAY);
+    const platform = { wheelStep: 1, typeCharacter: (c) => robot.unicodeTap(c.charCodeAt(0)), async focus() {} };
     const use = ${use};
     const result = await use(await createNativeBackend(platform)).catch((error) => ({ thrown: error.message }));
     console.log(JSON.stringify(result ?? null));`;
-  const child = Bun.spawn([process.execPath, "-e", script], {
-    cwd: import.meta.dir,
+}
+
+/** Runs `use` on a native backend in a process that sees `env`; what it returned. */
+async function onBackend(env: NodeJS.ProcessEnv, use: (backend: Backend) => Promise<unknown>) {
+  const child = Bun.spawn([process.execPath, "-e", scriptFor(use)], {
     env,
     stdio: ["ignore", "pipe", "inherit"],
   });
   const result: unknown = JSON.parse(await child.stdout.text());
   return result;
 }
+
+const NOWHERE = {
+  "linux-x64": null,
+  "linux-arm64": null,
+  "linux-x64-musl": null,
+  "darwin-x64": null,
+  "darwin-arm64": null,
+  "windows-x64": null,
+};
 
 testOnDisplay("it tells the size, and moves the pointer to places on the desktop only", async () => {
   await using display = await startDisplay({ managed: false });
@@ -74,6 +89,33 @@ testOnDisplay("a key that the platform does not have is refused", async () => {
   await using display = await startDisplay({ managed: false });
   const found = await onBackend(display.env, async (backend) => backend.strike(["pause"], "tap"));
   expect(found).toEqual({ thrown: "this platform has no key pause" });
+});
+
+testOnDisplay("the addons are found in a binary, where there is no node_modules", async () => {
+  using folder = temporaryFolder();
+  const entry = join(folder.path, "entry.ts");
+  await Bun.write(
+    entry,
+    scriptFor(async (backend) => [await backend.move({ x: 3, y: 4 }), await backend.monitors()]),
+  );
+  const onLinux = (name: string, file: string) => ({
+    loader: `${name}/index.js`,
+    files: { ...NOWHERE, [hostTarget()]: file },
+  });
+  const table = {
+    robotjs: onLinux("robotjs", "robotjs/prebuilds/linux-x64/node.napi.glibc.node"),
+    "node-screenshots": onLinux(
+      "node-screenshots",
+      "node-screenshots-linux-x64-gnu/node-screenshots.linux-x64-gnu.node",
+    ),
+  };
+  const binary = await compile(hostTarget(), { folder: folder.path, name: "native", entry, table });
+  await using display = await startDisplay({ managed: false });
+  const child = Bun.spawn([binary], { cwd: "/", env: display.env, stdio: ["ignore", "pipe", "inherit"] });
+  expect(JSON.parse(await child.stdout.text())).toEqual([
+    { x: 3, y: 4 },
+    [{ x1: 0, y1: 0, x2: SIZE.width, y2: SIZE.height }],
+  ]);
 });
 
 /** A monitor of one colour. */

@@ -14,8 +14,9 @@ export type Robot = typeof import("robotjs");
 /** @throws an `unavailable` failure when an addon cannot be loaded or the system has not allowed its use. */
 export async function createNativeBackend(platform: Platform): Promise<Backend> {
   const [robot, screens] = await Promise.all([
-    loaded("robotjs", () => import("robotjs")),
-    loaded("node-screenshots", () => import("node-screenshots")),
+    // In the binary, an addon's functions are on the default export only.
+    loaded("robotjs", async () => (await import("robotjs")).default),
+    loaded("node-screenshots", async () => (await import("node-screenshots")).default),
   ]);
   const keyboard = createKeyboard(robot, platform);
   const monitors = () => placesOf(screens);
