@@ -8,12 +8,14 @@ import { Failure } from "../lib/errors";
 import type { Backend } from "./backend";
 import type { Answer, Request } from "./calls";
 import { sizeOf } from "./geometry";
+import { GOODBYE_MS } from "./process";
 import { takeScreenshot } from "./screenshot";
 
-/** How long putting back what was borrowed may take, in milliseconds. */
-const GOODBYE_MS = 1_000;
-
 export default async function runChild(): Promise<void> {
+  if (!process.send) {
+    console.error("svc: desktop-child is for svc itself to start");
+    process.exit(2);
+  }
   let backend: Promise<Backend> | undefined;
   const use = async () => {
     backend ??= createBackend(() => {

@@ -8,7 +8,7 @@
 import { cancelled, Failure, timedOut, unavailable } from "../lib/errors";
 import type { Log } from "../lib/log";
 import type { CallName, Calls, Request } from "./calls";
-import { type Child, startChild } from "./process";
+import { type Child, GOODBYE_MS, startChild } from "./process";
 
 export interface HelperOptions {
   /** The command line of the child. */
@@ -29,6 +29,7 @@ export class Helper {
   private queue: Promise<unknown> = Promise.resolve();
   private waiting = 0;
   private idle: Timer | undefined;
+  private stopping = false;
   private readonly leaving = new Set<Promise<void>>();
 
   constructor(private readonly options: HelperOptions) {}
@@ -54,7 +55,7 @@ export class Helper {
     this.waiting++;
     const called = this.queue.then(() => {
       this.waiting--;
-      if (signal?.aborted) throw cancelled("cancelled before the desktop was asked");
+      if (signal?.aborted || this.stopping) throw cancelled("cancelled before the desktop was asked");
       // A name and the argument that belongs to it are a request, which TypeScript cannot follow.
       return this.send({ name, argument } as Request);
     });
@@ -63,9 +64,10 @@ export class Helper {
     return called as Promise<Calls[N]["result"]>;
   }
 
-  /** Lets the child go and waits until it has ended. */
+  /** Lets the child go, once it has had a moment for the call it is at, and waits until it has ended. No call after that. */
   async stop(): Promise<void> {
-    await this.queue;
+    this.stopping = true;
+    await withDeadline(this.queue, GOODBYE_MS, () => timedOut("still busy")).catch(() => {});
     this.letGo();
     await Promise.all(this.leaving);
   }

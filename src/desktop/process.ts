@@ -6,7 +6,7 @@ import type { Log } from "../lib/log";
 import type { Answer, Request } from "./calls";
 
 /** How long a child that was told to end may take to put back what it borrowed, in milliseconds. */
-const GOODBYE_MS = 1_000;
+export const GOODBYE_MS = 1_000;
 /** How much of the child's stderr is kept for the log, in characters. */
 const LAST_WORDS = 2_000;
 
@@ -65,7 +65,11 @@ export function startChild(
     ready: ready.promise,
     ask(request) {
       asked = Promise.withResolvers();
-      child.send(request);
+      try {
+        child.send(request);
+      } catch {
+        // It has ended, which `gone` is about to tell.
+      }
       return asked.promise;
     },
     async leave() {

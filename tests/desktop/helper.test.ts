@@ -1,6 +1,8 @@
 /** What a child that crashes, hangs or never starts costs: the call it happened to, and no other. */
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { testWith } from "../support";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { temporaryFolder, testWith } from "../support";
 import { desktopOn, eventually, forever, PROGRAMS, SIZE, startDisplay } from "./support";
 
 setDefaultTimeout(30_000);
@@ -123,3 +125,55 @@ testOnDisplay("a child without calls is let go after a while, and started again 
   });
   expect(await made.desktop.screenSize(forever)).toEqual(SIZE);
 });
+
+testOnDisplay("a child killed between two calls costs at most the call that meets it", async () => {
+  await using display = await startDisplay({ managed: false });
+  await using made = desktopOn(display.env);
+  await made.desktop.screenSize(forever);
+  process.kill(made.desktop.childPid ?? 0, "SIGKILL");
+  // Nobody has noticed yet.
+  await expect(made.desktop.screenSize(forever)).rejects.toMatchObject({ code: "unavailable" });
+  expect(await made.desktop.screenSize(forever)).toEqual(SIZE);
+});
+
+testOnDisplay("a stop does not wait for a call that hangs", async () => {
+  await using display = await startDisplay({ managed: false });
+  await using made = desktopOn(display.env);
+  await made.desktop.screenSize(forever);
+  display.server.kill("SIGSTOP");
+  const hung = made.desktop.screenSize(forever);
+  const waiting = made.desktop.screenSize(forever);
+  // The first is given to the child.
+  await Promise.resolve();
+  const started = performance.now();
+  const answers = Promise.allSettled([hung, waiting]);
+  await made.desktop.stop();
+  expect(performance.now() - started).toBeLessThan(5_000);
+  expect(await answers).toMatchObject([
+    { reason: { code: "unavailable" } },
+    { reason: { code: "cancelled" } },
+  ]);
+});
+
+testOnDisplay("a server that does not know the cookie is said to refuse it", async () => {
+  using folder = temporaryFolder();
+  const authority = join(folder.path, "authority");
+  writeFileSync(authority, authorityEntry("0123456789abcdef"));
+  await using display = await startDisplay({ managed: false, authority });
+  await using made = desktopOn({ ...display.env, XAUTHORITY: authority });
+  expect(await made.desktop.screenSize(forever)).toEqual(SIZE);
+  const wrong = join(folder.path, "wrong");
+  writeFileSync(wrong, authorityEntry("fedcba9876543210"));
+  await using refused = desktopOn({ ...display.env, XAUTHORITY: wrong });
+  await expect(refused.desktop.screenSize(forever)).rejects.toThrow("it refused svc: XAUTHORITY must name");
+});
+
+/** An entry for any display (Xauth(7)): family Wild, no address, no number, the name of the scheme, the cookie. */
+function authorityEntry(cookie: string): Uint8Array {
+  const fields = ["", "", "MIT-MAGIC-COOKIE-1", cookie].map((text) => {
+    const length = Buffer.alloc(2);
+    length.writeUInt16BE(text.length);
+    return Buffer.concat([length, Buffer.from(text, "latin1")]);
+  });
+  return Buffer.concat([Buffer.from([0xff, 0xff]), ...fields]);
+}

@@ -13,14 +13,20 @@ export const PROGRAMS = ["Xvfb", "openbox", "xterm", "xev", "xmodmap"] as const;
 export const SIZE = { width: 1280, height: 800 };
 export const forever = new AbortController().signal;
 
-/** A display (a free one, unless `name` says which), with openbox unless `managed` is false; both end with the scope. */
+/**
+ * A display (a free one, unless `name` says which), with openbox unless `managed` is false; both end with the scope.
+ *
+ * @param options.authority the file with the cookie that clients must show.
+ */
 export async function startDisplay({
   name = "",
   screens = [`${SIZE.width}x${SIZE.height}x24`],
   managed = true,
+  authority = "",
 } = {}): Promise<AsyncDisposable & { readonly env: NodeJS.ProcessEnv; readonly server: Subprocess }> {
   const monitors = screens.flatMap((screen, nth) => ["-screen", String(nth), screen]);
   const flags = ["-displayfd", "1", "-nolisten", "tcp", "+xinerama", ...monitors];
+  if (authority) flags.push("-auth", authority);
   const server = Bun.spawn(["Xvfb", ...(name ? [name] : []), ...flags], {
     stdio: ["ignore", "pipe", "ignore"],
   });

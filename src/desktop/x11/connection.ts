@@ -125,6 +125,10 @@ function open(name: string): Promise<XDisplay> {
 function reasonOf(error: unknown): string {
   const code = systemCode(error);
   if (code === "ECONNREFUSED" || code === "ENOENT") return "no X server answers there";
+  // A server that does not know the cookie says so, or closes the connection at once.
+  if (/before setup completed|connection failed/.test(messageOf(error))) {
+    return "it refused svc: XAUTHORITY must name the file that holds its cookie";
+  }
   return printable(code ?? messageOf(error).trim(), 200);
 }
 

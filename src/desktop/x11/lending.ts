@@ -11,7 +11,7 @@ import type { XConnection } from "./connection";
 import { type KeyboardState, strokeOf } from "./layout";
 
 /** How long a lent keycode keeps its keysym after it was last struck, in milliseconds. */
-const SETTLE_MS = 250;
+const SETTLE_MS = 400;
 /** The lowest keysym that is a Unicode character beyond Latin-1 (X Window System Protocol, appendix A). */
 const FIRST_UNICODE_KEYSYM = 0x0100_0100;
 /** Columns of a row that are given the lent keysym: both groups and both shift states type the same. */
