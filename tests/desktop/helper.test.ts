@@ -3,7 +3,7 @@ import { expect, setDefaultTimeout, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder, testWith } from "../support";
-import { desktopOn, eventually, forever, PROGRAMS, SIZE, startDisplay } from "./support";
+import { childOf, desktopOn, eventually, forever, PROGRAMS, SIZE, startDisplay } from "./support";
 
 setDefaultTimeout(30_000);
 const testOnDisplay = testWith(...PROGRAMS);
@@ -61,7 +61,7 @@ testOnDisplay("a child killed in the middle of a call fails that call; the next 
   display.server.kill("SIGSTOP");
   const interrupted = made.desktop.screenshot({}, null, forever);
   const next = made.desktop.screenSize(forever);
-  const killed = made.desktop.childPid ?? 0;
+  const killed = childOf(made.desktop);
   process.kill(killed, "SIGKILL");
   await expect(interrupted).rejects.toThrow("the desktop helper was killed by SIGKILL during the call");
   display.server.kill("SIGCONT");
@@ -75,7 +75,7 @@ testOnDisplay(
     await using display = await startDisplay({ managed: false });
     await using made = desktopOn(display.env, { deadlineMs: 1_000 });
     await made.desktop.screenSize(forever);
-    const hung = made.desktop.childPid ?? 0;
+    const hung = childOf(made.desktop);
     display.server.kill("SIGSTOP");
     await expect(made.desktop.screenshot({}, null, forever)).rejects.toThrow(
       "the desktop did not answer within 1 s; its helper was killed",
@@ -113,7 +113,7 @@ testOnDisplay("a child without calls is let go after a while, and started again 
   await using made = desktopOn(display.env, { idleMs: 50 });
   expect(made.desktop.childPid).toBeNull();
   await made.desktop.screenSize(forever);
-  const first = made.desktop.childPid ?? 0;
+  const first = childOf(made.desktop);
   await eventually(() => (made.desktop.childPid === null ? true : undefined));
   await eventually(() => {
     try {
@@ -130,7 +130,7 @@ testOnDisplay("a child killed between two calls costs at most the call that meet
   await using display = await startDisplay({ managed: false });
   await using made = desktopOn(display.env);
   await made.desktop.screenSize(forever);
-  process.kill(made.desktop.childPid ?? 0, "SIGKILL");
+  process.kill(childOf(made.desktop), "SIGKILL");
   // Nobody has noticed yet.
   await expect(made.desktop.screenSize(forever)).rejects.toMatchObject({ code: "unavailable" });
   expect(await made.desktop.screenSize(forever)).toEqual(SIZE);

@@ -64,6 +64,12 @@ export function desktopOn(
   };
 }
 
+/** The process id of the child. @throws when there is none: to the system, none would be everybody. */
+export function childOf({ childPid }: Desktop): number {
+  if (childPid === null) throw new Error("expected the desktop to have a child");
+  return childPid;
+}
+
 /** An xterm that writes each line typed into it to a file; it ends with the scope. */
 export function openTerminal(env: NodeJS.ProcessEnv, title: string, geometry = "80x10+50+60") {
   const folder = temporaryFolder();

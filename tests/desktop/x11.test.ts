@@ -9,6 +9,7 @@ import { isTypable, KEY_NAMES } from "../../src/desktop/keys";
 import { focusByTitle, waitForTitle } from "../../src/desktop/windows";
 import { temporaryFolder, testWith } from "../support";
 import {
+  childOf,
   desktopOn,
   eventually,
   forever,
@@ -269,7 +270,7 @@ describe("text:", () => {
     const characters = (from: number) =>
       String.fromCodePoint(...Array.from({ length: 60 }, (_, nth) => from + nth));
     await desktop.type(characters(0x3041), forever);
-    process.kill(desktop.childPid ?? 0, "SIGKILL");
+    process.kill(childOf(desktop), "SIGKILL");
     await eventually(() => (desktop.childPid === null ? true : undefined));
     await desktop.type(`${characters(0xac00)}\n`, forever);
     expect(await terminal.typed(1)).toBe(`${characters(0x3041)}${characters(0xac00)}\n`);
@@ -296,12 +297,13 @@ describe("windows:", () => {
   test("focus moves to the window whose title contains the text", async () => {
     await using first = openTerminal(display.env, "first window");
     await using second = openTerminal(display.env, "second window");
+    // A window that has just come takes the focus.
+    for (const title of ["first", "second"]) await waitForTitle(desktop, query(title), PATIENCE, forever);
     for (const [terminal, title, lines] of [
       [first, "FIRST win", 1],
       [second, "second", 1],
       [first, "first", 2],
     ] as const) {
-      await waitForTitle(desktop, query(title), PATIENCE, forever);
       await focusByTitle(desktop, query(title), forever);
       await desktop.type(`${title}\n`, forever);
       expect(await terminal.typed(lines)).toEndWith(`${title}\n`);
