@@ -4,7 +4,7 @@
  * Exit codes: 0 done and good; 1 done and the answer is bad; 2 the call itself was wrong.
  */
 import type { ArgumentsCamelCase, Argv } from "yargs";
-import { Failure, messageOf } from "./lib/errors";
+import { Failure, messageOf, systemCode } from "./lib/errors";
 import { stderrLog } from "./lib/log";
 import { resolveConfigDir } from "./lib/paths";
 import { jsonLine, printable } from "./lib/text";
@@ -177,6 +177,8 @@ class UsageError extends Error {}
 
 /** Says on stderr what went wrong, and gives the exit code for it. */
 function report(error: unknown): number {
+  // Whoever read stdout has what it wanted (`… | head`).
+  if (systemCode(error) === "EPIPE") return 0;
   if (error instanceof UsageError || error instanceof Failure) {
     console.error(`svc: ${printable(error.message.replaceAll(/\s+/g, " "), MAX_MESSAGE)}`);
     return error instanceof UsageError || error.code === "bad_input" ? 2 : 1;

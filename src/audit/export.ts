@@ -2,6 +2,7 @@
  * Rows as JSON lines, each with its id and both hashes.
  */
 import type { Database } from "bun:sqlite";
+import { randomBytes } from "node:crypto";
 import { closeSync, createWriteStream, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { Readable } from "node:stream";
@@ -63,7 +64,7 @@ export async function* exportAll(path: string): AsyncGenerator<string> {
  * @throws an `unavailable` failure when it cannot be written; whatever `lines` throws.
  */
 export async function writeExport(path: string, lines: AsyncGenerator<string>): Promise<void> {
-  const temporary = `${path}.tmp-${process.pid}`;
+  const temporary = `${path}.tmp-${randomBytes(6).toString("hex")}`;
   try {
     await pipeline(
       Readable.from(lines),

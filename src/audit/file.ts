@@ -5,7 +5,7 @@
  * ever blocks the event loop; a write fails in seconds rather than waiting for ever.
  */
 import { Database, SQLiteError } from "bun:sqlite";
-import { chmodSync, closeSync, existsSync, openSync, statSync } from "node:fs";
+import { chmodSync, closeSync, existsSync, openSync, realpathSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { systemCode, unavailable } from "../lib/errors";
 import { ensurePrivateFolder, PRIVATE_FILE } from "../lib/files";
@@ -115,22 +115,25 @@ const WAL_CHECK_MS = 250;
 /** Which files the path and its write-ahead log stand for; a write to one that is there no more would be lost. */
 class Identity {
   private readonly file: string;
+  /** Beside the file itself, also when the path is a symbolic link. */
+  private readonly walPath: string;
   private readonly wal: string;
   private walCheckedAt = performance.now();
 
   constructor(private readonly path: string) {
     this.file = inodeOf(path);
-    this.wal = inodeOf(`${path}-wal`);
+    this.walPath = `${realpathSync(path)}-wal`;
+    this.wal = inodeOf(this.walPath);
   }
 
   holds(): boolean {
-    if (inodeOf(this.path) !== this.file || !existsSync(`${this.path}-wal`)) return false;
+    if (inodeOf(this.path) !== this.file || !existsSync(this.walPath)) return false;
     // Asking for the times of a file makes its next fsync dearer by a third (Linux: multigrain timestamps), so the one
     // that every row is written to is seldom asked.
     const now = performance.now();
     if (now - this.walCheckedAt < WAL_CHECK_MS) return true;
     this.walCheckedAt = now;
-    return inodeOf(`${this.path}-wal`) === this.wal;
+    return inodeOf(this.walPath) === this.wal;
   }
 }
 

@@ -110,6 +110,17 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions): 
     flushing = undefined;
   };
 
+  const verify = ({ noted, progress }: VerifyOptions = {}) => {
+    // One at a time: each wants a processor for itself.
+    const verdict = verifying.then(async () => {
+      // Opened for the first time it takes its bearings. Where it cannot be opened the child finds out why.
+      await file.read(() => {}).catch(() => {});
+      return inChild("verify", path, { noted }, { signal: closing.signal, progress });
+    });
+    verifying = verdict.catch(() => {});
+    return verdict;
+  };
+
   const prune = (options: PruneOptions) => inChild("prune", path, options, { signal: closing.signal });
   const limit = createLimit(
     (keep) =>
@@ -122,9 +133,7 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions): 
     closing.signal,
   );
 
-  await file.read(countRows).then((found) => {
-    tally = found;
-  }, report);
+  tally = await file.read(countRows).catch(() => undefined);
 
   return {
     append: (event) =>
@@ -138,16 +147,7 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions): 
       return { rows: tally?.rows ?? 0, problem: problem ?? failure };
     },
     list: (query) => listRows((work) => file.read(work), query),
-    verify({ noted, progress } = {}) {
-      // One at a time: each wants a processor for itself.
-      const verdict = verifying.then(async () => {
-        // Opened for the first time it takes its bearings. Where it cannot be opened the child finds out why.
-        await file.read(() => {}).catch(() => {});
-        return inChild("verify", path, { noted }, { signal: closing.signal, progress });
-      });
-      verifying = verdict.catch(() => {});
-      return verdict;
-    },
+    verify,
     async *exported() {
       const { exportAll } = await import("./export");
       await file.read(() => {});
@@ -155,7 +155,8 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions): 
     },
     async clear(by) {
       const { clearRows } = await import("./trim");
-      const deleted = await file.write((db) => clearRows(db, by));
+      const verdict = await verify().catch(() => null);
+      const deleted = await file.write((db) => clearRows(db, by, verdict));
       file.compact();
       return deleted;
     },

@@ -16,6 +16,7 @@ import { headOf, moveFirst, moveHead, readBearings } from "./bearings";
 import { exportLines, writeExport } from "./export";
 import type { AuditFile } from "./file";
 import { rowTime, storable } from "./row";
+import { type Verdict, verifyDatabase } from "./verify";
 
 /** The types of the rows that say what was removed. */
 export const CLEARED = "audit_cleared";
@@ -49,8 +50,12 @@ interface Range {
   readonly rows: number;
 }
 
-/** Removes every row. Returns how many there were. Within a transaction. */
-export function clearRows(db: Database, by: string): number {
+/**
+ * Removes every row. Returns how many there were. Within a transaction.
+ *
+ * @param verdict what verification said of them; null when it failed. A break must not go with the rows that show it.
+ */
+export function clearRows(db: Database, by: string, verdict: Verdict | null): number {
   const head = headOf(readBearings(db));
   const found = db
     .query<{ rows: number; firstId: number | null }, []>(
@@ -63,7 +68,11 @@ export function clearRows(db: Database, by: string): number {
   // The last row may have been another writer's, which only the table knew of.
   moveHead(db, head);
   const ids = rows === 0 ? "" : ` (ids ${found?.firstId} to ${head.id})`;
-  appendRecord(db, CLEARED, `cleared ${rows} rows${ids} by ${by}; the hash of the last was ${head.hash}`);
+  appendRecord(
+    db,
+    CLEARED,
+    `cleared ${rows} rows${ids} by ${by}; the hash of the last was ${head.hash}; ${stateWords(verdict)}`,
+  );
   moveFirst(db, { id: head.id + 1, prevHash: head.hash }, rows);
   return rows;
 }
@@ -78,17 +87,24 @@ export async function pruneRows(file: AuditFile, { what, archive, by }: PruneOpt
   return withLock(configFiles(dirname(file.path)).pruneLock, async () => {
     const range = await file.read((db) => rangeOf(db, what));
     if (!range) return { deleted: 0, archive: null };
-    const name = `audit-${range.firstId}-${range.lastId}.jsonl.gz`;
-    const path = "file" in archive ? archive.file : join(archive.folder, name);
-    if ("folder" in archive) makeFolder(archive.folder);
-    await writeArchive(file, path, range);
-    await file.write((db) => appendRecord(db, PRUNED, prunedDetail(range, by, path)));
+    const path = "file" in archive ? archive.file : nameIn(archive.folder, range);
+    if (existsSync(path)) throw conflict(`the archive ${path} is there already`);
+    await writeExport(path, linesOf(file, range));
+    const state = stateWords(verifyDatabase(file.path));
+    await file.write((db) => appendRecord(db, PRUNED, `${prunedDetail(range, by, path)}; ${state}`));
     let deleted = 0;
     for (let step = -1; step !== 0; deleted += step) {
       step = await file.write((db) => deleteOldest(db, range.lastId));
     }
     return { deleted, archive: path };
   });
+}
+
+function stateWords(verdict: Verdict | null): string {
+  if (verdict === null) return "the chain could not be verified before";
+  return verdict.ok
+    ? "the chain was whole"
+    : `the chain was broken at row id ${verdict.broken_at_id}: ${verdict.reason}`;
 }
 
 function prunedDetail({ rows, firstId, lastId, lastHash }: Range, by: string, path: string): string {
@@ -138,18 +154,18 @@ function appendRecord(db: Database, event_type: string, detail: string): void {
   appendRows(db, readBearings(db), [{ ts: rowTime(new Date()), event }]);
 }
 
-function makeFolder(path: string): void {
+/** A free name in `folder`: an archive whose rows were not removed, because svc was killed, is there already. */
+function nameIn(folder: string, { firstId, lastId }: Range): string {
   try {
-    ensurePrivateFolder(path);
+    ensurePrivateFolder(folder);
   } catch (error) {
-    throw unavailable(`${path} cannot be made (${systemCode(error) ?? messageOf(error)})`);
+    throw unavailable(`${folder} cannot be made (${systemCode(error) ?? messageOf(error)})`);
   }
-}
-
-/** Writes the rows of `range` to a new file at `path`. */
-async function writeArchive(file: AuditFile, path: string, range: Range): Promise<void> {
-  if (existsSync(path)) throw conflict(`the archive ${path} is there already`);
-  await writeExport(path, linesOf(file, range));
+  const name = (nth: number) =>
+    join(folder, `audit-${firstId}-${lastId}${nth > 1 ? `.${nth}` : ""}.jsonl.gz`);
+  let nth = 1;
+  while (existsSync(name(nth))) nth += 1;
+  return name(nth);
 }
 
 async function* linesOf(file: AuditFile, { firstId, lastId, rows }: Range): AsyncGenerator<string> {

@@ -1,6 +1,7 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { openAuditLog } from "../../src/audit/log";
 import type { Log } from "../../src/lib/log";
@@ -68,6 +69,15 @@ describe("appending", () => {
     expect(made.log.rowCount()).toBe(0);
     await made.log.append(event());
     expect(made.log.rowCount()).toBe(4);
+  });
+
+  test("through a symbolic link goes to what it points to", async () => {
+    await using made = await testLog("audit-foreign.db");
+    const link = join(dirname(made.path), "link.db");
+    symlinkSync(made.path, link);
+    const log = await openAuditLog({ path: link, log: silentLog });
+    expect([await log.append(event()), await made.log.append(event())]).toEqual([41, 42]);
+    await log.close();
   });
 
   test("follows the row that another writer of the format appended meanwhile", async () => {

@@ -29,7 +29,7 @@ describe("clearing", () => {
       id: 26,
       event_type: "audit_cleared",
       prev_hash: last?.row_hash,
-      detail: `cleared 25 rows (ids 1 to 25) by cli (user ann); the hash of the last was ${last?.row_hash}`,
+      detail: `cleared 25 rows (ids 1 to 25) by cli (user ann); the hash of the last was ${last?.row_hash}; the chain was whole`,
     });
     expect(made.log.rowCount()).toBe(25);
     await made.log.append(event());
@@ -57,6 +57,17 @@ describe("clearing", () => {
     await made.log.append(event());
     withDatabase(made.path, (db) => db.run("DELETE FROM events WHERE id = 6"));
     expect(verifyDatabase(made.path)).toMatchObject({ ok: false, broken_at_id: 7 });
+  });
+
+  test("a broken log says where it was broken, and so does pruning one", async () => {
+    await using made = await filledLog(20);
+    withDatabase(made.path, (db) => db.run("UPDATE events SET detail = 'x' WHERE id = 3"));
+    await made.log.prune({ what: { keep: 10 }, archive: made.archive, by: "test" });
+    const words = "the chain was broken at row id 3: it was edited";
+    expect(rowsOf(made.path).at(-1)?.detail).toContain(words);
+    withDatabase(made.path, (db) => db.run("DELETE FROM events WHERE id = 15"));
+    await made.log.clear("test");
+    expect(rowsOf(made.path)[0]?.detail).toContain("the chain was broken at row id 16: row 15 is gone");
   });
 
   test("while others append loses nothing and breaks nothing", async () => {
@@ -91,7 +102,7 @@ describe("pruning", () => {
     expect(rows.map(({ id }) => id)).toEqual([...before.slice(30).map(({ id }) => id), 51]);
     expect(rows.at(-1)).toMatchObject({
       event_type: "audit_pruned",
-      detail: `pruned 30 rows (ids 1 to 30) by test; the hash of the last was ${before[29]?.row_hash}; archive ${file}`,
+      detail: `pruned 30 rows (ids 1 to 30) by test; the hash of the last was ${before[29]?.row_hash}; archive ${file}; the chain was whole`,
     });
     expect(brokenLink(rows, before[29]?.row_hash ?? "")).toBeNull();
     expect(verifyDatabase(made.path)).toMatchObject({ ok: true, total_rows: 21 });
@@ -137,6 +148,15 @@ describe("pruning", () => {
     expect(readFileSync(taken, "utf8")).toBe("somebody's");
     expect(rowsOf(made.path)).toHaveLength(10);
     expect(verifyDatabase(made.path)).toMatchObject({ ok: true });
+  });
+
+  test("after svc was killed between the archive and the removal finds another name", async () => {
+    await using made = await filledLog(10);
+    mkdirSync(made.archive.folder);
+    writeFileSync(join(made.archive.folder, "audit-1-5.jsonl.gz"), "left over");
+    const { archive } = await made.log.prune({ what: { keep: 5 }, archive: made.archive, by: "test" });
+    expect(archive).toBe(join(made.archive.folder, "audit-1-5.2.jsonl.gz"));
+    expect(await verifyExport(archive ?? "")).toMatchObject({ ok: true, total_rows: 5 });
   });
 
   test("everything, and again, and after a clear", async () => {

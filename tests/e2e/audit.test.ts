@@ -116,6 +116,16 @@ test("the log is kept from the command line: log, list, verify, export, prune, c
   expect(statSync(machine.database).mode & 0o777).toBe(0o600);
 }, 60_000);
 
+test("an export that nobody reads to its end just ends", async () => {
+  using machine = installed();
+  await machine.run("audit", "log", "large", "--detail", "x".repeat(100_000));
+  for (let nth = 0; nth < 3; nth++)
+    await machine.run("audit", "log", "large", "--detail", "x".repeat(100_000));
+  const { binary, configDir } = machine;
+  const piped = await Bun.$`${binary} audit export --config-dir ${configDir} | head -c 10`.quiet();
+  expect([piped.stdout.toString(), piped.stderr.toString()]).toEqual(['{"id":1,"t', ""]);
+}, 30_000);
+
 test("bad calls are exit 2 and say what was expected", async () => {
   using machine = installed();
   for (const args of [
