@@ -1,0 +1,155 @@
+/**
+ * Reading a folder: its regular files, each with what tells that it changed.
+ *
+ * Runs in slices of a few milliseconds, so that a folder of a hundred thousand files holds nothing else up.
+ */
+import { type Dirent, lstatSync, readdirSync, realpathSync, type Stats, statSync } from "node:fs";
+import { sep } from "node:path";
+import { messageOf, systemCode } from "../lib/errors";
+
+/** How long a slice may take, milliseconds: well under what a request to the same process would notice. */
+const SLICE_MS = 4;
+
+/** Deeper than any tree a person made; a loop of bind mounts ends here. */
+const MAX_DEPTH = 64;
+
+/** What is compared to find out whether a file changed. */
+export interface FileState {
+  /** Milliseconds since 1970, with the fraction that the file system keeps. */
+  readonly mtimeMs: number;
+  /** Bytes. */
+  readonly size: number;
+  readonly inode: number;
+}
+
+/**
+ * Takes each file that is found.
+ *
+ * @param name relative to the folder, `/`-separated, NFC.
+ * @param path where it is, links resolved.
+ */
+export type FoundFile = (name: string, path: string, state: FileState) => void;
+
+/** What was found that is no file to send. */
+export interface Scan {
+  /** By name, with the reason. */
+  readonly passedOver: Map<string, string>;
+  /** What could not be looked at, by name, a folder with a `/` at the end: nothing is known of what is there. */
+  readonly unread: string[];
+}
+
+/** Lets the event loop turn whenever some milliseconds have gone by. */
+export function createSlices(): () => Promise<void> | undefined {
+  let end = performance.now() + SLICE_MS;
+  return () => {
+    if (performance.now() < end) return undefined;
+    return new Promise((resolve) => {
+      setImmediate(() => {
+        end = performance.now() + SLICE_MS;
+        resolve();
+      });
+    });
+  };
+}
+
+export const sameState = (a: FileState | undefined, b: FileState): boolean =>
+  a !== undefined && a.mtimeMs === b.mtimeMs && a.size === b.size && a.inode === b.inode;
+
+/** The state of the file at `path`, or undefined when it is not there or no regular file. */
+export function stateOf(path: string): FileState | undefined {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return stats?.isFile() ? toState(stats) : undefined;
+}
+
+/** @throws the system error when `folder` itself cannot be read: then nothing is known, least of all deletions. */
+export async function scanFolder(folder: string, includeSubdirs: boolean, found: FoundFile): Promise<Scan> {
+  const root = realpathSync(folder);
+  const scan: Scan = { passedOver: new Map(), unread: [] };
+  const folders: Array<{ path: string; name: string; depth: number }> = [{ path: root, name: "", depth: 0 }];
+  const pause = createSlices();
+
+  for (let at = folders.pop(); at; at = folders.pop()) {
+    for (const [normal, entry] of withNormalNames(readEntries(at.path, at.name, scan), at.name, scan)) {
+      await pause();
+      const path = at.path + sep + entry.name;
+      const name = at.name + normal;
+      if (!entry.isDirectory()) readFile(scan, root, path, name, entry, found);
+      else if (includeSubdirs && at.depth < MAX_DEPTH)
+        folders.push({ path, name: `${name}/`, depth: at.depth + 1 });
+      else if (includeSubdirs) scan.passedOver.set(name, `more than ${MAX_DEPTH} folders deep`);
+    }
+  }
+  return scan;
+}
+
+/** The entries with their names in Unicode's normal form; of those that then have the same, the first. */
+function withNormalNames(
+  entries: readonly Dirent[],
+  folder: string,
+  scan: Scan,
+): ReadonlyMap<string, Dirent> {
+  const named = new Map<string, Dirent>();
+  for (const entry of entries) {
+    const name = entry.name.normalize("NFC");
+    if (!named.has(name)) named.set(name, entry);
+    else scan.passedOver.set(folder + name, "another file has the same name in Unicode's normal form");
+  }
+  return named;
+}
+
+/** The entries of a folder; none, and a note in `scan`, when a folder below the first cannot be read. */
+function readEntries(path: string, name: string, scan: Scan): Dirent[] {
+  try {
+    return readdirSync(path, { withFileTypes: true });
+  } catch (error) {
+    if (name === "") throw error;
+    if (systemCode(error) !== "ENOENT") {
+      scan.unread.push(name);
+      scan.passedOver.set(name, messageOf(error));
+    }
+    return [];
+  }
+}
+
+function readFile(
+  scan: Scan,
+  root: string,
+  path: string,
+  name: string,
+  entry: Dirent,
+  found: FoundFile,
+): void {
+  try {
+    const file = entry.isSymbolicLink() ? followLink(root, path) : { path, stats: lstatSync(path) };
+    if (typeof file === "string") scan.passedOver.set(name, file);
+    else if (!file.stats.isFile()) scan.passedOver.set(name, `is ${kindOf(file.stats)}`);
+    else found(name, file.path, toState(file.stats));
+  } catch (error) {
+    // Gone since the folder was read; but a name that is no valid UTF-8 also looks as if nothing were there.
+    if (systemCode(error) === "ENOENT" && !entry.name.includes("\ufffd")) return;
+    scan.passedOver.set(name, messageOf(error));
+    scan.unread.push(name);
+  }
+}
+
+/** The file that a link inside the folder stands for, or why it is none to send. */
+function followLink(root: string, path: string): { path: string; stats: Stats } | string {
+  let target: string;
+  try {
+    target = realpathSync(path);
+  } catch (error) {
+    return `a link that leads nowhere (${systemCode(error) ?? messageOf(error)})`;
+  }
+  if (!target.startsWith(root + sep)) return "a link that leaves the folder";
+  const stats = lstatSync(target);
+  return stats.isDirectory() ? "a link to a folder" : { path: target, stats };
+}
+
+const toState = ({ mtimeMs, size, ino }: Stats): FileState => ({ mtimeMs, size, inode: ino });
+
+function kindOf(stats: Stats): string {
+  if (stats.isFIFO()) return "a pipe";
+  if (stats.isSocket()) return "a socket";
+  if (stats.isDirectory()) return "a folder";
+  return "a device";
+}

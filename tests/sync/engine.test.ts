@@ -1,0 +1,367 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import fc from "fast-check";
+import { FolderSyncEngine, type FolderSyncOptions, type SentIndex } from "../../src/sync/engine";
+import type { FileState } from "../../src/sync/scan";
+import { openSentIndex } from "../../src/sync/sent";
+import { temporaryFolder } from "../support";
+
+const engines: FolderSyncEngine[] = [];
+afterEach(async () => {
+  await Promise.all(engines.splice(0).map((engine) => engine.stop()));
+});
+
+/** An engine that looks only when told to, and the names it sent. */
+function watch(folder: string, options: Partial<FolderSyncOptions> = {}) {
+  const sent: string[] = [];
+  const engine = new FolderSyncEngine({
+    watch_dir: folder,
+    sender: async (_path, name) => {
+      sent.push(name);
+    },
+    settle_s: 0,
+    ...options,
+  });
+  engines.push(engine);
+  return { engine, sent };
+}
+
+const memoryIndex = (): SentIndex => {
+  const files = new Map<string, FileState>();
+  return {
+    load: () => new Map(files),
+    replace(all) {
+      files.clear();
+      for (const [name, state] of all) files.set(name, state);
+    },
+    put: (name, state) => void files.set(name, state),
+    remove: (name) => void files.delete(name),
+  };
+};
+
+let clock = 1_700_000_000;
+/** A time, in seconds, that was never given before. */
+function later(): number {
+  clock += 1;
+  return clock;
+}
+
+/** Writes a file whose time stamp no other write has. */
+function write(path: string, content: string, mtime = later()) {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, content);
+  utimesSync(path, mtime, mtime);
+}
+
+describe("what is sent", () => {
+  test("nothing of what is there at the start", async () => {
+    using home = temporaryFolder();
+    const folder = home.path;
+    write(join(folder, "old"), "1");
+    const { engine, sent } = watch(folder);
+    await engine.prepare();
+    await engine.tick();
+    expect(sent).toEqual([]);
+    expect(engine.status().tracked).toBe(1);
+  });
+
+  test("a new file, once", async () => {
+    using home = temporaryFolder();
+    const folder = home.path;
+    const { engine, sent } = watch(folder);
+    await engine.prepare();
+    write(join(folder, "new"), "1");
+    await engine.tick();
+    await engine.tick();
+    expect(sent).toEqual(["new"]);
+    expect(engine.status()).toMatchObject({ tracked: 1, pending: 0, sent_files: 1, sent_bytes: 1 });
+  });
+
+  test.each([
+    ["a newer time", (path: string) => utimesSync(path, clock + 100, clock + 100)],
+    ["an older time, as a copy that keeps it has", (path: string) => utimesSync(path, 1_000, 1_000)],
+    ["another size at the same time", (path: string) => write(path, "longer", 1_600_000_000)],
+    [
+      "another file of the same size and time",
+      (path: string) => {
+        write(`${path}.new`, "2", 1_600_000_000);
+        renameSync(`${path}.new`, path);
+      },
+    ],
+  ])("a file with %s", async (_what, change) => {
+    using home = temporaryFolder();
+    const folder = home.path;
+    const path = join(folder, "file");
+    write(path, "1", 1_600_000_000);
+    const { engine, sent } = watch(folder);
+    await engine.prepare();
+    change(path);
+    await engine.tick();
+    expect(sent).toEqual(["file"]);
+  });
+
+  test("files of one name in different folders, each by its path, in Unicode's normal form", async () => {
+    using home = temporaryFolder();
+    const folder = home.path;
+    const { engine, sent } = watch(folder, { include_subdirs: true });
+    await engine.prepare();
+    write(join(folder, "a", "x"), "1");
+    write(join(folder, "b", "x"), "1");
+    write(join(folder, "cafe\u0301"), "1");
+    await engine.tick();
+    expect(sent.sort()).toEqual(["a/x", "b/x", "caf\u00e9"]);
+  });
+
+  test("nothing below the folder unless subfolders are included", async () => {
+    using home = temporaryFolder();
+    const folder = home.path;
+    const { engine, sent } = watch(folder);
+    await engine.prepare();
+    write(join(folder, "sub", "x"), "1");
+    await engine.tick();
+    expect(sent).toEqual([]);
+  });
+
+  test("neither a deletion nor what was deleted and is tracked no longer", async () => {
+    using home = temporaryFolder();
+    const folder = home.path;
+    write(join(folder, "old"), "1");
+    const { engine, sent } = watch(folder);
+    await engine.prepare();
+    rmSync(join(folder, "old"));
+    await engine.tick();
+    expect(sent).toEqual([]);
+    expect(engine.status().tracked).toBe(0);
+  });
+
+  test("with resume, what changed since the index was written", async () => {
+    using home = temporaryFolder();
+    const folder = home.path;
+    const index = memoryIndex();
+    write(join(folder, "kept"), "1");
+    write(join(folder, "changed"), "1");
+    await watch(folder, { index }).engine.prepare();
+    write(join(folder, "changed"), "2");
+    write(join(folder, "new"), "1");
+    const { engine, sent } = watch(folder, { index });
+    await engine.prepare({ resume: true });
+    expect([...(await engine.changes()).keys()].sort()).toEqual(["changed", "new"]);
+    await engine.tick();
+    expect(sent.sort()).toEqual(["changed", "new"]);
+  });
+});
+
+describe("what is passed over and told", () => {
+  test("links out of the folder, to folders and to nothing; pipes", async () => {
+    using home = temporaryFolder();
+    const folder = home.path;
+    write(join(folder, "sub", "real"), "1");
+    symlinkSync("/etc/hostname", join(folder, "out"));
+    symlinkSync("sub", join(folder, "folder-link"));
+    symlinkSync("nowhere", join(folder, "broken"));
+    Bun.spawnSync(["mkfifo", join(folder, "pipe")]);
+    const { engine, sent } = watch(folder, { include_subdirs: true, index: memoryIndex() });
+    await engine.prepare({ resume: true });
+    await engine.tick();
+    expect(sent).toEqual(["sub/real"]);
+    expect(Object.fromEntries(engine.status().passed_over.map(({ name, reason }) => [name, reason]))).toEqual(
+      {
+        out: "a link that leaves the folder",
+        "folder-link": "a link to a folder",
+        broken: "a link that leads nowhere (ENOENT)",
+        pipe: "is a pipe",
+      },
+    );
+  });
+
+  test("a link to a file inside the folder is that file under its own name", async () => {
+    using home = temporaryFolder();
+    const folder = home.path;
+    write(join(folder, "real"), "1");
+    symlinkSync("real", join(folder, "alias"));
+    const { engine, sent } = watch(folder, { index: memoryIndex() });
+    await engine.prepare({ resume: true });
+    await engine.tick();
+    expect(sent.sort()).toEqual(["alias", "real"]);
+  });
+});
+
+describe("trouble", () => {
+  test("a send that fails is tried again at the next tick, then ever more rarely", async () => {
+    using home = temporaryFolder();
+    const folder = home.path;
+    const attempts: number[] = [];
+    let tick = 0;
+    const { engine } = watch(folder, {
+      sender: async () => {
+        attempts.push(tick);
+        throw new Error("no route");
+      },
+    });
+    await engine.prepare();
+    write(join(folder, "file"), "1");
+    for (tick = 1; tick <= 60; tick++) await engine.tick();
+    expect(attempts).toEqual([1, 2, 4, 8, 16, 32, 52]);
+    expect(engine.status()).toMatchObject({
+      pending: 1,
+      tracked: 0,
+      failures: 7,
+      errors: [{ name: "file", error: "no route", attempts: 7 }],
+    });
+  });
+
+  test("a slow file does not hold up the others, nor the next look", async () => {
+    using home = temporaryFolder();
+    const folder = home.path;
+    const slow = Promise.withResolvers<void>();
+    const sent: string[] = [];
+    const others = Promise.withResolvers<void>();
+    const { engine } = watch(folder, {
+      poll_interval_s: 0.02,
+      sender: async (_path, name) => {
+        if (name === "slow") await slow.promise;
+        sent.push(name);
+        if (name === "later") others.resolve();
+      },
+    });
+    await engine.start();
+    write(join(folder, "slow"), "1");
+    write(join(folder, "quick"), "1");
+    while (!sent.includes("quick")) await new Promise((resolve) => setImmediate(resolve));
+    write(join(folder, "later"), "1");
+    await others.promise;
+    expect(engine.status().sending).toContain("slow");
+    slow.resolve();
+    await engine.stop();
+    expect(sent.sort()).toEqual(["later", "quick", "slow"]);
+  });
+
+  test("a file that changes while it is read counts as not sent", async () => {
+    using home = temporaryFolder();
+    const folder = home.path;
+    const path = join(folder, "file");
+    let rounds = 0;
+    const { engine } = watch(folder, {
+      sender: async () => {
+        rounds += 1;
+        if (rounds === 1) write(path, "22");
+      },
+    });
+    await engine.prepare();
+    write(path, "1");
+    await engine.tick();
+    expect(engine.status()).toMatchObject({ tracked: 0, pending: 1, sent_files: 0 });
+    await engine.tick();
+    expect(engine.status()).toMatchObject({ tracked: 1, pending: 0, sent_files: 1 });
+    expect(rounds).toBe(2);
+  });
+
+  test("a file that still moves when its turn comes waits for the next tick", async () => {
+    using home = temporaryFolder();
+    const folder = home.path;
+    const path = join(folder, "file");
+    const { engine, sent } = watch(folder, { settle_s: 0.05 });
+    await engine.prepare();
+    write(path, "1");
+    const tick = engine.tick();
+    setTimeout(() => write(path, "22"), 20);
+    await tick;
+    expect(sent).toEqual([]);
+    await engine.tick();
+    expect(sent).toEqual(["file"]);
+  });
+
+  test("a folder that cannot be read is no deletion, and is told", async () => {
+    using home = temporaryFolder();
+    const folder = home.path;
+    write(join(folder, "in", "file"), "1");
+    const { engine, sent } = watch(join(folder, "in"));
+    await engine.prepare();
+    renameSync(join(folder, "in"), join(folder, "away"));
+    await engine.tick();
+    expect(engine.status()).toMatchObject({ tracked: 1, error: expect.stringContaining("ENOENT") });
+    renameSync(join(folder, "away"), join(folder, "in"));
+    await engine.tick();
+    expect(engine.status()).toMatchObject({ tracked: 1, error: null });
+    expect(sent).toEqual([]);
+  });
+});
+
+/** What may happen to a folder between two looks. */
+const name = fc.constantFrom("a", "b", "sub/a", "sub/b", "sub/deep/c");
+const step = fc.oneof(
+  fc.record({
+    do: fc.constant("write" as const),
+    name,
+    size: fc.integer({ min: 0, max: 3 }),
+    older: fc.boolean(),
+  }),
+  fc.record({ do: fc.constant("delete" as const), name }),
+  fc.record({ do: fc.constant("rename" as const), name, to: name }),
+  fc.record({ do: fc.constant("tick" as const), failing: fc.array(name) }),
+  fc.record({ do: fc.constant("restart" as const) }),
+);
+
+test("whatever happens to the folder, no change is lost and nothing is sent that did not change", async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+      using home = temporaryFolder();
+      const folder = home.path;
+      using books = temporaryFolder();
+      using index = openSentIndex(join(books.path, "sent.db"));
+      /** What the other side holds, by name. */
+      const delivered = new Map<string, string>();
+      let failing: readonly string[] = [];
+      const make = () =>
+        watch(folder, {
+          include_subdirs: true,
+          index,
+          sender: async (path, remote) => {
+            if (failing.includes(remote)) throw new Error("failing");
+            // The content names the write it is of: equal content is the same write.
+            const content = readFileSync(path, "utf8");
+            if (delivered.get(remote) === content) throw new Error(`sent ${remote} again without a change`);
+            delivered.set(remote, content);
+          },
+        }).engine;
+      let engine = make();
+      await engine.prepare({ resume: true });
+      const here = new Set<string>();
+      for (const event of steps) {
+        if (event.do === "write") {
+          const time = later();
+          const content = `${time}${".".repeat(event.size)}`;
+          write(join(folder, event.name), content, event.older ? 3_000_000_000 - time : time);
+          here.add(event.name);
+        }
+        if (event.do === "delete") {
+          rmSync(join(folder, event.name), { force: true });
+          here.delete(event.name);
+        }
+        if (event.do === "rename" && here.has(event.name) && event.name !== event.to) {
+          mkdirSync(dirname(join(folder, event.to)), { recursive: true });
+          renameSync(join(folder, event.name), join(folder, event.to));
+          here.delete(event.name);
+          here.add(event.to);
+        }
+        if (event.do === "tick") {
+          failing = event.failing;
+          await engine.tick();
+        }
+        if (event.do === "restart") {
+          await engine.stop();
+          engine = make();
+          await engine.prepare({ resume: true });
+        }
+      }
+      failing = [];
+      const before = engine.status().failures;
+      for (let i = 0; i < 45 && (i < 2 || engine.status().pending > 0); i++) await engine.tick();
+      const { pending, failures } = engine.status();
+      expect({ pending, failures }).toEqual({ pending: 0, failures: before });
+      for (const file of here) expect(delivered.get(file)).toBe(readFileSync(join(folder, file), "utf8"));
+    }),
+    { numRuns: 60 },
+  );
+}, 30_000);
