@@ -17,6 +17,17 @@ interface Addon {
 
 /** Every native addon, by the name of the package that uses it. */
 export const addons: Readonly<Record<string, Addon>> = {
+  "node-datachannel": {
+    loader: "node-datachannel/dist/esm/lib/node-datachannel.mjs",
+    files: {
+      "linux-x64": "@node-datachannel/linux-x64-gnu/node_datachannel.node",
+      "linux-arm64": "@node-datachannel/linux-arm64-gnu/node_datachannel.node",
+      "linux-x64-musl": "@node-datachannel/linux-x64-musl/node_datachannel.node",
+      "darwin-x64": "@node-datachannel/darwin-x64/node_datachannel.node",
+      "darwin-arm64": "@node-datachannel/darwin-arm64/node_datachannel.node",
+      "windows-x64": "@node-datachannel/win32-x64-msvc/node_datachannel.node",
+    },
+  },
   usb: {
     loader: "usb/index.js",
     files: {
@@ -60,8 +71,9 @@ export function addonPlugin(target: Target, modules: string, table = addons): Bu
     setup(build) {
       for (const [name, { loader, files }] of Object.entries(table)) {
         const file = files[target];
+        const exported = loader.endsWith(".mjs") ? "export default" : "module.exports =";
         const contents = file
-          ? `module.exports = require(${JSON.stringify(join(modules, file))});`
+          ? `${exported} require(${JSON.stringify(join(modules, file))});`
           : `throw new Error(${JSON.stringify(`${name} has no native addon for ${target}`)});`;
         build.onLoad({ filter: endOfPath(loader) }, ({ path }) =>
           file && path === join(modules, file) ? undefined : { loader: "js", contents },

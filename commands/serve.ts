@@ -1,11 +1,12 @@
-import { command, print, terminated, withService } from "../src/cli";
+import { command, iceOptions, print, terminated, withIceFlags, withService } from "../src/cli";
+import { badInput } from "../src/lib/errors";
 import { isLoopback } from "../src/rest/host";
 import type { RestServer } from "../src/rest/server";
 import { version } from "../src/version";
 
 export default command({
   builder: (argv) =>
-    argv
+    withIceFlags(argv)
       .option("host", { type: "string", default: "127.0.0.1", describe: "Address to listen on" })
       .option("port", { type: "number", default: 9939, describe: "Port to listen on; 0 picks one" })
       .option("audit", {
@@ -54,6 +55,16 @@ export default command({
       })
       .option("history-rows", { type: "number", default: 10_000, describe: "Runs that the history keeps" })
       .option("max-body", { type: "number", default: 1_000_000, describe: "Largest request body, in bytes" })
+      .option("inbox", { type: "string", describe: "Folder for files from peers (~/.svc/inbox)" })
+      .option("inbox-quota", {
+        type: "number",
+        default: 0,
+        describe: "Bytes the inbox may hold; 0: any amount",
+      })
+      .option("inbox-min-free", {
+        type: "number",
+        describe: "Bytes that files from peers leave free on the disk (1 GB)",
+      })
       .option("usb-watch", {
         type: "boolean",
         default: false,
@@ -107,9 +118,20 @@ export default command({
         maskSerials: flags.maskSerials,
         allowShell: flags.allowShell,
         historyRows: flags.historyRows,
+        peers: {
+          ice: iceOptions(flags),
+          inbox: flags.inbox,
+          inboxQuota: atLeastZero("inbox-quota", flags.inboxQuota),
+          inboxMinFree: atLeastZero("inbox-min-free", flags.inboxMinFree),
+        },
       },
     ),
 });
+
+function atLeastZero(flag: string, bytes: number | undefined): number | undefined {
+  if (bytes === undefined || bytes >= 0) return bytes;
+  throw badInput(`${flag}: expected bytes, 0 or more, but found ${bytes}`);
+}
 
 function about({ url, host, port, token }: RestServer) {
   return { url, host, port, pid: process.pid, token_file: token.file };

@@ -11,6 +11,7 @@ export type ChildModule = { readonly default: (args: readonly string[]) => Promi
 const children = {
   "audit-child": () => import("./audit/child"),
   "desktop-child": () => import("./desktop/child"),
+  "session-child": () => import("./sessions/child"),
   "usb-child": () => import("./usb/child"),
 } as const satisfies Record<string, () => Promise<ChildModule>>;
 

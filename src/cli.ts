@@ -96,7 +96,47 @@ const commands: readonly CommandEntry[] = [
     describe: "Make a TURN relay of another machine, or test one",
     load: () => import("../commands/turn"),
   },
+  {
+    usage: "sessions <action> [id]",
+    describe: "List and close peer sessions",
+    load: () => import("../commands/sessions"),
+  },
+  {
+    usage: "sync <dir>",
+    describe: "Send the files of a folder to another host",
+    load: () => import("../commands/sync"),
+  },
 ];
+
+/** The flags of the subcommands that connect to peers. */
+export const withIceFlags = <Flags>(argv: Argv<Flags>) =>
+  argv
+    .option("ice-server", {
+      type: "string",
+      array: true,
+      default: [] as string[],
+      describe: "stun:HOST or turn:HOST, instead of those in ice.json",
+    })
+    .option("ice-user", { type: "string", describe: "User of the turn: servers" })
+    .option("ice-secret-file", { type: "string", describe: "File that holds that user's secret" })
+    .option("relay-only", {
+      type: "boolean",
+      default: false,
+      describe: "Connect through turn: servers only",
+    });
+
+/** What the flags of {@link withIceFlags} say. */
+export const iceOptions = (flags: {
+  readonly iceServer: readonly string[];
+  readonly iceUser: string | undefined;
+  readonly iceSecretFile: string | undefined;
+  readonly relayOnly: boolean;
+}) => ({
+  servers: flags.iceServer,
+  user: flags.iceUser,
+  secretFile: flags.iceSecretFile,
+  relayOnly: flags.relayOnly,
+});
 
 /** Parses `args`, runs the subcommand, sets the exit code. Never throws. */
 export async function runCommandLine(args: readonly string[]): Promise<void> {

@@ -33,6 +33,7 @@ export function subjectsOf(service: Service): Subjects {
     // Looking does not make one.
     audit: async () => (existsSync(files.auditLog) ? service.audit() : null),
     usb: async () => (await service.usb()).lister.list(),
+    webrtc: async () => (await import("./sessions/session")).probeWebRtc(service.log),
     async executor() {
       const [executor, runs] = await Promise.all([service.executor(), service.runs()]);
       return {

@@ -20,6 +20,7 @@ import { operations as runs } from "./runs/operations";
 import { operations as scheduler } from "./scheduler/operations";
 import { operations as sessions } from "./sessions/operations";
 import { operations as shell } from "./shell/operations";
+import { operations as sync } from "./sync/operations";
 import { operations as turn } from "./turn/operations";
 import { operations as usb } from "./usb/operations";
 
@@ -42,5 +43,6 @@ export const operations: readonly Operation[] = [
   ...diagnostics,
   ...turn,
   ...sessions,
+  ...sync,
   ...admin,
 ];

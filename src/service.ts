@@ -20,10 +20,13 @@ import { once } from "./lib/once";
 import { configFiles } from "./lib/paths";
 import type { Metrics } from "./metrics/metrics";
 import type { Operation } from "./operation";
+import type { PeerOptions } from "./peers";
 import type { RestControl } from "./rest/control";
 import type { Runs } from "./runs/runs";
 import type { Job } from "./scheduler/job";
 import type { Scheduler } from "./scheduler/scheduler";
+import type { Sessions } from "./sessions/sessions";
+import type { Syncs } from "./sync/syncs";
 import type { Usb } from "./usb/usb";
 
 export interface ServiceOptions {
@@ -39,6 +42,8 @@ export interface ServiceOptions {
   readonly allowShell?: boolean;
   /** How many runs the history keeps (default 10,000). */
   readonly historyRows?: number;
+  /** How peers are reached, and where the files that they send go. */
+  readonly peers?: PeerOptions;
   /** The table, when it is not svc's own: for programs that add operations of theirs, and for tests. */
   readonly operations?: readonly Operation[];
 }
@@ -62,6 +67,8 @@ export interface Service {
   explorer(): Promise<PageAssets>;
   metrics(): Promise<Metrics>;
   rest(): Promise<RestControl>;
+  sessions(): Promise<Sessions>;
+  syncs(): Promise<Syncs>;
   usb(): Promise<Usb>;
   runs(): Promise<Runs>;
   scheduler(): Promise<Scheduler>;
@@ -155,8 +162,11 @@ export function createService(options: ServiceOptions): Service {
           return server ? (Date.now() - server.startedAt) / 1_000 : 0;
         },
         auditRows: async () => (await service.audit())?.rowCount() ?? 0,
-        activeSessions: () => 0,
         schedulerJobs: async () => (await service.scheduler()).count(),
+        activeSessions: async () => {
+          const sessions = (await service.sessions()).list();
+          return sessions.filter(({ state }) => state === "open").length;
+        },
       });
     }),
     rest: feature(
@@ -196,6 +206,14 @@ export function createService(options: ServiceOptions): Service {
         });
       },
       (scheduler) => scheduler.stop(),
+    ),
+    sessions: feature(
+      async () => (await import("./peers")).openSessions(service, options),
+      (sessions) => sessions.stop(),
+    ),
+    syncs: feature(
+      async () => (await import("./peers")).openSyncs(service, options),
+      (syncs) => syncs.stopAll(),
     ),
     async stop() {
       for (const stop of stops.reverse()) await stop();

@@ -22,6 +22,8 @@ export interface AddressBook {
    * @throws an `unavailable` failure when the file cannot be read or is broken.
    */
   hosts(): Host[];
+  /** The host with that label. @throws `not_found` when there is none; as {@link hosts} does. */
+  host(label: string): Host;
   /** Adds a host at the end. @throws `conflict` when the label is taken; as {@link hosts} does. */
   add(host: Host): Promise<void>;
   /**
@@ -64,7 +66,7 @@ export function createAddressBook(paths: { file: string; lock: string }, log: Lo
       return { added: hosts.length - taken.length, replaced: taken.length };
     });
 
-  return {
+  const book: AddressBook = {
     hosts() {
       const parsed = readBook(file).hosts.map(parseHost);
       const faults = parsed.flatMap((entry, at) =>
@@ -74,6 +76,11 @@ export function createAddressBook(paths: { file: string; lock: string }, log: Lo
       if (warning && warning !== warned) log.warn(warning);
       warned = warning;
       return firstOfEach(parsed.flatMap((entry) => ("host" in entry ? [entry.host] : [])));
+    },
+    host(label) {
+      const found = book.hosts().find((host) => host.label === label);
+      if (!found) throw noSuchHost(label);
+      return found;
     },
     async add(host) {
       await addAll([host], false);
@@ -86,6 +93,7 @@ export function createAddressBook(paths: { file: string; lock: string }, log: Lo
         book.hosts = left;
       }),
   };
+  return book;
 }
 
 /** The failure for a label that no host has. */

@@ -58,10 +58,8 @@ export function createCapabilities(subjects: Subjects): Capability[] {
     {
       name: "webrtc",
       purpose: "peer sessions",
-      how: "a later svc: this version has none",
-      probe: async () => {
-        throw unavailable("this version of svc has no peer sessions");
-      },
+      how: "use a build of svc for this platform: the library is part of it",
+      probe: () => subjects.webrtc(),
     },
     {
       name: "media",

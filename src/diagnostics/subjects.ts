@@ -75,6 +75,8 @@ export interface Subjects {
   audit(): Promise<AuditSubject | null>;
   /** Which way USB devices are listed, and why not through the addon. */
   usb(): Promise<{ readonly backend: string; readonly error: string | null }>;
+  /** The version of the WebRTC library. */
+  webrtc(): Promise<string>;
   executor(): Promise<ExecutorSubject>;
   /** Null when none runs. */
   server(): ServerSubject | null;

@@ -46,8 +46,8 @@ export interface Summary {
 }
 
 export interface Inspector {
-  /** Adds a reading, of the session it belongs to if any. */
-  record(snapshot: StatsSnapshot, session?: string | null): void;
+  /** Adds a reading, of the session it belongs to if any, taken `ageSeconds` ago. */
+  record(snapshot: StatsSnapshot, session?: string | null, ageSeconds?: number): void;
   /** The newest `n` samples, oldest first; of one session, if given. */
   recent(n: number, session?: string): TimedSample[];
   summary(session?: string): Summary;
@@ -75,12 +75,15 @@ export function createInspector({
   recorded?: (snapshot: StatsSnapshot) => void;
 } = {}): Inspector {
   const ring = createRing<Sample>(capacity);
-  const samplesOf = (session: string | undefined) =>
-    session === undefined ? ring.items() : ring.items().filter((sample) => sample.session === session);
+  /** In the order in which they were taken; they may have come in another. */
+  const samplesOf = (session: string | undefined) => {
+    const samples = ring.items().sort((a, b) => a.at - b.at);
+    return session === undefined ? samples : samples.filter((sample) => sample.session === session);
+  };
 
   return {
-    record(snapshot, session = null) {
-      ring.push({ at: now(), session, stats: snapshot });
+    record(snapshot, session = null, ageSeconds = 0) {
+      ring.push({ at: now() - ageSeconds * 1_000, session, stats: snapshot });
       recorded(snapshot);
     },
     recent(n, session) {

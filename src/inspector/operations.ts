@@ -17,6 +17,16 @@ const SUMMARY = {
   window_seconds: v.number(),
   metrics: v.partial(v.object(v.entriesFromList(METRICS, METRIC_SUMMARY))),
 };
+
+/** A reading as it is brought: several may come at once, each with its own time. */
+const RECORDED = v.strictObject({
+  ...STATS_SNAPSHOT.entries,
+  age_seconds: field(
+    v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(3_600)), 0),
+    "How long ago it was taken, seconds",
+  ),
+});
+
 const SESSION = v.pipe(v.string(), v.nonEmpty(), v.maxLength(128));
 const session = field(v.optional(SESSION), "Only the samples of this session");
 
@@ -67,7 +77,7 @@ export const inspectorRecord = operation({
   http: { method: "POST", path: "/inspector/samples" },
   input: v.strictObject({
     samples: field(
-      v.pipe(v.array(STATS_SNAPSHOT), v.maxLength(DEFAULT_CAPACITY)),
+      v.pipe(v.array(RECORDED), v.maxLength(DEFAULT_CAPACITY)),
       "The readings, oldest first; a metric that was not measured is null or left out",
     ),
     session: field(v.optional(SESSION), "The session they belong to"),
@@ -75,7 +85,7 @@ export const inspectorRecord = operation({
   output: v.object({ recorded: v.number() }),
   async run(service, { samples, session }) {
     const inspector = await service.inspector();
-    for (const sample of samples) inspector.record(sample, session);
+    for (const { age_seconds, ...sample } of samples) inspector.record(sample, session, age_seconds);
     return { recorded: samples.length };
   },
 });

@@ -29,5 +29,11 @@ export const configFiles = (configDir: string) => ({
   pruneLock: join(configDir, "run", "prune.lock"),
   jobsLock: join(configDir, "run", "jobs.lock"),
   schedulerLock: join(configDir, "run", "scheduler.lock"),
+  ice: join(configDir, "ice.json"),
+  hostId: join(configDir, "remote_host_id"),
+  viewerId: join(configDir, "viewer_id"),
+  inbox: join(configDir, "inbox"),
+  syncFolder: join(configDir, "sync"),
+  inboxBooks: join(configDir, "sync", "inbox.db"),
   inputLock: join(configDir, "run", "input.lock"),
 });

@@ -32,6 +32,7 @@ export const subjects = (different: Partial<Subjects> = {}): Subjects => ({
     verify: async () => ({ ok: true, broken_at_id: null, total_rows: 12, reason: null }),
     list: async () => [{ id: 12, ts: "2026-04-27T10:30:00.123456+00:00" }],
   }),
+  webrtc: async () => "0.0.0",
   usb: async () => ({ backend: "usb", error: null }),
   executor: async () => executor(),
   server: () => null,

@@ -1,0 +1,129 @@
+import { localCaller } from "../src/caller";
+import { command, iceOptions, print, terminated, withIceFlags, withService } from "../src/cli";
+import { parseInput } from "../src/input";
+import { printable } from "../src/lib/text";
+import type { Service } from "../src/service";
+import { SYNC_INPUT } from "../src/sync/operations";
+import type { SyncEvents, SyncInfo } from "../src/sync/syncs";
+
+/** How often the progress line is written anew, milliseconds. */
+const REDRAW_MS = 250;
+
+export default command({
+  builder: (argv) =>
+    withIceFlags(argv)
+      .positional("dir", { type: "string", demandOption: true, describe: "The folder to watch" })
+      .option("to", { type: "string", demandOption: true, describe: "Label of a host in the address book" })
+      .option("subdirs", { type: "boolean", default: false, describe: "Also what is in folders below it" })
+      .option("interval", { type: "number", default: 3, describe: "Seconds between two looks at the folder" })
+      .option("resume", {
+        type: "boolean",
+        default: false,
+        describe: "Begin with what changed since the last sync to that host",
+      })
+      .option("once", {
+        type: "boolean",
+        default: false,
+        describe: "Send what changed since the last sync, then end",
+      })
+      .option("dry-run", {
+        type: "boolean",
+        default: false,
+        describe: "List what --once would send",
+      })
+      .example("$0 sync ./reports --to lab-01", "Send each file that is new or changes from now on")
+      .example("$0 sync ./reports --to lab-01 --once", "Send what lab-01 has not got, then end")
+      .example("$0 sync ./reports --to lab-01 --subdirs --resume", "Go on where the last sync ended"),
+  handler: (flags) =>
+    withService(flags, (service) => sync(service, flags), {
+      peers: { ice: iceOptions(flags), forwardSamples: true },
+    }),
+});
+
+interface Flags {
+  readonly json: boolean;
+  readonly dir: string;
+  readonly to: string;
+  readonly subdirs: boolean;
+  readonly interval: number;
+  readonly resume: boolean;
+  readonly once: boolean;
+  readonly dryRun: boolean;
+}
+
+async function sync(service: Service, flags: Flags): Promise<number> {
+  const request = parseInput(SYNC_INPUT, {
+    dir: flags.dir,
+    to: flags.to,
+    include_subdirs: flags.subdirs,
+    poll_interval_s: flags.interval,
+    resume: flags.resume,
+  });
+  const syncs = await service.syncs();
+  if (flags.dryRun) {
+    const files = await syncs.changes(request);
+    print(flags, { files, count: files.length }, () => files.map(({ name }) => printable(name)).join("\n"));
+    return 0;
+  }
+  await localCaller(service, "cli").announce(
+    `sync.start dir=${JSON.stringify(request.dir)} to=${JSON.stringify(request.to)}`,
+  );
+  const shown = showProgress(flags.json);
+  try {
+    if (flags.once) return finish(flags.json, await syncs.once(request, shown.events));
+    const sync = await syncs.start(request, shown.events);
+    service.log.info(`watching ${sync.info().watch_dir}; Ctrl-C ends it`);
+    await terminated();
+    await sync.stop();
+    return finish(flags.json, sync.info());
+  } finally {
+    shown.end();
+  }
+}
+
+/** A line for each file on stdout; on a terminal also one on stderr that says how far those under way are. */
+function showProgress(json: boolean): { events: SyncEvents; end(): void } {
+  const underWay = new Map<string, number>();
+  const say = (event: "sent" | "failed", name: string, more: Record<string, string> = {}) => {
+    underWay.delete(name);
+    draw("");
+    console.log(
+      json
+        ? JSON.stringify({ event, name, ...more })
+        : [event.padEnd(6), printable(name), printable(more.error ?? "")].join(" ").trimEnd(),
+    );
+  };
+  const draw = (line: string) => {
+    if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${line.slice(0, process.stderr.columns - 1)}`);
+  };
+  const timer = setInterval(() => {
+    const files = Array.from(underWay, ([name, bytes]) => `${printable(name, 40)} ${mebibytes(bytes)}`);
+    draw(files.join("  "));
+  }, REDRAW_MS);
+  return {
+    events: {
+      progress: (name, bytes) => void underWay.set(name, bytes),
+      sent: (name) => say("sent", name),
+      failed: (name, error) => say("failed", name, { error }),
+    },
+    end() {
+      clearInterval(timer);
+      draw("");
+    },
+  };
+}
+
+function finish(json: boolean, info: SyncInfo): number {
+  const { sent_files, sent_bytes, pending, errors, passed_over, connection_error } = info;
+  const left = pending > 0 ? `, ${pending} not sent` : "";
+  print({ json }, info, () => `${sent_files} files sent, ${mebibytes(sent_bytes)}${left}`);
+  if (!json) {
+    for (const { name, error } of errors) console.error(`not sent: ${printable(name)}: ${printable(error)}`);
+    for (const { name, reason } of passed_over)
+      console.error(`passed over: ${printable(name)}: ${printable(reason)}`);
+    if (pending > 0 && connection_error) console.error(`no connection: ${printable(connection_error)}`);
+  }
+  return pending > 0 ? 1 : 0;
+}
+
+const mebibytes = (bytes: number) => `${(bytes / 1_048_576).toFixed(1)} MiB`;

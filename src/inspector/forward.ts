@@ -1,0 +1,29 @@
+/**
+ * Link statistics of a process that is no server, such as `svc sync`, on their way to the server that runs beside it:
+ * that is where people look.
+ */
+import { callLocalServer } from "../rest/local";
+import type { StatsSnapshot } from "./inspector";
+import { inspectorRecord } from "./operations";
+
+/** Several readings go in one request: each request costs a row of the audit log. */
+const EVERY_MS = 10_000;
+
+/** Takes readings, and hands them to the server on `configDir` if one runs; nothing depends on their getting there. */
+export function createForwarder(configDir: string): (sample: StatsSnapshot, session: string) => void {
+  const waiting = new Map<string, Array<{ at: number; sample: StatsSnapshot }>>();
+  const forward = () => {
+    for (const [session, readings] of waiting) {
+      const samples = readings.map(({ at, sample }) => ({
+        ...sample,
+        age_seconds: (performance.now() - at) / 1_000,
+      }));
+      callLocalServer(configDir, inspectorRecord, { samples, session }).catch(() => {});
+    }
+    waiting.clear();
+  };
+  return (sample, session) => {
+    if (waiting.size === 0) setTimeout(forward, EVERY_MS).unref();
+    waiting.set(session, [...(waiting.get(session) ?? []), { at: performance.now(), sample }]);
+  };
+}

@@ -1,0 +1,158 @@
+/**
+ * One peer session as its owner sees it: a process (`child.ts`), and what it tells.
+ */
+import * as v from "valibot";
+import { selfCommand } from "../children";
+import { startChild } from "../lib/child";
+import { unavailable } from "../lib/errors";
+import type { Log } from "../lib/log";
+import type { IceConfig } from "./ice";
+import type { InboxPlace, LinkCounters, SessionEvent, SessionRequest } from "./protocol";
+
+/** What the process is called where it is told of. */
+const WHAT = "the process of the session";
+
+/** How long loading the library may take, milliseconds. */
+const PROBE_MS = 5_000;
+
+/** Describing a connection includes asking STUN and TURN servers, which may be out of reach; milliseconds. */
+const DESCRIBE_MS = 30_000;
+
+/** How long two peers may take to find a way to each other, milliseconds. */
+const CONNECT_MS = 60_000;
+
+/** How long its process may take to part from the peer, milliseconds: some peers get time to take what was sent. */
+const LEAVE_MS = 5_000;
+
+/** A file that is being sent. */
+export interface SessionSend {
+  readonly path: string;
+  readonly name: string;
+  readonly progress?: (bytes: number) => void;
+}
+
+export interface PeerSession {
+  readonly id: string;
+  /** Of its process. */
+  readonly pid: number;
+  /** Which side of it this is: the one that answered, or the one that called. */
+  readonly role: "host" | "viewer";
+  /** The id of the other side. */
+  peer: string;
+  readonly since: Date;
+  state: "connecting" | "open" | "closed";
+  /** How the two are connected, candidate types of this side and the other (`host/relay`); null until they are. */
+  route: string | null;
+  counters: LinkCounters;
+  filesReceived: number;
+  bytesFiled: number;
+  /** The SDP of an offer. @throws an `unavailable` failure when there is no WebRTC here. */
+  offer(ice: IceConfig): Promise<string>;
+  /** Takes the answer to it. @throws a `rejected` failure when it is none. */
+  accept(sdp: string, acks: boolean): Promise<void>;
+  /** The SDP of the answer to an offer. @throws as the two above. */
+  answer(ice: IceConfig, sdp: string, inbox: InboxPlace): Promise<string>;
+  /** Resolves when the two are connected. @throws an `unavailable` failure when they cannot be. */
+  readonly opened: Promise<void>;
+  /** Resolves with the reason when the session is over. */
+  readonly closed: Promise<string>;
+  /** Resolves when the peer has the file. @throws what went wrong; the rest of the session may be well. */
+  send(file: SessionSend): Promise<void>;
+  close(reason: string): Promise<void>;
+}
+
+export interface SessionOptions {
+  readonly id: string;
+  readonly role: PeerSession["role"];
+  readonly peer: string;
+  readonly log: Log;
+  /** Told of the counters of the link, once a second. */
+  readonly counted: (counters: LinkCounters) => void;
+}
+
+/** The version of the WebRTC library. @throws an `unavailable` failure when there is none on this machine. */
+export async function probeWebRtc(log: Log): Promise<string> {
+  const child = startChild<SessionRequest>({ command: selfCommand(["session-child"]), what: WHAT, log });
+  try {
+    return v.parse(v.string(), await child.ask({ do: "probe" }, PROBE_MS));
+  } finally {
+    await child.kill();
+  }
+}
+
+export function startSession({ id, role, peer, log, counted }: SessionOptions): PeerSession {
+  const opened = Promise.withResolvers<void>();
+  const closed = Promise.withResolvers<string>();
+  opened.promise.catch(() => {});
+  const sends = new Map<number, SessionSend>();
+  let nextTransfer = 1;
+
+  const close = async (reason: string) => {
+    if (session.state === "closed") return;
+    session.state = "closed";
+    clearTimeout(late);
+    opened.reject(unavailable(reason));
+    await child.leave(LEAVE_MS);
+    closed.resolve(reason);
+  };
+  const late = setTimeout(() => close("the two found no way to each other within a minute"), CONNECT_MS);
+
+  const child = startChild<SessionRequest, SessionEvent>({
+    command: selfCommand(["session-child"]),
+    what: WHAT,
+    log,
+    event(event) {
+      if (event.kind === "open" && session.state === "connecting") {
+        clearTimeout(late);
+        session.state = "open";
+        opened.resolve();
+      }
+      if (event.kind === "closed") close(event.reason);
+      if (event.kind === "stats") {
+        session.route = event.route;
+        session.counters = event.counters;
+        if (session.state === "open") counted(event.counters);
+      }
+      if (event.kind === "progress") sends.get(event.transfer)?.progress?.(event.bytes);
+      if (event.kind === "received") {
+        session.filesReceived += 1;
+        session.bytesFiled += event.size;
+      }
+      if (event.kind === "trouble") log.warn(`session ${id}: ${event.text}`);
+    },
+    exit: () => close("its process ended"),
+  });
+  const describe = async (request: SessionRequest) =>
+    v.parse(v.string(), await child.ask(request, DESCRIBE_MS));
+
+  const session: PeerSession = {
+    id,
+    pid: child.pid,
+    role,
+    peer,
+    since: new Date(),
+    state: "connecting",
+    route: null,
+    counters: { rttMs: null, bytesSent: 0, bytesReceived: 0 },
+    filesReceived: 0,
+    bytesFiled: 0,
+    offer: (ice) => describe({ do: "offer", ice }),
+    answer: (ice, sdp, inbox) => describe({ do: "answer", ice, sdp, inbox }),
+    async accept(sdp, acks) {
+      await child.ask({ do: "accept", sdp, acks }, DESCRIBE_MS);
+    },
+    opened: opened.promise,
+    closed: closed.promise,
+    async send(file) {
+      const transfer = nextTransfer++;
+      sends.set(transfer, file);
+      try {
+        await child.ask({ do: "send", transfer, path: file.path, name: file.name });
+      } finally {
+        sends.delete(transfer);
+      }
+    },
+    close,
+  };
+  return session;
+}

@@ -1,0 +1,112 @@
+/**
+ * Sending files over peer sessions that come and go: connects when there is something to send, and again, with
+ * back-off, when the session drops.
+ */
+import { setTimeout as sleep } from "node:timers/promises";
+import { cancelled, Failure, messageOf } from "../lib/errors";
+import type { Log } from "../lib/log";
+
+/** The first pause after an attempt that failed, and the longest, milliseconds. */
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 30_000;
+
+/** What is needed of a peer session. */
+export interface Link {
+  /** Resolves with the reason when it is over. */
+  readonly closed: Promise<string>;
+  send(file: { path: string; name: string; progress: (bytes: number) => void }): Promise<void>;
+  close(reason: string): Promise<void>;
+}
+
+export interface PeerSender {
+  /**
+   * @param progress told of the bytes of the file that have been sent.
+   * @throws why the file did not arrive; `cancelled` once {@link close} was called.
+   */
+  send(path: string, name: string, progress: (bytes: number) => void): Promise<void>;
+  readonly connected: boolean;
+  /** Why there is no connection, when there should be one. */
+  readonly error: string | null;
+  close(): Promise<void>;
+}
+
+/**
+ * @param connect opens a session.
+ * @param giveUpMs for how long it is tried before a send fails for it.
+ */
+export function createPeerSender({
+  connect,
+  log,
+  giveUpMs = Number.POSITIVE_INFINITY,
+  firstPauseMs = FIRST_PAUSE_MS,
+}: {
+  connect: () => Promise<Link>;
+  log: Log;
+  giveUpMs?: number;
+  firstPauseMs?: number;
+}): PeerSender {
+  const closing = new AbortController();
+  let link: Promise<Link> | undefined;
+  let connected = false;
+  let error: string | null = null;
+
+  const reconnect = async (): Promise<Link> => {
+    const began = performance.now();
+    for (let pause = firstPauseMs; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
+      try {
+        return await connect();
+      } catch (thrown) {
+        const reason = messageOf(thrown);
+        if (performance.now() - began + pause > giveUpMs) throw thrown;
+        if (reason !== error) log.warn(`no connection: ${reason}; it is tried again until there is one`);
+        error = reason;
+      }
+      await sleep(pause, undefined, { signal: closing.signal });
+    }
+  };
+
+  const establish = async (): Promise<Link> => {
+    try {
+      const made = await reconnect();
+      if (closing.signal.aborted) await made.close("the sync was stopped");
+      connected = true;
+      error = null;
+      made.closed.then((reason) => {
+        link = undefined;
+        connected = false;
+        error = reason;
+      });
+      return made;
+    } catch (thrown) {
+      link = undefined;
+      error = messageOf(thrown);
+      throw thrown;
+    }
+  };
+
+  return {
+    async send(path, name, progress) {
+      if (closing.signal.aborted) throw cancelled("the sync was stopped");
+      link ??= establish();
+      const session = await link;
+      try {
+        await session.send({ path, name, progress });
+      } catch (thrown) {
+        // Nobody there: what follows shall not wait as long for the same.
+        if (thrown instanceof Failure && thrown.code === "timeout") await session.close(thrown.message);
+        throw thrown;
+      }
+    },
+    get connected() {
+      return connected;
+    },
+    get error() {
+      return error;
+    },
+    async close() {
+      closing.abort(cancelled("the sync was stopped"));
+      const open = await link?.catch(() => undefined);
+      await open?.close("the sync was stopped");
+    },
+  };
+}

@@ -1,0 +1,112 @@
+/** `svc sync` between compiled binaries: what arrives, what is told, and what outlives a kill. */
+import { expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { BINARY, serveBinary, TOKEN, temporaryFolder, testWith } from "../support";
+
+/** A host with an address book, and a folder to send from. */
+function sender() {
+  const home = temporaryFolder();
+  const folder = join(home.path, "outbox");
+  const configDir = join(home.path, "config");
+  mkdirSync(folder);
+  const run = async (args: readonly string[], stdin = "") => {
+    const child = Bun.spawn([BINARY, ...args, "--config-dir", configDir], {
+      cwd: home.path,
+      stdin: Buffer.from(stdin),
+      stdout: "pipe",
+      stderr: "pipe",
+    });
+    const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+    return { stdout, stderr, exitCode: await child.exited };
+  };
+  const add = (label: string, url: string, token = TOKEN) => run(["admin", "add", label, url], token);
+  const once = (label: string, ...flags: string[]) =>
+    run(["sync", folder, "--to", label, "--once", ...flags]);
+  return { folder, configDir, run, add, once, [Symbol.dispose]: () => home[Symbol.dispose]() };
+}
+
+/** The inbox folder of the only sender. */
+function inboxOf(configDir: string): string {
+  const [name = ""] = readdirSync(join(configDir, "inbox")).filter((entry) => !entry.startsWith("."));
+  return join(configDir, "inbox", name);
+}
+
+test("sends what the other side has not got, and nothing twice", async () => {
+  await using receiver = await serveBinary();
+  using host = sender();
+  await host.add("lab", receiver.url);
+  mkdirSync(join(host.folder, "sub"));
+  const large = randomBytes(5_000_000);
+  writeFileSync(join(host.folder, "large"), large);
+  writeFileSync(join(host.folder, "sub", "small"), "one");
+
+  const dry = await host.run(["sync", host.folder, "--to", "lab", "--subdirs", "--dry-run", "--json"]);
+  expect(JSON.parse(dry.stdout).count).toBe(2);
+  const first = await host.once("lab", "--subdirs");
+  expect(first.stdout.split("\n").sort()).toEqual([
+    "",
+    "2 files sent, 4.8 MiB",
+    "sent   large",
+    "sent   sub/small",
+  ]);
+  expect(first.exitCode).toBe(0);
+  const inbox = inboxOf(receiver.configDir);
+  expect(readFileSync(join(inbox, "large")).equals(large)).toBe(true);
+  expect(readFileSync(join(inbox, "sub", "small"), "utf8")).toBe("one");
+
+  writeFileSync(join(inbox, "sub", "small"), "edited by the receiver");
+  writeFileSync(join(host.folder, "sub", "small"), "two");
+  rmSync(join(host.folder, "large"));
+  expect((await host.once("lab", "--subdirs")).stdout).toBe("sent   sub/small\n1 files sent, 0.0 MiB\n");
+  expect(readFileSync(join(inbox, "sub", "small"), "utf8")).toBe("edited by the receiver");
+  expect(readdirSync(join(inbox, "sub"))).toHaveLength(2);
+  expect(readdirSync(inbox).sort()).toEqual(["large", "sub"]);
+}, 60_000);
+
+test("tells why nothing was sent, and ends with 1", async () => {
+  using host = sender();
+  await host.add("dead", "http://127.0.0.1:1");
+  writeFileSync(join(host.folder, "file"), "x");
+  const unknown = await host.once("nobody");
+  expect([unknown.exitCode, unknown.stderr]).toEqual([1, "svc: no host is labelled nobody\n"]);
+  const missing = await host.run(["sync", join(host.folder, "missing"), "--to", "dead", "--once"]);
+  expect(missing.exitCode).toBe(2);
+  const own = await host.run(["sync", host.configDir, "--to", "dead", "--once"]);
+  expect([own.exitCode, own.stderr]).toEqual([2, expect.stringContaining("holds svc's own files")]);
+}, 60_000);
+
+testWith("/usr/lib/python3/dist-packages/aiortc")(
+  "a peer of other make takes files over the same channel",
+  async () => {
+    using host = sender();
+    const peer = Bun.spawn(["/usr/bin/python3", join(import.meta.dir, "..", "sessions", "foreign-peer.py")], {
+      stdout: "pipe",
+      stderr: "inherit",
+    });
+    try {
+      const lines = readLines(peer.stdout);
+      const port = (await lines.next()).value;
+      await host.add("foreign", `http://127.0.0.1:${port}`, "foreign");
+      const content = randomBytes(300_000);
+      writeFileSync(join(host.folder, "file"), content);
+      expect((await host.once("foreign")).exitCode).toBe(0);
+      const digest = new Bun.CryptoHasher("sha256").update(content).digest("hex");
+      expect((await lines.next()).value).toBe(`file 300000 ${digest}`);
+    } finally {
+      peer.kill("SIGKILL");
+      await peer.exited;
+    }
+  },
+  60_000,
+);
+
+async function* readLines(stream: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<string> {
+  let rest = "";
+  for await (const text of stream.pipeThrough(new TextDecoderStream())) {
+    const [...lines] = (rest + text).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+}
