@@ -1,7 +1,7 @@
 import { localCaller } from "../src/caller";
 import { command, iceOptions, print, terminated, withIceFlags, withService } from "../src/cli";
 import { parseInput } from "../src/input";
-import { printable } from "../src/lib/text";
+import { jsonLine, printable } from "../src/lib/text";
 import type { Service } from "../src/service";
 import { SYNC_INPUT } from "../src/sync/operations";
 import type { SyncEvents, SyncInfo } from "../src/sync/syncs";
@@ -81,30 +81,35 @@ async function sync(service: Service, flags: Flags): Promise<number> {
   }
 }
 
-/** A line for each file on stdout; on a terminal also one on stderr that says how far those under way are. */
+/** A line for each file on stdout; on a terminal also one on stderr that says how far it is, in all and by file. */
 function showProgress(json: boolean): { events: SyncEvents; end(): void } {
-  const underWay = new Map<string, number>();
-  const say = (event: "sent" | "failed", name: string, more: Record<string, string> = {}) => {
-    underWay.delete(name);
-    draw("");
-    console.log(
-      json
-        ? JSON.stringify({ event, name, ...more })
-        : [event.padEnd(6), printable(name), printable(more.error ?? "")].join(" ").trimEnd(),
-    );
-  };
+  const underWay = new Map<string, string>();
+  let info: (() => SyncInfo) | undefined;
   const draw = (line: string) => {
     if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${line.slice(0, process.stderr.columns - 1)}`);
   };
-  const timer = setInterval(() => {
-    const files = Array.from(underWay, ([name, bytes]) => `${printable(name, 40)} ${mebibytes(bytes)}`);
-    draw(files.join("  "));
-  }, REDRAW_MS);
+  const drawAll = () => {
+    if (!info || underWay.size === 0) return draw("");
+    const { sent_files, pending } = info();
+    const files = Array.from(underWay, ([name, share]) => `${printable(name, 40)} ${share}`);
+    draw(`${sent_files} of ${sent_files + pending} files  ${files.join("  ")}`);
+  };
+  const say = (event: "sent" | "failed", name: string, error?: string) => {
+    underWay.delete(name);
+    draw("");
+    const text = [event.padEnd(6), printable(name), printable(error ?? "")].join(" ").trimEnd();
+    console.log(json ? jsonLine({ event, name, ...(error !== undefined && { error }) }) : text);
+  };
+  const timer = process.stderr.isTTY ? setInterval(drawAll, REDRAW_MS) : undefined;
   return {
     events: {
-      progress: (name, bytes) => void underWay.set(name, bytes),
+      started(status) {
+        info = status;
+      },
+      progress: (name, bytes, size) =>
+        void underWay.set(name, `${Math.floor((100 * bytes) / (size || 1))} %`),
       sent: (name) => say("sent", name),
-      failed: (name, error) => say("failed", name, { error }),
+      failed: (name, error) => say("failed", name, error),
     },
     end() {
       clearInterval(timer);

@@ -23,6 +23,22 @@
  * console.log(report.ok); // true
  * await service.stop();
  * ```
+ *
+ * @example
+ * ```ts
+ * import { mkdirSync, writeFileSync } from "node:fs";
+ * import { FolderSyncEngine } from "svc";
+ *
+ * const watch_dir = "/tmp/svc-example";
+ * mkdirSync(watch_dir, { recursive: true });
+ * const sent: string[] = [];
+ * const engine = new FolderSyncEngine({ watch_dir, sender: async (_path, name) => void sent.push(name) });
+ * await engine.start();
+ * writeFileSync(`${watch_dir}/report.txt`, "done");
+ * await engine.tick();
+ * await engine.stop();
+ * console.log(sent.join()); // report.txt
+ * ```
  */
 export { callOperation } from "./call";
 export { type Caller, localCaller } from "./caller";
@@ -33,4 +49,5 @@ export { field, NO_INPUT, type Operation, operation, type Scope, secret } from "
 export { operations } from "./operations";
 export type { RestServer, RestServerOptions } from "./rest/server";
 export { createService, type Service, type ServiceOptions } from "./service";
+export { FolderSyncEngine, type FolderSyncOptions, type Sender, type SyncStatus } from "./sync/engine";
 export { commit, version } from "./version";

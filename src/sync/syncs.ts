@@ -2,7 +2,7 @@
  * The folder syncs of this process: an engine each, over sessions to a host of the address book.
  */
 import { createHash, randomUUID } from "node:crypto";
-import { realpathSync } from "node:fs";
+import { realpathSync, statSync } from "node:fs";
 import { join, sep } from "node:path";
 import { badInput, conflict, messageOf, notFound, systemCode } from "../lib/errors";
 import { ensurePrivateFolder } from "../lib/files";
@@ -30,7 +30,10 @@ export interface SyncRequest {
 
 /** What becomes of the files, as it happens. */
 export interface SyncEvents {
-  readonly progress?: (name: string, bytes: number) => void;
+  /** Called once the sync is under way, with what tells how it stands. */
+  readonly started?: (info: () => SyncInfo) => void;
+  /** @param bytes how many of the file's `size` have been sent. */
+  readonly progress?: (name: string, bytes: number, size: number) => void;
   readonly sent?: (name: string) => void;
   readonly failed?: (name: string, error: string) => void;
 }
@@ -97,7 +100,8 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
       index,
       async sender(path, name) {
         try {
-          await peer.send(path, name, (bytes) => events.progress?.(name, bytes));
+          const { size } = statSync(path);
+          await peer.send(path, name, (bytes) => events.progress?.(name, bytes, size));
           events.sent?.(name);
         } catch (error) {
           events.failed?.(name, messageOf(error));
@@ -121,6 +125,7 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
       release();
       running.delete(id);
     };
+    events.started?.(info);
     return { id, engine, info, stop };
   };
 
