@@ -7,6 +7,7 @@
 import uplot from "uplot/dist/uPlot.esm.js" with { type: "file" };
 import uplotStyle from "uplot/dist/uPlot.min.css" with { type: "file" };
 import actions from "../../dashboard/actions.js" with { type: "file" };
+import admin from "../../dashboard/admin.js" with { type: "file" };
 import api from "../../dashboard/api.js" with { type: "file" };
 import audit from "../../dashboard/audit.js" with { type: "file" };
 import diagnostics from "../../dashboard/diagnostics.js" with { type: "file" };
@@ -56,6 +57,7 @@ export function createDashboard(): PageAssets {
       "actions.js": actions,
       "jobs.js": jobs,
       "screen.js": screen,
+      "admin.js": admin,
       "dom.js": dom,
       "format.js": format,
       "icon.svg": icon,
