@@ -5,7 +5,16 @@
  * content or the new, whole; the old one is kept beside it as `<name>.bak.<unix time>`. When a write fails, the files
  * already written are put back.
  */
-import { copyFileSync, linkSync, lstatSync, readlinkSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import {
+  constants,
+  copyFileSync,
+  linkSync,
+  lstatSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
 import { join } from "node:path";
 import { badInput, type Failure, messageOf, systemCode, unavailable } from "../lib/errors";
 import { writeFileAtomic } from "../lib/files";
@@ -92,7 +101,7 @@ function identityWarnings(names: readonly BundledName[]): string[] {
   ];
 }
 
-/** A file that is about to be replaced, or has been: what it takes to put it back. */
+/** A file that has its backup and is about to be replaced, or has been: what it takes to put it back. */
 interface Step {
   readonly name: BundledName;
   readonly path: string;
@@ -108,16 +117,15 @@ function writeAll(folder: string, files: readonly PlannedFile[], now: Date): Imp
   for (const { name, before, data, mode } of files) {
     const path = join(folder, name);
     const backup = before === "absent" ? undefined : `${path}.bak.${stamp}`;
-    steps.push({ name, path, backup, inode: inodeOf(path) });
     try {
-      if (backup) {
-        backUp(path, backup);
-        backups[name] = `${name}.bak.${stamp}`;
-      }
+      const inode = inodeOf(path);
+      if (backup) backUp(path, backup);
+      steps.push({ name, path, backup, inode });
       writeFileAtomic(path, data, mode);
     } catch (error) {
-      throw putBack(steps, error);
+      throw putBack(steps, name, error);
     }
+    if (backup) backups[name] = `${name}.bak.${stamp}`;
   }
   return backups;
 }
@@ -148,12 +156,12 @@ function backUp(path: string, backup: string): void {
     // File systems without hard links (exFAT, some network shares).
     const code = systemCode(error);
     if (code !== "EPERM" && code !== "ENOTSUP" && code !== "EOPNOTSUPP" && code !== "ENOSYS") throw error;
-    copyFileSync(path, backup);
+    copyFileSync(path, backup, constants.COPYFILE_EXCL);
   }
 }
 
-/** Undoes `steps`, last first. Returns the failure that tells of it. */
-function putBack(steps: readonly Step[], cause: unknown): Failure {
+/** Undoes `steps`, last first. Returns the failure that tells of it, and that `cause` came up at the file `at`. */
+function putBack(steps: readonly Step[], at: BundledName, cause: unknown): Failure {
   const restored: BundledName[] = [];
   const notRestored: BundledName[] = [];
   for (const { name, path, backup, inode } of steps.toReversed()) {
@@ -170,7 +178,7 @@ function putBack(steps: readonly Step[], cause: unknown): Failure {
       notRestored.push(name);
     }
   }
-  const failed = `import failed at ${steps.at(-1)?.name} (${systemCode(cause) ?? messageOf(cause)})`;
+  const failed = `import failed at ${at} (${systemCode(cause) ?? messageOf(cause)})`;
   const outcome = notRestored.length
     ? `these could not be put back, their backups are beside them: ${notRestored.join(", ")}`
     : "everything has been put back as it was";

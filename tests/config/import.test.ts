@@ -262,12 +262,43 @@ describe("when a write fails midway", () => {
   });
 });
 
+test("a backup that cannot be made leaves what is in its place, and everything else, as it was", async () => {
+  using machine = host({ "admin_hosts.json": "{}", viewer_id: "mine" });
+  const before = treeHash(machine.root);
+  const link = fs.linkSync;
+  using _spy = spyOn(fs, "linkSync").mockImplementation((from, to) => {
+    // Somebody else's file has come by that name.
+    if (String(to).includes("viewer_id")) writeFileSync(to, "theirs too");
+    link(from, to);
+  });
+  const bundle = bundleOf({ "admin_hosts.json": { hosts: [] }, viewer_id: "theirs" });
+  const failure = await failureOf(importBundle(machine.config, bundle, { now: NOW }));
+  expect(failure.message).toContain("import failed at viewer_id (EEXIST)");
+  expect(machine.read(`viewer_id.bak.${STAMP}`)).toBe("theirs too");
+  fs.rmSync(join(machine.config, `viewer_id.bak.${STAMP}`));
+  expect(treeHash(machine.root)).toBe(before);
+});
+
+test("where there are no hard links, a backup is a copy", async () => {
+  using machine = host({ viewer_id: "mine" });
+  using _spy = spyOn(fs, "linkSync").mockImplementation(() => {
+    throw Object.assign(new Error("operation not permitted"), { code: "EPERM" });
+  });
+  await importBundle(machine.config, bundleOf({ viewer_id: "theirs" }), { now: NOW });
+  expect([machine.read("viewer_id"), machine.read(`viewer_id.bak.${STAMP}`)]).toEqual(["theirs", "mine"]);
+});
+
 describe("over HTTP", () => {
   test("the body is the bundle, and the other fields are in the query", async () => {
     await using host = await testServer();
     const dry = await host.call("/config/import?dry_run=true&only=viewer_id", post(foreign));
     expect(await dry.json()).toMatchObject({ dry_run: true, written: ["viewer_id"] });
     expect(existsSync(join(host.configDir, "viewer_id"))).toBe(false);
+    const two = await host.call(
+      "/config/import?dry_run=1&only=viewer_id&only=admin_hosts.json",
+      post(foreign),
+    );
+    expect(await two.json()).toMatchObject({ written: ["admin_hosts.json", "viewer_id"] });
     const real = await host.call("/config/import", post(foreign));
     expect(await real.json()).toMatchObject({
       written: ["admin_hosts.json", "trusted_viewers.json", "viewer_id"],
