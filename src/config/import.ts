@@ -66,7 +66,7 @@ export async function importBundle(
 
   const { planned, backups } = dryRun
     ? { planned: await planImport(folder, files), backups: {} }
-    : await withLock(configFiles(folder).importLock, () => apply(folder, files, options));
+    : await locked(folder, () => apply(folder, files, options));
   const names = namesOf(planned.filter(isChange));
   return {
     dry_run: dryRun,
@@ -80,6 +80,12 @@ export async function importBundle(
       ...identityWarnings(names),
     ],
   };
+}
+
+/** `work` while nobody else imports, and nobody edits the address book, which has a lock of its own. */
+function locked<T>(folder: string, work: () => Promise<T>): Promise<T> {
+  const { importLock, adminLock } = configFiles(folder);
+  return withLock(importLock, () => withLock(adminLock, work));
 }
 
 async function apply(folder: string, files: readonly BundledFile[], { announce, now }: ImportOptions) {
