@@ -20,10 +20,9 @@ export async function bench(): Promise<Figure[]> {
     (_, nth) => `127.1.${Math.floor(nth / 200)}.${(nth % 200) + 1}`,
   );
   const { tookMs, peakBytes } = await pollAll(port, addresses);
-  const pair = await pollHealthy(
-    port,
-    addresses.filter((address) => !address.endsWith("0")),
-  );
+  const healthy = addresses.filter((address) => !address.endsWith("0"));
+  const all = await besideFetches(1, port, addresses);
+  const alive = await besideFetches(11, port, healthy);
   return [
     {
       name: "a poll of 2,000 hosts, 200 of them dead",
@@ -38,10 +37,16 @@ export async function bench(): Promise<Figure[]> {
       detail: `${mebibytes(peakBytes)} / ${mebibytes(ALLOWED_BYTES)} allowed`,
     },
     {
-      name: "polling 1,800 healthy hosts, beside a bare loop of fetches",
-      ratio: pair.ratio,
+      name: "polling them, beside a bare loop of fetches",
+      ratio: all.ratio,
       goal: ">= 0.7",
-      detail: `${Math.round(pair.subject)} / ${Math.round(pair.baseline)} hosts a second`,
+      detail: `${Math.round(all.subject)} / ${Math.round(all.baseline)} hosts a second, 64 at once`,
+    },
+    {
+      name: "polling the 1,800 healthy ones alone, beside it",
+      ratio: alive.ratio,
+      goal: ">= 0.5",
+      detail: `${Math.round(alive.subject)} / ${Math.round(alive.baseline)} hosts a second, 64 at once`,
     },
   ];
 }
@@ -85,8 +90,8 @@ async function pollAll(port: string, addresses: readonly string[]) {
   return { tookMs, peakBytes: child.resourceUsage()?.maxRSS ?? Number.NaN };
 }
 
-async function pollHealthy(port: string, addresses: readonly string[]) {
-  const child = Bun.spawn([process.execPath, program("poll"), port, ...addresses], {
+async function besideFetches(rounds: number, port: string, addresses: readonly string[]) {
+  const child = Bun.spawn([process.execPath, program("poll"), `${rounds}`, port, ...addresses], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   return (await new Response(child.stdout).json()) as { ratio: number; subject: number; baseline: number };

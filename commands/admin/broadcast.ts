@@ -75,9 +75,10 @@ export const broadcast = command({
       void terminated().then(() => cancel.abort());
       const file = flags.output === undefined ? undefined : createResultFile(flags.output);
       const caller = localCaller(service, "cli", cancel.signal);
+      const width = Math.max(...hosts.map(({ label }) => Bun.stringWidth(label)));
       const results = await broadcastTo(service, hosts, input, caller, (result) => {
         file?.add(result);
-        if (!flags.json) console.log(resultLine(result));
+        if (!flags.json) console.log(resultLine(result, width));
       });
       if (flags.json) print(flags, results, () => "");
       else console.log(summary(results));
@@ -94,10 +95,12 @@ async function actionsOf(given: string): Promise<unknown> {
 
 const share = (text: string) => (/^\d+$/.test(text) ? Number(text) : text);
 
-function resultLine({ label, status, duration_ms, error, result }: Delivered): string {
+function resultLine({ label, status, duration_ms, error, result }: Delivered, width: number): string {
   const returned = error ?? JSON.stringify(Object.values(result ?? {})).slice(1, -1);
-  const told = printable(returned, 120);
-  return `${status.padEnd(12)}  ${printable(label, 130)}  ${(duration_ms / 1_000).toFixed(2)} s  ${told}`.trimEnd();
+  const name = printable(label, 130);
+  const gap = " ".repeat(Math.max(0, width - Bun.stringWidth(name)));
+  const seconds = `${(duration_ms / 1_000).toFixed(2)} s`;
+  return `${status.padEnd(12)}  ${name}${gap}  ${seconds}  ${printable(returned, 120)}`.trimEnd();
 }
 
 function summary(results: readonly Delivered[]): string {

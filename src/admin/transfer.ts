@@ -45,7 +45,7 @@ export async function importHosts(
   const seen = new Set<string>();
   const hosts = entries.flatMap(({ where, entry }) => {
     const token = entry.token || (typeof entry.label === "string" ? tokens.get(entry.label) : undefined);
-    const parsed = parseHost({ ...entry, token });
+    const parsed = token ? parseHost({ ...entry, token }) : { fault: "token: missing" };
     const fault = "fault" in parsed ? parsed.fault : twice(parsed.host.label, seen);
     if (fault !== undefined) faults.push(`${where}: ${fault}`);
     return "host" in parsed ? [parsed.host] : [];

@@ -42,15 +42,41 @@ export async function callOverLine<I extends InputSchema, O extends OutputSchema
   limits: Limits,
 ): Promise<v.InferOutput<O>> {
   if (operation.http && !operation.http.content) {
-    return typed(
-      operation.output,
+    return answerOf(
+      operation,
       bodyOf(await line.ask(routeRequest(operation, operation.http, input), limits)),
     );
   }
   if (!operation.command) throw badInput(`${operation.name} cannot be called on another host`);
   const body = JSON.stringify({ actions: [[operation.command, input]] });
   const answer = bodyOf(await line.ask({ method: "POST", path: "/execute", body }, limits));
-  return typed(operation.output, onlyResult(answer));
+  return answerOf(operation, onlyResult(answer));
+}
+
+/** @throws a {@link RemoteError} naming the field that is not of the type that the table gives it. */
+function answerOf<O extends OutputSchema>(
+  operation: { readonly output: O },
+  body: unknown,
+): v.InferOutput<O> {
+  const checked = v.safeParse(operation.output, withNulls(operation.output, body));
+  if (checked.success) return checked.output;
+  const path = checked.issues[0] && v.getDotPath(checked.issues[0]);
+  throw new RemoteError("answer", `unexpected answer: ${printable(path ?? "not of its type", 100)}`, true);
+}
+
+/** `value` with null for the nullable fields that it lacks: a server of another version has not measured them. */
+function withNulls(schema: v.GenericSchema, value: unknown): unknown {
+  if ("wrapped" in schema) return withNulls(schema.wrapped as v.GenericSchema, value);
+  if ("item" in schema && Array.isArray(value)) {
+    return value.map((item) => withNulls(schema.item as v.GenericSchema, item));
+  }
+  if (!("entries" in schema) || typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(schema.entries as Record<string, v.GenericSchema>);
+  const filled = entries.flatMap(([name, entry]) => {
+    if (Object.hasOwn(value, name)) return [[name, withNulls(entry, Reflect.get(value, name))]];
+    return entry.type === "nullable" ? [[name, null]] : [];
+  });
+  return { ...value, ...Object.fromEntries(filled) };
 }
 
 function routeRequest(
@@ -113,7 +139,7 @@ export function typed<S extends v.GenericSchema>(schema: S, body: unknown): v.In
 const RUN = v.object({
   result: v.record(v.string(), v.unknown()),
   outcomes: v.optional(
-    v.array(v.object({ ok: v.boolean(), result: v.unknown(), error: v.optional(v.string()) })),
+    v.array(v.object({ ok: v.boolean(), result: v.optional(v.unknown()), error: v.optional(v.string()) })),
   ),
 });
 

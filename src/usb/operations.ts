@@ -35,7 +35,8 @@ export const listUsbDevices = operation({
   http: { method: "GET", path: "/usb/devices" },
   input: v.strictObject({ mask_serials: maskSerials }),
   output: v.object({
-    backend: v.picklist(["usb", "windows", "macos", "linux", "unsupported"]),
+    /** `usb`, `windows`, `macos`, `linux` or `unsupported`; hosts of other makes have names of their own. */
+    backend: v.string(),
     error: v.nullable(v.string()),
     devices: v.array(DEVICE),
     count: v.number(),
