@@ -97,7 +97,7 @@ async function run(line: Line, delivery: Delivery, deadline: Deadline): Promise<
   const { actions, stopOnError, executionMs } = delivery;
   const body = JSON.stringify({
     actions,
-    stop_on_error: stopOnError,
+    ...(stopOnError && { stop_on_error: true }),
     // So that the host ends the run by itself once nobody waits for it.
     timeout_seconds: executionMs / 1_000,
   });

@@ -1,5 +1,5 @@
 /**
- * Progress of something long, on one line of a terminal that is gone when it is over.
+ * Progress of something long: a bar on one line of a terminal, gone when it is over.
  */
 
 export interface Progress {
@@ -12,6 +12,8 @@ export interface Progress {
 /** How often the line is written anew. */
 const REDRAW_MS = 100;
 
+const BAR_WIDTH = 24;
+
 /** @param verb what has been done with that many: `verified`. */
 export function createProgress(verb: string): Progress {
   let drawnAt = Number.NEGATIVE_INFINITY;
@@ -21,9 +23,9 @@ export function createProgress(verb: string): Progress {
       if (!process.stderr.isTTY || now - drawnAt < REDRAW_MS) return;
       drawnAt = now;
       const percent = total === 0 ? 100 : Math.floor((done / total) * 100);
-      process.stderr.write(
-        `\r\x1b[K${done.toLocaleString("en")} of ${total.toLocaleString("en")} ${verb} (${percent}%)`,
-      );
+      const bar = "#".repeat(Math.round((percent / 100) * BAR_WIDTH)).padEnd(BAR_WIDTH);
+      const counts = `${done.toLocaleString("en")} of ${total.toLocaleString("en")}`;
+      process.stderr.write(`\r\x1b[K[${bar}] ${counts} ${verb} (${percent}%)`);
     },
     end() {
       if (drawnAt > 0) process.stderr.write("\r\x1b[K");

@@ -4,6 +4,7 @@
  */
 import * as v from "valibot";
 import { badInput } from "../lib/errors";
+import { sizeWithin } from "../lib/size";
 import { printable } from "../lib/text";
 import type { InputSchema, Operation, OutputSchema } from "../operation";
 import { notSvc, RemoteError } from "./error";
@@ -26,32 +27,23 @@ export async function callRemote<I extends InputSchema, O extends OutputSchema>(
   limits: Limits,
   signal?: AbortSignal,
 ): Promise<v.InferOutput<O>> {
+  const routed = operation.http && !operation.http.content ? operation.http : undefined;
+  if (!routed && !operation.command) throw badInput(`${operation.name} cannot be called on another host`);
+  const request = routed ? routeRequest(operation, routed, input) : runRequest(operation.command, input);
   const line = new Line(server, signal);
   try {
-    return await callOverLine(line, operation, input, limits);
+    const body = bodyOf(await line.ask(request, limits));
+    return answerOf(operation, routed ? body : onlyResult(body));
   } finally {
     line.close();
   }
 }
 
-/** {@link callRemote}, for who asks the same server more than once. */
-export async function callOverLine<I extends InputSchema, O extends OutputSchema>(
-  line: Line,
-  operation: Operation<I, O>,
-  input: v.InferInput<I>,
-  limits: Limits,
-): Promise<v.InferOutput<O>> {
-  if (operation.http && !operation.http.content) {
-    return answerOf(
-      operation,
-      bodyOf(await line.ask(routeRequest(operation, operation.http, input), limits)),
-    );
-  }
-  if (!operation.command) throw badInput(`${operation.name} cannot be called on another host`);
-  const body = JSON.stringify({ actions: [[operation.command, input]] });
-  const answer = bodyOf(await line.ask({ method: "POST", path: "/execute", body }, limits));
-  return answerOf(operation, onlyResult(answer));
-}
+const runRequest = (command: string | undefined, input: unknown): Request => ({
+  method: "POST",
+  path: "/execute",
+  body: JSON.stringify({ actions: [[command, input]] }),
+});
 
 /** @throws a {@link RemoteError} naming the field that is not of the type that the table gives it. */
 function answerOf<O extends OutputSchema>(
@@ -114,9 +106,14 @@ export function bodyOf({ status, body }: Response): unknown {
 
 const ERROR_BODY = v.object({ error: v.string() });
 
+/** Far more than any answer needs. JSON that is parsed may be too deep to be written again. */
+const MAX_DEPTH = 500;
+
 function parsed(body: Uint8Array): unknown {
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
+    const value: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
+    const limits = { bytes: Number.POSITIVE_INFINITY, depth: MAX_DEPTH };
+    return sizeWithin(value, limits) === undefined ? undefined : value;
   } catch {
     return undefined;
   }

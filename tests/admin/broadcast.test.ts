@@ -207,6 +207,16 @@ describe("at a host, a list", () => {
     expect(await to(server.url)).toMatchObject({ ok: false, status: "failed", delivered: true });
   });
 
+  test("of a host that nests its answer too deep to be written again is failed", async () => {
+    const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
+    await using server = await offering((socket) => socket.write(ok(`{"result":{"execute: x":${deep}}}`)));
+    expect(await to(server.url)).toMatchObject({
+      status: "failed",
+      delivered: true,
+      error: "not a svc host",
+    });
+  });
+
   test("of a host that reports no outcomes is ok when no result is an error", async () => {
     await using server = await offering((socket) => socket.write(ok('{"result":{"execute: x":[1,2]}}')));
     expect(await to(server.url)).toMatchObject({ ok: true, result: { "execute: x": [1, 2] } });

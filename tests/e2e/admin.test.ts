@@ -15,7 +15,7 @@ let hosts: ReadonlyArray<Awaited<ReturnType<typeof serveBinary>>> = [];
 beforeAll(async () => {
   hosts = await Promise.all([1, 2, 3].map(() => serveBinary(["--rate-limit", "0"])));
   for (const host of hosts) stack.use(host);
-});
+}, 60_000);
 afterAll(() => stack.disposeAsync());
 
 /** A console whose address book has `entries`. */
