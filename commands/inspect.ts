@@ -1,55 +1,43 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type * as v from "valibot";
 import { ask, onHosts } from "../src/ask";
-import { command, terminated, withService } from "../src/cli";
+import { command, withService } from "../src/cli";
 import { METRICS, type Metric, type TimedSample } from "../src/inspector/inspector";
 import { inspectorRecent, inspectorSummary } from "../src/inspector/operations";
-import { badInput } from "../src/lib/errors";
 import { sparkline } from "../src/lib/sparkline";
 import { table } from "../src/lib/table";
 import { callLocalServer } from "../src/rest/local";
+import { watchable, watching } from "../src/watch";
 
 /** Samples in a sparkline, a character each. */
 const SPARKS = 30;
 
 export default command({
   builder: (argv) =>
-    onHosts(argv)
+    watchable(onHosts(argv), 1)
       .option("session", { type: "string", describe: "Only the samples of this session" })
-      .option("watch", { type: "boolean", default: false, describe: "Again and again, until Ctrl-C" })
-      .option("interval", { type: "number", default: 1, describe: "watch: seconds between two" })
       .epilogue("The window of statistics is that of the server that runs here (`svc serve`).")
       .example("$0 inspect --watch", "How the links of the sessions are")
       .example("$0 inspect --on all", "On each host of the address book"),
   handler: (flags) =>
-    withService(flags, async (service) => {
-      if (!(flags.interval >= 0.1 && flags.interval <= 86_400)) {
-        throw badInput(`interval: expected 0.1 to 86,400 seconds but found ${flags.interval}`);
-      }
-      const which = flags.session === undefined ? {} : { session: flags.session };
+    withService(flags, (service) => {
       const { configDir } = service;
-      const once = async () => {
+      const which = flags.session === undefined ? {} : { session: flags.session };
+      return watching(flags, ({ clear }) => {
         let samples: readonly TimedSample[] = [];
         const here = async () => {
           samples = (await callLocalServer(configDir, inspectorRecent, { n: SPARKS, ...which })).samples;
-          return callLocalServer(configDir, inspectorSummary, which);
+          const summary = await callLocalServer(configDir, inspectorSummary, which);
+          clear();
+          return summary;
         };
         const view = {
           columns: STATISTICS,
           rows: (summary: Summary) => rowsOf(summary).map(([, row]) => row),
           text: (summary: Summary) => textOf(summary, samples),
         };
-        if (flags.watch && process.stdout.isTTY && !flags.json) process.stdout.write("\u001b[H\u001b[2J");
+        if (flags.on !== undefined) clear();
         return ask(service, flags, inspectorSummary, which, view, here);
-      };
-      if (!flags.watch) return once();
-      const ended = new AbortController();
-      void terminated().then(() => ended.abort());
-      while (!ended.signal.aborted) {
-        await once();
-        await delay(flags.interval * 1_000, undefined, { signal: ended.signal }).catch(() => {});
-      }
-      return 0;
+      });
     }),
 });
 

@@ -4,7 +4,7 @@
  * Exit codes: 0 done and good; 1 done and the answer is bad; 2 the call itself was wrong.
  */
 import type { ArgumentsCamelCase, Argv } from "yargs";
-import { Failure, messageOf, systemCode } from "./lib/errors";
+import { Failure, messageOf, systemCode, unavailable } from "./lib/errors";
 import { stderrLog } from "./lib/log";
 import { resolveConfigDir } from "./lib/paths";
 import { jsonLine, printable } from "./lib/text";
@@ -140,6 +140,10 @@ export const iceOptions = (flags: {
 
 /** Parses `args`, runs the subcommand, sets the exit code. Never throws. */
 export async function runCommandLine(args: readonly string[]): Promise<void> {
+  process.stdout.on("error", (error) => {
+    // A reader that has gone (`| head`) is no error of ours; a full disk is.
+    if (systemCode(error) !== "EPIPE") process.exit(report(unavailable(`stdout: ${messageOf(error)}`)));
+  });
   try {
     process.exitCode = (await resume()) ?? (await parse(args));
   } catch (error) {
@@ -247,7 +251,8 @@ export async function withService<T>(
 
 /** Prints data on stdout: as one line of JSON with `--json`, else as `text` says. */
 export function print(flags: { readonly json: boolean }, data: unknown, text: () => string): void {
-  console.log(flags.json ? jsonLine(data) : text());
+  // Unlike console.log, this tells when nobody reads it any more: see `unread`.
+  process.stdout.write(`${flags.json ? jsonLine(data) : text()}\n`);
 }
 
 /** Resolves when the process is asked to end (Ctrl-C, `kill`). */

@@ -1,17 +1,18 @@
-import { setTimeout as delay } from "node:timers/promises";
+import type * as v from "valibot";
 import type { AddressBook } from "../../src/admin/book";
-import { DEFAULT_CONCURRENCY, DEFAULT_TIMEOUT_S } from "../../src/admin/operations";
+import { DEFAULT_CONCURRENCY, DEFAULT_TIMEOUT_S, poll as pollOperation } from "../../src/admin/operations";
 import { pollHosts } from "../../src/admin/poll";
 import type { Polled } from "../../src/admin/polled";
 import { selectHosts } from "../../src/admin/selection";
-import { command, print, terminated, withService } from "../../src/cli";
-import { badInput } from "../../src/lib/errors";
+import { command, print, withService } from "../../src/cli";
+import { parseInput } from "../../src/input";
 import { createProgress } from "../../src/lib/progress";
 import { table } from "../../src/lib/table";
+import { watchable, watching } from "../../src/watch";
 
 export const poll = command({
   builder: (argv) =>
-    argv
+    watchable(argv, 5)
       .option("on", { type: "string", describe: "Labels, tag:TAG, all, !… between commas (every host)" })
       .option("concurrency", {
         type: "number",
@@ -23,61 +24,42 @@ export const poll = command({
         default: DEFAULT_TIMEOUT_S,
         describe: "Seconds that a host may take",
       })
-      .option("watch", { type: "boolean", default: false, describe: "Poll again and again, until Ctrl-C" })
-      .option("interval", { type: "number", default: 5, describe: "watch: seconds between polls" })
       .example("$0 admin poll", "Every host; exit code 1 when one is not healthy")
       .example("$0 admin poll --on tag:lab,!tag:old --watch", "Some of them, as a table that refreshes"),
   handler: (flags) =>
     withService(flags, async (service) => {
-      if (!(flags.interval >= 0.1 && flags.interval <= 86_400)) {
-        throw badInput(`interval: expected 0.1 to 86,400 seconds but found ${flags.interval}`);
-      }
+      const { on, concurrency, timeout } = flags;
+      const asked = parseInput(pollOperation.input, { on, concurrency, timeout_s: timeout });
       const book = await service.addressBook();
-      if (!flags.watch) return shown(flags, await pollOnce(book, flags));
-      const ended = new AbortController();
-      void terminated().then(() => ended.abort());
-      while (!ended.signal.aborted) {
-        const results = await pollOnce(book, flags, ended.signal);
-        if (ended.signal.aborted) break;
-        if (process.stdout.isTTY) process.stdout.write("\u001b[H\u001b[2J");
-        shown(flags, results);
-        await delay(flags.interval * 1_000, undefined, { signal: ended.signal }).catch(() => {});
-      }
-      return 0;
+      return watching(flags, async ({ signal, clear }) => {
+        const results = await pollOnce(book, asked, signal, flags.watch);
+        if (signal.aborted) return 0;
+        clear();
+        print(flags, results, () => pollTable(results));
+        return results.every(({ healthy }) => healthy) ? 0 : 1;
+      });
     }),
 });
 
-interface PollFlags {
-  readonly on: string | undefined;
-  readonly concurrency: number;
-  readonly timeout: number;
-  readonly watch: boolean;
-}
-
-async function pollOnce(book: AddressBook, flags: PollFlags, signal?: AbortSignal): Promise<Polled[]> {
+async function pollOnce(
+  book: AddressBook,
+  { on, concurrency, timeout_s }: v.InferOutput<typeof pollOperation.input>,
+  signal: AbortSignal,
+  quiet: boolean,
+): Promise<Polled[]> {
   const all = book.hosts();
-  const hosts = flags.on === undefined ? all : selectHosts(all, flags.on);
+  const hosts = on === undefined ? all : selectHosts(all, on);
   const progress = createProgress("polled");
   let done = 0;
+  const polled = () => {
+    done++;
+    if (!quiet) progress.show(done, hosts.length);
+  };
   try {
-    const polled = () => {
-      done++;
-      if (!flags.watch) progress.show(done, hosts.length);
-    };
-    return await pollHosts(hosts, {
-      concurrency: flags.concurrency,
-      timeoutMs: flags.timeout * 1_000,
-      signal,
-      polled,
-    });
+    return await pollHosts(hosts, { concurrency, timeoutMs: timeout_s * 1_000, signal, polled });
   } finally {
     progress.end();
   }
-}
-
-function shown(flags: { readonly json: boolean }, results: readonly Polled[]): number {
-  print(flags, results, () => pollTable(results));
-  return results.every(({ healthy }) => healthy) ? 0 : 1;
 }
 
 function pollTable(results: readonly Polled[]): string {
