@@ -30,13 +30,13 @@ const TOKEN = v.pipe(
 const BASE_URL = v.pipe(
   v.string(),
   v.maxLength(2_048),
-  v.rawTransform(({ dataset: { value }, addIssue, NEVER }) => {
-    const url = baseUrl(value);
-    if (url !== undefined) return url;
-    const expected = "an http or https address without credentials, query or fragment";
-    // What may hold a password is not quoted.
-    addIssue({ message: expected, expected, received: value.includes("@") ? "…@…" : JSON.stringify(value) });
-    return NEVER;
+  v.rawCheck(({ dataset: { value, typed }, addIssue }) => {
+    if (!typed || baseUrl(value) !== undefined) return;
+    addIssue({
+      message: "an http or https address without credentials, query or fragment",
+      // What may hold a password is not quoted.
+      received: value.includes("@") ? "…@…" : JSON.stringify(value),
+    });
   }),
 );
 
@@ -96,7 +96,8 @@ export function parseHost(value: unknown): { readonly host: Host } | { readonly 
   if (checked.output.ca !== undefined && checked.output.pin !== undefined) {
     return { fault: "ca, pin: expected one of them" };
   }
-  return { host: checked.output };
+  const { base_url } = checked.output;
+  return { host: { ...checked.output, base_url: baseUrl(base_url) ?? base_url } };
 }
 
 /** @throws a `bad_input` failure naming what is wrong. */
@@ -107,9 +108,9 @@ export function checkHost(value: unknown): Host {
 }
 
 function wanted(issue: v.BaseIssue<unknown>): string {
-  return issue.type === "regex" || issue.type === "includes"
-    ? issue.message
-    : (issue.expected ?? issue.message);
+  return issue.expected && issue.type !== "regex" && issue.type !== "includes"
+    ? issue.expected
+    : issue.message;
 }
 
 /** The server behind an entry. */
@@ -122,7 +123,7 @@ function trustOf(ca: string | undefined, pin: string | undefined): Trust {
   return ca !== undefined ? { kind: "ca", pem: ca } : { kind: "system" };
 }
 
-/** `text` without what trails; undefined when it is no address of a server. */
+/** `text` as it is kept, without a trailing slash; undefined when it is no address of a server. */
 function baseUrl(text: string): string | undefined {
   if (!/^https?:\/\/[^\s\\?#@]+$/i.test(text)) return undefined;
   const url = URL.parse(text);

@@ -36,6 +36,7 @@ export const addHost = operation({
   scope: "admin",
   changes: "announces",
   command: "AC_admin_add_host",
+  example: { label: "lab-01", base_url: "http://10.0.0.5:9939", token: "its-token", tags: ["lab"] },
   input: v.strictObject(HOST_FIELDS),
   output: LISTED,
   async run(service, input, caller) {
@@ -52,6 +53,7 @@ export const removeHost = operation({
   scope: "admin",
   changes: "announces",
   command: "AC_admin_remove_host",
+  example: { label: "lab-01" },
   input: v.strictObject({
     label: field(v.pipe(v.string(), v.nonEmpty(), v.maxLength(256)), "What the host is called here"),
   }),
@@ -80,6 +82,7 @@ export const poll = operation({
   summary: "Ask hosts of the address book how they are",
   scope: "read",
   command: "AC_admin_poll",
+  example: { on: "tag:lab", timeout_s: 1 },
   input: v.strictObject({
     on: field(v.optional(SELECTION), `${WHICH} (default: every host there is)`),
     concurrency: field(
@@ -130,6 +133,7 @@ export const broadcastExecute = operation({
   scope: "admin",
   changes: "announces",
   command: "AC_admin_broadcast_execute",
+  example: { actions: [["AC_screen_size"]], on: "tag:lab,!tag:old", canary: 1 },
   input: BROADCAST,
   output: v.array(DELIVERED),
   async run(service, input, caller) {
