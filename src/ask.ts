@@ -9,7 +9,6 @@ import { type GlobalFlags, print } from "./cli";
 import { parseInput } from "./input";
 import { badInput } from "./lib/errors";
 import { table } from "./lib/table";
-import { jsonLine } from "./lib/text";
 import type { InputSchema, Operation, OutputSchema } from "./operation";
 import type { Service } from "./service";
 
@@ -97,12 +96,12 @@ async function askElsewhere<I extends InputSchema, O extends OutputSchema>(
   const hosts = selectHosts((await service.addressBook()).hosts(), on);
   const answers = await askHosts(hosts, operation, input, { timeoutMs: onTimeout * 1_000 });
   if (flags.json) {
-    for (const answer of answers) console.log(jsonLine(answer));
+    for (const answer of answers) print(flags, answer, String);
   } else {
     const rows = answers.flatMap((answer) =>
       answer.ok ? view.rows(answer.result, answer.label).map((row) => [answer.label, ...row]) : [],
     );
-    console.log(rowsText(view, ["HOST", ...view.columns], rows));
+    print(flags, rows, () => rowsText(view, ["HOST", ...view.columns], rows));
   }
   for (const answer of answers) {
     const told = answer.ok ? (view.warnings?.(answer.result) ?? []) : [answer.error];

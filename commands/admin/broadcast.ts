@@ -78,10 +78,9 @@ export const broadcast = command({
       const width = Math.max(...hosts.map(({ label }) => Bun.stringWidth(label)));
       const results = await broadcastTo(service, hosts, input, caller, (result) => {
         file?.add(result);
-        if (!flags.json) console.log(resultLine(result, width));
+        if (!flags.json) print(flags, result, () => resultLine(result, width));
       });
-      if (flags.json) print(flags, results, () => "");
-      else console.log(summary(results));
+      print(flags, results, () => summary(results));
       file?.close();
       return results.every(({ ok }) => ok) ? 0 : 1;
     }),

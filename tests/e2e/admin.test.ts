@@ -214,6 +214,17 @@ describe("a broadcast", () => {
     expect(nothing).toMatchObject({ exitCode: 0, stdout: "" });
   });
 
+  test("whose results cannot be written goes on, and is exit 1 in the end", async () => {
+    using machine = await threeHosts();
+    const args = ["admin", "broadcast", '[["AC_rest_api_status"]]', "--on", "all", "--output", "/dev/full"];
+    const { stdout, stderr, exitCode } = await machine.run(args);
+    expect(stdout).toEndWith("3 hosts: 3 ok\n");
+    expect({ stderr, exitCode }).toEqual({
+      stderr: "svc: output: /dev/full cannot be written (ENOSPC)\n",
+      exitCode: 1,
+    });
+  });
+
   test("is checked here before any host is asked", async () => {
     using machine = await threeHosts();
     const told = await machine.run(["admin", "broadcast", '[["AC_nope"],["AC_sleep"]]', "--on", "all"]);
@@ -259,6 +270,35 @@ describe("a broadcast", () => {
       ["lab-3", "cancelled", false],
     ]);
     await hosts[0]?.call("/runs/cancel", post({ run_id: await running() }));
+  });
+});
+
+describe("--watch", () => {
+  const watching = (machine: Awaited<ReturnType<typeof threeHosts>>, ...args: string[]) =>
+    Bun.spawn(["./svc", ...args, "--watch", "--interval", "0.1", "--json"], {
+      cwd: machine.path,
+      env: { ...process.env, SVC_CONFIG_DIR: "config" },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+
+  test.each(["admin poll", "inspect --on lab-1"])("svc %s goes on until it is interrupted", async (line) => {
+    using machine = await threeHosts();
+    const child = watching(machine, ...line.split(" "));
+    let lines = 0;
+    for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) {
+      lines += text.split("\n").length - 1;
+      if (lines >= 3) child.kill("SIGINT");
+    }
+    expect(await child.exited).toBe(0);
+  });
+
+  test("ends when nobody reads it any more", async () => {
+    using machine = await threeHosts();
+    const child = watching(machine, "admin", "poll");
+    const reader = child.stdout.getReader();
+    await reader.read();
+    await reader.cancel();
+    expect(await child.exited).toBe(0);
   });
 });
 
