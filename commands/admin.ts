@@ -1,6 +1,6 @@
 import type { CommandGroup } from "../src/cli";
 import { broadcast } from "./admin/broadcast";
-import { add, list, remove, targets } from "./admin/hosts";
+import { add, list, remove, tag, targets } from "./admin/hosts";
 import { poll } from "./admin/poll";
 import { exportHosts, importHosts } from "./admin/transfer";
 
@@ -8,6 +8,7 @@ export default {
   group: {
     "add <label> <url>": { describe: "Add a host", ...add },
     "remove <label>": { describe: "Remove a host", ...remove },
+    "tag <label> [tags..]": { describe: "Set the tags of a host", ...tag },
     list: { describe: "List the hosts", ...list },
     poll: { describe: "Ask hosts how they are", ...poll },
     "broadcast <actions>": { describe: "Run actions on hosts", ...broadcast },

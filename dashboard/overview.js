@@ -3,7 +3,7 @@
  */
 import { auditTable, isReading, TAIL_COLUMNS } from "./audit.js";
 import { checkBadge, EVERY_S, titleOf, verdictOf, worstFirst } from "./diagnostics.js";
-import { el } from "./dom.js";
+import { el, setText } from "./dom.js";
 import { count, duration, measure } from "./format.js";
 import { METRICS, noSamples } from "./inspector.js";
 import { badge, figure, loading, nothing, panel, table } from "./parts.js";
@@ -20,6 +20,7 @@ const ROWS = 6;
  * @typedef {object} Overview
  * @property {{ url: string, host_name: string, version: string, commit: string, platform: string, arch: string, started_at: string, uptime_seconds: number }} server
  * @property {{ total: number, client_errors: number, server_errors: number, failed_auth: number }} requests
+ * @property {{ host: { running: boolean, port: number, connected_clients: number, host_id: string | null }, viewer: { connected: boolean, host_id: string | null } }} sessions
  * @property {import("./inspector.js").Summary} inspector
  * @property {{ watcher_running: boolean, newest_seq: number }} usb
  * @property {{ rows: number } | null} audit
@@ -29,10 +30,19 @@ const ROWS = 6;
 export function open(view) {
   const figures = figuresPanel();
   const link = linkPanel();
+  const sessions = sessionsPanel();
   const usb = usbPanel(view);
   view.root.append(
     figures.root,
-    el("div", { class: "panels" }, diagnosticsPanel(view), link.root, usb.root, auditPanel(view)),
+    el(
+      "div",
+      { class: "panels" },
+      diagnosticsPanel(view),
+      link.root,
+      usb.root,
+      sessions.root,
+      auditPanel(view),
+    ),
   );
   view.poll(5, "overview", (/** @type {Overview} */ told) => {
     figures.show(told);
@@ -113,6 +123,36 @@ function linkPanel() {
     show({ sample_count, metrics }) {
       const rows = METRICS.map(({ field, name, unit }) => ({ name, unit, statistics: metrics[field] }));
       listed.show(sample_count === 0 ? [] : rows);
+    },
+  };
+}
+
+function sessionsPanel() {
+  const made = panel("Sessions");
+  const sharing = el("dd", {}, "–");
+  const clients = el("dd", {}, "–");
+  const id = el("dd", {}, "–");
+  const watching = el("dd", {}, "–");
+  made.body.append(
+    el(
+      "dl",
+      { class: "facts" },
+      ...[el("dt", {}, "This host"), sharing],
+      ...[el("dt", {}, "Connected clients"), clients],
+      ...[el("dt", {}, "Host id"), id],
+      ...[el("dt", {}, "Watching"), watching],
+    ),
+  );
+  return {
+    root: made.root,
+    /** @param {Overview["sessions"]} sessions */
+    show({ host, viewer }) {
+      sharing.replaceChildren(
+        host.running ? badge("ok", `shared on port ${host.port}`) : badge("none", "not shared"),
+      );
+      setText(clients, count(host.connected_clients));
+      setText(id, host.host_id ?? "none");
+      setText(watching, viewer.connected ? (viewer.host_id ?? "a host") : "no other host");
     },
   };
 }

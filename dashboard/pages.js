@@ -15,6 +15,7 @@
 export const pages = [
   { name: "overview", title: "Overview", icon: "overview", load: () => import("./overview.js") },
   { name: "server", title: "REST API", icon: "server", load: () => import("./server.js") },
+  { name: "admin", title: "Admin console", icon: "hosts", load: () => import("./admin.js") },
   { name: "audit", title: "Audit log", icon: "audit", load: () => import("./audit.js") },
   { name: "inspector", title: "Packet inspector", icon: "inspector", load: () => import("./inspector.js") },
   { name: "usb", title: "USB devices", icon: "usb", load: () => import("./usb.js") },

@@ -1,5 +1,5 @@
 import type { ListedHost } from "../../src/admin/host";
-import { addHost, listHosts, listTargets, removeHost } from "../../src/admin/operations";
+import { addHost, listHosts, listTargets, removeHost, tagHost } from "../../src/admin/operations";
 import { callOperation } from "../../src/call";
 import { localCaller } from "../../src/caller";
 import { command, print, withService } from "../../src/cli";
@@ -54,6 +54,27 @@ export const remove = command({
       const input = { label: flags.label };
       const removed = await callOperation(service, removeHost, input, localCaller(service, "cli"));
       print(flags, removed, () => `${flags.label} removed`);
+      return 0;
+    }),
+});
+
+export const tag = command({
+  builder: (argv) =>
+    argv
+      .positional("label", { type: "string", demandOption: true, describe: "What the host is called" })
+      .positional("tags", {
+        type: "string",
+        array: true,
+        default: [] as string[],
+        describe: "Its tags from now on",
+      })
+      .example("$0 admin tag lab-01 lab floor-2", "These and no others")
+      .example("$0 admin tag lab-01", "None"),
+  handler: (flags) =>
+    withService(flags, async (service) => {
+      const input = { label: flags.label, tags: flags.tags };
+      const tagged = await callOperation(service, tagHost, input, localCaller(service, "cli"));
+      print(flags, tagged, () => hostTable([tagged]));
       return 0;
     }),
 });

@@ -33,6 +33,8 @@ export interface AddressBook {
    * @throws `conflict` naming the labels that are taken, unless `replace`.
    */
   addAll(hosts: readonly Host[], replace: boolean): Promise<{ added: number; replaced: number }>;
+  /** Gives a host these tags and no others. @throws `not_found` when none has the label; as {@link hosts} does. */
+  tag(label: string, tags: readonly string[]): Promise<Host>;
   /** @throws `not_found` when no host has the label; as {@link hosts} does. */
   remove(label: string): Promise<void>;
 }
@@ -86,6 +88,15 @@ export function createAddressBook(paths: { file: string; lock: string }, log: Lo
       await addAll([host], false);
     },
     addAll,
+    tag: (label, tags) =>
+      change((book) => {
+        const at = book.hosts.findIndex((entry) => labelOf(entry) === label);
+        const entry = Object.assign({}, book.hosts[at], { tags });
+        const parsed = parseHost(entry);
+        if ("fault" in parsed) throw noSuchHost(label);
+        book.hosts[at] = entry;
+        return parsed.host;
+      }),
     remove: (label) =>
       change((book) => {
         const left = book.hosts.filter((entry) => labelOf(entry) !== label);

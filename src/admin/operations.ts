@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import type { Caller } from "../caller";
+import { LINES_CONTENT_TYPE, tellAsLines } from "../lib/lines";
 import { field, NO_INPUT, operation, secret } from "../operation";
 import { MAX_TIMEOUT_S } from "../outcome";
 import type { Service } from "../service";
@@ -36,6 +37,7 @@ export const addHost = operation({
   scope: "admin",
   changes: "announces",
   command: "AC_admin_add_host",
+  http: { method: "POST", path: "/admin/hosts/add" },
   example: { label: "lab-01", base_url: "http://10.0.0.5:9939", token: "its-token", tags: ["lab"] },
   input: v.strictObject(HOST_FIELDS),
   output: LISTED,
@@ -53,6 +55,7 @@ export const removeHost = operation({
   scope: "admin",
   changes: "announces",
   command: "AC_admin_remove_host",
+  http: { method: "POST", path: "/admin/hosts/remove" },
   example: { label: "lab-01" },
   input: v.strictObject({
     label: field(v.pipe(v.string(), v.nonEmpty(), v.maxLength(256)), "What the host is called here"),
@@ -65,11 +68,27 @@ export const removeHost = operation({
   },
 });
 
+export const tagHost = operation({
+  name: "admin.tag_host",
+  summary: "Set the tags of a host of the address book",
+  scope: "admin",
+  changes: "announces",
+  command: "AC_admin_tag_host",
+  http: { method: "POST", path: "/admin/hosts/tag" },
+  input: v.strictObject({ label: removeHost.input.entries.label, tags: HOST_FIELDS.tags }),
+  output: LISTED,
+  async run(service, { label, tags }, caller) {
+    await caller.announce(`admin.tag_host ${JSON.stringify({ label, tags })}`);
+    return listed(await (await service.addressBook()).tag(label, tags));
+  },
+});
+
 export const listHosts = operation({
   name: "admin.list_hosts",
   summary: "List the hosts of the address book, without their tokens",
   scope: "read",
   command: "AC_admin_list_hosts",
+  http: { method: "GET", path: "/admin/hosts" },
   input: NO_INPUT,
   output: v.array(LISTED),
   async run(service) {
@@ -82,6 +101,7 @@ export const poll = operation({
   summary: "Ask hosts of the address book how they are",
   scope: "read",
   command: "AC_admin_poll",
+  http: { method: "GET", path: "/admin/poll" },
   example: { on: "tag:lab", timeout_s: 1 },
   input: v.strictObject({
     on: field(v.optional(SELECTION), `${WHICH} (default: every host there is)`),
@@ -180,6 +200,29 @@ export async function broadcastTo(
   );
 }
 
+export const broadcastLive = operation({
+  name: "admin.broadcast_live",
+  summary: "Run a list of actions on hosts of the address book; each result as it comes, a line of JSON each",
+  scope: "admin",
+  changes: "announces",
+  http: { method: "POST", path: "/admin/broadcast", content: LINES_CONTENT_TYPE },
+  input: broadcastExecute.input,
+  output: v.instance(Response),
+  async run(service, input, caller) {
+    const hosts = await select(service, input.on);
+    const begun = Promise.withResolvers<void>();
+    const announce = async (subject: string) => {
+      await caller.announce(subject);
+      begun.resolve();
+    };
+    return tellAsLines((tell, gone) => {
+      const signal = AbortSignal.any([caller.signal, gone]);
+      const all = broadcastTo(service, hosts, input, { ...caller, signal, announce }, tell);
+      return { begun: Promise.race([begun.promise, all]), ended: all };
+    });
+  },
+});
+
 export const listTargets = operation({
   name: "admin.targets",
   summary: "Give the address book as targets for Prometheus to discover (HTTP service discovery)",
@@ -192,7 +235,16 @@ export const listTargets = operation({
   },
 });
 
-export const operations = [addHost, removeHost, listHosts, poll, broadcastExecute, listTargets];
+export const operations = [
+  addHost,
+  removeHost,
+  tagHost,
+  listHosts,
+  poll,
+  broadcastExecute,
+  broadcastLive,
+  listTargets,
+];
 
 async function select(service: Service, on: string): Promise<Host[]> {
   return selectHosts((await service.addressBook()).hosts(), on);

@@ -3,6 +3,7 @@ import * as v from "valibot";
 import { inspectorSummary } from "../inspector/operations";
 import { unavailable } from "../lib/errors";
 import { field, NO_INPUT, operation } from "../operation";
+import { getSessions } from "../sessions/operations";
 import { commit, version } from "../version";
 
 export const dashboardPage = operation({
@@ -48,11 +49,12 @@ export const overview = operation({
       server_errors: v.number(),
       failed_auth: v.number(),
     }),
+    sessions: getSessions.output,
     inspector: inspectorSummary.output,
     usb: v.object({ watcher_running: v.boolean(), newest_seq: v.number() }),
     audit: v.nullable(v.object({ rows: v.number(), failures: v.number() })),
   }),
-  async run(service) {
+  async run(service, _input, caller) {
     const { server } = await service.rest();
     if (!server) throw unavailable("the REST server does not run");
     const [metrics, inspector, usb, audit] = await Promise.all([
@@ -79,6 +81,7 @@ export const overview = operation({
         server_errors: totals.serverErrors,
         failed_auth: totals.failedAuth,
       },
+      sessions: await getSessions.run(service, {}, caller),
       inspector: inspector.summary(),
       usb: {
         watcher_running: usb.watcher.running,

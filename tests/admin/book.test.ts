@@ -37,6 +37,16 @@ describe("the address book", () => {
     expect(book.hosts()).toEqual([mine, other]);
   });
 
+  test("gives a host other tags, and leaves what svc does not know of it alone", async () => {
+    using folder = temporaryFolder();
+    const { book, file } = bookIn(folder.path);
+    writeFileSync(file, JSON.stringify({ hosts: [{ ...host("a"), colour: "red" }, host("b")] }));
+    expect(await book.tag("a", ["lab"])).toEqual({ ...host("a"), tags: ["lab"] });
+    const { hosts } = JSON.parse(readFileSync(file, "utf8"));
+    expect(hosts).toEqual([{ ...host("a"), tags: ["lab"], colour: "red" }, host("b")]);
+    await expect(book.tag("c", ["lab"])).rejects.toThrow("no host is labelled c");
+  });
+
   test("two processes that add 200 hosts each at the same time have 400 in the end", async () => {
     using folder = temporaryFolder();
     const { book, file } = bookIn(folder.path);

@@ -330,3 +330,51 @@ testWith("chromium", ...PROGRAMS)(
   },
   40_000,
 );
+
+test("the admin page adds hosts, tells how they are, tags them, and broadcasts with results as they come", async () => {
+  await using lab = await serveBinary([], { token: "lab-token-0123456789" });
+  await using slow = await serveBinary([], { token: "slow-token-0123456789" });
+  await using tab = await openPage("admin");
+  const { page } = tab;
+  const dialog = page.getByRole("dialog");
+  const add = async (label: string, url: string, token: string, tags: string) => {
+    await page.getByRole("button", { name: "Add…" }).click();
+    await dialog.getByLabel("Name").fill(label);
+    await dialog.getByLabel("Address").fill(url);
+    await dialog.getByLabel("Token").fill(token);
+    await dialog.getByLabel("Tags").fill(tags);
+    await dialog.getByRole("button", { name: "Add" }).click();
+    await page.getByRole("cell", { name: label, exact: true }).waitFor();
+  };
+  await page.getByText("No hosts").waitFor();
+  await add("lab-01", lab.url, lab.token, "lab");
+  await add("slow-01", slow.url, slow.token, "lab, slow");
+  await add("<b>wrong</b>", lab.url, "not-its-token", "");
+  const row = (label: string) => page.getByRole("row", { name: new RegExp(`Select ${label}`) });
+  await row("lab-01").getByText("healthy", { exact: true }).waitFor();
+  await row("<b>wrong</b>").getByText("HTTP 401").waitFor();
+  expect(await page.content()).not.toMatch(/lab-token|not-its-token/);
+  expect(await seriousViolations(page)).toEqual([]);
+
+  await page.getByRole("button", { name: "Tags… of lab-01" }).click();
+  await dialog.getByLabel("Tags").fill("lab floor-2");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await row("lab-01").getByText("floor-2").waitFor();
+
+  await page.getByRole("button", { name: "Select all" }).click();
+  await page
+    .getByLabel("Actions for the hosts")
+    .fill('[["AC_sleep", {"seconds": 1}], ["AC_rest_api_status"]]');
+  await page.getByRole("button", { name: "Broadcast to 3 hosts…" }).click();
+  await dialog.getByRole("button", { name: "Broadcast" }).click();
+  const results = page.getByRole("table", { name: /Results/ });
+  await results.getByRole("row", { name: /wrong.*unauthorized/ }).waitFor();
+  await page.getByText("0 ok, 1 not ok, 2 to come").waitFor();
+  await page.getByText("2 ok, 1 not ok, 0 without a result").waitFor();
+  await results.getByRole("row", { name: /slow-01 ok/ }).waitFor();
+
+  await page.getByRole("button", { name: "Remove <b>wrong</b>" }).click();
+  await dialog.getByRole("button", { name: "Remove" }).click();
+  await row("<b>wrong</b>").waitFor({ state: "detached" });
+  expect(tab.complaints).toEqual([]);
+}, 60_000);
