@@ -26,8 +26,7 @@ const POLL_EVERY_S = 15;
  * @property {boolean} ok
  * @property {string} status
  * @property {number} duration_ms
- * @property {unknown[]} [outcomes]
- * @property {unknown} [result]
+ * @property {Array<import("./actions.js").Outcome>} [outcomes]
  * @property {string} [error]
  */
 
@@ -59,7 +58,7 @@ function hostsPanel({ api, poll }, selected, tellSelection) {
       button([icon("add"), "Add…"], () => void attempt(add)),
     ],
   });
-  const picks = el("div", { class: "buttons", role: "group", "aria-label": "Select hosts" });
+  const picks = el("div", { class: "buttons small", role: "group", "aria-label": "Select hosts" });
   const listed = table({
     label: "Hosts",
     columns: [
@@ -134,10 +133,12 @@ function hostsPanel({ api, poll }, selected, tellSelection) {
     listed.show(hosts.map((host) => ({ ...host, polled: found.get(host.label) ?? null })));
     const tags = [...new Set(hosts.flatMap((host) => host.tags))].sort();
     picks.replaceChildren(
-      ...(hosts.length > 0 ? [pick("all", hosts), pick("none", [])] : []),
+      ...(hosts.length > 0
+        ? [el("span", { class: "hint" }, "Select"), pick("all", hosts), pick("none", [])]
+        : []),
       ...tags.map((tag) =>
         pick(
-          `tag ${tag}`,
+          tag,
           hosts.filter((host) => host.tags.includes(tag)),
         ),
       ),
@@ -150,7 +151,7 @@ function hostsPanel({ api, poll }, selected, tellSelection) {
    * @param {readonly Host[]} wanted
    */
   function pick(what, wanted) {
-    return button(`Select ${what}`, () => {
+    return button(what, () => {
       selected.clear();
       for (const { label } of wanted) selected.add(label);
       for (const box of listed.root.querySelectorAll("input")) box.checked = selected.has(box.value);
@@ -308,13 +309,8 @@ function broadcastPanel({ api, signal }, selected) {
       {
         label: "Result",
         kind: "wide",
-        cell: ({ error, outcomes, result }) =>
-          el(
-            "div",
-            { class: "stack" },
-            error && prose(error),
-            (outcomes ?? result) !== undefined && json(outcomes ?? result),
-          ),
+        cell: ({ error, outcomes = [] }) =>
+          el("div", {}, error && prose(error), outcomes.length > 0 && outcomesList(outcomes)),
       },
       { label: "Took", kind: "number", cell: ({ duration_ms }) => milliseconds(duration_ms) },
     ],
@@ -396,6 +392,23 @@ function broadcastPanel({ api, signal }, selected) {
   }
 
   return { root: made.root, tellSelection };
+}
+
+/**
+ * What became of each action at a host; open where one failed.
+ *
+ * @param {ReadonlyArray<import("./actions.js").Outcome>} outcomes
+ */
+function outcomesList(outcomes) {
+  const bad = outcomes.filter(({ ok }) => !ok).length;
+  const item = (/** @type {import("./actions.js").Outcome} */ { command, ok, result, error }) =>
+    el("li", {}, badge(ok ? "ok" : "error", String(command)), ok ? json(result) : prose(String(error ?? "")));
+  return el(
+    "details",
+    { open: bad > 0 },
+    el("summary", {}, `${counted(outcomes.length, "action")}, ${bad === 0 ? "all ok" : `${bad} failed`}`),
+    el("ul", { class: "outcomes" }, ...outcomes.map(item)),
+  );
 }
 
 /** @param {string} text a number, or a share such as 25% */

@@ -361,7 +361,7 @@ test("the admin page adds hosts, tells how they are, tags them, and broadcasts w
   await dialog.getByRole("button", { name: "Save" }).click();
   await row("lab-01").getByText("floor-2").waitFor();
 
-  await page.getByRole("button", { name: "Select all" }).click();
+  await page.getByRole("group", { name: "Select hosts" }).getByRole("button", { name: "all" }).click();
   await page
     .getByLabel("Actions for the hosts")
     .fill('[["AC_sleep", {"seconds": 1}], ["AC_rest_api_status"]]');
