@@ -5,6 +5,11 @@
 const numbers = new Intl.NumberFormat();
 const moments = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 
+const times = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
+
+/** @param {Date} date */
+export const timeOfDay = (date) => times.format(date);
+
 /** @param {number} value */
 export const count = (value) => numbers.format(value);
 

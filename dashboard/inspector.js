@@ -76,7 +76,7 @@ export function open({ root, api, signal, poll }) {
   });
   trouble.body.append(overall, grid);
   samples.body.append(
-    el("div", { class: "tall", tabindex: 0, role: "group", "aria-label": "Samples" }, listed.root),
+    el("div", { class: "tall bleed", tabindex: 0, role: "group", "aria-label": "Samples" }, listed.root),
   );
   root.append(trouble.root, samples.root);
 

@@ -57,10 +57,10 @@ export const runBadge = ({ status }) => badge(TONES[status] ?? "none", status);
 const timesOf = ({ is_cron, cron_expression, time_zone, interval_seconds, repeat }) =>
   is_cron
     ? el(
-        "span",
+        "div",
         {},
         el("code", {}, cron_expression ?? ""),
-        time_zone && el("span", { class: "faint" }, ` ${time_zone}`),
+        time_zone && el("div", { class: "hint" }, time_zone),
       )
     : `${repeat ? "every" : "once, after"} ${duration(interval_seconds)}`;
 
@@ -99,7 +99,7 @@ function jobsPanel({ api, poll }, started) {
     columns: [
       { label: "Job", kind: "tight", cell: (/** @type {Job} */ { job_id }) => el("strong", {}, job_id) },
       { label: "Script", kind: "wide", cell: ({ script_path }) => el("code", {}, script_path) },
-      { label: "Times", cell: timesOf },
+      { label: "Times", kind: "tight", cell: timesOf },
       {
         label: "State",
         kind: "tight",
@@ -260,7 +260,7 @@ function activePanel({ api, poll }) {
       nothing("Nothing has run yet", "Actions, scripts and jobs that this server runs are listed here."),
   });
   made.body.append(
-    el("div", { class: "tall", tabindex: 0, role: "group", "aria-label": "Runs" }, listed.root),
+    el("div", { class: "tall bleed", tabindex: 0, role: "group", "aria-label": "Runs" }, listed.root),
   );
   const polled = poll(
     5,

@@ -47,6 +47,7 @@ export function open(view) {
   view.poll(5, "overview", (/** @type {Overview} */ told) => {
     figures.show(told);
     link.show(told.inspector);
+    sessions.show(told.sessions);
     usb.show(told.usb);
   });
 }
@@ -98,6 +99,7 @@ function linkPanel() {
   made.body.append(loading());
   const listed = table({
     label: "Link statistics",
+    compact: true,
     columns: [
       {
         label: "Metric",
@@ -107,7 +109,7 @@ function linkPanel() {
             name,
             unit,
           },
-        ) => [name, el("span", { class: "faint" }, ` ${unit}`)],
+        ) => el("span", {}, name, el("span", { class: "faint" }, ` ${unit}`)),
       },
       { label: "Last", kind: "number", cell: ({ statistics }) => measure(statistics?.last) },
       { label: "Average", kind: "number", cell: ({ statistics }) => measure(statistics?.avg) },
@@ -163,6 +165,7 @@ function usbPanel({ poll }) {
   const made = panel("USB devices", { tools: [state, more("usb", "USB devices")] });
   const listed = table({
     label: "USB devices",
+    compact: true,
     columns: [
       {
         label: "Device",
@@ -208,6 +211,7 @@ function diagnosticsPanel({ poll }) {
   const verdict = el("div", { role: "status" }, loading());
   const listed = table({
     label: "Checks, the worst first",
+    compact: true,
     columns: [
       {
         label: "Check",

@@ -130,9 +130,10 @@ export function figure(label) {
  *   key: (row: Row) => string | number,
  *   empty: () => Node,
  *   rowClass?: (row: Row) => string,
- * }} options
+ *   compact?: boolean,
+ * }} options `compact` for one so narrow that it stays a table on a small screen
  */
-export function table({ label, columns, key, empty, rowClass = () => "" }) {
+export function table({ label, columns, key, empty, rowClass = () => "", compact = false }) {
   /** @type {Map<string | number, { told: string, row: HTMLTableRowElement }>} */
   let shown = new Map();
   const body = el("tbody", { role: "rowgroup" });
@@ -145,7 +146,7 @@ export function table({ label, columns, key, empty, rowClass = () => "" }) {
     el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, ...head)),
     body,
   );
-  const root = el("div", { class: "table" }, loading());
+  const root = el("div", { class: compact ? "table" : "table stacks" }, loading());
 
   /** @param {Row} row */
   const make = (row) =>

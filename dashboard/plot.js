@@ -29,9 +29,21 @@ const colourOf = (property) => getComputedStyle(document.documentElement).getPro
  *   moment?: (x: number) => string,
  *   least?: number,
  *   span: number,
- * }} options `value` and `moment` write the numbers of the two axes, which go at least to `least` and over `span`
+ *   clock?: boolean,
+ * }} options `value` and `moment` write the numbers of the two axes, which go at least to `least` and over `span`; with
+ *   `clock`, x are seconds since 1970
  */
-export function plot({ label, lines, signal, height = 140, value = String, moment, least = 1, span }) {
+export function plot({
+  label,
+  lines,
+  signal,
+  height = 140,
+  value = String,
+  moment,
+  least = 1,
+  span,
+  clock = false,
+}) {
   const root = el("div", { class: "plot", role: "img", "aria-label": label });
   root.style.height = `${height}px`;
   /** @type {import("uplot") | null} */
@@ -39,6 +51,8 @@ export function plot({ label, lines, signal, height = 140, value = String, momen
   /** @type {[number[], ...Values[]]} */
   let data = [[], ...lines.map(() => [])];
 
+  // Half of the last bar stands beyond its place.
+  const room = lines.some(({ bars }) => bars) ? span / 240 : 0;
   const axis = {
     stroke: () => colourOf("--faint"),
     font: "11px system-ui, sans-serif",
@@ -59,7 +73,7 @@ export function plot({ label, lines, signal, height = 140, value = String, momen
         legend: { show: false },
         cursor: { drag: { x: false, y: false }, points: { size: 6 } },
         scales: {
-          x: { time: moment === undefined, range: (_plot, min, max) => [Math.min(min, max - span), max] },
+          x: { time: clock, range: (_plot, min, max) => [Math.min(min, max - span), max + room] },
           y: { range: (_plot, _min, max) => [0, Math.max(max * 1.1, least)] },
         },
         axes: [

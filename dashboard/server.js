@@ -2,7 +2,7 @@
  * REST API: where this server answers, what it was asked, and its configuration to take away and bring back.
  */
 import { el, setText } from "./dom.js";
-import { count, duration, moment } from "./format.js";
+import { count, duration, moment, timeOfDay } from "./format.js";
 import { icon } from "./icons.js";
 import { actionButton, ask, badge, copyButton, download, figure, nothing, notice, panel } from "./parts.js";
 import { legend, plot } from "./plot.js";
@@ -93,6 +93,8 @@ function requestsPanel(signal) {
     value: count,
     least: 4,
     span: 3_600,
+    clock: true,
+    moment: (seconds) => timeOfDay(new Date(seconds * 1_000)),
   });
   const per = el("p", { class: "hint" }, "–");
   made.body.append(

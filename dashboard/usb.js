@@ -78,7 +78,7 @@ export function open({ root, api, poll }) {
         : nothing("Nobody is watching", "Switch on Watch, and devices that come and go are listed here."),
   });
   feed.body.append(
-    el("div", { class: "tall", tabindex: 0, role: "group", "aria-label": "Events" }, events.root),
+    el("div", { class: "tall bleed", tabindex: 0, role: "group", "aria-label": "Events" }, events.root),
   );
   root.append(el("div", { class: "stack" }, devices.root, feed.root));
 
