@@ -15,11 +15,14 @@ import { post, serveBinary, TOKEN, testWith } from "../support";
 const test = testWith("chromium");
 const AXE = readFileSync(Bun.resolveSync("axe-core/axe.min.js", import.meta.dir), "utf8");
 
+const SAMPLE = { rtt_ms: 20, fps: 30, bitrate_kbps: 4_000, packet_loss_pct: 0, jitter_ms: 2 };
+
 let browser: Browser;
 let host: Awaited<ReturnType<typeof serveBinary>>;
 beforeAll(async () => {
   if (!Bun.which("chromium")) return;
   [browser, host] = await Promise.all([launchBrowser(), serveBinary(["--rate-limit", "0"])]);
+  await host.call("/inspector/samples", post({ samples: [SAMPLE] }));
 }, 30_000);
 afterAll(async () => {
   await browser?.close();
@@ -62,6 +65,7 @@ for (const name of PAGES) {
     }
     await page.setViewportSize({ width: 360, height: 740 });
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(360);
+    expect(await seriousViolations(page)).toEqual([]);
     // A host without a display says so, which is no fault of the page.
     expect(tab.complaints.filter((text) => !text.includes("503"))).toEqual([]);
   }, 20_000);
@@ -77,12 +81,12 @@ test("the signing-in form is for everybody", async () => {
 test("the packet inspector plots samples as they come, and forgets them on being told to", async () => {
   await using tab = await openPage("inspector");
   const { page } = tab;
-  const sample = { rtt_ms: 20, fps: 30, bitrate_kbps: 4_000, packet_loss_pct: 0, jitter_ms: 2 };
-  await host.call("/inspector/samples", post({ samples: [{ ...sample, rtt_ms: 12.5 }, sample] }));
+  await host.call("/inspector/reset", post({}));
+  await host.call("/inspector/samples", post({ samples: [{ ...SAMPLE, rtt_ms: 12.5 }, SAMPLE] }));
   await page.getByText("2 samples over").waitFor();
   const plot = page.getByRole("img", { name: /Round-trip time in ms: last 20, .*p95 19.6/ });
   const before = await plot.screenshot();
-  await host.call("/inspector/samples", post({ samples: [{ ...sample, rtt_ms: 80 }] }));
+  await host.call("/inspector/samples", post({ samples: [{ ...SAMPLE, rtt_ms: 80 }] }));
   await page.getByText("3 samples over").waitFor();
   const now = page.getByRole("img", { name: /Round-trip time in ms: last 80/ });
   expect((await now.screenshot()).equals(before)).toBe(false);
