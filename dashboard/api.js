@@ -110,6 +110,17 @@ export class Api extends EventTarget {
   }
 
   /**
+   * The body at `path`, asked anew and kept nowhere: for what is large, or has to be true now.
+   *
+   * @param {string} path without a leading slash
+   * @returns {Promise<unknown>}
+   * @throws {ApiError}
+   */
+  ask(path) {
+    return this.#ask(path);
+  }
+
+  /**
    * @param {string} path without a leading slash
    * @param {unknown} [body]
    * @returns {Promise<unknown>}

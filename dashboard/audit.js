@@ -149,7 +149,7 @@ export function open(view) {
 
   async function verify() {
     verdict.replaceChildren(el("p", { class: "hint" }, "Verifying…"));
-    const found = /** @type {Verdict} */ (await api.get("audit/verify", { maxAge: 0 }));
+    const found = /** @type {Verdict} */ (await api.ask("audit/verify"));
     if (signal.aborted) return;
     broken = found.broken_at_id;
     verdict.replaceChildren(tell(found));

@@ -74,7 +74,7 @@ export function open({ root, api, signal, poll }) {
   async function take() {
     setText(when, "taking…");
     try {
-      const { data } = /** @type {Screenshot} */ (await api.get("screenshot", { maxAge: 0 }));
+      const { data } = /** @type {Screenshot} */ (await api.ask("screenshot"));
       if (signal.aborted) return;
       const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
       URL.revokeObjectURL(shown);
