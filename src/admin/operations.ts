@@ -75,6 +75,7 @@ export const tagHost = operation({
   changes: "announces",
   command: "AC_admin_tag_host",
   http: { method: "POST", path: "/admin/hosts/tag" },
+  example: { label: "lab-01", tags: ["lab", "floor-2"] },
   input: v.strictObject({ label: removeHost.input.entries.label, tags: HOST_FIELDS.tags }),
   output: LISTED,
   async run(service, { label, tags }, caller) {
