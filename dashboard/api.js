@@ -100,7 +100,7 @@ export class Api extends EventTarget {
     const known = this.#answers.get(path);
     if (known && Date.now() - known.at < maxAge) return known.answer;
     const at = Date.now();
-    const answer = this.#ask(path);
+    const answer = this.#askInTurn(path);
     this.#remember(path, { at, answer });
     answer.then(
       (body) => this.#others?.postMessage({ path, at, body }),
@@ -146,6 +146,7 @@ export class Api extends EventTarget {
     let rest = "";
     for (const reader = text?.getReader(); reader; ) {
       const { done, value = "" } = await reader.read().catch(() => {
+        if (signal.aborted) throw new ApiError("failed", "Cancelled.");
         throw new ApiError("unreachable", "The server broke off its answer.");
       });
       const lines = (rest + value).split("\n");
@@ -191,24 +192,33 @@ export class Api extends EventTarget {
   }
 
   /**
+   * For what is asked without anybody doing anything: were the token no longer good, each request would count as a
+   * guess, so after a while without a good answer one goes ahead and the others wait for it.
+   *
+   * @param {string} path
+   */
+  async #askInTurn(path) {
+    while (this.#probe && Date.now() - this.#goodAt > DOUBT_AFTER) await this.#probe;
+    const answer = this.#ask(path);
+    const probe = answer.catch(() => {});
+    this.#probe = probe;
+    probe.then(() => {
+      if (this.#probe === probe) this.#probe = null;
+    });
+    return answer;
+  }
+
+  /**
    * @template [Answer=unknown]
    * @param {string} path
    * @param {RequestInit} [init]
    * @param {(response: Response) => Promise<Answer>} [read]
    */
   async #ask(path, init, read) {
-    // Were the token no longer good, each request would count as a guess: one goes ahead, the others wait for it.
-    while (this.#probe && Date.now() - this.#goodAt > DOUBT_AFTER) await this.#probe;
     const { token } = this;
     if (token === null) throw new ApiError("unauthorized", "Signed out.");
-    const answer = this.#send(path, token, init, read);
-    const probe = answer.catch(() => {});
-    this.#probe = probe;
-    probe.then(() => {
-      if (this.#probe === probe) this.#probe = null;
-    });
     try {
-      return await answer;
+      return await this.#send(path, token, init, read);
     } catch (error) {
       const refused = error instanceof ApiError && error.reason === "unauthorized";
       if (refused && this.token === token) this.signOut("The server no longer takes this token.");

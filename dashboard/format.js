@@ -31,6 +31,18 @@ export function measure(value) {
   return value.toLocaleString(undefined, { maximumFractionDigits: digits });
 }
 
+const UNITS = ["B", "kB", "MB", "GB", "TB"];
+
+/**
+ * `512 B`, `1.23 MB`.
+ *
+ * @param {number} size in bytes
+ */
+export function bytes(size) {
+  const at = Math.min(UNITS.length - 1, size < 1 ? 0 : Math.floor(Math.log10(size) / 3));
+  return `${measure(size / 1_000 ** at)} ${UNITS[at]}`;
+}
+
 /**
  * The two largest units: `3 d 4 h`, `12 min 5 s`, `2 h`, `7 s`.
  *

@@ -377,6 +377,13 @@ test("the admin page adds hosts, tells how they are, tags them, and broadcasts w
   await page.getByText("2 ok, 1 not ok, 0 without a result").waitFor();
   await results.getByRole("row", { name: /slow-01 ok/ }).waitFor();
 
+  await page.getByLabel("Actions for the hosts").fill('[["AC_sleep", {"seconds": 60}]]');
+  await page.getByRole("button", { name: "Broadcast to 3 hosts…" }).click();
+  await dialog.getByRole("button", { name: "Broadcast" }).click();
+  await page.getByText("0 ok, 1 not ok, 2 to come").waitFor();
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.getByText("0 ok, 1 not ok, 2 without a result").waitFor();
+
   await page.getByRole("button", { name: "Remove <b>wrong</b>" }).click();
   await dialog.getByRole("button", { name: "Remove" }).click();
   await row("<b>wrong</b>").waitFor({ state: "detached" });
