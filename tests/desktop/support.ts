@@ -9,7 +9,7 @@ import { Desktop, type DesktopOptions } from "../../src/desktop/desktop";
 import { silentLog } from "../../src/lib/log";
 import { temporaryFolder } from "../support";
 
-export const PROGRAMS = ["Xvfb", "openbox", "xterm", "xev", "xmodmap"] as const;
+export const PROGRAMS = ["Xvfb", "openbox", "xterm", "xev", "xmodmap", "setxkbmap"] as const;
 export const SIZE = { width: 1280, height: 800 };
 export const forever = new AbortController().signal;
 

@@ -255,6 +255,22 @@ describe("text:", () => {
     }
   });
 
+  test("text arrives on other layouts too", async () => {
+    await using fresh = await startDisplay();
+    await using made = desktopOn(fresh.env);
+    await using terminal = openTerminal(fresh.env, "layouts");
+    await waitForTitle(made.desktop, query("layouts"), PATIENCE, forever);
+    await focusByTitle(made.desktop, query("layouts"), forever);
+    let expected = "";
+    for (const [nth, name] of ["de", "ru", "fr", "us(dvorak)", "us,de,ru"].entries()) {
+      await Bun.spawn(["setxkbmap", name], { env: fresh.env }).exited;
+      const line = `${name} Hello zyZY Wörld @€{[]}~\\|^'\`#?/-_=+ Привет éàç 1234567890\n`;
+      await made.desktop.type(line, forever);
+      expected += line;
+      expect(await terminal.typed(nth + 1)).toBe(expected);
+    }
+  });
+
   test("the keyboard layout is afterwards what it was before", async () => {
     await using fresh = await startDisplay();
     await using made = desktopOn(fresh.env);

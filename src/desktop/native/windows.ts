@@ -9,6 +9,8 @@ import type { Platform } from "./platform";
 const WHEEL_DELTA = 120;
 /** ShowWindow's SW_RESTORE (WinUser.h). */
 const SW_RESTORE = 9;
+/** DPI_AWARENESS_CONTEXT_PER_MONITOR_AWARE_V2 (windef.h), from Windows 10 1703 on. */
+const PER_MONITOR_AWARE_V2 = -4;
 
 export function createWindows(): Platform {
   const { symbols: user32 } = dlopen("user32.dll", {
@@ -17,7 +19,10 @@ export function createWindows(): Platform {
     ShowWindow: { args: ["u64", "i32"], returns: "i32" },
     SetForegroundWindow: { args: ["u64"], returns: "i32" },
     GetForegroundWindow: { args: [], returns: "u64" },
+    SetProcessDpiAwarenessContext: { args: ["i64"], returns: "i32" },
   });
+  // Else a scaled desktop has other coordinates for the pointer than for its pictures.
+  user32.SetProcessDpiAwarenessContext(PER_MONITOR_AWARE_V2);
   return {
     wheelStep: WHEEL_DELTA,
     typeCharacter(character, robot) {

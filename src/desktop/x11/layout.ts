@@ -24,17 +24,24 @@ export function findKeycode(
 ): { keycode: number; shifted: boolean } | undefined {
   const group = (mask >> 13) & 3;
   for (const shifted of [false, true]) {
-    const column = 2 * group + (shifted ? 1 : 0);
-    const index = rows.findIndex((row) => columnOf(row, column) === keysym);
+    const index = rows.findIndex((row) => keysymIn(row, group, shifted) === keysym);
     if (index >= 0) return { keycode: first + index, shifted };
   }
   return undefined;
 }
 
-/** A row without a second group has its first there (X Window System Protocol, section 5). */
-function columnOf(row: readonly number[], column: number): number | undefined {
-  const second = column >= 2 && !row[2] && !row[3];
-  return row[second ? column % 2 : column];
+/**
+ * What a key types in `group`. A row without a second group has its first there (X Window System Protocol, section 5);
+ * where the third and fourth are depends on how many levels the others have, so only a row that has the same in all of
+ * them tells.
+ */
+function keysymIn(row: readonly number[], group: number, shifted: boolean): number | undefined {
+  const [plain = 0, capital = 0, second = 0, secondCapital = 0] = row;
+  const alike = row.every((keysym, column) => keysym === 0 || keysym === row[column % 2]);
+  if (group === 0 || alike) return shifted ? capital : plain;
+  if (group > 1) return undefined;
+  if (second === 0 && secondCapital === 0) return shifted ? capital : plain;
+  return shifted ? secondCapital : second;
 }
 
 export const isCapsLocked = ({ mask }: KeyboardState) => (mask & LOCK_MASK) !== 0;
