@@ -3,6 +3,7 @@
  *
  * A display keeps a key down after the program that pressed it has ended: nobody else remembers.
  */
+import { Failure } from "../lib/errors";
 import type { Button } from "./backend";
 
 type Pressed = { readonly key: string } | { readonly button: Button };
@@ -10,12 +11,18 @@ type Pressed = { readonly key: string } | { readonly button: Button };
 export class Held {
   private readonly pressed = new Map<string, Pressed>();
 
-  /** Runs a stroke on `these`: whether it went well or not, what may be down now is remembered. */
+  /** Runs a stroke on `these`; unless it was never made, what may be down after it is remembered. */
   async during<T>(these: readonly Pressed[], leavesDown: boolean, stroke: () => Promise<T>): Promise<T> {
+    const before = new Map(this.pressed);
     for (const one of these) this.pressed.set(nameOf(one), one);
-    const result = await stroke();
-    if (!leavesDown) for (const one of these) this.pressed.delete(nameOf(one));
-    return result;
+    try {
+      const result = await stroke();
+      if (!leavesDown) this.forget(these);
+      return result;
+    } catch (error) {
+      if (wasNotMade(error)) this.forget(these.filter((one) => !before.has(nameOf(one))));
+      throw error;
+    }
   }
 
   /** All that may be down, the last pressed first, and forgets it. */
@@ -24,6 +31,14 @@ export class Held {
     this.pressed.clear();
     return all;
   }
+
+  private forget(these: readonly Pressed[]): void {
+    for (const one of these) this.pressed.delete(nameOf(one));
+  }
 }
 
 const nameOf = (one: Pressed) => ("key" in one ? `key ${one.key}` : `button ${one.button}`);
+
+/** Whether a stroke failed before anything was struck. */
+const wasNotMade = (error: unknown) =>
+  error instanceof Failure && (error.code === "cancelled" || error.code === "bad_input");

@@ -1,0 +1,32 @@
+import { expect, test } from "bun:test";
+import { Held } from "../../src/desktop/held";
+import { badInput, cancelled, timedOut } from "../../src/lib/errors";
+
+const [shift, left] = [{ key: "shift" }, { button: "left" }] as const;
+const done = async () => {};
+
+test("what was pressed is held until it is released, the last first", async () => {
+  const held = new Held();
+  await held.during([shift], true, done);
+  await held.during([left], true, done);
+  await held.during([{ key: "a" }], false, done);
+  expect(held.takeAll()).toEqual([left, shift]);
+  expect(held.takeAll()).toEqual([]);
+  await held.during([shift], true, done);
+  await held.during([shift], false, done);
+  expect(held.takeAll()).toEqual([]);
+});
+
+test("a stroke that broke may have left its keys down, one that was never made has not", async () => {
+  const held = new Held();
+  const failing = (error: Error) => () => Promise.reject(error);
+  await expect(held.during([shift], false, failing(timedOut("hung")))).rejects.toThrow("hung");
+  expect(held.takeAll()).toEqual([shift]);
+  for (const error of [cancelled("gone"), badInput("outside")]) {
+    await expect(held.during([left], false, failing(error))).rejects.toThrow(error.message);
+  }
+  expect(held.takeAll()).toEqual([]);
+  await held.during([left], true, done);
+  await expect(held.during([left], false, failing(cancelled("gone")))).rejects.toThrow("gone");
+  expect(held.takeAll()).toEqual([left]);
+});
