@@ -172,6 +172,10 @@ const clear = command({
 });
 
 export default {
+  examples: [
+    ["$0 audit list --limit 20", "The newest rows"],
+    ["$0 audit verify", "Exit code 1 when the chain is broken"],
+  ],
   group: {
     list: { describe: "List rows, newest first", ...list },
     verify: { describe: "Check that the chain is whole", ...verify },

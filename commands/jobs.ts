@@ -164,6 +164,10 @@ const run = command({
 });
 
 export default {
+  examples: [
+    ["$0 jobs add refresh.json --every 15m", "Run a script four times an hour"],
+    ["$0 jobs list", "Every job, and when it runs next"],
+  ],
   group: {
     list: { describe: "List the jobs", ...list },
     "add <script>": { describe: "Add a job", ...add },

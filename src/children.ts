@@ -9,6 +9,8 @@ export type ChildModule = { readonly default: (args: readonly string[]) => Promi
 
 /** The children by the hidden subcommand that starts them. */
 const children = {
+  // Started by shells, not by svc; here as it needs no parser either.
+  complete: () => import("./completion"),
   "audit-child": () => import("./audit/child"),
   "desktop-child": () => import("./desktop/child"),
   "session-child": () => import("./sessions/child"),

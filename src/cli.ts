@@ -27,7 +27,7 @@ export interface CommandModule<Flags> {
 }
 
 /** A subcommand whose flags are its own business. */
-type AnyCommand = {
+export type AnyCommand = {
   readonly builder: (argv: Argv<GlobalFlags>) => unknown;
   readonly handler: (flags: never) => Promise<number>;
 };
@@ -37,6 +37,8 @@ export const command = <Flags>(module: CommandModule<Flags>): AnyCommand => modu
 
 /** A subcommand that has subcommands of its own (`svc audit verify`), by their usage. */
 export interface CommandGroup {
+  /** Command lines and what they do, for its `--help`. */
+  readonly examples: ReadonlyArray<readonly [line: string, does: string]>;
   readonly group: Readonly<Record<string, AnyCommand & { readonly describe: string }>>;
 }
 
@@ -48,14 +50,15 @@ interface CommandEntry {
   readonly resident?: true;
 }
 
-const commands: readonly CommandEntry[] = [
+/** Every subcommand. */
+export const commands: readonly CommandEntry[] = [
   {
     usage: "serve",
     describe: "Run the REST server",
     load: () => import("../commands/serve"),
     resident: true,
   },
-  { usage: "execute [script]", describe: "Run a list of actions", load: () => import("../commands/execute") },
+  { usage: "execute <script>", describe: "Run a list of actions", load: () => import("../commands/execute") },
   { usage: "jobs", describe: "Run scripts at their times", load: () => import("../commands/jobs") },
   { usage: "history", describe: "List what ran here", load: () => import("../commands/history") },
   {
@@ -105,6 +108,11 @@ const commands: readonly CommandEntry[] = [
     usage: "sync <dir>",
     describe: "Send the files of a folder to another host",
     load: () => import("../commands/sync"),
+  },
+  {
+    usage: "completion <shell>",
+    describe: "Print what makes a shell complete svc's command lines",
+    load: () => import("../commands/completion"),
   },
 ];
 
@@ -170,7 +178,13 @@ async function parse(args: readonly string[]): Promise<number> {
     .option("json", { type: "boolean", default: false, describe: "Print what the HTTP API would answer" })
     .version(`svc ${version} (${commit})`)
     .help()
+    .group(["config-dir", "json", "help", "version"], "Global options:")
+    .example("$0 serve", "Run the REST server on http://127.0.0.1:9939")
+    .example("$0 token show", "Print the token its clients must send")
+    .example(`$0 execute '[["AC_screen_size"]]'`, "Run one action here")
+    .example("$0 diagnose", "Check whether this host is fit")
     .strict()
+    .strictCommands()
     .demandCommand(1, "Name a command; `svc --help` lists them.")
     .wrap(Math.min(80, process.stdout.columns ?? 80))
     .exitProcess(false)
@@ -188,6 +202,7 @@ async function parse(args: readonly string[]): Promise<number> {
       async (argv: Argv) => {
         const module = (await load()).default;
         if (!("group" in module)) return void module.builder(argv as Argv<GlobalFlags>);
+        for (const [line, does] of module.examples) argv.example(line, does);
         argv.demandCommand(1, `Name what to do; \`svc ${usage} --help\` lists it.`);
         for (const [name, one] of Object.entries(module.group)) {
           argv.command(name, one.describe, (own) => void one.builder(own as Argv<GlobalFlags>), run(one));

@@ -1,0 +1,34 @@
+import { describe, expect, test } from "bun:test";
+import { complete } from "../src/completion";
+
+const offered = async (...words: string[]) => (await complete(words)).map(([text]) => text);
+
+describe("completing", () => {
+  test("an empty line offers every subcommand, with what it does", async () => {
+    expect(await complete([""])).toContainEqual(["serve", "Run the REST server"]);
+    expect(await offered("ser")).toEqual(["serve"]);
+  });
+
+  test("a subcommand of its own kind offers those below it", async () => {
+    expect(await offered("audit", "ver")).toEqual(["verify"]);
+    expect(await offered("token", "")).toEqual(["show", "rotate"]);
+  });
+
+  test("a dash offers flags, those of the subcommand first", async () => {
+    expect(await offered("serve", "--to")).toEqual(["--token-file"]);
+    expect((await offered("audit", "list", "--")).at(0)).toBe("--event-type");
+    expect(await offered("audit", "--h")).toEqual(["--help"]);
+    expect(await offered("--v")).toEqual(["--version"]);
+  });
+
+  test("where anything goes, nothing is offered: the shell then offers paths", async () => {
+    expect(await offered("execute", "")).toEqual([]);
+    expect(await offered("serve", "--token-file", "")).toEqual([]);
+    expect(await offered("nope", "")).toEqual([]);
+    expect(await offered("token", "show", "")).toEqual([]);
+  });
+
+  test("a flag before the subcommand does not hide it", async () => {
+    expect(await offered("--json", "audit", "ver")).toEqual(["verify"]);
+  });
+});

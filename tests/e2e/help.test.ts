@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { commands } from "../../src/cli";
+import { testWith } from "../support";
+import { type Installed, installedBinary } from "./binary";
+
+let svc: Installed;
+beforeAll(() => {
+  svc = installedBinary();
+});
+afterAll(() => svc[Symbol.dispose]());
+
+describe("--help", () => {
+  test("of svc and of each subcommand fits 80 columns and has an example", async () => {
+    const lines: string[][] = [[]];
+    for (const { usage, load } of commands) {
+      const [name = ""] = usage.split(" ");
+      const module = (await load()).default;
+      const below = "group" in module ? Object.keys(module.group).map((own) => own.split(" ")[0] ?? "") : [];
+      lines.push([name], ...below.map((own) => [name, own]));
+    }
+    for (const words of lines) {
+      const { stdout, exitCode } = await svc.run([...words, "--help"]);
+      expect([words, exitCode]).toEqual([words, 0]);
+      expect([words, Math.max(...stdout.split("\n").map((line) => line.length)) <= 80]).toEqual([
+        words,
+        true,
+      ]);
+      if (words.length < 2) expect([words, stdout.includes("Examples:")]).toEqual([words, true]);
+    }
+  });
+});
+
+describe("what cannot be understood is one line and exit code 2:", () => {
+  for (const words of [
+    [],
+    ["nope"],
+    ["execute"],
+    ["token"],
+    ["audit"],
+    ["audit", "nope"],
+    ["token", "eat"],
+  ]) {
+    test(`svc ${words.join(" ")}`, async () => {
+      const { exitCode, stdout, stderr } = await svc.run(words);
+      expect([exitCode, stdout, stderr.trimEnd().split("\n").length]).toEqual([2, "", 1]);
+    });
+  }
+});
+
+describe("svc completion", () => {
+  const asked = async (program: string[], input: string) => {
+    const child = Bun.spawn(program, {
+      env: { ...process.env, PATH: `${svc.folder}:${process.env.PATH}`, HOME: svc.folder },
+      stdio: [new Blob([input]), "pipe", "inherit"],
+    });
+    const text = await new Response(child.stdout).text();
+    await child.exited;
+    return text.trim().split(/\s*\n/);
+  };
+
+  testWith("bash")("bash", async () => {
+    const input = `source <(svc completion bash)
+COMP_WORDS=(svc audit ver); COMP_CWORD=2; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    expect(await asked(["bash"], input)).toEqual(["verify"]);
+  });
+
+  testWith("zsh")("zsh", async () => {
+    const input = `autoload -U compinit && compinit -u -D
+source <(svc completion zsh)
+_describe() { print -l -- "\${(@P)2}" }
+words=(svc token ro) CURRENT=3; _svc`;
+    expect(await asked(["zsh", "-f"], input)).toEqual(["rotate:"]);
+  });
+
+  testWith("fish")("fish", async () => {
+    const input = `svc completion fish | source; complete -C 'svc audit ver'`;
+    expect(await asked(["fish", "--no-config"], input)).toEqual(["verify\tCheck that the chain is whole"]);
+  });
+});
