@@ -5,6 +5,10 @@ import { poll } from "./admin/poll";
 import { exportHosts, importHosts } from "./admin/transfer";
 
 export default {
+  examples: [
+    ["$0 admin add lab https://lab.example:9939 --tag floor1", "Add a host"],
+    ["$0 admin poll", "How all of them are"],
+  ],
   group: {
     "add <label> <url>": { describe: "Add a host", ...add },
     "remove <label>": { describe: "Remove a host", ...remove },

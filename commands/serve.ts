@@ -1,4 +1,5 @@
 import { command, iceOptions, print, terminated, withIceFlags, withService } from "../src/cli";
+import { findSupervisor } from "../src/daemon/notify";
 import { badInput } from "../src/lib/errors";
 import { isLoopback } from "../src/rest/host";
 import type { RestServer } from "../src/rest/server";
@@ -82,6 +83,7 @@ export default command({
       flags,
       async (service) => {
         const ended = terminated();
+        const supervisor = await findSupervisor();
         const rest = await service.rest();
         const server = await rest.start({
           host: flags.host,
@@ -107,7 +109,9 @@ export default command({
         const scheduler = await service.scheduler();
         await scheduler.start();
         print(flags, about(server), () => greeting(server));
+        supervisor.ready();
         await ended;
+        supervisor.stopping();
         scheduler.stop();
         // Together: runs that are cancelled in time can still answer whoever waits for them.
         await Promise.all([rest.stop(), service.runs().then((runs) => runs.stop())]);

@@ -110,6 +110,11 @@ export const commands: readonly CommandEntry[] = [
     load: () => import("../commands/sync"),
   },
   {
+    usage: "service",
+    describe: "Run the REST server as a daemon of this machine",
+    load: () => import("../commands/service"),
+  },
+  {
     usage: "completion <shell>",
     describe: "Print what makes a shell complete svc's command lines",
     load: () => import("../commands/completion"),

@@ -6,7 +6,7 @@ const offered = async (...words: string[]) => (await complete(words)).map(([text
 describe("completing", () => {
   test("an empty line offers every subcommand, with what it does", async () => {
     expect(await complete([""])).toContainEqual(["serve", "Run the REST server"]);
-    expect(await offered("ser")).toEqual(["serve"]);
+    expect(await offered("exe")).toEqual(["execute"]);
   });
 
   test("a subcommand of its own kind offers those below it", async () => {
@@ -16,7 +16,8 @@ describe("completing", () => {
 
   test("a dash offers flags, those of the subcommand first", async () => {
     expect(await offered("serve", "--to")).toEqual(["--token-file"]);
-    expect((await offered("audit", "list", "--")).at(0)).toBe("--event-type");
+    const flags = await offered("audit", "list", "--");
+    expect(flags.indexOf("--event-type")).toBeLessThan(flags.indexOf("--json"));
     expect(await offered("audit", "--h")).toEqual(["--help"]);
     expect(await offered("--v")).toEqual(["--version"]);
   });

@@ -12,6 +12,9 @@ import { join } from "node:path";
 /** Half of what CI allows for the whole run. */
 const DEADLINE_MS = 45 * 60_000;
 
+/** For a test that names none: many times what it takes, so that only one that hangs meets it on a slow machine. */
+const TEST_TIMEOUT_MS = 60_000;
+
 interface Tally {
   readonly passed: number;
   readonly failed: number;
@@ -33,7 +36,8 @@ async function runTests(args: readonly string[]): Promise<Tally> {
   const folder = mkdtempSync(join(tmpdir(), "svc-tests-"));
   const report = join(folder, "junit.xml");
   try {
-    const exitCode = await bun("test", "--reporter=junit", `--reporter-outfile=${report}`, ...args);
+    const limit = `--timeout=${TEST_TIMEOUT_MS}`;
+    const exitCode = await bun("test", limit, "--reporter=junit", `--reporter-outfile=${report}`, ...args);
     const found = readTally(report);
     // An error outside any test, or a crash, is in the exit code only.
     return exitCode === 0 || found.failed > 0 ? found : { ...found, failed: 1 };

@@ -1,0 +1,110 @@
+import { homedir } from "node:os";
+import { resolve } from "node:path";
+import type { Argv } from "yargs";
+import { type CommandGroup, command, type GlobalFlags, print } from "../src/cli";
+import { type DaemonPlan, planDaemon } from "../src/daemon/daemon";
+import { installDaemon, runThrough, uninstallDaemon } from "../src/daemon/manage";
+import { compiled } from "../src/version";
+
+const withScope = (argv: Argv<GlobalFlags>) =>
+  argv
+    .option("system", {
+      type: "boolean",
+      default: false,
+      describe: "For the machine, not for this user",
+    })
+    .option("print", {
+      type: "boolean",
+      default: false,
+      describe: "Show what it comes to, touch nothing",
+    });
+
+type Flags = {
+  readonly system: boolean;
+  readonly print: boolean;
+  readonly json: boolean;
+  readonly configDir?: string | undefined;
+};
+
+function planFor({ system, configDir }: Flags, flags: readonly string[] = []): DaemonPlan {
+  return planDaemon({
+    binary: compiled ? process.execPath : "/usr/local/bin/svc",
+    flags,
+    system,
+    configDir: configDir === undefined ? null : resolve(configDir),
+    home: homedir(),
+    userId: process.getuid?.() ?? 0,
+  });
+}
+
+function show(flags: Flags, plan: DaemonPlan, commands: DaemonPlan["install"]): void {
+  const lines = commands.map((line) => line.join(" "));
+  print(flags, { file: plan.file, commands }, () =>
+    [`# ${plan.file.path}`, plan.file.content, ...lines.map((line) => `$ ${line}`)].join("\n"),
+  );
+}
+
+const install = command({
+  builder: (argv) =>
+    withScope(argv)
+      .parserConfiguration({ "populate--": true })
+      .usage("$0 service install [-- flags of svc serve]")
+      .example("$0 service install", "Run svc serve for this user, now and at each log-in")
+      .example("$0 service install --print -- --port 80", "Show it, with a flag of svc serve"),
+  async handler(flags) {
+    const after = flags["--"];
+    const plan = planFor(flags, Array.isArray(after) ? after.map(String) : []);
+    if (flags.print) show(flags, plan, plan.install);
+    else await installDaemon(plan);
+    return 0;
+  },
+});
+
+const uninstall = command({
+  builder: (argv) =>
+    withScope(argv).example("$0 service uninstall", "Stop it and forget it; its folder stays"),
+  async handler(flags) {
+    const plan = planFor(flags);
+    if (flags.print) show(flags, plan, [...plan.uninstall, ...plan.forget]);
+    else await uninstallDaemon(plan);
+    return 0;
+  },
+});
+
+const status = command({
+  builder: (argv) =>
+    withScope(argv).example("$0 service status", "As systemctl, launchctl or schtasks tell it"),
+  async handler(flags) {
+    const plan = planFor(flags);
+    if (!flags.print) return (await runThrough(plan.status)) === 0 ? 0 : 1;
+    show(flags, plan, [plan.status]);
+    return 0;
+  },
+});
+
+const logs = command({
+  builder: (argv) =>
+    withScope(argv)
+      .option("follow", { type: "boolean", default: false, describe: "Go on as more comes" })
+      .example("$0 service logs --follow", "The last hundred lines, and what comes"),
+  async handler(flags) {
+    const plan = planFor(flags);
+    const line = plan.logs(flags.follow);
+    if (!flags.print) return (await runThrough(line)) === 0 ? 0 : 1;
+    show(flags, plan, [line]);
+    return 0;
+  },
+});
+
+export default {
+  examples: [
+    ["$0 service install --print", "Show what would be written and run"],
+    ["$0 service install -- --tls-cert c.pem --tls-key k.pem", "With flags of svc serve"],
+  ],
+  group: {
+    install: { describe: "Write it, enable it and start it", ...install },
+    uninstall: { describe: "Stop it and remove it", ...uninstall },
+    status: { describe: "Tell how it is", ...status },
+    logs: { describe: "Show what it logged", ...logs },
+  },
+} satisfies CommandGroup;

@@ -1,0 +1,70 @@
+/**
+ * A scheduled task of Windows (Task Scheduler schema 1.2): a service has no desktop there, a task of the user who is logged
+ * on does; one for the machine starts with it, without a desktop.
+ */
+import { win32 } from "node:path";
+import type { DaemonOptions, DaemonPlan } from "./daemon";
+import { xmlText } from "./xml";
+
+const TASK = "svc";
+
+export function scheduledTaskPlan(options: DaemonOptions): DaemonPlan {
+  const { system, home } = options;
+  const folder = system ? "C:\\ProgramData\\svc" : win32.join(home, "AppData", "Local", "svc");
+  const path = win32.join(folder, "svc-task.xml");
+  const log = win32.join(folder, "svc.log");
+  return {
+    file: { path, content: task(options, system ? (options.configDir ?? folder) : options.configDir, log) },
+    install: [
+      ["schtasks", "/Create", "/TN", TASK, "/XML", path, "/F"],
+      ["schtasks", "/Run", "/TN", TASK],
+    ],
+    uninstall: [
+      ["schtasks", "/End", "/TN", TASK],
+      ["schtasks", "/Delete", "/TN", TASK, "/F"],
+    ],
+    forget: [],
+    status: ["schtasks", "/Query", "/TN", TASK, "/V", "/FO", "LIST"],
+    logs: (follow) => [
+      "powershell",
+      "-NoProfile",
+      "-Command",
+      `Get-Content -Tail 100 ${follow ? "-Wait " : ""}-LiteralPath '${log.replaceAll("'", "''")}'`,
+    ],
+  };
+}
+
+function task({ binary, flags, system }: DaemonOptions, configDir: string | null, log: string): string {
+  const own = configDir === null ? [] : ["--config-dir", configDir];
+  const line = [binary, "serve", ...flags, ...own].map(quoted).join(" ");
+  const trigger = system ? "<BootTrigger/>" : "<LogonTrigger/>";
+  const principal = system
+    ? "<UserId>S-1-5-19</UserId>"
+    : "<LogonType>InteractiveToken</LogonType><RunLevel>LeastPrivilege</RunLevel>";
+  return `<?xml version="1.0" encoding="UTF-8"?>
+<Task version="1.2" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">
+  <RegistrationInfo><Description>svc: operate this desktop-automation host from afar</Description></RegistrationInfo>
+  <Triggers>${trigger}</Triggers>
+  <Principals><Principal id="Author">${principal}</Principal></Principals>
+  <Settings>
+    <MultipleInstancesPolicy>IgnoreNew</MultipleInstancesPolicy>
+    <DisallowStartIfOnBatteries>false</DisallowStartIfOnBatteries>
+    <StopIfGoingOnBatteries>false</StopIfGoingOnBatteries>
+    <ExecutionTimeLimit>PT0S</ExecutionTimeLimit>
+    <RestartOnFailure><Interval>PT1M</Interval><Count>999</Count></RestartOnFailure>
+  </Settings>
+  <Actions Context="Author">
+    <Exec>
+      <Command>cmd.exe</Command>
+      <Arguments>${xmlText(`/d /s /c "${line} >> ${quoted(log)} 2>&1"`)}</Arguments>
+    </Exec>
+  </Actions>
+</Task>
+`;
+}
+
+/** As CommandLineToArgvW reads it: quotes around, quotes within and the backslashes before them escaped. */
+function quoted(word: string): string {
+  if (/^[\w:.\\/=,@-]+$/.test(word)) return word;
+  return `"${word.replaceAll(/(\\*)"/g, '$1$1\\"').replace(/(\\+)$/, "$1$1")}"`;
+}

@@ -1,0 +1,102 @@
+/**
+ * A systemd unit (systemd.service(5), systemd.exec(5)): for the machine, a user of its own that sees nothing but its state;
+ * for a user, what needs no privilege.
+ */
+import { join } from "node:path";
+import { badInput } from "../lib/errors";
+import type { DaemonOptions, DaemonPlan } from "./daemon";
+
+const UNIT = "svc.service";
+
+/** A user's manager may lack the right to make namespaces, so only what a filter of system calls can do. */
+const HARDENING = `NoNewPrivileges=yes
+LockPersonality=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+SystemCallArchitectures=native
+UMask=0077`;
+
+const SYSTEM_HARDENING = `DynamicUser=yes
+StateDirectory=svc
+StateDirectoryMode=0700
+ProtectSystem=strict
+ProtectHome=yes
+PrivateTmp=yes
+ProtectClock=yes
+ProtectControlGroups=yes
+ProtectHostname=yes
+ProtectKernelLogs=yes
+ProtectKernelModules=yes
+ProtectKernelTunables=yes
+ProtectProc=invisible
+RemoveIPC=yes
+RestrictNamespaces=yes
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+CapabilityBoundingSet=CAP_NET_BIND_SERVICE
+AmbientCapabilities=CAP_NET_BIND_SERVICE
+SystemCallFilter=@system-service
+SystemCallErrorNumber=EPERM`;
+
+/** @throws a `bad_input` failure for what a unit of the machine could not see or own. */
+export function systemdPlan(options: DaemonOptions): DaemonPlan {
+  const { system, home, binary, configDir } = options;
+  if (system && /^\/(home|root|tmp|var\/tmp|run\/user)\//.test(binary)) {
+    throw badInput(
+      `${binary} is where a daemon of the machine does not see it: copy it to /usr/local/bin first`,
+    );
+  }
+  if (system && configDir !== null) {
+    throw badInput("config-dir: expected none: a daemon of the machine keeps its state in /var/lib/svc");
+  }
+  const folder = system ? "/etc/systemd/system" : join(home, ".config", "systemd", "user");
+  const scope = system ? [] : ["--user"];
+  return {
+    file: { path: join(folder, UNIT), content: unit(options) },
+    install: [
+      ["systemctl", ...scope, "daemon-reload"],
+      ["systemctl", ...scope, "enable", "--now", UNIT],
+    ],
+    uninstall: [["systemctl", ...scope, "disable", "--now", UNIT]],
+    forget: [["systemctl", ...scope, "daemon-reload"]],
+    status: ["systemctl", ...scope, "status", "--no-pager", UNIT],
+    logs: (follow) => [
+      "journalctl",
+      ...scope,
+      "--unit",
+      UNIT,
+      "--lines",
+      "100",
+      follow ? "--follow" : "--no-pager",
+    ],
+  };
+}
+
+function unit({ binary, flags, system, configDir }: DaemonOptions): string {
+  const own = system ? "/var/lib/svc" : configDir;
+  return `[Unit]
+Description=svc: operate this desktop-automation host from afar
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+Type=notify
+NotifyAccess=main
+WatchdogSec=30s
+ExecStart=${[binary, "serve", ...flags].map(quoted).join(" ")}
+${own === null ? "" : `Environment=${quoted(`SVC_CONFIG_DIR=${own}`)}\n`}Restart=on-failure
+RestartSec=2s
+# svc gives what is in flight 10 s.
+TimeoutStopSec=15s
+KillMode=mixed
+${HARDENING}
+${system ? `${SYSTEM_HARDENING}\n` : ""}
+[Install]
+WantedBy=${system ? "multi-user.target" : "default.target"}
+`;
+}
+
+/** As systemd reads it (systemd.service(5), "Command lines"): `%` and `$` mean something to it, also within quotes. */
+function quoted(word: string): string {
+  const plain = word.replaceAll("%", "%%").replaceAll("$", "$$$$");
+  return /^[\w@%+=:,./-]+$/.test(plain) ? plain : `"${plain.replaceAll(/["\\]/g, "\\$&")}"`;
+}
