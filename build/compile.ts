@@ -2,14 +2,16 @@
  * Compiling one binary.
  */
 import { mkdir, rename, rm } from "node:fs/promises";
-import { dirname, join } from "node:path";
-import { $ } from "bun";
+import { dirname, join, resolve } from "node:path";
+import { $, type BunPlugin } from "bun";
 import { version } from "../package.json";
 import { addonPlugin, addons } from "./addons";
+import { billOfMaterials } from "./sbom";
 import { packagesFor, ROOT, type Target, targets } from "./targets";
 
 /**
- * Compiles `entry` for `target` to `folder/name` (`.exe` on Windows), with its source maps in `folder/maps/<target>`.
+ * Compiles `entry` for `target` to `folder/name` (`.exe` on Windows), with its source maps in `folder/maps/<target>` and
+ * what is embedded in it in `folder/name.cdx.json`.
  *
  * @param options.table the native addons to embed.
  * @returns the path of the binary.
@@ -29,6 +31,8 @@ export async function compile(
   await rm(maps, { recursive: true, force: true });
   await mkdir(maps, { recursive: true });
   await using packages = await packagesFor(target);
+  const plugins = [addonPlugin(target, packages.modules, table)];
+  const bom = billOfMaterials(await inputsOf(entry, plugins), { name: "svc", version });
   await Bun.build({
     entrypoints: [entry],
     compile: {
@@ -44,12 +48,29 @@ export async function compile(
     format: "esm",
     splitting: true,
     sourcemap: "external",
-    define: { SVC_VERSION: JSON.stringify(version), SVC_COMMIT: JSON.stringify(await sourceCommit(ROOT)) },
-    plugins: [addonPlugin(target, packages.modules, table)],
+    define: {
+      SVC_VERSION: JSON.stringify(version),
+      SVC_COMMIT: JSON.stringify(await sourceCommit(ROOT)),
+      SVC_BOM: JSON.stringify(bom),
+    },
+    plugins,
   });
   // Bun leaves the maps beside the binary; moving the binary out also replaces one that runs, whole.
   await rename(join(maps, file), join(folder, file));
+  await Bun.write(join(folder, `${name}.cdx.json`), `${JSON.stringify(bom, null, 2)}\n`);
   return join(folder, file);
+}
+
+/** The files that a bundle of `entry` is made of. */
+async function inputsOf(entry: string, plugins: BunPlugin[]): Promise<string[]> {
+  const { metafile } = await Bun.build({
+    entrypoints: [entry],
+    target: "bun",
+    splitting: true,
+    metafile: true,
+    plugins,
+  });
+  return Object.keys(metafile?.inputs ?? {}).map((file) => resolve(file));
 }
 
 /**

@@ -115,6 +115,11 @@ export const commands: readonly CommandEntry[] = [
     load: () => import("../commands/service"),
   },
   {
+    usage: "licenses",
+    describe: "List what is embedded in svc, and under which licences",
+    load: () => import("../commands/licenses"),
+  },
+  {
     usage: "completion <shell>",
     describe: "Print what makes a shell complete svc's command lines",
     load: () => import("../commands/completion"),

@@ -1,0 +1,69 @@
+/**
+ * The software bill of materials: CycloneDX 1.6 (https://cyclonedx.org/docs/1.6/json/) of the packages whose files are in a
+ * binary, each with its licence and the licence's text.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import * as v from "valibot";
+import type { Bom, Component } from "../src/licenses/bom";
+
+const PACKAGE = v.object({
+  name: v.string(),
+  version: v.string(),
+  license: v.optional(v.string()),
+  /** As package.json had it before `license`. */
+  licenses: v.optional(v.array(v.object({ type: v.string() }))),
+});
+
+/** @param files the inputs of the build, as paths; those of packages are under some `node_modules`. */
+export function billOfMaterials(files: Iterable<string>, svc: { name: string; version: string }): Bom {
+  const folders = new Set([...files].flatMap((file) => packageFolder(file) ?? []));
+  // A package may be there more than once, at several places.
+  const byPurl = new Map([...folders].map(componentIn).map((component) => [component.purl, component]));
+  const components = [...byPurl.values()].sort((a, b) => (a.purl < b.purl ? -1 : 1));
+  return {
+    bomFormat: "CycloneDX",
+    specVersion: "1.6",
+    version: 1,
+    metadata: {
+      component: { type: "application", "bom-ref": svc.name, ...svc, licenses: [{ license: { id: "MIT" } }] },
+    },
+    components: [runtime(), ...components],
+  };
+}
+
+/** Bun's npm package brings no licence; what it says of itself is at the address in the text. */
+function runtime(): Component {
+  const text = `Bun is MIT-licensed. It contains JavaScriptCore (LGPL-2.0) and other libraries under licences of their own:
+https://bun.com/docs/project/licensing`;
+  const purl = `pkg:npm/bun@${Bun.version}`;
+  const licenses = [{ license: { id: "MIT", text: { content: text } } }];
+  return { type: "platform", "bom-ref": purl, name: "bun", version: Bun.version, purl, licenses };
+}
+
+/** `…/node_modules/@scope/name` of a file in it; the innermost where packages are nested. */
+function packageFolder(file: string): string | undefined {
+  return /^.*[\\/]?node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+/.exec(file)?.[0];
+}
+
+function componentIn(folder: string): Component {
+  const { name, version, license, licenses } = v.parse(
+    PACKAGE,
+    JSON.parse(readFileSync(join(folder, "package.json"), "utf8")),
+  );
+  const told = license ?? licenses?.map(({ type }) => type).join(" OR ") ?? "unknown";
+  const text = licenceText(folder);
+  const purl = `pkg:npm/${name.replace("@", "%40")}@${version}`;
+  const known = /^[A-Za-z0-9.+-]+$/.test(told) && told !== "unknown" ? { id: told } : { name: told };
+  const licence = { ...known, ...(text !== "" && { text: { content: text } }) };
+  return { type: "library", "bom-ref": purl, name, version, purl, licenses: [{ license: licence }] };
+}
+
+/** What licences ask to be kept with copies: their text, and notices. */
+function licenceText(folder: string): string {
+  const files = readdirSync(folder).filter((name) => /^(licen[cs]e|copying|notice)([.-].*)?$/i.test(name));
+  return files
+    .sort()
+    .map((name) => readFileSync(join(folder, name), "utf8").trim())
+    .join("\n\n");
+}
