@@ -1,7 +1,7 @@
 /**
  * svc's own child processes: work that may crash, hang or take long runs in one, so that the server lives on.
  */
-import { fileURLToPath } from "node:url";
+
 import { compiled } from "./version";
 
 /** The body of a child: what it does with the arguments after its name. */
@@ -27,6 +27,6 @@ export function childModule(name: string | undefined): (() => Promise<ChildModul
 
 /** The command line that starts this same program with `args`: the binary, or bun on the source tree. */
 export function selfCommand(args: readonly string[]): string[] {
-  const program = compiled ? [] : [fileURLToPath(new URL("./main.ts", import.meta.url))];
+  const program = compiled ? [] : [Bun.fileURLToPath(new URL("./main.ts", import.meta.url))];
   return [process.execPath, ...program, ...args];
 }
