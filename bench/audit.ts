@@ -162,9 +162,7 @@ async function fill(path: string, rows: number): Promise<void> {
 /** Selects every row and hashes what the format says, compares nothing. */
 function bareLoop(path: string): void {
   const db = new Database(path, { readonly: true });
-  const rows = db.query<AuditRow, []>(
-    "SELECT prev_hash, ts, event_type, host_id, viewer_id, detail FROM events ORDER BY id",
-  );
+  const rows = db.query<AuditRow, []>("SELECT * FROM events ORDER BY id");
   for (const row of rows.iterate()) {
     const { prev_hash, ts, event_type, host_id, viewer_id, detail } = row;
     Bun.SHA256.hash(JSON.stringify([prev_hash, ts, event_type, host_id, viewer_id, detail]), "hex");

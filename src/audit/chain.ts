@@ -24,7 +24,7 @@ export class Chain {
   private previous: AuditRow | undefined;
 
   /**
-   * @param known a row that must have this hash, if it comes along.
+   * @param known rows that must have these hashes, if they come along.
    * @param follower gives the id that was found to come after another when the log was first opened, where it is not
    *   the next one.
    */
@@ -72,10 +72,8 @@ export class Chain {
     }
     if (rowHash(row.prev_hash, row.ts, row) !== row.row_hash)
       return "it was edited: its hash is not that of its content";
-    for (const { id, hash, what } of this.known) {
-      if (row.id === id && row.row_hash !== hash) return `it is not the row ${what}`;
-    }
-    return null;
+    const other = this.known.find(({ id, hash }) => id === row.id && hash !== row.row_hash);
+    return other ? `it is not the row ${other.what}` : null;
   }
 }
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
+import { CHECK_MS } from "../../src/audit/file";
 import { openAuditLog } from "../../src/audit/log";
 import type { Log } from "../../src/lib/log";
 import { silentLog } from "../../src/lib/log";
@@ -134,6 +135,7 @@ describe("a row that cannot be written is an unavailable failure", () => {
     await using made = await testLog();
     await made.log.append(event());
     rmSync(`${made.path}-wal`);
+    await Bun.sleep(2 * CHECK_MS);
     expect((await made.log.append(event()).catch((error) => error)).code).toBe("unavailable");
   });
 
