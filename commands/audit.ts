@@ -103,11 +103,11 @@ async function verdictHere(
   input: { noted?: string },
 ): Promise<Verdict> {
   const { noted } = parseInput(verifyAudit.input, input);
-  if (file !== undefined) return verifyExport(file, noted);
-  const log = await service.audit();
-  if (!log) throw unavailable("this svc keeps no audit log (--no-audit)");
-  const progress = createProgress("verified");
+  const progress = createProgress(file === undefined ? "rows verified" : "bytes verified");
   try {
+    if (file !== undefined) return await verifyExport(file, { noted, progress: progress.show });
+    const log = await service.audit();
+    if (!log) throw unavailable("this svc keeps no audit log (--no-audit)");
     return await log.verify({ noted, progress: progress.show });
   } finally {
     progress.end();

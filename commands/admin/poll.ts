@@ -49,7 +49,7 @@ async function pollOnce(
 ): Promise<Polled[]> {
   const all = book.hosts();
   const hosts = on === undefined ? all : selectHosts(all, on);
-  const progress = createProgress("polled");
+  const progress = createProgress("hosts polled");
   let done = 0;
   const polled = () => {
     done++;

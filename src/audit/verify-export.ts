@@ -1,12 +1,12 @@
 /**
  * Verifying an export: JSON lines, without the log that they are from.
  */
-import { createReadStream } from "node:fs";
+import { createReadStream, statSync } from "node:fs";
 import { createGunzip, Gunzip } from "node:zlib";
 import * as v from "valibot";
 import { badInput, Failure, systemCode } from "../lib/errors";
 import { Chain } from "./chain";
-import { broken, notedRow, type Verdict, whole } from "./verify";
+import { broken, notedRow, type Verdict, type VerifyOptions, whole } from "./verify";
 
 const LINE = v.object({
   id: v.pipe(v.number(), v.safeInteger()),
@@ -26,11 +26,11 @@ const MAX_LINE = 64 * 1_048_576;
 
 /**
  * Verifies the export in the file at `path`, compressed if its name ends in `.gz`. It says nothing of rows before the
- * first line or after the last one.
+ * first line or after the last one. Progress is in bytes of the file.
  *
  * @throws a `bad_input` failure when the file cannot be read.
  */
-export async function verifyExport(path: string, noted?: string): Promise<Verdict> {
+export async function verifyExport(path: string, { noted, progress }: VerifyOptions = {}): Promise<Verdict> {
   const known = noted === undefined ? [] : [notedRow(noted)];
   let followed: { readonly id: number; readonly by: number } | undefined;
   const chain = new Chain({ id: null, prevHash: undefined }, known, (id) =>
@@ -39,7 +39,7 @@ export async function verifyExport(path: string, noted?: string): Promise<Verdic
   let total = 0;
   let fault: { readonly id: number | null; readonly reason: string } | undefined;
   let unseen = known;
-  for await (const line of linesOf(path)) {
+  for await (const line of linesOf(path, progress)) {
     total += 1;
     if (fault) continue;
     const row = parseLine(line);
@@ -72,7 +72,8 @@ function parseLine(line: string) {
  *
  * @throws a `bad_input` failure when the file cannot be read or a line is too long.
  */
-async function* linesOf(path: string): AsyncGenerator<string> {
+async function* linesOf(path: string, progress: VerifyOptions["progress"]): AsyncGenerator<string> {
+  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   const file = createReadStream(path);
   const input: AsyncIterable<Buffer> = path.endsWith(".gz") ? file.pipe(createGunzip()) : file;
   const decoder = new TextDecoder();
@@ -84,6 +85,7 @@ async function* linesOf(path: string): AsyncGenerator<string> {
       const lines = (rest + decoder.decode(chunk, { stream: true })).split("\n");
       rest = lines.pop() ?? "";
       if (rest.length > MAX_LINE) throw badInput(`file: ${path} has a line of over ${MAX_LINE} characters`);
+      progress?.(file.bytesRead, size);
       for (const line of lines) if (line !== "") yield line;
     }
     if (rest !== "") yield rest;

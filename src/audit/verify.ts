@@ -26,8 +26,8 @@ export interface Verdict {
 export interface VerifyOptions {
   /** A row that was noted elsewhere as `ID:HASH`: the log must still have it. */
   readonly noted?: string | undefined;
-  /** Called now and then. */
-  readonly progress?: (rows: number, total: number) => void;
+  /** Called now and then with how much is done and how much there is, in rows. */
+  readonly progress?: ((done: number, total: number) => void) | undefined;
 }
 
 /** Rows between two calls of `progress`. */

@@ -14,8 +14,8 @@ const REDRAW_MS = 100;
 
 const BAR_WIDTH = 24;
 
-/** @param verb what has been done with that many: `verified`. */
-export function createProgress(verb: string): Progress {
+/** @param what is counted: `rows verified`. */
+export function createProgress(what: string): Progress {
   let drawnAt = Number.NEGATIVE_INFINITY;
   return {
     show(done, total) {
@@ -25,7 +25,7 @@ export function createProgress(verb: string): Progress {
       const percent = total === 0 ? 100 : Math.floor((done / total) * 100);
       const bar = "#".repeat(Math.round((percent / 100) * BAR_WIDTH)).padEnd(BAR_WIDTH);
       const counts = `${done.toLocaleString("en")} of ${total.toLocaleString("en")}`;
-      process.stderr.write(`\r\x1b[K[${bar}] ${counts} ${verb} (${percent}%)`);
+      process.stderr.write(`\r\x1b[K[${bar}] ${counts} ${what} (${percent}%)`);
     },
     end() {
       if (drawnAt > 0) process.stderr.write("\r\x1b[K");
