@@ -1,0 +1,225 @@
+/** Scripts, runs, jobs and history as the compiled binary, from an empty folder. */
+import { expect, test } from "bun:test";
+import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { BINARY, post, temporaryFolder } from "../support";
+
+const TOKEN = "test-token-0123456789";
+
+/** The binary alone in a folder. */
+function installed() {
+  const folder = temporaryFolder();
+  copyFileSync(BINARY, join(folder.path, "svc"));
+  const env = { ...process.env, SVC_CONFIG_DIR: "config", SVC_TOKEN: TOKEN, DISPLAY: "" };
+  const spawn = (args: readonly string[]) =>
+    Bun.spawn(["./svc", ...args], { cwd: folder.path, env, stdio: ["ignore", "pipe", "pipe"] });
+  return {
+    path: folder.path,
+    config: join(folder.path, "config"),
+    spawn,
+    script(actions: unknown, name = "script.json") {
+      writeFileSync(join(folder.path, name), JSON.stringify(actions));
+      return name;
+    },
+    async run(...args: string[]) {
+      const child = spawn(args);
+      const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+      return { stdout, stderr, exitCode: await child.exited };
+    },
+    /** A server, stopped with `signal` at the end unless it has been before. */
+    async serve(...flags: string[]) {
+      const child = spawn(["serve", "--port", "0", "--json", "--rate-limit", "0", ...flags]);
+      const { value } = await child.stdout.getReader().read();
+      const { url }: { url: string } = JSON.parse(new TextDecoder().decode(value));
+      return {
+        call: (path: string, init: RequestInit = {}) =>
+          fetch(url + path, { ...init, headers: { ...init.headers, authorization: `Bearer ${TOKEN}` } }),
+        async stop(signal: NodeJS.Signals = "SIGTERM") {
+          child.kill(signal);
+          return { exitCode: await child.exited, stderr: await child.stderr.text() };
+        },
+        async [Symbol.asyncDispose]() {
+          child.kill("SIGKILL");
+          await child.exited;
+        },
+      };
+    },
+    [Symbol.dispose]: () => folder[Symbol.dispose](),
+  };
+}
+
+/** Asks until it is so. */
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await Bun.sleep(20);
+}
+
+/** Whether a process lives; a zombie does not. */
+function isAlive(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+  } catch {
+    return false;
+  }
+}
+
+test("a script runs, its outcomes are printed, and the exit code says whether all was good", async () => {
+  using machine = installed();
+  const good = machine.script([
+    ["AC_set_var", ["n", 2]],
+    ["AC_loop", { times: "${n}", body: [["AC_sleep", [0]]] }],
+  ]);
+  const ran = await machine.run("execute", good);
+  expect(ran.stdout).toMatch(/^ok {6}AC_set_var {2}2 {2}\(.*\nok {6}AC_loop {2}\{"iterations":2,/);
+  expect({ stderr: ran.stderr, exitCode: ran.exitCode }).toEqual({ stderr: "", exitCode: 0 });
+
+  const bad = await machine.run("execute", '[["AC_sleep",["${nobody}"]]]', "--json");
+  expect(JSON.parse(bad.stdout)).toMatchObject({
+    ok: false,
+    status: "error",
+    error_text: expect.any(String),
+  });
+  expect(bad.exitCode).toBe(1);
+  const wrong = await machine.run("execute", '[["AC_loop",[1,[["AC_nonsense"]]]]]');
+  expect(wrong.stderr).toBe("svc: unknown commands: AC_nonsense\n");
+  expect(wrong.exitCode).toBe(2);
+});
+
+test("programs run only with --allow-shell", async () => {
+  using machine = installed();
+  const actions = '[["AC_shell_command",["echo run > ran"]]]';
+  const refused = await machine.run("execute", actions);
+  expect(refused).toMatchObject({
+    exitCode: 1,
+    stderr: "svc: AC_shell_command needs svc to be started with --allow-shell\n",
+  });
+  expect(existsSync(join(machine.path, "ran"))).toBe(false);
+  expect((await machine.run("execute", actions, "--allow-shell")).exitCode).toBe(0);
+  expect(existsSync(join(machine.path, "ran"))).toBe(true);
+
+  await using server = await machine.serve();
+  const body = {
+    actions: [
+      ["AC_sleep", [0]],
+      ["AC_shell_command", ["true"]],
+    ],
+  };
+  expect((await server.call("/execute", post(body))).status).toBe(403);
+  const { commands } = (await (await server.call("/commands")).json()) as { commands: string[] };
+  expect(commands).not.toContain("AC_shell_command");
+});
+
+test("Ctrl-C ends a script, and the program that it runs", async () => {
+  using machine = installed();
+  const line = "echo $$ > pid; sleep 60; sleep 60";
+  const child = machine.spawn([
+    "execute",
+    JSON.stringify([["AC_shell_command", [line]]]),
+    "--allow-shell",
+    "--json",
+  ]);
+  const pidFile = join(machine.path, "pid");
+  await until(() => existsSync(pidFile) && readFileSync(pidFile, "utf8").endsWith("\n"));
+  child.kill("SIGINT");
+  expect(JSON.parse(await child.stdout.text())).toMatchObject({ status: "cancelled" });
+  expect(await child.exited).toBe(1);
+  await until(() => !isAlive(Number(readFileSync(pidFile, "utf8"))));
+});
+
+test("a job that is added beside a running server runs, survives kill -9, and is in the history", async () => {
+  using machine = installed();
+  const script = machine.script([["AC_sleep", [0]]]);
+  const runsOf = async (query: string) =>
+    JSON.parse((await machine.run("history", "--json", "--source", "scheduler", ...query.split(" "))).stdout)
+      .runs;
+  {
+    await using server = await machine.serve();
+    const added = await machine.run("jobs", "add", script, "--every", "1s", "--id", "tick");
+    expect(added.stdout).toStartWith("tick runs next at 20");
+    await until(async () => (await runsOf("--status ok")).length > 0);
+    expect(await (await server.call("/jobs")).json()).toMatchObject({
+      jobs: [{ job_id: "tick", enabled: true }],
+    });
+    await server.stop("SIGKILL");
+  }
+  const before = (await runsOf("--limit 1"))[0].id;
+  await using server = await machine.serve();
+  await until(async () => (await runsOf("--limit 1"))[0].id > before);
+  expect((await machine.run("jobs", "pause", "tick")).stdout).toBe("tick is paused\n");
+  await until(async () => {
+    const { jobs } = (await (await server.call("/jobs")).json()) as { jobs: { enabled: boolean }[] };
+    return jobs[0]?.enabled === false;
+  });
+  expect((await runsOf("--limit 1"))[0]).toMatchObject({
+    source_type: "scheduler",
+    source_id: "tick",
+    script_path: join(machine.path, script),
+    status: "ok",
+    error_text: null,
+  });
+  expect(await (await server.call("/metrics")).text()).toContain("\nservice_scheduler_jobs 1\n");
+});
+
+test("a broken jobs file is set aside and told of, with exit code 1", async () => {
+  using machine = installed();
+  await machine.run("jobs", "list");
+  writeFileSync(join(machine.config, "jobs.json"), "{ broken");
+  const listed = await machine.run("jobs", "list");
+  expect({ stdout: listed.stdout, exitCode: listed.exitCode }).toEqual({ stdout: "no jobs\n", exitCode: 1 });
+  expect(listed.stderr).toContain("jobs.json was broken and is set aside as jobs.json.broken-");
+  const aside = readdirSync(machine.config).find((name) => name.startsWith("jobs.json.broken-"));
+  expect(readFileSync(join(machine.config, aside ?? ""), "utf8")).toBe("{ broken");
+});
+
+test("a server that is stopped lets short runs end, cancels long ones with their programs, and answers them all", async () => {
+  using machine = installed();
+  await using server = await machine.serve("--allow-shell");
+  const run = async (...actions: unknown[]) =>
+    (await (await server.call("/execute", post({ actions }))).json()) as { status: string };
+  const short = run(["AC_sleep", [1]], ["AC_sleep", [0]]);
+  const long = run(["AC_shell_command", ["echo $$ > pid; sleep 600"]]);
+  const pidFile = join(machine.path, "pid");
+  await until(() => existsSync(pidFile) && readFileSync(pidFile, "utf8").endsWith("\n"));
+  const stopped = server.stop();
+  expect((await short).status).toBe("ok");
+  expect((await long).status).toBe("cancelled");
+  expect((await stopped).exitCode).toBe(0);
+  expect(isAlive(Number(readFileSync(pidFile, "utf8")))).toBe(false);
+}, 30_000);
+
+test("a secret is in no file and no line of the log", async () => {
+  using machine = installed();
+  const secret = "hunter2-the-secret";
+  await using server = await machine.serve();
+  const actions = [
+    ["AC_write", { write_string: secret }],
+    ["AC_set_var", { name: "password", value: secret }],
+    ["AC_write", { write_string: "${password}" }],
+    ["AC_hotkey", { key_code_list: ["${password}"] }],
+    ["AC_try", { body: [["AC_write", { write_string: "${password}" }]], error_var: "problem" }],
+  ];
+  const body = { actions, variables: { other: `${secret}-2` } };
+  const { run_id } = (await (await server.call("/execute", post(body))).json()) as { run_id: string };
+  const seen = await Promise.all(
+    [`/runs/${run_id}`, "/runs", "/history", "/audit/list"].map((path) => server.call(path)),
+  );
+  for (const answer of seen) expect(await answer.text()).not.toContain(secret);
+  const { stderr } = await server.stop();
+  expect(stderr).not.toContain(secret);
+  const files = readdirSync(machine.config, { recursive: true, withFileTypes: true }).filter((file) =>
+    file.isFile(),
+  );
+  expect(files.length).toBeGreaterThan(3);
+  for (const { parentPath, name } of files) {
+    expect(readFileSync(join(parentPath, name)).includes(secret), name).toBe(false);
+  }
+});
+
+test("svc commands explains a command", async () => {
+  using machine = installed();
+  const { stdout, exitCode } = await machine.run("commands", "AC_sleep");
+  expect(stdout).toStartWith(
+    "AC_sleep\n  Wait.\n\nParameters\n  seconds  number from 0 to 86400, required\n",
+  );
+  expect(exitCode).toBe(0);
+  expect((await machine.run("commands", "AC_nonsense")).exitCode).toBe(1);
+});
