@@ -13,7 +13,7 @@ import type { Executor } from "./executor/executor";
 import type { History } from "./history/history";
 import type { Inspector } from "./inspector/inspector";
 import type { PageAssets } from "./lib/assets";
-import { messageOf, systemCode, unavailable } from "./lib/errors";
+import { badInput, messageOf, systemCode, unavailable } from "./lib/errors";
 import { ensurePrivateFolder } from "./lib/files";
 import { type Log, silentLog } from "./lib/log";
 import { once } from "./lib/once";
@@ -76,9 +76,12 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-/** @throws an `unavailable` failure when `{config_dir}` cannot be made. */
+/** @throws an `unavailable` failure when `{config_dir}` cannot be made; `bad_input` for an unusable option. */
 export function createService(options: ServiceOptions): Service {
-  const { configDir, log = silentLog } = options;
+  const { configDir, log = silentLog, historyRows } = options;
+  if (historyRows !== undefined && !(Number.isSafeInteger(historyRows) && historyRows > 0)) {
+    throw badInput(`history-rows: expected a positive integer but found ${historyRows}`);
+  }
   try {
     ensurePrivateFolder(configDir);
   } catch (error) {
@@ -140,7 +143,7 @@ export function createService(options: ServiceOptions): Service {
     history: feature(
       async () => {
         const { createHistory, DEFAULT_MAX_ROWS } = await import("./history/history");
-        const maxRows = options.historyRows ?? DEFAULT_MAX_ROWS;
+        const maxRows = historyRows ?? DEFAULT_MAX_ROWS;
         return createHistory({ path: configFiles(configDir).history, maxRows, log });
       },
       (history) => history.close(),

@@ -4,12 +4,14 @@
 import type { Caller } from "../caller";
 import { badInput, cancelled, forbidden, messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
+import { sizeWithin } from "../lib/size";
 import { type Operation, redact } from "../operation";
 import { DEFAULT_TIMEOUT_S, type Outcome, type RunStatus, VARIABLE_NAME } from "../outcome";
 import type { Service } from "../service";
 import { type Action, type Command, type CommandTable, checkActions, flatten, listFields } from "./actions";
 import { keepable } from "./keep";
 import { createRunner } from "./run";
+import { MAX_FILLED } from "./variables";
 
 export interface RunOptions {
   /** Leave the rest of the list once an action has failed (default false). */
@@ -239,6 +241,9 @@ function resultOf(actions: readonly Action[], outcomes: readonly Outcome[]): Rec
 }
 
 function variablesOf(given: Readonly<Record<string, unknown>>): Map<string, unknown> {
+  if (sizeWithin(given, MAX_FILLED) === undefined) {
+    throw badInput(`variables: expected at most ${MAX_FILLED.bytes} bytes and ${MAX_FILLED.depth} levels`);
+  }
   const odd = Object.keys(given).find((name) => !VARIABLE_NAME.test(name));
   if (odd === undefined) return new Map(Object.entries(given));
   throw badInput("variables: expected names of letters, digits and _, not beginning with a digit");

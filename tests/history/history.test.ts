@@ -184,6 +184,12 @@ test("GET /history has each run of this host, with what went wrong and no argume
   expect(JSON.stringify(runs)).not.toContain('"s3cret"');
 });
 
+test("an unusable number of rows is refused", () => {
+  for (const historyRows of [0, -1, 1.5, Number.NaN]) {
+    expect(() => testService({ historyRows })).toThrow("history-rows: expected a positive integer");
+  }
+});
+
 test("a service keeps as many runs as it is told to", async () => {
   await using host = testService({ historyRows: 2 });
   for (let nth = 0; nth < 4; nth++) await runActions(host.service, []);
