@@ -149,7 +149,8 @@ async function answerOnRecord(
     headers: c.req.raw.headers,
     signal: parts.stopping,
     announce(told) {
-      subject = told;
+      // What the actions of a run announce after it has rows of its own.
+      subject ??= told;
       return parts.trail.announce(asked, told);
     },
   };

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { createHistory, type History } from "../../src/history/history";
 import { silentLog } from "../../src/lib/log";
 import type { RunRecord } from "../../src/outcome";
+import { createService } from "../../src/service";
 import { post, runActions, temporaryFolder, testServer, testService } from "../support";
 
 const run = (id: string, more: Partial<RunRecord> = {}): RunRecord => ({
@@ -186,7 +187,9 @@ test("GET /history has each run of this host, with what went wrong and no argume
 
 test("an unusable number of rows is refused", () => {
   for (const historyRows of [0, -1, 1.5, Number.NaN]) {
-    expect(() => testService({ historyRows })).toThrow("history-rows: expected a positive integer");
+    expect(() => createService({ configDir: "/nowhere", historyRows })).toThrow(
+      "history-rows: expected a positive integer",
+    );
   }
 });
 

@@ -124,6 +124,26 @@ describe("a run", () => {
   });
 });
 
+test("a run over HTTP is in the audit log before and after, by its id, commands and digest", async () => {
+  await using host = await testServer();
+  const other = runActions(host.service, [sleepLong]);
+  const going = await firstRun(host.service);
+  const actions = [
+    ["AC_sleep", [0]],
+    ["AC_runs_cancel", { run_id: going.run_id }],
+  ];
+  const answer = await host.call("/execute", post({ actions }));
+  const { run_id } = (await answer.json()) as { run_id: string };
+  expect((await other).status).toBe("cancelled");
+  const rows = (await (await host.service.audit())?.list({ limit: 10, event_type: "rest_api" })) ?? [];
+  const subject = `run=${run_id} commands=AC_sleep,AC_runs_cancel args=sha256:`;
+  expect(rows.map(({ detail }) => detail)).toEqual([
+    expect.stringContaining(`POST /execute -> ok:200 ${subject}`),
+    `POST /execute -> started run=${run_id} runs.cancel run=${going.run_id}`,
+    expect.stringContaining(`POST /execute -> started ${subject}`),
+  ]);
+});
+
 const press = operation({
   name: "test.press",
   summary: "Use the input devices",
