@@ -92,26 +92,21 @@ function prepareTable(db: Database): void {
 
 /** Inserts what is new, and completes what has ended. */
 export function write(db: Database, runs: Iterable<RunRecord>): void {
-  const statement = db.query(
+  // Not an upsert: each of those takes an id, also when it only updates.
+  const complete = db.query(
+    "UPDATE runs SET finished_at = ?, status = ?, error_text = ?, duration_seconds = ? WHERE run_id = ?",
+  );
+  const insert = db.query(
     `INSERT INTO runs (run_id, source_type, source_id, script_path, started_at, finished_at, status, error_text,
        duration_seconds, pid)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-     ON CONFLICT (run_id) DO UPDATE SET finished_at = excluded.finished_at, status = excluded.status,
-       error_text = excluded.error_text, duration_seconds = excluded.duration_seconds`,
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
   );
   for (const run of runs) {
-    statement.run(
-      run.run_id,
-      run.source_type,
-      run.source_id,
-      run.script_path,
-      run.started_at,
-      run.finished_at,
-      run.status,
-      run.error_text,
-      run.duration_seconds,
-      process.pid,
-    );
+    const { finished_at, status, error_text, duration_seconds } = run;
+    const { changes } = complete.run(finished_at, status, error_text, duration_seconds, run.run_id);
+    if (changes > 0) continue;
+    const begun = [run.run_id, run.source_type, run.source_id, run.script_path, run.started_at] as const;
+    insert.run(...begun, finished_at, status, error_text, duration_seconds, process.pid);
   }
 }
 

@@ -72,6 +72,17 @@ describe("the history", () => {
     ]);
   });
 
+  test("counts runs, not what is noted of them", async () => {
+    await using kept = testHistory();
+    for (const id of ["a", "b"]) {
+      kept.history.note(run(id, going));
+      await kept.history.list({ limit: 1 });
+      kept.history.note(run(id));
+      await kept.history.list({ limit: 1 });
+    }
+    expect((await kept.history.list({ limit: 10 })).map(({ id }) => id)).toEqual([2, 1]);
+  });
+
   test("survives its process", async () => {
     await using kept = testHistory();
     kept.history.note(run("one"));
