@@ -14,6 +14,9 @@ import type { Log } from "../lib/log";
 import { printable } from "../lib/text";
 import { JOB, type Job } from "./job";
 
+/** How long a broken file has to stay as it is, in milliseconds: an editor may be about to write the rest of it. */
+const SETTLE_MS = 100;
+
 /** The most jobs in the file. */
 export const MAX_JOBS = 1_000;
 
@@ -57,15 +60,19 @@ export function createJobStore(paths: { file: string; lock: string }, log: Log):
     return known;
   };
 
-  const loadOrSetAside = (): Snapshot => {
-    try {
-      return load();
-    } catch (error) {
-      if (!(error instanceof NoJobsFile)) throw error;
-      const aside = `${file}.broken-${new Date().toISOString().replaceAll(":", "")}`;
-      renameSync(file, aside);
-      log.error(`${file} is no jobs file: it is ${aside} now, and there are no jobs`);
-      return load();
+  const loadOrSetAside = async (): Promise<Snapshot> => {
+    for (;;) {
+      const stamp = stampOf(file);
+      try {
+        return load();
+      } catch (error) {
+        if (!(error instanceof NoJobsFile)) throw error;
+        await Bun.sleep(SETTLE_MS);
+        if (stampOf(file) !== stamp) continue;
+        const aside = `${file}.broken-${new Date().toISOString().replaceAll(":", "")}`;
+        renameSync(file, aside);
+        log.error(`${file} is no jobs file: it is ${aside} now, and there are no jobs`);
+      }
     }
   };
 
@@ -75,12 +82,12 @@ export function createJobStore(paths: { file: string; lock: string }, log: Log):
         return load().jobs;
       } catch (error) {
         if (!(error instanceof NoJobsFile)) throw error;
-        return await withLock(lock, () => loadOrSetAside().jobs);
+        return await withLock(lock, async () => (await loadOrSetAside()).jobs);
       }
     },
     change: (edit) =>
       withLock(lock, async () => {
-        const { content, jobs, strange } = loadOrSetAside();
+        const { content, jobs, strange } = await loadOrSetAside();
         const edited = await edit(jobs);
         if (edited === jobs) return;
         writeFileAtomic(file, `${JSON.stringify({ ...content, jobs: [...edited, ...strange] }, null, 2)}\n`);
@@ -89,7 +96,9 @@ export function createJobStore(paths: { file: string; lock: string }, log: Log):
       const aside = readdirSync(dirname(file)).filter((name) => name.startsWith(`${basename(file)}.broken-`));
       return [
         ...(known?.faults ?? []),
-        ...aside.map((name) => `${basename(file)} was broken and is set aside as ${name}`),
+        ...aside.map(
+          (name) => `${basename(file)} was broken and is set aside as ${name}: mend it or delete it`,
+        ),
       ];
     },
   };
