@@ -49,7 +49,7 @@ export interface RunReport {
   /** Whether every action of the list ran and none failed. */
   readonly ok: boolean;
   readonly status: RunStatus;
-  /** Why it is not ok: the reason it ended early, or the first action that failed. */
+  /** Why it is not ok, without secrets: the reason it ended early, or the first action that failed. */
   readonly error_text: string | null;
   readonly outcomes: Outcome[];
 }
@@ -169,15 +169,23 @@ async function runPrepared(
     variables,
     log: parts.log,
   });
-  const keep = (outcome: Outcome) => active.keep(keepable(outcome, runner.operationOf));
+  const keep = (outcome: Outcome) => active.keep(keepable(outcome, runner));
   try {
     const outcomes = await inTurn(parts, active, actions, () =>
       runner.run(actions, options.stopOnError ?? false, keep),
     );
     const { status, error } = judge(outcomes, actions.length, signal);
-    active.end(status, error);
-    const result = resultOf(actions, outcomes);
-    return { run_id: id, result, ok: status === "ok", status, error_text: error, outcomes };
+    // It is logged and kept; the outcomes are for whoever asked.
+    const error_text = error === null ? null : runner.secrets.scrub(error);
+    active.end(status, error_text);
+    return {
+      run_id: id,
+      result: resultOf(actions, outcomes),
+      ok: status === "ok",
+      status,
+      error_text,
+      outcomes,
+    };
   } catch (error) {
     active.end("error", "internal error");
     throw error;

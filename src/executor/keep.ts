@@ -6,23 +6,34 @@ import { sizeWithin } from "../lib/size";
 import { isMarked } from "../operation";
 import type { Outcome } from "../outcome";
 import type { Command } from "./actions";
+import type { Secrets } from "./secrets";
 
 /** What a kept result may come to; a larger one is left out. */
 const MAX_KEPT = { bytes: 4_096, depth: 64 };
 
-/** `outcome` and the outcomes nested in it with every secret result replaced by `"***"`. */
-export function keepable(outcome: Outcome, operationOf: (outcome: Outcome) => Command | undefined): Outcome {
-  const { result, detail, ...rest } = outcome;
+/** What is known of the outcomes of a run. */
+interface Known {
+  operationOf(outcome: Outcome): Command | undefined;
+  readonly secrets: Secrets;
+}
+
+/** `outcome` and the outcomes nested in it with every secret in them replaced by `"***"`. */
+export function keepable(outcome: Outcome, known: Known): Outcome {
+  const { operationOf, secrets } = known;
+  const { result, detail, error, ...rest } = outcome;
   const walk = (value: unknown): unknown => {
+    // A longer text is left out below.
+    if (typeof value === "string" && value.length <= MAX_KEPT.bytes) return secrets.scrub(value);
     if (Array.isArray(value)) return value.map(walk);
     if (typeof value !== "object" || value === null) return value;
     const inner = value as Outcome;
-    if (value !== outcome && operationOf(inner)) return keepable(inner, operationOf);
+    if (value !== outcome && operationOf(inner)) return keepable(inner, known);
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, walk(item)]));
   };
   const operation = operationOf(outcome);
   const told = walk(operation ? withoutSecrets(operation.plain?.output ?? operation.output, result) : result);
   const kept: Outcome = { ...rest };
+  if (error !== undefined) kept.error = secrets.scrub(error);
   if (result !== undefined && sizeWithin(told, MAX_KEPT) !== undefined) kept.result = told;
   else if (result !== undefined) kept.omitted = true;
   const inside = detail && walk(detail);

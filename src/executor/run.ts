@@ -9,10 +9,12 @@ import { checkInput, sentence } from "../input";
 import { badInput, cancelled, Failure, messageOf, rejected } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { sizeWithin } from "../lib/size";
+import { isMarked } from "../operation";
 import { type Departure, type NestedReport, type Outcome, type RunContext, SHIELD_MS } from "../outcome";
 import type { Service } from "../service";
 import type { Action, Command } from "./actions";
-import { fillIn } from "./variables";
+import { Secrets } from "./secrets";
+import { fillIn, referencesIn } from "./variables";
 
 /** The most that one run executes: actions, and the lists inside them, every turn of a loop counted. */
 export const MAX_EXECUTED = 200_000;
@@ -56,6 +58,8 @@ export interface Runner {
   ): Promise<Outcome[]>;
   /** The operation behind an outcome of this run, nested ones included. */
   operationOf(outcome: Outcome): Command | undefined;
+  /** What was secret in it so far. */
+  readonly secrets: Secrets;
 }
 
 export function createRunner(parts: RunParts): Runner {
@@ -63,11 +67,13 @@ export function createRunner(parts: RunParts): Runner {
   return {
     run: (actions, stopOnError, each) => state.list(actions, parts.signal, stopOnError, each),
     operationOf: (outcome) => state.operations.get(outcome),
+    secrets: state.secrets,
   };
 }
 
 class RunState {
   readonly operations = new WeakMap<object, Command>();
+  readonly secrets = new Secrets();
   private executed = 0;
   private breathedAt = performance.now();
   private resultBytes = 0;
@@ -134,8 +140,20 @@ class RunState {
   }
 
   /** The input with variables filled in. What was filled in may be secret, so no message quotes it. */
-  private input({ operation, input, deferred }: Action): Readonly<Record<string, unknown>> {
+  private input(action: Action): Readonly<Record<string, unknown>> {
+    const input = this.filledIn(action);
+    for (const [field, schema] of Object.entries(action.operation.input.entries)) {
+      // A list or an object is secret as a whole: its parts may be names that everybody knows.
+      if (isMarked(schema, "secret") && typeof input[field] === "string") this.secrets.add(input[field]);
+    }
+    return input;
+  }
+
+  private filledIn({ operation, input, deferred }: Action): Readonly<Record<string, unknown>> {
     if (deferred.length === 0) return input;
+    for (const name of deferred.flatMap((field) => referencesIn(input[field]))) {
+      this.secrets.add(this.parts.variables.get(name));
+    }
     const filled = deferred.map((field) => [field, fillIn(input[field], this.parts.variables)]);
     const checked = checkInput(
       operation.input,
@@ -151,7 +169,7 @@ class RunState {
     return {
       ...caller,
       signal,
-      announce: (subject) => caller.announce(`run=${id} ${subject}`),
+      announce: (subject) => caller.announce(`run=${id} ${this.secrets.scrub(subject)}`),
       run: this.context(action, signal),
     };
   }

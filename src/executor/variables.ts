@@ -18,6 +18,12 @@ export function hasReference(value: unknown): boolean {
   return typeof value === "object" && value !== null && Object.values(value).some(hasReference);
 }
 
+/** The names of the variables that `value` refers to. */
+export function referencesIn(value: unknown): string[] {
+  if (typeof value === "string") return [...value.matchAll(REFERENCE)].flatMap(([, , name]) => name ?? []);
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(referencesIn) : [];
+}
+
 /**
  * `value` with every `${name}` filled in, also within lists and objects (not in their keys).
  *

@@ -184,7 +184,7 @@ test("GET /history has each run of this host, with what went wrong and no argume
   const script = join(host.configDir, "script.json");
   writeFileSync(script, JSON.stringify([["AC_sleep", [0]]]));
   await host.call("/execute_file", post({ path: script }));
-  await host.call("/execute", post({ actions: [["AC_if_var", { name: "s3cret_name", value: "s3cret" }]] }));
+  await host.call("/execute", post({ actions: [["AC_if_var", { name: "nobody", value: "s3cret" }]] }));
   const { runs } = (await (await host.call("/history?limit=5&source_type=rest")).json()) as {
     runs: Record<string, unknown>[];
   };
@@ -192,7 +192,7 @@ test("GET /history has each run of this host, with what went wrong and no argume
     { id: 2, source_type: "rest", source_id: "127.0.0.1", script_path: "", status: "error" },
     { id: 1, source_type: "rest", script_path: script, status: "ok", error_text: null },
   ]);
-  expect(runs[0]?.error_text).toBe("AC_if_var: unknown variable: s3cret_name");
+  expect(runs[0]?.error_text).toBe("AC_if_var: unknown variable: nobody");
   expect(JSON.stringify(runs)).not.toContain('"s3cret"');
 });
 

@@ -1,6 +1,7 @@
 /** Runs: ids, cancelling, deadlines, turns, and what is kept. */
 import { describe, expect, test } from "bun:test";
 import * as v from "valibot";
+import { notFound } from "../../src/lib/errors";
 import { field, type Operation, operation, secret } from "../../src/operation";
 import { operations } from "../../src/operations";
 import { createRuns } from "../../src/runs/runs";
@@ -192,6 +193,44 @@ const tell: Operation = operation({
   output: v.object({ plain: v.string(), inner: v.object({ token: v.nullable(secret(v.string())) }) }),
   run: (_service, { text }) => ({ plain: "fine", inner: { token: `${text}` } }),
 }) as Operation;
+
+const complain = operation({
+  name: "test.complain",
+  summary: "Fail with what was given",
+  scope: "operate",
+  changes: "announces",
+  command: "AC_test_complain",
+  input: v.strictObject({ title: field(v.string(), "Not secret in itself") }),
+  output: v.null(),
+  async run(_service, { title }, caller) {
+    await caller.announce(`complain about ${title}`);
+    throw notFound(`no window whose title contains ${JSON.stringify(title)}`);
+  },
+});
+
+test("what was filled into a field that is not secret is kept nowhere either, though errors quote it", async () => {
+  await using host = testService({ operations: [...operations, complain] });
+  const password = 'hunter2 "quoted"';
+  const report = await runActions(
+    host.service,
+    [
+      ["AC_retry", { max_attempts: 1, body: [["AC_test_complain", { title: "Login ${password}" }]] }],
+      ["AC_test_complain", { title: "plain" }],
+    ],
+    { variables: { password } },
+  );
+  expect(report.outcomes[0]?.error).toContain("hunter2");
+  expect(report.error_text).toBe(
+    'AC_retry: attempt 1: AC_test_complain: no window whose title contains "Login ***" (and 1 more)',
+  );
+  const kept = [
+    (await host.service.runs()).show(report.run_id),
+    await (await host.service.history()).list({ limit: 9 }),
+    await (await host.service.audit())?.list({ limit: 9 }),
+  ];
+  expect(JSON.stringify(kept)).not.toContain("hunter2");
+  expect(JSON.stringify(kept)).toContain("complain about Login ***");
+});
 
 test("secrets are in the reply and nowhere else", async () => {
   const logged: string[] = [];
