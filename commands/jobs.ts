@@ -6,6 +6,8 @@ import { type CommandGroup, command, print, withService } from "../src/cli";
 import { badInput } from "../src/lib/errors";
 import { printable } from "../src/lib/text";
 import { DEFAULT_TIMEOUT_S } from "../src/outcome";
+import { callLocalServer } from "../src/rest/local";
+import { findRunningServer } from "../src/rest/runfile";
 import { IF_MISSED, IF_RUNNING } from "../src/scheduler/job";
 import {
   addCronJob,
@@ -144,20 +146,19 @@ const run = command({
         default: false,
         describe: "Let the script run programs, where no server runs it",
       })
-      .example("$0 jobs run nightly", "Now, besides its times"),
+      .example("$0 jobs run nightly", "Now, besides its times, in the server if one runs"),
   handler: (flags) =>
     withService(
       flags,
       async (service) => {
-        const done = await callOperation(
-          service,
-          runJob,
-          { job_id: flags.id, wait: true },
-          localCaller(service, "cli"),
-        );
+        const running = findRunningServer(service.configDir) !== null;
+        const input = { job_id: flags.id, wait: !running };
+        const done = running
+          ? await callLocalServer(service.configDir, runJob, input)
+          : await callOperation(service, runJob, input, localCaller(service, "cli"));
         print(flags, done, () => `run ${done.run_id}: ${done.status}`);
         if (done.error_text) service.log.error(done.error_text);
-        return done.status === "ok" ? 0 : 1;
+        return done.status === "ok" || done.status === "running" ? 0 : 1;
       },
       { allowShell: flags.allowShell },
     ),

@@ -59,6 +59,7 @@ export const commands: readonly CommandEntry[] = [
     resident: true,
   },
   { usage: "execute <script>", describe: "Run a list of actions", load: () => import("../commands/execute") },
+  { usage: "runs", describe: "See and cancel what runs", load: () => import("../commands/runs") },
   { usage: "jobs", describe: "Run scripts at their times", load: () => import("../commands/jobs") },
   { usage: "history", describe: "List what ran here", load: () => import("../commands/history") },
   {

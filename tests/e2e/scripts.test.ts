@@ -159,6 +159,36 @@ test("a job that is added beside a running server runs, survives kill -9, and is
   expect(await (await server.call("/metrics")).text()).toContain("\nservice_scheduler_jobs 1\n");
 });
 
+test("svc runs and svc jobs run ask the server that runs", async () => {
+  using machine = installed();
+  const alone = await machine.run("runs", "list");
+  expect(alone).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("start one with `svc serve`") });
+
+  await using server = await machine.serve();
+  const script = machine.script([
+    ["AC_sleep", [0]],
+    ["AC_sleep", [600]],
+  ]);
+  await machine.run("jobs", "add", script, "--every", "1h", "--id", "long");
+  const begun = JSON.parse((await machine.run("jobs", "run", "long", "--json")).stdout);
+  expect(begun).toMatchObject({ job_id: "long", status: "running" });
+  const id = begun.run_id.slice(0, 8);
+  expect((await machine.run("runs", "list")).stdout).toMatch(
+    new RegExp(`^RUN .*\n${id} .* running .*scheduler long`),
+  );
+  const again = await machine.run("jobs", "run", "long");
+  expect(again).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("long runs already") });
+
+  expect((await machine.run("runs", "cancel", id)).stdout).toBe(`${begun.run_id} is cancelled\n`);
+  await until(async () => {
+    const { status } = (await (await server.call(`/runs/${id}`)).json()) as { status: string };
+    return status === "cancelled";
+  });
+  const shown = await machine.run("runs", "show", id);
+  expect(shown.stdout).toMatch(/AC_sleep {2}ok .*\nAC_sleep {2}FAILED .*cancelled by 127\.0\.0\.1/);
+  expect((await machine.run("runs", "cancel", "nobody")).exitCode).toBe(1);
+});
+
 test("a broken jobs file is set aside and told of, with exit code 1", async () => {
   using machine = installed();
   await machine.run("jobs", "list");
