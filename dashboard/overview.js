@@ -4,7 +4,7 @@
 import { auditTable, isReading, TAIL_COLUMNS } from "./audit.js";
 import { checkBadge, EVERY_S, titleOf, verdictOf, worstFirst } from "./diagnostics.js";
 import { el, setText } from "./dom.js";
-import { count, duration, measure } from "./format.js";
+import { bytes, count, duration, measure } from "./format.js";
 import { METRICS, noSamples } from "./inspector.js";
 import { badge, figure, loading, nothing, panel, table } from "./parts.js";
 import { nameOf } from "./usb.js";
@@ -14,13 +14,15 @@ const DEVICES = 6;
 const CHECKS = 5;
 const ROWS = 6;
 
+/** @typedef {{ id: string, role: "host" | "viewer", peer: string, state: string, since: string, rtt_ms: number | null, bytes_sent: number, bytes_received: number }} Session */
+
 /**
  * The body of `GET /overview`.
  *
  * @typedef {object} Overview
  * @property {{ url: string, host_name: string, version: string, commit: string, platform: string, arch: string, started_at: string, uptime_seconds: number }} server
  * @property {{ total: number, client_errors: number, server_errors: number, failed_auth: number }} requests
- * @property {{ host: { running: boolean, port: number, connected_clients: number, host_id: string | null }, viewer: { connected: boolean, host_id: string | null } }} sessions
+ * @property {{ host: { running: boolean, port: number, connected_clients: number, host_id: string | null }, viewer: { connected: boolean, host_id: string | null }, sessions: Session[] }} sessions
  * @property {import("./inspector.js").Summary} inspector
  * @property {{ watcher_running: boolean, newest_seq: number }} usb
  * @property {{ rows: number } | null} audit
@@ -130,31 +132,31 @@ function linkPanel() {
 }
 
 function sessionsPanel() {
-  const made = panel("Sessions");
-  const sharing = el("dd", {}, "–");
-  const clients = el("dd", {}, "–");
-  const id = el("dd", {}, "–");
-  const watching = el("dd", {}, "–");
-  made.body.append(
-    el(
-      "dl",
-      { class: "facts" },
-      ...[el("dt", {}, "This host"), sharing],
-      ...[el("dt", {}, "Connected clients"), clients],
-      ...[el("dt", {}, "Host id"), id],
-      ...[el("dt", {}, "Watching"), watching],
-    ),
-  );
+  const about = el("span", { class: "hint" });
+  const made = panel("Sessions", { tools: [about, more("sync", "folder sync")] });
+  const listed = table({
+    label: "Peer sessions",
+    compact: true,
+    columns: [
+      { label: "Peer", kind: "wide", cell: (/** @type {Session} */ { peer }) => el("strong", {}, peer) },
+      { label: "State", kind: "tight", cell: ({ state }) => badge(state === "open" ? "ok" : "warn", state) },
+      { label: "Sent", kind: "number", cell: ({ bytes_sent }) => bytes(bytes_sent) },
+      { label: "Received", kind: "number", cell: ({ bytes_received }) => bytes(bytes_received) },
+    ],
+    key: ({ id }) => id,
+    empty: () =>
+      nothing(
+        "No peer sessions",
+        "They open when a folder is sent to another host, or another host sends one here.",
+      ),
+  });
+  made.body.append(listed.root);
   return {
     root: made.root,
     /** @param {Overview["sessions"]} sessions */
-    show({ host, viewer }) {
-      sharing.replaceChildren(
-        host.running ? badge("ok", `shared on port ${host.port}`) : badge("none", "not shared"),
-      );
-      setText(clients, count(host.connected_clients));
-      setText(id, host.host_id ?? "none");
-      setText(watching, viewer.connected ? (viewer.host_id ?? "a host") : "no other host");
+    show({ host, sessions }) {
+      setText(about, host.host_id ? `this host is ${host.host_id}` : "");
+      listed.show(sessions);
     },
   };
 }

@@ -22,5 +22,6 @@ export const pages = [
   { name: "diagnostics", title: "Diagnostics", icon: "diagnostics", load: () => import("./diagnostics.js") },
   { name: "actions", title: "Actions", icon: "actions", load: () => import("./actions.js") },
   { name: "jobs", title: "Jobs and history", icon: "jobs", load: () => import("./jobs.js") },
+  { name: "sync", title: "Folder sync", icon: "sync", load: () => import("./sync.js") },
   { name: "screen", title: "Screen", icon: "screen", load: () => import("./screen.js") },
 ];

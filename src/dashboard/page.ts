@@ -27,6 +27,7 @@ import screen from "../../dashboard/screen.js" with { type: "file" };
 import server from "../../dashboard/server.js" with { type: "file" };
 import signIn from "../../dashboard/sign-in.js" with { type: "file" };
 import style from "../../dashboard/style.css" with { type: "file" };
+import sync from "../../dashboard/sync.js" with { type: "file" };
 import usb from "../../dashboard/usb.js" with { type: "file" };
 import view from "../../dashboard/view.js" with { type: "file" };
 import { createPageAssets, type PageAssets } from "../lib/assets";
@@ -71,6 +72,7 @@ export function createDashboard(): PageAssets {
       "server.js": server,
       "sign-in.js": signIn,
       "style.css": style,
+      "sync.js": sync,
       "uplot.css": uplotStyle,
       "uplot.js": uplot,
       "usb.js": usb,

@@ -10,7 +10,7 @@ import { diagnose } from "../../src/diagnostics/operations";
 import { createService } from "../../src/service";
 import { launchBrowser, openTab } from "../browser";
 import { PROGRAMS, SIZE, startDisplay } from "../desktop/support";
-import { post, serveBinary, TOKEN, testWith } from "../support";
+import { post, serveBinary, TOKEN, temporaryFolder, testWith } from "../support";
 
 const test = testWith("chromium");
 const AXE = readFileSync(Bun.resolveSync("axe-core/axe.min.js", import.meta.dir), "utf8");
@@ -387,5 +387,35 @@ test("the admin page adds hosts, tells how they are, tags them, and broadcasts w
   await page.getByRole("button", { name: "Remove <b>wrong</b>" }).click();
   await dialog.getByRole("button", { name: "Remove" }).click();
   await row("<b>wrong</b>").waitFor({ state: "detached" });
+  expect(tab.complaints).toEqual([]);
+}, 60_000);
+
+test("the sync page sends a folder to another host, shows what was sent, and stops", async () => {
+  await using other = await serveBinary([], { token: "other-token-0123456789" });
+  await host.call("/admin/hosts/add", post({ label: "other", base_url: other.url, token: other.token }));
+  using folder = temporaryFolder();
+  await using tab = await openPage("sync");
+  const { page } = tab;
+  const dialog = page.getByRole("dialog");
+  await page.getByText("No folder is being sent").waitFor();
+  await page.getByRole("button", { name: "Start…" }).click();
+  await dialog.getByLabel("Folder on this host").fill(folder.path);
+  await dialog.getByLabel("To").selectOption("other");
+  await dialog.getByLabel("Seconds between looks").fill("0.25");
+  expect(await seriousViolations(page)).toEqual([]);
+  await dialog.getByRole("button", { name: "Start" }).click();
+  const row = page.getByRole("row", { name: /other/ });
+  await row.getByText("watching").waitFor();
+  await Bun.write(join(folder.path, "<b>report.txt"), "hello");
+  await row.getByText("1 file, 5 B").waitFor();
+  await row.getByText("connected", { exact: true }).waitFor();
+  expect(await seriousViolations(page)).toEqual([]);
+  await page.getByRole("link", { name: "Overview" }).click();
+  await page.getByRole("table", { name: "Peer sessions" }).getByText("open").waitFor();
+  await page.goBack();
+  await page.getByRole("button", { name: /Stop sending/ }).click();
+  await dialog.getByRole("button", { name: "Stop" }).click();
+  await page.getByText("No folder is being sent").waitFor();
+  await host.call("/admin/hosts/remove", post({ label: "other" }));
   expect(tab.complaints).toEqual([]);
 }, 60_000);

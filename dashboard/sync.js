@@ -1,0 +1,183 @@
+/**
+ * Folder sync: folders of this host whose new and changed files go to other hosts.
+ */
+import { el, labelled } from "./dom.js";
+import { bytes, count, counted } from "./format.js";
+import { icon } from "./icons.js";
+import { actionButton, ask, badge, nothing, notice, panel, prose, table } from "./parts.js";
+
+/** Files that are named of each kind; the others are counted. */
+const NAMED = 20;
+
+/**
+ * @typedef {object} Sync
+ * @property {string} id
+ * @property {string} to
+ * @property {boolean} connected
+ * @property {string | null} connection_error
+ * @property {boolean} running
+ * @property {string} watch_dir
+ * @property {number} tracked
+ * @property {number} pending
+ * @property {string[]} sending
+ * @property {number} sent_files
+ * @property {number} sent_bytes
+ * @property {number} failures
+ * @property {string | null} error
+ * @property {Array<{ name: string, error: string, attempts: number }>} errors
+ * @property {Array<{ name: string, reason: string }>} passed_over
+ */
+
+/** @param {import("./view.js").View} view */
+export function open({ root, api, poll }) {
+  const made = panel("Folders", {
+    tools: [actionButton([icon("add"), "Start…"], start, (error) => made.fail(error))],
+  });
+  const listed = table({
+    label: "Folders that are sent",
+    columns: [
+      {
+        label: "Folder",
+        kind: "wide",
+        cell: (/** @type {Sync} */ { watch_dir }) => el("code", {}, watch_dir),
+      },
+      { label: "To", cell: ({ to }) => el("strong", {}, to) },
+      { label: "State", cell: state },
+      { label: "Waiting", kind: "number", cell: ({ pending }) => count(pending) },
+      {
+        label: "Sent",
+        kind: "number",
+        cell: ({ sent_files, sent_bytes }) => `${counted(sent_files, "file")}, ${bytes(sent_bytes)}`,
+      },
+      { label: "Failures", kind: "number", cell: ({ failures }) => count(failures) },
+      {
+        label: "Actions",
+        kind: "actions",
+        cell: ({ id, watch_dir, to }) =>
+          actionButton(
+            "Stop",
+            () => stop(id, watch_dir, to),
+            (error) => made.fail(error),
+            { "aria-label": `Stop sending ${watch_dir} to ${to}` },
+          ),
+      },
+    ],
+    key: ({ id }) => id,
+    empty: () =>
+      nothing(
+        "No folder is being sent",
+        "Start one, and each file that is new or changed in it goes to another host. Deletions do not.",
+      ),
+  });
+  made.body.append(listed.root);
+  const files = panel("Files");
+  root.append(el("div", { class: "stack" }, made.root, files.root));
+
+  const polled = poll(
+    5,
+    "sync/status",
+    (/** @type {{ syncs: Sync[] }} */ { syncs }) => {
+      made.fail(null);
+      listed.show(syncs);
+      files.root.hidden = syncs.length === 0;
+      files.body.replaceChildren(...syncs.map(filesOf));
+    },
+    (error) => made.fail(error),
+  );
+
+  async function start() {
+    const hosts = /** @type {Array<{ label: string }>} */ (await api.get("admin/hosts"));
+    if (hosts.length === 0) throw new Error("No host to send to is known: add one in the admin console.");
+    const folder = el("input", { required: true, placeholder: "/home/kiosk/reports", spellcheck: "false" });
+    const to = el("select", {}, ...hosts.map(({ label }) => el("option", { value: label }, label)));
+    const interval = el("input", {
+      type: "number",
+      min: 0.25,
+      max: 86_400,
+      step: "any",
+      value: 3,
+      required: true,
+    });
+    const below = el("input", { type: "checkbox" });
+    const resume = el("input", { type: "checkbox" });
+    const fields = [
+      labelled("Folder on this host", folder),
+      labelled("To", to),
+      labelled("Seconds between looks", interval),
+      el("label", { class: "check" }, below, "Also the folders below it"),
+      el("label", { class: "check" }, resume, "First send what changed since the last time"),
+    ];
+    if (!(await ask("Send a folder to another host", "Start", ...fields))) return;
+    await api.post("sync/start", {
+      dir: folder.value,
+      to: to.value,
+      poll_interval_s: interval.valueAsNumber,
+      include_subdirs: below.checked,
+      resume: resume.checked,
+    });
+    await polled.now();
+  }
+
+  /**
+   * @param {string} id
+   * @param {string} folder
+   * @param {string} to
+   */
+  async function stop(id, folder, to) {
+    if (
+      !(await ask(
+        "Stop sending?",
+        "Stop",
+        `${folder} is no longer sent to ${to}. What is on its way is given up.`,
+      ))
+    )
+      return;
+    await api.post("sync/stop", { id });
+    await polled.now();
+  }
+}
+
+/** @param {Sync} sync */
+function state({ running, connected, connection_error, error }) {
+  if (error) return el("div", {}, badge("error", "failed"), el("div", { class: "hint prose" }, error));
+  if (!running) return badge("none", "stopped");
+  if (connected) return badge("ok", "connected");
+  // It connects when there is something to send.
+  if (!connection_error) return badge("info", "watching");
+  return el("div", {}, badge("warn", "not connected"), el("div", { class: "hint prose" }, connection_error));
+}
+
+/** What goes on with single files. @param {Sync} sync */
+function filesOf({ watch_dir, to, sending, errors, passed_over, tracked }) {
+  return el(
+    "section",
+    { class: "changes", "aria-label": `${watch_dir} to ${to}` },
+    el(
+      "h3",
+      {},
+      el("code", {}, watch_dir),
+      el("span", { class: "faint" }, ` to ${to}, ${counted(tracked, "file")} known`),
+    ),
+    ...named(sending, "info", (name) => `Sending ${name}`),
+    ...named(
+      errors,
+      "error",
+      ({ name, error, attempts }) => `${name}: ${error} (${counted(attempts, "attempt")})`,
+    ),
+    ...named(passed_over, "warn", ({ name, reason }) => `${name}: ${reason}`),
+    sending.length + errors.length + passed_over.length === 0 &&
+      el("p", { class: "hint" }, "Nothing on its way, and nothing wrong."),
+  );
+}
+
+/**
+ * @template Item
+ * @param {readonly Item[]} items
+ * @param {import("./parts.js").Tone} tone
+ * @param {(item: Item) => string} text
+ */
+function named(items, tone, text) {
+  const shown = items.slice(0, NAMED).map((item) => notice(tone, prose(text(item))));
+  if (items.length > NAMED) shown.push(notice(tone, `and ${count(items.length - NAMED)} more`));
+  return shown;
+}
