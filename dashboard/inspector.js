@@ -51,8 +51,14 @@ const LINES = /** @type {const} */ ([
 /** @param {import("./view.js").View} view */
 export function open({ root, api, signal, poll }) {
   const overall = el("p", { class: "hint" }, "–");
+  const session = el("select", { "aria-label": "Session" }, el("option", { value: "" }, "all sessions"));
+  session.addEventListener("change", () => void polled.now());
   const trouble = panel("Link", {
-    tools: [legend(LINES), actionButton([icon("remove"), "Reset"], reset, (error) => trouble.fail(error))],
+    tools: [
+      session,
+      legend(LINES),
+      actionButton([icon("remove"), "Reset"], reset, (error) => trouble.fail(error)),
+    ],
   });
   const plots = METRICS.map((metric) => metricPlot(metric, signal));
   const grid = el("div", { class: "plots" }, ...plots.map((made) => made.root));
@@ -82,9 +88,11 @@ export function open({ root, api, signal, poll }) {
 
   const polled = poll(
     1,
-    `inspector/recent?n=${PLOTTED}&summary=true`,
-    (/** @type {{ samples: Sample[], summary: Summary }} */ answer) => {
+    () =>
+      `inspector/recent?${new URLSearchParams({ n: String(PLOTTED), summary: "true", ...(session.value && { session: session.value }) })}`,
+    (/** @type {{ samples: Sample[], summary: Summary, sessions: string[] }} */ answer) => {
       trouble.fail(null);
+      offer(answer.sessions);
       const { sample_count, window_seconds } = answer.summary;
       setText(
         overall,
@@ -97,6 +105,21 @@ export function open({ root, api, signal, poll }) {
     },
     (error) => trouble.fail(error),
   );
+
+  /** @param {readonly string[]} sessions those with samples in the window */
+  function offer(sessions) {
+    const wanted = [
+      "",
+      ...sessions,
+      ...(session.value && !sessions.includes(session.value) ? [session.value] : []),
+    ];
+    if ([...session.options].map(({ value }) => value).join("\n") === wanted.join("\n")) return;
+    const chosen = session.value;
+    session.replaceChildren(
+      ...wanted.map((id) => el("option", { value: id }, id === "" ? "all sessions" : id)),
+    );
+    session.value = chosen;
+  }
 
   async function reset() {
     if (

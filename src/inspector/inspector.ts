@@ -51,6 +51,8 @@ export interface Inspector {
   /** The newest `n` samples, oldest first; of one session, if given. */
   recent(n: number, session?: string): TimedSample[];
   summary(session?: string): Summary;
+  /** The sessions that samples in the window belong to, in the order in which they came. */
+  sessions(): string[];
   /** Empties the window; gives how many samples it held. */
   reset(): number;
 }
@@ -102,6 +104,7 @@ export function createInspector({
         metrics: Object.fromEntries(metrics),
       };
     },
+    sessions: () => [...new Set(ring.items().flatMap(({ session }) => session ?? []))],
     reset() {
       const cleared = ring.size;
       ring.clear();

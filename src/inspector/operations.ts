@@ -42,17 +42,25 @@ export const inspectorRecent = operation({
       `How many; the window holds ${DEFAULT_CAPACITY}`,
     ),
     session,
-    summary: field(v.optional(v.boolean(), false), "Sum up the whole window in the same answer"),
+    summary: field(
+      v.optional(v.boolean(), false),
+      "Sum up the whole window in the same answer, and name its sessions",
+    ),
   }),
   output: v.object({
     samples: v.array(v.object({ age_seconds: v.number(), ...STATS_SNAPSHOT.entries })),
     count: v.number(),
     summary: v.exactOptional(v.object(SUMMARY)),
+    sessions: v.exactOptional(v.array(v.string())),
   }),
   async run(service, { n, session, summary }) {
     const inspector = await service.inspector();
     const samples = inspector.recent(n, session);
-    return { samples, count: samples.length, ...(summary && { summary: inspector.summary(session) }) };
+    return {
+      samples,
+      count: samples.length,
+      ...(summary && { summary: inspector.summary(session), sessions: inspector.sessions() }),
+    };
   },
 });
 

@@ -91,6 +91,10 @@ test("the packet inspector plots samples as they come, and forgets them on being
   const now = page.getByRole("img", { name: /Round-trip time in ms: last 80/ });
   expect((await now.screenshot()).equals(before)).toBe(false);
   expect(await page.getByRole("row").count()).toBe(4);
+  await host.call("/inspector/samples", post({ samples: [{ ...SAMPLE, rtt_ms: 5 }], session: "<b>lab</b>" }));
+  await page.getByText("4 samples over").waitFor();
+  await page.getByLabel("Session").selectOption("<b>lab</b>");
+  await page.getByText("1 sample over").waitFor();
   await page.getByRole("button", { name: "Reset" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Reset" }).click();
   await page.getByText("No samples in the window.").waitFor();
@@ -377,7 +381,7 @@ test("the admin page adds hosts, tells how they are, tags them, and broadcasts w
   await page.getByText("2 ok, 1 not ok, 0 without a result").waitFor();
   await results.getByRole("row", { name: /slow-01 ok/ }).waitFor();
 
-  await page.getByLabel("Actions for the hosts").fill('[["AC_sleep", {"seconds": 60}]]');
+  await page.getByLabel("Actions for the hosts").fill('[["AC_sleep", {"seconds": 4}]]');
   await page.getByRole("button", { name: "Broadcast to 3 hosts…" }).click();
   await dialog.getByRole("button", { name: "Broadcast" }).click();
   await page.getByText("0 ok, 1 not ok, 2 to come").waitFor();
