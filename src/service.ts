@@ -162,7 +162,7 @@ export function createService(options: ServiceOptions): Service {
       return createMetrics({
         uptimeSeconds: async () => {
           const { server } = await service.rest();
-          return server ? (Date.now() - server.startedAt) / 1_000 : 0;
+          return server?.uptimeSeconds() ?? 0;
         },
         auditRows: async () => (await service.audit())?.rowCount() ?? 0,
         schedulerJobs: async () => (await service.scheduler()).count(),

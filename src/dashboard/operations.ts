@@ -73,7 +73,7 @@ export const overview = operation({
         platform: process.platform,
         arch: process.arch,
         started_at: new Date(server.startedAt).toISOString(),
-        uptime_seconds: (Date.now() - server.startedAt) / 1_000,
+        uptime_seconds: server.uptimeSeconds(),
       },
       requests: {
         total: totals.total,

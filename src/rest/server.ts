@@ -63,6 +63,8 @@ export interface RestServer {
   /** Whether requests may clear the audit log. */
   readonly allowAuditClear: boolean;
   readonly startedAt: number;
+  /** Seconds since then, whatever is done to the clock meanwhile. */
+  uptimeSeconds(): number;
   /** Refuses new connections, lets what is in flight finish for {@link GRACE_MS}, then cuts it off. */
   stop(): Promise<void>;
 }
@@ -108,6 +110,7 @@ export async function startRestServer(service: Service, options: RestServerOptio
       stopping: stopping.signal,
     });
     const server = listen({ host, port: checked.port, tls, fetch: app.fetch });
+    const started = performance.now();
     const port = server.port ?? 0;
     const url = `${tls ? "https" : "http"}://${urlHost(host)}:${port}`;
     writeRunFile(service.configDir, { url, pid: process.pid, token_file: token.file && resolve(token.file) });
@@ -118,6 +121,7 @@ export async function startRestServer(service: Service, options: RestServerOptio
       token,
       allowAuditClear: checked.allowAuditClear,
       startedAt: Date.now(),
+      uptimeSeconds: () => (performance.now() - started) / 1_000,
       async stop() {
         const cutOff = setTimeout(() => {
           stopping.abort();
