@@ -24,7 +24,8 @@ const LONGEST_PAUSE_MS = 20;
 export class AuditFile {
   private db: Database | undefined;
   private identity: Identity | undefined;
-  private blockedSince: number | undefined;
+  /** Since when a lock is in the way, apart for each: what reads succeeds while another process holds the write lock. */
+  private readonly blockedSince: { write?: number | undefined; read?: number | undefined } = {};
 
   constructor(
     readonly path: string,
@@ -37,7 +38,7 @@ export class AuditFile {
    * @throws an `unavailable` failure when the file cannot be opened, locked or written: then nothing was.
    */
   write<T>(work: (db: Database) => T): Promise<T> {
-    return this.waiting((db) => inTransaction(db, "BEGIN IMMEDIATE", work));
+    return this.waiting("write", (db) => inTransaction(db, "BEGIN IMMEDIATE", work));
   }
 
   /**
@@ -46,7 +47,7 @@ export class AuditFile {
    * @throws an `unavailable` failure when the file cannot be opened or read.
    */
   read<T>(work: (db: Database) => T): Promise<T> {
-    return this.waiting((db) => inTransaction(db, "BEGIN", work));
+    return this.waiting("read", (db) => inTransaction(db, "BEGIN", work));
   }
 
   /** Gives the disk back what deleted rows took, if nobody else uses the file just now. */
@@ -65,16 +66,17 @@ export class AuditFile {
     this.db = undefined;
   }
 
-  private async waiting<T>(attempt: (db: Database) => T): Promise<T> {
+  private async waiting<T>(kind: "write" | "read", attempt: (db: Database) => T): Promise<T> {
     for (let pause = 1; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
       try {
         const result = attempt(this.opened());
-        this.blockedSince = undefined;
+        this.blockedSince[kind] = undefined;
         return result;
       } catch (error) {
         if (!isBusy(error)) throw asFailure(error);
-        this.blockedSince ??= performance.now();
-        if (performance.now() - this.blockedSince > this.lockWaitMs) {
+        const since = this.blockedSince[kind] ?? performance.now();
+        this.blockedSince[kind] = since;
+        if (performance.now() - since > this.lockWaitMs) {
           throw unavailable("the audit log is locked by another process");
         }
       }
