@@ -4,7 +4,7 @@
  * Exit codes: 0 done and good; 1 done and the answer is bad; 2 the call itself was wrong.
  */
 import type { ArgumentsCamelCase, Argv } from "yargs";
-import { Failure, messageOf, systemCode, unavailable } from "./lib/errors";
+import { failureOf, messageOf, systemCode, unavailable } from "./lib/errors";
 import { stderrLog } from "./lib/log";
 import { resolveConfigDir } from "./lib/paths";
 import { jsonLine, printable } from "./lib/text";
@@ -249,9 +249,12 @@ class UsageError extends Error {}
 function report(error: unknown): number {
   // Whoever read stdout has what it wanted (`… | head`).
   if (systemCode(error) === "EPIPE") return 0;
-  if (error instanceof UsageError || error instanceof Failure) {
-    console.error(`svc: ${printable(error.message.replaceAll(/\s+/g, " "), MAX_MESSAGE)}`);
-    return error instanceof UsageError || error.code === "bad_input" ? 2 : 1;
+  const known = error instanceof UsageError ? error : failureOf(error);
+  if (known) {
+    // A command line is its user's own: it may name the path that the host said something about.
+    const text = known.cause === undefined ? known.message : `${known.message}: ${messageOf(known.cause)}`;
+    console.error(`svc: ${printable(text.replaceAll(/\s+/g, " "), MAX_MESSAGE)}`);
+    return known instanceof UsageError || known.code === "bad_input" ? 2 : 1;
   }
   console.error(error instanceof Error ? error.stack : `svc: ${messageOf(error)}`);
   return 1;

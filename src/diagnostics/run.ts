@@ -4,7 +4,7 @@
  * The promise: a report comes, with a result for each check, in the time of the slowest deadline, whatever a check does
  * short of holding the event loop. A check runs once at a time: reports that ask for it meanwhile share its result.
  */
-import { Failure, messageOf, systemCode, timedOut } from "../lib/errors";
+import { failureOf, messageOf, systemCode, timedOut } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/text";
 import { type Check, type Finding, failed } from "./check";
@@ -66,7 +66,9 @@ async function findingOf({ name, run, advice, deadlineMs = DEADLINE_MS }: Check,
   try {
     return await within(deadlineMs, async (signal) => run(signal));
   } catch (thrown) {
-    if (thrown instanceof Failure || systemCode(thrown)) return failed(messageOf(thrown), advice);
+    const failure = failureOf(thrown);
+    if (failure) return failed(failure.message, advice);
+    if (systemCode(thrown)) return failed(messageOf(thrown), advice);
     log.error(`the check ${name} failed: ${messageOf(thrown)}`, thrown);
     return failed(`the check itself failed: ${messageOf(thrown)}`, ["report this, with the log of svc"]);
   }

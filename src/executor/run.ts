@@ -6,7 +6,7 @@
  */
 import type { Caller } from "../caller";
 import { checkInput, sentence } from "../input";
-import { badInput, cancelled, Failure, messageOf, rejected } from "../lib/errors";
+import { badInput, cancelled, Failure, failureOf, messageOf, rejected } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { sizeWithin } from "../lib/size";
 import { isMarked } from "../operation";
@@ -226,6 +226,11 @@ class RunState {
   private failureOf(thrown: unknown, signal: AbortSignal, command: string): Failure {
     if (thrown instanceof Failure) return thrown;
     if (signal.aborted) return signal.reason instanceof Failure ? signal.reason : cancelled("cancelled");
+    const failure = failureOf(thrown);
+    if (failure) {
+      this.parts.log.error(`${command} in run ${this.parts.id}: ${messageOf(thrown)}`);
+      return failure;
+    }
     this.parts.log.error(`${command} failed in run ${this.parts.id}: ${messageOf(thrown)}`, thrown);
     return new Failure("unavailable", "internal error");
   }

@@ -1,7 +1,7 @@
 /**
  * Expected failures. Each has a `code` that every surface translates in one place: the HTTP status in
- * `rest/answer.ts`, the exit code in `main.ts`, the outcome of an action in `executor/run.ts`. Anything
- * thrown that is not a `Failure` is a bug: it is logged with its stack and answered with a plain 500.
+ * `rest/answer.ts`, the exit code in `cli.ts`, the outcome of an action in `executor/run.ts`. Anything thrown
+ * that {@link failureOf} knows nothing of is a bug: it is logged with its stack and answered with a plain 500.
  */
 
 /** What kind of expected failure it is. */
@@ -71,4 +71,41 @@ export function messageOf(error: unknown): string {
 export function systemCode(error: unknown): string | undefined {
   if (typeof error !== "object" || error === null || !("code" in error)) return undefined;
   return typeof error.code === "string" ? error.code : undefined;
+}
+
+/**
+ * What the host lacks just now, by the code of the system (errno(3)) or of SQLite
+ * (https://sqlite.org/rescode.html).
+ */
+const LACKING: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    EMFILE: "svc has as many files and connections open as it may",
+    ENFILE: "this host has as many files open as it can",
+    ENOSPC: "the disk is full",
+    EDQUOT: "the disk quota is used up",
+    EROFS: "the file system is read-only",
+    EACCES: "svc may not use a file that this needs",
+    EPERM: "svc may not use a file that this needs",
+    EIO: "the disk cannot be read or written",
+    ENOMEM: "this host is out of memory",
+    EAGAIN: "this host has as many processes as it may",
+    SQLITE_FULL: "the disk is full",
+    SQLITE_READONLY: "a database cannot be written",
+    SQLITE_CANTOPEN: "a database cannot be opened",
+    SQLITE_IOERR: "a database cannot be read or written",
+  }),
+);
+
+/**
+ * The expected failure that `thrown` is, or that it comes from: the host lacks something, which any call may be the
+ * first to notice. Undefined for a bug. What the host said stays out of the message, as it names paths: it is `cause`.
+ */
+export function failureOf(thrown: unknown): Failure | undefined {
+  if (thrown instanceof Failure) return thrown;
+  const code = systemCode(thrown) ?? "";
+  const lacking = LACKING.get(code) ?? LACKING.get(code.split("_").slice(0, 2).join("_"));
+  if (lacking === undefined) return undefined;
+  const failure = unavailable(`${lacking} (${code})`);
+  failure.cause = thrown;
+  return failure;
 }

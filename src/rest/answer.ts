@@ -1,7 +1,7 @@
 /**
  * Responses: what every one of them carries, and how a failure becomes one.
  */
-import { Failure, type FailureCode } from "../lib/errors";
+import type { Failure, FailureCode } from "../lib/errors";
 
 const STATUS: Record<FailureCode, number> = {
   bad_input: 400,
@@ -39,10 +39,9 @@ export function errorResponse(status: number, error: string, headers: Record<str
   return json({ error }, status, headers);
 }
 
-/** The response to an expected failure; undefined for anything else that was thrown. */
-export function failureResponse(thrown: unknown): Response | undefined {
-  if (!(thrown instanceof Failure)) return undefined;
-  return json({ error: thrown.message, ...thrown.more }, STATUS[thrown.code], closing(thrown.code));
+/** The response to an expected failure. */
+export function failureResponse({ code, message, more }: Failure): Response {
+  return json({ error: message, ...more }, STATUS[code], closing(code));
 }
 
 /** After a body that was not read to its end, the connection cannot carry another request (RFC 9112 section 9.3). */

@@ -5,7 +5,7 @@ import { type Context, Hono } from "hono";
 import { callOperation } from "../call";
 import type { Caller } from "../caller";
 import { fromQuery } from "../input";
-import { badInput, messageOf } from "../lib/errors";
+import { badInput, failureOf, messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/text";
 import type { Metrics } from "../metrics/metrics";
@@ -178,10 +178,13 @@ async function answer(
     const result = await callOperation(service, operation, input, caller);
     return result instanceof Response ? content(result) : json(result);
   } catch (thrown) {
-    const expected = failureResponse(thrown);
-    if (expected) return expected;
-    log.error(`${operation.name} failed: ${messageOf(thrown)}`, thrown);
-    return errorResponse(500, "internal error");
+    const failure = failureOf(thrown);
+    if (failure === undefined) {
+      log.error(`${operation.name} failed: ${messageOf(thrown)}`, thrown);
+      return errorResponse(500, "internal error");
+    }
+    if (failure !== thrown) log.error(`${operation.name}: ${messageOf(thrown)}`);
+    return failureResponse(failure);
   } finally {
     c.env.server.timeout(c.req.raw, IDLE_TIMEOUT_S);
   }

@@ -1,0 +1,40 @@
+import { Database } from "bun:sqlite";
+import { expect, test } from "bun:test";
+import { mkdirSync } from "node:fs";
+import { failureOf, notFound } from "../../src/lib/errors";
+import { temporaryFolder } from "../support";
+
+const thrownBy = (work: () => unknown): unknown => {
+  try {
+    return work();
+  } catch (error) {
+    return error;
+  }
+};
+
+test("an expected failure is itself", () => {
+  const failure = notFound("no such thing");
+  expect(failureOf(failure)).toBe(failure);
+});
+
+test("what the host lacks is a failure that says so, and names no path", () => {
+  using folder = temporaryFolder();
+  const refused = thrownBy(() => new Database(folder.path));
+  expect(failureOf(refused)).toMatchObject({
+    code: "unavailable",
+    message: "a database cannot be opened (SQLITE_CANTOPEN)",
+    cause: refused,
+  });
+  const full = Object.assign(new Error("ENOSPC: no space left on device, write"), { code: "ENOSPC" });
+  expect(failureOf(full)?.message).toBe("the disk is full (ENOSPC)");
+  const damaged = Object.assign(new Error("disk I/O error"), { code: "SQLITE_IOERR_WRITE" });
+  expect(failureOf(damaged)?.message).toBe("a database cannot be read or written (SQLITE_IOERR_WRITE)");
+});
+
+test("anything else is a bug, also when the system said it", () => {
+  using folder = temporaryFolder();
+  expect(failureOf(thrownBy(() => mkdirSync(folder.path)))).toBeUndefined();
+  for (const thrown of [new TypeError("x is not a function"), "text", null, { code: "constructor" }]) {
+    expect(failureOf(thrown)).toBeUndefined();
+  }
+});
