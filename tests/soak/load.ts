@@ -1,0 +1,115 @@
+/** A load on a server: every endpoint of its document, at a rate or as fast as it goes, and what came of it. */
+import * as v from "valibot";
+import { post } from "../support";
+
+const DOCUMENT = v.object({ paths: v.record(v.string(), v.record(v.string(), v.unknown())) });
+
+/** What starts a process or takes long: one of these comes to so many of the others. */
+const HEAVY = new Set(["/audit/verify", "/diagnose", "/screenshot", "/usb/devices"]);
+const LIGHT_PER_HEAVY = 25;
+
+/** Values for the parameters of paths. */
+const NAMES = { name: "AC_sleep", run_id: "none", asset: "main.js" } as const;
+
+/** Bodies that do something; a POST that is not here is sent `{}`, which most refuse. */
+const BODIES: Readonly<Record<string, (nth: number) => unknown>> = {
+  "/execute": (nth) => ({
+    actions: [
+      ["AC_set_var", { name: "nth", value: nth }],
+      ["AC_loop", { times: 3, body: [["AC_set_var", { name: "text", value: "${nth} \u{1f600}" }]] }],
+      ["AC_try", { body: [["AC_retry", { max_attempts: 2, backoff: 0, body: [["AC_break"]] }]], catch: [] }],
+      ["AC_get_mouse_position"],
+    ],
+  }),
+  "/execute/check": (nth) => ({ actions: [["AC_nothing", { nth }]] }),
+  "/inspector/samples": (nth) => ({ samples: [{ rtt_ms: nth % 200, fps: 30 }] }),
+  "/config/import": () => ({
+    manifest: { version: 1 },
+    files: { viewer_id: { format: "text", content: "me" } },
+  }),
+  "/jobs/add": (nth) => ({
+    job_id: `job-${nth % 50}`,
+    script_path: "/nonexistent.json",
+    interval_seconds: 3_600,
+  }),
+  "/jobs/remove": (nth) => ({ job_id: `job-${nth % 50}` }),
+};
+
+export interface Load {
+  /** Asks for one thing after the other, all of them in turn. */
+  readonly requests: ReadonlyArray<(nth: number) => readonly [path: string, init: RequestInit]>;
+}
+
+/** What was answered, by status. */
+export type Tally = Map<number, number>;
+
+/** Every endpoint of the server behind `call`, the heavy ones seldom. */
+export async function everyEndpoint(call: (path: string) => Promise<Response>): Promise<Load> {
+  const { paths } = v.parse(DOCUMENT, await (await call("/openapi.json")).json());
+  const requests = Object.entries(paths).flatMap(([template, methods]) =>
+    Object.keys(methods).map((method) => {
+      const names: Readonly<Record<string, string>> = NAMES;
+      const path = template.replaceAll(/\{(\w+)\}/g, (_, name) => names[name] ?? "none");
+      const body = BODIES[path] ?? (() => ({}));
+      const request = (nth: number) => [path, method === "post" ? post(body(nth)) : {}] as const;
+      return { request, heavy: HEAVY.has(path) };
+    }),
+  );
+  const light = requests.filter(({ heavy }) => !heavy);
+  const mixed = requests
+    .filter(({ heavy }) => heavy)
+    .flatMap((one, nth) => [
+      one,
+      ...Array.from(
+        { length: LIGHT_PER_HEAVY },
+        (_, at) => light[(nth * LIGHT_PER_HEAVY + at) % light.length],
+      ),
+    ]);
+  return { requests: [...light, ...mixed].flatMap((each) => (each ? [each.request] : [])) };
+}
+
+/**
+ * Puts `load` on the server behind `call` for so long.
+ *
+ * @param ratePerSecond requests begun a second, whether or not the earlier ones are answered; 0: eight at a time, each as
+ *   soon as one is answered.
+ * @returns the answers by status, and how many a second.
+ */
+export async function run(
+  { requests }: Load,
+  call: (path: string, init: RequestInit) => Promise<Response>,
+  { seconds, ratePerSecond }: { seconds: number; ratePerSecond: number },
+  failed: (path: string, status: number, body: string) => void,
+): Promise<{ tally: Tally; rate: number }> {
+  const tally: Tally = new Map();
+  const started = performance.now();
+  const elapsed = () => (performance.now() - started) / 1_000;
+  let begun = 0;
+  const ask = async () => {
+    const nth = begun++;
+    const request = requests[nth % requests.length];
+    if (!request) return;
+    const [path, init] = request(nth);
+    const response = await call(path, init);
+    const body = await response.text();
+    tally.set(response.status, (tally.get(response.status) ?? 0) + 1);
+    if (response.status >= 500) failed(path, response.status, body);
+  };
+  if (ratePerSecond === 0) {
+    const client = async () => {
+      while (elapsed() < seconds) await ask();
+    };
+    await Promise.all(Array.from({ length: 8 }, client));
+  } else {
+    const open = new Set<Promise<void>>();
+    while (elapsed() < seconds) {
+      while (begun < elapsed() * ratePerSecond) {
+        const asked = ask().finally(() => open.delete(asked));
+        open.add(asked);
+      }
+      await Bun.sleep(5);
+    }
+    await Promise.all(open);
+  }
+  return { tally, rate: begun / elapsed() };
+}

@@ -1,0 +1,80 @@
+/**
+ * The compiled server at half of what it can do, every endpoint in the mix. In CI for some seconds; `bun run soak` takes
+ * half an hour (SVC_SOAK_MINUTES says otherwise) and prints what it measured.
+ */
+import { expect } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { startDisplay } from "../desktop/support";
+import { testWith } from "../support";
+import { installHost } from "./host";
+import { everyEndpoint, run } from "./load";
+
+const MINUTES = Number(process.env.SVC_SOAK_MINUTES ?? 0.25);
+/** Measured after a fifth of the time. In seconds, a heap that is collected now and then says less than in half an hour. */
+const GROWTH = MINUTES >= 10 ? 1.05 : 1.4;
+const CAPACITY_SECONDS = Math.min(20, MINUTES * 10);
+
+testWith("Xvfb", "openbox")(
+  "at half its capacity nothing fails, memory does not grow and the chain stays whole",
+  async () => {
+    using host = installHost();
+    await using display = await startDisplay();
+    await using server = await host.serve({ env: display.env });
+    const load = await everyEndpoint(server.call);
+    const failures: string[] = [];
+    const failed = (path: string, status: number, body: string) =>
+      failures.push(`${path} ${status} ${body.slice(0, 200)}`);
+
+    const capacity = await run(load, server.call, { seconds: CAPACITY_SECONDS, ratePerSecond: 0 }, failed);
+    const memory: number[] = [];
+    const sampling = setInterval(() => memory.push(residentBytes(server.pid)), 250);
+    const soaked = await run(
+      load,
+      server.call,
+      { seconds: MINUTES * 60, ratePerSecond: capacity.rate / 2 },
+      failed,
+    );
+    clearInterval(sampling);
+
+    expect(failures).toEqual([]);
+    expect(await (await server.call("/audit/verify")).json()).toMatchObject({ ok: true });
+    const warm = memory.slice(memory.length / 5);
+    const share = Math.ceil(warm.length / 5);
+    const [first, last] = [median(warm.slice(0, share)), median(warm.slice(-share))];
+    console.log(
+      `soak: ${MINUTES} min at ${soaked.rate.toFixed(0)} of ${capacity.rate.toFixed(0)} requests/s; answers ${[...soaked.tally].map(([status, count]) => `${status}: ${count}`).join(", ")}; memory ${mib(first)} to ${mib(last)}`,
+    );
+    expect(last / first).toBeLessThanOrEqual(GROWTH);
+    expect(soaked.rate).toBeGreaterThan((capacity.rate / 2) * 0.9);
+    expect(server.log.text()).toBe("");
+    await host.expectNothingLost();
+  },
+  (MINUTES * 1.5 + 2) * 60_000,
+);
+
+/** Resident memory of the server and of its children that stay: those of the audit log come and go. */
+function residentBytes(server: number): number {
+  const children = readdirSync(`/proc/${server}/task`).flatMap((task) =>
+    read(`/proc/${server}/task/${task}/children`).split(" ").filter(Boolean),
+  );
+  const staying = children.filter((child) => !read(`/proc/${child}/cmdline`).includes("audit-child"));
+  const kib = [server, ...staying].map((pid) =>
+    Number(/^VmRSS:\s+(\d+) kB/m.exec(read(`/proc/${pid}/status`))?.[1] ?? 0),
+  );
+  return kib.reduce((sum, own) => sum + own, 0) * 1_024;
+}
+
+/** Empty for what has ended meanwhile. */
+function read(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
+}
+
+const mib = (bytes: number) => `${(bytes / 2 ** 20).toFixed(0)} MiB`;
