@@ -1,7 +1,7 @@
 /**
  * The body of a request, read under a limit and a deadline.
  */
-import { badInput, slowClient, tooLarge } from "../lib/errors";
+import { badInput, Failure, slowClient, tooLarge } from "../lib/errors";
 
 /** The largest body by default: 1 MB. */
 export const DEFAULT_MAX_BODY = 1_000_000;
@@ -12,7 +12,7 @@ export const BODY_DEADLINE_MS = 10_000;
 /**
  * The JSON value in the body; `{}` for an empty one.
  *
- * @throws `too_large`, `slow_client`, or `bad_input` when it is not JSON in UTF-8.
+ * @throws `too_large`, `slow_client`, or `bad_input` when it is cut off or not JSON in UTF-8.
  */
 export async function readJson(
   request: Request,
@@ -50,7 +50,8 @@ async function readBytes(request: Request, maxBytes: number, deadlineMs: number)
     }
   } catch (error) {
     reader.cancel().catch(() => {});
-    throw error;
+    // Nobody is there to read it, but the record says what became of the request.
+    throw error instanceof Failure ? error : badInput("body: the connection ended before it did");
   } finally {
     clearTimeout(timer);
   }
