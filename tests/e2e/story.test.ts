@@ -1,0 +1,235 @@
+/**
+ * One story from end to end, as an operator lives it: svc in an empty folder becomes three hosts and a console; a device
+ * is plugged in, a record is tampered with, the console moves to a new machine, files and a relay find their way,
+ * Prometheus and a browser look on.
+ *
+ * All of it happens in a network namespace of its own, whose addresses exist nowhere else.
+ */
+import { Database } from "bun:sqlite";
+import { expect } from "bun:test";
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { launchBrowser, openTab, signIn } from "../browser";
+import { installBinary, testWith } from "../support";
+import { startMachine } from "../usb/machine";
+
+/** Where the relay is: svc's bundles serve no private network. */
+const RELAY = "198.41.0.4";
+const PROMETHEUS = "127.0.0.1:9090";
+
+const told = testWith(
+  "chromium",
+  "curl",
+  "ip",
+  "nsenter",
+  "prometheus",
+  "python3",
+  "turnserver",
+  "umockdev-run",
+  "unshare",
+);
+
+told(
+  "three hosts are added, asked, told, watched, tampered with, moved, relayed, synced, scraped and looked at",
+  async () => {
+    using installed = installBinary();
+    await using stack = new AsyncDisposableStack();
+    const at = (...names: string[]) => join(installed.path, ...names);
+
+    // The first host has USB devices. It makes the token that the whole fleet uses.
+    // A bridge, as coturn takes no address of the loopback device.
+    const setup = `ip link add out type bridge && ip address add ${RELAY}/24 dev out && ip link set out up && exec "$@"`;
+    const serving = (name: string) => `./svc serve --json --port 0 --rate-limit 0 --config-dir ${name}`;
+    const machine = stack.use(
+      await startMachine(installed.path, `sh -c '${setup}' - ${serving("kiosk-1")} --usb-watch`),
+    );
+    const url1 = urlIn((await machine.lines.next()).value);
+    const tokenFile = at("kiosk-1", "rest_token");
+    const token = readFileSync(tokenFile, "utf8").trim();
+
+    const inside = ["nsenter", "-t", String(machine.pid), "-U", "-n", "--preserve-credentials"];
+    const start = (...command: string[]) => {
+      const child = Bun.spawn([...inside, ...command], {
+        cwd: installed.path,
+        stdio: ["ignore", "pipe", "inherit"],
+      });
+      stack.defer(async () => {
+        child.kill();
+        await child.exited;
+      });
+      return child;
+    };
+    const serve = async (name: string) => {
+      const child = start(...serving(name).split(" "), "--token-file", tokenFile);
+      const { value } = await child.stdout.getReader().read();
+      return urlIn(new TextDecoder().decode(value));
+    };
+    const [url2, url3] = [await serve("kiosk-2"), await serve("kiosk-3")];
+
+    /** Runs `svc args` on the machine whose folder is `name`; what it printed, which must be good. */
+    const svc = async (name: string, ...args: string[]) => {
+      const { stdout, stderr, exitCode } = await installed.run(args, {
+        before: inside,
+        env: { SVC_CONFIG_DIR: name },
+      });
+      const complaints = stderr.replaceAll(/^\[info\] .*\n/gm, "");
+      expect({ args, exitCode, complaints }).toEqual({ args, exitCode: 0, complaints: "" });
+      return stdout;
+    };
+    const get = (url: string) =>
+      Bun.$`${inside} curl -sf -H ${`Authorization: Bearer ${token}`} ${url}`.nothrow().json();
+
+    // Admin add and poll.
+    for (const [label, url] of [
+      ["kiosk-1", url1],
+      ["kiosk-2", url2],
+      ["kiosk-3", url3],
+    ] as const) {
+      await svc("console", "admin", "add", label, url, "--tag", "kiosk", "--token-file", tokenFile);
+    }
+    expect(await svc("console", "admin", "poll")).toEndWith("3 of 3 healthy\n");
+
+    // Broadcast: done on each host, and on record there.
+    const actions = '[["AC_set_var", {"name": "shift", "value": "night"}], ["AC_rest_api_status"]]';
+    const done = await svc("console", "admin", "broadcast", actions, "--on", "tag:kiosk");
+    expect(done).toEndWith("3 hosts: 3 ok\n");
+    for (const name of ["kiosk-1", "kiosk-2", "kiosk-3"]) {
+      expect(await svc(name, "audit", "list")).toMatch(
+        /POST \/execute -> ok:200 run=\S+ commands=AC_set_var/,
+      );
+    }
+
+    // A device is plugged in.
+    machine.plug(7, 4);
+    await until(async () => (await svc("kiosk-1", "usb", "events")).includes("added"));
+    expect(await svc("kiosk-1", "usb", "events")).toMatch(
+      /added {4}046d:c52b {2}Logitech USB Receiver {2}at 1-7\n/,
+    );
+    expect(await svc("console", "usb", "list", "--on", "kiosk-1")).toContain("1-7");
+
+    // Somebody edits the record of a host that runs: asked from afar, it says so, and the others are whole.
+    await svc("console", "audit", "verify", "--on", "all");
+    const record = new Database(at("kiosk-2", "audit.db"));
+    record.run(
+      "UPDATE events SET detail = replace(detail, 'AC_set_var', 'AC_nothing') WHERE detail LIKE '%ok:200 run=%'",
+    );
+    record.close();
+    const verdicts = await installed.run(["audit", "verify", "--on", "all", "--json"], {
+      before: inside,
+      env: { SVC_CONFIG_DIR: "console" },
+    });
+    expect(verdicts.exitCode).toBe(1);
+    const oks = verdicts.stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(oks.map(({ label, result }) => [label, result.ok])).toEqual([
+      ["kiosk-1", true],
+      ["kiosk-2", false],
+      ["kiosk-3", true],
+    ]);
+    const diagnosed = await get(`${url2}/diagnose?only=audit_chain`);
+    expect(diagnosed.checks[0].detail).toMatch(/^chain broken at row id \d+ of \d+: it was edited/);
+
+    // The console moves: its configuration, exported and imported, makes another machine the console.
+    await svc("console", "config", "export", "bundle.json");
+    await svc("new-console", "config", "import", "bundle.json");
+    expect(await svc("new-console", "admin", "poll")).toEndWith("3 of 3 healthy\n");
+
+    // A relay from a bundle.
+    await svc(
+      "new-console",
+      "turn",
+      "--realm",
+      RELAY,
+      "--user",
+      "lab",
+      "--secret",
+      "s3cret",
+      "--output-dir",
+      "relay",
+    );
+    const relay = start("sh", "-c", 'exec turnserver -c "$0" 2>/dev/null', at("relay", "turnserver.conf"));
+    await untilSays(relay.stdout, "IO method (admin thread)");
+    expect(
+      await svc("new-console", "turn", "test", `turn:${RELAY}`, "--user", "lab", "--secret", "s3cret"),
+    ).toMatch(/^ok +relay to itself/m);
+
+    // A folder is synced to a host; what arrives is what was sent.
+    mkdirSync(at("outbox", "reports"), { recursive: true });
+    writeFileSync(at("outbox", "reports", "night.txt"), "all quiet\n");
+    const sync = ["sync", "outbox", "--to", "kiosk-3", "--once", "--subdirs"];
+    expect(await svc("new-console", ...sync)).toMatch(/^sent {3}reports\/night\.txt\n1 files? sent/);
+    const [arrived = ""] = new Bun.Glob("*/reports/night.txt").scanSync({ cwd: at("kiosk-3", "inbox") });
+    expect(readFileSync(at("kiosk-3", "inbox", arrived), "utf8")).toBe("all quiet\n");
+
+    // Prometheus finds the hosts at the console, and scrapes all three.
+    const consoleUrl = await serve("new-console");
+    mkdirSync(at("prometheus"));
+    writeFileSync(at("prometheus.yml"), prometheusConfig(`${consoleUrl}/admin/targets`, tokenFile));
+    start(
+      "prometheus",
+      `--config.file=${at("prometheus.yml")}`,
+      `--storage.tsdb.path=${at("prometheus")}`,
+      `--web.listen-address=${PROMETHEUS}`,
+      "--log.level=error",
+    );
+    await until(async () => {
+      const answer = await get(`http://${PROMETHEUS}/api/v1/query?query=up`).catch(() => undefined);
+      const up = answer?.data.result.map(
+        ({ metric, value }: { metric: { svc_host: string }; value: [number, string] }) =>
+          `${metric.svc_host} ${value[1]}`,
+      );
+      return up?.toSorted().join() === "kiosk-1 1,kiosk-2 1,kiosk-3 1";
+    });
+
+    // The dashboard of the first host, in a browser: the device that came.
+    const chromium = at("chromium");
+    writeFileSync(chromium, `#!/bin/sh\nexec ${inside.join(" ")} chromium "$@"\n`);
+    chmodSync(chromium, 0o700);
+    const browser = await launchBrowser(chromium);
+    stack.defer(() => browser.close());
+    await using tab = await openTab(browser, url1);
+    const { page } = tab;
+    await page.goto(`${url1}/dashboard#usb`);
+    await signIn(page, token);
+    const events = page.getByRole("table", { name: /USB events/ });
+    await events.getByRole("row", { name: /added Logitech USB Receiver 046d:c52b 1-7/ }).waitFor();
+    expect(tab.complaints).toEqual([]);
+  },
+  90_000,
+);
+
+function urlIn(line: unknown): string {
+  return JSON.parse(String(line)).url;
+}
+
+const prometheusConfig = (targets: string, tokenFile: string) => `scrape_configs:
+  - job_name: svc
+    scrape_interval: 1s
+    authorization: { credentials_file: ${tokenFile} }
+    http_sd_configs:
+      - url: ${targets}
+        refresh_interval: 1s
+        authorization: { type: Bearer, credentials_file: ${tokenFile} }
+`;
+
+/** Resolves once `holds`. */
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  while (!(await holds())) await Bun.sleep(100);
+}
+
+/** Resolves once `words` have come; reads on for ever, as whoever writes would be held up otherwise. */
+async function untilSays(stream: ReadableStream<Uint8Array<ArrayBuffer>>, words: string): Promise<void> {
+  const said = Promise.withResolvers<void>();
+  const read = async () => {
+    let text = "";
+    for await (const chunk of stream.pipeThrough(new TextDecoderStream())) {
+      text += chunk;
+      if (text.includes(words)) said.resolve();
+    }
+    said.reject(new Error(`it ended without saying "${words}": ${text}`));
+  };
+  void read();
+  return said.promise;
+}
