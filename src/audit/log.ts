@@ -80,6 +80,8 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions): 
   let flushing: Promise<void> | undefined;
   let failure: string | null = null;
   let verifying: Promise<unknown> = Promise.resolve();
+  /** The last that was asked for and has not begun. It serves whoever asks meanwhile, so that no queue grows. */
+  let next: { readonly noted: string | undefined; readonly verdict: Promise<Verdict> } | undefined;
 
   /** Says in the process's log when writing begins to fail and when it works again, not for each row. */
   const report = (error?: unknown) => {
@@ -110,14 +112,17 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions): 
     flushing = undefined;
   };
 
-  const verify = ({ noted, progress }: VerifyOptions = {}) => {
+  const verify = ({ noted, progress }: VerifyOptions = {}): Promise<Verdict> => {
+    if (next && next.noted === noted && !progress) return next.verdict;
     // One at a time: each wants a processor for itself.
     const verdict = verifying.then(async () => {
+      if (next?.verdict === verdict) next = undefined;
       // Opened for the first time it takes its bearings. Where it cannot be opened the child finds out why.
       await file.read(() => {}).catch(() => {});
       return inChild("verify", path, { noted }, { signal: closing.signal, progress });
     });
     verifying = verdict.catch(() => {});
+    next = { noted, verdict };
     return verdict;
   };
 

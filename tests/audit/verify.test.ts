@@ -363,6 +363,20 @@ describe("a row noted elsewhere", () => {
   });
 });
 
+test("those who ask while one verification goes on share the next, which sees all that was written before", async () => {
+  await using made = await testLog();
+  await made.log.append(event());
+  const first = made.log.verify();
+  // Begun by then, so that it need not see the next row.
+  await Bun.sleep(20);
+  await made.log.append(event());
+  const [second, third] = [made.log.verify(), made.log.verify()];
+  expect(third).toBe(second);
+  expect((await Promise.all([first, second])).map(({ ok }) => ok)).toEqual([true, true]);
+  expect((await second).total_rows).toBe(2);
+  expect(made.log.verify()).not.toBe(second);
+});
+
 describe("GET /audit/verify", () => {
   test("answers with the verdict, from a process of its own", async () => {
     await using host = await testServer();
