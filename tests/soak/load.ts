@@ -1,12 +1,13 @@
 /** A load on a server: every endpoint of its document, at a rate or as fast as it goes, and what came of it. */
 import * as v from "valibot";
+import { messageOf } from "../../src/lib/errors";
 import { post } from "../support";
 
 const DOCUMENT = v.object({ paths: v.record(v.string(), v.record(v.string(), v.unknown())) });
 
 /** What starts a process or takes long: one of these comes to so many of the others. */
 const HEAVY = new Set(["/audit/verify", "/diagnose", "/screenshot", "/usb/devices"]);
-const LIGHT_PER_HEAVY = 25;
+const LIGHT_PER_HEAVY = 100;
 
 /** Values for the parameters of paths. */
 const NAMES = { name: "AC_sleep", run_id: "none", asset: "main.js" } as const;
@@ -73,6 +74,7 @@ export async function everyEndpoint(call: (path: string) => Promise<Response>): 
  *
  * @param ratePerSecond requests begun a second, whether or not the earlier ones are answered; 0: eight at a time, each as
  *   soon as one is answered.
+ * @param failed told of each answer that is the server's fault; of status 0 when none came.
  * @returns the answers by status, and how many a second.
  */
 export async function run(
@@ -90,7 +92,8 @@ export async function run(
     const request = requests[nth % requests.length];
     if (!request) return;
     const [path, init] = request(nth);
-    const response = await call(path, init);
+    const response = await call(path, init).catch((error) => failed(path, 0, messageOf(error)));
+    if (!response) return;
     const body = await response.text();
     tally.set(response.status, (tally.get(response.status) ?? 0) + 1);
     if (response.status >= 500) failed(path, response.status, body);
