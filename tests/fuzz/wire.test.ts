@@ -110,18 +110,22 @@ async function statusOf(path: string, body: string | Uint8Array): Promise<number
 /** How long the server may think about what it was sent before it is given up; most of it is half a request. */
 const PATIENCE_MS = 40;
 
-/** The first that the server says to `request`; empty when it hangs up, or waits for more. */
+/** What the server says to `request`, at least its status line; empty when it hangs up, or waits for more. */
 function exchange(request: Uint8Array): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
-    const end = (answer: string) => {
+    let answer = "";
+    const end = () => {
       socket.destroy();
       resolve(answer);
     };
-    socket.setTimeout(PATIENCE_MS, () => end(""));
-    socket.once("data", (data) => end(data.toString()));
-    socket.once("close", () => end(""));
-    socket.on("error", () => end(""));
+    socket.setTimeout(PATIENCE_MS, end);
+    socket.on("data", (data) => {
+      answer += data;
+      if (answer.includes("\r\n")) end();
+    });
+    socket.once("close", end);
+    socket.on("error", end);
     socket.write(request);
   });
 }
