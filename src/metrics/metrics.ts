@@ -123,11 +123,17 @@ export function createMetrics(sources: GaugeSources): Metrics {
     help: "Audit rows that could not be written",
     registers,
   });
+  // Counted here and handed over at a scrape: prom-client hashes the labels each time, which a request would wait for.
+  const uncollected = new Map<string, { method: string; path: string; status: number; count: number }>();
   const requests = new Counter({
     name: "service_rest_requests_total",
     help: "Requests answered",
     labelNames: ["method", "path", "status"],
     registers,
+    collect() {
+      for (const { count, ...labels } of uncollected.values()) this.inc(labels, count);
+      uncollected.clear();
+    },
   });
   const durations = new Histogram({
     name: "service_rest_request_duration_seconds",
@@ -163,7 +169,10 @@ export function createMetrics(sources: GaugeSources): Metrics {
       }
     },
     recordRequest(method, path, status, seconds) {
-      requests.inc({ method, path, status });
+      const key = `${status} ${method} ${path}`;
+      const counted = uncollected.get(key);
+      if (counted) counted.count++;
+      else uncollected.set(key, { method, path, status, count: 1 });
       durations.observe({ method, path }, seconds);
       timeline.record(status);
     },

@@ -23,9 +23,12 @@ const JSON_HEADERS = {
   "cache-control": "no-store",
 };
 
+const NO_HEADERS: Record<string, string> = {};
+
 /** A JSON response. */
-export function json(body: unknown, status = 200, headers: Record<string, string> = {}): Response {
-  return new Response(JSON.stringify(body), { status, headers: { ...JSON_HEADERS, ...headers } });
+export function json(body: unknown, status = 200, headers = NO_HEADERS): Response {
+  const all = headers === NO_HEADERS ? JSON_HEADERS : { ...JSON_HEADERS, ...headers };
+  return new Response(JSON.stringify(body), { status, headers: all });
 }
 
 /** A response that an operation made itself (a page, an asset, the metrics), with what every one carries. */
