@@ -15,19 +15,20 @@ const LAST_WORDS = 2_000;
 
 type Question<Request> = { readonly id: number; readonly request: Request };
 
-type Message<Event> =
-  | { readonly id: number; readonly answer: unknown }
+type Message<Answer, Event> =
+  | { readonly id: number; readonly answer: Answer }
   | { readonly id: number; readonly code: FailureCode; readonly message: string }
   | { readonly id: number; readonly stack: string }
   | { readonly event: Event };
 
-export interface Child<Request> {
+export interface Child<Request, Answer = unknown> {
   readonly pid: number;
   /**
    * @param deadlineMs a child that has not answered by then is ended.
    * @throws what the child threw; `timeout` or `unavailable` when it did not live to answer.
    */
-  ask(request: Request, deadlineMs?: number): Promise<unknown>;
+  ask(request: Request, deadlineMs?: number): Promise<Answer>;
+  /** Whether it has ended, or was told to. */
   ended(): boolean;
   /** Lets it put things in order for `ms` (default a second), then ends it; resolves when it has ended. */
   leave(ms?: number): Promise<void>;
@@ -49,9 +50,11 @@ export interface ChildOptions<Event> {
 }
 
 /** Starts the child; it runs {@link answerParent}. */
-export function startChild<Request, Event = never>(options: ChildOptions<Event>): Child<Request> {
+export function startChild<Request, Event = never, Answer = unknown>(
+  options: ChildOptions<Event>,
+): Child<Request, Answer> {
   const { command, what, log, env = process.env, event = () => {}, exit = () => {} } = options;
-  const waiting = new Map<number, PromiseWithResolvers<unknown>>();
+  const waiting = new Map<number, PromiseWithResolvers<Answer>>();
   let nextId = 1;
   let ended = false;
   /** Whether it was told to end. */
@@ -65,7 +68,7 @@ export function startChild<Request, Event = never>(options: ChildOptions<Event>)
     stderr: "pipe",
     windowsHide: true,
     serialization: "advanced",
-    ipc(message: Message<Event>) {
+    ipc(message: Message<Answer, Event>) {
       if ("event" in message) return event(message.event);
       const asked = waiting.get(message.id);
       if ("answer" in message) asked?.resolve(message.answer);
@@ -87,18 +90,20 @@ export function startChild<Request, Event = never>(options: ChildOptions<Event>)
     await gone;
   };
 
+  const over = () => ended || expected;
+
   return {
     pid: child.pid,
     async ask(request, deadlineMs) {
-      if (expected || ended) throw unavailable(`${what} has ended`);
+      if (over()) throw unavailable(`${what} has ended`);
       const id = nextId++;
-      const answer = Promise.withResolvers<unknown>();
+      const answer = Promise.withResolvers<Answer>();
       waiting.set(id, answer);
       const late =
         deadlineMs &&
         setTimeout(() => {
-          answer.reject(timedOut(`${what} did not answer within ${deadlineMs / 1_000} s`));
           kill();
+          answer.reject(timedOut(`${what} did not answer within ${deadlineMs / 1_000} s`));
         }, deadlineMs);
       try {
         const question: Question<Request> = { id, request };
@@ -109,7 +114,7 @@ export function startChild<Request, Event = never>(options: ChildOptions<Event>)
         clearTimeout(late);
       }
     },
-    ended: () => ended,
+    ended: over,
     async leave(ms = GOODBYE_MS) {
       expected = true;
       if (!ended) child.disconnect();
@@ -126,11 +131,11 @@ export function startChild<Request, Event = never>(options: ChildOptions<Event>)
  *
  * @param perform is given each question, and `tell` for what nobody asked.
  */
-export async function answerParent<Request, Event = never>(
-  perform: (request: Request, tell: (event: Event) => void) => Promise<unknown> | unknown,
+export async function answerParent<Request, Event = never, Answer = unknown>(
+  perform: (request: Request, tell: (event: Event) => void) => Promise<Answer> | Answer,
   leave: () => Promise<void> | void = () => {},
 ): Promise<void> {
-  const send = (message: Message<Event>) => process.send?.(message);
+  const send = (message: Message<Answer, Event>) => process.send?.(message);
   const tell = (event: Event) => void send({ event });
   // A terminal's Ctrl-C reaches the whole group; it is for the parent, which says when to end.
   process.on("SIGINT", () => {});

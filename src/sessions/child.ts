@@ -8,7 +8,7 @@ import type { DataChannel, PeerConnection } from "node-datachannel";
 import { answerParent } from "../lib/child";
 import { conflict, messageOf, rejected, timedOut, unavailable } from "../lib/errors";
 import { openInbox } from "../transfer/inbox";
-import { FILES_LABEL } from "../transfer/messages";
+import { FILES_LABEL, type FileMessage, parseMessage } from "../transfer/messages";
 import { createFileReceiver } from "../transfer/receive";
 import { BUFFER_BYTES, createFileSender, type FileSender } from "../transfer/send";
 import { createWindow } from "../transfer/window";
@@ -23,6 +23,15 @@ const MAX_PEER_CHANNELS = 16;
 
 /** Candidates of a server that does not answer are done without, milliseconds. */
 const GATHER_MS = 10_000;
+
+/** How many addresses of a peer are tried. */
+const MAX_CANDIDATES = 64;
+
+/**
+ * When the side that answers begins to look for the caller, milliseconds: once the caller has the answer, its own look
+ * has usually found this side.
+ */
+const CALLER_READY_MS = 750;
 
 /** How often the link is read, milliseconds. */
 const STATS_MS = 1_000;
@@ -42,7 +51,8 @@ type Tell = (event: SessionEvent) => void;
 /** A channel of ours and whether a file is on it. */
 interface Lane {
   readonly channel: DataChannel;
-  readonly sender: FileSender;
+  /** Null until the peer listens. */
+  sender: FileSender | null;
   busy: boolean;
 }
 
@@ -57,7 +67,8 @@ export default async function sessionChild(): Promise<void> {
     async (request, tell) => {
       if (request.do === "probe") return (await loadLibrary()).getLibraryVersion();
       if (request.do === "offer") return (await begin(request.ice, tell)).offer();
-      if (request.do === "answer") return (await begin(request.ice, tell)).answer(request.sdp, request.inbox);
+      if (request.do === "answer")
+        return (await begin(request.ice, tell)).answer(request.sdp, request.inbox, request.acks);
       if (!session) throw conflict("the session has not begun");
       if (request.do === "accept") return session.accept(request.sdp, request.acks);
       if (request.do === "send") return session.send(request.transfer, request.path, request.name);
@@ -88,7 +99,7 @@ async function connection({ servers, relayOnly }: IceConfig): Promise<PeerConnec
 
 function createSession(peer: PeerConnection, tell: Tell) {
   const window = createWindow();
-  const lanes: Lane[] = [];
+  const lanes = new Set<Lane>();
   const aborts = new Map<number, AbortController>();
   const gathered = Promise.withResolvers<void>();
   let peerChannels = 0;
@@ -127,49 +138,72 @@ function createSession(peer: PeerConnection, tell: Tell) {
     return sdp;
   };
 
-  const takeRemote = (sdp: string, type: "offer" | "answer") => {
+  /**
+   * Takes the other side's description, and only then its candidates: a connection that comes about in between finds no
+   * fingerprint to check the peer's certificate against, and fails (libdatachannel 0.24).
+   */
+  const takeRemote = (sdp: string, type: "offer" | "answer", candidatesAfterMs = 0) => {
+    const { description, candidates, mid } = splitCandidates(sdp);
     try {
-      peer.setRemoteDescription(sdp, type);
+      peer.setRemoteDescription(description, type);
     } catch (error) {
       throw rejected(`sdp: expected a session description but ${messageOf(error)}`);
     }
+    const add = () => {
+      for (const candidate of candidates) {
+        try {
+          peer.addRemoteCandidate(candidate, mid);
+        } catch (error) {
+          tell({ kind: "trouble", text: `a candidate of the peer: ${messageOf(error)}` });
+        }
+      }
+    };
+    if (candidatesAfterMs === 0) add();
+    else setTimeout(add, candidatesAfterMs);
   };
 
-  const openLane = (): Promise<Lane> => {
-    const opened = Promise.withResolvers<Lane>();
+  const openLane = () => {
     const channel = peer.createDataChannel(FILES_LABEL);
     const outlet = {
       sendText: (text: string) => void channel.sendMessage(text),
       sendBytes: (bytes: Uint8Array) => void channel.sendMessageBinary(bytes),
       buffered: () => channel.bufferedAmount(),
     };
+    const lane: Lane = { channel, sender: null, busy: false };
+    const ready = () => {
+      lane.sender = createFileSender(outlet, { acks, window });
+      window.notify();
+    };
     channel.setBufferedAmountLowThreshold(BUFFER_BYTES / 2);
     channel.onBufferedAmountLow(() => window.notify());
+    channel.onMessage((message) => {
+      if (typeof message !== "string") return;
+      if (acks && !lane.sender && parseMessage(message)?.type === "file_ready") ready();
+      else lane.sender?.text(message);
+    });
     channel.onOpen(() => {
-      const lane: Lane = { channel, sender: createFileSender(outlet, { acks, window }), busy: false };
-      channel.onMessage((message) => {
-        if (typeof message === "string") lane.sender.text(message);
-      });
-      lanes.push(lane);
-      opened.resolve(lane);
-      window.notify();
+      if (!acks) ready();
     });
     channel.onClosed(() => {
-      const lane = lanes.find((candidate) => candidate.channel === channel);
-      lane?.sender.close();
-      if (lane) lanes.splice(lanes.indexOf(lane), 1);
+      lane.sender?.close();
+      lanes.delete(lane);
       window.notify();
     });
-    return opened.promise;
+    lanes.add(lane);
   };
 
   const receiveOn = (channel: DataChannel, place: InboxPlace) => {
     const inbox = openInbox(place);
+    const reply = (message: FileMessage) => {
+      try {
+        channel.sendMessage(JSON.stringify(message));
+      } catch {
+        // Closed meanwhile: then nobody waits for it.
+      }
+    };
     const receiver = createFileReceiver({
       inbox,
-      reply: (message) => {
-        if (channel.isOpen()) channel.sendMessage(JSON.stringify(message));
-      },
+      reply,
       received: (file) => tell({ kind: "received", ...file }),
       failed: (error) => tell({ kind: "trouble", text: messageOf(error) }),
     });
@@ -177,6 +211,7 @@ function createSession(peer: PeerConnection, tell: Tell) {
       if (typeof message === "string") receiver.text(message);
       else receiver.bytes(new Uint8Array(message));
     });
+    if (acks) reply({ type: "file_ready" });
     channel.onClosed(() => {
       peerChannels -= 1;
       receiver.close();
@@ -186,7 +221,7 @@ function createSession(peer: PeerConnection, tell: Tell) {
 
   return {
     async offer(): Promise<string> {
-      void openLane();
+      openLane();
       peer.setLocalDescription("offer");
       return localSdp();
     },
@@ -195,15 +230,16 @@ function createSession(peer: PeerConnection, tell: Tell) {
       if (!acks) (await loadLibrary()).setSctpSettings({ sendBufferSize: UNACKNOWLEDGED_BYTES });
       takeRemote(sdp, "answer");
       if (!acks) return;
-      for (let lane = 1; lane < CHANNELS; lane++) void openLane();
+      for (let lane = 1; lane < CHANNELS; lane++) openLane();
     },
-    async answer(sdp: string, place: InboxPlace): Promise<string> {
+    async answer(sdp: string, place: InboxPlace, peerAcks: boolean): Promise<string> {
+      acks = peerAcks;
       peer.onDataChannel((channel) => {
         if (channel.getLabel() !== FILES_LABEL || peerChannels >= MAX_PEER_CHANNELS) return channel.close();
         peerChannels += 1;
         receiveOn(channel, place);
       });
-      takeRemote(sdp, "offer");
+      takeRemote(sdp, "offer", CALLER_READY_MS);
       peer.setLocalDescription("answer");
       return localSdp();
     },
@@ -211,11 +247,11 @@ function createSession(peer: PeerConnection, tell: Tell) {
       const abort = new AbortController();
       aborts.set(transfer, abort);
       try {
-        const lane = await takeLane(abort.signal);
+        const { lane, sender } = await takeLane(abort.signal);
         try {
           const progress = (bytes: number) => tell({ kind: "progress", transfer, bytes });
           sentUnacknowledged ||= !acks;
-          await lane.sender.send(path, name, { signal: abort.signal, progress });
+          await sender.send(path, name, { signal: abort.signal, progress });
         } finally {
           lane.busy = false;
           window.notify();
@@ -238,17 +274,31 @@ function createSession(peer: PeerConnection, tell: Tell) {
     },
   };
 
-  async function takeLane(signal: AbortSignal): Promise<Lane> {
+  async function takeLane(signal: AbortSignal): Promise<{ lane: Lane; sender: FileSender }> {
     for (;;) {
       signal.throwIfAborted();
-      const lane = lanes.find(({ busy, channel }) => !busy && channel.isOpen());
-      if (lane) {
+      for (const lane of lanes) {
+        if (lane.busy || !lane.sender) continue;
         lane.busy = true;
-        return lane;
+        return { lane, sender: lane.sender };
       }
       await window.changed(STATS_MS);
     }
   }
+}
+
+/** The candidates of a description (RFC 8839), and what is left of it without them. */
+function splitCandidates(sdp: string) {
+  const lines = sdp.split(/\r\n|\n/);
+  const isCandidate = (line: string) => line.startsWith("a=candidate:");
+  return {
+    description: lines.filter((line) => !isCandidate(line) && line !== "a=end-of-candidates").join("\r\n"),
+    candidates: lines
+      .filter(isCandidate)
+      .slice(0, MAX_CANDIDATES)
+      .map((line) => line.slice("a=".length)),
+    mid: lines.find((line) => line.startsWith("a=mid:"))?.slice("a=mid:".length) ?? "0",
+  };
 }
 
 /** How the two are connected: `host`, `srflx`, `prflx` or `relay`, of this side and the other. */

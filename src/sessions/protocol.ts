@@ -20,7 +20,13 @@ export type SessionRequest =
   /** Takes the answer to it. */
   | { readonly do: "accept"; readonly sdp: string; readonly acks: boolean }
   /** Takes an offer; answered by the SDP of the answer. */
-  | { readonly do: "answer"; readonly ice: IceConfig; readonly sdp: string; readonly inbox: InboxPlace }
+  | {
+      readonly do: "answer";
+      readonly ice: IceConfig;
+      readonly sdp: string;
+      readonly inbox: InboxPlace;
+      readonly acks: boolean;
+    }
   /** Sends a file; answered when the peer has it. */
   | { readonly do: "send"; readonly transfer: number; readonly path: string; readonly name: string }
   | { readonly do: "abort"; readonly transfer: number };

@@ -51,7 +51,7 @@ export interface PeerSession {
   /** Takes the answer to it. @throws a `rejected` failure when it is none. */
   accept(sdp: string, acks: boolean): Promise<void>;
   /** The SDP of the answer to an offer. @throws as the two above. */
-  answer(ice: IceConfig, sdp: string, inbox: InboxPlace): Promise<string>;
+  answer(ice: IceConfig, sdp: string, inbox: InboxPlace, acks: boolean): Promise<string>;
   /** Resolves when the two are connected. @throws an `unavailable` failure when they cannot be. */
   readonly opened: Promise<void>;
   /** Resolves with the reason when the session is over. */
@@ -137,7 +137,7 @@ export function startSession({ id, role, peer, log, counted }: SessionOptions): 
     filesReceived: 0,
     bytesFiled: 0,
     offer: (ice) => describe({ do: "offer", ice }),
-    answer: (ice, sdp, inbox) => describe({ do: "answer", ice, sdp, inbox }),
+    answer: (ice, sdp, inbox, acks) => describe({ do: "answer", ice, sdp, inbox, acks }),
     async accept(sdp, acks) {
       await child.ask({ do: "accept", sdp, acks }, DESCRIBE_MS);
     },

@@ -119,10 +119,12 @@ export function createSessions(options: SessionsOptions): Sessions {
   return {
     list: () => [...sessions.values()],
     hostId: options.knownHostId,
-    async answer({ sdp, viewer_id }) {
+    async answer({ sdp, viewer_id, features }) {
       const host_id = identity("host");
       const session = open("host", viewer_id);
-      const answer = await orClose(session, async () => session.answer(ice(), sdp, await inbox(viewer_id)));
+      const answer = await orClose(session, async () =>
+        session.answer(ice(), sdp, await inbox(viewer_id), features.includes(ACKS_FEATURE)),
+      );
       return { type: "answer", sdp: answer, session_id: session.id, host_id, features: FEATURES };
     },
     async connect(deliver) {

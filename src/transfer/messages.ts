@@ -1,8 +1,9 @@
 /**
  * What is said on a data channel labelled `files` (wire format "Peer file channel").
  *
- * svc adds to it, and only when the other side has said that it understands: the receiver tells how far it has written
- * (`file_ack`) and how a transfer ended (`file_result`), so that a sender neither floods it nor takes a file for
+ * svc adds to it, and only when the other side has said that it understands: the receiver tells that it listens
+ * (`file_ready`: what libdatachannel takes in before somebody listens it may hand over out of order), how far it has
+ * written (`file_ack`) and how a transfer ended (`file_result`), so that a sender neither floods it nor takes a file for
  * delivered that is not on disk.
  */
 import * as v from "valibot";
@@ -10,7 +11,7 @@ import * as v from "valibot";
 /** The label of the channel. */
 export const FILES_LABEL = "files";
 
-/** The name by which the two sides of a session agree on `file_ack` and `file_result`. */
+/** The name by which the two sides of a session agree on `file_ready`, `file_ack` and `file_result`. */
 export const ACKS_FEATURE = "file_acks";
 
 /** The most bytes in one binary message. */
@@ -36,6 +37,7 @@ const FILE_END = v.object({
   /** Of the content, lower-case hex; a peer that sends none is believed by the size. */
   sha256: v.optional(v.nullable(v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/))), null),
 });
+const FILE_READY = v.object({ type: v.literal("file_ready") });
 const FILE_ACK = v.object({ type: v.literal("file_ack"), transfer_id, bytes });
 const FILE_RESULT = v.object({
   type: v.literal("file_result"),
@@ -44,7 +46,7 @@ const FILE_RESULT = v.object({
   error: v.optional(v.string(), "refused"),
 });
 
-const MESSAGE = v.variant("type", [FILE_BEGIN, FILE_END, FILE_ACK, FILE_RESULT]);
+const MESSAGE = v.variant("type", [FILE_BEGIN, FILE_END, FILE_READY, FILE_ACK, FILE_RESULT]);
 
 export type FileMessage = v.InferOutput<typeof MESSAGE>;
 export type FileBegin = v.InferOutput<typeof FILE_BEGIN>;

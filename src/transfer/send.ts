@@ -134,7 +134,8 @@ export function createFileSender(
     },
     text(text) {
       const message = parseMessage(text);
-      if (!current || !acks || message?.transfer_id !== current.id) return;
+      if (!current || !acks || !message || !("transfer_id" in message)) return;
+      if (message.transfer_id !== current.id) return;
       if (message.type === "file_result") current.result = message;
       if (message.type === "file_ack") {
         const acknowledged = Math.min(message.bytes, current.sent);

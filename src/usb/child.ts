@@ -2,12 +2,13 @@
  * The child process that talks to USB: an addon that hangs or crashes, or a kernel that keeps a reader waiting while
  * it resets a device, takes this process with it and not the server.
  */
-import { messageOf } from "../lib/errors";
+import { answerParent } from "../lib/child";
+import { messageOf, unavailable } from "../lib/errors";
 import { listAddon, onHotplug } from "./addon";
 import type { UsbDevice } from "./device";
 import { listLinux } from "./linux";
 import { listMacos } from "./macos";
-import type { UsbReply, UsbRequest, UsbSource } from "./protocol";
+import type { UsbRequest, UsbSource, UsbTold } from "./protocol";
 import { listWindows } from "./windows";
 
 const sources: Record<UsbSource, () => UsbDevice[] | Promise<UsbDevice[]>> = {
@@ -18,27 +19,22 @@ const sources: Record<UsbSource, () => UsbDevice[] | Promise<UsbDevice[]>> = {
 };
 
 /** Answers until the parent goes. */
-export default async function usbChild(): Promise<void> {
-  const reply = (message: UsbReply) => process.send?.(message);
-  // A terminal's Ctrl-C reaches the whole group; it is for the parent to end this process.
-  process.on("SIGINT", () => {});
-  process.on("disconnect", () => process.exit(0));
-  process.on("message", (request: UsbRequest) => {
-    if (request.ask === "hotplug") {
-      // Where the addon has no such events, polling has to do. It throws some of the reasons where nobody can catch them.
-      process.on("uncaughtException", () => {});
-      process.on("unhandledRejection", () => {});
-      onHotplug(() => reply({ changed: true })).catch(() => {});
-      return;
-    }
-    answer(request.id, request.source).then(reply);
+export default function usbChild(): Promise<void> {
+  return answerParent<UsbRequest, UsbTold, UsbDevice[]>(async (request, tell) => {
+    if (request.ask === "list") return listThrough(request.source);
+    // Where the addon has no such events, polling has to do. It throws some of the reasons where nobody can catch them.
+    process.on("uncaughtException", () => {});
+    process.on("unhandledRejection", () => {});
+    await onHotplug(() => tell("changed")).catch(() => {});
+    return [];
   });
 }
 
-async function answer(id: number, source: UsbSource): Promise<UsbReply> {
+/** Whatever is in the way is what the parent tells, and no bug. */
+async function listThrough(source: UsbSource): Promise<UsbDevice[]> {
   try {
-    return { id, devices: await sources[source]() };
+    return await sources[source]();
   } catch (error) {
-    return { id, error: messageOf(error) };
+    throw unavailable(messageOf(error));
   }
 }

@@ -3,9 +3,11 @@
  * child process that is there only while somebody lists or watches; one that does not answer in time is replaced.
  */
 import { selfCommand } from "../children";
-import { messageOf, timedOut, unavailable } from "../lib/errors";
+import { type Child, startChild } from "../lib/child";
+import { messageOf, unavailable } from "../lib/errors";
+import { type Log, silentLog } from "../lib/log";
 import type { UsbDevice, UsbListing } from "./device";
-import type { UsbReply, UsbRequest, UsbSource } from "./protocol";
+import type { UsbRequest, UsbSource, UsbTold } from "./protocol";
 
 /** Lists devices and tells of changes. */
 export interface UsbLister {
@@ -34,30 +36,43 @@ export interface UsbListerOptions {
   /** The command line of the child. */
   readonly command?: readonly string[];
   readonly deadlineMs?: Partial<Record<UsbSource, number>>;
+  readonly log?: Log;
 }
+
+type UsbChild = Child<UsbRequest, readonly UsbDevice[]>;
 
 export function createUsbLister(options: UsbListerOptions = {}): UsbLister {
   const command = options.command ?? selfCommand(["usb-child"]);
+  const { log = silentLog } = options;
   const deadlineMs = { ...DEADLINE_MS, ...options.deadlineMs };
   const platformSource = PLATFORM_SOURCE[options.platform ?? process.platform];
   const listeners = new Set<() => void>();
   let child: UsbChild | undefined;
+  /** The child that was asked to tell of what comes and goes. */
+  let toldOf: UsbChild | undefined;
   let users = 0;
   let addonLostAt = Number.NEGATIVE_INFINITY;
 
   const running = () => {
     if (!child || child.ended()) {
-      child = startChild(command, () => {
-        for (const listener of listeners) listener();
+      child = startChild<UsbRequest, UsbTold, readonly UsbDevice[]>({
+        command,
+        what: "the process that lists devices",
+        log,
+        event() {
+          for (const listener of listeners) listener();
+        },
       });
     }
     return child;
   };
 
+  const list = (asked: UsbChild, source: UsbSource) => asked.ask({ ask: "list", source }, deadlineMs[source]);
+
   const release = () => {
     users--;
     if (users > 0) return;
-    child?.end();
+    child?.kill();
     child = undefined;
   };
 
@@ -68,8 +83,11 @@ export function createUsbLister(options: UsbListerOptions = {}): UsbLister {
     const asked = running();
     try {
       // First the events, so that none is missed between the listing and them.
-      if (listeners.size > 0) asked.tellOfHotplug();
-      return await asked.list("usb", deadlineMs.usb);
+      if (listeners.size > 0 && toldOf !== asked) {
+        toldOf = asked;
+        await asked.ask({ ask: "hotplug" }, deadlineMs.usb);
+      }
+      return await list(asked, "usb");
     } catch (error) {
       if (asked.ended()) addonLostAt = performance.now();
       throw error;
@@ -81,7 +99,7 @@ export function createUsbLister(options: UsbListerOptions = {}): UsbLister {
     if ("devices" in addon) return { backend: "usb", error: null, devices: addon.devices };
     const error = `usb: ${addon.error}`;
     if (platformSource === undefined) return { backend: "unsupported", error, devices: [] };
-    const own = await attempt(() => running().list(platformSource, deadlineMs[platformSource]));
+    const own = await attempt(() => list(running(), platformSource));
     if ("devices" in own) return { backend: platformSource, error, devices: own.devices };
     throw unavailable(`USB devices cannot be listed: ${error}; ${platformSource}: ${own.error}`);
   };
@@ -104,7 +122,7 @@ export function createUsbLister(options: UsbListerOptions = {}): UsbLister {
         },
       };
     },
-    stop: () => child?.end(),
+    stop: () => void child?.kill(),
   };
 }
 
@@ -116,64 +134,4 @@ async function attempt(
   } catch (error) {
     return { error: messageOf(error) };
   }
-}
-
-interface UsbChild {
-  /** @throws `timeout` or `unavailable`, and the child has ended, when there is no answer; `unavailable` with the reason. */
-  list(source: UsbSource, deadlineMs: number): Promise<readonly UsbDevice[]>;
-  /** Has the child tell of changes; asked once. */
-  tellOfHotplug(): void;
-  ended(): boolean;
-  end(): void;
-}
-
-function startChild(command: readonly string[], changed: () => void): UsbChild {
-  const waiting = new Map<number, PromiseWithResolvers<readonly UsbDevice[]>>();
-  let nextId = 1;
-  let ended = false;
-  let hotplug = false;
-
-  const end = (reason: Error) => {
-    ended = true;
-    for (const { reject } of waiting.values()) reject(reason);
-    waiting.clear();
-    child.kill("SIGKILL");
-  };
-
-  const child = Bun.spawn([...command], {
-    stdin: "ignore",
-    stdout: "ignore",
-    stderr: "ignore",
-    windowsHide: true,
-    ipc(reply: UsbReply) {
-      if ("changed" in reply) return changed();
-      const asked = waiting.get(reply.id);
-      waiting.delete(reply.id);
-      if ("devices" in reply) asked?.resolve(reply.devices);
-      else asked?.reject(unavailable(reply.error));
-    },
-    onExit: () => end(unavailable("the process that lists devices crashed")),
-  });
-  const send = (request: UsbRequest) => child.send(request);
-
-  return {
-    async list(source, deadlineMs) {
-      const id = nextId++;
-      const answer = Promise.withResolvers<readonly UsbDevice[]>();
-      waiting.set(id, answer);
-      const late = setTimeout(() => end(timedOut(`no answer within ${deadlineMs / 1_000} s`)), deadlineMs);
-      try {
-        send({ ask: "list", id, source });
-        return await answer.promise;
-      } finally {
-        clearTimeout(late);
-      }
-    },
-    tellOfHotplug() {
-      if (!hotplug) send({ ask: "hotplug" });
-      hotplug = true;
-    },
-    ended: () => ended,
-    end: () => end(unavailable("stopped")),
-  };
 }

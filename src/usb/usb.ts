@@ -15,7 +15,7 @@ export interface Usb {
 }
 
 export function createUsb(options: { readonly log: Log; readonly maskSerials: boolean }): Usb {
-  const lister = createUsbLister();
+  const lister = createUsbLister({ log: options.log });
   const watcher = createUsbWatcher(lister, options.log);
   return {
     lister,

@@ -9,11 +9,15 @@ const child = (replies: Record<string, unknown>) => [
   "-e",
   `const replies = ${JSON.stringify(replies)};
    process.on("disconnect", () => process.exit());
-   process.on("message", ({ ask, id, source }) => {
-     if (ask === "hotplug") return process.send({ changed: true });
+   process.on("message", ({ id, request: { ask, source } }) => {
+     if (ask === "hotplug") {
+       process.send({ id, answer: [] });
+       return process.send({ event: "changed" });
+     }
      if (replies[source] === "hang") for (;;);
      if (replies[source] === "crash") process.kill(process.pid, "SIGSEGV");
-     process.send({ id, ...replies[source] });
+     const { devices, error } = replies[source];
+     process.send(devices ? { id, answer: devices } : { id, code: "unavailable", message: error });
    });`,
 ];
 
@@ -38,7 +42,10 @@ test("an addon that cannot list is replaced by the platform, and the reason told
 
 test("an addon that hangs costs its deadline once, then is left alone", async () => {
   using usb = listerOver({ usb: "hang", linux: { devices: [] } }, { deadlineMs: { usb: 150 } });
-  expect(await usb.lister.list()).toMatchObject({ backend: "linux", error: "usb: no answer within 0.15 s" });
+  expect(await usb.lister.list()).toMatchObject({
+    backend: "linux",
+    error: "usb: the process that lists devices did not answer within 0.15 s",
+  });
   expect((await usb.lister.list()).error).toStartWith("usb: left alone for a minute");
 });
 
@@ -46,7 +53,7 @@ test("an addon that crashes takes only the child with it", async () => {
   using usb = listerOver({ usb: "crash", linux: { devices: [] } });
   expect(await usb.lister.list()).toMatchObject({
     backend: "linux",
-    error: "usb: the process that lists devices crashed",
+    error: "usb: the process that lists devices was ended by SIGSEGV during the call",
   });
 });
 
