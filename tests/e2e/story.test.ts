@@ -183,18 +183,22 @@ told(
       return up?.toSorted().join() === "kiosk-1 1,kiosk-2 1,kiosk-3 1";
     });
 
-    // The dashboard of the first host, in a browser: the device that came.
+    // The dashboard of the console, in a browser: its hosts are well, and the record tells of the move.
     const chromium = at("chromium");
     writeFileSync(chromium, `#!/bin/sh\nexec ${inside.join(" ")} chromium "$@"\n`);
     chmodSync(chromium, 0o700);
     const browser = await launchBrowser(chromium);
     stack.defer(() => browser.close());
-    await using tab = await openTab(browser, url1);
+    await using tab = await openTab(browser, consoleUrl);
     const { page } = tab;
-    await page.goto(`${url1}/dashboard#usb`);
+    await page.goto(`${consoleUrl}/dashboard#admin`);
     await signIn(page, token);
-    const events = page.getByRole("table", { name: /USB events/ });
-    await events.getByRole("row", { name: /added Logitech USB Receiver 046d:c52b 1-7/ }).waitFor();
+    for (const label of ["kiosk-1", "kiosk-2", "kiosk-3"]) {
+      const row = page.getByRole("row", { name: new RegExp(`Select ${label}`) });
+      await row.getByText("healthy", { exact: true }).waitFor();
+    }
+    await page.getByRole("link", { name: "Audit log", exact: true }).click();
+    await page.getByText("config.import admin_hosts.json").first().waitFor();
     expect(tab.complaints).toEqual([]);
   },
   90_000,
