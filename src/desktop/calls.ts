@@ -1,7 +1,6 @@
 /**
- * What the child that touches the display can be asked, and how it answers: the messages between the two processes.
+ * What the child that touches the display can be asked.
  */
-import type { FailureCode } from "../lib/errors";
 import type { Button, DesktopWindow, Direction, Stroke, Target } from "./backend";
 import type { Point, Region, Size } from "./geometry";
 
@@ -44,14 +43,7 @@ export interface Calls {
 
 export type CallName = keyof Calls;
 
-/** From the parent. */
+/** A call, as it travels. */
 export type Request = {
   readonly [N in CallName]: { readonly name: N; readonly argument: Calls[N]["argument"] };
 }[CallName];
-
-/** From the child: that it takes calls, then one answer to each. */
-export type Answer =
-  | { readonly kind: "ready" }
-  | { readonly kind: "result"; readonly result: unknown }
-  | { readonly kind: "failure"; readonly code: FailureCode; readonly message: string }
-  | { readonly kind: "bug"; readonly stack: string };

@@ -4,18 +4,16 @@
  * A display that is missing, or goes away, is the failure of the calls that need it; the next call tries again.
  */
 import { constants, setPriority } from "node:os";
-import { Failure } from "../lib/errors";
+import { answerParent } from "../lib/child";
 import type { Backend } from "./backend";
-import type { Answer, Request } from "./calls";
+import type { Request } from "./calls";
 import { sizeOf } from "./geometry";
-import { GOODBYE_MS } from "./process";
 import { takeScreenshot } from "./screenshot";
 
-export default async function runChild(): Promise<void> {
-  if (!process.send) {
-    console.error("svc: desktop-child is for svc itself to start");
-    process.exit(2);
-  }
+/** A display that does not answer any more is no reason to stay longer than this, milliseconds. */
+const CLOSE_MS = 1_000;
+
+export default async function desktopChild(): Promise<void> {
   let backend: Promise<Backend> | undefined;
   const use = async () => {
     backend ??= createBackend(() => {
@@ -28,27 +26,15 @@ export default async function runChild(): Promise<void> {
       throw error;
     }
   };
-  const tell = (answer: Answer) => process.send?.(answer);
   // Encoding a picture takes a whole processor for a moment: whoever asks the server something comes first.
   setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
-  // A Ctrl-C is for the parent, which says when to end.
-  process.on("SIGINT", () => {});
-  process.on("message", async (request: Request) => tell(await answer(request, use)));
-  tell({ kind: "ready" });
-  await new Promise((gone) => process.once("disconnect", gone));
-  // A display that does not answer any more is no reason to stay.
-  setTimeout(() => process.exit(), GOODBYE_MS);
-  await (await backend?.catch(() => undefined))?.close().catch(() => {});
-  process.exit();
-}
-
-async function answer(request: Request, use: () => Promise<Backend>): Promise<Answer> {
-  try {
-    return { kind: "result", result: await perform(request, use) };
-  } catch (error) {
-    if (error instanceof Failure) return { kind: "failure", code: error.code, message: error.message };
-    return { kind: "bug", stack: error instanceof Error ? (error.stack ?? error.message) : String(error) };
-  }
+  await answerParent<Request>(
+    (request) => perform(request, use),
+    async () => {
+      const closed = backend?.then((open) => open.close()).catch(() => {});
+      await Promise.race([closed, Bun.sleep(CLOSE_MS)]);
+    },
+  );
 }
 
 async function perform(request: Request, use: () => Promise<Backend>): Promise<unknown> {

@@ -5,27 +5,29 @@
  * has a new child. A call that was not sent yet when its caller gave up is not sent. After a while without calls the
  * child is let go, and it ends by itself when this process does.
  */
-import { cancelled, Failure, timedOut, unavailable } from "../lib/errors";
+import { type Child, startChild } from "../lib/child";
+import { cancelled, unavailable } from "../lib/errors";
 import type { Log } from "../lib/log";
 import type { CallName, Calls, Request } from "./calls";
-import { type Child, GOODBYE_MS, startChild } from "./process";
 
 export interface HelperOptions {
   /** The command line of the child. */
   readonly command: readonly string[];
   readonly env: NodeJS.ProcessEnv;
-  /** How long a call may take from when the child is given it, and how long it may take to start. Milliseconds. */
+  /** How long a call may take from when the child is given it, its start included. Milliseconds. */
   readonly deadlineMs: number;
   /** How long the child is kept without calls, in milliseconds. */
   readonly idleMs: number;
   readonly log: Log;
 }
 
+/** How long the call that is under way has once everything stops, in milliseconds. */
+const LAST_CALL_MS = 1_000;
 /** How many calls may wait. */
 const MAX_WAITING = 64;
 
 export class Helper {
-  private child: Child | undefined;
+  private child: Child<Request> | undefined;
   private queue: Promise<unknown> = Promise.resolve();
   private waiting = 0;
   private idle: Timer | undefined;
@@ -67,31 +69,31 @@ export class Helper {
   /** Lets the child go, once it has had a moment for the call it is at, and waits until it has ended. No call after that. */
   async stop(): Promise<void> {
     this.stopping = true;
-    await withDeadline(this.queue, GOODBYE_MS, () => timedOut("still busy")).catch(() => {});
+    await Promise.race([this.queue, Bun.sleep(LAST_CALL_MS)]);
     this.letGo();
     await Promise.all(this.leaving);
   }
 
   private async send(request: Request): Promise<unknown> {
     clearTimeout(this.idle);
-    const { deadlineMs } = this.options;
-    const child = this.child ?? this.start();
-    const late = (what: string) => timedOut(`${what} within ${deadlineMs / 1_000} s; its helper was killed`);
     try {
-      await withDeadline(child.ready, deadlineMs, () => late("the desktop helper did not start"));
-      return await withDeadline(child.ask(request), deadlineMs, () => late("the desktop did not answer"));
-    } catch (error) {
-      if (error instanceof Failure && error.code === "timeout") await child.kill();
-      throw error;
+      return await (this.child ?? this.start()).ask(request, this.options.deadlineMs);
     } finally {
       this.idle = setTimeout(() => this.letGo(), this.options.idleMs);
       this.idle.unref();
     }
   }
 
-  private start(): Child {
-    const child = startChild(this.options, () => {
-      if (this.child === child) this.child = undefined;
+  private start(): Child<Request> {
+    const { command, env, log } = this.options;
+    const child = startChild<Request>({
+      command,
+      env,
+      log,
+      what: "the desktop helper",
+      exit: () => {
+        if (this.child === child) this.child = undefined;
+      },
     });
     this.child = child;
     return child;
@@ -104,16 +106,5 @@ export class Helper {
     if (!child) return;
     const gone = child.leave().finally(() => this.leaving.delete(gone));
     this.leaving.add(gone);
-  }
-}
-
-/** `promise`, or what `late` makes when it takes longer than `ms`. */
-async function withDeadline<T>(promise: Promise<T>, ms: number, late: () => Failure): Promise<T> {
-  const { promise: passed, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(late()), ms);
-  try {
-    return await Promise.race([promise, passed]);
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -79,7 +79,7 @@ export function startChild<Request, Event = never, Answer = unknown>(
   const words = lastWords(child.stderr);
   const gone = child.exited.then(async () => {
     ended = true;
-    const how = child.signalCode ? `was ended by ${child.signalCode}` : `ended with code ${child.exitCode}`;
+    const how = child.signalCode ? `was killed by ${child.signalCode}` : `ended with code ${child.exitCode}`;
     exit();
     for (const { reject } of waiting.values()) reject(unavailable(`${what} ${how} during the call`));
     if (!expected) log.warn([`${what} ${how}`, await words].filter(Boolean).join(": "));
@@ -101,9 +101,10 @@ export function startChild<Request, Event = never, Answer = unknown>(
       waiting.set(id, answer);
       const late =
         deadlineMs &&
-        setTimeout(() => {
-          kill();
-          answer.reject(timedOut(`${what} did not answer within ${deadlineMs / 1_000} s`));
+        setTimeout(async () => {
+          waiting.delete(id);
+          await kill();
+          answer.reject(timedOut(`${what} did not answer within ${deadlineMs / 1_000} s, and was killed`));
         }, deadlineMs);
       try {
         const question: Question<Request> = { id, request };
@@ -135,6 +136,10 @@ export async function answerParent<Request, Event = never, Answer = unknown>(
   perform: (request: Request, tell: (event: Event) => void) => Promise<Answer> | Answer,
   leave: () => Promise<void> | void = () => {},
 ): Promise<void> {
+  if (!process.send) {
+    console.error("svc: this subcommand is for svc itself to start");
+    process.exit(2);
+  }
   const send = (message: Message<Answer, Event>) => process.send?.(message);
   const tell = (event: Event) => void send({ event });
   // A terminal's Ctrl-C reaches the whole group; it is for the parent, which says when to end.

@@ -39,7 +39,7 @@ test("a child that ends at once, or never starts, fails the call", async () => {
   await expect(ending.desktop.pointer(forever)).rejects.toThrow("the desktop helper ended with code 1");
   await using silent = desktopOn(bare, { command: ["sleep", "60"], deadlineMs: 100 });
   await expect(silent.desktop.pointer(forever)).rejects.toThrow(
-    "the desktop helper did not start within 0.1 s; its helper was killed",
+    "the desktop helper did not answer within 0.1 s, and was killed",
   );
   expect(silent.desktop.childPid).toBeNull();
 });
@@ -78,7 +78,7 @@ testOnDisplay(
     const hung = childOf(made.desktop);
     display.server.kill("SIGSTOP");
     await expect(made.desktop.screenshot({}, null, forever)).rejects.toThrow(
-      "the desktop did not answer within 1 s; its helper was killed",
+      "the desktop helper did not answer within 1 s, and was killed",
     );
     expect(() => process.kill(hung, 0)).toThrow("ESRCH");
     display.server.kill("SIGCONT");

@@ -90,7 +90,7 @@ describe("a session", () => {
       name: "large",
       progress: () => process.kill(session.pid, "SIGKILL"),
     });
-    expect(sending).rejects.toThrow("the process of the session was ended by SIGKILL during the call");
+    expect(sending).rejects.toThrow("the process of the session was killed by SIGKILL during the call");
     expect(await session.closed).toBe("its process ended");
     expect(a.list()).toEqual([]);
     await connect(a, b);

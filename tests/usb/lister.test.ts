@@ -44,7 +44,7 @@ test("an addon that hangs costs its deadline once, then is left alone", async ()
   using usb = listerOver({ usb: "hang", linux: { devices: [] } }, { deadlineMs: { usb: 150 } });
   expect(await usb.lister.list()).toMatchObject({
     backend: "linux",
-    error: "usb: the process that lists devices did not answer within 0.15 s",
+    error: "usb: the process that lists devices did not answer within 0.15 s, and was killed",
   });
   expect((await usb.lister.list()).error).toStartWith("usb: left alone for a minute");
 });
@@ -53,7 +53,7 @@ test("an addon that crashes takes only the child with it", async () => {
   using usb = listerOver({ usb: "crash", linux: { devices: [] } });
   expect(await usb.lister.list()).toMatchObject({
     backend: "linux",
-    error: "usb: the process that lists devices was ended by SIGSEGV during the call",
+    error: "usb: the process that lists devices was killed by SIGSEGV during the call",
   });
 });
 
