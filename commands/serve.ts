@@ -1,8 +1,10 @@
 import { command, iceOptions, print, terminated, withIceFlags, withService } from "../src/cli";
 import { findSupervisor } from "../src/daemon/notify";
 import { badInput } from "../src/lib/errors";
+import { configFiles } from "../src/lib/paths";
 import { isLoopback } from "../src/rest/host";
 import type { RestServer } from "../src/rest/server";
+import { startOnceThereAreJobs } from "../src/scheduler/waiting";
 import { version } from "../src/version";
 
 export default command({
@@ -106,10 +108,12 @@ export default command({
           );
         }
         if (flags.usbWatch) void (await service.usb()).watcher.start();
-        const scheduler = await service.scheduler();
-        await scheduler.start();
+        const { jobs } = configFiles(service.configDir);
+        const scheduler = await startOnceThereAreJobs(jobs, service.scheduler, service.log);
         print(flags, about(server), () => greeting(server));
         supervisor.ready();
+        // What starting needed is not needed again, and an idle server has no occasion to notice.
+        Bun.gc(true);
         await ended;
         supervisor.stopping();
         scheduler.stop();

@@ -1,7 +1,6 @@
 /**
  * Comparing JSON values, as `AC_if_var` does.
  */
-import { isDeepStrictEqual } from "node:util";
 import { badInput } from "../lib/errors";
 
 /** Equal, not equal, less, less or equal, greater, greater or equal, contains. */
@@ -16,8 +15,8 @@ export type Comparison = (typeof COMPARISONS)[number];
  *   neither text, list nor object. No message quotes a value: it may be secret.
  */
 export function compare(left: unknown, op: Comparison, right: unknown): boolean {
-  if (op === "eq") return isDeepStrictEqual(left, right);
-  if (op === "ne") return !isDeepStrictEqual(left, right);
+  if (op === "eq") return Bun.deepEquals(left, right, true);
+  if (op === "ne") return !Bun.deepEquals(left, right, true);
   if (op === "contains") return contains(left, right);
   const order = orderOf(left, right);
   if (op === "lt") return order < 0;
@@ -26,7 +25,7 @@ export function compare(left: unknown, op: Comparison, right: unknown): boolean 
 }
 
 function contains(whole: unknown, part: unknown): boolean {
-  if (Array.isArray(whole)) return whole.some((item) => isDeepStrictEqual(item, part));
+  if (Array.isArray(whole)) return whole.some((item) => Bun.deepEquals(item, part, true));
   if (typeof whole === "string" && typeof part === "string") return whole.includes(part);
   if (typeof whole === "object" && whole !== null && typeof part === "string")
     return Object.hasOwn(whole, part);

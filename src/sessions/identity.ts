@@ -1,7 +1,6 @@
 /**
  * What this host is called by its peers: a file of one line in `{config_dir}`, made when it is first needed.
  */
-import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import * as v from "valibot";
@@ -30,7 +29,7 @@ export function readIdentity(path: string): string {
     ?.replaceAll(/[^A-Za-z0-9]+/g, "-")
     .replaceAll(/^-+|-+$/g, "")
     .slice(0, 40);
-  const id = `${machine || "host"}-${randomBytes(4).toString("hex")}`;
+  const id = `${machine || "host"}-${crypto.getRandomValues(new Uint8Array(4)).toHex()}`;
   writeFileAtomic(path, `${id}\n`);
   return id;
 }
