@@ -7,6 +7,9 @@ import type { RestServer } from "../src/rest/server";
 import { startOnceThereAreJobs } from "../src/scheduler/waiting";
 import { version } from "../src/version";
 
+/** When a start is over and done with, milliseconds. */
+const SETTLED_MS = 1_000;
+
 export default command({
   builder: (argv) =>
     withIceFlags(argv)
@@ -113,7 +116,7 @@ export default command({
         print(flags, about(server), () => greeting(server));
         supervisor.ready();
         // What starting needed is not needed again, and an idle server has no occasion to notice.
-        Bun.gc(true);
+        setTimeout(() => Bun.gc(true), SETTLED_MS).unref();
         await ended;
         supervisor.stopping();
         scheduler.stop();

@@ -59,7 +59,8 @@ export async function ask<I extends InputSchema, O extends OutputSchema>(
   operation: Operation<I, O>,
   input: v.InferInput<I>,
   view: View<Body<O>>,
-  here: () => Promise<Body<O>> = () => callOperation(service, operation, input, localCaller(service, "cli")),
+  here: () => Promise<Body<O>> = async () =>
+    callOperation(service, operation, input, localCaller(service, "cli")),
 ): Promise<number> {
   if (flags.on !== undefined) return askElsewhere(service, flags, flags.on, operation, input, view);
   const body = await here();

@@ -10,16 +10,17 @@ import type { Service } from "./service";
 
 /**
  * @param input as the surface received it, unchecked.
+ * @returns what the operation returns, at once if it does: an answer that is there makes nobody wait.
  * @throws a `bad_input` failure naming the fields at fault; `unavailable` when a change cannot be put on record;
  *   whatever the operation throws.
  */
-export async function callOperation<I extends InputSchema, O extends OutputSchema>(
+export function callOperation<I extends InputSchema, O extends OutputSchema>(
   service: Service,
   operation: Operation<I, O>,
   input: unknown,
   caller: Caller,
-): Promise<v.InferInput<O>> {
+): Promise<v.InferInput<O>> | v.InferInput<O> {
   const checked = parseInput(operation.input, input);
-  if (operation.changes === true) await caller.announce(operation.name);
-  return operation.run(service, checked, caller);
+  if (operation.changes !== true) return operation.run(service, checked, caller);
+  return caller.announce(operation.name).then(() => operation.run(service, checked, caller));
 }

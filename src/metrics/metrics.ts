@@ -8,10 +8,8 @@ import Registry from "prom-client/lib/registry";
 import { commit, version } from "../version";
 import { addGauge } from "./gauge";
 import { addProcessMetrics } from "./process";
+import { countRequests } from "./requests";
 import { createTimeline, type TimelineReport } from "./timeline";
-
-/** Seconds; from a static answer to a screenshot of a large screen. */
-const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /**
  * What is measured of a link: its field in the wire format, its name and unit in Prometheus (base units:
@@ -123,25 +121,7 @@ export function createMetrics(sources: GaugeSources): Metrics {
     help: "Audit rows that could not be written",
     registers,
   });
-  // Counted here and handed over at a scrape: prom-client hashes the labels each time, which a request would wait for.
-  const uncollected = new Map<string, { method: string; path: string; status: number; count: number }>();
-  const requests = new Counter({
-    name: "service_rest_requests_total",
-    help: "Requests answered",
-    labelNames: ["method", "path", "status"],
-    registers,
-    collect() {
-      for (const { count, ...labels } of uncollected.values()) this.inc(labels, count);
-      uncollected.clear();
-    },
-  });
-  const durations = new Histogram({
-    name: "service_rest_request_duration_seconds",
-    help: "From the request's headers to its response",
-    labelNames: ["method", "path"],
-    buckets: DURATION_BUCKETS,
-    registers,
-  });
+  const { requests, record } = countRequests(registry);
 
   const links = LINK_METRICS.map(({ field, name, factor, buckets }) => {
     const help = name.replaceAll("_", " ");
@@ -169,11 +149,7 @@ export function createMetrics(sources: GaugeSources): Metrics {
       }
     },
     recordRequest(method, path, status, seconds) {
-      const key = `${status} ${method} ${path}`;
-      const counted = uncollected.get(key);
-      if (counted) counted.count++;
-      else uncollected.set(key, { method, path, status, count: 1 });
-      durations.observe({ method, path }, seconds);
+      record(method, path, status, seconds);
       timeline.record(status);
     },
     recordFailedAuth: () => failedAuth.inc(),

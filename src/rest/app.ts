@@ -69,17 +69,19 @@ export function createApp(parts: AppParts): Hono<{ Bindings: Bindings }> {
  *
  * @param target the operation, or the routes that share the path but not the method (none: the path is unknown).
  */
-async function exchange(
+function exchange(
   parts: AppParts,
   c: RequestContext,
   target: RoutedOperation | readonly HttpRoute[],
-): Promise<Response> {
+): Response | Promise<Response> {
   const started = performance.now();
-  const response = await respond(parts, c, target, started);
-  const template = "http" in target ? target.http.path : (target[0]?.path ?? "unmatched");
-  const method = "http" in target && c.req.method !== "HEAD" ? target.http.method : knownMethod(c.req.method);
-  parts.metrics.recordRequest(method, template, response.status, (performance.now() - started) / 1_000);
-  return c.req.method === "HEAD" ? withLength(response) : response;
+  return after(respond(parts, c, target, started), (response) => {
+    const template = "http" in target ? target.http.path : (target[0]?.path ?? "unmatched");
+    const method =
+      "http" in target && c.req.method !== "HEAD" ? target.http.method : knownMethod(c.req.method);
+    parts.metrics.recordRequest(method, template, response.status, (performance.now() - started) / 1_000);
+    return c.req.method === "HEAD" ? withLength(response) : response;
+  });
 }
 
 /** Hono takes the body off the answer to a HEAD; its length stays to be told (RFC 9110 section 9.3.2). */
@@ -165,19 +167,14 @@ async function answerOnRecord(
 }
 
 /** The operation's answer. Never throws: a failure has its status, a bug is logged and answered with a plain 500. */
-async function answer(
+function answer(
   { service, maxBodyBytes, log }: AppParts,
   c: RequestContext,
   operation: RoutedOperation,
   caller: Caller,
-): Promise<Response> {
-  try {
-    const input = await inputOf(c, operation, maxBodyBytes);
-    // The idle timeout is for clients: an operation may take longer than a silent client may.
-    c.env.server.timeout(c.req.raw, 0);
-    const result = await callOperation(service, operation, input, caller);
-    return result instanceof Response ? content(result) : json(result);
-  } catch (thrown) {
+): Response | Promise<Response> {
+  const told = (result: unknown) => (result instanceof Response ? content(result) : json(result));
+  const failed = (thrown: unknown) => {
     const failure = failureOf(thrown);
     if (failure === undefined) {
       log.error(`${operation.name} failed: ${messageOf(thrown)}`, thrown);
@@ -185,16 +182,27 @@ async function answer(
     }
     if (failure !== thrown) log.error(`${operation.name}: ${messageOf(thrown)}`);
     return failureResponse(failure);
-  } finally {
-    c.env.server.timeout(c.req.raw, IDLE_TIMEOUT_S);
+  };
+  try {
+    const answered = after(inputOf(c, operation, maxBodyBytes), (input) => {
+      const result = callOperation(service, operation, input, caller);
+      if (!(result instanceof Promise)) return told(result);
+      // The idle timeout is for clients: an operation may take longer than a silent client may.
+      c.env.server.timeout(c.req.raw, 0);
+      return result.then(told).finally(() => c.env.server.timeout(c.req.raw, IDLE_TIMEOUT_S));
+    });
+    return answered instanceof Promise ? answered.catch(failed) : answered;
+  } catch (thrown) {
+    return failed(thrown);
   }
 }
 
-async function inputOf(
-  c: RequestContext,
-  { http, input }: RoutedOperation,
-  maxBodyBytes: number,
-): Promise<unknown> {
+/** `next` of a value that may be there already: then nobody waits for a turn of the event loop. */
+function after<T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
+  return value instanceof Promise ? value.then(next) : next(value);
+}
+
+function inputOf(c: RequestContext, { http, input }: RoutedOperation, maxBodyBytes: number): unknown {
   if (http.method === "POST" && http.body === undefined) {
     if (c.req.url.includes("?")) throw badInput("query: expected none, the fields go in the body");
     return readJson(c.req.raw, maxBodyBytes);
@@ -202,12 +210,19 @@ async function inputOf(
   // Whoever links to a page adds what they like to its address; a page takes no configuration from there.
   const isPage = http.public && http.content !== undefined;
   const query = c.req.url.includes("?") && !isPage ? fromQuery(input, new URL(c.req.url).searchParams) : {};
-  if (http.body !== undefined) {
-    if (Object.hasOwn(query, http.body))
-      throw badInput(`${http.body}: expected in the body, not in the query`);
-    return { ...query, [http.body]: await readJson(c.req.raw, maxBodyBytes) };
-  }
+  if (http.body !== undefined) return withBody(c, http.body, query, maxBodyBytes);
   return http.path.includes("{") ? { ...query, ...c.req.param() } : query;
+}
+
+/** The query, and the body as the one field that it is. */
+async function withBody(
+  c: RequestContext,
+  field: string,
+  query: Readonly<Record<string, unknown>>,
+  maxBodyBytes: number,
+): Promise<unknown> {
+  if (Object.hasOwn(query, field)) throw badInput(`${field}: expected in the body, not in the query`);
+  return { ...query, [field]: await readJson(c.req.raw, maxBodyBytes) };
 }
 
 function methodNotAllowed(routes: readonly HttpRoute[]): Response {
