@@ -28,8 +28,7 @@ export type SessionRequest =
       readonly acks: boolean;
     }
   /** Sends a file; answered when the peer has it. */
-  | { readonly do: "send"; readonly transfer: number; readonly path: string; readonly name: string }
-  | { readonly do: "abort"; readonly transfer: number };
+  | { readonly do: "send"; readonly transfer: number; readonly path: string; readonly name: string };
 
 /** Readings of the link; counters go up while the connection lives. */
 export interface LinkCounters {

@@ -19,7 +19,7 @@ const PROBE_MS = 5_000;
 const DESCRIBE_MS = 30_000;
 
 /** How long two peers may take to find a way to each other, milliseconds. */
-const CONNECT_MS = 60_000;
+const CONNECT_MS = 30_000;
 
 /** How long its process may take to part from the peer, milliseconds: some peers get time to take what was sent. */
 const LEAVE_MS = 5_000;
@@ -95,7 +95,7 @@ export function startSession({ id, role, peer, log, counted }: SessionOptions): 
     await child.leave(LEAVE_MS);
     closed.resolve(reason);
   };
-  const late = setTimeout(() => close("the two found no way to each other within a minute"), CONNECT_MS);
+  const late = setTimeout(() => close("the two found no way to each other within half a minute"), CONNECT_MS);
 
   const child = startChild<SessionRequest, SessionEvent>({
     command: selfCommand(["session-child"]),

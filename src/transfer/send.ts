@@ -31,7 +31,6 @@ export const STALL_MS = 20_000;
 const LOOK_MS = 1_000;
 
 export interface SendOptions {
-  readonly signal?: AbortSignal | undefined;
   /** Told how many bytes of the file have been sent. */
   readonly progress?: (bytes: number) => void;
 }
@@ -69,12 +68,11 @@ export function createFileSender(
   const say = (message: FileMessage) => outlet.sendText(JSON.stringify(message));
 
   /** Waits until `ready`; a peer that goes away, refuses or falls silent ends the wait. */
-  const until = async (ready: () => boolean, transfer: Transfer, signal: AbortSignal | undefined) => {
+  const until = async (ready: () => boolean, transfer: Transfer) => {
     let sign = Number.NaN;
     let signAt = 0;
     for (;;) {
       if (closed) throw unavailable("the channel closed");
-      signal?.throwIfAborted();
       if (transfer.result?.ok === false) throw unavailable(`the peer refused it: ${transfer.result.error}`);
       if (ready()) return;
       const newest = acks ? transfer.acknowledged : outlet.buffered();
@@ -87,7 +85,7 @@ export function createFileSender(
   const room = (bytes: number) => (acks ? window.fits(bytes) : outlet.buffered() + bytes <= BUFFER_BYTES);
 
   /** @throws a `conflict` failure when the file is no longer what was opened; its last bytes are then not sent. */
-  const sendContent = async (file: number, transfer: Transfer, { signal, progress }: SendOptions) => {
+  const sendContent = async (file: number, transfer: Transfer, { progress }: SendOptions) => {
     const before = fstatSync(file);
     const hash = new Bun.CryptoHasher("sha256");
     const block = Buffer.allocUnsafe(READ_BYTES);
@@ -96,7 +94,7 @@ export function createFileSender(
       hash.update(block.subarray(0, length));
       for (let at = 0; at < length; at += MESSAGE_BYTES) {
         const message = block.subarray(at, Math.min(at + MESSAGE_BYTES, length));
-        await until(() => room(message.byteLength), transfer, signal);
+        await until(() => room(message.byteLength), transfer);
         if (transfer.sent + message.byteLength >= before.size) requireUnchanged(file, before);
         outlet.sendBytes(message);
         transfer.sent += message.byteLength;
@@ -125,7 +123,7 @@ export function createFileSender(
           if (!closed) say({ type: "file_end", transfer_id: transfer.id, sha256 });
         }
         const delivered = () => (acks ? transfer.result !== null : outlet.buffered() === 0);
-        await until(delivered, transfer, options.signal);
+        await until(delivered, transfer);
       } finally {
         current = null;
         closeSync(file);

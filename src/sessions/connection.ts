@@ -1,0 +1,101 @@
+/**
+ * A WebRTC connection (libdatachannel): made, described to the other side, and read. Only for a session's own process.
+ */
+import type { PeerConnection } from "node-datachannel";
+import { messageOf, rejected, unavailable } from "../lib/errors";
+import type { IceConfig } from "./ice";
+
+/** Candidates of a server that does not answer are done without, milliseconds. */
+const GATHER_MS = 10_000;
+
+/** How many addresses of a peer are tried. */
+const MAX_CANDIDATES = 64;
+
+/**
+ * When the side that answers begins to look for the caller, milliseconds: once the caller has the answer, its own look
+ * has usually found this side.
+ */
+const CALLER_READY_MS = 750;
+
+/** @throws an `unavailable` failure when there is no WebRTC on this machine. */
+export async function loadLibrary() {
+  try {
+    return await import("node-datachannel");
+  } catch (error) {
+    throw unavailable(`WebRTC is not available here: ${messageOf(error)}`);
+  }
+}
+
+/** @throws as {@link loadLibrary} does. */
+export async function createConnection({ servers, relayOnly }: IceConfig): Promise<PeerConnection> {
+  const { PeerConnection } = await loadLibrary();
+  return new PeerConnection("svc", {
+    iceServers: [...servers],
+    iceTransportPolicy: relayOnly ? "relay" : "all",
+    disableAutoNegotiation: true,
+  });
+}
+
+/**
+ * This side's description with all its candidates.
+ *
+ * @throws an `unavailable` failure when there is none.
+ */
+export async function describe(peer: PeerConnection, type: "offer" | "answer"): Promise<string> {
+  const gathered = new Promise<void>((resolve) => {
+    peer.onGatheringStateChange((state) => {
+      if (state === "complete") resolve();
+    });
+  });
+  peer.setLocalDescription(type);
+  await Promise.race([gathered, Bun.sleep(GATHER_MS)]);
+  const { sdp } = peer.localDescription() ?? {};
+  if (!sdp) throw unavailable("the connection has no description");
+  return sdp;
+}
+
+/**
+ * Takes the other side's description, and only then its candidates: a connection that comes about in between finds no
+ * fingerprint to check the peer's certificate against, and fails (libdatachannel 0.24).
+ *
+ * @throws a `rejected` failure when it is no description.
+ */
+export function takeRemote(peer: PeerConnection, sdp: string, type: "offer" | "answer"): void {
+  const { description, candidates, mid } = splitCandidates(sdp);
+  try {
+    peer.setRemoteDescription(description, type);
+  } catch (error) {
+    throw rejected(`sdp: expected a session description but ${messageOf(error)}`);
+  }
+  const add = () => {
+    for (const candidate of candidates) {
+      try {
+        peer.addRemoteCandidate(candidate, mid);
+      } catch {
+        // One that cannot be used, or that comes when all is over: the others have to do.
+      }
+    }
+  };
+  if (type === "offer") setTimeout(add, CALLER_READY_MS);
+  else add();
+}
+
+/** How the two are connected: `host`, `srflx`, `prflx` or `relay`, of this side and the other; null until they are. */
+export function routeOf(peer: PeerConnection): string | null {
+  const pair = peer.getSelectedCandidatePair();
+  return pair && `${pair.local.type}/${pair.remote.type}`;
+}
+
+/** The candidates of a description (RFC 8839), and what is left of it without them. */
+function splitCandidates(sdp: string) {
+  const lines = sdp.split(/\r\n|\n/);
+  const isCandidate = (line: string) => line.startsWith("a=candidate:");
+  return {
+    description: lines.filter((line) => !isCandidate(line) && line !== "a=end-of-candidates").join("\r\n"),
+    candidates: lines
+      .filter(isCandidate)
+      .slice(0, MAX_CANDIDATES)
+      .map((line) => line.slice("a=".length)),
+    mid: lines.find((line) => line.startsWith("a=mid:"))?.slice("a=mid:".length) ?? "0",
+  };
+}
