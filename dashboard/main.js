@@ -100,10 +100,12 @@ function tellHost({ poll }) {
 
 /** Tells that the server does not answer or asks to wait, and for how long, until it answers again. */
 let waiting = 0;
+let limitedUntil = 0;
 api.addEventListener("trouble", (event) => {
   if (!(event instanceof CustomEvent)) return;
   const { reason, retryAfter, message } = event.detail;
   const until = Date.now() + retryAfter * 1_000;
+  limitedUntil = reason === "limited" ? until : 0;
   const tell = () => {
     const left = Math.ceil((until - Date.now()) / 1_000);
     const text =
@@ -118,6 +120,8 @@ api.addEventListener("trouble", (event) => {
   tell();
 });
 api.addEventListener("answered", () => {
+  // What was asked before the server asked to wait says nothing of that.
+  if (Date.now() < limitedUntil) return;
   clearInterval(waiting);
   trouble.hidden = true;
 });
@@ -128,6 +132,7 @@ api.addEventListener("signin", () => {
 });
 api.addEventListener("signout", (event) => {
   clearInterval(waiting);
+  limitedUntil = 0;
   trouble.hidden = true;
   void show(event instanceof CustomEvent ? event.detail : "");
 });

@@ -54,7 +54,7 @@ test("says that a token is wrong, and asks again until the server says to wait",
 }, 30_000);
 
 test("waits as long as the server asks to, says so, and goes on by itself", async () => {
-  await using host = await serveBinary(["--rate-limit", "60", "--rate-burst", "4"]);
+  await using host = await serveBinary(["--rate-limit", "20", "--rate-burst", "4"]);
   await using tab = await openTab(browser, host.url);
   const { page } = tab;
   await page.goto(`${host.url}/dashboard`);
@@ -150,7 +150,7 @@ test("is used with the keyboard alone, on a small screen too", async () => {
   await page.getByRole("link", { name: "USB devices", exact: true }).focus();
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "USB devices", level: 1 }).waitFor();
-  await page.waitForFunction("document.activeElement.id === 'main'");
+  await page.locator("#main:focus").waitFor();
   expect(await page.getByRole("link", { name: "USB devices", exact: true }).isVisible()).toBe(false);
   expect(tab.complaints).toEqual([]);
 }, 30_000);
