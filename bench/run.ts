@@ -1,12 +1,14 @@
 /**
  * `bun run bench [name…]`: runs every module of `bench/`, or those whose file name holds one of the names, one after the
- * other, and prints one table: each ratio beside its goal. Exit code 1 when a goal was missed or a bench failed.
+ * other, and prints one table: each ratio beside its goal. When all of them ran, `docs/performance.md` is written anew.
+ * Exit code 1 when a goal was missed or a bench failed.
  */
 import { readdirSync } from "node:fs";
-import { cpus } from "node:os";
+import { cpus, totalmem } from "node:os";
 import { join } from "node:path";
+import { ROOT } from "../build/targets";
 import { messageOf } from "../src/lib/errors";
-import type { Figure, Goal } from "./support";
+import { BINARY, type Figure, type Goal } from "./support";
 
 type Bench = { readonly bench: () => Promise<Figure[]> };
 
@@ -31,7 +33,9 @@ for (const file of files) {
     console.error(`bench/${file} failed: ${messageOf(error)}`);
   }
 }
-print(figures);
+const report = `${machine()}\n\n${tableOf(figures)}\n`;
+console.log(report);
+if (wanted.length === 0 && broken === 0) await Bun.write(join(ROOT, "docs", "performance.md"), page(report));
 process.exitCode = broken === 0 && figures.every(meets) ? 0 : 1;
 
 /** A ratio that could not be measured meets nothing. */
@@ -40,8 +44,22 @@ function meets({ ratio, goal }: Figure): boolean {
   return goal.startsWith(">=") ? ratio >= bound : ratio <= bound;
 }
 
-/** The table, as Markdown: `docs/performance.md` keeps the last one. */
-function print(figures: readonly Figure[]): void {
+/** What the figures were measured with. */
+function machine(): string {
+  const memory = `${Math.round(totalmem() / 2 ** 30)} GiB`;
+  const [processor] = cpus();
+  return [
+    Bun.spawnSync([BINARY, "--version"]).stdout.toString().trim(),
+    `Bun ${Bun.version}`,
+    `${process.platform}-${process.arch}`,
+    `${cpus().length} × ${processor?.model ?? "unknown"}`,
+    memory,
+    new Date().toISOString().slice(0, 10),
+  ].join(" · ");
+}
+
+/** The figures as a table in Markdown. */
+function tableOf(figures: readonly Figure[]): string {
   const rows = figures.map((figure) => [
     figure.name,
     figure.ratio.toFixed(2),
@@ -54,9 +72,18 @@ function print(figures: readonly Figure[]): void {
   const line = (row: readonly string[]) =>
     `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(" | ")} |`;
   const [head = [], ...body] = table;
-  const machine = `${cpus().length} × ${cpus()[0]?.model ?? "unknown"}, ${process.platform}-${process.arch}`;
-  console.log(`${machine}, Bun ${Bun.version}\n`);
-  console.log([line(head), line(widths.map((width) => "-".repeat(width))), ...body.map(line)].join("\n"));
+  return [line(head), line(widths.map((width) => "-".repeat(width))), ...body.map(line)].join("\n");
+}
+
+/** The page that keeps the last report. */
+function page(report: string): string {
+  return `# Performance
+
+Written by \`npm run bench\`, which runs every bench. Each figure is a ratio between svc and a baseline measured in the same
+run, on the same machine and in turns, so that a slow or busy machine slows both; the last column has both sides. What a
+baseline is, and how it is measured, stands at the top of the file in \`bench/\` that measures it.
+
+${report}`;
 }
 
 function shown(goal: Goal): string {
