@@ -32,6 +32,12 @@ export const RUN_STATUS = [
 
 export type RunStatus = (typeof RUN_STATUS)[number];
 
+/** How a run may end while its process lives. */
+export const RUN_ENDINGS = ["ok", "error", "cancelled", "timeout"] as const satisfies readonly RunStatus[];
+
+/** Where a run may have come from: a request, a job, or this process itself. */
+export const RUN_SOURCES = ["rest", "scheduler", "manual"] as const;
+
 /** A run as it is told, over HTTP and in the history. Times are ISO 8601. */
 export const RUN_RECORD = v.object({
   run_id: v.string(),

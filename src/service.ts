@@ -166,6 +166,7 @@ export function createService(options: ServiceOptions): Service {
         },
         auditRows: async () => (await service.audit())?.rowCount() ?? 0,
         schedulerJobs: async () => (await service.scheduler()).count(),
+        runs: async () => (await service.runs()).totals(),
         activeSessions: async () => {
           const sessions = (await service.sessions()).list();
           return sessions.filter(({ state }) => state === "open").length;

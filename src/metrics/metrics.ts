@@ -9,36 +9,47 @@ import { commit, version } from "../version";
 import { addGauge } from "./gauge";
 import { addProcessMetrics } from "./process";
 import { countRequests } from "./requests";
+import { addRunMetrics, type RunTotals } from "./runs";
 import { createTimeline, type TimelineReport } from "./timeline";
 
 /**
  * What is measured of a link: its field in the wire format, its name and unit in Prometheus (base units:
- * https://prometheus.io/docs/practices/naming/#base-units), the factor between the two, and the histogram's buckets,
- * from a wired LAN to a link that is beyond use.
+ * https://prometheus.io/docs/practices/naming/#base-units), what it is in words, the factor between the two units, and
+ * the histogram's buckets, from a wired LAN to a link that is beyond use.
  */
 const LINK_METRICS = [
   {
     field: "rtt_ms",
     name: "rtt_seconds",
+    what: "round-trip time",
     factor: 1e-3,
     buckets: [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2],
   },
-  { field: "fps", name: "frames_per_second", factor: 1, buckets: [1, 5, 10, 15, 20, 25, 30, 50, 60, 120] },
+  {
+    field: "fps",
+    name: "frames_per_second",
+    what: "frames a second",
+    factor: 1,
+    buckets: [1, 5, 10, 15, 20, 25, 30, 50, 60, 120],
+  },
   {
     field: "bitrate_kbps",
     name: "bitrate_bytes_per_second",
+    what: "bytes a second",
     factor: 125,
     buckets: [1e4, 3e4, 1e5, 3e5, 1e6, 3e6, 1e7, 1e8],
   },
   {
     field: "packet_loss_pct",
     name: "packet_loss_ratio",
+    what: "share of the packets that were lost, 0 to 1",
     factor: 1e-2,
     buckets: [0, 0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5],
   },
   {
     field: "jitter_ms",
     name: "jitter_seconds",
+    what: "inter-arrival jitter (RFC 3550)",
     factor: 1e-3,
     buckets: [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5],
   },
@@ -47,12 +58,13 @@ const LINK_METRICS = [
 /** Link statistics by their fields in the wire format; null for what was not measured. */
 export type LinkReading = Readonly<Record<(typeof LINK_METRICS)[number]["field"], number | null>>;
 
-/** Where the gauges get their value when a scrape asks; none may cost a query over a whole log. */
-export interface GaugeSources {
+/** Whom a scrape asks for what is counted elsewhere; none may cost a query over a whole log. */
+export interface MetricSources {
   uptimeSeconds(): number | Promise<number>;
   auditRows(): number | Promise<number>;
   activeSessions(): number | Promise<number>;
   schedulerJobs(): number | Promise<number>;
+  runs(): Promise<RunTotals>;
 }
 
 /** Requests answered, and how many of them in which way. */
@@ -89,7 +101,7 @@ export interface Metrics {
 }
 
 /** Metrics over `sources`, the process's own included. */
-export function createMetrics(sources: GaugeSources): Metrics {
+export function createMetrics(sources: MetricSources): Metrics {
   const registry = new Registry();
   const registers = [registry];
   addProcessMetrics(registry);
@@ -100,9 +112,20 @@ export function createMetrics(sources: GaugeSources): Metrics {
     "Seconds since the REST server started",
     sources.uptimeSeconds,
   );
-  addGauge(registry, "service_rest_audit_rows", "Rows in the audit log", sources.auditRows);
-  addGauge(registry, "service_active_sessions", "Live peer sessions", sources.activeSessions);
-  addGauge(registry, "service_scheduler_jobs", "Jobs known to the scheduler", sources.schedulerJobs);
+  addGauge(
+    registry,
+    "service_rest_audit_rows",
+    "Rows in the audit log, those in its archives not counted; 0 where there is none",
+    sources.auditRows,
+  );
+  addGauge(registry, "service_active_sessions", "Peer sessions that are connected", sources.activeSessions);
+  addGauge(
+    registry,
+    "service_scheduler_jobs",
+    "Scheduled jobs, paused ones included; 0 also when their file cannot be read",
+    sources.schedulerJobs,
+  );
+  addRunMetrics(registry, sources.runs);
   new Gauge({
     name: "service_build_info",
     help: "Always 1; the labels say what is running",
@@ -113,27 +136,26 @@ export function createMetrics(sources: GaugeSources): Metrics {
   const timeline = createTimeline();
   const failedAuth = new Counter({
     name: "service_rest_failed_auth_total",
-    help: "Requests with a wrong or malformed token",
+    help: "Requests with a wrong or malformed token; those of a client that is locked out are not counted",
     registers,
   });
   const auditFailures = new Counter({
     name: "service_audit_failures_total",
-    help: "Audit rows that could not be written",
+    help: "Audit rows of requests that could not be written; what would change something is refused then",
     registers,
   });
   const { requests, record } = countRequests(registry);
 
-  const links = LINK_METRICS.map(({ field, name, factor, buckets }) => {
-    const help = name.replaceAll("_", " ");
+  const links = LINK_METRICS.map(({ field, name, what, factor, buckets }) => {
     const newest = new Gauge({
       name: `service_link_newest_${name}`,
-      help: `Newest ${help} of a peer link`,
+      help: `The newest sample of a peer link: ${what}; NaN when it was not measured`,
       registers,
     });
     newest.set(Number.NaN);
     const all = new Histogram({
       name: `service_link_${name}`,
-      help: `Peer links: ${help}`,
+      help: `All samples of peer links, one a second and link: ${what}`,
       buckets: [...buckets],
       registers,
     });

@@ -11,7 +11,7 @@ import { addGauge } from "./gauge";
 export function addProcessMetrics(registry: Registry): void {
   new Counter({
     name: "process_cpu_seconds_total",
-    help: "User and system CPU time spent, in seconds",
+    help: "User and system CPU time spent, without that of child processes",
     registers: [registry],
     collect() {
       const { user, system } = process.cpuUsage();
@@ -21,16 +21,26 @@ export function addProcessMetrics(registry: Registry): void {
   });
   const startedAt = Date.now() / 1_000 - process.uptime();
   addGauge(registry, "process_start_time_seconds", "When the process started, in Unix time", () => startedAt);
-  addGauge(registry, "process_resident_memory_bytes", "Resident memory", () => process.memoryUsage.rss());
+  addGauge(
+    registry,
+    "process_resident_memory_bytes",
+    "Resident memory, without that of child processes",
+    () => process.memoryUsage.rss(),
+  );
   if (process.platform !== "linux") return;
-  addGauge(registry, "process_virtual_memory_bytes", "Virtual memory", virtualMemory);
+  addGauge(registry, "process_virtual_memory_bytes", "Virtual memory (Linux)", virtualMemory);
   addGauge(
     registry,
     "process_open_fds",
-    "Open file descriptors",
+    "Open file descriptors (Linux)",
     () => readdirSync("/proc/self/fd").length - 1,
   );
-  addGauge(registry, "process_max_fds", "File descriptors that may be open", maxFileDescriptors);
+  addGauge(
+    registry,
+    "process_max_fds",
+    "File descriptors that may be open at once (Linux)",
+    maxFileDescriptors,
+  );
 }
 
 /** proc_pid_status(5): `VmSize` in kB. */

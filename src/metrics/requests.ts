@@ -11,7 +11,7 @@ const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 
 
 const DURATIONS = {
   name: "service_rest_request_duration_seconds",
-  help: "From the request's headers to its response",
+  help: "From a request's headers to the beginning of its answer",
 };
 
 /** What became of the requests of a method to a route. */
@@ -38,7 +38,7 @@ export function countRequests(registry: Registry): RequestCounts {
 
   const requests = new Counter({
     name: "service_rest_requests_total",
-    help: "Requests answered",
+    help: "Requests answered, also those that were refused",
     labelNames: ["method", "path", "status"],
     registers,
     collect() {

@@ -5,7 +5,7 @@
  */
 import { cancelled, conflict, notFound, timedOut, unavailable } from "../lib/errors";
 import { sizeWithin } from "../lib/size";
-import type { Outcome, RunRecord, RunStatus } from "../outcome";
+import { type Outcome, RUN_ENDINGS, RUN_SOURCES, type RunRecord, type RunStatus } from "../outcome";
 
 /** Runs that may go on at once. */
 export const MAX_ACTIVE = 256;
@@ -47,6 +47,8 @@ export interface Runs {
   begin(run: RunStart): ActiveRun;
   /** Newest first. */
   list(): RunRecord[];
+  /** How many go on, and how many have ended in which way since the process started; 0 where none has. */
+  totals(): { active: number; ended: readonly RunCount[] };
   /**
    * @param id the run's id, or as much of its beginning as no other run shares.
    * @throws a `not_found` failure; `conflict` when several runs begin so.
@@ -66,6 +68,12 @@ export interface Runs {
 export const GRACE_MS = 8_000;
 const LAST_MS = 1_500;
 
+interface RunCount {
+  readonly source: string;
+  readonly status: RunStatus;
+  count: number;
+}
+
 interface Entry {
   record: RunRecord;
   bytesLeft: number;
@@ -80,6 +88,9 @@ interface Entry {
  */
 export function createRuns(note: (run: RunRecord) => void, now: () => number = Date.now): Runs {
   const entries = new Map<string, Entry>();
+  const counts: RunCount[] = RUN_SOURCES.flatMap((source) =>
+    RUN_ENDINGS.map((status) => ({ source, status, count: 0 })),
+  );
   let stopping = false;
 
   const active = () => [...entries.values()].filter(({ record }) => record.finished_at === null);
@@ -154,11 +165,14 @@ export function createRuns(note: (run: RunRecord) => void, now: () => number = D
             duration_seconds: Math.max(0, finished - started) / 1_000,
           };
           note(entry.record);
+          const counted = counts.find((known) => known.source === source.type && known.status === status);
+          if (counted) counted.count++;
           forgetOld();
           resolve();
         },
       };
     },
+    totals: () => ({ active: active().length, ended: counts }),
     list: () => [...entries.values()].map(({ record }) => record).reverse(),
     show(id) {
       const { record, outcomes } = find(id);

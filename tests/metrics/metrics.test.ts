@@ -1,15 +1,16 @@
 import { describe, expect, test } from "bun:test";
-import { createMetrics, type GaugeSources } from "../../src/metrics/metrics";
+import { createMetrics, type MetricSources } from "../../src/metrics/metrics";
 import { testServer, testWith } from "../support";
 
-const SOURCES: GaugeSources = {
+const SOURCES: MetricSources = {
   uptimeSeconds: () => 5,
   auditRows: () => 7,
   activeSessions: () => 2,
   schedulerJobs: () => 3,
+  runs: async () => ({ active: 4, ended: [{ source: "scheduler", status: "ok", count: 5 }] }),
 };
 
-const linesOf = async (sources: Partial<GaugeSources> = {}) =>
+const linesOf = async (sources: Partial<MetricSources> = {}) =>
   (await createMetrics({ ...SOURCES, ...sources }).render()).split("\n");
 
 describe("a scrape", () => {
@@ -47,6 +48,17 @@ describe("a scrape", () => {
     expect(lines).toContain("service_rest_audit_rows 7");
     expect(lines).toContain("service_active_sessions 2");
     expect(lines).toContain("service_scheduler_jobs 3");
+    expect(lines).toContain("service_active_runs 4");
+    expect(lines).toContain('service_runs_total{source="scheduler",status="ok"} 5');
+  });
+
+  test("counts nothing twice when it is asked again", async () => {
+    const metrics = createMetrics(SOURCES);
+    metrics.recordRequest("GET", "/commands", 200, 0.001);
+    const first = await metrics.render();
+    const counted = (text: string) =>
+      text.split("\n").filter((line) => /^service_(runs|rest_requests)_total/.test(line));
+    expect(counted(await metrics.render())).toEqual(counted(first));
   });
 
   test("is served when one of its gauges cannot be had", async () => {

@@ -273,6 +273,31 @@ test("secrets are in the reply and nowhere else", async () => {
   expect(logged.join()).not.toContain(SECRET);
 });
 
+test("runs are counted while they go on, and by how they ended ever after", async () => {
+  await using host = await testServer();
+  const { service } = host;
+  const scraped = async () => {
+    const text = await (await host.call("/metrics")).text();
+    return text.split("\n").filter((line) => /^service_(active_runs|runs_total)\b.* [1-9]/.test(line));
+  };
+  expect(await scraped()).toEqual([]);
+  await runActions(service, [["AC_sleep", [0]]]);
+  await host.call("/execute", post({ actions: [["AC_rest_api_status", { no: "such field" }]] }));
+  await host.call("/execute", post({ actions: [["AC_runs_show", { run_id: "ffffffff" }]] }));
+  const cancelled = runActions(service, [sleepLong]);
+  const runs = await service.runs();
+  while (runs.totals().active === 0) await Bun.sleep(1);
+  expect(await scraped()).toEqual([
+    'service_runs_total{source="rest",status="error"} 1',
+    'service_runs_total{source="manual",status="ok"} 1',
+    "service_active_runs 1",
+  ]);
+  runs.cancel(runs.list()[0]?.run_id ?? "", "enough");
+  await cancelled;
+  expect(await scraped()).toContain('service_runs_total{source="manual",status="cancelled"} 1');
+  expect(await scraped()).not.toContain("service_active_runs 1");
+});
+
 test("the last runs are kept, those that go on always", () => {
   const runs = createRuns(() => {});
   const begin = (id: string) =>
