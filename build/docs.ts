@@ -1,8 +1,13 @@
 /**
- * `npm run docs`: writes `docs/actions.md` anew. A test fails as long as it is not what this would write.
+ * `npm run docs`: writes what is generated of `docs` anew. Tests fail as long as it is not what this would write.
  */
 import { join } from "node:path";
+import { grafanaDashboard } from "./grafana";
+import { metricReference } from "./metrics";
 import { actionReference } from "./reference";
 import { ROOT } from "./targets";
 
-await Bun.write(join(ROOT, "docs", "actions.md"), actionReference());
+const docs = join(ROOT, "docs");
+await Bun.write(join(docs, "actions.md"), actionReference());
+await Bun.write(join(docs, "metrics.md"), await metricReference());
+await Bun.write(join(docs, "grafana", "svc.json"), grafanaDashboard());

@@ -1,88 +1,139 @@
-import { afterAll, beforeAll, expect } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
+/** The compiled binary and a real Prometheus, set up as docs/prometheus says. */
+import { expect } from "bun:test";
+import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { configFiles } from "../../src/lib/paths";
-import { testWith } from "../support";
-import { freePort, type Installed, installedBinary, type Running } from "./binary";
+import * as v from "valibot";
+import { grafanaPanels, ungrafana } from "../docs/dashboard";
+import { post, serveBinary, temporaryFolder, testWith } from "../support";
+import { freePort } from "./binary";
 
-let svc: Installed;
-let server: Running;
-beforeAll(async () => {
-  svc = installedBinary();
-  server = await svc.serve();
-});
-afterAll(async () => {
-  await server?.[Symbol.asyncDispose]();
-  svc[Symbol.dispose]();
-});
+type Server = Awaited<ReturnType<typeof serveBinary>>;
+
+const SETUP = join(import.meta.dir, "../../docs/prometheus");
 
 testWith("promtool", "curl")("promtool has nothing to say about what curl gets from /metrics", async () => {
-  const { token } = configFiles(svc.configDir);
-  const script = `curl -sS -H "Authorization: Bearer $(cat ${token})" ${server.url}/metrics | promtool check metrics`;
+  await using server = await serveBinary();
+  const script = `curl -sS -H "Authorization: Bearer ${server.token}" ${server.url}/metrics | promtool check metrics`;
   const check = Bun.spawn(["bash", "-o", "pipefail", "-c", script], { stdio: ["ignore", "pipe", "pipe"] });
   const said = await Promise.all([new Response(check.stdout).text(), new Response(check.stderr).text()]);
   expect([await check.exited, ...said]).toEqual([0, "", ""]);
 });
 
 testWith("prometheus")(
-  "Prometheus scrapes it with the token's file: the target is up, and our families are there",
+  "Prometheus finds the hosts, fills every panel of the dashboard, and an alert fires",
   async () => {
-    const data = join(svc.folder, "prometheus");
-    mkdirSync(data);
-    const config = join(svc.folder, "prometheus.yml");
-    writeFileSync(
-      config,
-      `scrape_configs:
-  - job_name: svc
-    scrape_interval: 1s
-    authorization:
-      credentials_file: ${configFiles(svc.configDir).token}
-    static_configs:
-      - targets: ["127.0.0.1:${server.port}"]
-`,
+    await using server = await serveBinary(["--rate-limit", "0", "--trust-proxy", "127.0.0.1"]);
+    const host = { label: "lab-01", base_url: server.url, token: server.token, tags: ["lab"] };
+    expect((await server.call("/admin/hosts/add", post(host))).status).toBe(200);
+    await using prometheus = startPrometheus(server);
+    using _traffic = every(200, () => someOfEverything(server));
+
+    const up = await prometheus.first('up{job="svc"}');
+    expect(up).toEqual({ job: "svc", instance: "lab-01", svc_host: "lab-01", svc_tag_lab: "true" });
+    expect(await prometheus.first('up{job="svc-static"}')).toMatchObject({ instance: "console" });
+    expect(await prometheus.first("service_build_info")).toMatchObject({ platform: process.platform });
+    const alert = 'ALERTS{alertname="SvcFailedAuth", alertstate="firing", instance="lab-01"}';
+    expect(await prometheus.first(alert)).toMatchObject({ severity: "warning", svc_tag_lab: "true" });
+
+    const empty = new Set(
+      grafanaPanels().flatMap(({ title, targets = [] }) => targets.map(({ expr }) => `${title}: ${expr}`)),
     );
-    const port = freePort();
-    const prometheus = Bun.spawn(
-      [
-        "prometheus",
-        `--config.file=${config}`,
-        `--storage.tsdb.path=${data}`,
-        `--web.listen-address=127.0.0.1:${port}`,
-        "--log.level=error",
-      ],
-      { stdio: ["ignore", "ignore", "inherit"] },
-    );
-    try {
-      const url = `http://127.0.0.1:${port}/api/v1`;
-      expect(await seriesOf(url, "up")).toEqual({ job: "svc", value: "1" });
-      expect(await seriesOf(url, "service_build_info")).toMatchObject({
-        platform: process.platform,
-        value: "1",
-      });
-      expect(await seriesOf(url, 'service_rest_requests_total{path="/metrics",status="200"}')).toMatchObject({
-        method: "GET",
-      });
-      expect(await seriesOf(url, "process_resident_memory_bytes")).toMatchObject({ job: "svc" });
-    } finally {
-      prometheus.kill();
-      await prometheus.exited;
+    const deadline = performance.now() + 30_000;
+    while (empty.size > 0 && performance.now() < deadline) {
+      for (const query of empty) {
+        const series = await prometheus.ask(ungrafana(query.slice(query.indexOf(": ") + 2), 5));
+        if (series.length > 0) empty.delete(query);
+      }
+      await Bun.sleep(100);
     }
+    expect(empty).toEqual(new Set());
   },
-  30_000,
+  60_000,
 );
 
-/** The labels and the value of a series, once Prometheus has one. */
-async function seriesOf(url: string, query: string): Promise<Record<string, unknown>> {
-  for (;;) {
-    const response = await fetch(`${url}/query?query=${encodeURIComponent(query)}`).catch(() => undefined);
-    const body = (await response?.json().catch(() => undefined)) as
-      | { data: { result: Array<{ metric: Record<string, string>; value: [number, string] }> } }
-      | undefined;
-    const [series] = body?.data.result ?? [];
-    if (series) {
-      const { __name__, instance, ...labels } = series.metric;
-      return { ...labels, value: series.value[1] };
-    }
-    await Bun.sleep(100);
-  }
+/** Something of all that a host measures: answers good and bad, runs, a wrong token, a link. */
+async function someOfEverything({ call }: Server): Promise<void> {
+  const sample = { rtt_ms: 20, fps: 30, bitrate_kbps: 900, packet_loss_pct: 1, jitter_ms: 2 };
+  await Promise.all([
+    call("/sessions"),
+    // There is no display.
+    call("/screen_size"),
+    call("/execute", post({ actions: [["AC_rest_api_status"]] })),
+    call("/execute", post({ actions: [["AC_runs_show", { run_id: "ffffffff" }]] })),
+    call("/inspector/samples", post({ samples: [sample] })),
+    // Each from somewhere else: nobody is locked out.
+    call("/sessions", {
+      headers: {
+        authorization: "Bearer guess",
+        "x-forwarded-for": `192.0.2.${crypto.getRandomValues(new Uint8Array(1))}`,
+      },
+    }),
+  ]);
 }
+
+/** Does `work` again and again until the scope ends. */
+function every(ms: number, work: () => Promise<void>): Disposable {
+  const timer = setInterval(work, ms);
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}
+
+/** Prometheus with the configuration and the alerts of the docs, only faster. */
+function startPrometheus({ url, token }: Server) {
+  const folder = temporaryFolder();
+  cpSync(SETUP, folder.path, { recursive: true });
+  writeFileSync(join(folder.path, "svc-token"), token);
+  const config = join(folder.path, "prometheus.yml");
+  const faster = readFileSync(config, "utf8")
+    .replaceAll("127.0.0.1:9939", new URL(url).host)
+    .replaceAll(/interval: \w+/g, "interval: 1s");
+  writeFileSync(config, faster);
+  const port = freePort();
+  const child = Bun.spawn(
+    [
+      "prometheus",
+      `--config.file=${config}`,
+      `--storage.tsdb.path=${join(folder.path, "data")}`,
+      `--web.listen-address=127.0.0.1:${port}`,
+      "--log.level=error",
+    ],
+    { stdio: ["ignore", "ignore", "inherit"] },
+  );
+
+  /** The labels of what `query` finds now, but for what is not a number. */
+  const ask = async (query: string): Promise<Array<Record<string, string>>> => {
+    const url = `http://127.0.0.1:${port}/api/v1/query?query=${encodeURIComponent(query)}`;
+    const answer = await fetch(url).catch(() => undefined);
+    // Prometheus answers with plain text until it is ready.
+    const { data } = v.parse(
+      ANSWER,
+      (await answer?.json().catch(() => undefined)) ?? { data: { result: [] } },
+    );
+    return data.result
+      .filter(({ value }) => value[1] !== "NaN")
+      .map(({ metric: { __name__, ...labels } }) => labels);
+  };
+  return {
+    ask,
+    /** The labels of a series, once there is one. */
+    async first(query: string) {
+      for (;;) {
+        const [series] = await ask(query);
+        if (series) return series;
+        await Bun.sleep(100);
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill();
+      await child.exited;
+      folder[Symbol.dispose]();
+    },
+  };
+}
+
+const ANSWER = v.object({
+  data: v.object({
+    result: v.array(
+      v.object({ metric: v.record(v.string(), v.string()), value: v.tuple([v.number(), v.string()]) }),
+    ),
+  }),
+});

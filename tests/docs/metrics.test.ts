@@ -1,0 +1,52 @@
+/** The metrics reference: it tells what a scrape gives. */
+import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { metricFamilies, metricReference } from "../../build/metrics";
+import { post, testServer } from "../support";
+import { complaintsAbout } from "./promql";
+
+const written = readFileSync(join(import.meta.dir, "../../docs/metrics.md"), "utf8");
+/** Elsewhere a scrape has fewer of the process's own metrics. */
+const onLinux = test.skipIf(process.platform !== "linux");
+
+onLinux("docs/metrics.md is up to date: it is what `npm run docs` writes", async () => {
+  expect(written).toBe(await metricReference());
+});
+
+onLinux(
+  "it has every family that a host exposes, once things have happened there, and no other",
+  async () => {
+    await using host = await testServer();
+    await host.call("/execute", post({ actions: [["AC_rest_api_status"]] }));
+    await host.call("/inspector/samples", post({ samples: [{ rtt_ms: 1 }] }));
+    const text = await (await host.call("/metrics")).text();
+    const exposed = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name, type]) => [name, type]);
+    const told = [...written.matchAll(/^\| `(\w+)` \| (counter|gauge|histogram) \|/gm)];
+    expect(told.map(([, name, type]) => [name, type])).toEqual(exposed);
+  },
+);
+
+describe("a metric", () => {
+  test("is explained in words of its own, and its unit is in its name", async () => {
+    const families = await metricFamilies();
+    expect(new Set(families.map(({ help }) => help)).size).toBe(families.length);
+    for (const { name, help } of families) {
+      expect(help.length, name).toBeGreaterThan(12);
+      expect(help, name).not.toEndWith(".");
+    }
+  });
+
+  test("has only labels that the reference explains", async () => {
+    const explained = /## Labels\n(.*?)\n## /s.exec(written)?.[1] ?? "";
+    for (const label of (await metricFamilies()).flatMap(({ labels }) => labels)) {
+      expect(explained).toContain(`\`${label}\``);
+    }
+  });
+});
+
+test("the queries that it shows are PromQL over metrics and labels that exist", async () => {
+  const queries = [...written.matchAll(/^```promql\n(.*?)^```/gms)].map(([, query = ""]) => query);
+  expect(queries.length).toBeGreaterThan(3);
+  for (const query of queries) expect(await complaintsAbout(query)).toEqual([]);
+});
