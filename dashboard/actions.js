@@ -1,10 +1,13 @@
 /**
  * Actions: a list of actions to write, check and run, and what each command takes.
  */
-import { button, el, labelled, setText } from "./dom.js";
+import { el, setText } from "./dom.js";
 import { counted, milliseconds } from "./format.js";
 import { icon } from "./icons.js";
-import { actionButton, badge, json, loading, nothing, notice, panel, prose, table } from "./parts.js";
+import { actionButton, asError, badge, json, nothing, notice, panel, prose } from "./parts.js";
+import { referencePanel } from "./reference.js";
+import { parseScript } from "./script.js";
+import { table } from "./table.js";
 
 /** The draft goes with the tab, like the token. */
 const DRAFT_KEY = "svc-draft";
@@ -15,33 +18,7 @@ const EXAMPLE = `[
 ]
 `;
 
-/**
- * @typedef {object} JsonSchema
- * @property {string} [type]
- * @property {string} [description]
- * @property {unknown} [default]
- * @property {unknown[]} [enum]
- * @property {JsonSchema} [items]
- * @property {JsonSchema[]} [anyOf]
- * @property {Record<string, JsonSchema>} [properties]
- * @property {string[]} [required]
- * @property {number} [minimum]
- * @property {number} [maximum]
- * @property {boolean} [secret]
- * @property {boolean} [actions]
- */
-/**
- * @typedef {object} Command
- * @property {string} command
- * @property {string} summary
- * @property {boolean} changes
- * @property {Array<"input" | "shell">} needs
- * @property {string | null} within
- * @property {boolean} allowed
- * @property {Record<string, unknown> | null} example
- * @property {JsonSchema} input
- */
-/** @typedef {{ command: string, ok: boolean, result?: unknown, error?: string, detail?: unknown, duration_ms: number }} Outcome */
+/** @typedef {import("./script.js").Outcome} Outcome */
 /** @typedef {{ run_id: string, ok: boolean, error_text?: string | null, outcomes: Outcome[] }} Report */
 
 /** @param {import("./view.js").View} view */
@@ -86,8 +63,10 @@ function editorPanel({ api, signal }) {
       {
         label: "Result",
         kind: "wide",
-        cell: ({ ok, result, error, detail }) =>
-          ok ? json(result) : el("div", {}, prose(error), detail !== undefined && json(detail)),
+        cell: ({ ok, result, error, detail, omitted }) => {
+          if (!ok) return el("div", {}, prose(error), detail !== undefined && json(detail));
+          return omitted ? el("span", { class: "faint" }, "left out: there is too much of it") : json(result);
+        },
       },
       { label: "Took", kind: "number", cell: ({ duration_ms }) => milliseconds(duration_ms) },
     ],
@@ -114,7 +93,7 @@ function editorPanel({ api, signal }) {
   }
 
   async function check() {
-    const actions = parse(text.value);
+    const actions = parseScript(text.value);
     const found = /** @type {{ count: number, commands: string[] }} */ (
       await api.post("execute/check", { actions })
     );
@@ -127,7 +106,7 @@ function editorPanel({ api, signal }) {
   }
 
   async function run() {
-    const actions = parse(text.value);
+    const actions = parseScript(text.value);
     await api.post("execute/check", { actions });
     setText(outcome, "running…");
     try {
@@ -156,9 +135,9 @@ function editorPanel({ api, signal }) {
     insert(action) {
       let actions;
       try {
-        actions = parse(text.value);
+        actions = parseScript(text.value);
       } catch (error) {
-        told(error instanceof Error ? error : new Error(String(error)));
+        told(asError(error));
         return;
       }
       text.value = `[\n${[...actions, action].map((one) => `  ${JSON.stringify(one)}`).join(",\n")}\n]\n`;
@@ -166,24 +145,6 @@ function editorPanel({ api, signal }) {
       verdict.replaceChildren(notice("info", `${String(action[0])} is at the end of the script.`));
     },
   };
-}
-
-/**
- * The list in a script; `{"auto_control": […]}` around it is taken off.
- *
- * @param {string} text
- * @returns {unknown[]}
- */
-function parse(text) {
-  let script;
-  try {
-    script = JSON.parse(text.trim() || "[]");
-  } catch (error) {
-    throw new Error(`Not JSON: ${error instanceof Error ? error.message : error}`);
-  }
-  const list = script?.auto_control ?? script;
-  if (!Array.isArray(list)) throw new Error('A script is a list of actions: [["NAME", {…}], …]');
-  return list;
 }
 
 /**
@@ -196,162 +157,4 @@ function problemsOf({ problems }) {
   return problems.map((problem) =>
     typeof problem === "string" ? problem : `${problem.action ?? ""}: ${problem.message ?? ""}`,
   );
-}
-
-/**
- * @param {import("./view.js").View} view
- * @param {(action: readonly unknown[]) => void} insert
- */
-function referencePanel({ poll }, insert) {
-  const search = el("input", { type: "search", placeholder: "name or what it does", spellcheck: "false" });
-  const about = el("span", { class: "hint", role: "status" });
-  const made = panel("Commands", { tools: [about] });
-  const list = el("ul", { class: "commands" }, el("li", {}, loading()));
-  made.body.append(
-    labelled("Find", search),
-    el("div", { class: "tall long", tabindex: 0, role: "group", "aria-label": "Commands" }, list),
-  );
-  /** @type {Array<{ text: string, item: HTMLElement }>} */
-  let entries = [];
-
-  const filter = () => {
-    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    let shown = 0;
-    for (const { text, item } of entries) {
-      item.hidden = !words.every((word) => text.includes(word));
-      if (!item.hidden) shown += 1;
-    }
-    setText(
-      about,
-      shown === entries.length
-        ? counted(shown, "command")
-        : `${shown} of ${counted(entries.length, "command")}`,
-    );
-  };
-  search.addEventListener("input", filter);
-
-  poll(
-    300,
-    "commands/reference",
-    (/** @type {{ commands: Command[] }} */ { commands }) => {
-      made.fail(null);
-      entries = commands.map((command) => ({
-        text: `${command.command} ${command.summary}`.toLowerCase(),
-        item: commandItem(command, insert),
-      }));
-      list.replaceChildren(...entries.map(({ item }) => item));
-      filter();
-    },
-    (error) => made.fail(error),
-  );
-  return made.root;
-}
-
-/**
- * @param {Command} command
- * @param {(action: readonly unknown[]) => void} insert
- */
-function commandItem(command, insert) {
-  const body = el("div", { class: "command" });
-  const details = el(
-    "details",
-    {},
-    el("summary", {}, el("code", {}, command.command), el("span", { class: "hint" }, command.summary)),
-    body,
-  );
-  // Built when somebody looks: there are many.
-  details.addEventListener("toggle", () => body.replaceChildren(...commandDetails(command, insert)), {
-    once: true,
-  });
-  return el("li", {}, details);
-}
-
-/**
- * @param {Command} command
- * @param {(action: readonly unknown[]) => void} insert
- */
-function commandDetails({ command, needs, within, allowed, changes, example, input }, insert) {
-  const action = exampleOf(command, input, example);
-  const fields = Object.entries(input.properties ?? {});
-  return [
-    el(
-      "div",
-      { class: "buttons" },
-      changes ? badge("warn", "changes something") : badge("none", "only looks"),
-      needs.includes("input") && badge("info", "takes its turn at pointer and keyboard"),
-      within && badge("info", `only inside ${within}`),
-      !allowed && badge("error", "not allowed on this server"),
-    ),
-    fields.length > 0 &&
-      el(
-        "dl",
-        { class: "arguments" },
-        ...fields.flatMap(([name, schema]) => [
-          el(
-            "dt",
-            {},
-            el("code", {}, name),
-            " ",
-            el("span", { class: "faint" }, typeOf(schema)),
-            input.required?.includes(name) ? badge("none", "required") : "",
-          ),
-          el(
-            "dd",
-            {},
-            schema.description ?? "",
-            schema.default !== undefined &&
-              el("span", { class: "faint" }, " Default: ", el("code", {}, JSON.stringify(schema.default))),
-          ),
-        ]),
-      ),
-    fields.length === 0 && el("p", { class: "hint" }, "Takes no arguments."),
-    el("pre", { class: "json", tabindex: 0 }, JSON.stringify(action)),
-    el(
-      "div",
-      {},
-      button([icon("add"), "Insert"], () => insert(action), {
-        "aria-label": `Insert ${command} into the script`,
-      }),
-    ),
-  ].filter((part) => part !== false);
-}
-
-/**
- * An action to start from: the given example, else the arguments that have to be there.
- *
- * @param {string} command
- * @param {JsonSchema} input
- * @param {Record<string, unknown> | null} example
- */
-function exampleOf(command, { properties = {}, required = [] }, example) {
-  if (example) return [command, example];
-  const args = required.map((name) => [name, sampleOf(properties[name] ?? {})]);
-  return args.length > 0 ? [command, Object.fromEntries(args)] : [command];
-}
-
-/** @param {JsonSchema} schema */
-function sampleOf({ type, enum: choices, minimum = 1, anyOf }) {
-  if (choices) return choices[0];
-  if (anyOf) return null;
-  if (type === "string") return "…";
-  if (type === "boolean") return true;
-  if (type === "array") return [];
-  return type === "object" ? {} : Math.max(minimum, 1);
-}
-
-/**
- * @param {JsonSchema} schema
- * @returns {string}
- */
-function typeOf({ type, enum: choices, items, actions, secret, anyOf, minimum, maximum }) {
-  const also = secret ? ", secret" : "";
-  if (actions) return "list of actions";
-  if (choices) return choices.map((choice) => JSON.stringify(choice)).join(" | ");
-  if (anyOf) return anyOf.map(typeOf).join(" or ") + also;
-  if (type === "array") return `list of ${items ? typeOf(items) : "anything"}`;
-  const range =
-    minimum !== undefined && maximum !== undefined && Math.abs(maximum) < 1e9
-      ? ` ${minimum} to ${maximum}`
-      : "";
-  return `${type ?? "anything"}${range}${also}`;
 }

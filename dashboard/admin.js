@@ -2,10 +2,13 @@
  * Admin console: the hosts of the address book, how they are, and one list of actions for many of them. This server asks
  * them; the browser asks nobody else.
  */
-import { button, el, labelled, setText } from "./dom.js";
-import { counted, milliseconds } from "./format.js";
+import { broadcastPanel } from "./broadcast.js";
+import { ask, fill } from "./dialog.js";
+import { button, el, labelled } from "./dom.js";
+import { count, milliseconds } from "./format.js";
 import { icon } from "./icons.js";
-import { actionButton, ask, badge, json, nothing, notice, panel, prose, table, time } from "./parts.js";
+import { actionButton, badge, nothing, panel, time } from "./parts.js";
+import { table } from "./table.js";
 
 /** Seconds between polls of all hosts, each of which may take seconds. */
 const POLL_EVERY_S = 15;
@@ -19,15 +22,6 @@ const POLL_EVERY_S = 15;
  * @property {string | null} error
  * @property {number | null} job_count
  * @property {{ host: { connected_clients: number } } | null} sessions
- */
-/**
- * @typedef {object} Delivered
- * @property {string} label
- * @property {boolean} ok
- * @property {string} status
- * @property {number} duration_ms
- * @property {Array<import("./actions.js").Outcome>} [outcomes]
- * @property {string} [error]
  */
 
 /** @param {import("./view.js").View} view */
@@ -49,13 +43,18 @@ function hostsPanel({ api, poll }, selected, tellSelection) {
   let hosts = [];
   /** How they were found, by label. @type {Map<string, Polled>} */
   let found = new Map();
+  let offered = "";
 
   const when = el("span", { class: "hint", role: "status" });
   const made = panel("Hosts", {
     tools: [
       when,
-      actionButton([icon("refresh"), "Poll"], () => polled.now(), tell),
-      button([icon("add"), "Add…"], () => void attempt(add)),
+      actionButton(
+        [icon("refresh"), "Poll"],
+        () => polled.now(),
+        (error) => made.tell(error),
+      ),
+      actionButton([icon("add"), "Add…"], add, (error) => made.tell(error)),
     ],
   });
   const picks = el("div", { class: "buttons small", role: "group", "aria-label": "Select hosts" });
@@ -85,20 +84,20 @@ function hostsPanel({ api, poll }, selected, tellSelection) {
       {
         label: "Clients",
         kind: "number",
-        cell: ({ polled: state }) => String(state?.sessions?.host.connected_clients ?? "–"),
+        cell: ({ polled: state }) => number(state?.sessions?.host.connected_clients),
       },
-      { label: "Jobs", kind: "number", cell: ({ polled: state }) => String(state?.job_count ?? "–") },
+      { label: "Jobs", kind: "number", cell: ({ polled: state }) => number(state?.job_count) },
       {
         label: "Actions",
         kind: "actions",
-        cell: ({ label, tags }) =>
+        cell: ({ label }) =>
           el(
             "div",
             { class: "buttons" },
-            button("Tags…", () => void attempt(() => changeTags(label, tags)), {
+            actionButton("Tags…", () => changeTags(label), made.tell, {
               "aria-label": `Tags… of ${label}`,
             }),
-            button([icon("remove"), "Remove"], () => void attempt(() => remove(label)), {
+            actionButton([icon("remove"), "Remove"], () => remove(label), made.tell, {
               "aria-label": `Remove ${label}`,
             }),
           ),
@@ -114,46 +113,37 @@ function hostsPanel({ api, poll }, selected, tellSelection) {
   });
   made.body.append(picks, listed.root);
 
-  /** @param {Error | null} error */
-  function tell(error) {
-    made.fail(error);
-  }
-
-  /** @param {() => Promise<void>} act */
-  async function attempt(act) {
-    tell(null);
-    try {
-      await act();
-    } catch (error) {
-      tell(error instanceof Error ? error : new Error(String(error)));
-    }
-  }
-
   function show() {
     listed.show(hosts.map((host) => ({ ...host, polled: found.get(host.label) ?? null })));
-    const tags = [...new Set(hosts.flatMap((host) => host.tags))].sort();
-    picks.replaceChildren(
-      ...(hosts.length > 0
-        ? [el("span", { class: "hint" }, "Select"), pick("all", hosts), pick("none", [])]
-        : []),
-      ...tags.map((tag) =>
-        pick(
-          tag,
-          hosts.filter((host) => host.tags.includes(tag)),
-        ),
-      ),
-    );
+    offer(hosts.length > 0 ? [...new Set(hosts.flatMap((host) => host.tags))].sort() : null);
     tellSelection();
+  }
+
+  /** Offers to select hosts by their tags. @param {string[] | null} tags null while there are no hosts */
+  function offer(tags) {
+    const told = JSON.stringify(tags);
+    if (told === offered) return;
+    offered = told;
+    picks.replaceChildren(
+      ...(tags
+        ? [
+            el("span", { class: "hint" }, "Select"),
+            pick("all", () => true),
+            pick("none", () => false),
+            ...tags.map((tag) => pick(tag, (host) => host.tags.includes(tag))),
+          ]
+        : []),
+    );
   }
 
   /**
    * @param {string} what
-   * @param {readonly Host[]} wanted
+   * @param {(host: Host) => boolean} wanted
    */
   function pick(what, wanted) {
     return button(what, () => {
       selected.clear();
-      for (const { label } of wanted) selected.add(label);
+      for (const host of hosts.filter(wanted)) selected.add(host.label);
       for (const box of listed.root.querySelectorAll("input")) box.checked = selected.has(box.value);
       show();
     });
@@ -175,33 +165,28 @@ function hostsPanel({ api, poll }, selected, tellSelection) {
     30,
     "admin/hosts",
     (/** @type {Host[]} */ answer) => {
-      tell(null);
+      made.fail(null);
       hosts = answer;
       for (const label of selected) if (!hosts.some((host) => host.label === label)) selected.delete(label);
       show();
     },
-    tell,
+    made.fail,
   );
   const polled = poll(
     POLL_EVERY_S,
     "admin/poll",
-    (/** @type {Polled[]} */ answer) => {
+    (/** @type {Polled[]} */ answer, at) => {
       found = new Map(answer.map((one) => [one.label, one]));
       const well = answer.filter(({ healthy }) => healthy).length;
       when.replaceChildren(
         ...(answer.length > 0
-          ? [`${well} of ${answer.length} healthy · polled `, time(new Date().toISOString())]
+          ? [`${well} of ${answer.length} healthy · polled `, time(at.toISOString())]
           : []),
       );
       show();
     },
-    tell,
+    made.fail,
   );
-
-  async function refresh() {
-    await list.now();
-    await polled.now();
-  }
 
   async function add() {
     const label = el("input", { required: true, maxlength: 128, placeholder: "lab-01", spellcheck: "false" });
@@ -213,6 +198,12 @@ function hostsPanel({ api, poll }, selected, tellSelection) {
     });
     const token = el("input", { type: "password", required: true, autocomplete: "off" });
     const tags = el("input", { placeholder: "lab, floor-2", spellcheck: "false" });
+    const pin = el("input", { placeholder: "sha256:5F:70:…", spellcheck: "false" });
+    const ca = el("textarea", {
+      rows: 4,
+      placeholder: "-----BEGIN CERTIFICATE-----",
+      spellcheck: "false",
+    });
     const fields = [
       labelled("Name", label),
       labelled("Address", url),
@@ -222,27 +213,34 @@ function hostsPanel({ api, poll }, selected, tellSelection) {
         "As svc token show prints it on that host. It is kept here, and never shown again.",
       ),
       labelled("Tags", tags, "Separated by commas or spaces."),
+      el(
+        "details",
+        {},
+        el("summary", {}, "A certificate that the usual authorities do not know"),
+        el("div", { class: "stack" }, labelled("Pin", pin, "Its SHA-256."), labelled("Or its authority", ca)),
+      ),
     ];
-    if (!(await ask("Add a host", "Add", ...fields))) return;
-    await api.post("admin/hosts/add", {
-      label: label.value,
-      base_url: url.value,
-      token: token.value,
-      tags: split(tags.value),
-    });
-    await refresh();
+    const post = () =>
+      api.post("admin/hosts/add", {
+        label: label.value,
+        base_url: url.value,
+        token: token.value,
+        tags: split(tags.value),
+        ...(pin.value && { pin: pin.value }),
+        ...(ca.value && { ca: ca.value }),
+      });
+    if (!(await fill("Add a host", "Add", post, ...fields))) return;
+    await list.now();
+    await polled.now();
   }
 
-  /**
-   * @param {string} label
-   * @param {readonly string[]} tags
-   */
-  async function changeTags(label, tags) {
+  /** @param {string} label */
+  async function changeTags(label) {
+    const tags = hosts.find((host) => host.label === label)?.tags ?? [];
     const field = el("input", { value: tags.join(", "), spellcheck: "false" });
-    if (!(await ask(`Tags of ${label}`, "Save", labelled("Tags", field, "Separated by commas or spaces."))))
-      return;
-    await api.post("admin/hosts/tag", { label, tags: split(field.value) });
-    await list.now();
+    const post = () => api.post("admin/hosts/tag", { label, tags: split(field.value) });
+    const fields = labelled("Tags", field, "Separated by commas or spaces.");
+    if (await fill(`Tags of ${label}`, "Save", post, fields)) await list.now();
   }
 
   /** @param {string} label */
@@ -261,6 +259,9 @@ function hostsPanel({ api, poll }, selected, tellSelection) {
   return made.root;
 }
 
+/** @param {number | null | undefined} value */
+const number = (value) => (value === null || value === undefined ? "–" : count(value));
+
 /** @param {string} text */
 const split = (text) => text.split(/[\s,]+/).filter(Boolean);
 
@@ -269,156 +270,4 @@ function health(polled) {
   if (!polled) return badge("none", "not polled yet");
   if (polled.healthy) return badge("ok", "healthy");
   return el("div", {}, badge("error", "not healthy"), el("div", { class: "hint prose" }, polled.error ?? ""));
-}
-
-/** @type {Record<string, import("./parts.js").Tone>} */
-const TONES = {
-  ok: "ok",
-  failed: "error",
-  unreachable: "error",
-  unauthorized: "error",
-  timeout: "warn",
-  cancelled: "none",
-};
-
-/**
- * @param {import("./view.js").View} view
- * @param {Set<string>} selected
- */
-function broadcastPanel({ api, signal }, selected) {
-  const text = el("textarea", {
-    spellcheck: "false",
-    rows: 6,
-    "aria-label": "Actions for the hosts, as JSON",
-  });
-  text.value = '[["AC_get_mouse_position"]]';
-  const canary = el("input", { type: "number", min: 0, value: 0 });
-  const failures = el("input", { value: "100%", pattern: "\\d+%?" });
-  const parallel = el("input", { value: "64", pattern: "\\d+%?" });
-  const stop = el("input", { type: "checkbox" });
-  const go = actionButton("Broadcast…", start, (error) => made.fail(error), { class: "primary" });
-  const cancel = button("Cancel", () => running?.abort());
-  cancel.hidden = true;
-  const summary = el("div", { role: "status" });
-  const made = panel("Broadcast", { tools: [cancel, go] });
-  const results = table({
-    label: "Results, as they came",
-    columns: [
-      { label: "Host", cell: (/** @type {Delivered} */ { label }) => el("strong", {}, label) },
-      { label: "Status", kind: "tight", cell: ({ status }) => badge(TONES[status] ?? "none", status) },
-      {
-        label: "Result",
-        kind: "wide",
-        cell: ({ error, outcomes = [] }) =>
-          el("div", {}, error && prose(error), outcomes.length > 0 && outcomesList(outcomes)),
-      },
-      { label: "Took", kind: "number", cell: ({ duration_ms }) => milliseconds(duration_ms) },
-    ],
-    key: ({ label }) => label,
-    empty: () =>
-      nothing("Nothing has been sent", "Select hosts above, write a list of actions, and broadcast it."),
-  });
-  made.body.append(
-    text,
-    el(
-      "div",
-      { class: "fields" },
-      labelled("Canaries", canary, "How many go first."),
-      labelled("Failures at most", failures, "A number, or a share of them."),
-      labelled("At once", parallel, "A number, or a share of them."),
-      el("label", { class: "check" }, stop, "Stop a host at its first failure"),
-    ),
-    summary,
-    results.root,
-  );
-  results.show([]);
-
-  /** @type {AbortController | null} */
-  let running = null;
-  signal.addEventListener("abort", () => running?.abort());
-
-  function tellSelection() {
-    setText(go, selected.size === 0 ? "Broadcast…" : `Broadcast to ${counted(selected.size, "host")}…`);
-  }
-
-  async function start() {
-    if (selected.size === 0) throw new Error("Select the hosts that it goes to, above.");
-    const actions = parse(text.value);
-    const labels = [...selected];
-    const question = [
-      el("p", {}, labels.join(", ")),
-      el("pre", { class: "json", tabindex: 0 }, JSON.stringify(actions, null, 2)),
-    ];
-    if (!(await ask(`Run this on ${counted(labels.length, "host")}?`, "Broadcast", ...question))) return;
-    running = new AbortController();
-    cancel.hidden = false;
-    /** @type {Delivered[]} */
-    const done = [];
-    results.show([]);
-    const tell = () => tellSummary(done, labels.length, running === null);
-    tell();
-    try {
-      const body = {
-        actions,
-        on: labels.join(","),
-        canary: canary.valueAsNumber || 0,
-        max_failures: share(failures.value),
-        max_parallel: share(parallel.value),
-        stop_on_error: stop.checked,
-      };
-      for await (const result of api.lines("admin/broadcast", body, running.signal)) {
-        if (signal.aborted) return;
-        done.push(/** @type {Delivered} */ (result));
-        results.show(done);
-        tell();
-      }
-    } finally {
-      running = null;
-      cancel.hidden = true;
-      tell();
-    }
-  }
-
-  /**
-   * @param {readonly Delivered[]} done
-   * @param {number} all
-   * @param {boolean} ended
-   */
-  function tellSummary(done, all, ended) {
-    const good = done.filter(({ ok }) => ok).length;
-    const bad = done.length - good;
-    const text = `${good} ok, ${bad} not ok, ${all - done.length} ${ended ? "without a result" : "to come"}`;
-    summary.replaceChildren(notice(ended ? (good === all ? "ok" : "error") : "info", text));
-  }
-
-  return { root: made.root, tellSelection };
-}
-
-/**
- * What became of each action at a host; open where one failed.
- *
- * @param {ReadonlyArray<import("./actions.js").Outcome>} outcomes
- */
-function outcomesList(outcomes) {
-  const bad = outcomes.filter(({ ok }) => !ok).length;
-  const item = (/** @type {import("./actions.js").Outcome} */ { command, ok, result, error }) =>
-    el("li", {}, badge(ok ? "ok" : "error", String(command)), ok ? json(result) : prose(String(error ?? "")));
-  return el(
-    "details",
-    { open: bad > 0 },
-    el("summary", {}, `${counted(outcomes.length, "action")}, ${bad === 0 ? "all ok" : `${bad} failed`}`),
-    el("ul", { class: "outcomes" }, ...outcomes.map(item)),
-  );
-}
-
-/** @param {string} text a number, or a share such as 25% */
-const share = (text) => (text.trim().endsWith("%") ? text.trim() : Number(text));
-
-/** @param {string} text */
-function parse(text) {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new Error(`Not JSON: ${error instanceof Error ? error.message : error}`);
-  }
 }

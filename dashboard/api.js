@@ -11,8 +11,23 @@ const STORAGE_KEY = "svc-token";
 /** Milliseconds after which an answer is of no more use to anybody. */
 const FORGET_AFTER = 60_000;
 
-/** Milliseconds since the last good answer after which requests go one at a time until one succeeds. */
+/** Milliseconds since the last good answer after which requests go one at a time, and for which they then wait. */
 const DOUBT_AFTER = 2_000;
+
+/** Milliseconds without any good answer after which a request that waits for its own tells so. */
+const SLOW_AFTER = 10_000;
+
+/** Milliseconds after which an answer is no longer waited for; the slowest diagnostic check may take a minute. */
+const GIVE_UP_AFTER = 75_000;
+
+/** Seconds to wait where a 429 does not say how many. */
+const WAIT_S = 5;
+
+/**
+ * A body, as `/openapi.json` describes it, and when it was asked for, in milliseconds since 1970.
+ *
+ * @typedef {{ at: number, body: unknown }} Answer
+ */
 
 /**
  * Why there is no answer: `unauthorized` (the token is wrong), `limited` (to be asked again after `retryAfter`
@@ -44,12 +59,12 @@ export class ApiError extends Error {
 export class Api extends EventTarget {
   /** Where the paths of the API start; relative to this file, so that a proxy may put the server below a path. */
   base = new URL("../", import.meta.url);
-  /** Nothing is sent before then, in milliseconds since 1970. */
+  /** Nothing is sent before then; like the next, in milliseconds of a clock that nobody sets. */
   #silentUntil = 0;
-  #goodAt = 0;
+  #goodAt = Number.NEGATIVE_INFINITY;
   /** @type {Promise<unknown> | null} */
   #probe = null;
-  /** @type {Map<string, { at: number, answer: Promise<unknown> }>} */
+  /** @type {Map<string, { at: number, answer: Promise<Answer> }>} */
   #answers = new Map();
   /** @type {BroadcastChannel | null} */
   #others = null;
@@ -84,27 +99,34 @@ export class Api extends EventTarget {
     this.#others?.close();
     this.#others = null;
     this.#answers.clear();
-    this.#goodAt = 0;
+    this.#goodAt = Number.NEGATIVE_INFINITY;
     this.dispatchEvent(new CustomEvent("signout", { detail: reason }));
   }
 
   /**
-   * The body at `path`. Panels and tabs that want the same share one request.
+   * What is at `path`. Panels and tabs that want the same share one request.
    *
    * @param {string} path without a leading slash
-   * @param {{ maxAge?: number }} [options] how old an answer may be, in milliseconds
-   * @returns {Promise<unknown>} JSON, as `/openapi.json` describes it
+   * @param {{ maxAge: number }} options how old an answer may be, in milliseconds
+   * @returns {Promise<Answer>}
    * @throws {ApiError}
    */
-  get(path, { maxAge = 1_000 } = {}) {
+  get(path, { maxAge }) {
     const known = this.#answers.get(path);
-    if (known && Date.now() - known.at < maxAge) return known.answer;
+    if (known && ageOf(known) < maxAge) return known.answer;
     const at = Date.now();
-    const answer = this.#askInTurn(path);
-    this.#remember(path, { at, answer });
+    const answer = this.#askInTurn(path).then((body) => ({ at, body }));
+    const asked = { at, answer };
+    this.#remember(path, asked);
+    const others = this.#others;
     answer.then(
-      (body) => this.#others?.postMessage({ path, at, body }),
-      () => this.#answers.delete(path),
+      ({ body }) => {
+        // Not those that have signed in with another token meanwhile.
+        if (others === this.#others) others?.postMessage({ path, at, body });
+      },
+      () => {
+        if (this.#answers.get(path) === asked) this.#answers.delete(path);
+      },
     );
     return answer;
   }
@@ -147,7 +169,7 @@ export class Api extends EventTarget {
     for (const reader = text?.getReader(); reader; ) {
       const { done, value = "" } = await reader.read().catch(() => {
         if (signal.aborted) throw new ApiError("failed", "Cancelled.");
-        throw new ApiError("unreachable", "The server broke off its answer.");
+        throw unreachable("The server broke off its answer.");
       });
       const lines = (rest + value).split("\n");
       rest = lines.pop() ?? "";
@@ -178,34 +200,47 @@ export class Api extends EventTarget {
     this.#others = new BroadcastChannel(`svc-${fingerprint(token)}`);
     this.#others.addEventListener("message", ({ data: { path, at, body } }) => {
       const known = this.#answers.get(path);
-      if (!known || known.at < at) this.#remember(path, { at, answer: Promise.resolve(body) });
+      if (!known || known.at < at) this.#remember(path, { at, answer: Promise.resolve({ at, body }) });
     });
   }
 
   /**
    * @param {string} path
-   * @param {{ at: number, answer: Promise<unknown> }} answer
+   * @param {{ at: number, answer: Promise<Answer> }} answer
    */
   #remember(path, answer) {
-    for (const [old, { at }] of this.#answers) if (Date.now() - at > FORGET_AFTER) this.#answers.delete(old);
+    for (const [old, known] of this.#answers) if (ageOf(known) > FORGET_AFTER) this.#answers.delete(old);
     this.#answers.set(path, answer);
   }
 
   /**
    * For what is asked without anybody doing anything: were the token no longer good, each request would count as a
-   * guess, so after a while without a good answer one goes ahead and the others wait for it.
+   * guess, so after a while without a good answer one goes ahead and the others wait for it; not for long, since a
+   * token is refused at once. A server that says nothing at all is told of, and not waited for without end.
    *
    * @param {string} path
    */
   async #askInTurn(path) {
-    while (this.#probe && Date.now() - this.#goodAt > DOUBT_AFTER) await this.#probe;
-    const answer = this.#ask(path);
+    const until = performance.now() + DOUBT_AFTER;
+    while (this.#probe && this.#sinceGood() > DOUBT_AFTER && performance.now() < until) {
+      await Promise.race([this.#probe, new Promise((resolve) => setTimeout(resolve, DOUBT_AFTER))]);
+    }
+    const slow = setTimeout(() => {
+      if (this.#sinceGood() > SLOW_AFTER)
+        this.#troubled(unreachable("The server has not answered for 10 s."));
+    }, SLOW_AFTER);
+    const answer = this.#ask(path, { signal: AbortSignal.timeout(GIVE_UP_AFTER) });
     const probe = answer.catch(() => {});
     this.#probe = probe;
     probe.then(() => {
+      clearTimeout(slow);
       if (this.#probe === probe) this.#probe = null;
     });
     return answer;
+  }
+
+  #sinceGood() {
+    return performance.now() - this.#goodAt;
   }
 
   /**
@@ -234,26 +269,27 @@ export class Api extends EventTarget {
    * @param {(response: Response) => Promise<Answer>} [read] of a good answer
    */
   async #send(path, token, init = {}, read = (response) => response.json()) {
-    const wait = Math.ceil((this.#silentUntil - Date.now()) / 1_000);
+    const wait = Math.ceil((this.#silentUntil - performance.now()) / 1_000);
     if (wait > 0) throw limited(wait);
     const headers = new Headers(init.headers);
     headers.set("authorization", `Bearer ${token}`);
     const response = await fetch(new URL(path, this.base), { ...init, headers }).catch(() => {
-      if (init.signal?.aborted) throw new ApiError("failed", "Cancelled.");
-      throw this.#troubled(new ApiError("unreachable", "The server does not answer."));
+      if (init.signal?.reason?.name === "AbortError") throw new ApiError("failed", "Cancelled.");
+      throw this.#troubled(unreachable());
     });
     if (response.status === 401) throw new ApiError("unauthorized", "The server does not take this token.");
     if (response.status === 429) {
-      const seconds = Number(response.headers.get("retry-after") ?? 5);
-      this.#silentUntil = Date.now() + seconds * 1_000;
+      // A date, as a proxy may write (RFC 9110 section 10.2.3), says nothing to a browser whose clock is wrong.
+      const seconds = Number(response.headers.get("retry-after")) || WAIT_S;
+      this.#silentUntil = performance.now() + seconds * 1_000;
       throw this.#troubled(limited(seconds));
     }
     const brokeOff = () => {
-      throw this.#troubled(new ApiError("unreachable", "The server broke off its answer."));
+      throw this.#troubled(unreachable("The server broke off its answer."));
     };
     const answer = response.ok ? await read(response).catch(brokeOff) : null;
     const body = response.ok ? {} : await response.json().catch(brokeOff);
-    this.#goodAt = Date.now();
+    this.#goodAt = performance.now();
     this.dispatchEvent(new Event("answered"));
     if (response.ok) return /** @type {Answer} */ (answer);
     const message = String(body.error ?? `HTTP ${response.status}`);
@@ -273,6 +309,11 @@ const postOf = (body) => ({
   headers: { "content-type": "application/json" },
   body: JSON.stringify(body),
 });
+
+/** In milliseconds, whichever way the clock was set meanwhile. @param {{ at: number }} answer */
+const ageOf = ({ at }) => Math.abs(Date.now() - at);
+
+const unreachable = (message = "The server does not answer.") => new ApiError("unreachable", message);
 
 /** @param {number} seconds */
 function limited(seconds) {

@@ -4,10 +4,15 @@
 import { button, el, labelled, newId, setText } from "./dom.js";
 import { count, counted } from "./format.js";
 import { icon } from "./icons.js";
-import { actionButton, nothing, notice, panel, prose, table, time } from "./parts.js";
+import { paging } from "./paging.js";
+import { actionButton, nothing, notice, panel, prose, time } from "./parts.js";
+import { table } from "./table.js";
 
 /** Rows of a page. */
 const PAGE = 50;
+
+/** The last moment that has four digits for its year. */
+const LAST_MOMENT = "9999-12-31T23:59";
 
 /**
  * @typedef {object} Row
@@ -21,7 +26,7 @@ const PAGE = 50;
 /** @typedef {{ rows: Row[] }} Rows */
 /** @typedef {{ ok: boolean, broken_at_id: number | null, total_rows: number, reason: string | null }} Verdict */
 
-/** @type {ReadonlyArray<import("./parts.js").Column<Row>>} */
+/** @type {ReadonlyArray<import("./table.js").Column<Row>>} */
 const COLUMNS = [
   { label: "Id", kind: "number", cell: ({ id }) => String(id) },
   { label: "When", kind: "tight", cell: ({ ts }) => time(ts) },
@@ -34,7 +39,7 @@ const COLUMNS = [
 /**
  * A table of audit rows.
  *
- * @param {{ label: string, rowClass?: (row: Row) => string, columns?: ReadonlyArray<import("./parts.js").Column<Row>> }} options
+ * @param {{ label: string, rowClass?: (row: Row) => string, columns?: ReadonlyArray<import("./table.js").Column<Row>> }} options
  */
 export const auditTable = ({ columns = COLUMNS, ...options }) =>
   table({
@@ -60,14 +65,13 @@ export function open(view) {
     el("p", { class: "hint" }, "The chain has not been verified since this page was opened."),
   );
   const chain = panel("Chain", {
-    tools: [actionButton([icon("ok"), "Verify chain"], verify, (error) => chain.fail(error))],
+    tools: [actionButton([icon("ok"), "Verify chain"], verify, (error) => chain.tell(error))],
   });
   chain.body.append(verdict);
 
   /** The row at which the chain is broken, once that is known. @type {number | null} */
   let broken = null;
-  /** Where each page begins, the last one being shown; null for the newest rows. @type {Array<number | null>} */
-  let pages = [null];
+  const pages = paging(PAGE, () => polled.now());
 
   const type = el("input", {
     type: "text",
@@ -77,12 +81,13 @@ export function open(view) {
     spellcheck: "false",
   });
   const host = el("input", { type: "text", placeholder: "any", maxlength: 1_000, spellcheck: "false" });
-  const since = el("input", { type: "datetime-local" });
-  const until = el("input", { type: "datetime-local" });
+  const since = el("input", { type: "datetime-local", max: LAST_MOMENT });
+  const until = el("input", { type: "datetime-local", max: LAST_MOMENT });
   const types = el("datalist", { id: type.getAttribute("list") ?? "" });
   const reset = button("Clear", () => {
     form.reset();
-    turnTo([null]);
+    filter = readFilter();
+    pages.toNewest();
   });
   const form = el(
     "form",
@@ -96,64 +101,61 @@ export function open(view) {
   );
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    turnTo([null]);
+    filter = readFilter();
+    pages.toNewest();
   });
+  /** As it was when it was last applied. */
+  let filter = readFilter();
 
   const where = el("span", { class: "hint", role: "status" });
-  const newer = button("Newer", () => turnTo(pages.slice(0, -1)));
-  const older = button("Older", () => turnTo([...pages, lowest]));
-  const rows = panel("Rows", { tools: [where, newer, older] });
+  const rows = panel("Rows", { tools: [where, ...pages.buttons] });
   const listed = auditTable({
     label: "Audit log, newest first",
     rowClass: ({ id }) => (id === broken ? "broken" : ""),
   });
   rows.body.append(listed.root);
-  let lowest = 0;
 
   root.append(el("div", { class: "stack" }, chain.root, el("div", { class: "card" }, form), rows.root));
 
   const polled = view.poll(
     10,
-    query,
+    () => `audit/list?${new URLSearchParams([...pages.query(), ...filter])}`,
     (/** @type {Rows} */ { rows: found }) => {
       rows.fail(null);
-      lowest = found.at(-1)?.id ?? 0;
-      newer.disabled = pages.length === 1;
-      older.disabled = found.length < PAGE;
+      pages.shown(found);
       const [first] = found;
-      setText(where, first ? `rows ${count(first.id)} to ${count(lowest)}` : "");
+      const last = found.at(-1);
+      setText(where, first && last ? `rows ${count(first.id)} to ${count(last.id)}` : "");
       types.replaceChildren(
         ...[...new Set(found.map(({ event_type }) => event_type))].map((value) => el("option", { value })),
       );
       listed.show(found);
     },
-    (error) => rows.fail(error),
+    rows.fail,
   );
 
-  function query() {
-    const wanted = new URLSearchParams({ limit: String(PAGE) });
-    const before = pages.at(-1);
-    if (before) wanted.set("before_id", String(before));
+  function readFilter() {
+    const wanted = new URLSearchParams();
     if (type.value) wanted.set("event_type", type.value);
     if (host.value) wanted.set("host_id", host.value);
     if (since.value) wanted.set("since", new Date(since.value).toISOString());
     if (until.value) wanted.set("until", new Date(until.value).toISOString());
-    return `audit/list?${wanted}`;
-  }
-
-  /** @param {Array<number | null>} to */
-  function turnTo(to) {
-    pages = to;
-    polled.now();
+    return wanted;
   }
 
   async function verify() {
+    const before = [...verdict.childNodes];
     verdict.replaceChildren(el("p", { class: "hint" }, "Verifying…"));
-    const found = /** @type {Verdict} */ (await api.ask("audit/verify"));
-    if (signal.aborted) return;
-    broken = found.broken_at_id;
-    verdict.replaceChildren(tell(found));
-    polled.now();
+    try {
+      const found = /** @type {Verdict} */ (await api.ask("audit/verify"));
+      if (signal.aborted) return;
+      broken = found.broken_at_id;
+      verdict.replaceChildren(tell(found));
+      void polled.now();
+    } catch (error) {
+      verdict.replaceChildren(...before);
+      throw error;
+    }
   }
 
   /** @param {Verdict} found */
@@ -161,8 +163,9 @@ export function open(view) {
     if (ok) return notice("ok", `Chain OK (${counted(total_rows, "row")})`);
     const show = button("Show it", () => {
       form.reset();
+      filter = readFilter();
       // A few newer rows above it, so that it is seen where it stands.
-      turnTo([null, (broken_at_id ?? 0) + 5]);
+      pages.toBelow((broken_at_id ?? 0) + 5);
       listed.root.scrollIntoView({ block: "nearest" });
     });
     return notice(

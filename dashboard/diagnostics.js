@@ -52,7 +52,7 @@ export const titleOf = (name) => name.replaceAll("_", " ").replace(/^./, (letter
 export function open({ root, poll }) {
   const when = el("span", { class: "hint" });
   const made = panel("Checks", {
-    tools: [when, actionButton([icon("refresh"), "Run again"], again, (error) => made.fail(error))],
+    tools: [when, actionButton([icon("refresh"), "Run again"], again, (error) => made.tell(error))],
   });
   const verdict = el("div", { role: "status" });
   const list = el("ul", { class: "checks" }, el("li", {}, loading()));
@@ -62,14 +62,23 @@ export function open({ root, poll }) {
   const polled = poll(
     EVERY_S,
     "diagnose",
-    (/** @type {Report} */ report) => {
+    (/** @type {Report} */ report, at) => {
       made.fail(null);
-      when.replaceChildren("checked ", time(new Date().toISOString()));
+      when.replaceChildren("checked ", time(at.toISOString()));
       verdict.replaceChildren(verdictOf(report));
-      list.replaceChildren(...worstFirst(report).map(item));
+      show(report);
     },
-    (error) => made.fail(error),
+    made.fail,
   );
+
+  /** What is open stays open. @param {Report} report */
+  function show(report) {
+    const details = [...list.querySelectorAll("details")];
+    const open = new Set(details.filter((one) => one.open).map(({ id }) => id));
+    const focused = details.find((one) => one.contains(document.activeElement))?.id;
+    list.replaceChildren(...worstFirst(report).map((check) => item(check, open)));
+    if (focused) document.getElementById(focused)?.querySelector("summary")?.focus();
+  }
 
   function again() {
     setText(when, "checking…");
@@ -77,9 +86,13 @@ export function open({ root, poll }) {
   }
 }
 
-/** @param {Check} check */
-function item(check) {
+/**
+ * @param {Check} check
+ * @param {ReadonlySet<string>} open ids of the details that are open
+ */
+function item(check, open) {
   const { name, detail, advice = [], extra, duration_ms } = check;
+  const id = `check-${name}`;
   const more = Object.keys(extra).length > 0;
   return el(
     "li",
@@ -94,6 +107,6 @@ function item(check) {
     el("p", { class: "prose" }, detail),
     advice.length > 0 &&
       el("ul", { class: "advice" }, ...advice.map((line) => el("li", { class: "prose" }, line))),
-    more && el("details", {}, el("summary", {}, "Details"), json(extra)),
+    more && el("details", { id, open: open.has(id) }, el("summary", {}, "Details"), json(extra)),
   );
 }

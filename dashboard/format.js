@@ -3,8 +3,8 @@
  */
 
 const numbers = new Intl.NumberFormat();
-const moments = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
-
+const moments = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "long" });
+const days = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const times = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
 
 /** @param {Date} date */
@@ -76,7 +76,7 @@ export function milliseconds(milliseconds) {
   return milliseconds < 60_000 ? `${measure(milliseconds / 1_000)} s` : duration(milliseconds / 1_000);
 }
 
-/** @param {string} iso */
+/** Exact, with the time zone it is told in. @param {string} iso */
 export const moment = (iso) => moments.format(new Date(iso));
 
 /**
@@ -90,7 +90,7 @@ export function ago(iso, now = Date.now()) {
   if (Number.isNaN(seconds)) return iso;
   const size = Math.abs(seconds);
   if (size < 5) return "just now";
-  if (size >= 86_400) return moment(iso);
+  if (size >= 86_400) return days.format(new Date(iso));
   const text =
     size < 60
       ? `${Math.floor(size)} s`

@@ -1,11 +1,13 @@
 /**
  * Packet inspector: how the peer links are, second by second.
  */
+import { ask } from "./dialog.js";
 import { el, setText } from "./dom.js";
 import { counted, duration, measure } from "./format.js";
 import { icon } from "./icons.js";
-import { actionButton, ask, nothing, panel, table } from "./parts.js";
+import { actionButton, nothing, panel } from "./parts.js";
 import { legend, plot } from "./plot.js";
+import { table } from "./table.js";
 
 /** Samples that are plotted: five minutes at one a second. */
 const PLOTTED = 300;
@@ -53,11 +55,11 @@ export function open({ root, api, signal, poll }) {
   const overall = el("p", { class: "hint" }, "–");
   const session = el("select", { "aria-label": "Session" }, el("option", { value: "" }, "all sessions"));
   session.addEventListener("change", () => void polled.now());
-  const trouble = panel("Link", {
+  const link = panel("Link", {
     tools: [
       session,
       legend(LINES),
-      actionButton([icon("remove"), "Reset"], reset, (error) => trouble.fail(error)),
+      actionButton([icon("remove"), "Reset"], reset, (error) => link.tell(error)),
     ],
   });
   const plots = METRICS.map((metric) => metricPlot(metric, signal));
@@ -80,18 +82,18 @@ export function open({ root, api, signal, poll }) {
     key: ({ age_seconds }) => age_seconds,
     empty: noSamples,
   });
-  trouble.body.append(overall, grid);
+  link.body.append(overall, grid);
   samples.body.append(
     el("div", { class: "tall bleed", tabindex: 0, role: "group", "aria-label": "Samples" }, listed.root),
   );
-  root.append(trouble.root, samples.root);
+  root.append(link.root, samples.root);
 
   const polled = poll(
     1,
     () =>
       `inspector/recent?${new URLSearchParams({ n: String(PLOTTED), summary: "true", ...(session.value && { session: session.value }) })}`,
     (/** @type {{ samples: Sample[], summary: Summary, sessions: string[] }} */ answer) => {
-      trouble.fail(null);
+      link.fail(null);
       offer(answer.sessions);
       const { sample_count, window_seconds } = answer.summary;
       setText(
@@ -103,7 +105,7 @@ export function open({ root, api, signal, poll }) {
       for (const made of plots) made.show(answer.samples, answer.summary);
       listed.show(answer.samples.slice(-LISTED).reverse());
     },
-    (error) => trouble.fail(error),
+    link.fail,
   );
 
   /** @param {readonly string[]} sessions those with samples in the window */

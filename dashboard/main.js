@@ -2,6 +2,7 @@
  * The shell: the navigation, how the server is, and the form to sign in or the page that the address names.
  */
 import { Api } from "./api.js";
+import { closeDialogs } from "./dialog.js";
 import { button, el, setText } from "./dom.js";
 import { icon } from "./icons.js";
 import { pages } from "./pages.js";
@@ -59,6 +60,7 @@ function toggleMenu(open = menu.getAttribute("aria-expanded") !== "true") {
 /** Shows what the address and the session ask for. */
 async function show(reason = "") {
   leave.abort();
+  closeDialogs();
   leave = new AbortController();
   const { signal } = leave;
   toggleMenu(false);
@@ -102,26 +104,31 @@ function tellHost({ poll }) {
 let waiting = 0;
 let limitedUntil = 0;
 api.addEventListener("trouble", (event) => {
-  if (!(event instanceof CustomEvent)) return;
+  // The form to sign in tells its own.
+  if (!(event instanceof CustomEvent) || api.token === null) return;
   const { reason, retryAfter, message } = event.detail;
-  const until = Date.now() + retryAfter * 1_000;
-  limitedUntil = reason === "limited" ? until : 0;
-  const tell = () => {
-    const left = Math.ceil((until - Date.now()) / 1_000);
-    const text =
-      reason === "limited"
-        ? `The server asks to slow down. Asking again ${left > 0 ? `in ${left} s` : "now"}…`
-        : `${message} Trying again…`;
-    if (trouble.textContent !== text) trouble.replaceChildren(notice("warn", text));
-    trouble.hidden = false;
-  };
   clearInterval(waiting);
-  if (reason === "limited") waiting = setInterval(tell, 1_000);
+  trouble.hidden = false;
+  if (reason !== "limited") {
+    limitedUntil = 0;
+    const text = `${message} Trying again…`;
+    if (trouble.textContent !== text) trouble.replaceChildren(notice("warn", text));
+    return;
+  }
+  limitedUntil = performance.now() + retryAfter * 1_000;
+  // Counts down without being read out each time.
+  const when = el("span", { "aria-live": "off" });
+  const tell = () => {
+    const left = Math.ceil((limitedUntil - performance.now()) / 1_000);
+    setText(when, left > 0 ? `in ${left} s` : "now");
+  };
   tell();
+  waiting = setInterval(tell, 1_000);
+  trouble.replaceChildren(notice("warn", "The server asks to slow down. Asking again ", when, "…"));
 });
 api.addEventListener("answered", () => {
   // What was asked before the server asked to wait says nothing of that.
-  if (Date.now() < limitedUntil) return;
+  if (performance.now() < limitedUntil) return;
   clearInterval(waiting);
   trouble.hidden = true;
 });
@@ -141,8 +148,16 @@ addEventListener("hashchange", async () => {
   scrollTo(0, 0);
   main.focus({ preventScroll: true });
 });
+// Also to the page that is shown already, which changes nothing else.
+sidebar.addEventListener("click", () => toggleMenu(false));
 addEventListener("keydown", ({ key }) => {
-  if (key === "Escape") toggleMenu(false);
+  if (key !== "Escape" || !sidebar.classList.contains("open")) return;
+  toggleMenu(false);
+  menu.focus();
+});
+// Brought back as it was left: signed out, perhaps, in the API documentation meanwhile.
+addEventListener("pageshow", ({ persisted }) => {
+  if (persisted) void show();
 });
 setInterval(() => {
   if (!document.hidden) refreshTimes();

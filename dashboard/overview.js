@@ -4,10 +4,11 @@
 import { auditTable, isReading, TAIL_COLUMNS } from "./audit.js";
 import { checkBadge, EVERY_S, titleOf, verdictOf, worstFirst } from "./diagnostics.js";
 import { el, setText } from "./dom.js";
-import { bytes, count, duration, measure } from "./format.js";
+import { bytes, count, duration, measure, moment } from "./format.js";
 import { METRICS, noSamples } from "./inspector.js";
-import { badge, figure, loading, nothing, panel, table } from "./parts.js";
-import { nameOf } from "./usb.js";
+import { badge, figure, loading, nothing, panel } from "./parts.js";
+import { table } from "./table.js";
+import { idsOf, nameOf } from "./usb.js";
 
 /** Devices, checks and audit rows that are shown; the pages of their own have all. */
 const DEVICES = 6;
@@ -69,11 +70,7 @@ function figuresPanel() {
     ),
     /** @param {Overview} told */
     show({ server, requests, audit }) {
-      uptime.show(
-        duration(server.uptime_seconds),
-        "none",
-        `since ${new Date(server.started_at).toLocaleString()}`,
-      );
+      uptime.show(duration(server.uptime_seconds), "none", `since ${moment(server.started_at)}`);
       total.show(count(requests.total));
       refused.show(count(requests.client_errors));
       failed.show(count(requests.server_errors), requests.server_errors > 0 ? "error" : "none");
@@ -98,7 +95,6 @@ const more = (page, what) =>
 
 function linkPanel() {
   const made = panel("Packet inspector", { tools: [more("inspector", "packet inspector")] });
-  made.body.append(loading());
   const listed = table({
     label: "Link statistics",
     compact: true,
@@ -120,7 +116,7 @@ function linkPanel() {
     key: ({ name }) => name,
     empty: noSamples,
   });
-  made.body.replaceChildren(listed.root);
+  made.body.append(listed.root);
   return {
     root: made.root,
     /** @param {import("./inspector.js").Summary} summary */
@@ -177,7 +173,7 @@ function usbPanel({ poll }) {
       {
         label: "Ids",
         kind: "tight",
-        cell: ({ vendor_id, product_id }) => el("code", {}, `${vendor_id ?? "????"}:${product_id ?? "????"}`),
+        cell: (device) => el("code", {}, idsOf(device)),
       },
     ],
     key: (device) => JSON.stringify(device),
@@ -193,7 +189,7 @@ function usbPanel({ poll }) {
       listed.show(devices.slice(0, DEVICES));
       others.textContent = devices.length > DEVICES ? `and ${devices.length - DEVICES} more` : "";
     },
-    (error) => made.fail(error),
+    made.fail,
   );
   let newest = -1;
   return {
@@ -234,7 +230,7 @@ function diagnosticsPanel({ poll }) {
       verdict.replaceChildren(verdictOf(report));
       listed.show(worstFirst(report).slice(0, CHECKS));
     },
-    (error) => made.fail(error),
+    made.fail,
   );
   return made.root;
 }
@@ -255,7 +251,7 @@ function auditPanel({ poll }) {
       made.fail(null);
       listed.show(rows.filter((row) => !isReading(row)).slice(0, ROWS));
     },
-    (error) => made.fail(error),
+    made.fail,
   );
   return made.root;
 }

@@ -1,5 +1,5 @@
 /**
- * What pages are put together from: panels, tables, badges, times, questions.
+ * What pages are put together from: panels, badges, times, buttons, texts.
  */
 import { button, el, newId, setText } from "./dom.js";
 import { ago, count, moment } from "./format.js";
@@ -16,14 +16,16 @@ import { icon } from "./icons.js";
  */
 export function panel(title, { tools = [], class: more = "" } = {}) {
   const id = newId("panel");
-  const trouble = el("div", { role: "alert" });
+  const polled = alertBox();
+  const done = alertBox();
   const notes = el("div", { class: "panel-notes" });
   const body = el("div", { class: "panel-body" });
   const root = el(
     "section",
     { class: `panel ${more}`, "aria-labelledby": id },
     el("header", { class: "panel-head" }, el("h2", { id }, title), el("div", { class: "tools" }, ...tools)),
-    trouble,
+    polled.root,
+    done.root,
     notes,
     body,
   );
@@ -32,9 +34,28 @@ export function panel(title, { tools = [], class: more = "" } = {}) {
     /** What is to be said before anything else; takes no room while there is nothing. */
     notes,
     body,
-    /** @param {{ message: string } | null} error null takes back what was said */
-    fail(error) {
-      trouble.replaceChildren(...(error ? [notice("error", error.message)] : []));
+    /** What is wrong with what is asked again and again; the next good answer takes it back. */
+    fail(/** @type {Trouble | null} */ trouble) {
+      polled.tell(trouble);
+      if (trouble) for (const waiting of body.querySelectorAll(".loading")) waiting.remove();
+    },
+    /** What went wrong with what somebody did; stays until they do something else. */
+    tell: done.tell,
+  };
+}
+
+/** @typedef {{ message: string, tone?: Tone }} Trouble */
+
+/** A place for one thing that is wrong; null takes back what was said. */
+export function alertBox() {
+  const root = el("div", { role: "alert" });
+  return {
+    root,
+    /** @param {Trouble | null} trouble */
+    tell(trouble) {
+      // Said once: it would be read out again each time.
+      if (trouble && root.textContent === trouble.message) return;
+      root.replaceChildren(...(trouble ? [notice(trouble.tone ?? "error", trouble.message)] : []));
     },
   };
 }
@@ -65,7 +86,7 @@ export function nothing(title, ...todo) {
 }
 
 /** Stands where an answer is going to be. */
-export const loading = () => el("p", { class: "nothing", role: "status" }, "Loading…");
+export const loading = () => el("p", { class: "nothing loading", role: "status" }, "Loading…");
 
 /**
  * A word in a colour that says how good it is; the word says so too.
@@ -112,141 +133,6 @@ export function figure(label) {
 }
 
 /**
- * @template Row
- * @typedef {object} Column
- * @property {string} label
- * @property {(row: Row) => Child | Child[]} cell
- * @property {"number" | "wide" | "tight" | "actions"} [kind] numbers are aligned, wide columns take what is left
- */
-
-/**
- * A table whose cells stay while they say the same: what is selected, checked or has the focus is left alone. So what a
- * button in a cell does may depend on the row's key, and on what the cell shows.
- *
- * @template Row
- * @param {{
- *   label: string,
- *   columns: ReadonlyArray<Column<Row>>,
- *   key: (row: Row) => string | number,
- *   empty: () => Node,
- *   rowClass?: (row: Row) => string,
- *   compact?: boolean,
- * }} options `compact` for one so narrow that it stays a table on a small screen
- */
-export function table({ label, columns, key, empty, rowClass = () => "", compact = false }) {
-  /** @type {Map<string | number, { told: string, row: HTMLTableRowElement }>} */
-  let shown = new Map();
-  const body = el("tbody", { role: "rowgroup" });
-  const head = columns.map((column) =>
-    el("th", { scope: "col", role: "columnheader", class: column.kind }, column.label),
-  );
-  const whole = el(
-    "table",
-    { role: "table", "aria-label": label },
-    el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, ...head)),
-    body,
-  );
-  const root = el("div", { class: compact ? "table" : "table stacks" }, loading());
-
-  /** @param {Row} row */
-  const make = (row) =>
-    el(
-      "tr",
-      { role: "row", class: rowClass(row) },
-      ...columns.map(({ label: name, cell, kind }) =>
-        el("td", { role: "cell", class: kind, "data-label": name }, ...[cell(row)].flat()),
-      ),
-    );
-
-  return {
-    root,
-    /** @param {readonly Row[]} rows */
-    show(rows) {
-      if (rows.length === 0) {
-        shown = new Map();
-        body.replaceChildren();
-        root.replaceChildren(empty());
-        return;
-      }
-      const next = rows.map((row) => {
-        const id = key(row);
-        const told = JSON.stringify(row) + rowClass(row);
-        const known = shown.get(id);
-        if (known?.told === told) return { id, told, row: known.row };
-        return { id, told, row: known ? update(known.row, make(row)) : make(row) };
-      });
-      shown = new Map(next.map(({ id, told, row }) => [id, { told, row }]));
-      place(
-        body,
-        next.map(({ row }) => row),
-      );
-      if (whole.parentNode !== root) root.replaceChildren(whole);
-    },
-  };
-}
-
-/**
- * Brings a row up to date, cell by cell.
- *
- * @param {HTMLTableRowElement} row
- * @param {HTMLTableRowElement} next
- */
-function update(row, next) {
-  row.className = next.className;
-  const cells = [...next.cells];
-  [...row.cells].forEach((cell, at) => {
-    const made = cells[at];
-    if (made && !cell.isEqualNode(made)) cell.replaceWith(made);
-  });
-  return row;
-}
-
-/**
- * Makes `children` the children of `parent`, moving only what has to move.
- *
- * @param {Element} parent
- * @param {readonly Element[]} children
- */
-function place(parent, children) {
-  const wanted = new Set(children);
-  for (const child of [...parent.children]) if (!wanted.has(child)) child.remove();
-  let at = parent.firstElementChild;
-  for (const child of children) {
-    if (child === at) at = at.nextElementSibling;
-    else parent.insertBefore(child, at);
-  }
-}
-
-/**
- * Asks before something is done; resolves to whether it is to be done.
- *
- * @param {string} title
- * @param {string} doIt what the button says
- * @param {...Child} content
- * @returns {Promise<boolean>}
- */
-export function ask(title, doIt, ...content) {
-  const id = newId("dialog");
-  const cancel = button("Cancel", () => dialog.close("no"));
-  const form = el(
-    "form",
-    { method: "dialog" },
-    el("h2", { id }, title),
-    el("div", { class: "dialog-body" }, ...content),
-    el("div", { class: "dialog-foot" }, cancel, el("button", { value: "yes", class: "primary" }, doIt)),
-  );
-  const dialog = el("dialog", { "aria-labelledby": id }, form);
-  document.body.append(dialog);
-  return new Promise((resolve) => {
-    dialog.addEventListener("close", () => {
-      dialog.remove();
-      resolve(dialog.returnValue === "yes");
-    });
-    dialog.showModal();
-  });
-}
-
-/**
  * A button that does something that takes its time: it cannot be pressed again meanwhile, and what goes wrong is told.
  *
  * @param {Child | readonly Child[]} label
@@ -265,7 +151,7 @@ export function actionButton(label, act, tell, attributes = {}) {
       try {
         await act();
       } catch (error) {
-        tell(error instanceof Error ? error : new Error(String(error)));
+        tell(asError(error));
       } finally {
         made.removeAttribute("aria-disabled");
       }
@@ -274,6 +160,9 @@ export function actionButton(label, act, tell, attributes = {}) {
   );
   return made;
 }
+
+/** @param {unknown} thrown */
+export const asError = (thrown) => (thrown instanceof Error ? thrown : new Error(String(thrown)));
 
 /**
  * A button that copies a text; nothing where the browser has no clipboard (it needs HTTPS or loopback).
@@ -285,8 +174,11 @@ export function copyButton(label, text) {
   if (!navigator.clipboard) return null;
   const says = el("span", { role: "status" }, label);
   return button([icon("copy"), says], async () => {
-    await navigator.clipboard.writeText(text());
-    setText(says, "Copied");
+    const copied = await navigator.clipboard.writeText(text()).then(
+      () => true,
+      () => false,
+    );
+    setText(says, copied ? "Copied" : "Not allowed");
     setTimeout(() => setText(says, label), 2_000);
   });
 }

@@ -3,7 +3,8 @@
  */
 import { button, el, setText } from "./dom.js";
 import { icon } from "./icons.js";
-import { actionButton, nothing, panel, table, time } from "./parts.js";
+import { actionButton, asError, nothing, panel, time } from "./parts.js";
+import { table } from "./table.js";
 
 /** Seconds between pictures while they are taken by themselves. */
 const EVERY_S = 5;
@@ -24,7 +25,7 @@ export function open({ root, api, signal, poll }) {
     tools: [
       when,
       again,
-      actionButton([icon("screen"), "Take a picture"], take, (error) => screen.fail(error), {
+      actionButton([icon("screen"), "Take a picture"], take, (error) => screen.tell(error), {
         class: "primary",
       }),
     ],
@@ -65,7 +66,7 @@ export function open({ root, api, signal, poll }) {
       setText(about, answer.platform_supported === false ? "not told by this platform" : "");
       listed.show(answer.windows);
     },
-    (error) => windows.fail(error),
+    windows.fail,
   );
 
   let shown = "";
@@ -109,9 +110,9 @@ export function open({ root, api, signal, poll }) {
     if (!document.hidden) {
       try {
         await take();
-        screen.fail(null);
+        screen.tell(null);
       } catch (error) {
-        screen.fail(error instanceof Error ? error : new Error(String(error)));
+        screen.tell(asError(error));
         return;
       }
     }

@@ -1,10 +1,11 @@
 /**
  * REST API: where this server answers, what it was asked, and its configuration to take away and bring back.
  */
+import { ask } from "./dialog.js";
 import { el, setText } from "./dom.js";
 import { count, duration, moment, timeOfDay } from "./format.js";
 import { icon } from "./icons.js";
-import { actionButton, ask, badge, copyButton, download, figure, nothing, notice, panel } from "./parts.js";
+import { actionButton, badge, copyButton, download, figure, nothing, notice, panel } from "./parts.js";
 import { legend, plot } from "./plot.js";
 
 /** @typedef {import("./overview.js").Overview} Overview */
@@ -20,12 +21,7 @@ export function open(view) {
     about.show(told);
     requests.showTotals(told);
   });
-  view.poll(
-    10,
-    "requests",
-    (/** @type {Requests} */ told) => requests.show(told),
-    (error) => requests.fail(error),
-  );
+  view.poll(10, "requests", (/** @type {Requests} */ told) => requests.show(told), requests.fail);
 }
 
 function aboutPanel() {
@@ -147,7 +143,7 @@ function configurationPanel({ api }) {
     hidden: true,
     "aria-label": "Bundle to import",
   });
-  const tell = (/** @type {Error | null} */ error) => made.fail(error);
+  const { tell } = made;
 
   const exportIt = async () => {
     if (
@@ -193,7 +189,7 @@ function configurationPanel({ api }) {
     );
   };
   file.addEventListener("change", () => {
-    made.fail(null);
+    tell(null);
     importIt().catch(tell);
   });
 

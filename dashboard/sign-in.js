@@ -43,13 +43,17 @@ export function showSignIn(root, api, reason) {
 
   /** @param {number} seconds */
   const waitFor = (seconds) => {
-    const until = Date.now() + seconds * 1_000;
+    const until = performance.now() + seconds * 1_000;
+    // Counts down without being read out each time.
+    const rest = el("span", { "aria-live": "off" });
     const tick = () => {
-      const left = Math.ceil((until - Date.now()) / 1_000);
+      const left = Math.ceil((until - performance.now()) / 1_000);
       submit.disabled = left > 0;
-      setText(trouble, left > 0 ? `Too many attempts: the server asks to wait ${left} s.` : "");
-      if (left > 0 && form.isConnected) setTimeout(tick, 250);
+      if (left <= 0) return trouble.replaceChildren();
+      setText(rest, `${left} s.`);
+      if (form.isConnected) setTimeout(tick, 250);
     };
+    trouble.replaceChildren("Too many attempts: the server asks to wait ", rest);
     tick();
   };
 

@@ -1,10 +1,12 @@
 /**
  * Folder sync: folders of this host whose new and changed files go to other hosts.
  */
+import { ask, fill } from "./dialog.js";
 import { el, labelled } from "./dom.js";
 import { bytes, count, counted } from "./format.js";
 import { icon } from "./icons.js";
-import { actionButton, ask, badge, nothing, notice, panel, prose, table } from "./parts.js";
+import { actionButton, badge, nothing, notice, panel, prose } from "./parts.js";
+import { table } from "./table.js";
 
 /** Files that are named of each kind; the others are counted. */
 const NAMED = 20;
@@ -31,7 +33,7 @@ const NAMED = 20;
 /** @param {import("./view.js").View} view */
 export function open({ root, api, poll }) {
   const made = panel("Folders", {
-    tools: [actionButton([icon("add"), "Start…"], start, (error) => made.fail(error))],
+    tools: [actionButton([icon("add"), "Start…"], start, (error) => made.tell(error))],
   });
   const listed = table({
     label: "Folders that are sent",
@@ -54,12 +56,9 @@ export function open({ root, api, poll }) {
         label: "Actions",
         kind: "actions",
         cell: ({ id, watch_dir, to }) =>
-          actionButton(
-            "Stop",
-            () => stop(id, watch_dir, to),
-            (error) => made.fail(error),
-            { "aria-label": `Stop sending ${watch_dir} to ${to}` },
-          ),
+          actionButton("Stop", () => stop(id, watch_dir, to), made.tell, {
+            "aria-label": `Stop sending ${watch_dir} to ${to}`,
+          }),
       },
     ],
     key: ({ id }) => id,
@@ -71,6 +70,8 @@ export function open({ root, api, poll }) {
   });
   made.body.append(listed.root);
   const files = panel("Files");
+  files.root.hidden = true;
+  let shown = "";
   root.append(el("div", { class: "stack" }, made.root, files.root));
 
   const polled = poll(
@@ -79,14 +80,17 @@ export function open({ root, api, poll }) {
     (/** @type {{ syncs: Sync[] }} */ { syncs }) => {
       made.fail(null);
       listed.show(syncs);
+      const told = JSON.stringify(syncs);
+      if (told === shown) return;
+      shown = told;
       files.root.hidden = syncs.length === 0;
       files.body.replaceChildren(...syncs.map(filesOf));
     },
-    (error) => made.fail(error),
+    made.fail,
   );
 
   async function start() {
-    const hosts = /** @type {Array<{ label: string }>} */ (await api.get("admin/hosts"));
+    const hosts = /** @type {Array<{ label: string }>} */ (await api.ask("admin/hosts"));
     if (hosts.length === 0) throw new Error("No host to send to is known: add one in the admin console.");
     const folder = el("input", { required: true, placeholder: "/home/kiosk/reports", spellcheck: "false" });
     const to = el("select", {}, ...hosts.map(({ label }) => el("option", { value: label }, label)));
@@ -107,15 +111,15 @@ export function open({ root, api, poll }) {
       el("label", { class: "check" }, below, "Also the folders below it"),
       el("label", { class: "check" }, resume, "First send what changed since the last time"),
     ];
-    if (!(await ask("Send a folder to another host", "Start", ...fields))) return;
-    await api.post("sync/start", {
-      dir: folder.value,
-      to: to.value,
-      poll_interval_s: interval.valueAsNumber,
-      include_subdirs: below.checked,
-      resume: resume.checked,
-    });
-    await polled.now();
+    const post = () =>
+      api.post("sync/start", {
+        dir: folder.value,
+        to: to.value,
+        poll_interval_s: interval.valueAsNumber,
+        include_subdirs: below.checked,
+        resume: resume.checked,
+      });
+    if (await fill("Send a folder to another host", "Start", post, ...fields)) await polled.now();
   }
 
   /**

@@ -1,9 +1,10 @@
 /**
  * USB devices: what is plugged in, and what came and went.
  */
-import { button, el, setText } from "./dom.js";
+import { el, setText } from "./dom.js";
 import { counted } from "./format.js";
-import { badge, nothing, notice, panel, table, time } from "./parts.js";
+import { actionButton, badge, nothing, notice, panel, time } from "./parts.js";
+import { table } from "./table.js";
 
 /** Seconds between looks at the list while nothing is known to have changed. */
 const LIST_EVERY_S = 15;
@@ -31,7 +32,7 @@ export const nameOf = ({ manufacturer, product, extra }) =>
   (extra.class ? `Unnamed (${extra.class})` : "Unnamed device");
 
 /** @param {Device} device */
-const idsOf = ({ vendor_id, product_id }) => `${vendor_id ?? "????"}:${product_id ?? "????"}`;
+export const idsOf = ({ vendor_id, product_id }) => `${vendor_id ?? "????"}:${product_id ?? "????"}`;
 
 /** @param {import("./view.js").View} view */
 export function open({ root, api, poll }) {
@@ -56,7 +57,7 @@ export function open({ root, api, poll }) {
   });
   devices.body.append(listed.root);
 
-  const watch = button("Watch", () => void toggle(), {
+  const watch = actionButton("Watch", toggle, (error) => feed.tell(error), {
     role: "switch",
     "aria-checked": "false",
     class: "switch",
@@ -91,7 +92,7 @@ export function open({ root, api, poll }) {
       devices.notes.replaceChildren(...(error ? [notice("warn", error)] : []));
       listed.show(found);
     },
-    (error) => devices.fail(error),
+    devices.fail,
   );
 
   let newest = -1;
@@ -105,17 +106,12 @@ export function open({ root, api, poll }) {
       if (newest !== -1 && newest !== answer.newest_seq) list.now();
       newest = answer.newest_seq;
     },
-    (error) => feed.fail(error),
+    feed.fail,
   );
 
   async function toggle() {
     const on = watch.getAttribute("aria-checked") === "true";
-    try {
-      feed.fail(null);
-      await api.run(on ? "AC_usb_watch_stop" : "AC_usb_watch_start");
-      told.now();
-    } catch (error) {
-      feed.fail(error instanceof Error ? error : new Error(String(error)));
-    }
+    await api.run(on ? "AC_usb_watch_stop" : "AC_usb_watch_start");
+    await told.now();
   }
 }

@@ -44,7 +44,7 @@ const swaggerUi = () =>
   });
 
 async function showDocument() {
-  const [SwaggerUi, answer] = await Promise.all([swaggerUi(), api.get("openapi.json")]);
+  const [SwaggerUi, answer] = await Promise.all([swaggerUi(), api.ask("openapi.json")]);
   const spec = /** @type {Record<string, unknown>} */ (answer);
   const target = el("div", { id: "swagger-ui" });
   main.replaceChildren(target);

@@ -152,5 +152,12 @@ test("is used with the keyboard alone, on a small screen too", async () => {
   await page.getByRole("heading", { name: "USB devices", level: 1 }).waitFor();
   await page.locator("#main:focus").waitFor();
   expect(await page.getByRole("link", { name: "USB devices", exact: true }).isVisible()).toBe(false);
+  await page.getByRole("button", { name: "Menu" }).press("Enter");
+  await page.getByRole("link", { name: "USB devices", exact: true }).press("Enter");
+  expect(await page.getByRole("link", { name: "USB devices", exact: true }).isVisible()).toBe(false);
+  await page.getByRole("button", { name: "Menu" }).press("Enter");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Menu" }).and(page.locator(":focus")).waitFor();
   expect(tab.complaints).toEqual([]);
 }, 30_000);

@@ -1,0 +1,172 @@
+/**
+ * One list of actions for many hosts, with the results as they come.
+ */
+import { ask } from "./dialog.js";
+import { button, el, labelled, setText } from "./dom.js";
+import { counted, milliseconds } from "./format.js";
+import { actionButton, badge, json, nothing, notice, panel, prose } from "./parts.js";
+import { parseScript } from "./script.js";
+import { table } from "./table.js";
+
+/**
+ * @typedef {object} Delivered
+ * @property {string} label
+ * @property {boolean} ok
+ * @property {string} status
+ * @property {number} duration_ms
+ * @property {Array<import("./script.js").Outcome>} [outcomes]
+ * @property {string} [error]
+ */
+
+/** The draft goes with the tab, like the token. */
+const DRAFT_KEY = "svc-broadcast";
+
+/** @type {Record<string, import("./parts.js").Tone>} */
+const TONES = {
+  ok: "ok",
+  failed: "error",
+  unreachable: "error",
+  unauthorized: "error",
+  timeout: "warn",
+  cancelled: "none",
+};
+
+/**
+ * @param {import("./view.js").View} view
+ * @param {Set<string>} selected labels of the hosts it goes to; `tellSelection` is to be called when they change
+ */
+export function broadcastPanel({ api, signal }, selected) {
+  const text = el("textarea", {
+    spellcheck: "false",
+    rows: 6,
+    "aria-label": "Actions for the hosts, as JSON",
+  });
+  text.value = sessionStorage.getItem(DRAFT_KEY) ?? '[["AC_get_mouse_position"]]';
+  text.addEventListener("input", () => sessionStorage.setItem(DRAFT_KEY, text.value));
+  const canary = el("input", { type: "number", min: 0, value: 0 });
+  const failures = el("input", { value: "100%", pattern: "\\d+%?" });
+  const parallel = el("input", { value: "64", pattern: "\\d+%?" });
+  const stop = el("input", { type: "checkbox" });
+  const go = actionButton("Broadcast…", start, (error) => made.tell(error), { class: "primary" });
+  const cancel = button("Cancel", () => running?.abort());
+  cancel.hidden = true;
+  const summary = el("div", { role: "status" });
+  const made = panel("Broadcast", { tools: [cancel, go] });
+  const results = table({
+    label: "Results, as they came",
+    columns: [
+      { label: "Host", cell: (/** @type {Delivered} */ { label }) => el("strong", {}, label) },
+      { label: "Status", kind: "tight", cell: ({ status }) => badge(TONES[status] ?? "none", status) },
+      {
+        label: "Result",
+        kind: "wide",
+        cell: ({ error, outcomes = [] }) =>
+          el("div", {}, error && prose(error), outcomes.length > 0 && outcomesList(outcomes)),
+      },
+      { label: "Took", kind: "number", cell: ({ duration_ms }) => milliseconds(duration_ms) },
+    ],
+    key: ({ label }) => label,
+    empty: () =>
+      nothing("Nothing has been sent", "Select hosts above, write a list of actions, and broadcast it."),
+  });
+  made.body.append(
+    text,
+    el(
+      "div",
+      { class: "fields" },
+      labelled("Canaries", canary, "How many go first."),
+      labelled("Failures at most", failures, "A number, or a share of them."),
+      labelled("At once", parallel, "A number, or a share of them."),
+      el("label", { class: "check" }, stop, "Stop a host at its first failure"),
+    ),
+    summary,
+    results.root,
+  );
+  results.show([]);
+
+  /** @type {AbortController | null} */
+  let running = null;
+  signal.addEventListener("abort", () => running?.abort());
+
+  function tellSelection() {
+    setText(go, selected.size === 0 ? "Broadcast…" : `Broadcast to ${counted(selected.size, "host")}…`);
+  }
+
+  async function start() {
+    if (selected.size === 0) throw new Error("Select the hosts that it goes to, above.");
+    const actions = parseScript(text.value);
+    const labels = [...selected];
+    const question = [
+      el("p", {}, labels.join(", ")),
+      el("pre", { class: "json", tabindex: 0 }, JSON.stringify(actions, null, 2)),
+    ];
+    if (!(await ask(`Run this on ${counted(labels.length, "host")}?`, "Broadcast", ...question))) return;
+    running = new AbortController();
+    cancel.hidden = false;
+    /** @type {Delivered[]} */
+    const done = [];
+    results.show([]);
+    const tell = () => tellSummary(done, labels.length, running === null);
+    tell();
+    try {
+      const body = {
+        actions,
+        on: labels.join(","),
+        canary: canary.valueAsNumber || 0,
+        max_failures: share(failures.value),
+        max_parallel: share(parallel.value),
+        stop_on_error: stop.checked,
+      };
+      for await (const result of api.lines("admin/broadcast", body, running.signal)) {
+        if (signal.aborted) return;
+        done.push(/** @type {Delivered} */ (result));
+        results.show(done);
+        tell();
+      }
+    } finally {
+      running = null;
+      cancel.hidden = true;
+      tell();
+    }
+  }
+
+  /**
+   * @param {readonly Delivered[]} done
+   * @param {number} all
+   * @param {boolean} ended
+   */
+  function tellSummary(done, all, ended) {
+    const good = done.filter(({ ok }) => ok).length;
+    const bad = done.length - good;
+    const text = `${good} ok, ${bad} not ok, ${all - done.length} ${ended ? "without a result" : "to come"}`;
+    summary.replaceChildren(
+      notice(
+        ended ? (good === all ? "ok" : "error") : "info",
+        el("div", {}, text),
+        !ended && el("div", { class: "hint" }, "Leaving this page cancels what is to come."),
+      ),
+    );
+  }
+
+  return { root: made.root, tellSelection };
+}
+
+/**
+ * What became of each action at a host; open where one failed.
+ *
+ * @param {ReadonlyArray<import("./script.js").Outcome>} outcomes
+ */
+function outcomesList(outcomes) {
+  const bad = outcomes.filter(({ ok }) => !ok).length;
+  const item = (/** @type {import("./script.js").Outcome} */ { command, ok, result, error }) =>
+    el("li", {}, badge(ok ? "ok" : "error", String(command)), ok ? json(result) : prose(String(error ?? "")));
+  return el(
+    "details",
+    { open: bad > 0 },
+    el("summary", {}, `${counted(outcomes.length, "action")}, ${bad === 0 ? "all ok" : `${bad} failed`}`),
+    el("ul", { class: "outcomes" }, ...outcomes.map(item)),
+  );
+}
+
+/** @param {string} text a number, or a share such as 25% */
+const share = (text) => (text.trim().endsWith("%") ? text.trim() : Number(text));

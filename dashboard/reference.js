@@ -1,0 +1,194 @@
+/**
+ * The reference of the commands that a script may name: what each is for, and what it takes.
+ */
+import { button, el, labelled, setText } from "./dom.js";
+import { counted } from "./format.js";
+import { icon } from "./icons.js";
+import { badge, loading, panel } from "./parts.js";
+
+/**
+ * @typedef {object} JsonSchema
+ * @property {string} [type]
+ * @property {string} [description]
+ * @property {unknown} [default]
+ * @property {unknown[]} [enum]
+ * @property {JsonSchema} [items]
+ * @property {JsonSchema[]} [anyOf]
+ * @property {Record<string, JsonSchema>} [properties]
+ * @property {string[]} [required]
+ * @property {number} [minimum]
+ * @property {number} [maximum]
+ * @property {boolean} [secret]
+ * @property {boolean} [actions]
+ */
+/**
+ * @typedef {object} Command
+ * @property {string} command
+ * @property {string} summary
+ * @property {boolean} changes
+ * @property {Array<"input" | "shell">} needs
+ * @property {string | null} within
+ * @property {boolean} allowed
+ * @property {Record<string, unknown> | null} example
+ * @property {JsonSchema} input
+ */
+/**
+ * All commands, to be searched; `insert` is called with an action to start from.
+ *
+ * @param {import("./view.js").View} view
+ * @param {(action: readonly unknown[]) => void} insert
+ */
+export function referencePanel({ poll }, insert) {
+  const search = el("input", { type: "search", placeholder: "name or what it does", spellcheck: "false" });
+  const about = el("span", { class: "hint", role: "status" });
+  const made = panel("Commands", { tools: [about] });
+  const list = el("ul", { class: "commands" }, el("li", {}, loading()));
+  made.body.append(
+    labelled("Find", search),
+    el("div", { class: "tall long", tabindex: 0, role: "group", "aria-label": "Commands" }, list),
+  );
+  /** @type {Array<{ text: string, item: HTMLElement }>} */
+  let entries = [];
+  let shown = "";
+
+  const filter = () => {
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let found = 0;
+    for (const { text, item } of entries) {
+      item.hidden = !words.every((word) => text.includes(word));
+      if (!item.hidden) found += 1;
+    }
+    const all = counted(entries.length, "command");
+    setText(about, found === entries.length ? all : `${found} of ${all}`);
+  };
+  search.addEventListener("input", filter);
+
+  poll(
+    300,
+    "commands/reference",
+    (/** @type {{ commands: Command[] }} */ { commands }) => {
+      made.fail(null);
+      // What is open stays open.
+      const told = JSON.stringify(commands);
+      if (told === shown) return;
+      shown = told;
+      entries = commands.map((command) => ({
+        text: `${command.command} ${command.summary}`.toLowerCase(),
+        item: commandItem(command, insert),
+      }));
+      list.replaceChildren(...entries.map(({ item }) => item));
+      filter();
+    },
+    made.fail,
+  );
+  return made.root;
+}
+
+/**
+ * @param {Command} command
+ * @param {(action: readonly unknown[]) => void} insert
+ */
+function commandItem(command, insert) {
+  const body = el("div", { class: "command" });
+  const details = el(
+    "details",
+    {},
+    el("summary", {}, el("code", {}, command.command), el("span", { class: "hint" }, command.summary)),
+    body,
+  );
+  // Built when somebody looks: there are many.
+  details.addEventListener("toggle", () => body.replaceChildren(...commandDetails(command, insert)), {
+    once: true,
+  });
+  return el("li", {}, details);
+}
+
+/**
+ * @param {Command} command
+ * @param {(action: readonly unknown[]) => void} insert
+ */
+function commandDetails({ command, needs, within, allowed, changes, example, input }, insert) {
+  const action = exampleOf(command, input, example);
+  const fields = Object.entries(input.properties ?? {});
+  return [
+    el(
+      "div",
+      { class: "buttons" },
+      changes ? badge("warn", "changes something") : badge("none", "only looks"),
+      needs.includes("input") && badge("info", "takes its turn at pointer and keyboard"),
+      within && badge("info", `only inside ${within}`),
+      !allowed && badge("error", "not allowed on this server"),
+    ),
+    fields.length > 0 &&
+      el(
+        "dl",
+        { class: "arguments" },
+        ...fields.flatMap(([name, schema]) => [
+          el(
+            "dt",
+            {},
+            el("code", {}, name),
+            " ",
+            el("span", { class: "faint" }, typeOf(schema)),
+            input.required?.includes(name) ? badge("none", "required") : "",
+          ),
+          el(
+            "dd",
+            {},
+            schema.description ?? "",
+            schema.default !== undefined &&
+              el("span", { class: "faint" }, " Default: ", el("code", {}, JSON.stringify(schema.default))),
+          ),
+        ]),
+      ),
+    fields.length === 0 && el("p", { class: "hint" }, "Takes no arguments."),
+    el("pre", { class: "json", tabindex: 0 }, JSON.stringify(action)),
+    el(
+      "div",
+      {},
+      button([icon("add"), "Insert"], () => insert(action), {
+        "aria-label": `Insert ${command} into the script`,
+      }),
+    ),
+  ].filter((part) => part !== false);
+}
+
+/**
+ * An action to start from: the given example, else the arguments that have to be there.
+ *
+ * @param {string} command
+ * @param {JsonSchema} input
+ * @param {Record<string, unknown> | null} example
+ */
+function exampleOf(command, { properties = {}, required = [] }, example) {
+  if (example) return [command, example];
+  const args = required.map((name) => [name, sampleOf(properties[name] ?? {})]);
+  return args.length > 0 ? [command, Object.fromEntries(args)] : [command];
+}
+
+/** @param {JsonSchema} schema */
+function sampleOf({ type, enum: choices, minimum = 1, anyOf }) {
+  if (choices) return choices[0];
+  if (anyOf) return null;
+  if (type === "string") return "…";
+  if (type === "boolean") return true;
+  if (type === "array") return [];
+  return type === "object" ? {} : Math.max(minimum, 1);
+}
+
+/**
+ * @param {JsonSchema} schema
+ * @returns {string}
+ */
+function typeOf({ type, enum: choices, items, actions, secret, anyOf, minimum, maximum }) {
+  const also = secret ? ", secret" : "";
+  if (actions) return "list of actions";
+  if (choices) return choices.map((choice) => JSON.stringify(choice)).join(" | ");
+  if (anyOf) return anyOf.map(typeOf).join(" or ") + also;
+  if (type === "array") return `list of ${items ? typeOf(items) : "anything"}`;
+  const range =
+    minimum !== undefined && maximum !== undefined && Math.abs(maximum) < 1e9
+      ? ` ${minimum} to ${maximum}`
+      : "";
+  return `${type ?? "anything"}${range}${also}`;
+}

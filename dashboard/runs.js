@@ -1,0 +1,177 @@
+/**
+ * Runs: those that go on, and how the others went.
+ */
+import { el, setText } from "./dom.js";
+import { counted, milliseconds } from "./format.js";
+import { paging } from "./paging.js";
+import { actionButton, badge, nothing, panel, prose, time } from "./parts.js";
+import { table } from "./table.js";
+
+/** Runs of a page of the history. */
+const PAGE = 50;
+
+/**
+ * @typedef {object} Run
+ * @property {string | null} run_id
+ * @property {string} source_type
+ * @property {string} source_id
+ * @property {string} script_path
+ * @property {string} status
+ * @property {string} started_at
+ * @property {string | null} finished_at
+ * @property {number | null} duration_seconds
+ * @property {string | null} error_text
+ * @property {string[]} [commands]
+ */
+/** @typedef {Run & { id: number }} PastRun */
+
+/** @type {Record<string, import("./parts.js").Tone>} */
+const TONES = {
+  ok: "ok",
+  error: "error",
+  timeout: "error",
+  interrupted: "error",
+  cancelled: "warn",
+  running: "info",
+  waiting: "info",
+};
+
+/** @type {import("./table.js").Column<Run>} */
+const STARTED = { label: "Started", kind: "tight", cell: ({ started_at }) => time(started_at) };
+
+/** @type {import("./table.js").Column<Run>} */
+const STATUS = {
+  label: "Status",
+  kind: "tight",
+  cell: ({ status }) => badge(TONES[status] ?? "none", status),
+};
+
+/** @type {import("./table.js").Column<Run>} */
+const FROM = {
+  label: "From",
+  cell: ({ source_type, source_id }) => (source_id ? `${source_type} · ${source_id}` : source_type),
+};
+
+/** @type {import("./table.js").Column<Run>} */
+const TOOK = {
+  label: "Took",
+  kind: "number",
+  cell: ({ duration_seconds }) => milliseconds(duration_seconds === null ? null : duration_seconds * 1_000),
+};
+
+/**
+ * The runs of this server: those that go on, and the last that ended.
+ *
+ * @param {import("./view.js").View} view
+ */
+export function activePanel({ api, poll }) {
+  const about = el("span", { class: "hint" });
+  const made = panel("Runs of this server", { tools: [about] });
+  const listed = table({
+    label: "Runs that go on, and the last that ended",
+    columns: [
+      STARTED,
+      STATUS,
+      {
+        label: "What",
+        kind: "wide",
+        cell: (/** @type {Run} */ { commands = [], script_path }) =>
+          script_path ? el("code", {}, script_path) : prose(commands.join(", ")),
+      },
+      FROM,
+      TOOK,
+      {
+        label: "Actions",
+        kind: "actions",
+        cell: ({ status, run_id }) =>
+          status === "running" || status === "waiting"
+            ? actionButton("Cancel", () => cancel(run_id ?? ""), made.tell, {
+                "aria-label": `Cancel run ${run_id?.slice(0, 8)}`,
+              })
+            : "",
+      },
+    ],
+    key: ({ run_id }) => run_id ?? "",
+    empty: () =>
+      nothing("Nothing has run yet", "Actions, scripts and jobs that this server runs are listed here."),
+  });
+  made.body.append(
+    el("div", { class: "tall bleed", tabindex: 0, role: "group", "aria-label": "Runs" }, listed.root),
+  );
+  const polled = poll(
+    5,
+    "runs",
+    (/** @type {{ runs: Run[] }} */ { runs }) => {
+      made.fail(null);
+      const going = runs.filter(({ status }) => status === "running" || status === "waiting").length;
+      setText(about, going > 0 ? `${counted(going, "run")} going on` : "none going on");
+      listed.show(runs);
+    },
+    made.fail,
+  );
+
+  /** @param {string} run_id */
+  async function cancel(run_id) {
+    await api.post("runs/cancel", { run_id });
+    await polled.now();
+  }
+  return { root: made.root, now: polled.now };
+}
+
+/**
+ * All past runs of this host.
+ *
+ * @param {import("./view.js").View} view
+ */
+export function historyPanel({ poll }) {
+  const pages = paging(PAGE, () => polled.now());
+  const status = el(
+    "select",
+    { "aria-label": "Status" },
+    el("option", { value: "" }, "any status"),
+    ...["ok", "error", "cancelled", "timeout", "interrupted"].map((name) => el("option", {}, name)),
+  );
+  const source = el(
+    "select",
+    { "aria-label": "Source" },
+    el("option", { value: "" }, "any source"),
+    ...["rest", "scheduler", "manual"].map((name) => el("option", {}, name)),
+  );
+  for (const select of [status, source]) select.addEventListener("change", () => pages.toNewest());
+  const made = panel("History", { tools: [status, source, ...pages.buttons] });
+  const listed = table({
+    label: "Past runs, newest first",
+    columns: [
+      STARTED,
+      STATUS,
+      {
+        label: "Script",
+        kind: "wide",
+        cell: (/** @type {PastRun} */ { script_path }) =>
+          script_path ? el("code", {}, script_path) : el("span", { class: "faint" }, "a list of actions"),
+      },
+      FROM,
+      TOOK,
+      { label: "Error", cell: ({ error_text }) => prose(error_text) },
+    ],
+    key: ({ id }) => id,
+    empty: () => nothing("No runs", "What has run on this host is listed here, with how it went."),
+  });
+  made.body.append(listed.root);
+  const polled = poll(
+    10,
+    () => {
+      const wanted = pages.query();
+      if (status.value) wanted.set("status", status.value);
+      if (source.value) wanted.set("source_type", source.value);
+      return `history?${wanted}`;
+    },
+    (/** @type {{ runs: PastRun[] }} */ { runs }) => {
+      made.fail(null);
+      pages.shown(runs);
+      listed.show(runs);
+    },
+    made.fail,
+  );
+  return { root: made.root, now: polled.now };
+}

@@ -1,0 +1,224 @@
+/** A page that stays open, in Chromium: what it asks of the server, and what it makes of late, odd and missing answers. */
+import { afterAll, beforeAll, expect } from "bun:test";
+import type { Browser, Page, Route } from "playwright-core";
+import { launchBrowser, openTab } from "../browser";
+import { post, serveBinary, TOKEN, testWith } from "../support";
+
+const test = testWith("chromium");
+
+let browser: Browser;
+let host: Awaited<ReturnType<typeof serveBinary>>;
+beforeAll(async () => {
+  if (!Bun.which("chromium")) return;
+  [browser, host] = await Promise.all([launchBrowser(), serveBinary(["--rate-limit", "0"])]);
+}, 30_000);
+afterAll(async () => {
+  await browser?.close();
+  await host?.[Symbol.asyncDispose]();
+});
+
+/** A tab that is signed in and on a page, with a clock that the test moves. */
+async function openPage(name: string, answers: Readonly<Record<string, (route: Route) => unknown>> = {}) {
+  const tab = await openTab(browser, host.url, { token: TOKEN });
+  await tab.page.clock.install();
+  for (const [path, answer] of Object.entries(answers)) {
+    await tab.page.route(`${host.url}/${path}`, async (route) => {
+      await answer(route);
+    });
+  }
+  await tab.page.goto(`${host.url}/dashboard#${name}`);
+  await tab.page.locator(".panel").first().waitFor();
+  return tab;
+}
+
+/** Counts what is asked for from now on. */
+function countRequests(page: Page) {
+  let asked = 0;
+  page.on("request", (request) => {
+    if (request.headers().authorization) asked += 1;
+  });
+  return () => asked;
+}
+
+const hide = (page: Page, hidden: boolean) =>
+  page.evaluate(`Object.defineProperty(document, "hidden", { value: ${hidden}, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"))`);
+
+test("a hidden tab asks for nothing, and for what is new once it is looked at", async () => {
+  await using tab = await openPage("overview");
+  const { page } = tab;
+  await page.getByText("Requests answered").waitFor();
+  await page.waitForLoadState("networkidle");
+  await hide(page, true);
+  await page.clock.runFor(20_000);
+  const asked = countRequests(page);
+  await page.clock.runFor(600_000);
+  expect(asked()).toBe(0);
+  const answered = page.waitForResponse(/\/overview$/);
+  await hide(page, false);
+  await answered;
+  expect(asked()).toBeLessThan(10);
+  expect(tab.complaints).toEqual([]);
+}, 30_000);
+
+test("asks on when the clock of the machine is set back", async () => {
+  await using tab = await openPage("overview");
+  const { page } = tab;
+  await page.getByText("Requests answered").waitFor();
+  await page.waitForLoadState("networkidle");
+  await page.clock.setSystemTime(Date.now() - 3_600_000);
+  const answered = page.waitForResponse(/\/overview$/);
+  await page.clock.runFor(7_000);
+  await answered;
+}, 30_000);
+
+test("tells that a server says nothing, and goes on when it does", async () => {
+  const spoken = Promise.withResolvers<void>();
+  await using tab = await openPage("usb");
+  const { page } = tab;
+  await page.getByText("Nobody is watching").waitFor();
+  await page.waitForLoadState("networkidle");
+  await page.route(`${host.url}/usb/**`, async (route) => {
+    await spoken.promise;
+    await route.continue();
+  });
+  const asked = page.waitForRequest(/\/usb\/events/);
+  await page.clock.runFor(7_000);
+  await asked;
+  await page.clock.runFor(11_000);
+  await page.getByText("The server has not answered for 10 s.").waitFor();
+  spoken.resolve();
+  await page.getByText("The server has not answered for 10 s.").waitFor({ state: "hidden" });
+  expect(tab.complaints).toEqual([]);
+}, 30_000);
+
+test("waits a while where the server says to wait, but not for how many seconds", async () => {
+  let refused = 0;
+  await using tab = await openPage("usb", {
+    "usb/**": (route) => {
+      refused += 1;
+      return route.fulfill({ status: 429, headers: { "retry-after": "Fri, 01 Jan 2027 00:00:00 GMT" } });
+    },
+  });
+  const { page } = tab;
+  await page.getByText("The server asks to slow down. Asking again in").waitFor();
+  await page.clock.runFor(3_000);
+  expect(refused).toBeLessThan(3);
+}, 30_000);
+
+test("shows what was asked for last, in whatever order the answers come", async () => {
+  const released = Promise.withResolvers<void>();
+  await host.call("/execute", post({ actions: [["AC_sleep", { seconds: 0 }]] }));
+  await using tab = await openPage("jobs");
+  const { page } = tab;
+  const newest = page.getByRole("table", { name: /Past runs/ }).getByText("a list of actions");
+  await newest.waitFor();
+  await page.route(/limit=50&source_type=rest$/, async (route) => {
+    await released.promise;
+    await route.continue();
+  });
+  const asked = page.waitForRequest(/limit=50&source_type=rest$/);
+  await page.getByLabel("Source").selectOption("rest");
+  await asked;
+  await page.getByLabel("Status").selectOption("interrupted");
+  await page.getByText("No runs").waitFor();
+  expect(await newest.count()).toBe(0);
+  const late = page.waitForResponse(/limit=50&source_type=rest$/);
+  released.resolve();
+  await late;
+  await page.evaluate("new Promise((resolve) => requestAnimationFrame(resolve))");
+  expect(await newest.count()).toBe(0);
+  expect(tab.complaints).toEqual([]);
+}, 30_000);
+
+test("turns one page, however often it is told to before that is there", async () => {
+  await Promise.all(Array.from({ length: 120 }, () => host.call("/usb/devices")));
+  await using tab = await openPage("audit");
+  const { page } = tab;
+  const older = page.getByRole("button", { name: "Older" });
+  const newer = page.getByRole("button", { name: "Newer" });
+  await page.getByText(/^rows /).waitFor();
+  await older.evaluate((button) => {
+    for (const _ of [1, 2, 3]) Reflect.get(button, "click").call(button);
+  });
+  await page.locator("button:enabled", { hasText: "Newer" }).waitFor();
+  await newer.click();
+  await page.locator("button:disabled", { hasText: "Newer" }).waitFor();
+}, 30_000);
+
+test("filters the audit log by what was asked for, not by what is being typed", async () => {
+  await using tab = await openPage("audit");
+  const { page } = tab;
+  await page.getByText(/^rows /).waitFor();
+  await page.getByLabel("Type").fill("not such a ty");
+  await page.getByLabel("From").fill("99999-01-01T00:00");
+  const answered = page.waitForResponse(/audit\/list/);
+  await page.clock.runFor(11_000);
+  expect((await answered).url()).toMatch(/\/audit\/list\?limit=50$/);
+  await page.getByLabel("From").fill("");
+  await page.getByRole("button", { name: "Filter" }).click();
+  await page.getByText("No rows").waitFor();
+  expect(tab.complaints).toEqual([]);
+}, 30_000);
+
+test("says what went wrong until something else is done, while it goes on asking", async () => {
+  await host.call("/jobs/add", post({ script_path: "/nowhere.json", interval_seconds: 900, job_id: "told" }));
+  await using tab = await openPage("jobs", {
+    "jobs/pause": (route) => route.fulfill({ status: 409, json: { error: "<b>not now</b>" } }),
+  });
+  const { page } = tab;
+  await page.getByRole("button", { name: "Pause told" }).click();
+  await page.getByText("<b>not now</b>").waitFor();
+  const answered = page.waitForResponse(/\/jobs$/);
+  await page.clock.runFor(7_000);
+  await answered;
+  await page.waitForLoadState("networkidle");
+  expect(await page.getByText("<b>not now</b>").count()).toBe(1);
+  await host.call("/jobs/remove", post({ job_id: "told" }));
+}, 30_000);
+
+test("keeps the focus on a button that becomes another", async () => {
+  await host.call("/jobs/add", post({ script_path: "/nowhere.json", interval_seconds: 900, job_id: "kept" }));
+  await using tab = await openPage("jobs");
+  const { page } = tab;
+  await page.getByRole("button", { name: "Pause kept" }).press("Enter");
+  await page.locator(":focus", { hasText: "Resume" }).waitFor();
+  await host.call("/jobs/remove", post({ job_id: "kept" }));
+  expect(tab.complaints).toEqual([]);
+}, 30_000);
+
+test("lists devices that cannot be told apart, each of them", async () => {
+  const device = {
+    vendor_id: "046d",
+    product_id: "c52b",
+    manufacturer: null,
+    product: "Twin",
+    serial: null,
+    bus_location: null,
+    extra: {},
+  };
+  const listing = { backend: "test", error: null, devices: [device, device], count: 2 };
+  await using tab = await openPage("usb", { "usb/devices": (route) => route.fulfill({ json: listing }) });
+  const { page } = tab;
+  const twins = page.getByRole("cell", { name: "Twin" });
+  await twins.nth(1).waitFor();
+  const answered = page.waitForResponse(/usb\/devices/);
+  await page.clock.runFor(18_000);
+  await answered;
+  await page.evaluate("new Promise((resolve) => requestAnimationFrame(resolve))");
+  expect(await twins.count()).toBe(2);
+  expect(tab.complaints).toEqual([]);
+}, 30_000);
+
+test("puts a question away with the page it was asked on", async () => {
+  await using tab = await openPage("sync");
+  const { page } = tab;
+  await page.getByText("No folder is being sent").waitFor();
+  await page.getByRole("link", { name: "REST API" }).click();
+  await page.getByRole("button", { name: "Export…" }).click();
+  await page.getByRole("dialog").waitFor();
+  await page.goBack();
+  await page.getByText("No folder is being sent").waitFor();
+  expect(await page.getByRole("dialog").count()).toBe(0);
+  expect(tab.complaints).toEqual([]);
+}, 30_000);
