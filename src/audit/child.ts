@@ -2,21 +2,16 @@
  * The child process that does what takes long with a log.
  */
 import { writeSync } from "node:fs";
-import { setPriority } from "node:os";
 import { Failure } from "../lib/errors";
+import { standBack } from "../lib/priority";
 import { AuditFile } from "./file";
 import type { Job, Jobs, Said } from "./jobs";
 import { type Pruned, pruneRows } from "./trim";
 import { type Verdict, verifyDatabase } from "./verify";
 
-/** Half the share of a server that wants the same processor (setpriority(2)). */
-const NICENESS = 3;
-
 /** Does the job that the arguments name: `verify PATH INPUT` or `prune PATH INPUT`. */
 export default async function auditChild([job, path = "", input = "{}"]: readonly string[]): Promise<void> {
-  try {
-    setPriority(NICENESS);
-  } catch {}
+  standBack();
   try {
     say({ result: await perform(job, path, input) });
   } catch (error) {

@@ -3,8 +3,8 @@
  *
  * A display that is missing, or goes away, is the failure of the calls that need it; the next call tries again.
  */
-import { constants, setPriority } from "node:os";
 import { answerParent } from "../lib/child";
+import { standBack } from "../lib/priority";
 import type { Backend } from "./backend";
 import type { Request } from "./calls";
 import { sizeOf } from "./geometry";
@@ -27,7 +27,7 @@ export default async function desktopChild(): Promise<void> {
     }
   };
   // Encoding a picture takes a whole processor for a moment: whoever asks the server something comes first.
-  setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+  standBack();
   await answerParent<Request>(
     (request) => perform(request, use),
     async () => {
