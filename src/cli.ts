@@ -91,7 +91,7 @@ export const commands: readonly CommandEntry[] = [
     load: () => import("../commands/screenshot"),
   },
   {
-    usage: "config <action> <file>",
+    usage: "config",
     describe: "Export or import the configuration of a host as one bundle",
     load: () => import("../commands/config"),
   },

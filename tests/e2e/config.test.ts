@@ -83,6 +83,15 @@ test("a refused bundle is exit 1 with every offence; a file that is not there is
   expect(missing).toMatchObject({ exitCode: 2, stderr: "svc: file: cannot be read (ENOENT)\n" });
 });
 
+test("a flag of an import is none of an export: it would carry more than was meant", async () => {
+  using machine = installed({ viewer_id: "mine" });
+  for (const flag of [["--only", "viewer_id"], ["--dry-run"]]) {
+    const { exitCode, stdout } = await machine.run(["config", "export", "-", ...flag]);
+    expect([flag, exitCode, stdout]).toEqual([flag, 2, ""]);
+  }
+  expect((await machine.run(["config", "import", BUNDLE, "--encrypt"])).exitCode).toBe(2);
+});
+
 test("a sealed bundle opens with the passphrase of the environment or of a file", async () => {
   using machine = installed(OLD);
   const env = { SVC_PASSPHRASE: "correct horse" };
