@@ -27,6 +27,7 @@ export function subjectsOf(service: Service): Subjects {
           path: files.adminHosts,
           leaked: ["replace the tokens of the hosts in it"],
         },
+        { name: "ice.json", path: files.ice, leaked: ["change the secrets of the TURN users in it"] },
       ];
     },
     desktop: () => service.desktop(),

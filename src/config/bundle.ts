@@ -110,7 +110,7 @@ export function checkBundle(bundle: unknown): CheckedBundle {
   throw rejected(`bundle rejected: ${words.join("; ")}`, { offences });
 }
 
-export function isBundledName(name: string): name is BundledName {
+function isBundledName(name: string): name is BundledName {
   return Object.hasOwn(ALLOWLIST, name);
 }
 

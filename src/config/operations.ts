@@ -19,7 +19,7 @@ export const exportConfig = operation({
       platform: v.string(),
       source_root: v.string(),
     }),
-    files: FILES,
+    files: secret(FILES),
   }),
   async run(service) {
     const { exportBundle } = await import("./export");

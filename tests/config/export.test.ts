@@ -68,7 +68,8 @@ test("what was exported, imported into an empty folder and exported again has th
     expect(Object.keys(second.files).sort()).toEqual(Object.keys(files).sort());
   });
   await fc.assert(property, { numRuns: 60 });
-});
+  // Every file is flushed.
+}, 30_000);
 
 test("over HTTP it is a POST without a body", async () => {
   await using server = await testServer();
@@ -79,4 +80,15 @@ test("over HTTP it is a POST without a body", async () => {
       files: { viewer_id: { format: "text", content: "mine" } },
     });
   }
+});
+
+test("what is kept of a run that exported has no content of any file", async () => {
+  await using server = await testServer();
+  const hosts = { hosts: [{ label: "lab", base_url: "http://10.0.0.5:9939", token: "hunter2-token" }] };
+  await Bun.write(join(server.configDir, "admin_hosts.json"), JSON.stringify(hosts));
+  const answer = await (await server.call("/execute", post({ actions: [["AC_config_export"]] }))).text();
+  expect(answer).toContain("hunter2-token");
+  const kept = await (await server.call(`/runs/${JSON.parse(answer).run_id}`)).text();
+  expect(kept).toContain('"files":"***"');
+  expect(kept).not.toContain("hunter2-token");
 });
