@@ -4,7 +4,7 @@
 import type { Settings } from "./settings";
 
 /** The version that every line of the configuration was checked against last. */
-export const IMAGE = "coturn/coturn:4.16.0";
+const IMAGE = "coturn/coturn:4.16.0";
 
 /** `nobody` in the image; the README has the configuration given to it. */
 export const CONTAINER_USER = "65534:65534";

@@ -14,7 +14,7 @@ import { openTransport } from "./transport";
 import type { TurnUrl } from "./url";
 
 /** What a relay must not send to: its own host, the metadata service of clouds, a private network. */
-export const FORBIDDEN_PEERS = ["127.0.0.1", "169.254.169.254", "10.0.0.1"] as const;
+const FORBIDDEN_PEERS = ["127.0.0.1", "169.254.169.254", "10.0.0.1"] as const;
 
 /** The discard port (RFC 863): should a datagram get through after all, it does no harm. */
 const PEER_PORT = 9;

@@ -92,10 +92,9 @@ function newSecret(): string {
 }
 
 function realmFault(realm: string): string | undefined {
-  const isAddress = isIP(realm) !== 0 && !realm.includes("%");
-  return isAddress || isHostName(realm)
+  return isUnicast(realm) || isHostName(realm)
     ? undefined
-    : "realm: expected a host name (international ones as xn--…) or an IP address";
+    : "realm: expected a host name (international ones as xn--…) or the IP address of a machine";
 }
 
 function secretFault(secret: string, timeLimited: boolean): string | undefined {
