@@ -356,6 +356,39 @@ describe("a row noted elsewhere", () => {
     expect(verifyDatabase(made.path, { noted: head ?? "" })).toEqual(brokenAt(4, "noted elsewhere"));
   });
 
+  test("is missed when it is gone, whatever the bearings were made to say", async () => {
+    await using made = await testLog();
+    for (let nth = 0; nth < 4; nth++) await made.log.append(event());
+    const { head } = await made.log.verify();
+    await made.log.append(event());
+    await made.log.close();
+    /** The log with row 5 chained anew to `prev`, and `lie` told of the rows before it. */
+    const forged = (prev: string, lie: string) => {
+      const path = `${made.path}.${lie.length}`;
+      copyFileSync(made.path, path);
+      withDatabase(path, (db) => {
+        const row = db.query<{ ts: string }, []>("SELECT ts FROM events WHERE id = 5").get();
+        const hash = rowHash(prev, row?.ts ?? "", event());
+        db.query("UPDATE events SET prev_hash = ?, row_hash = ? WHERE id = 5").run(prev, hash);
+        db.query("UPDATE svc_bearings SET highest_hash = ?").run(hash);
+        db.run(lie);
+      });
+      return path;
+    };
+    const [third = "", fourth = ""] = rowsOf(made.path).flatMap(({ id, row_hash }) =>
+      id === 3 || id === 4 ? (row_hash ?? "") : [],
+    );
+    const hidden = forged(third, "DELETE FROM events WHERE id = 4; INSERT INTO svc_gaps VALUES (3, 5)");
+    expect(verifyDatabase(hidden)).toMatchObject({ ok: true });
+    expect(verifyDatabase(hidden, { noted: head ?? "" })).toEqual(brokenAt(4, "noted elsewhere is gone"));
+    const cut = forged(
+      fourth,
+      `DELETE FROM events WHERE id < 5; UPDATE svc_bearings SET first_id = 5, first_prev_hash = '${fourth}'`,
+    );
+    expect(verifyDatabase(cut)).toMatchObject({ ok: true });
+    expect(verifyDatabase(cut, { noted: head ?? "" })).toEqual(brokenAt(4, "cleared or pruned"));
+  });
+
   test("that the log has not come to yet shows an old copy", () => {
     expect(verifyDatabase(whole, { noted: `${LAST + 1}:${"0".repeat(64)}` })).toEqual(
       brokenAt(LAST + 1, "never came to"),
