@@ -1,14 +1,14 @@
 import { ask, onHosts } from "../src/ask";
 import { writeExport } from "../src/audit/export";
 import type { ListedRow } from "../src/audit/list";
-import { clearAudit, listAudit, logEvent, pruneAudit, verifyAudit } from "../src/audit/operations";
+import { clearAudit, listAudit, logEvent, openLog, pruneAudit, verifyAudit } from "../src/audit/operations";
 import type { Verdict } from "../src/audit/verify";
 import { verifyExport } from "../src/audit/verify-export";
 import { callOperation } from "../src/call";
 import { localCaller } from "../src/caller";
 import { type CommandGroup, command, print, withService } from "../src/cli";
 import { parseInput } from "../src/input";
-import { badInput, unavailable } from "../src/lib/errors";
+import { badInput } from "../src/lib/errors";
 import { createProgress } from "../src/lib/progress";
 import { printable } from "../src/lib/text";
 import type { Service } from "../src/service";
@@ -106,8 +106,7 @@ async function verdictHere(
   const progress = createProgress(file === undefined ? "rows verified" : "bytes verified");
   try {
     if (file !== undefined) return await verifyExport(file, { noted, progress: progress.show });
-    const log = await service.audit();
-    if (!log) throw unavailable("this svc keeps no audit log (--no-audit)");
+    const log = await openLog(service);
     return await log.verify({ noted, progress: progress.show });
   } finally {
     progress.end();
@@ -122,8 +121,7 @@ const exportRows = command({
       .example("$0 audit export | jq -r .detail", "Into another program"),
   handler: (flags) =>
     withService(flags, async (service) => {
-      const log = await service.audit();
-      if (!log) return 1;
+      const log = await openLog(service);
       if (flags.file !== "-") await writeExport(flags.file, log.exported());
       else for await (const lines of log.exported()) await Bun.write(Bun.stdout, lines);
       return 0;

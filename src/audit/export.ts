@@ -3,12 +3,12 @@
  */
 import type { Database } from "bun:sqlite";
 import { randomBytes } from "node:crypto";
-import { closeSync, createWriteStream, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
+import { closeSync, createWriteStream, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { constants, createGzip } from "node:zlib";
-import { systemCode, unavailable } from "../lib/errors";
+import { badInput, systemCode, unavailable } from "../lib/errors";
 import { PRIVATE_FILE, syncFolder } from "../lib/files";
 import { openSnapshot } from "./file";
 import type { AuditRow } from "./row";
@@ -61,11 +61,16 @@ export async function* exportAll(path: string): AsyncGenerator<string> {
 /**
  * Writes `lines` to the file at `path`, compressed if its name ends in `.gz`, private, flushed, whole or not at all.
  *
- * @throws an `unavailable` failure when it cannot be written; whatever `lines` throws.
+ * @throws a `bad_input` failure when `path` is there and is no regular file; `unavailable` when it cannot be written;
+ *   whatever `lines` throws.
  */
 export async function writeExport(path: string, lines: AsyncGenerator<string>): Promise<void> {
   const temporary = `${path}.tmp-${randomBytes(6).toString("hex")}`;
   try {
+    // Root could put a file in the place of a device.
+    if (statSync(path, { throwIfNoEntry: false })?.isFile() === false) {
+      throw badInput("file: expected a regular file, or - for standard output");
+    }
     await pipeline(
       Readable.from(lines),
       ...(path.endsWith(".gz") ? [createGzip({ level: constants.Z_BEST_SPEED })] : []),

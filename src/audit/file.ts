@@ -13,19 +13,26 @@ import { isBusy } from "../lib/lock";
 import { prepareSchema } from "./schema";
 
 /** How long writes wait for a lock that another process holds. Once it has passed they fail at once until it is free. */
-export const LOCK_WAIT_MS = 5_000;
+const LOCK_WAIT_MS = 5_000;
 
 /** Pages in the write-ahead log before they are moved to the file: 16 MB, as each time costs two more flushes. */
 const CHECKPOINT_PAGES = 4_000;
 
-/** The longest pause between two attempts to take the lock. */
-const LONGEST_PAUSE_MS = 20;
+/** The longest pause between two attempts to take the lock, which others who write without a pause seldom leave free. */
+const LONGEST_PAUSE_MS = 5;
+
+type Kind = "write" | "read";
 
 export class AuditFile {
   private db: Database | undefined;
   private identity: Identity | undefined;
-  /** Since when a lock is in the way, apart for each: what reads succeeds while another process holds the write lock. */
-  private readonly blockedSince: { write?: number | undefined; read?: number | undefined } = {};
+  /**
+   * Since when a lock is in the way, and when that was seen last; apart for each, as what reads succeeds while another
+   * process holds the write lock.
+   */
+  private readonly blocked: Partial<
+    Record<Kind, { readonly since: number; readonly seen: number } | undefined>
+  > = {};
 
   constructor(
     readonly path: string,
@@ -66,17 +73,20 @@ export class AuditFile {
     this.db = undefined;
   }
 
-  private async waiting<T>(kind: "write" | "read", attempt: (db: Database) => T): Promise<T> {
+  private async waiting<T>(kind: Kind, attempt: (db: Database) => T): Promise<T> {
     for (let pause = 1; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
       try {
         const result = attempt(this.opened());
-        this.blockedSince[kind] = undefined;
+        this.blocked[kind] = undefined;
         return result;
       } catch (error) {
         if (!isBusy(error)) throw asFailure(error);
-        const since = this.blockedSince[kind] ?? performance.now();
-        this.blockedSince[kind] = since;
-        if (performance.now() - since > this.lockWaitMs) {
+        const seen = performance.now();
+        const last = this.blocked[kind];
+        // A lock that nobody has met for so long is another one.
+        const since = last && seen - last.seen <= this.lockWaitMs ? last.since : seen;
+        this.blocked[kind] = { since, seen };
+        if (seen - since > this.lockWaitMs) {
           throw unavailable("the audit log is locked by another process");
         }
       }

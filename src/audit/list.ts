@@ -23,8 +23,8 @@ export interface ListedRow extends AuditEvent {
 }
 
 /**
- * Rows that are looked through at a time when only their times narrow: they are passed in the order of their ids, which
- * is not that of their times where a clock went back.
+ * Rows that are looked through at a time where an index does not give those that are asked for. They are passed in the
+ * order of their ids, which is not that of their times where a clock went back.
  */
 const STEP = 20_000;
 
@@ -37,7 +37,9 @@ export async function listRows(
   read: <T>(work: (db: Database) => T) => Promise<T>,
   query: ListQuery,
 ): Promise<ListedRow[]> {
-  if (query.since === undefined && query.until === undefined) return read((db) => select(db, query, null));
+  const { event_type, host_id, since, until } = query;
+  const isIndexed = event_type === undefined || host_id === undefined;
+  if (isIndexed && since === undefined && until === undefined) return read((db) => select(db, query, null));
   const rows: ListedRow[] = [];
   let before: number | null = query.before_id ?? Number.MAX_SAFE_INTEGER;
   while (before !== null && rows.length < query.limit) {

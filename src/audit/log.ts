@@ -28,8 +28,8 @@ export interface AuditLog {
   append(event: AuditEvent): Promise<number>;
   /** Rows in the log, kept by counting, not by a query. */
   rowCount(): number;
-  /** Whether a row could be written now. Waits for a lock as a row would; writes none. */
-  status(): Promise<AuditStatus>;
+  /** Why no row can be written now; null when one can. Waits for a lock as a row would; writes none. */
+  problem(): Promise<string | null>;
   /** The rows that `query` asks for, newest first. @throws an `unavailable` failure when it cannot be read. */
   list(query: ListQuery): Promise<ListedRow[]>;
   /** Verifies the whole log, in a process of its own. @throws an `unavailable` failure when it cannot be read. */
@@ -44,13 +44,6 @@ export interface AuditLog {
   limitRows(maxRows: number): void;
   /** Writes what is waiting, then closes the file. */
   close(): Promise<void>;
-}
-
-/** What diagnostics tell of a log. */
-export interface AuditStatus {
-  readonly rows: number;
-  /** Why no row can be written; null when one can. */
-  readonly problem: string | null;
 }
 
 export interface AuditLogOptions {
@@ -147,10 +140,7 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions): 
         flushing ??= flush();
       }),
     rowCount: () => tally?.rows ?? 0,
-    async status() {
-      const problem = await file.write(() => null).catch(messageOf);
-      return { rows: tally?.rows ?? 0, problem: problem ?? failure };
-    },
+    problem: async () => (await file.write(() => null).catch(messageOf)) ?? failure,
     list: (query) => listRows((work) => file.read(work), query),
     verify,
     async *exported() {

@@ -23,7 +23,7 @@ const TIME = v.pipe(
   v.check((text) => isTime(text), "a time in ISO 8601 (2026-04-27T10:30:00Z)"),
 );
 /** `ID:HASH`. */
-export const NOTED = v.pipe(
+const NOTED = v.pipe(
   v.string(),
   v.regex(/^\d{1,15}:[0-9a-f]{64}$/, "ID:HASH, the head of an earlier verification"),
 );
@@ -161,8 +161,8 @@ function nameOf({ kind, client }: Caller): string {
   return client === null ? `${kind} (user ${userInfo().username})` : `${kind} (${client})`;
 }
 
-/** @throws an `unavailable` failure when this process keeps no log. */
-async function openLog(service: Service): Promise<AuditLog> {
+/** The log of this process. @throws an `unavailable` failure when it keeps none. */
+export async function openLog(service: Service): Promise<AuditLog> {
   const log = await service.audit();
   if (!log) throw unavailable("this svc keeps no audit log (--no-audit)");
   return log;

@@ -19,11 +19,14 @@ import { rowTime, storable } from "./row";
 import { type Verdict, verifyDatabase } from "./verify";
 
 /** The types of the rows that say what was removed. */
-export const CLEARED = "audit_cleared";
-export const PRUNED = "audit_pruned";
+const CLEARED = "audit_cleared";
+const PRUNED = "audit_pruned";
 
 /** Rows deleted in one transaction while others wait for the lock. */
 const STEP = 2_000;
+
+/** Between two of them, so that who waits has a turn: longer than between two attempts to take the lock (`file.ts`). */
+const BREATH_MS = 10;
 
 /** Which rows to remove: all but the newest `keep`, or the oldest up to the first that is not from before `before`. */
 export type PruneWhat = { readonly keep: number } | { readonly before: string };
@@ -95,6 +98,7 @@ export async function pruneRows(file: AuditFile, { what, archive, by }: PruneOpt
     let deleted = 0;
     for (let step = -1; step !== 0; deleted += step) {
       step = await file.write((db) => deleteOldest(db, range.lastId));
+      await Bun.sleep(BREATH_MS);
     }
     return { deleted, archive: path };
   });

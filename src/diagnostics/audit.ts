@@ -19,7 +19,7 @@ export function auditChainCheck({ audit }: Pick<Subjects, "audit">): Check {
     async run() {
       const log = await audit();
       if (log === null) return fine("no audit log is kept here", { kept: false });
-      const [{ problem }, verdict] = await Promise.all([log.status(), log.verify()]);
+      const [problem, verdict] = await Promise.all([log.problem(), log.verify()]);
       const { total_rows, broken_at_id, reason } = verdict;
       const extra = { kept: true, total_rows, broken_at_id };
       if (!verdict.ok) {

@@ -36,7 +36,7 @@ export interface ServerSubject {
 /** The audit log. */
 export interface AuditSubject {
   /** Why no row can be written, null when one can. */
-  status(): Promise<{ readonly problem: string | null }>;
+  problem(): Promise<string | null>;
   verify(): Promise<{
     readonly ok: boolean;
     readonly broken_at_id: number | null;

@@ -1,9 +1,22 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import fc from "fast-check";
+import { readBearings } from "../../src/audit/bearings";
+import { writeExport } from "../../src/audit/export";
+import { AuditFile } from "../../src/audit/file";
 import { openAuditLog } from "../../src/audit/log";
+import { pruneRows } from "../../src/audit/trim";
 import { verifyDatabase } from "../../src/audit/verify";
 import { verifyExport } from "../../src/audit/verify-export";
 import { silentLog } from "../../src/lib/log";
@@ -159,6 +172,24 @@ describe("pruning", () => {
     expect(await verifyExport(archive ?? "")).toMatchObject({ ok: true, total_rows: 5 });
   });
 
+  test("lets others write between its steps", async () => {
+    await using made = await filledLog(10_000);
+    const file = new AuditFile(made.path);
+    let over = false;
+    const pruned = pruneRows(file, { what: { keep: 0 }, archive: made.archive, by: "test" }).finally(() => {
+      over = true;
+    });
+    const beginnings = new Set<number | undefined>();
+    while (!over) {
+      await made.log.append(event());
+      beginnings.add(await file.read((db) => readBearings(db).first_id));
+    }
+    expect(await pruned).toMatchObject({ deleted: 10_000 });
+    file.close();
+    expect(beginnings.size).toBeGreaterThan(3);
+    expect(verifyDatabase(made.path)).toMatchObject({ ok: true });
+  });
+
   test("everything, and again, and after a clear", async () => {
     await using made = await filledLog(10);
     const prune = (keep: number) => made.log.prune({ what: { keep }, archive: made.archive, by: "test" });
@@ -268,6 +299,16 @@ describe("an export", () => {
     expect(await verdict(lines.with(4, "{}"))).toEqual([false, 5, 10]);
     expect(await verdict(lines.with(4, "not JSON"))).toEqual([false, 5, 10]);
     expect(await verdict([])).toEqual([true, null, 0]);
+  });
+
+  test("takes the place of no device, not even of one that a link leads to", async () => {
+    await using made = await filledLog(1);
+    const link = join(dirname(made.path), "nothing");
+    symlinkSync("/dev/null", link);
+    for (const path of [link, dirname(made.path)]) {
+      expect((await writeExport(path, made.log.exported()).catch((error) => error)).code).toBe("bad_input");
+    }
+    expect(readlinkSync(link)).toBe("/dev/null");
   });
 
   test("that cannot be read is bad input", async () => {

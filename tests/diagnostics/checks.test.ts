@@ -131,7 +131,7 @@ describe("audit_chain", () => {
   const withLog = (different: Partial<AuditSubject>) =>
     subjects({
       audit: async () => ({
-        status: async () => ({ problem: null }),
+        problem: async () => null,
         verify: async () => ({ ok: true, broken_at_id: null, total_rows: 12, reason: null }),
         list: async () => [],
         ...different,
@@ -156,8 +156,8 @@ describe("audit_chain", () => {
   });
 
   test("a log that takes no rows is a failure, too", async () => {
-    const status = async () => ({ problem: "disk full" });
-    expect(await finding(auditChainCheck(withLog({ status })))).toMatchObject({
+    const problem = async () => "disk full";
+    expect(await finding(auditChainCheck(withLog({ problem })))).toMatchObject({
       ok: false,
       detail: "chain OK (12 rows), and no row can be written: disk full",
     });

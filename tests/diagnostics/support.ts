@@ -28,7 +28,7 @@ export const subjects = (different: Partial<Subjects> = {}): Subjects => ({
   privateFiles: () => [],
   desktop: async () => desktop,
   audit: async () => ({
-    status: async () => ({ problem: null }),
+    problem: async () => null,
     verify: async () => ({ ok: true, broken_at_id: null, total_rows: 12, reason: null }),
     list: async () => [{ id: 12, ts: "2026-04-27T10:30:00.123456+00:00" }],
   }),

@@ -1,27 +1,21 @@
 /** The audit log as the compiled binary keeps it: from the command line, under load, killed, and on a full disk. */
 import type { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { verifyDatabase } from "../../src/audit/verify";
 import { rowsOf, withDatabase } from "../audit/support";
-import { BINARY, post, TOKEN, temporaryFolder, testWith } from "../support";
+import { installBinary, post, TOKEN, testWith } from "../support";
 
 /** The binary alone in an empty folder, with a configuration of its own. */
 function installed() {
-  const folder = temporaryFolder();
-  const binary = join(folder.path, "svc");
-  copyFileSync(BINARY, binary);
-  const configDir = join(folder.path, "config");
-  const run = async (...args: string[]) => {
-    const child = Bun.spawn([binary, ...args, "--config-dir", configDir], {
-      cwd: folder.path,
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-    return { stdout, stderr, exitCode: await child.exited };
+  const machine = installBinary();
+  return {
+    ...machine,
+    binary: join(machine.path, "svc"),
+    database: join(machine.configDir, "audit.db"),
+    run: (...args: string[]) => machine.run(args),
   };
-  return { folder: folder.path, binary, configDir, database: join(configDir, "audit.db"), run, ...folder };
 }
 
 /** Starts a server with what `before` puts in front of its command line; resolves once it answers. */
@@ -39,7 +33,7 @@ async function serve(machine: ReturnType<typeof installed>, before: readonly str
       "--config-dir",
       machine.configDir,
     ],
-    { cwd: machine.folder, env: { ...process.env, SVC_TOKEN: TOKEN }, stdio: ["ignore", "pipe", "pipe"] },
+    { cwd: machine.path, env: { ...process.env, SVC_TOKEN: TOKEN }, stdio: ["ignore", "pipe", "pipe"] },
   );
   const { value } = await child.stdout.getReader().read();
   const { url, pid }: { url: string; pid: number } = JSON.parse(new TextDecoder().decode(value));
@@ -50,7 +44,7 @@ async function serve(machine: ReturnType<typeof installed>, before: readonly str
 
 test("the log is kept from the command line: log, list, verify, export, prune, clear", async () => {
   using machine = installed();
-  const { run, folder } = machine;
+  const { run, path } = machine;
   expect(await run("audit", "verify")).toMatchObject({ stdout: "Chain OK (0 rows)\n", exitCode: 0 });
   for (const detail of ["one", "two\u001b[31m", "three"]) {
     const logged = await run(
@@ -81,7 +75,7 @@ test("the log is kept from the command line: log, list, verify, export, prune, c
   expect(await run("audit", "verify", "--noted", verdict.head)).toMatchObject({ exitCode: 0 });
   expect(await run("audit", "verify", "--noted", `2:${"0".repeat(64)}`)).toMatchObject({ exitCode: 1 });
 
-  const file = join(folder, "export.jsonl");
+  const file = join(path, "export.jsonl");
   expect(await run("audit", "export", file)).toMatchObject({ stdout: "", stderr: "", exitCode: 0 });
   expect((await run("audit", "export")).stdout).toBe(readFileSync(file, "utf8"));
   expect((await run("audit", "verify", "--file", file)).stdout).toBe("Chain OK (3 rows)\n");
