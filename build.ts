@@ -2,21 +2,21 @@
  * `bun run build [--target <name,…>|all]`: compiles `dist/svc` for this machine; with targets, `dist/svc-<target>` for
  * each of them and `dist/SHA256SUMS` over those. Source maps go to `dist/maps`, never into a binary.
  */
-import { readdir } from "node:fs/promises";
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { compile } from "./build/compile";
-import { hostTarget, isTarget, ROOT, type Target, targetNames } from "./build/targets";
+import { hostTarget, isTarget, packagesFor, ROOT, type Target, targetNames } from "./build/targets";
 
 const DIST = join(ROOT, "dist");
+const HELLO = join(ROOT, "bench", "programs", "hello.ts");
 
 const { values } = parseArgs({ options: { target: { type: "string" } } });
 if (values.target === undefined) {
-  report(await compile(hostTarget(), { folder: DIST, name: "svc" }));
+  await build(hostTarget(), "svc");
 } else {
-  for (const target of targetsIn(values.target)) {
-    report(await compile(target, { folder: DIST, name: `svc-${target}` }));
-  }
+  for (const target of targetsIn(values.target)) await build(target, `svc-${target}`);
   await writeSums();
 }
 
@@ -28,8 +28,19 @@ function targetsIn(list: string): readonly Target[] {
   });
 }
 
-function report(path: string): void {
-  console.log(`${path}  ${(Bun.file(path).size / 1_048_576).toFixed(1)} MiB`);
+/** Prints the binary's size beside that of a program that only says hello, which is the runtime's. */
+async function build(target: Target, name: string): Promise<void> {
+  await using packages = await packagesFor(target);
+  const binary = await compile(packages, { folder: DIST, name });
+  const folder = await mkdtemp(join(tmpdir(), "svc-build-"));
+  const hello = await compile(packages, { folder, name: "hello", entry: HELLO });
+  const [own, least] = [sizeOf(binary), sizeOf(hello)];
+  await rm(folder, { recursive: true });
+  console.log(`${binary}  ${own} MiB (a compiled hello-world: ${least} MiB)`);
+}
+
+function sizeOf(path: string): string {
+  return (Bun.file(path).size / 1_048_576).toFixed(1);
 }
 
 /** Sums over the binaries of targets, as `sha256sum --check` reads them. */

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { compile } from "../build/compile";
-import { hostTarget, ROOT } from "../build/targets";
+import { hostTarget, packagesFor, ROOT } from "../build/targets";
 
 /** What a ratio has to be. */
 export type Goal = `>= ${number}` | `<= ${number}`;
@@ -70,9 +70,9 @@ export function temporaryFolder(): Disposable & { readonly path: string } {
 }
 
 /** Compiles `bench/programs/<name>.ts` into `folder` with svc's own settings; the path of the binary. */
-export function compileProgram(name: string, folder: string): Promise<string> {
-  const entry = join(import.meta.dir, "programs", `${name}.ts`);
-  return compile(hostTarget(), { folder, name, entry });
+export async function compileProgram(name: string, folder: string): Promise<string> {
+  await using packages = await packagesFor(hostTarget());
+  return await compile(packages, { folder, name, entry: join(import.meta.dir, "programs", `${name}.ts`) });
 }
 
 /** A program that answers over HTTP, ended when the scope ends: `await using`. */

@@ -6,11 +6,13 @@
  */
 import { join } from "node:path";
 import type { BunPlugin } from "bun";
-import type { Target } from "./targets";
+import type { Packages, Target } from "./targets";
 
 interface Addon {
   /** The module that looks for the addon and exports just what it finds, under node_modules. */
   readonly loader: string;
+  /** What it was built by, under node_modules, where that names what is linked into it. */
+  readonly recipe?: string;
   /** The addon under node_modules; null where there is none for the platform: then loading it throws. */
   readonly files: Readonly<Record<Target, string | null>>;
 }
@@ -19,6 +21,7 @@ interface Addon {
 export const addons: Readonly<Record<string, Addon>> = {
   "node-datachannel": {
     loader: "node-datachannel/dist/esm/lib/node-datachannel.mjs",
+    recipe: "node-datachannel/CMakeLists.txt",
     files: {
       "linux-x64": "@node-datachannel/linux-x64-gnu/node_datachannel.node",
       "linux-arm64": "@node-datachannel/linux-arm64-gnu/node_datachannel.node",
@@ -64,8 +67,8 @@ export const addons: Readonly<Record<string, Addon>> = {
   },
 };
 
-/** @param modules the node_modules folder with the packages of `target`. */
-export function addonPlugin(target: Target, modules: string, table = addons): BunPlugin {
+/** Embeds the addons of `packages` and no others. */
+export function addonPlugin({ target, modules }: Packages, table = addons): BunPlugin {
   return {
     name: "native-addons",
     setup(build) {
@@ -82,6 +85,10 @@ export function addonPlugin(target: Target, modules: string, table = addons): Bu
     },
   };
 }
+
+/** Whether the module at `path` is one that the plugin puts another in place of. */
+export const isReplaced = (path: string): boolean =>
+  Object.values(addons).some(({ loader }) => endOfPath(loader).test(path));
 
 /** The path of the module `name` in some node_modules folder, with either kind of slash. */
 function endOfPath(name: string): RegExp {

@@ -5,20 +5,21 @@ import { mkdir, rename, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { $, type BunPlugin } from "bun";
 import { version } from "../package.json";
-import { addonPlugin, addons } from "./addons";
+import { addonPlugin, addons, isReplaced } from "./addons";
 import { billOfMaterials } from "./sbom";
-import { packagesFor, ROOT, type Target, targets } from "./targets";
+import { type Packages, ROOT, targets } from "./targets";
 
 /**
- * Compiles `entry` for `target` to `folder/name` (`.exe` on Windows), with its source maps in `folder/maps/<target>` and
- * what is embedded in it in `folder/name.cdx.json`.
+ * Compiles `entry` to `folder/name` (`.exe` on Windows), with its source maps in `folder/maps/<target>` and what is embedded
+ * in it in `folder/name.cdx.json`.
  *
+ * @param packages of the platform to compile for.
  * @param options.table the native addons to embed.
  * @returns the path of the binary.
  * @throws what Bun.build throws.
  */
 export async function compile(
-  target: Target,
+  packages: Packages,
   {
     folder,
     name,
@@ -26,51 +27,60 @@ export async function compile(
     table = addons,
   }: { folder: string; name: string; entry?: string; table?: typeof addons },
 ): Promise<string> {
+  const { target } = packages;
   const file = target.startsWith("windows") ? `${name}.exe` : name;
   const maps = join(folder, "maps", target);
   await rm(maps, { recursive: true, force: true });
   await mkdir(maps, { recursive: true });
-  await using packages = await packagesFor(target);
-  const plugins = [addonPlugin(target, packages.modules, table)];
-  const bom = billOfMaterials(await inputsOf(entry, plugins), { name: "svc", version });
-  await Bun.build({
-    entrypoints: [entry],
-    compile: {
-      target: targets[target].compile,
-      executablePath: packages.runtime,
-      outfile: join(maps, file),
-      // What lies in the folder it is started from is not its configuration.
-      autoloadDotenv: false,
-      autoloadBunfig: false,
-    },
-    minify: true,
-    bytecode: true,
-    format: "esm",
-    splitting: true,
-    sourcemap: "external",
-    define: {
-      SVC_VERSION: JSON.stringify(version),
-      SVC_COMMIT: JSON.stringify(await sourceCommit(ROOT)),
-      SVC_BOM: JSON.stringify(bom),
-    },
-    plugins,
-  });
-  // Bun leaves the maps beside the binary; moving the binary out also replaces one that runs, whole.
+  const plugins = [addonPlugin(packages, table)];
+  const bom = billOfMaterials(await partsOf(entry, plugins), { name: "svc", version });
+  const define = {
+    SVC_VERSION: JSON.stringify(version),
+    SVC_COMMIT: JSON.stringify(await sourceCommit(ROOT)),
+    SVC_BOM: JSON.stringify(bom),
+  };
+  // Bun puts the maps it writes into the binary as well: the same is compiled once for the maps, and once without any.
+  for (const sourcemap of ["external", "none"] as const) {
+    await Bun.build({
+      entrypoints: [entry],
+      compile: {
+        target: targets[target].compile,
+        executablePath: packages.runtime,
+        outfile: join(maps, file),
+        // What lies in the folder it is started from is not its configuration.
+        autoloadDotenv: false,
+        autoloadBunfig: false,
+      },
+      minify: true,
+      bytecode: true,
+      format: "esm",
+      splitting: true,
+      sourcemap,
+      define,
+      plugins,
+    });
+  }
+  // The maps lie beside the binary; moving it out also replaces one that runs, whole.
   await rename(join(maps, file), join(folder, file));
   await Bun.write(join(folder, `${name}.cdx.json`), `${JSON.stringify(bom, null, 2)}\n`);
   return join(folder, file);
 }
 
-/** The files that a bundle of `entry` is made of. */
-async function inputsOf(entry: string, plugins: BunPlugin[]): Promise<string[]> {
+/** The files of which something is in a bundle of `entry`. */
+async function partsOf(entry: string, plugins: BunPlugin[]): Promise<string[]> {
   const { metafile } = await Bun.build({
     entrypoints: [entry],
     target: "bun",
+    minify: true,
     splitting: true,
     metafile: true,
     plugins,
   });
-  return Object.keys(metafile?.inputs ?? {}).map((file) => resolve(file));
+  const outputs = Object.values(metafile?.outputs ?? {});
+  const parts = outputs.flatMap(({ inputs }) =>
+    Object.entries(inputs).flatMap(([file, { bytesInOutput }]) => (bytesInOutput > 0 ? [file] : [])),
+  );
+  return [...new Set(parts)].map((file) => resolve(file)).filter((file) => !isReplaced(file));
 }
 
 /**

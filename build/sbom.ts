@@ -1,11 +1,13 @@
 /**
  * The software bill of materials: CycloneDX 1.6 (https://cyclonedx.org/docs/1.6/json/) of the packages whose files are in a
- * binary, each with its licence and the licence's text.
+ * binary, each with its licence and the licence's text, and of the libraries within native addons.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
 import type { Bom, Component } from "../src/licenses/bom";
+import { addons } from "./addons";
+import { licenceOf, linkedInto } from "./linked";
 
 const PACKAGE = v.object({
   name: v.string(),
@@ -15,11 +17,12 @@ const PACKAGE = v.object({
   licenses: v.optional(v.array(v.object({ type: v.string() }))),
 });
 
-/** @param files the inputs of the build, as paths; those of packages are under some `node_modules`. */
-export function billOfMaterials(files: Iterable<string>, svc: { name: string; version: string }): Bom {
-  const folders = new Set([...files].flatMap((file) => packageFolder(file) ?? []));
+/** @param files what a binary was made of, as paths; those of packages are under some `node_modules`. */
+export function billOfMaterials(files: readonly string[], svc: { name: string; version: string }): Bom {
+  const byFolder = Map.groupBy(files, packageFolder);
+  const found = [...byFolder].flatMap(([folder, own]) => (folder ? [componentIn(folder, own)] : []));
   // A package may be there more than once, at several places.
-  const byPurl = new Map([...folders].map(componentIn).map((component) => [component.purl, component]));
+  const byPurl = new Map(found.map((component) => [component.purl, component]));
   const components = [...byPurl.values()].sort((a, b) => (a.purl < b.purl ? -1 : 1));
   return {
     bomFormat: "CycloneDX",
@@ -46,17 +49,45 @@ function packageFolder(file: string): string | undefined {
   return /^.*[\\/]?node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+/.exec(file)?.[0];
 }
 
-function componentIn(folder: string): Component {
+function componentIn(folder: string, files: readonly string[]): Component {
   const { name, version, license, licenses } = v.parse(
     PACKAGE,
     JSON.parse(readFileSync(join(folder, "package.json"), "utf8")),
   );
   const told = license ?? licenses?.map(({ type }) => type).join(" OR ") ?? "unknown";
-  const text = licenceText(folder);
   const purl = `pkg:npm/${name.replace("@", "%40")}@${version}`;
-  const known = /^[A-Za-z0-9.+-]+$/.test(told) && told !== "unknown" ? { id: told } : { name: told };
-  const licence = { ...known, ...(text !== "" && { text: { content: text } }) };
-  return { type: "library", "bom-ref": purl, name, version, purl, licenses: [{ license: licence }] };
+  const linked = files
+    .filter((file) => file.endsWith(".node"))
+    .flatMap((file) => linkedInto(readFileSync(file, "latin1") + recipeOf(file), purl));
+  return {
+    type: "library",
+    "bom-ref": purl,
+    name,
+    version,
+    purl,
+    licenses: withText(licenceOf(NOT_SPDX[told] ?? told), licenceText(folder)),
+    ...(linked.length > 0 && { components: linked }),
+  };
+}
+
+/** As package.json has them, and the SPDX ids that are meant. */
+const NOT_SPDX: Readonly<Record<string, string>> = { "MPL 2.0": "MPL-2.0" };
+
+function withText(licenses: Component["licenses"], text: string): Component["licenses"] {
+  if (text === "") return licenses;
+  return licenses.map((choice) =>
+    "license" in choice ? { license: { ...choice.license, text: { content: text } } } : choice,
+  );
+}
+
+/** What the addon `file` was built by. */
+function recipeOf(file: string): string {
+  const path = file.replaceAll("\\", "/");
+  for (const { files, recipe } of Object.values(addons)) {
+    const own = Object.values(files).find((name) => name !== null && path.endsWith(name));
+    if (own && recipe) return readFileSync(join(file.slice(0, -own.length), recipe), "utf8");
+  }
+  return "";
 }
 
 /** What licences ask to be kept with copies: their text, and notices. */

@@ -82,6 +82,7 @@ export function hostTarget(): Target {
 
 /** Where a target's packages are. */
 export interface Packages extends AsyncDisposable {
+  readonly target: Target;
   readonly modules: string;
   /** The runtime that the binary starts with. */
   readonly runtime: string;
@@ -94,6 +95,7 @@ export interface Packages extends AsyncDisposable {
 export async function packagesFor(target: Target): Promise<Packages> {
   if (target === hostTarget()) {
     return {
+      target,
       modules: join(ROOT, "node_modules"),
       runtime: process.execPath,
       async [Symbol.asyncDispose]() {},
@@ -109,6 +111,7 @@ export async function packagesFor(target: Target): Promise<Packages> {
     .quiet();
   const modules = join(folder, "node_modules");
   return {
+    target,
     modules,
     runtime: join(modules, runtime, "bin", os === "win32" ? "bun.exe" : "bun"),
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),

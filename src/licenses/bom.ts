@@ -18,9 +18,13 @@ export interface Component {
   readonly type: "library" | "platform";
   readonly "bom-ref": string;
   readonly name: string;
-  readonly version: string;
+  /** Absent where a library that is linked into an addon does not tell it. */
+  readonly version?: string;
   readonly purl: string;
-  readonly licenses: ReadonlyArray<{ readonly license: Licence }>;
+  readonly licenses: ReadonlyArray<{ readonly license: Licence } | { readonly expression: string }>;
+  readonly externalReferences?: ReadonlyArray<{ readonly type: "vcs"; readonly url: string }>;
+  /** What is linked into it. */
+  readonly components?: readonly Component[];
 }
 
 /** By its SPDX id, or as it is called where it has none. */

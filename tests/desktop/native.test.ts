@@ -5,7 +5,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import { compile } from "../../build/compile";
-import { hostTarget } from "../../build/targets";
+import { hostTarget, packagesFor } from "../../build/targets";
 import type { Backend } from "../../src/desktop/backend";
 import { compose, type Tile } from "../../src/desktop/native/screen";
 import { focusByTitle, waitForTitle } from "../../src/desktop/windows";
@@ -109,7 +109,8 @@ testOnDisplay("the addons are found in a binary, where there is no node_modules"
       "node-screenshots-linux-x64-gnu/node-screenshots.linux-x64-gnu.node",
     ),
   };
-  const binary = await compile(hostTarget(), { folder: folder.path, name: "native", entry, table });
+  await using packages = await packagesFor(hostTarget());
+  const binary = await compile(packages, { folder: folder.path, name: "native", entry, table });
   await using display = await startDisplay({ managed: false });
   const child = Bun.spawn([binary], { cwd: "/", env: display.env, stdio: ["ignore", "pipe", "inherit"] });
   expect(JSON.parse(await child.stdout.text())).toEqual([
