@@ -1,4 +1,4 @@
-import { homedir } from "node:os";
+import { homedir, userInfo } from "node:os";
 import { resolve } from "node:path";
 import type { Argv } from "yargs";
 import { type CommandGroup, command, type GlobalFlags, print } from "../src/cli";
@@ -27,6 +27,8 @@ type Flags = {
 };
 
 function planFor({ system, configDir }: Flags, flags: readonly string[] = []): DaemonPlan {
+  const { USERDOMAIN: domain } = process.env;
+  const { username } = userInfo();
   return planDaemon({
     binary: compiled ? process.execPath : "/usr/local/bin/svc",
     flags,
@@ -34,6 +36,7 @@ function planFor({ system, configDir }: Flags, flags: readonly string[] = []): D
     configDir: configDir === undefined ? null : resolve(configDir),
     home: homedir(),
     userId: process.getuid?.() ?? 0,
+    userName: domain ? `${domain}\\${username}` : username,
   });
 }
 

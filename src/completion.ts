@@ -7,9 +7,11 @@ import { type AnyCommand, type CommandGroup, commands } from "./cli";
 /** What the last word may become, and what that does. */
 export type Candidate = readonly [text: string, description: string];
 
+const CONFIG_DIR = "--config-dir";
+
 /** The flags of every subcommand. */
 const GLOBAL: readonly Candidate[] = [
-  ["--config-dir", "Folder that holds everything svc keeps"],
+  [CONFIG_DIR, "Folder that holds everything svc keeps"],
   ["--json", "Print what the HTTP API would answer"],
   ["--help", "Show help"],
 ];
@@ -26,39 +28,43 @@ export async function complete(words: readonly string[]): Promise<Candidate[]> {
 }
 
 async function following(before: readonly string[], flags: boolean): Promise<readonly Candidate[]> {
-  const [first, second, ...rest] = before.filter((word) => !word.startsWith("-"));
+  if (before.at(-1) === CONFIG_DIR) return [];
+  const words = before.filter((word, at) => word !== CONFIG_DIR && before[at - 1] !== CONFIG_DIR);
+  const [first, after] = firstWord(words);
   if (first === undefined) {
     return flags ? [...GLOBAL, ["--version", "Show the version"]] : named(commands.map(asCandidate));
   }
   const entry = commands.find(({ usage }) => wordOf(usage) === first);
   if (!entry) return [];
   const module = (await entry.load()).default;
-  if (!("group" in module)) return own(module, second === undefined, flags, before);
+  if (!("group" in module)) return own(module, after, flags);
   const group: CommandGroup["group"] = module.group;
+  const [second, rest] = firstWord(after);
   if (second === undefined) {
     return flags ? GLOBAL : named(Object.entries(group).map(([usage, { describe }]) => [usage, describe]));
   }
   const found = Object.entries(group).find(([usage]) => wordOf(usage) === second)?.[1];
-  return found ? own(found, rest.length === 0, flags, before) : [];
+  return found ? own(found, rest, flags) : [];
 }
 
-/** The flags of a subcommand, or the choices of its flag before or of its first argument. */
-function own(
-  module: AnyCommand,
-  firstArgument: boolean,
-  flags: boolean,
-  before: readonly string[],
-): readonly Candidate[] {
+/** The first of `words` that is no flag, and what stands after it. */
+function firstWord(words: readonly string[]): [string | undefined, readonly string[]] {
+  const at = words.findIndex((word) => !word.startsWith("-"));
+  return at < 0 ? [undefined, []] : [words[at], words.slice(at + 1)];
+}
+
+/** The flags of a subcommand, or the choices of the flag that is open or of its first argument. */
+function own(module: AnyCommand, after: readonly string[], flags: boolean): readonly Candidate[] {
   const declared = declarations(module);
-  const open = declared.find(({ name, kind }) => kind === "option" && before.at(-1) === `--${name}`);
-  if (open?.choices) return open.choices.map((choice) => [choice, ""]);
-  if (open && !open.boolean) return [];
-  if (flags) {
-    const told = declared.filter(({ kind }) => kind === "option");
-    return [...told.map(({ name, describe }): Candidate => [`--${name}`, describe]), ...GLOBAL];
-  }
+  const options = declared.filter(({ kind }) => kind === "option");
+  const valued = (flag: string | undefined) =>
+    options.find(({ name, boolean }) => !boolean && flag === `--${name}`);
+  const open = valued(after.at(-1));
+  if (open) return (open.choices ?? []).map((choice) => [choice, ""]);
+  if (flags) return [...options.map(({ name, describe }): Candidate => [`--${name}`, describe]), ...GLOBAL];
+  if (after.some((word, at) => !word.startsWith("-") && !valued(after[at - 1]))) return [];
   const argument = declared.find(({ kind }) => kind === "positional");
-  return firstArgument ? (argument?.choices ?? []).map((choice) => [choice, ""]) : [];
+  return (argument?.choices ?? []).map((choice) => [choice, ""]);
 }
 
 interface Declaration {
@@ -142,7 +148,8 @@ complete -c svc -f -a '(__svc_complete)'
 `,
   powershell: `Register-ArgumentCompleter -Native -CommandName svc -ScriptBlock {
   param($word, $ast, $position)
-  $words = @($ast.CommandElements | Select-Object -Skip 1 | ForEach-Object { "$_" })
+  $before = $ast.CommandElements | Where-Object { $_.Extent.StartOffset -lt $position }
+  $words = @($before | Select-Object -Skip 1 | ForEach-Object { "$_" })
   if ($word -eq '') { $words += ' ' }
   svc complete @words 2>$null | ForEach-Object {
     $text, $description = $_ -split "\`t", 2

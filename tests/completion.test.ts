@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { complete } from "../src/completion";
+import { Language, Parser } from "web-tree-sitter";
+import { complete, scripts } from "../src/completion";
 
 const offered = async (...words: string[]) => (await complete(words)).map(([text]) => text);
 
@@ -31,5 +32,21 @@ describe("completing", () => {
 
   test("a flag before the subcommand does not hide it", async () => {
     expect(await offered("--json", "audit", "ver")).toEqual(["verify"]);
+    expect(await offered("--config-dir", "there", "audit", "ver")).toEqual(["verify"]);
   });
+
+  test("the value of a flag is no argument", async () => {
+    expect(await offered("token", "--config-dir", "")).toEqual([]);
+    expect(await offered("token", "--config-dir", "there", "")).toEqual(["show", "rotate"]);
+    expect(await offered("turn", "--realm", "relay.test", "")).toEqual(["credentials", "test"]);
+  });
+});
+
+test("the script for PowerShell is PowerShell", async () => {
+  await Parser.init();
+  const grammar = Bun.resolveSync("tree-sitter-powershell/tree-sitter-powershell.wasm", import.meta.dir);
+  const parser = new Parser().setLanguage(await Language.load(grammar));
+  const isSound = (script: string) => parser.parse(script)?.rootNode.hasError === false;
+  expect(isSound(scripts.powershell)).toBe(true);
+  expect(isSound(scripts.powershell.replace("{", ""))).toBe(false);
 });

@@ -2,7 +2,7 @@
  * Running `svc serve` as what the platform runs daemons with: what has to be written and which programs have to be run,
  * as a plan that can be shown before anything is touched.
  */
-import { unavailable } from "../lib/errors";
+import { badInput, unavailable } from "../lib/errors";
 import { launchdPlan } from "./launchd";
 import { scheduledTaskPlan } from "./scheduled-task";
 import { systemdPlan } from "./systemd";
@@ -20,6 +20,8 @@ export interface DaemonOptions {
   /** Of this user. */
   readonly home: string;
   readonly userId: number;
+  /** On Windows with the domain: `LAB\\kiosk`. */
+  readonly userName: string;
 }
 
 /** A program and its arguments. */
@@ -27,7 +29,12 @@ export type CommandLine = readonly string[];
 
 /** What installing and the rest come to. */
 export interface DaemonPlan {
-  readonly file: { readonly path: string; readonly content: string };
+  readonly file: {
+    readonly path: string;
+    readonly content: string;
+    /** `utf16le`: with a byte order mark. Unless told, UTF-8. */
+    readonly encoding?: "utf16le";
+  };
   /** Run one after the other once the file is written. */
   readonly install: readonly CommandLine[];
   /** Run one after the other before the file is removed. */
@@ -38,8 +45,14 @@ export interface DaemonPlan {
   readonly logs: (follow: boolean) => CommandLine;
 }
 
-/** @throws an `unavailable` failure where no kind of daemon is known. */
+/** What neither a line of a unit nor XML can hold (XML 1.0, section 2.2). */
+const UNWRITABLE = /[\p{Cc}\ufffe\uffff]/u;
+
+/** @throws `bad_input` for words that cannot be written down; `unavailable` where no kind of daemon is known. */
 export function planDaemon(options: DaemonOptions, platform: NodeJS.Platform = process.platform): DaemonPlan {
+  for (const word of [options.binary, options.configDir ?? "", ...options.flags]) {
+    if (UNWRITABLE.test(word)) throw badInput(`${JSON.stringify(word)}: expected no control characters`);
+  }
   if (platform === "linux") return systemdPlan(options);
   if (platform === "darwin") return launchdPlan(options);
   if (platform === "win32") return scheduledTaskPlan(options);

@@ -11,7 +11,8 @@ import type { CommandLine, DaemonPlan } from "./daemon";
 export async function installDaemon({ file, install }: DaemonPlan): Promise<void> {
   try {
     mkdirSync(dirname(file.path), { recursive: true });
-    writeFileAtomic(file.path, file.content, 0o644);
+    const content = file.encoding ? Buffer.from(`\ufeff${file.content}`, file.encoding) : file.content;
+    writeFileAtomic(file.path, content, 0o644);
   } catch (error) {
     throw unavailable(`${file.path} cannot be written (${systemCode(error) ?? messageOf(error)})`);
   }

@@ -3,10 +3,13 @@
  * on does; one for the machine starts with it, without a desktop.
  */
 import { win32 } from "node:path";
+import { badInput } from "../lib/errors";
 import type { DaemonOptions, DaemonPlan } from "./daemon";
 import { xmlText } from "./xml";
 
 const TASK = "svc";
+/** Its SID (Windows, "Well-known SIDs"). */
+const LOCAL_SERVICE = "S-1-5-19";
 
 export function scheduledTaskPlan(options: DaemonOptions): DaemonPlan {
   const { system, home } = options;
@@ -14,7 +17,12 @@ export function scheduledTaskPlan(options: DaemonOptions): DaemonPlan {
   const path = win32.join(folder, "svc-task.xml");
   const log = win32.join(folder, "svc.log");
   return {
-    file: { path, content: task(options, system ? (options.configDir ?? folder) : options.configDir, log) },
+    file: {
+      path,
+      content: task(options, system ? (options.configDir ?? folder) : options.configDir, log),
+      // schtasks reads no other Unicode encoding (it fails with "unable to switch the encoding").
+      encoding: "utf16le",
+    },
     install: [
       ["schtasks", "/Create", "/TN", TASK, "/XML", path, "/F"],
       ["schtasks", "/Run", "/TN", TASK],
@@ -34,14 +42,20 @@ export function scheduledTaskPlan(options: DaemonOptions): DaemonPlan {
   };
 }
 
-function task({ binary, flags, system }: DaemonOptions, configDir: string | null, log: string): string {
+function task(
+  { binary, flags, system, userName }: DaemonOptions,
+  configDir: string | null,
+  log: string,
+): string {
   const own = configDir === null ? [] : ["--config-dir", configDir];
   const line = [binary, "serve", ...flags, ...own].map(quoted).join(" ");
-  const trigger = system ? "<BootTrigger/>" : "<LogonTrigger/>";
+  const user = `<UserId>${xmlText(system ? LOCAL_SERVICE : userName)}</UserId>`;
+  // One at the log-on of anybody takes an administrator to make.
+  const trigger = system ? "<BootTrigger/>" : `<LogonTrigger>${user}</LogonTrigger>`;
   const principal = system
-    ? "<UserId>S-1-5-19</UserId>"
-    : "<LogonType>InteractiveToken</LogonType><RunLevel>LeastPrivilege</RunLevel>";
-  return `<?xml version="1.0" encoding="UTF-8"?>
+    ? user
+    : `${user}<LogonType>InteractiveToken</LogonType><RunLevel>LeastPrivilege</RunLevel>`;
+  return `<?xml version="1.0" encoding="UTF-16"?>
 <Task version="1.2" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">
   <RegistrationInfo><Description>svc: operate this desktop-automation host from afar</Description></RegistrationInfo>
   <Triggers>${trigger}</Triggers>
@@ -51,7 +65,7 @@ function task({ binary, flags, system }: DaemonOptions, configDir: string | null
     <DisallowStartIfOnBatteries>false</DisallowStartIfOnBatteries>
     <StopIfGoingOnBatteries>false</StopIfGoingOnBatteries>
     <ExecutionTimeLimit>PT0S</ExecutionTimeLimit>
-    <RestartOnFailure><Interval>PT1M</Interval><Count>999</Count></RestartOnFailure>
+    <RestartOnFailure><Interval>PT1M</Interval><Count>255</Count></RestartOnFailure>
   </Settings>
   <Actions Context="Author">
     <Exec>
@@ -63,8 +77,13 @@ function task({ binary, flags, system }: DaemonOptions, configDir: string | null
 `;
 }
 
-/** As CommandLineToArgvW reads it: quotes around, quotes within and the backslashes before them escaped. */
+/**
+ * As both cmd.exe and CommandLineToArgvW read it: quotes around, backslashes before the second doubled.
+ *
+ * @throws a `bad_input` failure for what cmd.exe reads in its own way also within quotes.
+ */
 function quoted(word: string): string {
+  if (/["%]/.test(word)) throw badInput(`${JSON.stringify(word)}: a scheduled task can hold neither " nor %`);
   if (/^[\w:.\\/=,@-]+$/.test(word)) return word;
-  return `"${word.replaceAll(/(\\*)"/g, '$1$1\\"').replace(/(\\+)$/, "$1$1")}"`;
+  return `"${word.replace(/(\\+)$/, "$1$1")}"`;
 }

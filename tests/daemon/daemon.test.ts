@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { type DaemonOptions, planDaemon } from "../../src/daemon/daemon";
+import { installDaemon } from "../../src/daemon/manage";
 import { findSupervisor } from "../../src/daemon/notify";
 import { temporaryFolder, testWith } from "../support";
 
@@ -14,6 +15,7 @@ const OPTIONS: DaemonOptions = {
   configDir: null,
   home: "/home/kiosk",
   userId: 1000,
+  userName: "LAB\\kiosk",
 };
 
 /** What systemd-analyze says of a unit. */
@@ -80,17 +82,88 @@ describe("a systemd unit", () => {
   });
 });
 
-describe("a launchd job and a scheduled task", () => {
-  test("are well-formed XML whatever the flags hold", () => {
-    fc.assert(
-      fc.property(fc.array(fc.string({ unit: "binary" }), { maxLength: 5 }), (flags) => {
-        for (const platform of ["darwin", "win32"] as const) {
-          const { content } = planDaemon({ ...OPTIONS, flags }, platform).file;
-          const inner = content.replaceAll(/<[^<>]*>/g, "");
-          expect(inner).not.toMatch(/[<>]|&(?!(amp|lt|gt);)/);
-        }
-      }),
+/** What `script` makes of the files that plans with `flags` come to; it is given their paths. */
+async function readBack(platform: NodeJS.Platform, flags: readonly string[][], script: string) {
+  using folder = temporaryFolder();
+  const paths = await Promise.all(
+    flags.map(async (flags, nth) => {
+      const { file } = planDaemon({ ...OPTIONS, flags }, platform);
+      const path = join(folder.path, String(nth));
+      await installDaemon({ ...NOTHING, file: { ...file, path } });
+      return path;
+    }),
+  );
+  const child = Bun.spawn(["python3", "-c", script, ...paths], { stdio: ["ignore", "pipe", "inherit"] });
+  const read: string[][] = JSON.parse(await child.stdout.text());
+  return read;
+}
+
+const NOTHING = { install: [], uninstall: [], forget: [], status: [], logs: () => [] };
+
+/** Words of any characters but those that `without` matches. */
+const anyFlags = (without: RegExp) =>
+  fc
+    .sample(fc.array(fc.string({ unit: "binary" }), { maxLength: 5 }), 60)
+    .map((flags) => flags.map((flag) => flag.replaceAll(without, "")));
+
+describe("a launchd job", () => {
+  testWith("python3")("is a property list that has each flag as it was", async () => {
+    const flags = anyFlags(/[\p{Cc}\ufffe\uffff]/gu);
+    const read = await readBack(
+      "darwin",
+      flags,
+      `import json, plistlib, sys
+print(json.dumps([plistlib.load(open(path, "rb"))["ProgramArguments"] for path in sys.argv[1:]]))`,
     );
+    expect(read).toEqual(flags.map((flags) => [OPTIONS.binary, "serve", ...flags]));
+  });
+});
+
+/** The words of what cmd.exe runs, as CommandLineToArgvW splits them where no quote is within quotes. */
+function wordsOf(commandLine: string): string[] {
+  const line = /^\/d \/s \/c "(.*)"$/s.exec(commandLine)?.[1] ?? "";
+  return Array.from(line.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, plain]) =>
+    quoted === undefined ? (plain ?? "") : quoted.replace(/(\\+)$/, (run) => run.slice(run.length / 2)),
+  );
+}
+
+describe("a scheduled task", () => {
+  testWith("python3")("is XML in UTF-16 that has each flag as it was", async () => {
+    const flags = anyFlags(/[\p{Cc}\ufffe\uffff"%]/gu);
+    const read = await readBack(
+      "win32",
+      flags,
+      `import json, sys, xml.etree.ElementTree as ET
+task = "{http://schemas.microsoft.com/windows/2004/02/mit/task}"
+print(json.dumps([[e.text for e in ET.parse(path).iter(task + "Arguments")] for path in sys.argv[1:]]))`,
+    );
+    const log = String.raw`\home\kiosk\AppData\Local\svc\svc.log`;
+    expect(read.map(([line = ""]) => wordsOf(line))).toEqual(
+      flags.map((flags) => [OPTIONS.binary, "serve", ...flags, ">>", log, "2>&1"]),
+    );
+  });
+
+  test("starts at the log-on of its own user, and again when it fails", () => {
+    const { content } = planDaemon(OPTIONS, "win32").file;
+    expect(content).toContain("<LogonTrigger><UserId>LAB\\kiosk</UserId></LogonTrigger>");
+    // The schema's unsignedByte (Task Scheduler schema, restartType).
+    expect(Number(/<Count>(\d+)</.exec(content)?.[1])).toBeWithin(1, 256);
+  });
+
+  test("refuses what cmd.exe would read in its own way", () => {
+    for (const flag of ["100%", 'a"b']) {
+      expect(() => planDaemon({ ...OPTIONS, flags: [flag] }, "win32")).toThrow(/neither " nor %/);
+    }
+  });
+});
+
+describe("a daemon of any platform", () => {
+  test("refuses control characters, which would begin a line of their own", () => {
+    for (const platform of ["linux", "darwin", "win32"] as const) {
+      for (const flag of ["a\nExecStartPre=/bin/sh", "\0", "\r"]) {
+        expect(() => planDaemon({ ...OPTIONS, flags: [flag] }, platform)).toThrow(/control characters/);
+      }
+    }
   });
 
   test("are where the platform looks, for the user and for the machine", () => {
