@@ -82,9 +82,9 @@ export async function runActions(
 export const BINARY = join(import.meta.dir, "..", "dist", "svc");
 
 /** The compiled binary alone in an empty folder, its configuration in `config` beside it; gone when the scope ends. */
-export function installBinary() {
+export function installBinary(binary = BINARY) {
   const folder = temporaryFolder();
-  copyFileSync(BINARY, join(folder.path, "svc"));
+  copyFileSync(binary, join(folder.path, "svc"));
   return {
     path: folder.path,
     configDir: join(folder.path, "config"),
@@ -153,6 +153,35 @@ function caller(url: string, token: string): (path: string, init?: RequestInit) 
     const headers = new Headers(init.headers);
     if (!headers.has("authorization")) headers.set("authorization", `Bearer ${token}`);
     return fetch(url + path, { ...init, headers });
+  };
+}
+
+/** What is written to `stream`, read on and on, and a way to wait for words in it. */
+export function follow(stream: ReadableStream<Uint8Array<ArrayBuffer>>) {
+  let text = "";
+  let ended = false;
+  let told = () => {};
+  const whole = (async () => {
+    for await (const chunk of stream.pipeThrough(new TextDecoderStream())) {
+      text += chunk;
+      told();
+    }
+    ended = true;
+    told();
+    return text;
+  })();
+  return {
+    whole,
+    text: () => text,
+    /** Resolves when `words` are in it. @throws when it ends without. */
+    async says(words: string) {
+      while (!text.includes(words)) {
+        if (ended) throw new Error(`it ended without saying "${words}": ${text}`);
+        await new Promise<void>((resolve) => {
+          told = resolve;
+        });
+      }
+    },
   };
 }
 

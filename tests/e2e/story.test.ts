@@ -1,17 +1,18 @@
 /**
- * One story from end to end, as an operator lives it: svc in an empty folder becomes three hosts and a console; a device
- * is plugged in, a record is tampered with, the console moves to a new machine, files and a relay find their way,
+ * One story from end to end, as an operator lives it: a fresh clone becomes a binary, and that one three hosts and a
+ * console; a device is plugged in, a record is tampered with, the console moves to a new machine, a relay carries files,
  * Prometheus and a browser look on.
  *
- * All of it happens in a network namespace of its own, whose addresses exist nowhere else.
+ * All but the build happens in a network namespace of its own, whose addresses exist nowhere else.
  */
 import { Database } from "bun:sqlite";
 import { expect } from "bun:test";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { launchBrowser, openTab, signIn } from "../browser";
-import { installBinary, testWith } from "../support";
+import { follow, installBinary, temporaryFolder, testWith } from "../support";
 import { startMachine } from "../usb/machine";
+import { type Clone, freshClone } from "./clone";
 
 /** Where the relay is: svc's bundles serve no private network. */
 const RELAY = "198.41.0.4";
@@ -20,7 +21,9 @@ const PROMETHEUS = "127.0.0.1:9090";
 const told = testWith(
   "chromium",
   "curl",
+  "git",
   "ip",
+  "npm",
   "nsenter",
   "prometheus",
   "python3",
@@ -30,9 +33,16 @@ const told = testWith(
 );
 
 told(
-  "three hosts are added, asked, told, watched, tampered with, moved, relayed, synced, scraped and looked at",
+  "a fresh clone is built; three hosts are added, asked, told, watched, tampered with, moved, relayed, synced, scraped and looked at",
   async () => {
-    using installed = installBinary();
+    using home = temporaryFolder();
+    const clone = await freshClone(home.path);
+    expect(Bun.which("bun", { PATH: clone.env.PATH ?? "" })).toBeNull();
+    await startsAndStops(clone);
+    expect(await lastLineOf(clone, "npm", "test", "--", "tests/lib/ring.test.ts")).toMatch(
+      /^\d+ passed, 0 failed$/,
+    );
+    using installed = installBinary(join(clone.path, "dist", "svc"));
     await using stack = new AsyncDisposableStack();
     const at = (...names: string[]) => join(installed.path, ...names);
 
@@ -128,6 +138,14 @@ told(
       ["kiosk-2", false],
       ["kiosk-3", true],
     ]);
+    // Its record, carried to another machine, tells so there too.
+    await svc("kiosk-2", "audit", "export", "kiosk-2.jsonl");
+    const elsewhere = await installed.run(["audit", "verify", "--file", "kiosk-2.jsonl"], {
+      before: inside,
+      env: { SVC_CONFIG_DIR: "console" },
+    });
+    expect(elsewhere.exitCode).toBe(1);
+    expect(elsewhere.stdout).toMatch(/^Chain broken at row id \d+ of \d+: it was edited/);
     const diagnosed = await get(`${url2}/diagnose?only=audit_chain`);
     expect(diagnosed.checks[0].detail).toMatch(/^chain broken at row id \d+ of \d+: it was edited/);
 
@@ -149,19 +167,29 @@ told(
       "--output-dir",
       "relay",
     );
-    const relay = start("sh", "-c", 'exec turnserver -c "$0" 2>/dev/null', at("relay", "turnserver.conf"));
-    await untilSays(relay.stdout, "IO method (admin thread)");
+    const relay = start(
+      "sh",
+      "-c",
+      'exec turnserver --verbose -c "$0" 2>/dev/null',
+      at("relay", "turnserver.conf"),
+    );
+    const relayed = follow(relay.stdout);
+    await relayed.says("IO method (admin thread)");
     expect(
       await svc("new-console", "turn", "test", `turn:${RELAY}`, "--user", "lab", "--secret", "s3cret"),
     ).toMatch(/^ok +relay to itself/m);
 
-    // A folder is synced to a host; what arrives is what was sent.
+    // A folder is synced to a host, through the relay; what arrives is what was sent.
     mkdirSync(at("outbox", "reports"), { recursive: true });
     writeFileSync(at("outbox", "reports", "night.txt"), "all quiet\n");
-    const sync = ["sync", "outbox", "--to", "kiosk-3", "--once", "--subdirs"];
-    expect(await svc("new-console", ...sync)).toMatch(/^sent {3}reports\/night\.txt\n1 files? sent/);
+    writeFileSync(at("secret"), "s3cret\n");
+    const before = allocationsIn(relayed.text());
+    const sync = ["sync", "outbox", "--to", "kiosk-3", "--once", "--subdirs", "--relay-only"];
+    const ice = ["--ice-server", `turn:${RELAY}`, "--ice-user", "lab", "--ice-secret-file", at("secret")];
+    expect(await svc("new-console", ...sync, ...ice)).toMatch(/^sent {3}reports\/night\.txt\n1 files? sent/);
     const [arrived = ""] = new Bun.Glob("*/reports/night.txt").scanSync({ cwd: at("kiosk-3", "inbox") });
     expect(readFileSync(at("kiosk-3", "inbox", arrived), "utf8")).toBe("all quiet\n");
+    expect(allocationsIn(relayed.text())).toBeGreaterThan(before);
 
     // Prometheus finds the hosts at the console, and scrapes all three.
     const consoleUrl = await serve("new-console");
@@ -201,7 +229,7 @@ told(
     await page.getByText("config.import admin_hosts.json").first().waitFor();
     expect(tab.complaints).toEqual([]);
   },
-  90_000,
+  300_000,
 );
 
 function urlIn(line: unknown): string {
@@ -223,17 +251,32 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
   while (!(await holds())) await Bun.sleep(100);
 }
 
-/** Resolves once `words` have come; reads on for ever, as whoever writes would be held up otherwise. */
-async function untilSays(stream: ReadableStream<Uint8Array<ArrayBuffer>>, words: string): Promise<void> {
-  const said = Promise.withResolvers<void>();
-  const read = async () => {
-    let text = "";
-    for await (const chunk of stream.pipeThrough(new TextDecoderStream())) {
-      text += chunk;
-      if (text.includes(words)) said.resolve();
-    }
-    said.reject(new Error(`it ended without saying "${words}": ${text}`));
-  };
-  void read();
-  return said.promise;
+/** How many addresses coturn has relayed for somebody. */
+const allocationsIn = (log: string) => log.match(/ALLOCATE processed, success/g)?.length ?? 0;
+
+/** The README's first command: it serves, answers its token, and ends well when it is told to. */
+async function startsAndStops({ path, env }: Clone): Promise<void> {
+  const child = Bun.spawn(["npm", "start", "--", "--port", "0", "--json"], {
+    cwd: path,
+    env,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [said, noise] = [follow(child.stdout), follow(child.stderr)];
+  await said.says("}\n").catch((error) => {
+    throw new Error(noise.text(), { cause: error });
+  });
+  // npm says first what it runs.
+  const { url, pid, token_file } = JSON.parse(said.text().slice(said.text().indexOf("{")));
+  const authorization = `Bearer ${readFileSync(token_file, "utf8").trim()}`;
+  expect((await fetch(`${url}/commands`, { headers: { authorization } })).status).toBe(200);
+  process.kill(pid, "SIGTERM");
+  expect(await child.exited).toBe(0);
+}
+
+/** The last line that a command which ends well prints. */
+async function lastLineOf({ path, env }: Clone, ...command: string[]): Promise<string | undefined> {
+  const child = Bun.spawn(command, { cwd: path, env, stdio: ["ignore", "pipe", "ignore"] });
+  const text = await child.stdout.text();
+  expect([text, await child.exited]).toEqual([text, 0]);
+  return text.trimEnd().split("\n").at(-1);
 }

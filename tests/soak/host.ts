@@ -5,7 +5,7 @@ import { join } from "node:path";
 import * as v from "valibot";
 import { verifyDatabase } from "../../src/audit/verify";
 import { rowsOf } from "../audit/support";
-import { installBinary, post, TOKEN } from "../support";
+import { follow, installBinary, post, TOKEN } from "../support";
 
 /** A change that is allowed to anybody who may run actions, and leaves nothing behind but its rows. */
 const HARMLESS = { actions: [["AC_set_var", { name: "touched", value: true }]] };
@@ -36,11 +36,19 @@ export function installHost() {
     /**
      * Starts a server; resolves once it answers. Killed when the scope ends.
      *
-     * @param before put in front of its command line.
+     * @param before put in front of its command line; `flags` come after.
      */
-    async serve({ before = [], env = {} }: { before?: readonly string[]; env?: NodeJS.ProcessEnv } = {}) {
+    async serve({
+      before = [],
+      env = {},
+      flags = [],
+    }: {
+      before?: readonly string[];
+      env?: NodeJS.ProcessEnv;
+      flags?: readonly string[];
+    } = {}) {
       const child = Bun.spawn(
-        [...before, join(path, "svc"), "serve", "--json", "--port", "0", "--rate-limit", "0"],
+        [...before, join(path, "svc"), "serve", "--json", "--port", "0", "--rate-limit", "0", ...flags],
         {
           cwd: path,
           env: { ...process.env, SVC_CONFIG_DIR: configDir, SVC_TOKEN: TOKEN, ...env },
@@ -102,31 +110,6 @@ export function installHost() {
       const kept = v.parse(v.object({ jobs: v.array(JOB) }), JSON.parse(listed.stdout)).jobs;
       const found = new Set(kept.map(({ job_id }) => job_id));
       expect([...jobs].filter((id) => !found.has(id))).toEqual([]);
-    },
-  };
-}
-
-/** What is written to `stream`, and a way to wait for words in it. */
-function follow(stream: ReadableStream<Uint8Array<ArrayBuffer>>) {
-  let text = "";
-  let told = () => {};
-  const whole = (async () => {
-    for await (const chunk of stream.pipeThrough(new TextDecoderStream())) {
-      text += chunk;
-      told();
-    }
-    return text;
-  })();
-  return {
-    whole,
-    text: () => text,
-    /** Resolves when `words` are in it. */
-    async says(words: string) {
-      while (!text.includes(words)) {
-        await new Promise<void>((resolve) => {
-          told = resolve;
-        });
-      }
     },
   };
 }
