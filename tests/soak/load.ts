@@ -41,8 +41,13 @@ export interface Load {
   readonly requests: ReadonlyArray<(nth: number) => readonly [path: string, init: RequestInit]>;
 }
 
-/** What was answered, by status. */
-export type Tally = Map<number, number>;
+/** What came of a load so far. */
+export interface Progress {
+  /** Answers by status. */
+  readonly tally: ReadonlyMap<number, number>;
+  /** Requests begun a second. */
+  readonly rate: number;
+}
 
 /** Every endpoint of the server behind `call`, the heavy ones seldom. */
 export async function everyEndpoint(call: (path: string) => Promise<Response>): Promise<Load> {
@@ -69,34 +74,48 @@ export async function everyEndpoint(call: (path: string) => Promise<Response>): 
   return { requests: [...light, ...mixed].flatMap((each) => (each ? [each.request] : [])) };
 }
 
+/** What a stall of this machine has kept from being begun is made up for at no more than so many times the rate. */
+const CATCH_UP = 1.5;
+/** As much of it as may be begun at once, in seconds of the rate. */
+const BURST_SECONDS = 0.1;
+
 /**
  * Puts `load` on the server behind `call` for so long.
  *
- * @param ratePerSecond requests begun a second, whether or not the earlier ones are answered; 0: eight at a time, each as
- *   soon as one is answered.
+ * @param options.ratePerSecond requests begun a second, whether or not the earlier ones are answered; 0: eight at a time,
+ *   each as soon as one is answered.
+ * @param options.everyMinute told how it goes.
  * @param failed told of each answer that is the server's fault; of status 0 when none came.
- * @returns the answers by status, and how many a second.
  */
 export async function run(
   { requests }: Load,
   call: (path: string, init: RequestInit) => Promise<Response>,
-  { seconds, ratePerSecond }: { seconds: number; ratePerSecond: number },
+  {
+    seconds,
+    ratePerSecond,
+    everyMinute = () => {},
+  }: { seconds: number; ratePerSecond: number; everyMinute?: (progress: Progress) => void },
   failed: (path: string, status: number, body: string) => void,
-): Promise<{ tally: Tally; rate: number }> {
-  const tally: Tally = new Map();
+): Promise<Progress> {
+  const tally = new Map<number, number>();
   const started = performance.now();
   const elapsed = () => (performance.now() - started) / 1_000;
   let begun = 0;
+  const progress = () => ({ tally, rate: begun / elapsed() });
+  const telling = setInterval(() => everyMinute(progress()), 60_000);
   const ask = async () => {
     const nth = begun++;
     const request = requests[nth % requests.length];
     if (!request) return;
     const [path, init] = request(nth);
-    const response = await call(path, init).catch((error) => failed(path, 0, messageOf(error)));
-    if (!response) return;
-    const body = await response.text();
-    tally.set(response.status, (tally.get(response.status) ?? 0) + 1);
-    if (response.status >= 500) failed(path, response.status, body);
+    try {
+      const response = await call(path, init);
+      const body = await response.text();
+      tally.set(response.status, (tally.get(response.status) ?? 0) + 1);
+      if (response.status >= 500) failed(path, response.status, body);
+    } catch (error) {
+      failed(path, 0, messageOf(error));
+    }
   };
   if (ratePerSecond === 0) {
     const client = async () => {
@@ -105,8 +124,11 @@ export async function run(
     await Promise.all(Array.from({ length: 8 }, client));
   } else {
     const open = new Set<Promise<void>>();
-    while (elapsed() < seconds) {
-      while (begun < elapsed() * ratePerSecond) {
+    let allowed = 0;
+    for (let before = 0, now = 0; now < seconds; before = now, now = elapsed()) {
+      allowed += (now - before) * ratePerSecond * CATCH_UP;
+      allowed = Math.min(allowed, Math.max(1, BURST_SECONDS * ratePerSecond));
+      for (; allowed >= 1 && begun < now * ratePerSecond; allowed--) {
         const asked = ask().finally(() => open.delete(asked));
         open.add(asked);
       }
@@ -114,5 +136,6 @@ export async function run(
     }
     await Promise.all(open);
   }
-  return { tally, rate: begun / elapsed() };
+  clearInterval(telling);
+  return progress();
 }
