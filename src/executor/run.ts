@@ -17,16 +17,16 @@ import { Secrets } from "./secrets";
 import { fillIn, referencesIn } from "./variables";
 
 /** The most that one run executes: actions, and the lists inside them, every turn of a loop counted. */
-export const MAX_EXECUTED = 200_000;
+const MAX_EXECUTED = 200_000;
 
 /** How long a run may keep the event loop to itself, in milliseconds; actions that wait for nothing would for good. */
 const BREATH_MS = 5;
 
 /** The most outcomes of nested actions that a run reports, and as many again of those that failed. */
-export const MAX_NESTED_OUTCOMES = 2_000;
+const MAX_NESTED_OUTCOMES = 2_000;
 
 /** What the results of a run may come to. */
-export const MAX_RESULTS = { bytes: 64 * 1024 * 1024, depth: 1_000 };
+const MAX_RESULTS = { bytes: 64 * 1024 * 1024, depth: 1_000 };
 
 /** How long an action may take to notice that its run was cancelled, in milliseconds. */
 const HEED_MS = 5_000;
@@ -106,7 +106,7 @@ class RunState {
     const started = performance.now();
     const took = () => Math.round((performance.now() - started) * 1_000) / 1_000;
     try {
-      await this.step();
+      await this.step(signal);
       const call = async () => {
         const answer = await operation.run(
           this.parts.service,
@@ -127,12 +127,13 @@ class RunState {
     }
   }
 
-  private async step(): Promise<void> {
+  /** Counts what is executed. Beyond the limit the run is over, but for the clean-up that outlives its signal a little. */
+  private async step(signal: AbortSignal): Promise<void> {
     this.executed++;
     if (this.executed > MAX_EXECUTED) {
       const failure = rejected(`more than ${MAX_EXECUTED} actions in one run`);
       this.parts.abort(failure);
-      throw failure;
+      if (signal.aborted) throw failure;
     }
     if (performance.now() - this.breathedAt < BREATH_MS) return;
     await new Promise((resolve) => setImmediate(resolve));
@@ -179,8 +180,8 @@ class RunState {
       id: this.parts.id,
       variables: this.parts.variables,
       list: async (field, { shielded = false } = {}) => {
-        await this.step();
         using shield = shielded ? shieldFrom(signal) : { signal, [Symbol.dispose]() {} };
+        await this.step(shield.signal);
         return this.report(await this.list(action.lists[field] ?? [], shield.signal, true), shield.signal);
       },
       leave: (how) => {

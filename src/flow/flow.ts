@@ -8,7 +8,7 @@ import { badInput, Failure } from "../lib/errors";
 import type { NestedReport, Outcome, RunContext } from "../outcome";
 
 /** The most that a pause between attempts grows to, in seconds. */
-export const MAX_BACKOFF_S = 60;
+const MAX_BACKOFF_S = 60;
 
 /** What ran inside, and how much of that is missing because the run had collected too much. */
 interface Inside {
@@ -90,11 +90,10 @@ export async function attempt(
     if (errorVar !== undefined) run.variables.set(errorVar, body.error);
     reports.push(await run.list("catch"));
   }
-  // The clean-up runs in full also after AC_break or AC_continue, which then goes on its way.
+  // The clean-up runs in full also after AC_break or AC_continue, which then goes on its way unless this action fails.
   const left = run.arrive();
   const clean = await run.list("finally", { shielded: true });
   reports.push(clean);
-  if (left) run.leave(left);
 
   const inside = {
     error: body.error,
@@ -103,6 +102,7 @@ export async function attempt(
   };
   const bad = reports.find((report) => !report.ok && (report !== body || reraise || body.cancelled));
   if (bad) throw failed(bad, bad.error ?? "", inside);
+  if (left) run.leave(left);
   return inside;
 }
 

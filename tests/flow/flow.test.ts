@@ -150,6 +150,39 @@ describe("AC_try", () => {
     expect(trail).toBe("fg");
   });
 
+  test("fails when finally fails on the way out of a loop, and nothing after it is left out", async () => {
+    await using host = testService();
+    const inner = ["AC_try", { body: [["AC_break"]], finally: [broken] }];
+    const loop = ["AC_loop", { times: 3, body: [mark("a"), inner, mark("x")] }];
+    const { trail, report } = await trailOf(host.service, [
+      ["AC_try", { body: [loop], catch: [mark("c")] }],
+      mark("z"),
+    ]);
+    expect({ trail, ok: report.ok }).toEqual({ trail: "acz", ok: true });
+  });
+
+  test("fails with reraise also when catch wanted to leave the loop", async () => {
+    await using host = testService();
+    const inner = ["AC_try", { body: [broken], catch: [["AC_break"]], reraise: true }];
+    const { trail, report } = await trailOf(host.service, [
+      ["AC_loop", { times: 3, body: [mark("a"), inner] }],
+      mark("z"),
+    ]);
+    expect({ trail, ok: firstOf(report)?.ok }).toEqual({ trail: "az", ok: false });
+  });
+
+  test("runs finally when the run has executed all that it may", async () => {
+    await using host = testService();
+    const endless = ["AC_loop", { times: 100_000, body: [["AC_loop", { times: 100_000, body: [] }]] }];
+    const report = await runActions(host.service, [["AC_try", { body: [endless], finally: [mark("f")] }]], {
+      variables: { trail: "" },
+    });
+    expect(report.error_text).toBe("more than 200000 actions in one run");
+    expect(firstOf(report)?.detail?.outcomes).toContainEqual(
+      expect.objectContaining({ command: "AC_set_var", ok: true, result: "f" }),
+    );
+  });
+
   test("runs finally, and not catch, when the run is cancelled", async () => {
     await using host = testService();
     const body = [["AC_sleep", { seconds: 60 }]];
