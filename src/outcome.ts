@@ -58,6 +58,28 @@ export const RUN_RECORD = v.object({
 
 export type RunRecord = v.InferOutput<typeof RUN_RECORD>;
 
+/** What a run is known by. */
+export interface RunStart {
+  readonly id: string;
+  /** The commands of its actions, each once. */
+  readonly commands: readonly string[];
+  /** Where it came from: `rest`, `scheduler` or `manual`; the client or job; the script's path or nothing. */
+  readonly source: { readonly type: string; readonly id: string; readonly path: string };
+  readonly timeoutSeconds: number;
+}
+
+/** A run that goes on. */
+export interface ActiveRun {
+  /** Aborted, with a `Failure` as its reason, when the run is cancelled or out of time. */
+  readonly signal: AbortSignal;
+  abort(reason: Error): void;
+  /** Says whether it still waits for its turn. */
+  is(status: "waiting" | "running"): void;
+  /** Keeps what became of one of its actions; it holds no secret. */
+  keep(outcome: Outcome): void;
+  end(status: RunStatus, error: string | null): void;
+}
+
 /** What a variable may be called. */
 export const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 

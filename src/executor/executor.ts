@@ -6,7 +6,14 @@ import { badInput, cancelled, forbidden, messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { sizeWithin } from "../lib/size";
 import { type Operation, redact } from "../operation";
-import { DEFAULT_TIMEOUT_S, type Outcome, type RunStatus, VARIABLE_NAME } from "../outcome";
+import {
+  type ActiveRun,
+  DEFAULT_TIMEOUT_S,
+  type Outcome,
+  type RunStart,
+  type RunStatus,
+  VARIABLE_NAME,
+} from "../outcome";
 import type { Service } from "../service";
 import { type Action, type Command, type CommandTable, checkActions, flatten, listFields } from "./actions";
 import { keepable } from "./keep";
@@ -54,17 +61,6 @@ export interface RunReport {
   readonly outcomes: Outcome[];
 }
 
-/** A run that goes on, as the registry of runs hands it out. */
-export interface ActiveRun {
-  /** Aborted, with a `Failure` as its reason, when the run is cancelled or out of time. */
-  readonly signal: AbortSignal;
-  abort(reason: Error): void;
-  /** Says whether it still waits for its turn. */
-  is(status: "waiting" | "running"): void;
-  keep(outcome: Outcome): void;
-  end(status: RunStatus, error: string | null): void;
-}
-
 /** What the executor is handed. */
 export interface ExecutorParts {
   readonly service: Service;
@@ -73,12 +69,7 @@ export interface ExecutorParts {
   /** Whether this process was started so as to run programs for scripts (`--allow-shell`). */
   readonly allowShell: boolean;
   /** Registers a run. @throws an `unavailable` failure when no further run may begin. */
-  begin(run: {
-    readonly id: string;
-    readonly commands: readonly string[];
-    readonly source: { readonly type: string; readonly id: string; readonly path: string };
-    readonly timeoutSeconds: number;
-  }): Promise<ActiveRun>;
+  begin(run: RunStart): Promise<ActiveRun>;
   /** Waits for a turn at the input devices. */
   takeTurn(signal: AbortSignal): Promise<{ end(how: "finished" | "broken"): Promise<void> }>;
 }
@@ -211,11 +202,14 @@ async function inTurn(
     return [];
   }
   active.is("running");
-  const outcomes = await work();
-  await turn.end(
-    outcomes.length === actions.length && outcomes.every(({ ok }) => ok) ? "finished" : "broken",
-  );
-  return outcomes;
+  let how: "finished" | "broken" = "broken";
+  try {
+    const outcomes = await work();
+    if (outcomes.length === actions.length && outcomes.every(({ ok }) => ok)) how = "finished";
+    return outcomes;
+  } finally {
+    await turn.end(how);
+  }
 }
 
 function judge(

@@ -5,42 +5,23 @@
  */
 import { cancelled, conflict, notFound, timedOut, unavailable } from "../lib/errors";
 import { sizeWithin } from "../lib/size";
-import { type Outcome, RUN_ENDINGS, RUN_SOURCES, type RunRecord, type RunStatus } from "../outcome";
+import {
+  type ActiveRun,
+  type Outcome,
+  RUN_ENDINGS,
+  RUN_SOURCES,
+  type RunRecord,
+  type RunStart,
+  type RunStatus,
+} from "../outcome";
 
 /** Runs that may go on at once. */
-export const MAX_ACTIVE = 256;
+const MAX_ACTIVE = 256;
 
 /** Ended runs that are kept, and what is kept of each: so many outcomes, of so many bytes together. */
-export const MAX_KEPT_RUNS = 100;
-export const MAX_KEPT_OUTCOMES = 200;
+const MAX_KEPT_RUNS = 100;
+const MAX_KEPT_OUTCOMES = 200;
 const MAX_KEPT_BYTES = 64 * 1_024;
-
-/** What a run is known by. */
-export interface RunStart {
-  readonly id: string;
-  /** The commands of its actions, each once. */
-  readonly commands: readonly string[];
-  readonly source: RunSource;
-  readonly timeoutSeconds: number;
-}
-
-/** Where a run came from: `rest`, `scheduler` or `manual`; the client or job; the script's path or nothing. */
-export interface RunSource {
-  readonly type: string;
-  readonly id: string;
-  readonly path: string;
-}
-
-/** A run that goes on. */
-export interface ActiveRun {
-  /** Aborted, with a `Failure` as its reason, when the run is cancelled or out of time. */
-  readonly signal: AbortSignal;
-  abort(reason: Error): void;
-  is(status: "waiting" | "running"): void;
-  /** Keeps what became of one of its actions; it holds no secret. */
-  keep(outcome: Outcome): void;
-  end(status: RunStatus, error: string | null): void;
-}
 
 export interface Runs {
   /** @throws an `unavailable` failure when {@link MAX_ACTIVE} go on, or the process is about to stop. */
@@ -65,7 +46,7 @@ export interface Runs {
 }
 
 /** How long runs may go on once the process is to stop: with {@link LAST_MS}, within the 10 s of the server. */
-export const GRACE_MS = 8_000;
+const GRACE_MS = 8_000;
 const LAST_MS = 1_500;
 
 interface RunCount {
@@ -91,6 +72,8 @@ export function createRuns(note: (run: RunRecord) => void, now: () => number = D
   const counts: RunCount[] = RUN_SOURCES.flatMap((source) =>
     RUN_ENDINGS.map((status) => ({ source, status, count: 0 })),
   );
+  /** The runs that have ended, the one that did so first in front. */
+  const ended: string[] = [];
   let stopping = false;
 
   const active = () => [...entries.values()].filter(({ record }) => record.finished_at === null);
@@ -103,11 +86,6 @@ export function createRuns(note: (run: RunRecord) => void, now: () => number = D
     const [only] = found;
     if (only) return only[1];
     throw notFound("no such run, or it ended too long ago");
-  };
-
-  const forgetOld = () => {
-    const ended = [...entries].filter(([, { record }]) => record.finished_at !== null);
-    for (const [id] of ended.slice(0, Math.max(0, ended.length - MAX_KEPT_RUNS))) entries.delete(id);
   };
 
   return {
@@ -167,7 +145,8 @@ export function createRuns(note: (run: RunRecord) => void, now: () => number = D
           note(entry.record);
           const counted = counts.find((known) => known.source === source.type && known.status === status);
           if (counted) counted.count++;
-          forgetOld();
+          ended.push(id);
+          for (const old of ended.splice(0, Math.max(0, ended.length - MAX_KEPT_RUNS))) entries.delete(old);
           resolve();
         },
       };
@@ -186,10 +165,10 @@ export function createRuns(note: (run: RunRecord) => void, now: () => number = D
     },
     async stop(graceMs = GRACE_MS) {
       stopping = true;
-      const ended = () => Promise.all(active().map(({ done }) => done));
-      await within(graceMs, ended());
+      const over = () => Promise.all(active().map(({ done }) => done));
+      await within(graceMs, over());
       for (const { control } of active()) control.abort(cancelled("the process that runs it is stopping"));
-      await within(LAST_MS, ended());
+      await within(LAST_MS, over());
     },
   };
 }

@@ -1,7 +1,7 @@
 /** Runs: ids, cancelling, deadlines, turns, and what is kept. */
 import { describe, expect, test } from "bun:test";
 import * as v from "valibot";
-import { notFound } from "../../src/lib/errors";
+import { Failure, notFound } from "../../src/lib/errors";
 import { field, type Operation, operation, secret } from "../../src/operation";
 import { operations } from "../../src/operations";
 import { createRuns } from "../../src/runs/runs";
@@ -173,6 +173,22 @@ test("two runs that touch the input devices take turns, others do not wait", asy
   expect((await second).status).toBe("ok");
 });
 
+test("a run that breaks on a bug gives up its turn", async () => {
+  const endless: Record<string, unknown> = {};
+  endless.itself = endless;
+  const bug = operation({
+    ...press,
+    name: "test.bug",
+    command: "AC_test_bug",
+    run() {
+      throw new Failure("rejected", "its details never end", endless);
+    },
+  });
+  await using host = testService({ operations: [...operations, press, bug] });
+  await expect(runActions(host.service, [["AC_test_bug", ["a"]]])).rejects.toThrow();
+  expect((await runActions(host.service, [["AC_test_press", ["b"]]])).ok).toBe(true);
+});
+
 test("a run that is cancelled while it waits for its turn has run nothing", async () => {
   await using host = testService({ operations: [...operations, press] });
   const turn = await (await host.service.desktop()).turns.take(new AbortController().signal);
@@ -309,6 +325,8 @@ test("the last runs are kept, those that go on always", () => {
   expect(ids[0]).toBe("run-149");
   expect(ids.at(-1)).toBe("still-going");
   going.end("ok", null);
+  expect(runs.show("still-going").status).toBe("ok");
+  expect(runs.list()).toHaveLength(100);
 });
 
 test("a bounded amount of a run's outcomes is kept", () => {
