@@ -12,10 +12,15 @@ export const IF_MISSED = ["skip", "once"] as const;
 export const IF_RUNNING = ["skip", "queue"] as const;
 
 /** The shortest and the longest interval, in seconds. */
-export const MIN_INTERVAL_S = 1;
-export const MAX_INTERVAL_S = 366 * 86_400;
+const MIN_INTERVAL_S = 1;
+const MAX_INTERVAL_S = 366 * 86_400;
 
-const ISO_TIME = v.pipe(v.string(), v.isoTimestamp());
+const ISO_TIME = v.pipe(
+  v.string(),
+  v.isoTimestamp(),
+  // Not all that looks like one is read as one: `…T00:00:00+02` is not.
+  v.check((text) => !Number.isNaN(Date.parse(text)), "expected a time in ISO 8601"),
+);
 
 /** What can be set of any job, checked wherever a job comes in. */
 export const JOB_SETTINGS = {
@@ -69,14 +74,14 @@ export type Job = v.InferOutput<v.ObjectSchema<typeof ENTRIES, undefined>>;
  * When a job runs next.
  *
  * @param after milliseconds since the epoch.
- * @param previous the time it last was to run at, which the times of an interval are counted from.
+ * @param previous a time that it was to run at, which the times of an interval are counted from, both ways.
  * @returns the first time after `after`, or null when there is none.
  * @throws a `bad_input` failure for an unusable cron expression or time zone.
  */
 export async function nextRun(job: Job, after: number, previous?: number): Promise<number | null> {
   if (job.cron_expression !== null) return nextCronRun(job.cron_expression, job.time_zone, after);
   const interval = job.interval_seconds * 1_000;
-  if (previous === undefined || previous > after) return after + interval;
+  if (previous === undefined) return after + interval;
   return previous + (Math.floor((after - previous) / interval) + 1) * interval;
 }
 
@@ -102,7 +107,7 @@ async function nextCronRun(
 const badCron = (expected: string) => badInput(`cron_expression: expected ${expected}`);
 
 /** @throws a `bad_input` failure when the platform knows no such time zone. */
-export function checkTimeZone(name: string): string {
+function checkTimeZone(name: string): string {
   try {
     return new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone && name;
   } catch {

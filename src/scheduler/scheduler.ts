@@ -14,10 +14,10 @@ import { type Job, nextRun } from "./job";
 import { type JobStore, MAX_JOBS } from "./store";
 
 /** How often the file and the clock are looked at, in milliseconds. */
-export const POLL_MS = 1_000;
+const POLL_MS = 1_000;
 
 /** A run that is this late was missed, in milliseconds: nobody looked at the clock when it was time. */
-export const LATE_MS = 10_000;
+const LATE_MS = 10_000;
 
 /** What became of the run of a job. */
 export interface JobRun {
@@ -79,7 +79,11 @@ export interface Scheduler {
   pause(id: string): Promise<JobState>;
   /** Counts its times from now. @throws `not_found`; `conflict` when it has had all its runs. */
   resume(id: string): Promise<JobState>;
-  /** Runs it now, also when it is paused, besides its times. @throws `not_found`; `conflict` while it runs. */
+  /**
+   * Runs it now, also when it is paused, besides its times.
+   *
+   * @throws `not_found`; `conflict` while it runs, and when another process runs the jobs and may be running it.
+   */
   runNow(id: string): Promise<StartedRun>;
 }
 
@@ -174,7 +178,10 @@ class JobScheduler implements Scheduler {
     });
   }
 
-  runNow(id: string): Promise<StartedRun> {
+  async runNow(id: string): Promise<StartedRun> {
+    const claim = this.claim ?? tryLock(this.parts.lock);
+    if (!claim) throw conflict("another process runs the jobs, and has to be asked (svc jobs run)");
+    if (claim !== this.claim) claim();
     return this.runOnce(id, () => true);
   }
 
@@ -238,7 +245,6 @@ class JobScheduler implements Scheduler {
     const now = this.parts.clock.now();
     const setBack = now < this.lastLook - LATE_MS;
     if (setBack) this.startedAt = now;
-    this.lastLook = now;
     const stale = (job: Job) => job.enabled && (setBack || job.next_run_at === null || timeOf(job) <= now);
     let jobs = await this.parts.store.jobs();
     if (jobs.some(stale)) {
@@ -255,7 +261,7 @@ class JobScheduler implements Scheduler {
       try {
         await this.parts.store.change(async (current) => {
           jobs = await Promise.all(current.map(move));
-          return jobs;
+          return jobs.some((job, at) => job !== current[at]) ? jobs : current;
         });
       } catch (error) {
         for (const { job_id } of due) this.going.delete(job_id);
@@ -263,6 +269,7 @@ class JobScheduler implements Scheduler {
       }
       for (const job of due) await this.launch(job);
     }
+    this.lastLook = now;
     const times = jobs.filter(({ enabled }) => enabled).map(timeOf);
     return times.length > 0 ? Math.min(...times) : null;
   }
@@ -270,8 +277,8 @@ class JobScheduler implements Scheduler {
   private claimed(): boolean {
     if (this.claim) return true;
     this.claim = tryLock(this.parts.lock);
-    this.startedAt = this.parts.clock.now();
-    this.lastLook = this.startedAt;
+    // While nobody looked, the clock may have been set back.
+    this.lastLook = Number.POSITIVE_INFINITY;
     return this.claim !== undefined;
   }
 
@@ -282,6 +289,7 @@ class JobScheduler implements Scheduler {
     if (over) return { ...job, enabled: false, next_run_at: null };
     try {
       const next = await nextRun(job, now, time);
+      if (next !== null && next === time) return job;
       if (next !== null) return { ...job, next_run_at: isoTime(next) };
       this.parts.log.warn(`job ${job.job_id} has no further time: it is paused`);
     } catch (error) {

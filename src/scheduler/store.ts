@@ -55,8 +55,10 @@ export function createJobStore(paths: { file: string; lock: string }, log: Log):
     const stamp = stampOf(file);
     if (known?.stamp === stamp) return known;
     const content = readContent(file);
+    const before = known?.faults.join("; ") ?? "";
     known = { stamp, content, ...parse(content) };
-    if (known.faults.length > 0) log.error(`${file}: left out ${printable(known.faults.join("; "), 1_000)}`);
+    const faults = known.faults.join("; ");
+    if (faults !== "" && faults !== before) log.error(`${file}: left out ${printable(faults, 1_000)}`);
     return known;
   };
 

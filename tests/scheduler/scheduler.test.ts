@@ -158,6 +158,31 @@ describe("runs that were missed while nobody looked", () => {
     await host.time.until("2026-06-01T09:00:00Z");
     expect(host.times("job")).toEqual(["2026-06-01T13:00:00.000Z", "2026-06-01T09:00:00.000Z"]);
   });
+
+  test("are none when it was set back by years while svc was down", async () => {
+    using host = testScheduler({ start: "2031-06-01T12:00:00Z" });
+    await host.scheduler.add(hourly());
+    await host.scheduler.add(job({ job_id: "cron", cron_expression: "30 8 * * *", time_zone: "UTC" }));
+    host.time.set("2026-06-01T08:00:00Z");
+    await host.open().start();
+    await host.time.until("2026-06-01T09:30:00Z");
+    expect(host.runs.map((run) => [run.job, run.at])).toEqual([
+      ["cron", "2026-06-01T08:30:00.000Z"],
+      ["job", "2026-06-01T09:00:00.000Z"],
+    ]);
+  });
+
+  test("a clock that is set back a little does not begin an interval anew", async () => {
+    using host = testScheduler();
+    await host.scheduler.add(hourly());
+    await host.scheduler.start();
+    await host.time.until("2026-06-01T00:50:00Z");
+    await host.scheduler.add(hourly({ job_id: "other" }));
+    host.time.set("2026-06-01T00:49:00Z");
+    await host.scheduler.pause("other");
+    await host.time.until("2026-06-01T01:00:00Z");
+    expect(host.times("job")).toEqual(["2026-06-01T01:00:00.000Z"]);
+  });
 });
 
 describe("a job that still runs when it is time again", () => {
@@ -246,6 +271,17 @@ describe("of several processes", () => {
     await host.time.until("2026-06-03T00:00:30Z");
     await host.time.until("2026-06-03T00:02:30Z");
     expect(host.times().slice(1)).toEqual(["2026-06-03T00:01:00.000Z", "2026-06-03T00:02:00.000Z"]);
+  });
+
+  test("only the one that runs the jobs runs one by hand: it knows whether the job runs already", async () => {
+    using host = testScheduler({ hold: true });
+    const other = host.open();
+    await host.scheduler.add(job({ interval_seconds: 60 }));
+    await host.scheduler.start();
+    await host.scheduler.runNow("job");
+    expect(other.runNow("job")).rejects.toThrow("another process runs the jobs");
+    host.scheduler.stop();
+    expect((await other.runNow("job")).runId).toBe("run-2");
   });
 
   test("each may change the jobs, and no change is lost", async () => {

@@ -72,6 +72,10 @@ test("an entry that is no job is reported, left out, and stays in the file", asy
     "jobs[4]: a job of that job_id comes before it",
     expect.stringMatching(/^jobs\[5\]: the entry/),
   ]);
+  // Once for where they were, and once for where they are since: not at every change.
+  await host.scheduler.resume("good");
+  await host.scheduler.jobs();
+  expect(host.said).toHaveLength(2);
   const written = JSON.parse(readFileSync(host.file, "utf8"));
   expect(written).toMatchObject({ comment: "keep me", jobs: [{ job_id: "good", note: "of mine" }, ...bad] });
 });
@@ -85,6 +89,26 @@ test("a job written by hand runs, its times counted from when it was noticed", a
   await host.scheduler.start();
   await host.time.until("2026-06-01T00:01:00Z");
   expect(host.times()).toEqual(["2026-06-01T00:01:00.000Z"]);
+});
+
+test("a time that cannot be read is no job, and nothing is waited for", async () => {
+  using host = testScheduler();
+  // It looks like one, and is none to JavaScript.
+  const next_run_at = "2026-06-01T00:01:00+02";
+  const jobs = [{ job_id: "mine", script_path: "/x.json", interval_seconds: 60, next_run_at }];
+  writeFileSync(host.file, JSON.stringify({ jobs }));
+  expect(await host.scheduler.jobs()).toEqual([]);
+  expect(host.scheduler.problems()).toEqual(["jobs[0]: next_run_at: expected a time in ISO 8601"]);
+});
+
+test("a file in which nothing has to change is left as it was written", async () => {
+  using host = testScheduler();
+  await host.scheduler.add(job({ interval_seconds: 60 }));
+  await host.scheduler.add(job({ job_id: "cron", cron_expression: "@daily", time_zone: "UTC" }));
+  const mine = JSON.stringify(JSON.parse(readFileSync(host.file, "utf8")));
+  writeFileSync(host.file, mine);
+  await host.scheduler.start();
+  expect(readFileSync(host.file, "utf8")).toBe(mine);
 });
 
 test("a cron expression by hand that is none pauses its job, and no other", async () => {
