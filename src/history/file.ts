@@ -74,17 +74,16 @@ export function openFile(path: string): Database {
 }
 
 function prepareTable(db: Database): void {
-  const found = new Set(
-    db
-      .query<{ name: string }, []>("PRAGMA table_info(runs)")
-      .all()
-      .map(({ name }) => name),
-  );
-  const lacking = Object.entries(COLUMNS).filter(([name]) => !found.has(name));
-  if (lacking.length === 0) return;
+  const lacking = () => {
+    const columns = db.query<{ name: string }, []>("PRAGMA table_info(runs)").all();
+    const found = new Set(columns.map(({ name }) => name));
+    return Object.entries(COLUMNS).filter(([name]) => !found.has(name));
+  };
+  if (lacking().length === 0) return;
   db.transaction(() => {
     db.run("CREATE TABLE IF NOT EXISTS runs (id INTEGER PRIMARY KEY AUTOINCREMENT)");
-    for (const [name, type] of lacking) db.run(`ALTER TABLE runs ADD COLUMN ${name} ${type}`);
+    // Looked up again: another process may have prepared it meanwhile.
+    for (const [name, type] of lacking()) db.run(`ALTER TABLE runs ADD COLUMN ${name} ${type}`);
     db.run("CREATE UNIQUE INDEX IF NOT EXISTS runs_run_id ON runs(run_id)");
     db.run("CREATE INDEX IF NOT EXISTS runs_source ON runs(source_type, source_id)");
   }).immediate();
@@ -117,8 +116,13 @@ export function prune(db: Database, maxRows: number): void {
   );
 }
 
-/** Marks the runs whose process is gone: no other can tell how they ended. */
-export function markInterrupted(db: Database): void {
+/**
+ * Marks the runs whose process is gone: no other can tell how they ended.
+ *
+ * @param untouched whether this process has put no run on record yet: one that has its id is then of another, before it
+ *   (in a container each svc may have the same).
+ */
+export function markInterrupted(db: Database, untouched = false): void {
   const going = db
     .query<{ id: number; pid: number | null; started_at: string }, []>(
       "SELECT id, pid, started_at FROM runs WHERE status IN ('running', 'waiting') AND run_id IS NOT NULL",
@@ -126,8 +130,9 @@ export function markInterrupted(db: Database): void {
     .all();
   // A process id is used again some day; no run is older than the longest deadline.
   const oldest = Date.now() - (MAX_TIMEOUT_S + 60) * 1_000;
+  const isGone = (pid: number) => (untouched && pid === process.pid) || !isAlive(pid);
   const gone = going.filter(
-    ({ pid, started_at }) => pid === null || !isAlive(pid) || Date.parse(started_at) < oldest,
+    ({ pid, started_at }) => pid === null || isGone(pid) || Date.parse(started_at) < oldest,
   );
   const mark = db.query(
     "UPDATE runs SET status = 'interrupted', error_text = 'the process that ran it has ended' WHERE id = ?",

@@ -57,7 +57,7 @@ export function createHistory({ path, maxRows, log }: HistoryOptions): History {
     if (db) return db;
     const file = openFile(path);
     try {
-      markInterrupted(file);
+      markInterrupted(file, true);
     } catch (error) {
       file.close();
       throw error;

@@ -130,6 +130,20 @@ describe("the history", () => {
     ]);
   });
 
+  test("tells it also of a process that had the same id, as in a container that was started again", async () => {
+    await using kept = testHistory();
+    kept.history.note(run("before", going));
+    await kept.history.close();
+    const after = kept.open();
+    after.note(run("after", going));
+    const statuses = (await after.list({ limit: 10 })).map(({ run_id, status }) => [run_id, status]);
+    expect(statuses).toEqual([
+      ["after", "running"],
+      ["before", "interrupted"],
+    ]);
+    expect(await after.list({ limit: 1 })).toMatchObject([{ run_id: "after", status: "running" }]);
+  });
+
   test("waits for another process's lock, and lets nobody else wait", async () => {
     await using kept = testHistory();
     kept.history.note(run("a"));
