@@ -5,7 +5,7 @@ import { localCaller } from "../src/caller";
 import { command, print, withService } from "../src/cli";
 import { writePng } from "../src/desktop/file";
 import { screenshot } from "../src/desktop/operations/screen";
-import { parseInput } from "../src/input";
+import { fromQuery, parseInput } from "../src/input";
 import { printable } from "../src/lib/text";
 
 export default command({
@@ -23,7 +23,8 @@ export default command({
       .example("$0 screenshot --json", "What GET /screenshot would answer"),
   handler: (flags) =>
     withService(flags, async (service) => {
-      const given = { screen_region: flags.region?.split(",").map(Number), monitor: flags.monitor };
+      const region = new URLSearchParams(flags.region === undefined ? {} : { screen_region: flags.region });
+      const given = { ...fromQuery(screenshot.input, region), monitor: flags.monitor };
       const input = parseInput(screenshot.input, given);
       if (flags.on !== undefined) {
         return ask(service, flags, screenshot, input, {

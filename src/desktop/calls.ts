@@ -39,6 +39,8 @@ export interface Calls {
   /** Undefined where the platform does not tell. */
   readonly windows: { readonly argument: null; readonly result: readonly DesktopWindow[] | undefined };
   readonly focus: { readonly argument: number; readonly result: undefined };
+  /** What is down is to stay so when the child goes: runs that finished have left it. */
+  readonly keepDown: { readonly argument: null; readonly result: undefined };
 }
 
 export type CallName = keyof Calls;

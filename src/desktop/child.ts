@@ -1,13 +1,15 @@
 /**
  * The child process that touches the display: takes calls from its parent one at a time, and ends with it.
  *
- * A display that is missing, or goes away, is the failure of the calls that need it; the next call tries again.
+ * A display that is missing, or goes away, is the failure of the calls that need it; the next call tries again. What is
+ * down when the parent goes is let go, unless the parent has said that it is to stay.
  */
 import { answerParent } from "../lib/child";
 import { standBack } from "../lib/priority";
 import type { Backend } from "./backend";
 import type { Request } from "./calls";
 import { sizeOf } from "./geometry";
+import { Held } from "./held";
 import { takeScreenshot } from "./screenshot";
 
 /** A display that does not answer any more is no reason to stay longer than this, milliseconds. */
@@ -15,29 +17,47 @@ const CLOSE_MS = 1_000;
 
 export default async function desktopChild(): Promise<void> {
   let backend: Promise<Backend> | undefined;
-  const use = async () => {
-    backend ??= createBackend(() => {
-      backend = undefined;
-    });
-    try {
-      return await backend;
-    } catch (error) {
-      backend = undefined;
-      throw error;
-    }
+  const open = () => {
+    const forget = () => {
+      if (backend === opening) backend = undefined;
+    };
+    const opening = createBackend(forget);
+    opening.catch(forget);
+    return opening;
   };
+  const use = () => {
+    backend ??= open();
+    return backend;
+  };
+  const held = new Held();
+  let keepDown = false;
+  let last: Promise<unknown> = Promise.resolve();
   // Encoding a picture takes a whole processor for a moment: whoever asks the server something comes first.
   standBack();
   await answerParent<Request>(
-    (request) => perform(request, use),
+    (request) => {
+      if (request.name === "keepDown") {
+        keepDown = true;
+        return undefined;
+      }
+      last = perform(request, use, held);
+      return last;
+    },
     async () => {
-      const closed = backend?.then((open) => open.close()).catch(() => {});
-      await Promise.race([closed, Bun.sleep(CLOSE_MS)]);
+      const close = async () => {
+        await last.catch(() => {});
+        const opened = await backend;
+        if (opened && !keepDown) await held.letGo(opened);
+        await opened?.close();
+      };
+      await Promise.race([close().catch(() => {}), Bun.sleep(CLOSE_MS)]);
     },
   );
 }
 
-async function perform(request: Request, use: () => Promise<Backend>): Promise<unknown> {
+type Action = Exclude<Request, { readonly name: "keepDown" }>;
+
+async function perform(request: Action, use: () => Promise<Backend>, held: Held): Promise<unknown> {
   if (request.name === "windows" && cannotListWindows()) return undefined;
   const backend = await use();
   switch (request.name) {
@@ -47,12 +67,17 @@ async function perform(request: Request, use: () => Promise<Backend>): Promise<u
       return backend.pointer();
     case "move":
       return backend.move(request.argument);
-    case "click":
-      return backend.click(request.argument.target, request.argument.button, request.argument.stroke);
+    case "click": {
+      const { target, button, stroke } = request.argument;
+      return held.during([{ button }], stroke === "press", () => backend.click(target, button, stroke));
+    }
     case "scroll":
       return backend.scroll(request.argument.target, request.argument.direction, request.argument.steps);
-    case "strike":
-      return backend.strike(request.argument.keys, request.argument.stroke);
+    case "strike": {
+      const { keys, stroke } = request.argument;
+      const pressed = keys.map((key) => ({ key }));
+      return held.during(pressed, stroke === "press", () => backend.strike(keys, stroke));
+    }
     case "type":
       return backend.type(request.argument);
     case "screenshot":

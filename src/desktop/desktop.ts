@@ -44,8 +44,15 @@ export class Desktop {
   constructor(options: DesktopOptions) {
     const { turnLock, log, command = selfCommand(["desktop-child"]), env = process.env } = options;
     const { deadlineMs = DEADLINE_MS, idleMs = IDLE_MS } = options;
-    this.helper = new Helper({ command, env, deadlineMs, idleMs, log });
-    this.turns = createTurns(turnLock, () => this.letGo());
+    const mayLeave = () => this.held.isEmpty();
+    this.helper = new Helper({ command, env, deadlineMs, idleMs, mayLeave, log });
+    const { helper } = this;
+    const hands = {
+      strike: (keys: readonly string[], stroke: Stroke) => helper.call("strike", { keys, stroke }),
+      click: (target: Target, button: Button, stroke: Stroke) =>
+        helper.call("click", { target, button, stroke }),
+    };
+    this.turns = createTurns(turnLock, () => this.held.letGo(hands));
   }
 
   /** The process id of the child; null when there is none just now. */
@@ -110,21 +117,9 @@ export class Desktop {
     return this.helper.call("focus", hwnd, signal);
   }
 
-  /** Ends the child. */
+  /** Ends the child, which lets go what is down if it is a run in the middle that is cut off. */
   stop(): Promise<void> {
-    return this.helper.stop();
-  }
-
-  private async letGo(): Promise<void> {
-    for (const one of this.held.takeAll()) {
-      // One that cannot be released is no reason to leave the others down.
-      await this.release(one).catch(() => {});
-    }
-  }
-
-  private release(one: { readonly key: string } | { readonly button: Button }): Promise<unknown> {
-    if ("key" in one) return this.helper.call("strike", { keys: [one.key], stroke: "release" });
-    return this.helper.call("click", { target: {}, button: one.button, stroke: "release" });
+    return this.helper.stop(this.turns.taken() ? undefined : { name: "keepDown", argument: null });
   }
 }
 

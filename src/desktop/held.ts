@@ -1,10 +1,11 @@
 /**
- * The keys and buttons that runs have pressed and not released, so that they can be let go after a run that broke.
+ * The keys and buttons that were pressed and not released, so that they can be let go after a run that broke, and by the
+ * child after a parent that died.
  *
  * A display keeps a key down after the program that pressed it has ended: nobody else remembers.
  */
 import { Failure } from "../lib/errors";
-import type { Button } from "./backend";
+import type { Backend, Button } from "./backend";
 
 type Pressed = { readonly key: string } | { readonly button: Button };
 
@@ -22,6 +23,20 @@ export class Held {
     } catch (error) {
       if (wasNotMade(error)) this.forget(these.filter((one) => !before.has(nameOf(one))));
       throw error;
+    }
+  }
+
+  /** Whether nothing is down, as far as is known. */
+  isEmpty(): boolean {
+    return this.pressed.size === 0;
+  }
+
+  /** Releases all that may be down, the last pressed first. One that cannot be is no reason to leave the others down. */
+  async letGo({ strike, click }: Pick<Backend, "strike" | "click">): Promise<void> {
+    for (const one of this.takeAll()) {
+      const released: Promise<unknown> =
+        "key" in one ? strike([one.key], "release") : click({}, one.button, "release");
+      await released.catch(() => {});
     }
   }
 

@@ -18,6 +18,8 @@ export interface HelperOptions {
   readonly deadlineMs: number;
   /** How long the child is kept without calls, in milliseconds. */
   readonly idleMs: number;
+  /** Whether it may be let go then. */
+  readonly mayLeave: () => boolean;
   readonly log: Log;
 }
 
@@ -42,7 +44,7 @@ export class Helper {
   }
 
   /**
-   * @param signal aborted when nobody wants the answer any more.
+   * @param signal aborted when nobody wants the answer any more. A call without one is made however many wait.
    * @throws what the child says; `timeout` when it was killed for taking too long; `unavailable` when it ended in the
    *   middle or could not be started, or when too many calls wait; `cancelled`.
    */
@@ -51,7 +53,7 @@ export class Helper {
     argument: Calls[N]["argument"],
     signal?: AbortSignal,
   ): Promise<Calls[N]["result"]> {
-    if (this.waiting >= MAX_WAITING) {
+    if (signal && this.waiting >= MAX_WAITING) {
       return Promise.reject(unavailable(`the desktop is busy: ${MAX_WAITING} calls wait already`));
     }
     this.waiting++;
@@ -66,10 +68,15 @@ export class Helper {
     return called as Promise<Calls[N]["result"]>;
   }
 
-  /** Lets the child go, once it has had a moment for the call it is at, and waits until it has ended. No call after that. */
-  async stop(): Promise<void> {
+  /**
+   * Lets the child go, once it has had a moment for the call it is at, and waits until it has ended. No call after that.
+   *
+   * @param last what it is asked before it goes, if there is one.
+   */
+  async stop(last?: Request): Promise<void> {
     this.stopping = true;
     await Promise.race([this.queue, Bun.sleep(LAST_CALL_MS)]);
+    if (last) await this.child?.ask(last, LAST_CALL_MS).catch(() => {});
     this.letGo();
     await Promise.all(this.leaving);
   }
@@ -79,9 +86,14 @@ export class Helper {
     try {
       return await (this.child ?? this.start()).ask(request, this.options.deadlineMs);
     } finally {
-      this.idle = setTimeout(() => this.letGo(), this.options.idleMs);
-      this.idle.unref();
+      this.letGoLater();
     }
+  }
+
+  private letGoLater(): void {
+    const { idleMs, mayLeave } = this.options;
+    this.idle = setTimeout(() => (mayLeave() ? this.letGo() : this.letGoLater()), idleMs);
+    this.idle.unref();
   }
 
   private start(): Child<Request> {

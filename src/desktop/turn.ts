@@ -2,8 +2,8 @@
  * Turns at the input devices: of all the runs that move the pointer or press keys, one at a time.
  *
  * Promise: turns are given in the order in which they were asked for within a process, and never to two processes on
- * the same `{config_dir}` at once (`svc serve` and a `svc execute` beside it share a pointer too). A holder that dies
- * gives up its turn.
+ * the same `{config_dir}` at once (`svc serve` and a `svc execute` beside it share a pointer too). A process whose runs
+ * queue up lets another in between. A holder that dies gives up its turn.
  */
 import { unlessAborted } from "../lib/abort";
 import { type Release, tryLock } from "../lib/lock";
@@ -26,6 +26,8 @@ export interface Turns {
    * @throws a `cancelled` failure when `signal` is aborted before the turn comes.
    */
   take(signal: AbortSignal): Promise<Turn>;
+  /** Whether a run of this process has one now. */
+  taken(): boolean;
 }
 
 /** How often a turn that another process holds is asked for again, in milliseconds. */
@@ -38,7 +40,9 @@ const CALLED_OFF = "cancelled while waiting for a turn at pointer and keyboard";
  */
 export function createTurns(lockFile: string, letGo: () => Promise<void>): Turns {
   let last: Promise<void> = Promise.resolve();
+  let taken = false;
   return {
+    taken: () => taken,
     async take(signal) {
       const before = last;
       const { promise: passedOn, resolve: passOn } = Promise.withResolvers<void>();
@@ -46,7 +50,9 @@ export function createTurns(lockFile: string, letGo: () => Promise<void>): Turns
       try {
         await unlessAborted(before, signal, CALLED_OFF);
         const release = await lockBetweenProcesses(lockFile, signal);
+        taken = true;
         return turn(letGo, () => {
+          taken = false;
           release();
           passOn();
         });
@@ -70,7 +76,17 @@ function turn(letGo: () => Promise<void>, passOn: () => void): Turn {
   };
 }
 
+/** Whoever waits for the lock has that of the next in line: a process that has just had a turn queues up behind it. */
 async function lockBetweenProcesses(lockFile: string, signal: AbortSignal): Promise<Release> {
+  const next = await lockPatiently(`${lockFile}-next`, signal);
+  try {
+    return await lockPatiently(lockFile, signal);
+  } finally {
+    next();
+  }
+}
+
+async function lockPatiently(lockFile: string, signal: AbortSignal): Promise<Release> {
   for (;;) {
     const release = tryLock(lockFile);
     if (release) return release;

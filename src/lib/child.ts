@@ -142,8 +142,8 @@ export async function answerParent<Request, Event = never, Answer = unknown>(
   }
   const send = (message: Message<Answer, Event>) => process.send?.(message);
   const tell = (event: Event) => void send({ event });
-  // A terminal's Ctrl-C reaches the whole group; it is for the parent, which says when to end.
-  process.on("SIGINT", () => {});
+  // A terminal's Ctrl-C, or its end, reaches the whole group; it is for the parent, which says when to end.
+  for (const signal of ["SIGINT", "SIGHUP"] as const) process.on(signal, () => {});
   process.on("message", async ({ id, request }: Question<Request>) => {
     try {
       send({ id, answer: await perform(request, tell) });

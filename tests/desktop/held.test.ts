@@ -17,6 +17,26 @@ test("what was pressed is held until it is released, the last first", async () =
   expect(held.takeAll()).toEqual([]);
 });
 
+test("all of it is released, also when one cannot be", async () => {
+  const held = new Held();
+  await held.during([shift, { key: "f24" }], true, done);
+  await held.during([left], true, done);
+  expect(held.isEmpty()).toBe(false);
+  const released: string[] = [];
+  await held.letGo({
+    async strike([key = ""], stroke) {
+      released.push(`${stroke} ${key}`);
+      if (key === "f24") throw new Error("no such key");
+    },
+    async click(_target, button, stroke) {
+      released.push(`${stroke} ${button}`);
+      return { x: 0, y: 0 };
+    },
+  });
+  expect(released).toEqual(["release left", "release f24", "release shift"]);
+  expect(held.isEmpty()).toBe(true);
+});
+
 test("a stroke that broke may have left its keys down, one that was never made has not", async () => {
   const held = new Held();
   const failing = (error: Error) => () => Promise.reject(error);

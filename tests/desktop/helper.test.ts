@@ -126,6 +126,31 @@ testOnDisplay("a child without calls is let go after a while, and started again 
   expect(await made.desktop.screenSize(forever)).toEqual(SIZE);
 });
 
+testOnDisplay("a child whose keys are down is not let go before they are up", async () => {
+  await using display = await startDisplay({ managed: false });
+  await using made = desktopOn(display.env, { idleMs: 20 });
+  await made.desktop.strike(["ж"], "press", forever);
+  const child = childOf(made.desktop);
+  await Bun.sleep(100);
+  expect(made.desktop.childPid).toBe(child);
+  await made.desktop.strike(["ж"], "release", forever);
+  await eventually(() => (made.desktop.childPid === null ? true : undefined));
+});
+
+testOnDisplay("a screen that is not there takes no connection away from others", async () => {
+  await using display = await startDisplay({ managed: false });
+  // An X server starts anew when its last client leaves.
+  await using made = desktopOn(display.env);
+  await made.desktop.screenSize(forever);
+  await using wrong = desktopOn({ ...display.env, DISPLAY: `${display.env.DISPLAY}.7` });
+  // An X server takes 256 clients.
+  for (let nth = 0; nth < 300; nth++) {
+    await expect(wrong.desktop.pointer(forever)).rejects.toThrow("names a screen that is not there");
+  }
+  await using other = desktopOn(display.env);
+  expect(await other.desktop.screenSize(forever)).toEqual(SIZE);
+});
+
 testOnDisplay("a child killed between two calls costs at most the call that meets it", async () => {
   await using display = await startDisplay({ managed: false });
   await using made = desktopOn(display.env);

@@ -49,6 +49,20 @@ test("a turn waits for another process on the same folder", async () => {
   await (await turnsIn(folder.path).take(forever)).end("finished");
 });
 
+test("a process whose runs queue up lets another in between", async () => {
+  using folder = temporaryFolder();
+  const [busy, other] = [turnsIn(folder.path), turnsIn(folder.path)];
+  const first = await busy.take(forever);
+  const theirs = other.take(forever);
+  await new Promise((resolve) => setImmediate(resolve));
+  const second = busy.take(forever);
+  await first.end("finished");
+  const order = [theirs.then(() => "theirs"), second.then(() => "second")];
+  expect(await Promise.race(order)).toBe("theirs");
+  await (await theirs).end("finished");
+  await (await second).end("finished");
+});
+
 test("only a broken run has its keys and buttons released, once, even when that fails", async () => {
   using folder = temporaryFolder();
   let released = 0;

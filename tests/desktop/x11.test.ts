@@ -147,6 +147,38 @@ describe("keys:", () => {
     ]);
   });
 
+  test("it is released however many calls wait", async () => {
+    await using listener = await focusedListener("busy");
+    const turn = await desktop.turns.take(forever);
+    await desktop.strike(["shift"], "press", forever);
+    const waiting = Promise.allSettled(Array.from({ length: 80 }, () => desktop.pointer(forever)));
+    await turn.end("broken");
+    await waiting;
+    expect(await listener.strokes(2)).toEqual(["+key Shift_L", "-key Shift_L"]);
+  });
+
+  test("what a run in the middle holds is let go by a stop, what a finished one has left stays", async () => {
+    await using listener = await focusedListener("stop");
+    {
+      await using other = desktopOn(display.env);
+      await other.desktop.turns.take(forever);
+      await other.desktop.strike(["ctrl"], "press", forever);
+      await other.desktop.click({}, "left", "press", forever);
+    }
+    const cutOff = ["+key Control_L", "+button 1", "-button 1", "-key Control_L"];
+    expect(await listener.strokes(4)).toEqual(cutOff);
+    {
+      await using other = desktopOn(display.env);
+      const turn = await other.desktop.turns.take(forever);
+      await other.desktop.strike(["shift"], "press", forever);
+      await turn.end("finished");
+    }
+    await desktop.strike(["a"], "tap", forever);
+    await desktop.strike(["shift"], "release", forever);
+    const left = ["+key Shift_L", "+key A", "-key A", "-key Shift_L"];
+    expect(await listener.strokes(8)).toEqual([...cutOff, ...left]);
+  });
+
   test("a key that is not on the layout is pressed and released as the same key", async () => {
     await using listener = await focusedListener("foreign");
     await desktop.strike(["ж"], "press", forever);

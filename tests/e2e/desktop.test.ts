@@ -2,7 +2,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { decode } from "fast-png";
-import { eventually, openTerminal, PROGRAMS, SIZE, startDisplay } from "../desktop/support";
+import { eventually, openListener, openTerminal, PROGRAMS, SIZE, startDisplay } from "../desktop/support";
 import { installBinary, post, serveBinary, testWith } from "../support";
 
 setDefaultTimeout(60_000);
@@ -130,6 +130,8 @@ testOnDisplay("a region is given by its corners, in a query string too", async (
   });
   const odd = await machine.run(["screenshot", "--region", "1,2,3"], { env: display.env });
   expect(odd).toMatchObject({ exitCode: 2, stderr: "svc: screen_region[3]: missing: expected number\n" });
+  const gap = await machine.run(["screenshot", "--region", "1,,30,40"], { env: display.env });
+  expect(gap).toMatchObject({ exitCode: 2, stderr: 'svc: screen_region[1]: expected number but found ""\n' });
   const nowhere = await machine.run(["screenshot", "--output", "no/where.png"], { env: display.env });
   expect(nowhere).toMatchObject({ exitCode: 2, stderr: "svc: output: its folder does not exist\n" });
 });
@@ -178,13 +180,43 @@ testOnDisplay("a call whose child is killed, and one that hangs for ten seconds,
   expect(await get(server, "/screen_size")).toEqual(SIZE);
 });
 
-testOnDisplay("the child goes when its server is killed", async () => {
+testOnDisplay("the child goes when its server is killed, and lets go what was down", async () => {
   await using display = await startDisplay({ managed: false });
   await using server = await serveBinary([], { env: display.env });
-  await get(server, "/screen_size");
+  await using listener = openListener(display.env, "listener");
+  const results = await execute(
+    server,
+    ["AC_wait_window", { title_substring: "listener", poll: 0.05 }],
+    ["AC_focus_window", ["listener"]],
+    ["AC_press_keyboard_key", ["shift"]],
+    ["AC_press_mouse", { x: 700, y: 420 }],
+  );
+  expect(results).toEqual([expect.any(Number), results[0], null, [700, 420]]);
   const child = await childOf(server);
   process.kill(pidOf(server), "SIGKILL");
+  expect(await listener.strokes(4)).toEqual(["+key Shift_L", "+button 1", "-button 1", "-key Shift_L"]);
   await eventually(() => (isRunning(child) ? undefined : true));
+});
+
+testOnDisplay("a terminal that is closed on a script lets go what the script has down", async () => {
+  await using display = await startDisplay();
+  using machine = installBinary();
+  await using listener = openListener(display.env, "listener");
+  const actions = [
+    ["AC_wait_window", { title_substring: "listener", poll: 0.05 }],
+    ["AC_focus_window", ["listener"]],
+    ["AC_press_keyboard_key", ["shift"]],
+    ["AC_sleep", [60]],
+  ];
+  const script = Bun.spawn([`${machine.path}/svc`, "execute", JSON.stringify(actions)], {
+    env: { ...display.env, SVC_CONFIG_DIR: machine.configDir },
+    stdio: ["ignore", "ignore", "ignore"],
+    // A process group of its own, as a terminal's shell makes one.
+    detached: true,
+  });
+  await listener.strokes(1);
+  process.kill(-script.pid, "SIGHUP");
+  expect(await listener.strokes(2)).toEqual(["+key Shift_L", "-key Shift_L"]);
 });
 
 async function screenshotOf(server: Server, path: string) {

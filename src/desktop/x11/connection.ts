@@ -74,8 +74,10 @@ export async function connect(env: NodeJS.ProcessEnv, lost: () => void): Promise
     return answer.value;
   };
   const screen = display.screen[Number(parseDisplay(name).screenNum)];
-  if (!screen)
+  if (!screen) {
+    client.terminate();
     throw unavailable(`no display: DISPLAY ${JSON.stringify(name)} names a screen that is not there`);
+  }
   return {
     client,
     display,
@@ -99,8 +101,9 @@ export async function connect(env: NodeJS.ProcessEnv, lost: () => void): Promise
 function xtest(client: XClient): Promise<XTest> {
   const { promise, resolve, reject } = Promise.withResolvers<XTest>();
   client.require("xtest", (error, extension) => {
-    if (error) reject(unavailable("the X server has no XTEST extension: it takes no synthetic input"));
-    else resolve(extension);
+    if (!error) return resolve(extension);
+    client.terminate();
+    reject(unavailable("the X server has no XTEST extension: it takes no synthetic input"));
   });
   return promise;
 }
