@@ -2,7 +2,7 @@
  * `npm run docs`: writes what is generated of `docs` anew. Tests fail as long as it is not what this would write.
  */
 import { join } from "node:path";
-import { grafanaDashboard } from "./grafana";
+import { grafanaDashboard } from "./grafana/dashboard";
 import { metricReference } from "./metrics";
 import { actionReference } from "./reference";
 import { ROOT } from "./targets";

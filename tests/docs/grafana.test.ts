@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { grafanaDashboard } from "../../build/grafana";
+import { grafanaDashboard } from "../../build/grafana/dashboard";
 import { temporaryFolder, testWith } from "../support";
 import { grafanaPanels, grafanaVariables, ungrafana } from "./dashboard";
 import { complaintsAbout } from "./promql";
