@@ -114,13 +114,13 @@ In the folder of this page are, for Prometheus from 2.42 on and Grafana:
 | file | |
 |---|---|
 | [prometheus/prometheus.yml](prometheus/prometheus.yml) | a configuration that finds the hosts of an address book, and one that names them |
-| [prometheus/alerts.yml](prometheus/alerts.yml) | alert rules, and [alerts.test.yml](prometheus/alerts.test.yml), what they fire on, for \`promtool test rules\` |
+| [prometheus/alerts.yml](prometheus/alerts.yml) | alert rules, each with [what to do](troubleshooting.md#alerts); [alerts.test.yml](prometheus/alerts.test.yml): what they fire on |
 | [grafana/svc.json](grafana/svc.json) | a dashboard over one host or all: Dashboards → New → Import |
 
 ## Scraping
 
-- **The token** goes into a file that only Prometheus may read. It is the host's one token and allows everything, so such a
-  Prometheus is as powerful as a console: keep it as well.
+- **The token** goes into a file that only Prometheus may read. It is the host's one token and allows everything:
+  [security.md](security.md#a-scraper-that-may-only-scrape) has ways to keep it from Prometheus.
 - **Which hosts**: \`GET /admin/targets\` of a console gives its address book to HTTP service discovery
   ([fleet.md](fleet.md)); \`svc admin targets\` prints the same for file discovery. Each target has \`svc_host\`, its label
   in the address book, and \`svc_tag_<tag>="true"\` for each of its tags.

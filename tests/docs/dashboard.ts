@@ -1,7 +1,6 @@
 /** The Grafana dashboard as tests read it. */
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import * as v from "valibot";
+import { readPage } from "./pages";
 
 const SIDE = v.pipe(v.number(), v.integer(), v.minValue(0));
 const DASHBOARD = v.object({
@@ -21,8 +20,7 @@ const DASHBOARD = v.object({
   ),
 });
 
-const dashboard = () =>
-  v.parse(DASHBOARD, JSON.parse(readFileSync(join(import.meta.dir, "../../docs/grafana/svc.json"), "utf8")));
+const dashboard = () => v.parse(DASHBOARD, JSON.parse(readPage("docs/grafana/svc.json")));
 
 export const grafanaPanels = () => dashboard().panels;
 export const grafanaVariables = () => dashboard().templating.list.map(({ name }) => name);

@@ -1,16 +1,15 @@
 /** The Grafana dashboard: up to date, laid out as Grafana wants it, over metrics that exist. */
 import { describe, expect, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { grafanaDashboard } from "../../build/grafana/dashboard";
 import { temporaryFolder, testWith } from "../support";
 import { grafanaPanels, grafanaVariables, ungrafana } from "./dashboard";
+import { readPage } from "./pages";
 import { complaintsAbout } from "./promql";
 
-const FILE = join(import.meta.dir, "../../docs/grafana/svc.json");
-
 test("docs/grafana/svc.json is up to date: it is what `npm run docs` writes", () => {
-  expect(readFileSync(FILE, "utf8")).toBe(grafanaDashboard());
+  expect(readPage("docs/grafana/svc.json")).toBe(grafanaDashboard());
 });
 
 describe("a panel", () => {

@@ -1,12 +1,11 @@
 /** The metrics reference: it tells what a scrape gives. */
 import { describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { metricFamilies, metricReference } from "../../build/metrics";
 import { post, testServer } from "../support";
+import { blocksOf, readPage } from "./pages";
 import { complaintsAbout } from "./promql";
 
-const written = readFileSync(join(import.meta.dir, "../../docs/metrics.md"), "utf8");
+const written = readPage("docs/metrics.md");
 /** Elsewhere a scrape has fewer of the process's own metrics. */
 const onLinux = test.skipIf(process.platform !== "linux");
 
@@ -46,7 +45,7 @@ describe("a metric", () => {
 });
 
 test("the queries that it shows are PromQL over metrics and labels that exist", async () => {
-  const queries = [...written.matchAll(/^```promql\n(.*?)^```/gms)].map(([, query = ""]) => query);
+  const queries = blocksOf(written).flatMap(({ language, code }) => (language === "promql" ? [code] : []));
   expect(queries.length).toBeGreaterThan(3);
   for (const query of queries) expect(await complaintsAbout(query)).toEqual([]);
 });

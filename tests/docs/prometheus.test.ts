@@ -1,14 +1,14 @@
 /** The Prometheus configuration and the alert rules: valid, about metrics that exist, each tested and explained. */
 import { describe, expect, test } from "bun:test";
-import { cpSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
 import { parse as parseYaml } from "yaml";
 import { temporaryFolder, testWith } from "../support";
+import { anchorsOf, ROOT, readPage } from "./pages";
 import { complaintsAbout } from "./promql";
 
-const DOCS = join(import.meta.dir, "../../docs");
-const read = (name: string) => parseYaml(readFileSync(join(DOCS, "prometheus", name), "utf8"));
+const read = (name: string) => parseYaml(readPage(`docs/prometheus/${name}`));
 
 const RULES = v.object({
   groups: v.array(
@@ -18,7 +18,7 @@ const RULES = v.object({
           alert: v.string(),
           expr: v.string(),
           labels: v.strictObject({ severity: v.picklist(["critical", "warning", "info"]) }),
-          annotations: v.strictObject({ summary: v.string(), description: v.string() }),
+          annotations: v.strictObject({ summary: v.string(), description: v.string(), runbook: v.string() }),
         }),
       ),
     }),
@@ -39,7 +39,7 @@ describe("the configuration and the alerts, as promtool sees them", () => {
   /** The folder as an operator would have it: with the token beside the configuration. */
   const promtool = async (...args: string[]) => {
     using folder = temporaryFolder();
-    cpSync(join(DOCS, "prometheus"), folder.path, { recursive: true });
+    cpSync(join(ROOT, "docs/prometheus"), folder.path, { recursive: true });
     writeFileSync(join(folder.path, "svc-token"), "a token\n");
     const child = Bun.spawn(["promtool", ...args], { cwd: folder.path, stdio: ["ignore", "pipe", "pipe"] });
     const said = await Promise.all([child.stdout.text(), child.stderr.text()]);
@@ -75,4 +75,13 @@ test("every alert has a test in which it fires", () => {
 
 test("every alert is about metrics and labels that exist", async () => {
   for (const { alert, expr } of alerts) expect([alert, await complaintsAbout(expr)]).toEqual([alert, []]);
+});
+
+test("every alert leads to what the troubleshooting page says of it", () => {
+  const anchors = anchorsOf(readPage("docs/troubleshooting.md"));
+  for (const { alert, annotations } of alerts) {
+    const [page, anchor = ""] = annotations.runbook.split("#");
+    expect([alert, page, anchors.has(anchor)]).toEqual([alert, "docs/troubleshooting.md", true]);
+    expect(anchor).toBe(alert.toLowerCase());
+  }
 });
