@@ -83,7 +83,7 @@ export default command({
       })
       .example("$0 serve", "On this machine only, http://127.0.0.1:9939")
       .example("$0 serve --host 0.0.0.0 --tls-cert c.pem --tls-key k.pem", "For the network"),
-  handler: (flags) =>
+  handler: async (flags) =>
     withService(
       flags,
       async (service) => {
@@ -130,7 +130,7 @@ export default command({
         allowShell: flags.allowShell,
         historyRows: flags.historyRows,
         peers: {
-          ice: iceOptions(flags),
+          ice: await iceOptions(flags),
           inbox: flags.inbox,
           inboxQuota: atLeastZero("inbox-quota", flags.inboxQuota),
           inboxMinFree: atLeastZero("inbox-min-free", flags.inboxMinFree),

@@ -34,9 +34,9 @@ export default command({
       .example("$0 sync ./reports --to lab-01", "Send each file that is new or changes from now on")
       .example("$0 sync ./reports --to lab-01 --once", "Send what lab-01 has not got, then end")
       .example("$0 sync ./reports --to lab-01 --subdirs --resume", "Go on where the last sync ended"),
-  handler: (flags) =>
+  handler: async (flags) =>
     withService(flags, (service) => sync(service, flags), {
-      peers: { ice: iceOptions(flags), forwardSamples: true },
+      peers: { ice: await iceOptions(flags), forwardSamples: true },
     }),
 });
 
@@ -119,16 +119,17 @@ function showProgress(json: boolean): { events: SyncEvents; end(): void } {
 }
 
 function finish(json: boolean, info: SyncInfo): number {
-  const { sent_files, sent_bytes, pending, errors, passed_over, connection_error } = info;
+  const { sent_files, sent_bytes, pending, error, errors, passed_over, connection_error } = info;
   const left = pending > 0 ? `, ${pending} not sent` : "";
   print({ json }, info, () => `${sent_files} files sent, ${mebibytes(sent_bytes)}${left}`);
   if (!json) {
     for (const { name, error } of errors) console.error(`not sent: ${printable(name)}: ${printable(error)}`);
     for (const { name, reason } of passed_over)
       console.error(`passed over: ${printable(name)}: ${printable(reason)}`);
+    if (error !== null) console.error(`the folder cannot be read: ${printable(error)}`);
     if (pending > 0 && connection_error) console.error(`no connection: ${printable(connection_error)}`);
   }
-  return pending > 0 ? 1 : 0;
+  return pending > 0 || error !== null ? 1 : 0;
 }
 
 const mebibytes = (bytes: number) => `${(bytes / 1_048_576).toFixed(1)} MiB`;

@@ -144,18 +144,23 @@ export const withIceFlags = <Flags>(argv: Argv<Flags>) =>
       describe: "Connect through turn: servers only",
     });
 
-/** What the flags of {@link withIceFlags} say. */
-export const iceOptions = (flags: {
+/**
+ * What the flags of {@link withIceFlags} say.
+ *
+ * @throws a `bad_input` failure, before a peer would be the first to be told.
+ */
+export const iceOptions = async (flags: {
   readonly iceServer: readonly string[];
   readonly iceUser: string | undefined;
   readonly iceSecretFile: string | undefined;
   readonly relayOnly: boolean;
-}) => ({
-  servers: flags.iceServer,
-  user: flags.iceUser,
-  secretFile: flags.iceSecretFile,
-  relayOnly: flags.relayOnly,
-});
+}) =>
+  (await import("./sessions/ice")).iceOfFlags({
+    servers: flags.iceServer,
+    user: flags.iceUser,
+    secretFile: flags.iceSecretFile,
+    relayOnly: flags.relayOnly,
+  });
 
 /** Parses `args`, runs the subcommand, sets the exit code. Never throws. */
 export async function runCommandLine(args: readonly string[]): Promise<void> {

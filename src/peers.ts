@@ -4,12 +4,13 @@
 import { resolve } from "node:path";
 import { serverOf } from "./admin/host";
 import { createForwarder } from "./inspector/forward";
+import { messageOf } from "./lib/errors";
 import { once } from "./lib/once";
 import { configFiles } from "./lib/paths";
 import { callRemote, MAX_ANSWER_BYTES } from "./remote/call";
 import { deadlineIn } from "./remote/line";
 import type { Service } from "./service";
-import { type IceFlags, readIceConfig } from "./sessions/ice";
+import { type IceConfig, readIceConfig } from "./sessions/ice";
 import { findIdentity, readIdentity } from "./sessions/identity";
 import { offerSession } from "./sessions/operations";
 import { createSessions, type Sessions } from "./sessions/sessions";
@@ -24,7 +25,7 @@ const DEFAULT_MIN_FREE = 1e9;
 
 export interface PeerOptions {
   /** STUN and TURN servers, in place of those in `{config_dir}/ice.json`. */
-  readonly ice?: IceFlags;
+  readonly ice?: IceConfig | undefined;
   /** Whether statistics of links also go to the server that runs on this `{config_dir}` (default false). */
   readonly forwardSamples?: boolean;
   /** Where the files that peers send go (default `{config_dir}/inbox`). */
@@ -52,7 +53,7 @@ export async function openSessions(service: Service, { peers = {} }: Options): P
   const cleared = once(async () => clearIncoming(place));
   return createSessions({
     log,
-    ice: () => readIceConfig(files.ice, peers.ice),
+    ice: () => peers.ice ?? readIceConfig(files.ice),
     identity: (role) => readIdentity(role === "host" ? files.hostId : files.viewerId),
     knownHostId: () => findIdentity(files.hostId),
     async inbox(sender) {
@@ -62,6 +63,14 @@ export async function openSessions(service: Service, { peers = {} }: Options): P
     record(sample, session) {
       inspector.record(sample, session);
       forward?.(sample, session);
+    },
+    ended({ role, pid }) {
+      if (role !== "host") return;
+      try {
+        clearIncoming(place, pid);
+      } catch (error) {
+        log.warn(`what a session left in the inbox could not be removed: ${messageOf(error)}`);
+      }
     },
   });
 }

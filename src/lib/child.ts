@@ -79,10 +79,11 @@ export function startChild<Request, Event = never, Answer = unknown>(
   const words = lastWords(child.stderr);
   const gone = child.exited.then(async () => {
     ended = true;
+    const crashed = !expected;
     const how = child.signalCode ? `was killed by ${child.signalCode}` : `ended with code ${child.exitCode}`;
     exit();
     for (const { reject } of waiting.values()) reject(unavailable(`${what} ${how} during the call`));
-    if (!expected) log.warn([`${what} ${how}`, await words].filter(Boolean).join(": "));
+    if (crashed) log.warn([`${what} ${how}`, await words].filter(Boolean).join(": "));
   });
   const kill = async () => {
     expected = true;

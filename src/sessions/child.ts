@@ -7,7 +7,7 @@
 import type { DataChannel, PeerConnection } from "node-datachannel";
 import { answerParent } from "../lib/child";
 import { conflict, messageOf } from "../lib/errors";
-import { openInbox } from "../transfer/inbox";
+import { type Inbox, openInbox } from "../transfer/inbox";
 import { FILES_LABEL, type FileMessage } from "../transfer/messages";
 import { createFileReceiver } from "../transfer/receive";
 import { createConnection, describe, loadLibrary, routeOf, takeRemote } from "./connection";
@@ -20,6 +20,12 @@ const CHANNELS = 4;
 
 /** How many channels a peer may open. */
 const MAX_PEER_CHANNELS = 16;
+
+/**
+ * When the side that answers begins to look for the caller, once its answer is on its way, milliseconds: the caller's own
+ * look has usually found this side by then.
+ */
+const CALLER_READY_MS = 750;
 
 /** How often the link is read, milliseconds. */
 const STATS_MS = 1_000;
@@ -86,7 +92,8 @@ function createSession(peer: PeerConnection, tell: Tell) {
   }, STATS_MS);
 
   const receiveOn = (channel: DataChannel, place: InboxPlace) => {
-    const inbox = openInbox(place);
+    // Opened for the first file, so that its sender is told what is wrong with it.
+    let inbox: Inbox | undefined;
     const reply = (message: FileMessage) => {
       try {
         channel.sendMessage(JSON.stringify(message));
@@ -95,9 +102,12 @@ function createSession(peer: PeerConnection, tell: Tell) {
       }
     };
     const receiver = createFileReceiver({
-      inbox,
+      begin(name, size) {
+        inbox ??= openInbox(place);
+        return inbox.begin(name, size);
+      },
       reply,
-      received: (file) => tell({ kind: "received", ...file }),
+      received: () => tell({ kind: "received" }),
       failed: (error) => tell({ kind: "trouble", text: messageOf(error) }),
     });
     channel.onMessage((message) => {
@@ -108,7 +118,7 @@ function createSession(peer: PeerConnection, tell: Tell) {
     channel.onClosed(() => {
       peerChannels -= 1;
       receiver.close();
-      inbox[Symbol.dispose]();
+      inbox?.[Symbol.dispose]();
     });
   };
 
@@ -120,19 +130,21 @@ function createSession(peer: PeerConnection, tell: Tell) {
     async accept(sdp: string, peerAcks: boolean): Promise<void> {
       acks = peerAcks;
       if (!acks) (await loadLibrary()).setSctpSettings({ sendBufferSize: UNACKNOWLEDGED_BYTES });
-      takeRemote(peer, sdp, "answer");
+      takeRemote(peer, sdp, "answer")();
       if (!acks) return;
       for (let lane = 1; lane < CHANNELS; lane++) lanes.open();
     },
-    answer(sdp: string, place: InboxPlace, peerAcks: boolean): Promise<string> {
+    async answer(sdp: string, place: InboxPlace, peerAcks: boolean): Promise<string> {
       acks = peerAcks;
       peer.onDataChannel((channel) => {
         if (channel.getLabel() !== FILES_LABEL || peerChannels >= MAX_PEER_CHANNELS) return channel.close();
         peerChannels += 1;
         receiveOn(channel, place);
       });
-      takeRemote(peer, sdp, "offer");
-      return describe(peer, "answer");
+      const look = takeRemote(peer, sdp, "offer");
+      const answer = await describe(peer, "answer");
+      setTimeout(look, CALLER_READY_MS);
+      return answer;
     },
     async send(transfer: number, path: string, name: string): Promise<void> {
       sentUnacknowledged ||= !acks;

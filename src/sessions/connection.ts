@@ -11,12 +11,6 @@ const GATHER_MS = 10_000;
 /** How many addresses of a peer are tried. */
 const MAX_CANDIDATES = 64;
 
-/**
- * When the side that answers begins to look for the caller, milliseconds: once the caller has the answer, its own look
- * has usually found this side.
- */
-const CALLER_READY_MS = 750;
-
 /** @throws an `unavailable` failure when there is no WebRTC on this machine. */
 export async function loadLibrary() {
   try {
@@ -39,7 +33,7 @@ export async function createConnection({ servers, relayOnly }: IceConfig): Promi
 /**
  * This side's description with all its candidates.
  *
- * @throws an `unavailable` failure when there is none.
+ * @throws an `unavailable` failure when it has none: the other side could wait for this one until it gives up.
  */
 export async function describe(peer: PeerConnection, type: "offer" | "answer"): Promise<string> {
   const gathered = new Promise<void>((resolve) => {
@@ -50,24 +44,26 @@ export async function describe(peer: PeerConnection, type: "offer" | "answer"): 
   peer.setLocalDescription(type);
   await Promise.race([gathered, Bun.sleep(GATHER_MS)]);
   const { sdp } = peer.localDescription() ?? {};
-  if (!sdp) throw unavailable("the connection has no description");
+  if (!sdp?.includes("a=candidate:"))
+    throw unavailable("the connection has no address here: there is no network, or no TURN server answered");
   return sdp;
 }
 
 /**
- * Takes the other side's description, and only then its candidates: a connection that comes about in between finds no
- * fingerprint to check the peer's certificate against, and fails (libdatachannel 0.24).
+ * Takes the other side's description, and its candidates only when the function that it returns is called: a connection
+ * that comes about in between finds no fingerprint to check the peer's certificate against, and fails (libdatachannel
+ * 0.24).
  *
  * @throws a `rejected` failure when it is no description.
  */
-export function takeRemote(peer: PeerConnection, sdp: string, type: "offer" | "answer"): void {
+export function takeRemote(peer: PeerConnection, sdp: string, type: "offer" | "answer"): () => void {
   const { description, candidates, mid } = splitCandidates(sdp);
   try {
     peer.setRemoteDescription(description, type);
   } catch (error) {
     throw rejected(`sdp: expected a session description but ${messageOf(error)}`);
   }
-  const add = () => {
+  return () => {
     for (const candidate of candidates) {
       try {
         peer.addRemoteCandidate(candidate, mid);
@@ -76,8 +72,6 @@ export function takeRemote(peer: PeerConnection, sdp: string, type: "offer" | "a
       }
     }
   };
-  if (type === "offer") setTimeout(add, CALLER_READY_MS);
-  else add();
 }
 
 /** How the two are connected: `host`, `srflx`, `prflx` or `relay`, of this side and the other; null until they are. */

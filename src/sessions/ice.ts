@@ -2,8 +2,9 @@
  * The STUN and TURN servers of a host (`{config_dir}/ice.json`), and how peers may reach it.
  */
 import { readFileSync } from "node:fs";
+import { basename } from "node:path";
 import * as v from "valibot";
-import { badInput, systemCode } from "../lib/errors";
+import { badInput, Failure, systemCode, unavailable } from "../lib/errors";
 import { secret } from "../operation";
 
 /** A server of the kind that browsers take too: https://www.w3.org/TR/webrtc/#rtciceserver-dictionary */
@@ -43,38 +44,48 @@ export interface IceFlags {
 }
 
 /**
- * What `flags` say, else the file at `path`; no servers when there is neither.
+ * What the file at `path` says; no servers when there is none.
  *
- * @throws a `bad_input` failure that names the field, never a credential.
+ * @throws an `unavailable` failure that names the field, never a credential.
  */
-export function readIceConfig(path: string, flags?: IceFlags): IceConfig {
-  if (flags && (flags.servers.length > 0 || flags.relayOnly)) return fromFlags(flags);
+export function readIceConfig(path: string): IceConfig {
+  try {
+    return parseFile(path);
+  } catch (error) {
+    throw error instanceof Failure ? unavailable(`${basename(path)}: ${error.message}`) : error;
+  }
+}
+
+function parseFile(path: string): IceConfig {
   let text: string;
   try {
     text = readFileSync(path, "utf8");
   } catch (error) {
     if (systemCode(error) === "ENOENT") return { servers: [], relayOnly: false };
-    throw badInput(`${path} cannot be read (${systemCode(error)})`);
+    throw badInput(`cannot be read (${systemCode(error)})`);
   }
-  const parsed = v.safeParse(ICE_FILE, parseJson(text, path));
+  const parsed = v.safeParse(ICE_FILE, parseJson(text));
   if (!parsed.success) {
     const [{ message, path: at }] = parsed.issues;
     const where = at?.map(({ key }) => String(key)).join(".");
-    throw badInput(`${path}: ${where ? `${where}: ` : ""}${message.replace(/ but received .*/, "")}`);
+    throw badInput(`${where ? `${where}: ` : ""}${message.replace(/ but received .*/, "")}`);
   }
   const { ice_servers, transport_policy } = parsed.output;
   const servers = ice_servers.flatMap(({ urls, username, credential }) =>
     [urls].flat().map((url) => parseIceUrl(url, username, credential)),
   );
-  return checked({ servers, relayOnly: transport_policy === "relay" }, path);
+  return checked({ servers, relayOnly: transport_policy === "relay" });
 }
 
-function fromFlags({ servers, user, secretFile, relayOnly }: IceFlags): IceConfig {
+/**
+ * What the flags say, in place of the file; undefined when they say nothing.
+ *
+ * @throws a `bad_input` failure that names what is wrong, never a credential.
+ */
+export function iceOfFlags({ servers, user, secretFile, relayOnly }: IceFlags): IceConfig | undefined {
+  if (servers.length === 0 && !relayOnly) return undefined;
   const credential = secretFile === undefined ? undefined : readSecret(secretFile);
-  return checked(
-    { servers: servers.map((url) => parseIceUrl(url, user, credential)), relayOnly },
-    "ice-server",
-  );
+  return checked({ servers: servers.map((url) => parseIceUrl(url, user, credential)), relayOnly });
 }
 
 function readSecret(path: string): string {
@@ -86,16 +97,16 @@ function readSecret(path: string): string {
 }
 
 /** @throws a `bad_input` failure when nothing but a relay is to be used and there is none. */
-function checked(config: IceConfig, source: string): IceConfig {
+function checked(config: IceConfig): IceConfig {
   if (!config.relayOnly || config.servers.some(({ relayType }) => relayType)) return config;
-  throw badInput(`${source}: connections are to be relayed only and there is no turn: server`);
+  throw badInput(`connections are to be relayed only and there is no turn: server`);
 }
 
-function parseJson(text: string, path: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw badInput(`${path} is not JSON`);
+    throw badInput("is not JSON");
   }
 }
 

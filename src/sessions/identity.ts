@@ -3,9 +3,11 @@
  */
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
+import { basename } from "node:path";
 import * as v from "valibot";
-import { badInput, systemCode } from "../lib/errors";
+import { systemCode, unavailable } from "../lib/errors";
 import { writeFileAtomic } from "../lib/files";
+import { DEVICE_NAME } from "../transfer/name";
 
 /** Safe as the name of a folder on every platform: it is one in the peer's inbox. */
 export const PEER_ID = v.pipe(
@@ -14,12 +16,13 @@ export const PEER_ID = v.pipe(
     /^[A-Za-z0-9][A-Za-z0-9_-]{0,62}[A-Za-z0-9]$/,
     "2 to 64 letters, digits, - and _, neither beginning nor ending with - or _",
   ),
+  v.check((id) => !DEVICE_NAME.test(id), "no name of a device on Windows"),
 );
 
 /**
  * The identity in the file at `path`; made of the machine's name and random digits if there is none.
  *
- * @throws a `bad_input` failure when the file holds something else.
+ * @throws an `unavailable` failure when the file holds something else.
  */
 export function readIdentity(path: string): string {
   const kept = findIdentity(path);
@@ -44,5 +47,5 @@ export function findIdentity(path: string): string | null {
     throw error;
   }
   if (v.is(PEER_ID, text)) return text;
-  throw badInput(`${path}: expected ${PEER_ID.pipe[1].message}`);
+  throw unavailable(`${basename(path)}: expected ${PEER_ID.pipe[1].message}`);
 }

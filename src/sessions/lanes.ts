@@ -2,13 +2,16 @@
  * The `files` channels that this side opened: each carries one file at a time.
  */
 import type { DataChannel, PeerConnection } from "node-datachannel";
-import { unavailable } from "../lib/errors";
+import { timedOut, unavailable } from "../lib/errors";
 import { FILES_LABEL, parseMessage } from "../transfer/messages";
 import { BUFFER_BYTES, createFileSender, type FileSender } from "../transfer/send";
 import { createWindow } from "../transfer/window";
 
 /** How often it is looked whether a channel has become free, milliseconds; it is told, too. */
 const LOOK_MS = 1_000;
+
+/** How long the peer may take to listen for files, milliseconds. */
+const LISTEN_MS = 20_000;
 
 interface Lane {
   readonly channel: DataChannel;
@@ -19,7 +22,7 @@ interface Lane {
 
 export interface Lanes {
   open(): void;
-  /** Sends a file on the first channel that is free. @throws as {@link FileSender} does. */
+  /** Sends a file on the first channel that is free. @throws as {@link FileSender} does; `timeout` if none ever is. */
   send(path: string, name: string, progress: (bytes: number) => void): Promise<void>;
   /** What waits for a channel fails. */
   close(): void;
@@ -32,6 +35,7 @@ export function createLanes(peer: PeerConnection, acks: () => boolean): Lanes {
   let closed = false;
 
   const take = async (): Promise<{ lane: Lane; sender: FileSender }> => {
+    const deadline = performance.now() + LISTEN_MS;
     for (;;) {
       if (closed) throw unavailable("the session is over");
       for (const lane of lanes) {
@@ -39,6 +43,8 @@ export function createLanes(peer: PeerConnection, acks: () => boolean): Lanes {
         lane.busy = true;
         return { lane, sender: lane.sender };
       }
+      const listens = [...lanes].some(({ sender }) => sender !== null);
+      if (!listens && performance.now() > deadline) throw timedOut("the peer does not listen for files");
       await window.changed(LOOK_MS);
     }
   };

@@ -42,5 +42,6 @@ export type SessionEvent =
   | { readonly kind: "closed"; readonly reason: string }
   | { readonly kind: "stats"; readonly counters: LinkCounters; readonly route: string | null }
   | { readonly kind: "progress"; readonly transfer: number; readonly bytes: number }
-  | { readonly kind: "received"; readonly name: string; readonly stored_as: string; readonly size: number }
+  /** A file of the peer is in the inbox. */
+  | { readonly kind: "received" }
   | { readonly kind: "trouble"; readonly text: string };

@@ -18,7 +18,7 @@ const PROBE_MS = 5_000;
 /** Describing a connection includes asking STUN and TURN servers, which may be out of reach; milliseconds. */
 const DESCRIBE_MS = 30_000;
 
-/** How long two peers may take to find a way to each other, milliseconds. */
+/** How long two peers that know of each other may take to find a way, milliseconds. */
 const CONNECT_MS = 30_000;
 
 /** How long its process may take to part from the peer, milliseconds: some peers get time to take what was sent. */
@@ -45,7 +45,6 @@ export interface PeerSession {
   route: string | null;
   counters: LinkCounters;
   filesReceived: number;
-  bytesFiled: number;
   /** The SDP of an offer. @throws an `unavailable` failure when there is no WebRTC here. */
   offer(ice: IceConfig): Promise<string>;
   /** Takes the answer to it. @throws a `rejected` failure when it is none. */
@@ -95,7 +94,11 @@ export function startSession({ id, role, peer, log, counted }: SessionOptions): 
     await child.leave(LEAVE_MS);
     closed.resolve(reason);
   };
-  const late = setTimeout(() => close("the two found no way to each other within half a minute"), CONNECT_MS);
+  let late: ReturnType<typeof setTimeout> | undefined;
+  const expectPeer = () => {
+    if (session.state !== "connecting") return;
+    late = setTimeout(() => close("the two found no way to each other within half a minute"), CONNECT_MS);
+  };
 
   const child = startChild<SessionRequest, SessionEvent>({
     command: selfCommand(["session-child"]),
@@ -114,10 +117,7 @@ export function startSession({ id, role, peer, log, counted }: SessionOptions): 
         if (session.state === "open") counted(event.counters);
       }
       if (event.kind === "progress") sends.get(event.transfer)?.progress?.(event.bytes);
-      if (event.kind === "received") {
-        session.filesReceived += 1;
-        session.bytesFiled += event.size;
-      }
+      if (event.kind === "received") session.filesReceived += 1;
       if (event.kind === "trouble") log.warn(`session ${id}: ${event.text}`);
     },
     exit: () => close("its process ended"),
@@ -135,10 +135,14 @@ export function startSession({ id, role, peer, log, counted }: SessionOptions): 
     route: null,
     counters: { rttMs: null, bytesSent: 0, bytesReceived: 0 },
     filesReceived: 0,
-    bytesFiled: 0,
     offer: (ice) => describe({ do: "offer", ice }),
-    answer: (ice, sdp, inbox, acks) => describe({ do: "answer", ice, sdp, inbox, acks }),
+    async answer(ice, sdp, inbox, acks) {
+      const answer = await describe({ do: "answer", ice, sdp, inbox, acks });
+      expectPeer();
+      return answer;
+    },
     async accept(sdp, acks) {
+      expectPeer();
       await child.ask({ do: "accept", sdp, acks }, DESCRIBE_MS);
     },
     opened: opened.promise,

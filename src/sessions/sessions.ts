@@ -52,7 +52,7 @@ export interface SessionsOptions {
   /** How many there may be at once (default {@link MAX_SESSIONS}). */
   readonly most?: number;
   /** Told when a session is over. */
-  readonly ended?: (session: PeerSession, reason: string) => void;
+  readonly ended?: (session: PeerSession) => void;
 }
 
 export interface Sessions {
@@ -101,7 +101,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     session.closed.then((reason) => {
       sessions.delete(session.id);
       log.info(`session ${session.id} with ${session.peer} is over: ${reason}`);
-      ended(session, reason);
+      ended(session);
     });
     return session;
   };

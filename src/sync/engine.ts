@@ -65,7 +65,8 @@ interface Pending {
   path: string;
   /** As it was last seen. */
   state: FileState;
-  sending: boolean;
+  /** Whether it waits for its turn to be sent, or has it. */
+  queued: boolean;
   attempts: number;
   error: string | null;
   /** The first tick at which it is tried again. */
@@ -93,6 +94,7 @@ export class FolderSyncEngine {
   readonly #tracked = new Map<string, { state: FileState; seen: number }>();
   readonly #pending = new Map<string, Pending>();
   readonly #sends = new Set<Promise<void>>();
+  readonly #underWay = new Set<string>();
   #passedOver: ReadonlyMap<string, string> = new Map();
   #looking: Promise<void> | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -143,13 +145,20 @@ export class FolderSyncEngine {
   async start(options: { resume?: boolean } = {}): Promise<void> {
     if (this.#running) return;
     this.#running = true;
+    this.#stopped = false;
+    const prepared = this.prepare(options);
+    this.#looking = prepared
+      .catch(() => {})
+      .finally(() => {
+        this.#looking = undefined;
+      });
     try {
-      await this.prepare(options);
+      await prepared;
     } catch (error) {
       this.#running = false;
       throw error;
     }
-    this.#schedule(options.resume ? 0 : this.#pollMs);
+    if (this.#running) this.#schedule(options.resume ? 0 : this.#pollMs);
   }
 
   /** Begins no more sends; resolves once those that go on have ended. */
@@ -174,7 +183,7 @@ export class FolderSyncEngine {
       watch_dir: this.#watchDir,
       tracked: this.#tracked.size,
       pending: pending.length,
-      sending: pending.filter(([, { sending }]) => sending).map(([name]) => name),
+      sending: [...this.#underWay],
       sent_files: this.#sentFiles,
       sent_bytes: this.#sentBytes,
       failures: this.#failures,
@@ -254,8 +263,8 @@ export class FolderSyncEngine {
       this.#tracked.delete(name);
       this.#index?.remove(name);
     }
-    for (const [name, { sending, seen }] of this.#pending) {
-      if (!sending && seen !== this.#ticks && !unseen(name)) this.#pending.delete(name);
+    for (const [name, { queued, seen }] of this.#pending) {
+      if (!queued && seen !== this.#ticks && !unseen(name)) this.#pending.delete(name);
     }
   }
 
@@ -263,13 +272,13 @@ export class FolderSyncEngine {
   #isDue(name: string, path: string, state: FileState, sent: FileState | undefined): boolean {
     const pending = this.#pending.get(name);
     if (pending) pending.seen = this.#ticks;
-    if (pending?.sending) return false;
+    if (pending?.queued) return false;
     if (sameState(sent, state)) {
       this.#pending.delete(name);
       return false;
     }
     if (!pending) {
-      const fresh = { sending: false, attempts: 0, error: null, notBefore: 0, seen: this.#ticks };
+      const fresh = { queued: false, attempts: 0, error: null, notBefore: 0, seen: this.#ticks };
       this.#pending.set(name, { path, state, ...fresh });
       return true;
     }
@@ -281,9 +290,9 @@ export class FolderSyncEngine {
   #begin(name: string): void {
     const pending = this.#pending.get(name);
     if (!pending) return;
-    pending.sending = true;
+    pending.queued = true;
     const send = this.#slots(() => this.#send(name, pending)).finally(() => {
-      pending.sending = false;
+      pending.queued = false;
       this.#sends.delete(send);
     });
     this.#sends.add(send);
@@ -292,31 +301,38 @@ export class FolderSyncEngine {
   /** Never rejects. */
   async #send(name: string, pending: Pending): Promise<void> {
     if (this.#stopped) return;
+    this.#underWay.add(name);
+    try {
+      await this.#deliver(name, pending);
+    } catch (error) {
+      this.#failures += 1;
+      pending.attempts += 1;
+      pending.error = messageOf(error);
+      pending.notBefore = this.#ticks + Math.min(2 ** (pending.attempts - 1), MAX_BACK_OFF);
+    } finally {
+      this.#underWay.delete(name);
+    }
+  }
+
+  /** @throws why the file was not sent, or that it cannot be remembered to be. */
+  async #deliver(name: string, pending: Pending): Promise<void> {
     const before = stateOf(pending.path);
     if (!before) return;
     if (!sameState(pending.state, before)) {
       pending.state = before;
       return;
     }
-    try {
-      await this.#sender(pending.path, name);
-    } catch (error) {
-      this.#failures += 1;
-      pending.attempts += 1;
-      pending.error = messageOf(error);
-      pending.notBefore = this.#ticks + Math.min(2 ** (pending.attempts - 1), MAX_BACK_OFF);
-      return;
-    }
+    await this.#sender(pending.path, name);
     const after = stateOf(pending.path);
     if (after && !sameState(before, after)) {
       // What was read may be half of the old and half of the new.
       pending.state = after;
       return;
     }
+    this.#index?.put(name, before);
     this.#sentFiles += 1;
     this.#sentBytes += before.size;
     this.#tracked.set(name, { state: before, seen: this.#ticks });
-    this.#index?.put(name, before);
     this.#pending.delete(name);
   }
 }

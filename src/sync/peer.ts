@@ -10,8 +10,13 @@ import type { Log } from "../lib/log";
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 30_000;
 
+/** Why nothing is sent any more. */
+const STOPPED = "the sync was stopped";
+
 /** What is needed of a peer session. */
 export interface Link {
+  /** Once it is `closed`, it takes no more, though it may not be over yet. */
+  readonly state: string;
   /** Resolves with the reason when it is over. */
   readonly closed: Promise<string>;
   send(file: { path: string; name: string; progress: (bytes: number) => void }): Promise<void>;
@@ -32,7 +37,7 @@ export interface PeerSender {
 
 /**
  * @param connect opens a session.
- * @param giveUpMs for how long it is tried before a send fails for it.
+ * @param giveUpMs for how long a connection is tried for; then this send fails and every later one (default: forever).
  */
 export function createPeerSender({
   connect,
@@ -46,6 +51,10 @@ export function createPeerSender({
   firstPauseMs?: number;
 }): PeerSender {
   const closing = new AbortController();
+  const stopped = new Promise<never>((_resolve, reject) => {
+    closing.signal.addEventListener("abort", () => reject(closing.signal.reason));
+  });
+  stopped.catch(() => {});
   let link: Promise<Link> | undefined;
   let connected = false;
   let error: string | null = null;
@@ -54,10 +63,13 @@ export function createPeerSender({
     const began = performance.now();
     for (let pause = firstPauseMs; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
       try {
-        return await connect();
+        const made = await connect();
+        // Then nobody waits for it any more.
+        if (closing.signal.aborted) await made.close(STOPPED);
+        return made;
       } catch (thrown) {
         const reason = messageOf(thrown);
-        if (performance.now() - began + pause > giveUpMs) throw thrown;
+        if (closing.signal.aborted || performance.now() - began + pause > giveUpMs) throw thrown;
         if (reason !== error) log.warn(`no connection: ${reason}; it is tried again until there is one`);
         error = reason;
       }
@@ -67,8 +79,7 @@ export function createPeerSender({
 
   const establish = async (): Promise<Link> => {
     try {
-      const made = await reconnect();
-      if (closing.signal.aborted) await made.close("the sync was stopped");
+      const made = await Promise.race([reconnect(), stopped]);
       connected = true;
       error = null;
       made.closed.then((reason) => {
@@ -78,17 +89,25 @@ export function createPeerSender({
       });
       return made;
     } catch (thrown) {
-      link = undefined;
+      // It was given up, or is to stop: `link` stays, so that nobody tries again.
       error = messageOf(thrown);
       throw thrown;
     }
   };
 
+  const open = async (): Promise<Link> => {
+    for (;;) {
+      link ??= establish();
+      const made = await link;
+      if (made.state !== "closed") return made;
+      await made.closed;
+    }
+  };
+
   return {
     async send(path, name, progress) {
-      if (closing.signal.aborted) throw cancelled("the sync was stopped");
-      link ??= establish();
-      const session = await link;
+      if (closing.signal.aborted) throw cancelled(STOPPED);
+      const session = await open();
       try {
         await session.send({ path, name, progress });
       } catch (thrown) {
@@ -104,9 +123,9 @@ export function createPeerSender({
       return error;
     },
     async close() {
-      closing.abort(cancelled("the sync was stopped"));
-      const open = await link?.catch(() => undefined);
-      await open?.close("the sync was stopped");
+      closing.abort(cancelled(STOPPED));
+      const session = await link?.catch(() => undefined);
+      await session?.close(STOPPED);
     },
   };
 }

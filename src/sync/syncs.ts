@@ -2,9 +2,9 @@
  * The folder syncs of this process: an engine each, over sessions to a host of the address book.
  */
 import { createHash, randomUUID } from "node:crypto";
-import { realpathSync, statSync } from "node:fs";
-import { join, sep } from "node:path";
-import { badInput, conflict, messageOf, notFound, systemCode } from "../lib/errors";
+import { existsSync, realpathSync, statSync } from "node:fs";
+import { basename, join, sep } from "node:path";
+import { badInput, conflict, messageOf, notFound, systemCode, unavailable } from "../lib/errors";
 import { ensurePrivateFolder } from "../lib/files";
 import { tryLock } from "../lib/lock";
 import type { Log } from "../lib/log";
@@ -12,8 +12,8 @@ import { FolderSyncEngine, type SyncStatus } from "./engine";
 import { createPeerSender, type Link } from "./peer";
 import { openSentIndex } from "./sent";
 
-/** How often a file is tried when the folder is sent once. */
-const ONCE_ATTEMPTS = 3;
+/** How often the folder is looked at when it is sent once: with the back-off, a file is tried three times in four. */
+const ONCE_LOOKS = 4;
 
 /** How long a connection is tried for when the folder is sent once, milliseconds. */
 const ONCE_GIVE_UP_MS = 30_000;
@@ -91,7 +91,7 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
     const key = createHash("sha256").update(`${watch_dir}\n${request.to}`).digest("hex").slice(0, 24);
     const release = tryLock(join(folder, `${key}.lock`));
     if (!release) throw conflict(`${watch_dir} is being synced to ${request.to} already`);
-    const index = openSentIndex(join(folder, `${key}.db`));
+    const index = openIndex(join(folder, `${key}.db`), release);
     const peer = createPeerSender({ connect: () => connect(request.to), log, giveUpMs });
     const engine = new FolderSyncEngine({
       watch_dir,
@@ -125,8 +125,9 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
       release();
       running.delete(id);
     };
+    running.set(id, { info, stop });
     events.started?.(info);
-    return { id, engine, info, stop };
+    return { engine, info, stop };
   };
 
   return {
@@ -138,19 +139,16 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
         await sync.stop();
         throw error;
       }
-      running.set(sync.id, sync);
       return sync;
     },
     async once(request, events = {}) {
       const { engine, info, stop } = await open(request, events, ONCE_GIVE_UP_MS);
       try {
         await engine.prepare({ resume: true });
-        const worthAnother = () => {
-          const { pending, errors } = engine.status();
-          return pending > errors.filter(({ attempts }) => attempts >= ONCE_ATTEMPTS).length;
-        };
-        do await engine.tick();
-        while (worthAnother());
+        for (let look = 0; look < ONCE_LOOKS; look++) {
+          await engine.tick();
+          if (engine.status().pending === 0) break;
+        }
         return info();
       } finally {
         await stop();
@@ -178,6 +176,17 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
   };
 }
 
+/** @throws an `unavailable` failure when it cannot be opened; the lock is then `release`d. */
+function openIndex(path: string, release: () => void) {
+  try {
+    return openSentIndex(path);
+  } catch (error) {
+    release();
+    const name = basename(path);
+    throw unavailable(`what was sent so far cannot be read (sync/${name}: ${messageOf(error)})`);
+  }
+}
+
 /** The folder, links resolved. It must not give away what `{config_dir}` holds: tokens, and others' bundles. */
 function resolveFolder(
   { dir, include_subdirs }: SyncRequest,
@@ -189,9 +198,11 @@ function resolveFolder(
   } catch (error) {
     throw badInput(`dir: ${JSON.stringify(dir)} cannot be read (${systemCode(error) ?? messageOf(error)})`);
   }
-  const own = realpathSync(configDir);
   const within = (path: string, parent: string) => path === parent || path.startsWith(parent + sep);
-  if (within(folder, own) && !within(folder, inbox)) throw badInput(`dir: ${folder} holds svc's own files`);
+  const real = (path: string) => (existsSync(path) ? realpathSync(path) : path);
+  const [own, received] = [real(configDir), real(inbox)];
+  if (within(folder, own) && !within(folder, received))
+    throw badInput(`dir: ${folder} holds svc's own files`);
   if (include_subdirs && within(own, folder)) throw badInput(`dir: svc's own files are below ${folder}`);
   return folder;
 }

@@ -21,10 +21,10 @@ import {
   statfsSync,
   writeSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { conflict, systemCode, unavailable } from "../lib/errors";
 import { ensurePrivateFolder, PRIVATE_FILE, PRIVATE_FOLDER, syncFolder } from "../lib/files";
-import { foldName, parseName } from "./name";
+import { foldName, MAX_COMPONENT_BYTES, parseName } from "./name";
 
 /** Where files lie until they are whole: inside the inbox, so that the last step is a rename. */
 export const INCOMING = ".incoming";
@@ -75,18 +75,27 @@ export function openInbox({
 }: InboxOptions): Inbox {
   const root = join(folder, sender);
   const incomingFolder = join(folder, INCOMING);
-  ensurePrivateFolder(incomingFolder);
-  ensurePrivateFolder(root);
+  // Again for each file: whoever empties an inbox may take the folders, too.
+  const ensureFolders = () => {
+    ensurePrivateFolder(incomingFolder);
+    ensurePrivateFolder(root);
+  };
+  ensureFolders();
   const written = openBooks(books, sender);
 
-  const requireRoom = (size: number) => {
-    const { bavail, bsize } = statfsSync(folder);
-    if (bavail * bsize - size < minFree) {
-      throw unavailable(`the disk would be left with less than ${minFree} bytes free`);
+  /** Puts a file that is to come on the books. */
+  const reserve = (temporary: string, size: number) => {
+    if (!written.reserve(temporary, size, quota)) {
+      written.forgetGone((from, name) => join(folder, from, name));
+      if (!written.reserve(temporary, size, quota)) {
+        throw unavailable(`the inbox would hold more than ${quota} bytes`);
+      }
     }
-    if (quota === 0 || written.total() + size <= quota) return;
-    written.forgetGone((from, name) => join(folder, from, name));
-    if (written.total() + size > quota) throw unavailable(`the inbox would hold more than ${quota} bytes`);
+    const { bavail, bsize } = statfsSync(folder);
+    const missing = written.incoming().map((file) => Math.max(0, file.size - (look(file.path)?.size ?? 0)));
+    if (bavail * bsize - missing.reduce((a, b) => a + b) >= minFree) return;
+    written.release(temporary);
+    throw unavailable(`the disk would be left with less than ${minFree} bytes free`);
   };
 
   /** Refuses a name one part of which is a link, a file where a folder should be, or another's but for its case. */
@@ -110,15 +119,24 @@ export function openInbox({
     return prefixes;
   };
 
+  const openIncoming = (temporary: string) => {
+    try {
+      return openSync(temporary, "wx", PRIVATE_FILE);
+    } catch (error) {
+      written.release(temporary);
+      throw error;
+    }
+  };
+
   return {
     begin(rawName, size) {
       const parts = parseName(rawName);
       const name = parts.join("/");
       requirePlace(parts);
-      requireRoom(size);
-      const temporary = join(incomingFolder, randomUUID());
-      const file = openSync(temporary, "wx", PRIVATE_FILE);
-      written.reserve(temporary, size);
+      ensureFolders();
+      const temporary = join(incomingFolder, `${process.pid}.${randomUUID()}`);
+      reserve(temporary, size);
+      const file = openIncoming(temporary);
       let unflushed = 0;
       let dropped = false;
       const drop = () => {
@@ -140,6 +158,7 @@ export function openInbox({
           try {
             fdatasyncSync(file);
             const prefixes = requirePlace(parts);
+            ensureFolders();
             for (const prefix of prefixes.slice(0, -1)) makeFolder(join(root, prefix));
             const { ino, size, mtimeMs } = fstatSync(file);
             const state = { inode: ino, size, mtimeMs };
@@ -189,15 +208,18 @@ function place(temporary: string, target: string, ours: boolean): void {
   }
 }
 
-/** A name beside `name` that nothing has. */
+/** A name beside `name` that nothing has, cut where it would be too long. */
 function freeName(root: string, name: string, sender: string, now: Date): string {
   const time = now.toISOString().replaceAll(/[-:]|\.\d+/g, "");
-  const base = `${name}.conflict-${sender}-${time}`;
+  const parent = name.slice(0, name.lastIndexOf("/") + 1);
   for (let n = 1; n < 1_000; n++) {
-    const candidate = n === 1 ? base : `${base}-${n}`;
+    const ending = `.conflict-${sender}-${time}${n === 1 ? "" : `-${n}`}`;
+    const letters = [...name.slice(parent.length)];
+    while (Buffer.byteLength(letters.join("") + ending) > MAX_COMPONENT_BYTES) letters.pop();
+    const candidate = parent + letters.join("") + ending;
     if (!look(join(root, candidate))) return candidate;
   }
-  throw conflict(`a thousand files named ${base} are there already`);
+  throw conflict(`${JSON.stringify(name)} has a thousand conflicts of this second already`);
 }
 
 interface Written {
@@ -233,16 +255,18 @@ function openBooks(path: string, sender: string) {
     "SELECT 1 FROM files WHERE sender = $sender AND name = $name AND inode = $inode AND size = $size AND mtime_ms = $mtimeMs",
   );
   const others = db.query("DELETE FROM files WHERE sender = $sender AND name = $name AND inode <> $inode");
-  const sum = db.query<{ total: number }, []>(
-    "SELECT (SELECT total(size) FROM files) + (SELECT total(size) FROM incoming) AS total",
+  const expect = db.query(
+    `INSERT INTO incoming SELECT $path, $size WHERE $quota = 0 OR
+      (SELECT total(size) FROM files) + (SELECT total(size) FROM incoming) + $size <= $quota`,
   );
 
   return {
     claimant: (name: string) => claimed.get({ sender, folded: foldName(name) })?.name,
     has: (name: string, { ino, size, mtimeMs }: Stats) =>
       find.get({ sender, name, inode: ino, size, mtimeMs }) !== null,
-    total: () => sum.get()?.total ?? 0,
-    reserve: (path: string, size: number) => void db.run("INSERT INTO incoming VALUES (?, ?)", [path, size]),
+    /** Whether there was room for it. */
+    reserve: (path: string, size: number, quota: number) => expect.run({ path, size, quota }).changes > 0,
+    incoming: () => db.query<{ path: string; size: number }, []>("SELECT path, size FROM incoming").all(),
     release: (path: string) => void db.run("DELETE FROM incoming WHERE path = ?", [path]),
     add: db.transaction((name: string, file: Written, prefixes: readonly string[]) => {
       insert.run({ sender, name, ...file });
@@ -263,13 +287,22 @@ function openBooks(path: string, sender: string) {
 }
 
 /**
- * Clears away what transfers left that a crash cut short. Nothing may be on its way in.
+ * Clears away what transfers left that a crash cut short.
  *
- * @throws the system error of what cannot be removed.
+ * @param pid the process that has ended; without it, nothing may be on its way in.
+ * @throws the system or SQLite error of what cannot be removed.
  */
-export function clearIncoming({ folder, books }: { folder: string; books: string }): void {
-  rmSync(join(folder, INCOMING), { recursive: true, force: true });
+export function clearIncoming({ folder, books }: { folder: string; books: string }, pid?: number): void {
+  if (pid === undefined) rmSync(join(folder, INCOMING), { recursive: true, force: true });
   if (!look(books)) return;
-  using db = new Database(books);
-  db.run("DELETE FROM incoming");
+  const written = openBooks(books, "");
+  try {
+    for (const { path } of written.incoming()) {
+      if (pid !== undefined && !basename(path).startsWith(`${pid}.`)) continue;
+      rmSync(path, { force: true });
+      written.release(path);
+    }
+  } finally {
+    written.close();
+  }
 }

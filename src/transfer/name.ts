@@ -4,7 +4,7 @@
 import { badInput } from "../lib/errors";
 
 /** Bytes of UTF-8: what Linux and macOS allow for one name (NAME_MAX, pathconf(3)). */
-const MAX_COMPONENT_BYTES = 255;
+export const MAX_COMPONENT_BYTES = 255;
 
 /** Bytes of UTF-8; leaves room under PATH_MAX (4,096) for the folder it lands in. */
 const MAX_NAME_BYTES = 2_048;
@@ -15,7 +15,7 @@ const MAX_DEPTH = 64;
  * Names that Windows gives to devices, with or without an extension.
  * https://learn.microsoft.com/windows/win32/fileio/naming-a-file#naming-conventions
  */
-const DEVICE_NAME = /^(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)\s*(\.|:|$)/i;
+export const DEVICE_NAME = /^(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$)\s*(\.|:|$)/i;
 
 /**
  * The parts of `name`, in NFC.

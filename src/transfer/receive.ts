@@ -4,7 +4,7 @@
  * The promise: a file appears in the inbox whole, with the bytes whose size and digest were announced, or not at all.
  * One transfer goes on at a time; a peer that breaks the order of messages loses what it was sending.
  */
-import { badInput, Failure, messageOf } from "../lib/errors";
+import { badInput, Failure, failureOf } from "../lib/errors";
 import type { Inbox, Incoming } from "./inbox";
 import { type FileBegin, type FileEnd, type FileMessage, parseMessage, type TransferId } from "./messages";
 
@@ -33,29 +33,46 @@ interface Transfer {
 }
 
 /**
+ * @param begin makes a file in the inbox.
  * @param reply sends a text message back.
  * @param received is told of each file that is in the inbox.
  * @param failed is told of what is no fault of the peer.
  */
 export function createFileReceiver({
-  inbox,
+  begin,
   reply,
   received = () => {},
   failed = () => {},
 }: {
-  inbox: Inbox;
+  begin: Inbox["begin"];
   reply: (message: FileMessage) => void;
-  received?: (file: { name: string; stored_as: string; size: number }) => void;
+  received?: () => void;
   failed?: (error: unknown) => void;
 }): FileReceiver {
   /** What has begun and not ended; more than one only after a peer broke the order. */
   const transfers = new Map<TransferId, Transfer>();
 
-  const fail = (transfer: Transfer, error: unknown) => {
-    transfer.incoming?.abort();
+  const tellResult = ({ begin: { acks, transfer_id }, error }: Transfer) => {
+    if (acks) reply({ type: "file_result", transfer_id, ok: error === null, error: error ?? "" });
+  };
+
+  const drop = (transfer: Transfer) => {
+    try {
+      transfer.incoming?.abort();
+    } catch (error) {
+      failed(error);
+    }
     transfer.incoming = null;
-    transfer.error ??= messageOf(error);
+  };
+
+  /** The sender is told at once, so that it need not send the rest. */
+  const fail = (transfer: Transfer, error: unknown) => {
+    drop(transfer);
+    if (transfer.error !== null) return;
+    // What the system says names paths.
+    transfer.error = failureOf(error)?.message ?? "it could not be written";
     if (!(error instanceof Failure)) failed(error);
+    tellResult(transfer);
   };
 
   /** Runs a step of `transfer`; whatever it throws ends the transfer and nothing else. */
@@ -67,7 +84,7 @@ export function createFileReceiver({
     }
   };
 
-  const begin = (message: FileBegin) => {
+  const onBegin = (message: FileBegin) => {
     if (transfers.size >= MAX_OPEN) return;
     const overlapping = badInput("a transfer began while another was under way");
     for (const transfer of transfers.values()) fail(transfer, overlapping);
@@ -81,12 +98,12 @@ export function createFileReceiver({
     };
     attempt(transfer, () => {
       if (transfers.size > 0) throw overlapping;
-      transfer.incoming = inbox.begin(message.name, message.size);
+      transfer.incoming = begin(message.name, message.size);
     });
     transfers.set(message.transfer_id, transfer);
   };
 
-  const end = (message: FileEnd) => {
+  const onEnd = (message: FileEnd) => {
     const transfer = transfers.get(message.transfer_id);
     if (!transfer) return;
     // Whatever overlapped with the last to begin is over with it.
@@ -94,28 +111,25 @@ export function createFileReceiver({
     else transfers.delete(message.transfer_id);
     attempt(transfer, () => {
       if (!transfer.incoming) return;
-      const { name, size } = transfer.begin;
+      const { size } = transfer.begin;
       if (transfer.received !== size) {
         throw badInput(`${size} bytes were announced and ${transfer.received} arrived`);
       }
       if (message.sha256 !== null && message.sha256 !== transfer.hash.digest("hex")) {
         throw badInput("the content does not have the SHA-256 that was announced");
       }
-      const stored_as = transfer.incoming.commit();
+      transfer.incoming.commit();
       transfer.incoming = null;
-      received({ name, stored_as, size });
+      received();
     });
-    if (!transfer.begin.acks) return;
-    const { error } = transfer;
-    const result = { type: "file_result", transfer_id: message.transfer_id } as const;
-    reply({ ...result, ok: error === null, error: error ?? "" });
+    if (transfer.error === null) tellResult(transfer);
   };
 
   return {
     text(text) {
       const message = parseMessage(text);
-      if (message?.type === "file_begin") begin(message);
-      if (message?.type === "file_end") end(message);
+      if (message?.type === "file_begin") onBegin(message);
+      if (message?.type === "file_end") onEnd(message);
     },
     bytes(bytes) {
       const [transfer, ...others] = transfers.values();
@@ -131,7 +145,7 @@ export function createFileReceiver({
       reply({ type: "file_ack", transfer_id: transfer.begin.transfer_id, bytes: transfer.received });
     },
     close() {
-      for (const { incoming } of transfers.values()) incoming?.abort();
+      for (const transfer of transfers.values()) drop(transfer);
       transfers.clear();
     },
   };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { readIceConfig } from "../../src/sessions/ice";
+import { iceOfFlags, readIceConfig } from "../../src/sessions/ice";
 import { findIdentity, readIdentity } from "../../src/sessions/identity";
 import { temporaryFolder } from "../support";
 
@@ -66,13 +66,12 @@ describe("ice.json", () => {
     expect(() => readFrom(content)).not.toThrow("s3cret");
   });
 
-  test("gives way to the flags", () => {
+  test("gives way to the flags, if there are any", () => {
     using home = temporaryFolder();
     const secretFile = join(home.path, "secret");
     writeFileSync(secretFile, "s3cret\n");
-    expect(
-      readIceConfig("/nowhere", { servers: ["turn:relay"], user: "u", secretFile, relayOnly: true }),
-    ).toEqual({
+    expect(iceOfFlags({ servers: [], relayOnly: false })).toBeUndefined();
+    expect(iceOfFlags({ servers: ["turn:relay"], user: "u", secretFile, relayOnly: true })).toEqual({
       relayOnly: true,
       servers: [{ hostname: "relay", port: 3478, username: "u", password: "s3cret", relayType: "TurnUdp" }],
     });
@@ -90,10 +89,10 @@ describe("an identity", () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  test("that could not be the name of a folder is refused", () => {
+  test.each(["../x", "x", "-x-", "NUL", "com1"])("%s, no name of a folder everywhere, is refused", (name) => {
     using home = temporaryFolder();
     const path = join(home.path, "viewer_id");
-    writeFileSync(path, "../x");
-    expect(() => readIdentity(path)).toThrow("expected 2 to 64 letters");
+    writeFileSync(path, name);
+    expect(() => readIdentity(path)).toThrow("viewer_id: expected 2 to 64 letters");
   });
 });

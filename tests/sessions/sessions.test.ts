@@ -3,18 +3,24 @@ import { randomBytes } from "node:crypto";
 import { readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { silentLog } from "../../src/lib/log";
+import type { IceConfig } from "../../src/sessions/ice";
 import { linkSample } from "../../src/sessions/link";
 import { createSessions, type Sessions } from "../../src/sessions/sessions";
+import { ACKS_FEATURE } from "../../src/transfer/messages";
 import { temporaryFolder } from "../support";
 
 /** Two hosts that know of each other: what `viewer` offers, `host` answers. */
-function twoPeers(home: string, { most = 4 } = {}) {
+function twoPeers(
+  home: string,
+  { most = 4, ice = { servers: [], relayOnly: false } }: { most?: number; ice?: IceConfig } = {},
+) {
+  const logged: string[] = [];
   const measured = { a: Promise.withResolvers<void>(), b: Promise.withResolvers<void>() };
   const make = (name: "a" | "b") =>
     createSessions({
       most,
-      log: silentLog,
-      ice: () => ({ servers: [], relayOnly: false }),
+      log: { ...silentLog, warn: (text) => logged.push(text) },
+      ice: () => ice,
       identity: (role) => `${name}-${role}`,
       knownHostId: () => null,
       inbox: async (sender) => ({
@@ -32,6 +38,7 @@ function twoPeers(home: string, { most = 4 } = {}) {
   return {
     a,
     b,
+    logged,
     measured: [measured.a.promise, measured.b.promise],
     inbox: join(home, "b", "inbox", "a-viewer"),
   };
@@ -141,7 +148,7 @@ describe("a session", () => {
     await Promise.all([a.stop(), b.stop()]);
   });
 
-  test("is over within a minute when the peer vanishes without a word", async () => {
+  test.concurrent("is over within a minute when the peer vanishes without a word", async () => {
     using home = temporaryFolder();
     const { a, b } = twoPeers(home.path);
     const session = await connect(a, b);
@@ -150,6 +157,47 @@ describe("a session", () => {
     expect(await other?.closed).toBe("the peer is gone");
     expect(b.list()).toEqual([]);
   }, 60_000);
+
+  test.concurrent("fails a file when the peer never listens for any", async () => {
+    using home = temporaryFolder();
+    const { a, b } = twoPeers(home.path);
+    const deaf = await a.connect(async (offer) => ({
+      ...(await b.answer({ ...offer, features: [] })),
+      features: [ACKS_FEATURE],
+    }));
+    writeFileSync(join(home.path, "file"), "x");
+    await expect(deaf.send({ path: join(home.path, "file"), name: "file" })).rejects.toThrow(
+      "the peer does not listen for files",
+    );
+    await Promise.all([a.stop(), b.stop()]);
+  }, 60_000);
+
+  test("that may use a relay only, and has none, fails at once and says so", async () => {
+    using home = temporaryFolder();
+    const relay = {
+      // What is sent to everybody is refused by the system at once.
+      hostname: "255.255.255.255",
+      port: 3478,
+      username: "u",
+      password: "s",
+      relayType: "TurnUdp" as const,
+    };
+    const { a } = twoPeers(home.path, { ice: { servers: [relay], relayOnly: true } });
+    const delivered = a.connect(async () => {
+      throw new Error("an offer that nobody can answer was sent");
+    });
+    await expect(delivered).rejects.toThrow("no TURN server answered");
+  }, 20_000);
+
+  test("leaves the last words of a process that crashed in the log", async () => {
+    using home = temporaryFolder();
+    const { a, b, logged } = twoPeers(home.path);
+    const session = await connect(a, b);
+    process.kill(session.pid, "SIGABRT");
+    await session.closed;
+    expect(logged.join("\n")).toContain("the process of the session was killed by SIGABRT");
+    await Promise.all([a.stop(), b.stop()]);
+  });
 
   test("that is one too many is refused", async () => {
     using home = temporaryFolder();

@@ -188,6 +188,48 @@ describe("what is passed over and told", () => {
 });
 
 describe("trouble", () => {
+  test("an index that cannot be written is told, and the file tried again", async () => {
+    using home = temporaryFolder();
+    const folder = home.path;
+    const index = memoryIndex();
+    let full = true;
+    const put = (name: string, state: FileState) => {
+      if (full) throw new Error("disk is full");
+      index.put(name, state);
+    };
+    const { engine } = watch(folder, { index: { ...index, put } });
+    await engine.prepare();
+    write(join(folder, "file"), "1");
+    await engine.tick();
+    expect(engine.status()).toMatchObject({ pending: 1, tracked: 0, errors: [{ error: "disk is full" }] });
+    full = false;
+    await engine.tick();
+    expect(engine.status()).toMatchObject({ pending: 0, tracked: 1 });
+  });
+
+  test("of a thousand files, those on their way are told apart from those that wait", async () => {
+    using home = temporaryFolder();
+    const folder = home.path;
+    const free = Promise.withResolvers<void>();
+    const begun = Promise.withResolvers<void>();
+    const { engine } = watch(folder, {
+      parallel: 2,
+      sender: async () => {
+        if (engine.status().sending.length === 2) begun.resolve();
+        await free.promise;
+      },
+    });
+    await engine.prepare();
+    for (let i = 0; i < 1_000; i++) write(join(folder, `${i}`), "1");
+    const tick = engine.tick();
+    await begun.promise;
+    expect(engine.status()).toMatchObject({ pending: 1_000, sending: expect.any(Array) });
+    expect(engine.status().sending).toHaveLength(2);
+    free.resolve();
+    await tick;
+    expect(engine.status()).toMatchObject({ pending: 0, sending: [], tracked: 1_000 });
+  });
+
   test("a send that fails is tried again at the next tick, then ever more rarely", async () => {
     using home = temporaryFolder();
     const folder = home.path;
@@ -286,6 +328,22 @@ describe("trouble", () => {
     expect(engine.status()).toMatchObject({ tracked: 1, error: null });
     expect(sent).toEqual([]);
   });
+});
+
+test("a sync that was stopped can be started again, and takes what is there then as sent", async () => {
+  using home = temporaryFolder();
+  const folder = home.path;
+  const arrived = Promise.withResolvers<string>();
+  const { engine } = watch(folder, {
+    poll_interval_s: 0.02,
+    sender: async (_path, name) => arrived.resolve(name),
+  });
+  await engine.start();
+  await engine.stop();
+  write(join(folder, "while stopped"), "1");
+  await engine.start();
+  write(join(folder, "after"), "1");
+  expect(await arrived.promise).toBe("after");
 });
 
 /** What may happen to a folder between two looks. */

@@ -1,5 +1,15 @@
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { clearIncoming, INCOMING, type InboxOptions, openInbox } from "../../src/transfer/inbox";
 import { temporaryFolder } from "../support";
@@ -68,6 +78,30 @@ describe("an inbox", () => {
     expect(box.read("shared")).toBe("edited here");
   });
 
+  test("finds room in a name of any length for what tells that it is a conflict", () => {
+    using home = temporaryFolder();
+    using box = inboxIn(home.path);
+    const name = `sub/${"\u{1f4c4}".repeat(62)}.txt`;
+    mkdirSync(join(box.root, "sub"));
+    writeFileSync(join(box.root, name), "mine");
+    const stored = box.put(name, "theirs");
+    expect(stored).toMatch(/^sub\/\p{Extended_Pictographic}+\.conflict-peer-1-20261121T102030Z$/u);
+    expect([box.read(name), box.read(stored)]).toEqual(["mine", "theirs"]);
+  });
+
+  test("goes on when somebody took everything out of it, folders and all", () => {
+    using home = temporaryFolder();
+    using box = inboxIn(home.path);
+    box.put("sub/file", "1");
+    const late = box.inbox.begin("late", 1);
+    late.write(Buffer.from("1"));
+    rmSync(box.root, { recursive: true });
+    expect(late.commit()).toBe("late");
+    rmSync(box.folder, { recursive: true });
+    expect(box.put("sub/file", "2")).toBe("sub/file");
+    expect(box.read("sub/file")).toBe("2");
+  });
+
   test("leaves nothing of a transfer that is given up", () => {
     using home = temporaryFolder();
     using box = inboxIn(home.path);
@@ -134,6 +168,38 @@ describe("an inbox", () => {
     using home = temporaryFolder();
     using box = inboxIn(home.path, { minFree: Number.MAX_SAFE_INTEGER });
     expect(() => box.inbox.begin("file", 1)).toThrow("free");
+  });
+
+  test("keeps the disk from filling up with what was announced and has not come yet", () => {
+    using home = temporaryFolder();
+    const { bavail, bsize } = statfsSync(home.path);
+    const share = (part: number) => Math.floor(bavail * bsize * part);
+    using box = inboxIn(home.path, { minFree: share(0.5) });
+    const first = box.inbox.begin("first", share(0.3));
+    expect(() => box.inbox.begin("second", share(0.3))).toThrow("free");
+    first.abort();
+    box.inbox.begin("second", share(0.3)).abort();
+  });
+
+  test("leaves nothing of a transfer that cannot be put on the books", () => {
+    using home = temporaryFolder();
+    using box = inboxIn(home.path);
+    using books = new Database(join(home.path, "books.db"));
+    books.run("DROP TABLE incoming");
+    expect(() => box.inbox.begin("file", 1)).toThrow("incoming");
+    expect(readdirSync(join(box.folder, INCOMING))).toEqual([]);
+  });
+
+  test("is cleared of what one process left, and of nothing else", () => {
+    using home = temporaryFolder();
+    using box = inboxIn(home.path, { quota: 10 });
+    box.inbox.begin("file", 10).write(Buffer.from("half"));
+    const place = { folder: box.folder, books: join(home.path, "books.db") };
+    clearIncoming(place, process.pid + 1);
+    expect(readdirSync(join(box.folder, INCOMING))).toHaveLength(1);
+    clearIncoming(place, process.pid);
+    expect(readdirSync(join(box.folder, INCOMING))).toEqual([]);
+    expect(box.put("file", "1234567890")).toBe("file");
   });
 
   test("is cleared of what a crash left on its way in", () => {

@@ -19,7 +19,7 @@ function receiverIn(home: string) {
     minFree: 0,
   });
   const replies: Array<Record<string, unknown>> = [];
-  const receiver = createFileReceiver({ inbox, reply: (message) => replies.push(message) });
+  const receiver = createFileReceiver({ begin: inbox.begin, reply: (message) => replies.push(message) });
   const root = join(home, "inbox", "peer-1");
   const say = (message: unknown) => receiver.text(JSON.stringify(message));
   const begin = (id: string, size: number, name = "file") =>
@@ -96,6 +96,41 @@ describe("a receiver", () => {
     expect(peer.replies.filter(({ type }) => type === "file_ack").map(({ bytes }) => bytes)).toEqual([
       200_000, 400_000,
     ]);
+  });
+
+  test("tells of a refusal before the rest has come, and once", () => {
+    using home = temporaryFolder();
+    const peer = receiverIn(home.path);
+    peer.begin("1", 5, "../x");
+    expect(peer.replies).toEqual([
+      { type: "file_result", transfer_id: "1", ok: false, error: expect.stringContaining("folder") },
+    ]);
+    peer.bytes("hello");
+    peer.end("1");
+    expect(peer.replies).toHaveLength(1);
+  });
+
+  test("tells the peer what its disk lacks, and no path of it", () => {
+    const replies: unknown[] = [];
+    const failed: unknown[] = [];
+    const full = Object.assign(new Error("ENOSPC: no space left on device, open '/home/x'"), {
+      code: "ENOSPC",
+    });
+    for (const thrown of [full, new Error("a bug in /home/x")]) {
+      const receiver = createFileReceiver({
+        begin() {
+          throw thrown;
+        },
+        reply: (message) => replies.push(message),
+        failed: (error) => failed.push(error),
+      });
+      receiver.text(JSON.stringify({ type: "file_begin", name: "a", size: 1, transfer_id: 1, acks: true }));
+    }
+    expect(replies).toMatchObject([
+      { ok: false, error: "the disk is full (ENOSPC)" },
+      { ok: false, error: "it could not be written" },
+    ]);
+    expect(failed).toHaveLength(2);
   });
 
   test("survives any sequence of messages, and holds nothing that was not announced and sent whole", () => {
