@@ -3,7 +3,7 @@
  */
 import type { Builder } from "@grafana/grafana-foundation-sdk/cog";
 import type { Panel } from "@grafana/grafana-foundation-sdk/dashboard";
-import { graph, number, stacked } from "./panels";
+import { coarse, graph, number, stacked } from "./panels";
 import { AT_ONCE, at, ERRORS, FAILED, FIRING, mean, mostOf, perHost, quantile, rate } from "./queries";
 import { alertList, hostList } from "./tables";
 
@@ -83,28 +83,32 @@ export const rows = (): ReadonlyArray<readonly [title: string, panels: ReadonlyA
           ],
         ],
       ),
-      graph(
-        {
-          title: "Slowest routes",
-          description:
-            "95 % of the answers of a route came within this time; the ten slowest. Scripts take as long as they do.",
-          unit: "s",
-        },
-        [[mostOf(quantile(0.95, "service_rest_request_duration_seconds", ["path"])), "{{path}}"]],
+      coarse(
+        graph(
+          {
+            title: "Slowest routes",
+            description:
+              "95 % of the answers of a route came within this time; the ten slowest. Scripts take as long as they do.",
+            unit: "s",
+          },
+          [[mostOf(quantile(0.95, "service_rest_request_duration_seconds", ["path"])), "{{path}}"]],
+        ),
       ),
-      graph(
-        {
-          title: "Slowest hosts",
-          description:
-            "90 % of a host's answers to what is there at once came within this time; the ten slowest.",
-          unit: "s",
-        },
-        [
+      coarse(
+        graph(
+          {
+            title: "Slowest hosts",
+            description:
+              "90 % of a host's answers to what is there at once came within this time; the ten slowest.",
+            unit: "s",
+          },
           [
-            mostOf(quantile(0.9, "service_rest_request_duration_seconds", ["instance"], AT_ONCE)),
-            "{{instance}}",
+            [
+              mostOf(quantile(0.9, "service_rest_request_duration_seconds", ["instance"], AT_ONCE)),
+              "{{instance}}",
+            ],
           ],
-        ],
+        ),
       ),
     ],
   ],
