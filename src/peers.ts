@@ -3,12 +3,9 @@
  */
 import { resolve } from "node:path";
 import { serverOf } from "./admin/host";
-import { createForwarder } from "./inspector/forward";
 import { messageOf } from "./lib/errors";
 import { once } from "./lib/once";
 import { configFiles } from "./lib/paths";
-import { callRemote, MAX_ANSWER_BYTES } from "./remote/call";
-import { deadlineIn } from "./remote/line";
 import type { Service } from "./service";
 import { type IceConfig, readIceConfig } from "./sessions/ice";
 import { findIdentity, readIdentity } from "./sessions/identity";
@@ -42,7 +39,9 @@ export async function openSessions(service: Service, { peers = {} }: Options): P
   const { configDir, log } = service;
   const files = configFiles(configDir);
   const inspector = await service.inspector();
-  const forward = peers.forwardSamples ? createForwarder(configDir) : undefined;
+  const forward = peers.forwardSamples
+    ? (await import("./inspector/forward")).createForwarder(configDir)
+    : undefined;
   const place = {
     folder: inboxFolder(service, peers),
     books: files.inboxBooks,
@@ -87,6 +86,10 @@ export async function openSyncs(service: Service, { peers = {} }: Options): Prom
     requireHost: async (label) => void (await find(label)),
     async connect(label) {
       const server = serverOf(await find(label));
+      const [{ callRemote, MAX_ANSWER_BYTES }, { deadlineIn }] = await Promise.all([
+        import("./remote/call"),
+        import("./remote/line"),
+      ]);
       const limits = { deadline: deadlineIn(SIGNALLING_MS), maxBytes: MAX_ANSWER_BYTES };
       return sessions.connect((offer) => callRemote(server, offerSession, offer, limits));
     },

@@ -8,8 +8,7 @@ import { sizeWithin } from "../lib/size";
 import { printable } from "../lib/text";
 import type { InputSchema, Operation, OutputSchema } from "../operation";
 import { notSvc, RemoteError } from "./error";
-import { type Limits, Line, type RemoteServer, type Request } from "./line";
-import type { Response } from "./response";
+import { type Limits, Line, type RemoteServer, type Request, type Response } from "./line";
 
 /** The largest answer that is taken: a screenshot of a large screen fits. */
 export const MAX_ANSWER_BYTES = 32 * 1_048_576;

@@ -3,14 +3,20 @@
  *
  * Promises. The token goes to the server of the address and to nobody else: no redirect is followed, no proxy of the
  * environment is used, and over https nothing is sent before the certificate has passed. Deadlines cover everything from
- * looking up the name to the last byte of the answer. What the server sends is bounded as it arrives.
+ * looking up the name to the last byte of the answer. What the server sends is bounded as it arrives, and not decompressed.
  */
+import { Agent, type IncomingMessage, type RequestOptions, request as send } from "node:http";
 import { connect, type Socket } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { messageOf, systemCode } from "../lib/errors";
 import { printable } from "../lib/text";
-import { RemoteError, type RemoteFault } from "./error";
-import { type Response, ResponseReader } from "./response";
+import { notSvc, RemoteError, type RemoteFault } from "./error";
+
+/** The largest head of a response. */
+const MAX_HEAD_BYTES = 16_384;
+
+/** The most interim responses (1xx) before one. */
+const MAX_INTERIM = 20;
 
 /** A server that speaks the REST API. */
 export interface RemoteServer {
@@ -39,6 +45,11 @@ export interface Request {
   readonly body?: string;
 }
 
+export interface Response {
+  readonly status: number;
+  readonly body: Uint8Array;
+}
+
 export interface Limits {
   /** By when, and how that is told. */
   readonly deadline: Deadline;
@@ -58,7 +69,7 @@ export const deadlineIn = (ms: number): Deadline => ({ at: performance.now() + m
 
 export class Line {
   private readonly url: URL;
-  private idle: Connection | undefined;
+  private connections: Connections | undefined;
 
   /** @param signal gives up what is under way. */
   constructor(
@@ -77,18 +88,18 @@ export class Line {
     if (this.signal?.aborted) throw new RemoteError("cancelled", "cancelled", false);
     // What changes something is sent once: on a connection that the server may just be closing, nobody could tell.
     if (request.method === "POST") this.close();
-    const reused = this.idle?.open ? this.idle : undefined;
-    this.idle = undefined;
-    const connection = reused ?? new Connection(this.url, this.server.trust);
-    const exchange = new Exchange(connection, this.text(request), limits, this.signal);
+    this.connections ??= new Connections(this.url, this.server.trust);
+    const { response, wasStale } = exchange(
+      this.options(request, this.connections),
+      request.body,
+      limits,
+      this.signal,
+    );
     try {
-      const response = await exchange.response;
-      if (response.reusable) this.idle = connection;
-      else connection.close();
-      return response;
+      return await response;
     } catch (error) {
-      connection.close();
-      if (reused && exchange.unanswered && error instanceof RemoteError && error.fault === "unreachable") {
+      this.close();
+      if (wasStale() && error instanceof RemoteError && error.fault === "unreachable") {
         return this.ask(request, limits);
       }
       throw error;
@@ -96,139 +107,137 @@ export class Line {
   }
 
   close(): void {
-    this.idle?.close();
-    this.idle = undefined;
+    this.connections?.destroy();
+    this.connections = undefined;
   }
 
-  private text({ method, path, body }: Request): string {
+  private options({ method, path, body }: Request, agent: Agent): RequestOptions {
     const { token } = this.server;
-    const prefix = this.url.pathname.replace(/\/+$/, "");
-    const lines = [
-      `${method} ${prefix}${path} HTTP/1.1`,
-      `Host: ${this.url.host}`,
-      "Accept: application/json",
-    ];
-    if (token !== undefined) lines.push(`Authorization: Bearer ${token}`);
-    if (body !== undefined) {
-      lines.push("Content-Type: application/json", `Content-Length: ${Buffer.byteLength(body)}`);
-    }
-    return `${lines.join("\r\n")}\r\n\r\n${body ?? ""}`;
+    return {
+      agent,
+      method,
+      path: `${this.url.pathname.replace(/\/+$/, "")}${path}`,
+      headers: {
+        Host: this.url.host,
+        Accept: "application/json",
+        ...(token !== undefined && { Authorization: `Bearer ${token}` }),
+        ...(body !== undefined && {
+          "Content-Type": "application/json",
+          "Content-Length": Buffer.byteLength(body),
+        }),
+      },
+      maxHeaderSize: MAX_HEAD_BYTES,
+    };
   }
 }
 
-/** One request and its response. */
-class Exchange {
-  readonly response: Promise<Response>;
-  private readonly reader: ResponseReader;
-  private readonly settled = Promise.withResolvers<Response>();
-  private sent = false;
-  private timer: ReturnType<typeof setTimeout> | undefined;
+/** One request and its response; `wasStale`, whether a connection that had been used before brought nothing. */
+function exchange(
+  options: RequestOptions,
+  body: string | undefined,
+  { deadline, answerWithinMs, maxBytes }: Limits,
+  signal: AbortSignal | undefined,
+): { readonly response: Promise<Response>; wasStale(): boolean } {
+  const { promise, resolve, reject } = Promise.withResolvers<Response>();
+  let sent = false;
+  let answered = false;
+  let interim = 0;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+
+  const fail = (fault: RemoteFault, message: string) => reject(new RemoteError(fault, message, sent));
+  const failed = (error: unknown) => {
+    if (error instanceof RemoteError) reject(error);
+    // Codes of the parser: what came is no HTTP.
+    else if (systemCode(error)?.startsWith("HPE_")) reject(notSvc());
+    else fail("unreachable", errorText(error));
+  };
+  const cancel = () => fail("cancelled", "cancelled");
+  const limitTo = ({ at, ms }: Deadline) => {
+    clearTimeout(timer);
+    const expire = () => fail("timeout", `timeout after ${ms / 1_000} s`);
+    timer = setTimeout(expire, Math.max(0, at - performance.now()));
+  };
+  const over = () => {
+    clearTimeout(timer);
+    timer = undefined;
+    signal?.removeEventListener("abort", cancel);
+  };
+
+  const asked = send(options)
+    .on("socket", () => {
+      // What is written may arrive, whatever happens from here on.
+      sent = true;
+    })
+    .on("finish", () => {
+      if (answerWithinMs !== undefined && timer) limitTo(deadlineIn(answerWithinMs));
+    })
+    .on("response", (response) => {
+      answered = true;
+      readAll(response, maxBytes).then(resolve, failed);
+    })
+    .on("information", () => {
+      interim++;
+      if (interim > MAX_INTERIM) reject(notSvc());
+    })
+    // Another protocol, which nobody asked for.
+    .on("upgrade", () => reject(notSvc()))
+    .on("error", failed);
+  signal?.addEventListener("abort", cancel, { once: true });
+  limitTo(deadline);
+  asked.end(body);
+  return {
+    response: promise.finally(over),
+    wasStale: () => asked.reusedSocket && !answered,
+  };
+}
+
+/** @throws a {@link RemoteError} when there is more than `maxBytes`; the system error when it breaks off. */
+function readAll(response: IncomingMessage, maxBytes: number): Promise<Response> {
+  const { promise, resolve, reject } = Promise.withResolvers<Response>();
+  const declared = Number(response.headers["content-length"] ?? 0);
+  if (declared > maxBytes) reject(tooLarge(maxBytes));
+  const body = new Bun.ArrayBufferSink();
+  let bytes = 0;
+  response
+    .on("data", (piece: Buffer) => {
+      bytes += piece.length;
+      if (bytes > maxBytes) reject(tooLarge(maxBytes));
+      else body.write(piece);
+    })
+    .on("end", () => resolve({ status: response.statusCode ?? 0, body: new Uint8Array(body.end()) }))
+    .on("error", reject);
+  return promise;
+}
+
+/** Connections to the server that it should be, one at a time: none is used before its certificate has passed. */
+class Connections extends Agent {
+  private dialled: Socket | undefined;
 
   constructor(
-    private readonly connection: Connection,
-    private readonly request: string,
-    private readonly limits: Limits,
-    private readonly signal: AbortSignal | undefined,
+    private readonly url: URL,
+    private readonly trust: Trust,
   ) {
-    this.response = this.settled.promise;
-    this.reader = new ResponseReader(limits.maxBytes);
-    signal?.addEventListener("abort", this.cancel, { once: true });
-    this.limitTo(limits.deadline);
-    connection.carry(this);
+    super({ keepAlive: true, maxSockets: 1 });
   }
 
-  /** Whether not a byte of an answer has come. */
-  get unanswered(): boolean {
-    return !this.reader.started;
+  override createConnection(
+    _options: unknown,
+    done: NonNullable<Parameters<Agent["createConnection"]>[1]> = () => {},
+  ) {
+    const ready = () => done(null, socket);
+    const socket =
+      this.url.protocol === "http:" ? dialPlain(this.url, ready) : dialTls(this.url, this.trust, ready);
+    // Once it is ready, these say nothing to the agent any more.
+    socket
+      .once("error", (error) => done(error, socket))
+      .once("close", () => done(new RemoteError("unreachable", "connection closed", false), socket));
+    this.dialled = socket;
+    return undefined;
   }
 
-  /** The connection is ready for the request. */
-  ready(socket: Socket): void {
-    // What was written may arrive, whatever happens from here on.
-    this.sent = true;
-    socket.write(this.request, () => {
-      const { answerWithinMs } = this.limits;
-      if (answerWithinMs !== undefined && this.timer) this.limitTo(deadlineIn(answerWithinMs));
-    });
-  }
-
-  received(bytes: Buffer): void {
-    try {
-      const response = this.reader.push(bytes);
-      if (response) this.finish(() => this.settled.resolve(response));
-    } catch (error) {
-      this.finish(() => this.settled.reject(error));
-    }
-  }
-
-  failed(error: unknown): void {
-    const told = error instanceof RemoteError ? error : this.fault("unreachable", errorText(error));
-    this.finish(() => this.settled.reject(told));
-  }
-
-  closed(): void {
-    const response = this.reader.end();
-    if (response) this.finish(() => this.settled.resolve(response));
-    else this.failed(this.fault("unreachable", "connection closed"));
-  }
-
-  private readonly cancel = () => this.failed(this.fault("cancelled", "cancelled"));
-
-  private limitTo({ at, ms }: Deadline): void {
-    clearTimeout(this.timer);
-    const expire = () => this.failed(this.fault("timeout", `timeout after ${ms / 1_000} s`));
-    this.timer = setTimeout(expire, Math.max(0, at - performance.now()));
-  }
-
-  private finish(settle: () => void): void {
-    clearTimeout(this.timer);
-    this.timer = undefined;
-    this.signal?.removeEventListener("abort", this.cancel);
-    this.connection.carry(undefined);
-    settle();
-  }
-
-  private fault(fault: RemoteFault, message: string): RemoteError {
-    return new RemoteError(fault, message, this.sent);
-  }
-}
-
-/** A connection to the server that it should be, carrying one exchange at a time. */
-class Connection {
-  private readonly socket: Socket;
-  private carried: Exchange | undefined;
-  private ready = false;
-
-  constructor(url: URL, trust: Trust) {
-    const ready = () => {
-      this.ready = true;
-      this.carried?.ready(this.socket);
-    };
-    this.socket = url.protocol === "http:" ? dialPlain(url, ready) : dialTls(url, trust, ready);
-    this.socket
-      // Without a listener, an error after the last exchange would end the process.
-      .on("error", (error) => this.carried?.failed(error))
-      .on("close", () => this.carried?.closed())
-      .on("data", (bytes) => {
-        // Without an encoding they are never text; an answer that nobody asked for is none.
-        if (this.carried && typeof bytes !== "string") this.carried.received(bytes);
-        else this.close();
-      });
-  }
-
-  /** Whether it is not known to have ended. */
-  get open(): boolean {
-    return !this.socket.destroyed;
-  }
-
-  /** Begins an exchange, as soon as it can; undefined when it is over. */
-  carry(exchange: Exchange | undefined): void {
-    this.carried = exchange;
-    if (exchange && this.ready) exchange.ready(this.socket);
-  }
-
-  close(): void {
-    this.socket.destroy();
+  override destroy(): void {
+    this.dialled?.destroy();
+    super.destroy();
   }
 }
 
@@ -284,3 +293,6 @@ function errorText(error: unknown): string {
   if (/CERT|SIGNATURE|ISSUER/.test(code)) return `the certificate is not trusted (${printable(code, 60)})`;
   return printable(code || messageOf(error), 120);
 }
+
+const tooLarge = (maxBytes: number) =>
+  new RemoteError("answer", `answer larger than ${maxBytes / 1_048_576} MiB`, true);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
+import fc from "fast-check";
 import type { RemoteError } from "../../src/remote/error";
 import { deadlineIn, Line, type Trust } from "../../src/remote/line";
 import { TOKEN, temporaryFolder, testServer, testWith } from "../support";
@@ -167,6 +168,135 @@ describe("what goes wrong is told in words", () => {
     const told = await ask(lineTo(server.url));
     expect(told).toEqual({ fault: "answer", message: "answer larger than 1 MiB", sent: true });
     expect(sent).toBeLessThan(64 * 1_048_576);
+  });
+});
+
+describe("an answer", () => {
+  /** A server that sends `text` in pieces of `size` bytes, then ends the connection if it is to. */
+  const sending = (text: string | Buffer, size = Number.MAX_SAFE_INTEGER, end = false) =>
+    rawServer((socket) =>
+      socket.once("data", async () => {
+        const bytes = Buffer.from(text);
+        for (let at = 0; at < bytes.length && !socket.destroyed; at += size) {
+          socket.write(bytes.subarray(at, at + size));
+          if (at + size < bytes.length) await new Promise(setImmediate);
+        }
+        if (end) socket.end();
+      }),
+    );
+  const told = async (text: string | Buffer, size?: number, end = true) => {
+    await using server = await sending(text, size, end);
+    return await ask(lineTo(server.url));
+  };
+
+  test("is the same however it is cut into pieces", async () => {
+    const cuts = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 20 });
+    const body = fc.string({ unit: "binary", maxLength: 200 });
+    await fc.assert(
+      fc.asyncProperty(body, cuts, fc.integer({ min: 20, max: 100 }), async (text, sizes, size) => {
+        const bytes = Buffer.from(text);
+        const head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n";
+        const counted = Buffer.concat([Buffer.from(`${head}Content-Length: ${bytes.length}\r\n\r\n`), bytes]);
+        const chunks: Buffer[] = [Buffer.from(`${head}Transfer-Encoding: chunked\r\n\r\n`)];
+        for (let at = 0, nth = 0; at < bytes.length; nth++) {
+          const part = bytes.subarray(at, at + (sizes[nth % sizes.length] ?? 1));
+          chunks.push(Buffer.from(`${part.length.toString(16)};x=y\r\n`), part, Buffer.from("\r\n"));
+          at += part.length;
+        }
+        chunks.push(Buffer.from("0\r\nTrailer: t\r\n\r\n"));
+        for (const whole of [counted, Buffer.concat(chunks)]) {
+          expect(await told(whole, size, false)).toEqual({ status: 200, body: bytes.toString() });
+        }
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  test("without a length ends with the connection", async () => {
+    expect(await told("HTTP/1.1 200 OK\r\n\r\nall of it")).toEqual({ status: 200, body: "all of it" });
+  });
+
+  test("comes after interim ones", async () => {
+    const interim = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n";
+    expect(await told(interim + ok("{}"), 10)).toEqual({ status: 200, body: "{}" });
+  });
+
+  test.each([
+    ["head", "HTTP/1.1 200 OK\r\nContent-"],
+    ["body", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfour"],
+    ["chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n"],
+  ])("cut short in its %s is none", async (_where, text) => {
+    expect(await told(text)).toMatchObject({
+      fault: "unreachable",
+      message: "connection closed",
+      sent: true,
+    });
+  });
+
+  const refusals: Record<string, string> = {
+    "what is not HTTP": "SSH-2.0-OpenSSH_9\r\n\r\n",
+    "another protocol": "HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
+    "a negative length": "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+    "two lengths": "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+    "a length beside chunks": "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+    "a chunk without a size": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "a chunk longer than it says": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n",
+    "a head without end": `HTTP/1.1 200 OK\r\n${"X: a\r\n".repeat(100_000)}`,
+    "one header without end": `HTTP/1.1 200 OK\r\nX: ${"a".repeat(600_000)}`,
+    "interim ones without end": "HTTP/1.1 100 Continue\r\n\r\n".repeat(100),
+    "trailers without end": `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n${"X: y\r\n".repeat(100_000)}`,
+  };
+  test.each(Object.entries(refusals))("is not %s", async (_what, text) => {
+    expect(await told(text, undefined, false)).toMatchObject({ message: "not a svc host", sent: true });
+  });
+
+  test("may be as large as the limit, and no larger: at once when it says so, else as soon as it is", async () => {
+    const chunked = (count: number) =>
+      `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${`400\r\n${"a".repeat(1_024)}\r\n`.repeat(count)}`;
+    expect(await told(ok("a".repeat(1_048_576)))).toMatchObject({ status: 200 });
+    expect(await told(`${chunked(1_024)}0\r\n\r\n`)).toMatchObject({ status: 200 });
+    const large = { fault: "answer" as const, message: "answer larger than 1 MiB", sent: true };
+    expect(await told("HTTP/1.1 200 OK\r\nContent-Length: 1048577\r\n\r\n", undefined, false)).toEqual(large);
+    expect(await told(chunked(1_025), undefined, false)).toEqual(large);
+  });
+
+  test("that goes on after its end closes the connection", async () => {
+    let connections = 0;
+    await using server = await rawServer((socket) => {
+      connections++;
+      socket.on("data", () => socket.write(`${ok("{}")}${ok("[]")}`));
+    });
+    const line = lineTo(server.url);
+    for (let nth = 0; nth < 2; nth++) {
+      expect(Buffer.from((await line.ask(GET, limits())).body).toString()).toBe("{}");
+    }
+    expect(connections).toBe(2);
+    line.close();
+  });
+
+  test("whatever comes, is a response or a refusal", async () => {
+    const pieces = fc.array(
+      fc.oneof(
+        fc.constantFrom(
+          "HTTP/1.1 200 OK\r\n",
+          "\r\n",
+          "\r\n\r\n",
+          "Content-Length: 3\r\n",
+          "0\r\n",
+          "3\r\nabc\r\n",
+        ),
+        fc.constantFrom("Transfer-Encoding: chunked\r\n", "HTTP/1.1 100 \r\n\r\n", "ffffffff\r\n"),
+        fc.string({ unit: "binary", maxLength: 40 }),
+      ),
+      { maxLength: 12 },
+    );
+    await fc.assert(
+      fc.asyncProperty(pieces, async (parts) => {
+        const result = await told(parts.join(""));
+        expect("status" in result || result.fault !== undefined).toBe(true);
+      }),
+      { numRuns: 200 },
+    );
   });
 });
 
