@@ -20,15 +20,15 @@ export default command({
       flags,
       (service) => {
         if (flags.name !== undefined) {
-          const explained = { columns: ["COMMAND", "SUMMARY"], text: commandText };
           return ask(
             service,
             flags,
             showCommand,
             { name: flags.name },
             {
-              ...explained,
+              columns: ["COMMAND", "SUMMARY"],
               rows: ({ command, summary }) => [[command, summary]],
+              text: (reference) => commandText(reference),
             },
           );
         }

@@ -16,7 +16,8 @@ const ofFile = <Flags>(argv: Argv<Flags>, describe: string) =>
     .option("passphrase-file", {
       type: "string",
       describe: "File with the passphrase (else SVC_PASSPHRASE, else a prompt)",
-    });
+    })
+    .nargs("passphrase-file", 1);
 
 const passphrase = (file: string | undefined, confirm: boolean) =>
   readSecret({

@@ -3,6 +3,7 @@ import { ask, onHosts } from "../src/ask";
 import { callOperation } from "../src/call";
 import { localCaller } from "../src/caller";
 import { type CommandGroup, command, print, withService } from "../src/cli";
+import { parseDuration } from "../src/lib/duration";
 import { badInput } from "../src/lib/errors";
 import { printable } from "../src/lib/text";
 import { DEFAULT_TIMEOUT_S } from "../src/outcome";
@@ -185,19 +186,12 @@ export default {
   },
 } satisfies CommandGroup;
 
-const UNITS = new Map([
-  ["m", 60],
-  ["h", 3_600],
-  ["d", 86_400],
-]);
-
 /** The seconds in `15m`. @throws a `bad_input` failure. */
 function secondsOf(text: string | undefined): number {
   if (text === undefined) throw badInput("every, cron: expected one of them");
-  const [, count, unit] = /^(\d+(?:\.\d+)?)([smhd]?)$/.exec(text) ?? [];
-  if (count === undefined)
-    throw badInput(`every: expected 30s, 15m, 6h or 1d but found ${printable(text, 80)}`);
-  return Number(count) * (UNITS.get(unit ?? "") ?? 1);
+  const seconds = parseDuration(/\d$/.test(text) ? `${text}s` : text);
+  if (seconds !== undefined) return seconds;
+  throw badInput(`every: expected 30s, 15m, 6h or 1d but found ${printable(text, 80)}`);
 }
 
 const jobRow = (job: JobTold) => [

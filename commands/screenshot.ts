@@ -3,9 +3,9 @@ import { ask, onHosts } from "../src/ask";
 import { callOperation } from "../src/call";
 import { localCaller } from "../src/caller";
 import { command, print, withService } from "../src/cli";
-import { writePng } from "../src/desktop/file";
 import { screenshot } from "../src/desktop/operations/screen";
 import { fromQuery, parseInput } from "../src/input";
+import { writeNamedFile } from "../src/lib/files";
 import { printable } from "../src/lib/text";
 
 export default command({
@@ -15,6 +15,7 @@ export default command({
         type: "string",
         describe: "File to write (screenshot.png), - for stdout; with --on a folder (.)",
       })
+      .nargs("output", 1) // else yargs takes `-` for the empty text
       .option("region", { type: "string", describe: "Only x1,y1,x2,y2, without column x2 and row y2" })
       .option("monitor", { type: "number", describe: "Only this monitor, from 0; the region is then in it" })
       .example("$0 screenshot --output desk.png", "All monitors together")
@@ -32,7 +33,7 @@ export default command({
           // Only a table has files to tell of: with --json the pictures are in the lines.
           rows: ({ data, width, height }, host = "") => {
             const file = join(flags.output ?? ".", `${host.replaceAll(/[^\p{L}\p{N}._-]/gu, "_")}.png`);
-            writePng(file, Buffer.from(data, "base64"), "output");
+            writeNamedFile(file, Buffer.from(data, "base64"), "output");
             return [[file, `${width} x ${height}`]];
           },
         });
@@ -43,7 +44,7 @@ export default command({
       if (flags.json) print(flags, shot, String);
       else if (file === "-") await Bun.write(Bun.stdout, png);
       else {
-        writePng(file, png, "output");
+        writeNamedFile(file, png, "output");
         console.log(`${printable(file)}  ${shot.width} x ${shot.height}`);
       }
       return 0;

@@ -102,7 +102,9 @@ async function askElsewhere<I extends InputSchema, O extends OutputSchema>(
     const rows = answers.flatMap((answer) =>
       answer.ok ? view.rows(answer.result, answer.label).map((row) => [answer.label, ...row]) : [],
     );
-    print(flags, rows, () => rowsText(view, ["HOST", ...view.columns], rows));
+    // Of hosts that gave no answer, nobody knows that they have none.
+    const told = answers.some(({ ok }) => ok) ? view : {};
+    print(flags, rows, () => rowsText(told, ["HOST", ...view.columns], rows));
   }
   for (const answer of answers) {
     const told = answer.ok ? (view.warnings?.(answer.result) ?? []) : [answer.error];

@@ -17,8 +17,6 @@ const children = {
   "usb-child": () => import("./usb/child"),
 } as const satisfies Record<string, () => Promise<ChildModule>>;
 
-export type ChildName = keyof typeof children;
-
 /** What the hidden subcommand `name` runs, or undefined when it is none. */
 export function childModule(name: string | undefined): (() => Promise<ChildModule>) | undefined {
   const table: Record<string, () => Promise<ChildModule>> = children;

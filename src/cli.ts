@@ -168,6 +168,8 @@ export async function runCommandLine(args: readonly string[]): Promise<void> {
     // A reader that has gone (`| head`) is no error of ours; a full disk is.
     if (systemCode(error) !== "EPIPE") process.exit(report(unavailable(`stdout: ${messageOf(error)}`)));
   });
+  // What cannot be logged (a full disk, a reader that has gone) is lost, and the work goes on.
+  process.stderr.on("error", () => {});
   try {
     process.exitCode = (await resume()) ?? (await parse(args));
   } catch (error) {
@@ -199,12 +201,14 @@ async function parse(args: readonly string[]): Promise<number> {
     .example("$0 token show", "Print the token its clients must send")
     .example(`$0 execute '[["AC_screen_size"]]'`, "Run one action here")
     .example("$0 diagnose", "Check whether this host is fit")
+    // `--on.x` would be an object in `on`.
+    .parserConfiguration({ "dot-notation": false })
     .strict()
     .strictCommands()
     .demandCommand(1, "Name a command; `svc --help` lists them.")
     .wrap(Math.min(80, process.stdout.columns ?? 80))
     .exitProcess(false)
-    .check(refuseNotNumbers)
+    .check(refuseOddFlags)
     .fail((message, error) => {
       throw error ?? new UsageError(message);
     });
@@ -236,10 +240,25 @@ async function parse(args: readonly string[]): Promise<number> {
   return exitCode;
 }
 
-/** @throws a {@link UsageError} for a number that is none: yargs gives NaN. */
-function refuseNotNumbers(flags: Readonly<Record<string, unknown>>): true {
+/**
+ * @param declared names of flags by their type, as yargs hands them over.
+ * @throws a {@link UsageError} for a value that yargs makes of a flag and that is not of its type: NaN, a list of those that
+ *   were given where one is meant, `undefined` for none, `false` of `--no-…`.
+ */
+function refuseOddFlags(
+  flags: Readonly<Record<string, unknown>>,
+  declared: Readonly<Record<string, unknown>>,
+): true {
+  const named = (type: string) => new Set([declared[type]].flat());
+  const [lists, texts] = [named("array"), named("string")];
   for (const [name, value] of Object.entries(flags)) {
     if ([value].flat().some(Number.isNaN)) throw new UsageError(`--${name}: expected a number`);
+    if (Array.isArray(value) && /^[a-z][a-z-]*$/.test(name) && !lists.has(name)) {
+      throw new UsageError(`--${name}: given more than once`);
+    }
+    if (value === undefined || (value === false && texts.has(name))) {
+      throw new UsageError(`--${name}: expected a value`);
+    }
   }
   return true;
 }

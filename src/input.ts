@@ -83,16 +83,26 @@ function describe(schema: InputSchema, issue: v.BaseIssue<unknown>, quote: boole
     const wanted = path.length === 1 && entry ? entry.expects : expectation(issue);
     return { field, message: `missing: expected ${wanted}` };
   }
-  const silent = !quote || (entry && isMarked(entry, "secret"));
+  // Of some, valibot tells of what was found that it is not what was expected.
+  const silent = !quote || /^(non_empty|includes)$/.test(issue.type) || (entry && isMarked(entry, "secret"));
   const found = silent ? "" : ` but found ${printable(shown(issue), 80)}`;
   return { field, message: `expected ${expectation(issue)}${found}` };
 }
 
-function expectation(issue: v.BaseIssue<unknown>): string {
-  // A check without an expectation of its own (regex, custom) says what it wants in its message.
-  if (issue.type === "regex" || issue.type === "check" || issue.type === "raw_check") return issue.message;
-  if (issue.expected === "never") return "no such field";
-  return issue.expected ?? issue.message;
+/** What valibot has no words for that say it. */
+const EXPECTED: ReadonlyMap<string, string> = new Map([
+  ["non_empty", "one that is not empty"],
+  ["integer", "a whole number"],
+  ["finite", "a finite number"],
+]);
+
+/** What was expected where `issue` is, in words. */
+export function expectation({ type, expected, message, input }: v.BaseIssue<unknown>): string {
+  // A check without an expectation of its own says what it wants in its message.
+  if (/^(regex|includes|check|raw_check)$/.test(type)) return message;
+  if (expected === "never") return "no such field";
+  if (type.endsWith("_length")) return `${expected} ${typeof input === "string" ? "characters" : "items"}`;
+  return EXPECTED.get(type) ?? expected ?? message;
 }
 
 function shown(issue: v.BaseIssue<unknown>): string {
@@ -119,8 +129,8 @@ function pathText(keys: readonly unknown[]): string {
  */
 export function fromQuery(schema: InputSchema, query: URLSearchParams): Record<string, unknown> {
   const input: Record<string, unknown> = {};
-  for (const name of new Set(query.keys())) {
-    const texts = query.getAll(name);
+  for (const [name, pairs] of Map.groupBy(query, ([key]) => key)) {
+    const texts = pairs.map(([, text]) => text);
     const entry = Object.hasOwn(schema.entries, name) ? schema.entries[name] : undefined;
     Object.defineProperty(input, name, { value: fromTexts(name, entry, texts), enumerable: true });
   }

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { DELIVERY_STATUS, type Delivered } from "../../src/admin/delivered";
 import { BROADCAST, broadcastTo } from "../../src/admin/operations";
 import { createResultFile } from "../../src/admin/result-file";
@@ -52,7 +53,7 @@ export const broadcast = command({
       if (on === undefined) throw badInput("on: missing: name the hosts, or say all");
       const again =
         flags.retry === undefined ? undefined : labelsToRetry(readTextFile(flags.retry, "retry"), flags.only);
-      if (flags.output !== undefined && flags.output === flags.retry) {
+      if (flags.output && flags.retry && resolve(flags.output) === resolve(flags.retry)) {
         throw badInput("output: expected another file than --retry");
       }
       const input = parseInput(BROADCAST, {
@@ -71,6 +72,9 @@ export const broadcast = command({
       }
       const selected = selectHosts(all, on);
       const hosts = again ? selected.filter(({ label }) => again.includes(label)) : selected;
+      const gone = again?.filter((label) => !all.some((host) => host.label === label)) ?? [];
+      if (gone.length > 0) service.log.warn(`not in the address book any more: ${gone.join(", ")}`);
+      if (hosts.length === 0) throw badInput("retry: expected hosts that are selected, and there are none");
       const cancel = new AbortController();
       void terminated().then(() => cancel.abort());
       const file = flags.output === undefined ? undefined : createResultFile(flags.output);

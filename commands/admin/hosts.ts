@@ -14,8 +14,9 @@ export const add = command({
       .positional("url", { type: "string", demandOption: true, describe: "Where it answers" })
       .option("token-file", {
         type: "string",
-        describe: "File with its token (else standard input, else a prompt)",
+        describe: "File with its token (else SVC_HOST_TOKEN, standard input, or a prompt)",
       })
+      .nargs("token-file", 1) // else yargs takes `-` for the empty text
       .option("tag", { type: "string", array: true, default: [] as string[], describe: "To select it by" })
       .option("ca", { type: "string", describe: "PEM file with the authority of its certificate" })
       .option("pin", { type: "string", describe: "sha256:… of its certificate" })
@@ -24,11 +25,12 @@ export const add = command({
       .example("$0 admin add lab-02 https://10.0.0.6:9939 --ca lab-ca.pem", "With its own authority"),
   handler: (flags) =>
     withService(flags, async (service) => {
+      const variable = "SVC_HOST_TOKEN";
       const token = await readSecret({
         name: "token",
-        file: flags.tokenFile ?? (process.stdin.isTTY ? undefined : "-"),
+        file: flags.tokenFile ?? (process.env[variable] || process.stdin.isTTY ? undefined : "-"),
         flag: "--token-file",
-        variable: "SVC_HOST_TOKEN",
+        variable,
       });
       const host = {
         label: flags.label,

@@ -2,7 +2,7 @@ import { exportHosts as exported, importHosts as imported } from "../../src/admi
 import { localCaller } from "../../src/caller";
 import { command, print, withService } from "../../src/cli";
 import { badInput } from "../../src/lib/errors";
-import { readTextFile, writeFileAtomic } from "../../src/lib/files";
+import { readTextFile, writeNamedFile } from "../../src/lib/files";
 import { printable } from "../../src/lib/text";
 
 const FORMATS = ["csv", "json"] as const;
@@ -26,7 +26,7 @@ export const exportHosts = command({
       const text = await exported(hosts, format, tokens);
       if (file === "-") process.stdout.write(text);
       else {
-        writeFileAtomic(file, text);
+        writeNamedFile(file, text, "file");
         print(flags, { file, hosts: hosts.length }, () => `${printable(file)}: ${hosts.length} hosts`);
       }
       return 0;

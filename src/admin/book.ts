@@ -7,6 +7,7 @@
  * not know.
  */
 import { readFileSync } from "node:fs";
+import { basename } from "node:path";
 import * as v from "valibot";
 import { conflict, notFound, systemCode, unavailable } from "../lib/errors";
 import { writeFileAtomic } from "../lib/files";
@@ -57,7 +58,8 @@ export function createAddressBook(paths: { file: string; lock: string }, log: Lo
 
   const addAll = (hosts: readonly Host[], replace: boolean) =>
     change((book) => {
-      const places = new Map(book.hosts.map((entry, at) => [labelOf(entry), at]));
+      // The first of several of one label is the one that counts.
+      const places = new Map(book.hosts.map((entry, at) => [labelOf(entry), at] as const).reverse());
       const taken = hosts.filter(({ label }) => places.has(label)).map(({ label }) => label);
       if (taken.length > 0 && !replace) throw conflict(takenText(taken));
       for (const host of hosts) {
@@ -108,7 +110,7 @@ export function createAddressBook(paths: { file: string; lock: string }, log: Lo
 }
 
 /** The failure for a label that no host has. */
-export const noSuchHost = (label: string) => notFound(`no host is labelled ${printable(label, 130)}`);
+const noSuchHost = (label: string) => notFound(`no host is labelled ${printable(label, 130)}`);
 
 function takenText(labels: readonly string[]): string {
   const named = labels.slice(0, 10).join(", ");
@@ -122,17 +124,19 @@ function readBook(file: string): Book {
     text = readFileSync(file, "utf8");
   } catch (error) {
     if (systemCode(error) === "ENOENT") return { hosts: [] };
-    throw unavailable(`the address book ${file} cannot be read (${systemCode(error) ?? "unknown error"})`);
+    throw unavailable(`${basename(file)} cannot be read (${systemCode(error) ?? "unknown error"})`);
   }
   try {
     return v.parse(BOOK, JSON.parse(text));
   } catch {
-    throw unavailable(`${file} is not an address book: it stays as it is, mend it or move it away`);
+    throw unavailable(`${basename(file)} is not an address book: it stays as it is, mend it or move it away`);
   }
 }
 
-function labelOf(entry: unknown): unknown {
-  return typeof entry === "object" && entry !== null && "label" in entry ? entry.label : undefined;
+/** The label of an entry as {@link parseHost} reads it; undefined for what has none. */
+function labelOf(entry: unknown): string | undefined {
+  const label = typeof entry === "object" && entry !== null && "label" in entry ? entry.label : undefined;
+  return typeof label === "string" ? label.trim() : undefined;
 }
 
 /** Somebody may have written a label twice; a label stands for one host. */

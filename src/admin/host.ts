@@ -2,6 +2,7 @@
  * A host of the address book: what an entry may be, and the server it stands for.
  */
 import * as v from "valibot";
+import { expectation } from "../input";
 import { badInput } from "../lib/errors";
 import { field, secret } from "../operation";
 import type { RemoteServer, Trust } from "../remote/line";
@@ -89,7 +90,7 @@ export function parseHost(value: unknown): { readonly host: Host } | { readonly 
   const checked = v.safeParse(HOST, value);
   if (!checked.success) {
     const faults = checked.issues.map(
-      (issue) => `${v.getDotPath(issue) ?? "entry"}: expected ${wanted(issue)}`,
+      (issue) => `${v.getDotPath(issue) ?? "entry"}: expected ${expectation(issue)}`,
     );
     return { fault: faults.slice(0, 3).join("; ") };
   }
@@ -105,12 +106,6 @@ export function checkHost(value: unknown): Host {
   const parsed = parseHost(value);
   if ("host" in parsed) return parsed.host;
   throw badInput(parsed.fault);
-}
-
-function wanted(issue: v.BaseIssue<unknown>): string {
-  return issue.expected && issue.type !== "regex" && issue.type !== "includes"
-    ? issue.expected
-    : issue.message;
 }
 
 /** The server behind an entry. */

@@ -2,7 +2,7 @@
  * The results of a broadcast in a file, one line of JSON a host, as they come: what is there when the process is killed is
  * true.
  */
-import { closeSync, openSync, writeSync } from "node:fs";
+import { closeSync, fstatSync, ftruncateSync, openSync, writeSync } from "node:fs";
 import { messageOf, systemCode, unavailable } from "../lib/errors";
 import { PRIVATE_FILE } from "../lib/files";
 import { jsonLine } from "../lib/text";
@@ -15,21 +15,25 @@ export interface ResultFile {
   close(): void;
 }
 
-/** @throws an `unavailable` failure when the file cannot be made. What it held is gone. */
+/** @throws an `unavailable` failure when the file cannot be made. What it held is gone with the first result. */
 export function createResultFile(path: string): ResultFile {
   const failed = (error: unknown) =>
     unavailable(`output: ${path} cannot be written (${systemCode(error) ?? messageOf(error)})`);
   let file: number;
   try {
-    file = openSync(path, "w", PRIVATE_FILE);
+    file = openSync(path, "a", PRIVATE_FILE);
   } catch (error) {
     throw failed(error);
   }
+  let begun = false;
   let fault: unknown;
   return {
     add(result) {
+      if (fault !== undefined) return;
       try {
-        if (fault === undefined) writeSync(file, `${jsonLine(result)}\n`);
+        if (!begun && fstatSync(file).isFile()) ftruncateSync(file);
+        begun = true;
+        writeSync(file, `${jsonLine(result)}\n`);
       } catch (error) {
         fault = error;
       }

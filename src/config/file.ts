@@ -1,9 +1,9 @@
 /**
  * A bundle in a file: written private and whole, read whether it is sealed or not. `-` is standard output or input.
  */
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { badInput, rejected, systemCode } from "../lib/errors";
-import { writeFileAtomic } from "../lib/files";
+import { writeNamedFile } from "../lib/files";
 import { isSealed, seal, unseal } from "./seal";
 
 /**
@@ -17,19 +17,8 @@ export async function writeBundleFile(
   passphrase: string | undefined,
 ): Promise<void> {
   const content = passphrase === undefined ? `${text}\n` : await seal(text, passphrase);
-  if (file === "-") {
-    await Bun.write(Bun.stdout, content);
-    return;
-  }
-  try {
-    if (statSync(file, { throwIfNoEntry: false })?.isFile() === false) {
-      throw badInput("file: expected a regular file, or - for standard output");
-    }
-    writeFileAtomic(file, content);
-  } catch (error) {
-    const code = systemCode(error);
-    throw code?.startsWith("E") ? badInput(`file: cannot be written (${code})`) : error;
-  }
+  if (file === "-") await Bun.write(Bun.stdout, content);
+  else writeNamedFile(file, content, "file");
 }
 
 /**

@@ -2,9 +2,9 @@
  * Taking a picture of the desktop or a part of it, as a PNG.
  */
 import { badInput } from "../lib/errors";
+import { writeNamedFile } from "../lib/files";
 import type { Backend } from "./backend";
 import type { Frame, Shot } from "./calls";
-import { writePng } from "./file";
 import { assertInside, type Region, shifted } from "./geometry";
 import { encodePng } from "./png";
 
@@ -23,7 +23,7 @@ export async function takeScreenshot(
   const region = await regionOf(backend, frame);
   const picture = await backend.capture(region);
   const png = encodePng(picture);
-  if (file !== null) writePng(file, png, "file_path");
+  if (file !== null) writeNamedFile(file, png, "file_path");
   const { width, height } = picture;
   return { width, height, base64: file === null ? Buffer.from(png).toString("base64") : null };
 }

@@ -13,13 +13,13 @@ import { type InputSchema, isMarked, type Operation } from "../operation";
 import { hasReference } from "./variables";
 
 /** The most actions in one list, those nested in others included. */
-export const MAX_ACTIONS = 1_000;
+const MAX_ACTIONS = 1_000;
 
 /** The deepest nesting of action lists within actions. */
 export const MAX_DEPTH = 32;
 
 /** The deepest nesting of arrays and objects; a list in an action takes three levels of it. */
-export const MAX_JSON_DEPTH = 3 * MAX_DEPTH + 64;
+const MAX_JSON_DEPTH = 3 * MAX_DEPTH + 64;
 
 /** An operation that scripts may call. */
 export type Command = Operation & { readonly command: string };

@@ -42,7 +42,7 @@ export function keepable(outcome: Outcome, known: Known): Outcome {
 }
 
 /** `value` with what `schema` marks as secret replaced by `"***"`; null stays null. */
-export function withoutSecrets(schema: v.GenericSchema, value: unknown): unknown {
+function withoutSecrets(schema: v.GenericSchema, value: unknown): unknown {
   if (value === null || value === undefined) return value;
   if (isMarked(schema, "secret")) return "***";
   if (!holdsSecret(schema)) return value;

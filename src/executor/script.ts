@@ -6,7 +6,7 @@ import { open, realpath } from "node:fs/promises";
 import { badInput, Failure, messageOf, systemCode } from "../lib/errors";
 
 /** The largest script that is read, in bytes. 1,000 actions fit many times over. */
-export const MAX_SCRIPT_BYTES = 4 * 1024 * 1024;
+const MAX_SCRIPT_BYTES = 4 * 1024 * 1024;
 
 /**
  * The unchecked action list in the script at `path`.

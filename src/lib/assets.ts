@@ -25,7 +25,7 @@ export interface PageFiles {
 }
 
 /** What the name of an asset looks like. */
-export const ASSET_NAME = /^[A-Za-z0-9_][A-Za-z0-9._-]*$/;
+const ASSET_NAME = /^[A-Za-z0-9_][A-Za-z0-9._-]*$/;
 
 /** A page and its assets over HTTP. */
 export interface PageAssets {

@@ -11,6 +11,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
@@ -75,5 +76,25 @@ export function readTextFile(path: string, flag: string): string {
     return readFileSync(path === "-" ? 0 : path, "utf8");
   } catch (error) {
     throw badInput(`${flag}: ${path} cannot be read (${systemCode(error) ?? "unknown error"})`);
+  }
+}
+
+/**
+ * Replaces the file at a `path` that a person named (0600).
+ *
+ * @param field what the person calls the path.
+ * @throws a `bad_input` failure when something other than a regular file is there, or it cannot be written.
+ */
+export function writeNamedFile(path: string, data: string | Uint8Array, field: string): void {
+  try {
+    if (statSync(path, { throwIfNoEntry: false })?.isFile() === false) {
+      throw badInput(`${field}: what is there is not a regular file`);
+    }
+    writeFileAtomic(path, data);
+  } catch (error) {
+    const code = systemCode(error);
+    if (code === "ENOENT" || code === "ENOTDIR") throw badInput(`${field}: its folder does not exist`);
+    if (code?.startsWith("E")) throw badInput(`${field}: cannot be written (${code})`);
+    throw error;
   }
 }

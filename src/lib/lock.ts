@@ -6,7 +6,7 @@
  */
 import { Database } from "bun:sqlite";
 import { chmodSync } from "node:fs";
-import { dirname } from "node:path";
+import { basename, dirname } from "node:path";
 import { timedOut } from "./errors";
 import { ensurePrivateFolder, PRIVATE_FILE } from "./files";
 
@@ -56,7 +56,7 @@ export async function withLock<T>(path: string, work: () => T | Promise<T>, wait
       }
     }
     if (performance.now() > deadline)
-      throw timedOut(`another process has held ${path} for ${waitMs / 1000} s`);
+      throw timedOut(`another process has held ${basename(path)} for ${waitMs / 1000} s`);
     await Bun.sleep(pause);
   }
 }

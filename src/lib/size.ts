@@ -1,5 +1,5 @@
 /**
- * How big a JSON value is, found out without writing it as text and without recursion.
+ * How big a JSON value is, found out without writing it as text: it may be too deep for that.
  */
 
 /** What a value may be at most. */
@@ -13,16 +13,18 @@ export interface SizeLimits {
 /** The size of `value`, or undefined when it is over `limits`; it stops looking as soon as it is. */
 export function sizeWithin(value: unknown, limits: SizeLimits): number | undefined {
   let bytes = 0;
-  const rest: Array<[value: unknown, depth: number]> = [[value, 0]];
-  for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
-    const [item, depth] = next;
+  const fits = (item: unknown, depth: number): boolean => {
     bytes += typeof item === "string" ? item.length + 2 : 8;
-    if (bytes > limits.bytes || depth > limits.depth) return undefined;
-    if (typeof item !== "object" || item === null) continue;
-    for (const [key, inner] of Object.entries(item)) {
-      bytes += Array.isArray(item) ? 1 : key.length + 3;
-      rest.push([inner, depth + 1]);
+    if (bytes > limits.bytes || depth > limits.depth) return false;
+    if (typeof item !== "object" || item === null) return true;
+    if (Array.isArray(item)) {
+      bytes += item.length;
+      return item.every((inner) => fits(inner, depth + 1));
     }
-  }
-  return bytes;
+    return Object.entries(item).every(([key, inner]) => {
+      bytes += key.length + 3;
+      return fits(inner, depth + 1);
+    });
+  };
+  return fits(value, 0) ? bytes : undefined;
 }

@@ -6,7 +6,7 @@
  * C0 and C1 controls and DEL (ECMA-48: escape sequences begin with one of these), and the bidirectional controls
  * that make a line read differently from what it says (Unicode UAX #9, CVE-2021-42574).
  */
-const HOSTILE = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const HOSTILE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 /** `data` as one line of JSON in which what is hostile on a terminal is escaped; it reads back as the same data. */
 export function jsonLine(data: unknown): string {

@@ -2,7 +2,7 @@ import * as v from "valibot";
 import { NO_INPUT, operation } from "../operation";
 
 /** The content type of the Prometheus text format, version 0.0.4. */
-export const METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
+const METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 export const operations = [
   operation({

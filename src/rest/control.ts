@@ -16,6 +16,7 @@ export interface RestControl {
 
 export function createRestControl(service: Service): RestControl {
   let server: RestServer | null = null;
+  let stopped: Promise<void> | undefined;
   return {
     get server() {
       return server;
@@ -26,9 +27,10 @@ export function createRestControl(service: Service): RestControl {
       return server;
     },
     async stop() {
-      const stopping = server;
+      // Whoever comes second waits as well: the process ends when this resolves.
+      if (server) stopped = server.stop();
       server = null;
-      await stopping?.stop();
+      await stopped;
     },
   };
 }

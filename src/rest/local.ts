@@ -10,7 +10,7 @@ import { callRemote, MAX_ANSWER_BYTES } from "../remote/call";
 import { RemoteError } from "../remote/error";
 import { deadlineIn } from "../remote/line";
 import { findRunningServer } from "./runfile";
-import { readToken } from "./token";
+import { findToken, readToken } from "./token";
 
 /** How long the server may take to answer. */
 const DEADLINE_MS = 10_000;
@@ -31,7 +31,7 @@ export async function callLocalServer<I extends InputSchema, O extends OutputSch
   parseInput(operation.input, input);
   const running = findRunningServer(configDir);
   if (!running) throw unavailable(`no server runs on ${configDir}: start one with \`svc serve\``);
-  const token = process.env.SVC_TOKEN || readToken(running.token_file ?? configFiles(configDir).token);
+  const token = running.token_file ? readToken(running.token_file) : findToken(configFiles(configDir).token);
   const server = { url: running.url, token, trust: { kind: "any" } } as const;
   try {
     return await callRemote(server, operation, input, {

@@ -18,11 +18,11 @@ import { claimConfigDir, removeRunFile, writeRunFile } from "./runfile";
 import { openToken, type TokenSource } from "./token";
 import { createTrail } from "./trail";
 
-export const DEFAULT_HOST = "127.0.0.1";
-export const DEFAULT_PORT = 9939;
+const DEFAULT_HOST = "127.0.0.1";
+const DEFAULT_PORT = 9939;
 
 /** Rows of the audit log beyond which the oldest are archived: some 400 MB. */
-export const DEFAULT_AUDIT_MAX_ROWS = 1_000_000;
+const DEFAULT_AUDIT_MAX_ROWS = 1_000_000;
 
 const OPTIONS = v.strictObject({
   host: v.optional(v.pipe(v.string(), v.nonEmpty()), DEFAULT_HOST),

@@ -90,10 +90,10 @@ function watchedToken(file: string, first: string, created: boolean, log: Log): 
     const now = performance.now();
     if (now - checkedAt < RECHECK_MS) return;
     checkedAt = now;
-    const found = stampOf(file);
-    if (found === stamp) return;
-    stamp = found;
     try {
+      const found = stampOf(file);
+      if (found === stamp) return;
+      stamp = found;
       token = readToken(file) ?? token;
       digest = digestToken(token);
     } catch (error) {

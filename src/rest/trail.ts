@@ -31,7 +31,7 @@ export interface Trail {
 type Refusal = Exclude<Verdict["kind"], "pass">;
 
 /** Refused requests of one client and minute that get a row each. */
-export const MAX_CLIENT_ROWS = 10;
+const MAX_CLIENT_ROWS = 10;
 
 /** Refused requests of one minute that get a row each, all clients together: with the counts, under a million rows a day. */
 export const MAX_REFUSED_ROWS = 300;

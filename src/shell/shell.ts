@@ -7,7 +7,7 @@
 import { badInput, Failure, rejected, systemCode, timedOut } from "../lib/errors";
 
 /** The most that is kept of what a program writes to stdout, and to stderr, in bytes; the rest is read and dropped. */
-export const MAX_OUTPUT = 64 * 1_024;
+const MAX_OUTPUT = 64 * 1_024;
 
 /** How long a program has between being asked to end and being killed, in milliseconds. */
 const KILL_AFTER_MS = 2_000;

@@ -37,6 +37,20 @@ describe("the address book", () => {
     expect(book.hosts()).toEqual([mine, other]);
   });
 
+  test("whose file has a label twice, or blanks around one, is changed where it is read", async () => {
+    using folder = temporaryFolder();
+    const { book, file } = bookIn(folder.path);
+    const [first, second] = [host(" a "), host("a", "http://127.0.0.1:2")];
+    writeFileSync(file, JSON.stringify({ hosts: [first, second] }));
+    expect(book.hosts()).toEqual([host("a")]);
+    await expect(book.add(host("a"))).rejects.toThrow("taken already: a");
+    const third = host("a", "http://127.0.0.1:3");
+    await book.addAll([third], true);
+    expect(book.hosts()).toEqual([third]);
+    await book.remove("a");
+    expect(book.hosts()).toEqual([]);
+  });
+
   test("gives a host other tags, and leaves what svc does not know of it alone", async () => {
     using folder = temporaryFolder();
     const { book, file } = bookIn(folder.path);
@@ -77,7 +91,7 @@ describe("the address book", () => {
       using folder = temporaryFolder();
       const { book, file } = bookIn(folder.path);
       writeFileSync(file, content);
-      expect(() => book.hosts()).toThrow(`${file} is not an address book`);
+      expect(() => book.hosts()).toThrow(/^admin_hosts.json is not an address book/);
       expect(book.add(host("a"))).rejects.toThrow("it stays as it is");
       expect(book.remove("a")).rejects.toThrow("it stays as it is");
       expect(readFileSync(file, "utf8")).toBe(content);

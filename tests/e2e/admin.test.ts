@@ -137,6 +137,9 @@ describe("the address book", () => {
     });
     expect(added.stdout.toString()).toContain("lab-01  http://127.0.0.1:1  lab\n");
     const file = join(machine.configDir, "admin_hosts.json");
+    const add = ["admin", "add", "lab-02", "http://127.0.0.1:2"];
+    expect(await machine.run(add, { env: { SVC_HOST_TOKEN: TOKEN } })).toMatchObject({ exitCode: 0 });
+    expect(await machine.run(["admin", "remove", "lab-02"])).toMatchObject({ exitCode: 0 });
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({
       hosts: [{ label: "lab-01", base_url: "http://127.0.0.1:1", token: TOKEN, tags: ["lab"] }],
@@ -202,6 +205,18 @@ describe("a broadcast", () => {
 
     const again = await machine.run(["admin", "broadcast", actions, "--retry", output, "--json"]);
     expect(statuses(JSON.parse(again.stdout))).toEqual({ dead: "unreachable" });
+    expect((await machine.run(["admin", "remove", "dead"])).exitCode).toBe(0);
+    const gone = await machine.run([
+      "admin",
+      "broadcast",
+      actions,
+      "--retry",
+      output,
+      "--only",
+      "unreachable",
+    ]);
+    expect(gone).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(gone.stderr).toContain("not in the address book any more: dead");
     const nothing = await machine.run([
       "admin",
       "broadcast",
@@ -227,8 +242,12 @@ describe("a broadcast", () => {
 
   test("is checked here before any host is asked", async () => {
     using machine = await threeHosts();
-    const told = await machine.run(["admin", "broadcast", '[["AC_nope"],["AC_sleep"]]', "--on", "all"]);
+    const output = join(machine.path, "results.jsonl");
+    writeFileSync(output, "of the last time\n");
+    const actions = '[["AC_nope"],["AC_sleep"]]';
+    const told = await machine.run(["admin", "broadcast", actions, "--on", "all", "--output", output]);
     expect(told).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(readFileSync(output, "utf8")).toBe("of the last time\n");
     expect(told.stderr).toContain("unknown commands: AC_nope; actions[1].seconds: missing");
   });
 
@@ -332,6 +351,8 @@ describe("--on", () => {
     ]);
     expect(exitCode).toBe(1);
     expect(stderr).toContain("dead: connection refused");
+    const jobs = await machine.run(["jobs", "list", "--on", "dead"]);
+    expect(jobs).toMatchObject({ exitCode: 1, stdout: expect.not.stringContaining("no jobs") });
   });
 
   test.each([

@@ -101,6 +101,8 @@ testOnDisplay("a screenshot is the same inline, in a file and by svc screenshot"
   const printed = await machine.run(["screenshot"], { env: display.env });
   expect(printed).toEqual({ stdout: "screenshot.png  1280 x 800\n", stderr: "", exitCode: 0 });
   expect(decode(readFileSync(`${machine.path}/screenshot.png`))).toEqual(inline);
+  const shown = Bun.spawn(["./svc", "screenshot", "--output", "-"], { cwd: machine.path, env: display.env });
+  expect(decode(await shown.stdout.bytes())).toEqual(inline);
   const json = await machine.run(["screenshot", "--json"], { env: display.env });
   expect(JSON.parse(json.stdout)).toEqual(await get(server, "/screenshot"));
 });

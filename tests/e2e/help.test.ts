@@ -39,6 +39,11 @@ describe("what cannot be understood is one line and exit code 2:", () => {
     ["audit"],
     ["audit", "nope"],
     ["token", "eat"],
+    ["token", "show", "--config-dir", "a", "--config-dir", "b"],
+    ["audit", "list", "--on", "a", "--on", "b"],
+    ["audit", "list", "--on.x", "a"],
+    ["audit", "list", "--no-on"],
+    ["admin", "export", "no/such/folder.csv"],
   ]) {
     test(`svc ${words.join(" ")}`, async () => {
       const { exitCode, stdout, stderr } = await svc.run(words);

@@ -178,6 +178,20 @@ describe("the process", () => {
     expect(await server.stderr).toMatch(/0\.0\.0\.0 is reachable .* unencrypted/);
   });
 
+  test("goes on when what it logs cannot be written", async () => {
+    if (process.platform !== "linux") return;
+    using own = ownFolder();
+    const line = [svc.binary, "serve", "--json", ...own.flags, "--host", "0.0.0.0"].join(" ");
+    const child = Bun.spawn(["sh", "-c", `exec ${line} 2>/dev/full`], {
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    const { value } = await child.stdout.getReader().read();
+    const { url }: { url: string } = JSON.parse(new TextDecoder().decode(value));
+    for (let nth = 0; nth < 50; nth++) expect((await fetch(`${url}/health`)).status).toBe(200);
+    child.kill();
+    expect(await child.exited).toBe(0);
+  });
+
   test("that was killed leaves a run file that is recognised as stale", async () => {
     using own = ownFolder();
     const first = await svc.serve(own.flags);

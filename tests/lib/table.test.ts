@@ -15,7 +15,7 @@ test("columns are aligned by what a terminal shows", () => {
 });
 
 test("escape sequences are shown, not sent", () => {
-  expect(table(["A"], [["\u001b[2J\u009bm\u202e"]])).toBe("A\n\\x1b[2J\\x9bm\\u202e");
+  expect(table(["A"], [["\u001b[2J\u009bm\u202e\u061c"]])).toBe("A\n\\x1b[2J\\x9bm\\u202e\\u061c");
 });
 
 test("a line of JSON sends no control character and reads back as it was", () => {

@@ -1,5 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import * as v from "valibot";
@@ -146,6 +155,7 @@ describe("bad input is a 400 that names the field:", () => {
     ["an unknown field", '{"nope":1}', /nope: unknown field/],
     ["an ill-typed field", '{"text":1}', /text: expected string but found 1/],
     ["a number out of range", '{"count":10}', /count: expected <=9 but found 10/],
+    ["part of a whole number", '{"count":1.5}', /count: expected a whole number but found 1.5/],
     ["a field named __proto__", '{"__proto__":1}', /__proto__: unknown field/],
   ];
   for (const [name, body, message] of cases) {
@@ -264,6 +274,27 @@ describe("stopping", () => {
     await host[Symbol.asyncDispose]();
   });
 
+  test("twice is done when the first is: what is in flight is finished for both", async () => {
+    const started = Promise.withResolvers<void>();
+    const mayFinish = Promise.withResolvers<void>();
+    const slow = withOperation(async () => {
+      started.resolve();
+      await mayFinish.promise;
+      return { done: true };
+    });
+    await using host = await testServer({ service: slow });
+    const answer = host.call("/test", post({}));
+    await started.promise;
+    const rest = await host.service.rest();
+    let stopped = 0;
+    const stops = [rest.stop(), rest.stop()].map((stop) => stop.then(() => void stopped++));
+    await Bun.sleep(0);
+    expect(stopped).toBe(0);
+    mayFinish.resolve();
+    expect(await bodyOf(await answer)).toEqual({ done: true });
+    await Promise.all(stops);
+  });
+
   test("does not wait for idle connections", async () => {
     const host = await testServer();
     const idle = connect(host.server.port, "127.0.0.1");
@@ -359,6 +390,18 @@ describe("the token", () => {
     const second = await startOn(folder.path);
     expect([second.server.token.current(), second.server.token.created]).toEqual([token, false]);
     await second.made[Symbol.asyncDispose]();
+  });
+
+  test("stays in force when its file cannot be looked at any more", async () => {
+    using folder = temporaryFolder();
+    const { made, server } = await startOn(folder.path);
+    const token = server.token.current();
+    const { token: file } = configFiles(folder.path);
+    rmSync(file);
+    symlinkSync(file, file);
+    await Bun.sleep(1_010);
+    expect(await statusWith(server.url, token)).toBe(200);
+    await made[Symbol.asyncDispose]();
   });
 
   test("that no client could send is refused at the start, without being quoted", async () => {
