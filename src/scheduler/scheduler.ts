@@ -62,7 +62,7 @@ export interface Scheduler {
   /**
    * Runs the jobs from now on; as soon as no other process does.
    *
-   * @returns when the jobs that were due have been started.
+   * @returns when the jobs that were due have been told to start.
    */
   start(): Promise<void>;
   /** Starts no further run. Those that go on are the business of whoever runs them. */
@@ -106,6 +106,8 @@ class JobScheduler implements Scheduler {
   private claim: Release | undefined;
   private startedAt = 0;
   private lastLook = 0;
+  /** What the last look has failed with. */
+  private complaint = "";
   private started = false;
   private callOff: () => void = () => {};
   private looking: Promise<void> = Promise.resolve();
@@ -228,7 +230,9 @@ class JobScheduler implements Scheduler {
       if (!this.started) return;
       this.callOff();
       const next = await this.runDue().catch((error) => {
-        this.parts.log.error(`the scheduler: ${messageOf(error)}`);
+        const complaint = `the scheduler: ${messageOf(error)}`;
+        if (complaint !== this.complaint) this.parts.log.error(complaint);
+        this.complaint = complaint;
         return null;
       });
       if (!this.started) return;
@@ -267,9 +271,11 @@ class JobScheduler implements Scheduler {
         for (const { job_id } of due) this.going.delete(job_id);
         throw error;
       }
-      for (const job of due) await this.launch(job);
+      // Nobody waits for them: a script may be on a disk that does not answer.
+      for (const job of due) void this.launch(job);
     }
     this.lastLook = now;
+    this.complaint = "";
     const times = jobs.filter(({ enabled }) => enabled).map(timeOf);
     return times.length > 0 ? Math.min(...times) : null;
   }

@@ -258,6 +258,16 @@ describe("a paused job", () => {
   });
 });
 
+test("a job whose script cannot be read for ages holds up no other", async () => {
+  using host = testScheduler({ stuck: "stuck" });
+  await host.scheduler.add(job({ job_id: "stuck", interval_seconds: 60 }));
+  await host.scheduler.add(job({ interval_seconds: 60 }));
+  await host.scheduler.start();
+  await host.time.until("2026-06-01T00:02:00Z");
+  expect(host.times("job")).toHaveLength(2);
+  expect(host.said).toEqual([expect.stringContaining("job stuck still runs")]);
+});
+
 describe("of several processes", () => {
   test("one runs the jobs; another takes over when it has ended", async () => {
     using host = testScheduler();

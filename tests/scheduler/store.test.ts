@@ -1,6 +1,6 @@
 /** The jobs file: what svc makes of one that it did not write, or that is broken. */
 import { expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import fc from "fast-check";
 import { job, testScheduler } from "./support";
@@ -126,6 +126,19 @@ test("a cron expression by hand that is none pauses its job, and no other", asyn
     expect.stringContaining("job bad is paused: cron_expression: expected"),
     expect.stringContaining("job zone is paused: time_zone: expected"),
   ]);
+});
+
+test("a file that cannot be read is complained of once, and again when it had been mended", async () => {
+  using host = testScheduler();
+  mkdirSync(host.file);
+  await host.scheduler.start();
+  await host.time.until("2026-06-20T00:00:00Z");
+  expect(host.said).toHaveLength(1);
+  rmdirSync(host.file);
+  await host.time.until("2026-06-30T00:00:00Z");
+  mkdirSync(host.file);
+  await host.time.until("2026-07-20T00:00:00Z");
+  expect(host.said).toHaveLength(2);
 });
 
 test("a file that cannot be read is an error, and stays where it is", async () => {

@@ -59,8 +59,8 @@ export interface TestRun {
   end(status?: RunStatus): Promise<void>;
 }
 
-/** A scheduler whose runs are listed, and end at once unless `hold`. */
-export function testScheduler({ start = "2026-06-01T00:00:00.000Z", hold = false } = {}) {
+/** A scheduler whose runs are listed, and end at once unless `hold`; the job `stuck` never comes to start. */
+export function testScheduler({ start = "2026-06-01T00:00:00.000Z", hold = false, stuck = "" } = {}) {
   const folder = temporaryFolder();
   mkdirSync(join(folder.path, "run"));
   const file = join(folder.path, "jobs.json");
@@ -84,6 +84,7 @@ export function testScheduler({ start = "2026-06-01T00:00:00.000Z", hold = false
       log,
       async start(job) {
         const { promise: ended, resolve } = Promise.withResolvers<JobRun>();
+        if (job.job_id === stuck) await ended;
         const run_id = `run-${runs.length + 1}`;
         runs.push({
           job: job.job_id,
