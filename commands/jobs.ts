@@ -81,6 +81,9 @@ const add = command({
       const caller = localCaller(service, "cli");
       const { cron: cron_expression, timeZone: time_zone, once } = flags;
       if (cron_expression !== undefined && once) throw badInput("once: expected with --every only");
+      if (cron_expression === undefined && time_zone !== undefined) {
+        throw badInput("time-zone: expected with --cron only");
+      }
       const job =
         cron_expression === undefined
           ? await callOperation(
