@@ -5,6 +5,7 @@
  * has a new child. A call that was not sent yet when its caller gave up is not sent. After a while without calls the
  * child is let go, and it ends by itself when this process does.
  */
+import { unlessAborted } from "../lib/abort";
 import { type Child, startChild } from "../lib/child";
 import { cancelled, unavailable } from "../lib/errors";
 import type { Log } from "../lib/log";
@@ -27,6 +28,7 @@ export interface HelperOptions {
 const LAST_CALL_MS = 1_000;
 /** How many calls may wait. */
 const MAX_WAITING = 64;
+const NOT_ASKED = "cancelled before the desktop was asked";
 
 export class Helper {
   private child: Child<Request> | undefined;
@@ -56,14 +58,14 @@ export class Helper {
     if (signal && this.waiting >= MAX_WAITING) {
       return Promise.reject(unavailable(`the desktop is busy: ${MAX_WAITING} calls wait already`));
     }
-    this.waiting++;
-    const called = this.queue.then(() => {
-      this.waiting--;
-      if (signal?.aborted || this.stopping) throw cancelled("cancelled before the desktop was asked");
-      // A name and the argument that belongs to it are a request, which TypeScript cannot follow.
-      return this.send({ name, argument } as Request);
-    });
-    this.queue = called.catch(() => {});
+    const before = this.queue;
+    // A name and the argument that belongs to it are a request, which TypeScript cannot follow.
+    const called = this.inTurn({ name, argument } as Request, signal);
+    // One that was called off is over before those that it waited for.
+    this.queue = called.then(
+      () => before,
+      () => before,
+    );
     // The child answers each call with what `Calls` says.
     return called as Promise<Calls[N]["result"]>;
   }
@@ -79,6 +81,17 @@ export class Helper {
     if (last) await this.child?.ask(last, LAST_CALL_MS).catch(() => {});
     this.letGo();
     await Promise.all(this.leaving);
+  }
+
+  private async inTurn(request: Request, signal: AbortSignal | undefined): Promise<unknown> {
+    this.waiting++;
+    try {
+      await (signal ? unlessAborted(this.queue, signal, NOT_ASKED) : this.queue);
+    } finally {
+      this.waiting--;
+    }
+    if (this.stopping) throw cancelled(NOT_ASKED);
+    return this.send(request);
   }
 
   private async send(request: Request): Promise<unknown> {

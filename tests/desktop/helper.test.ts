@@ -99,6 +99,21 @@ testOnDisplay("a call whose caller has gone while it waited is not made", async 
   expect(await made.desktop.pointer(forever)).toEqual({ x: 1, y: 1 });
 });
 
+testOnDisplay("a call that is called off while it waits ends at once, whatever is before it", async () => {
+  await using display = await startDisplay({ managed: false });
+  await using made = desktopOn(display.env);
+  await made.desktop.screenSize(forever);
+  display.server.kill("SIGSTOP");
+  const hung = made.desktop.screenSize(forever);
+  const gone = new AbortController();
+  const waiting = made.desktop.move({ x: 9, y: 9 }, gone.signal);
+  gone.abort();
+  const first = [hung.then(() => "hung"), waiting.catch(({ code }) => code)];
+  expect(await Promise.race(first)).toBe("cancelled");
+  display.server.kill("SIGCONT");
+  await hung;
+});
+
 testOnDisplay("more calls than may wait are refused, and the others are served", async () => {
   await using display = await startDisplay({ managed: false });
   await using made = desktopOn(display.env);
@@ -169,7 +184,7 @@ testOnDisplay("a stop does not wait for a call that hangs", async () => {
   const hung = made.desktop.screenSize(forever);
   const waiting = made.desktop.screenSize(forever);
   // The first is given to the child.
-  await Promise.resolve();
+  await new Promise((resolve) => setImmediate(resolve));
   const started = performance.now();
   const answers = Promise.allSettled([hung, waiting]);
   await made.desktop.stop();
