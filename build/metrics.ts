@@ -44,9 +44,10 @@ export async function metricReference(): Promise<string> {
     LABELS,
     `## How many series
 
-${total(idle)} from an idle host, and ${perRoute} for each method and route once it has been asked for: one a status that it answered
-with, the others its histogram. What a client sends is in no label: a path is the template of a route, or \`unmatched\`.
-So their number is bounded by svc's own routes, whatever is done to it; a host that is scraped and polled has 200 or 300.`,
+${total(idle)} from an idle host, and ${perRoute} for each method and route once it has been asked for:
+one a status that it answered with, the others its histogram. What a client sends is in no label: a path is the
+template of a route, or \`unmatched\`. So their number is bounded by svc's own routes, whatever is done to it;
+a host that is scraped and polled has 200 or 300.`,
     QUERIES,
   ]
     .join("\n\n")
@@ -122,15 +123,15 @@ In the folder of this page are, for Prometheus from 2.42 on and Grafana:
 - **The token** goes into a file that only Prometheus may read. It is the host's one token and allows everything:
   [security.md](security.md#a-scraper-that-may-only-scrape) has ways to keep it from Prometheus.
 - **Which hosts**: \`GET /admin/targets\` of a console gives its address book to HTTP service discovery
-  ([fleet.md](fleet.md)); \`svc admin targets\` prints the same for file discovery. Each target has \`svc_host\`, its label
-  in the address book, and \`svc_tag_<tag>="true"\` for each of its tags.
+  ([fleet.md](fleet.md)); \`svc admin targets\` prints the same for file discovery. Each target has \`svc_host\`, its
+  label in the address book, and \`svc_tag_<tag>="true"\` for each of its tags.
 - **Job names**: the alerts take \`svc\` and whatever begins with \`svc-\` for jobs of svc.
-- **TLS**: with \`ca_file\`. Prometheus knows no pins; for a self-signed certificate, that certificate is its own \`ca_file\`.
+- **TLS**: with \`ca_file\`. Prometheus knows no pins; a self-signed certificate is its own \`ca_file\`.
 - **The rate limit** counts scrapes: one in 30 s is 2 of the 120 requests a minute that a client has.
 - **The audit log** has a row for each scrape: at one in 30 s, 2,880 a day.
 
-The configuration and the alerts are tested with promtool, and every query of the dashboard with a Prometheus that scrapes
-svc; there is no Grafana where svc is built, so there the dashboard was opened in none.`;
+The configuration and the alerts are tested with promtool, and every query of the dashboard with a Prometheus that
+scrapes svc; there is no Grafana where svc is built, so there the dashboard was opened in none.`;
 
 const LABELS = `## Labels
 

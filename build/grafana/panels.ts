@@ -92,7 +92,7 @@ export const stacked = (panel: GraphBuilder) =>
 export const refId = (nth: number) => String.fromCharCode("A".charCodeAt(0) + nth);
 
 /**
- * For a histogram by route: 300 hosts have some 40,000 series of it, which Prometheus 2.42 goes through a hundred times a
- * second. Rates are over longer times then, so nothing is left out.
+ * For a histogram by route: 300 hosts have some 40,000 series of it, which Prometheus 2.42 goes through a hundred
+ * times a second. Rates are over longer times then, so nothing is left out.
  */
 export const coarse = (panel: GraphBuilder) => panel.maxDataPoints(120);

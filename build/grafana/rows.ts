@@ -179,7 +179,7 @@ export const rows = (): ReadonlyArray<readonly [title: string, panels: ReadonlyA
         {
           title: "Round trip",
           description:
-            "Half and 90 % of the samples of all links are below. Empty while no link is measured, like its neighbours.",
+            "Half and 90 % of all samples are below. Empty while no link is measured, like its neighbours.",
           unit: "s",
         },
         [
@@ -225,7 +225,7 @@ export const rows = (): ReadonlyArray<readonly [title: string, panels: ReadonlyA
         {
           title: "Audit rows",
           description:
-            "In the log, by host; the ten longest. It falls by a tenth when old rows are archived, otherwise when somebody prunes or clears it.",
+            "In the log, by host; the ten longest. A fall of a tenth: old rows were archived. More: pruned or cleared.",
           unit: "short",
         },
         [[mostOf(perHost(at("service_rest_audit_rows"))), "{{instance}}"]],

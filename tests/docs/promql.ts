@@ -5,7 +5,7 @@ import { metricFamilies } from "../../build/metrics";
 /** Labels of a target: `job` and `instance`, and those of an address book (docs/fleet.md). */
 const OF_TARGETS = /^(job|instance|svc_host|svc_tag_\w+)$/;
 
-/** Series that Prometheus makes (https://prometheus.io/docs/concepts/jobs_instances/, …/configuration/alerting_rules/). */
+/** Series that Prometheus makes (https://prometheus.io/docs/concepts/jobs_instances/, …/alerting_rules/). */
 const OF_PROMETHEUS = new Map([
   ["up", []],
   ["ALERTS", ["alertname", "alertstate", "severity"]],
