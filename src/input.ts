@@ -93,6 +93,7 @@ function describe(schema: InputSchema, issue: v.BaseIssue<unknown>, quote: boole
 const EXPECTED: ReadonlyMap<string, string> = new Map([
   ["non_empty", "one that is not empty"],
   ["integer", "a whole number"],
+  ["safe_integer", "a whole number"],
   ["finite", "a finite number"],
 ]);
 

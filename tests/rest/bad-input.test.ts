@@ -123,3 +123,9 @@ async function expectBadInput(answer: Promise<Response>): Promise<void> {
   const body = (await response.json()) as Record<string, unknown>;
   expect({ status: response.status, error: typeof body.error }).toEqual({ status: 400, error: "string" });
 }
+
+test("what was expected is said in words", async () => {
+  const error = async (path: string) => ((await (await host.call(path)).json()) as { error: string }).error;
+  expect(await error("/audit/list?before_id=1.5")).toBe("before_id: expected a whole number but found 1.5");
+  expect(await error("/inspector/recent?session=")).toBe("session: expected one that is not empty");
+});
