@@ -42,7 +42,7 @@ function toDevice(item: Report): UsbDevice {
   const speed = speedIn(item.device_speed ?? item.USBDeviceKeyLinkSpeed);
   // `0x14200000 / 3`: where it is, then its address on the bus.
   const location = /^\s*(0x[0-9a-f]{1,8})(?:\s*\/\s*(\d{1,3}))?/i.exec(
-    String(item.location_id ?? item.USBKeyLocationID),
+    deviceText(item.location_id ?? item.USBKeyLocationID) ?? "",
   );
   return {
     vendor_id: hexId(item.vendor_id ?? item.USBDeviceKeyVendorID),

@@ -105,6 +105,8 @@ describe("macOS", () => {
       "null:null",
       "0001:abcd",
     ]);
+    const odd = '{"SPUSBDataType":[{"vendor_id":"0x1","location_id":{"toString":1,"valueOf":1}}]}';
+    expect(parseMacos(bytes(odd))).toMatchObject([{ vendor_id: "0001", bus_location: null }]);
   });
 
   test("a report nested without end is cut, not followed", () => {
