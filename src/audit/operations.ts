@@ -156,9 +156,9 @@ export const pruneAudit = operation({
 
 export const operations = [listAudit, verifyAudit, clearAudit, pruneAudit, logEvent];
 
-/** The caller, as a row names who removed others. */
+/** The caller, as a row names who removed others; not by name, which Bun takes from the environment. */
 function nameOf({ kind, client }: Caller): string {
-  return client === null ? `${kind} (user ${userInfo().username})` : `${kind} (${client})`;
+  return `${kind} (${client ?? (process.getuid ? `uid ${process.getuid()}` : `user ${userInfo().username}`)})`;
 }
 
 /** The log of this process. @throws an `unavailable` failure when it keeps none. */
