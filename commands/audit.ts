@@ -45,7 +45,7 @@ const list = command({
             viewer_id ?? "",
             detail ?? "",
           ]),
-        text: ({ rows }) => rows.map(rowLine).join("\n"),
+        text: ({ rows }) => rows.map(rowLine).join("\n") || "no rows",
       });
     }),
 });

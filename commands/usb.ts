@@ -69,7 +69,7 @@ const actions = {
     const body = await callLocalServer(service.configDir, recentUsbEvents, { since, limit, mask_serials });
     const { events, watcher_running } = body;
     if (!watcher_running) service.log.warn("the server does not watch USB: start it with --usb-watch");
-    print(flags, body, () => events.map(eventLine).join("\n"));
+    print(flags, body, () => events.map(eventLine).join("\n") || "no events");
     return watcher_running ? 0 : 1;
   },
 };
