@@ -2,7 +2,7 @@
  * The child process that does what takes long with a log.
  */
 import { writeSync } from "node:fs";
-import { Failure } from "../lib/errors";
+import { failureOf } from "../lib/errors";
 import { standBack } from "../lib/priority";
 import { AuditFile } from "./file";
 import type { Job, Jobs, Said } from "./jobs";
@@ -15,8 +15,9 @@ export default async function auditChild([job, path = "", input = "{}"]: readonl
   try {
     say({ result: await perform(job, path, input) });
   } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    say({ failure: { code: error.code, message: error.message } });
+    const failure = failureOf(error);
+    if (!failure) throw error;
+    say({ failure: { code: failure.code, message: failure.message } });
   }
 }
 

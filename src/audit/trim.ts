@@ -5,7 +5,7 @@
  * that goes; rows that are pruned are in an archive on disk before; what remains still verifies.
  */
 import type { Database } from "bun:sqlite";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { conflict, messageOf, systemCode, unavailable } from "../lib/errors";
 import { ensurePrivateFolder } from "../lib/files";
@@ -94,7 +94,10 @@ export async function pruneRows(file: AuditFile, { what, archive, by }: PruneOpt
     if (existsSync(path)) throw conflict(`the archive ${path} is there already`);
     await writeExport(path, linesOf(file, range));
     const state = stateWords(verifyDatabase(file.path));
-    await file.write((db) => appendRecord(db, PRUNED, `${prunedDetail(range, by, path)}; ${state}`));
+    await file.write((db) => {
+      if (!db.query("SELECT 1 FROM events WHERE id = ?").get(range.firstId)) throw gone();
+      appendRecord(db, PRUNED, `${prunedDetail(range, by, path)}; ${state}`);
+    });
     let deleted = 0;
     for (let step = -1; step !== 0; deleted += step) {
       step = await file.write((db) => deleteOldest(db, range.lastId));
@@ -158,12 +161,16 @@ function appendRecord(db: Database, event_type: string, detail: string): void {
   appendRows(db, readBearings(db), [{ ts: rowTime(new Date()), event }]);
 }
 
+/** What a prune was writing that was killed: nobody else writes one, who has the lock. */
+const LEFT_OVER = /^audit-\d+-\d+.*\.tmp-[0-9a-f]+$/;
+
 /** A free name in `folder`: an archive whose rows were not removed, because svc was killed, is there already. */
 function nameIn(folder: string, { firstId, lastId }: Range): string {
   try {
     ensurePrivateFolder(folder);
+    for (const name of readdirSync(folder)) if (LEFT_OVER.test(name)) rmSync(join(folder, name));
   } catch (error) {
-    throw unavailable(`${folder} cannot be made (${systemCode(error) ?? messageOf(error)})`);
+    throw unavailable(`${folder} cannot be used (${systemCode(error) ?? messageOf(error)})`);
   }
   const name = (nth: number) =>
     join(folder, `audit-${firstId}-${lastId}${nth > 1 ? `.${nth}` : ""}.jsonl.gz`);
@@ -181,5 +188,7 @@ async function* linesOf(file: AuditFile, { firstId, lastId, rows }: Range): Asyn
     written += step.rows;
     after = step.lastId;
   }
-  if (written !== rows) throw conflict("the log was cleared or pruned by somebody else meanwhile");
+  if (written !== rows) throw gone();
 }
+
+const gone = () => conflict("the log was cleared or pruned by somebody else meanwhile");

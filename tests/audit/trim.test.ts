@@ -167,9 +167,33 @@ describe("pruning", () => {
     await using made = await filledLog(10);
     mkdirSync(made.archive.folder);
     writeFileSync(join(made.archive.folder, "audit-1-5.jsonl.gz"), "left over");
+    writeFileSync(join(made.archive.folder, "audit-1-4.jsonl.gz.tmp-0123456789ab"), "half of it");
     const { archive } = await made.log.prune({ what: { keep: 5 }, archive: made.archive, by: "test" });
     expect(archive).toBe(join(made.archive.folder, "audit-1-5.2.jsonl.gz"));
+    expect(readdirSync(made.archive.folder).sort()).toEqual(["audit-1-5.2.jsonl.gz", "audit-1-5.jsonl.gz"]);
     expect(await verifyExport(archive ?? "")).toMatchObject({ ok: true, total_rows: 5 });
+  });
+
+  test("is called off, and not on record, when the rows are cleared while they are archived", async () => {
+    await using made = await filledLog(10);
+    const file = new AuditFile(made.path);
+    const write: AuditFile["write"] = file.write.bind(file);
+    file.write = async (work) => {
+      file.write = write;
+      await made.log.clear("somebody else");
+      return write(work);
+    };
+    const pruned = pruneRows(file, { what: { keep: 5 }, archive: made.archive, by: "test" });
+    expect((await pruned.catch((error) => error)).code).toBe("conflict");
+    file.close();
+    expect(rowsOf(made.path).map(({ event_type }) => event_type)).toEqual(["audit_cleared"]);
+  });
+
+  test("says what is in the way of its lock", async () => {
+    await using made = await filledLog(10);
+    mkdirSync(join(dirname(made.path), "run", "prune.lock"), { recursive: true });
+    const pruned = made.log.prune({ what: { keep: 5 }, archive: made.archive, by: "test" });
+    await expect(pruned).rejects.toThrow("a database cannot be opened");
   });
 
   test("lets others write between its steps", async () => {
