@@ -1,34 +1,124 @@
 import { localCaller } from "../src/caller";
-import { command, print, withService } from "../src/cli";
+import { type CommandGroup, command, print, withService } from "../src/cli";
+import { parseInput } from "../src/input";
 import { conflict, notFound } from "../src/lib/errors";
 import { configFiles } from "../src/lib/paths";
+import { table } from "../src/lib/table";
+import { printable } from "../src/lib/text";
 import { findToken, rotateToken } from "../src/rest/token";
+import { addToken, NEW_TOKEN, readTokens, removeToken, SCOPES } from "../src/rest/tokens";
 import type { Service } from "../src/service";
 
-export default command({
+const TOKEN_FILE = {
+  type: "string",
+  describe: "File that holds the token ({config_dir}/rest_token)",
+} as const;
+
+const show = command({
+  builder: (argv) =>
+    argv.option("token-file", TOKEN_FILE).example("$0 token show", "Print the token that allows everything"),
+  handler: (flags) =>
+    withService(flags, async (service) => {
+      const file = fileOf(service, flags);
+      const token = findToken(file);
+      if (token === undefined) throw notFound(`there is no token yet: ${file} is made by \`svc serve\``);
+      return printOwn(flags, token, file);
+    }),
+});
+
+const rotate = command({
   builder: (argv) =>
     argv
-      .positional("action", { choices: ["show", "rotate"] as const, demandOption: true })
-      .option("token-file", {
-        type: "string",
-        describe: "File that holds the token ({config_dir}/rest_token)",
-      })
-      .example("$0 token show", "Print the token that clients must send")
+      .option("token-file", TOKEN_FILE)
       .example("$0 token rotate", "Make a new one; a running server takes it within two seconds"),
   handler: (flags) =>
     withService(flags, async (service) => {
-      const file = flags.tokenFile ?? configFiles(service.configDir).token;
-      const token = flags.action === "rotate" ? await rotate(service, file) : findToken(file);
-      if (token === undefined) throw notFound(`there is no token yet: ${file} is made by \`svc serve\``);
-      const from = process.env.SVC_TOKEN ? null : file;
-      print(flags, { token, token_file: from }, () => token);
+      if (process.env.SVC_TOKEN)
+        throw conflict("the token comes from SVC_TOKEN: change it there and start svc again");
+      const file = fileOf(service, flags);
+      await localCaller(service, "cli").announce("token.rotate");
+      return printOwn(flags, rotateToken(file), file);
+    }),
+});
+
+const add = command({
+  builder: (argv) =>
+    argv
+      .positional("name", { type: "string", demandOption: true, describe: "What to call it on record" })
+      .option("scope", {
+        type: "string",
+        array: true,
+        demandOption: true,
+        choices: SCOPES,
+        describe: "What it allows",
+      })
+      .example("$0 token add prometheus --scope metrics > token", "For a scraper: /metrics, /admin/targets")
+      .example("$0 token add anna --scope read", "To look, screenshots included, and change nothing"),
+  handler: (flags) =>
+    withService(flags, async (service) => {
+      const { name, scope } = parseInput(NEW_TOKEN, { name: flags.name, scope: flags.scope });
+      await localCaller(service, "cli").announce(`token.add ${name} scope=${scope.join(",")}`);
+      const token = await addToken(configFiles(service.configDir), { name, scope });
+      print(flags, { name, scopes: scope, token }, () => token);
+      if (process.stdout.isTTY) service.log.info("it is not kept, and cannot be shown again");
       return 0;
     }),
 });
 
-async function rotate(service: Service, file: string): Promise<string> {
-  if (process.env.SVC_TOKEN)
-    throw conflict("the token comes from SVC_TOKEN: change it there and start svc again");
-  await localCaller(service, "cli").announce("token.rotate");
-  return rotateToken(file);
+const list = command({
+  builder: (argv) => argv.example("$0 token list", "Which there are beside the one that allows everything"),
+  handler: (flags) =>
+    withService(flags, async (service) => {
+      const tokens = readTokens(configFiles(service.configDir).tokens).map(({ name, scopes, created }) => ({
+        name,
+        scopes,
+        created,
+      }));
+      print(flags, { tokens }, () =>
+        tokens.length === 0
+          ? "No tokens beside the host's own"
+          : table(
+              ["NAME", "SCOPES", "CREATED"],
+              tokens.map(({ name, scopes, created }) => [name, scopes.join(", "), created]),
+            ),
+      );
+      return 0;
+    }),
+});
+
+const remove = command({
+  builder: (argv) =>
+    argv
+      .positional("name", { type: "string", demandOption: true, describe: "What it is called" })
+      .example("$0 token remove anna", "A running server refuses it within two seconds"),
+  handler: (flags) =>
+    withService(flags, async (service) => {
+      const { name } = flags;
+      await localCaller(service, "cli").announce(`token.remove ${printable(name, 64)}`);
+      await removeToken(configFiles(service.configDir), name);
+      print(flags, { removed: name }, () => `${name} removed`);
+      return 0;
+    }),
+});
+
+const fileOf = (service: Service, flags: { readonly tokenFile: string | undefined }) =>
+  flags.tokenFile ?? configFiles(service.configDir).token;
+
+function printOwn(flags: { readonly json: boolean }, token: string, file: string): number {
+  print(flags, { token, token_file: process.env.SVC_TOKEN ? null : file }, () => token);
+  return 0;
 }
+
+export default {
+  examples: [
+    ["$0 token show", "Print the token that clients must send"],
+    ["$0 token add prometheus --scope metrics", "One for a scraper"],
+  ],
+  group: {
+    show: { describe: "Print the host's own token, which allows everything", ...show },
+    rotate: { describe: "Replace it", ...rotate },
+    "add <name>": { describe: "Make a token that allows less", ...add },
+    list: { describe: "List those", ...list },
+    "remove <name>": { describe: "Take one of those back", ...remove },
+  },
+} satisfies CommandGroup;

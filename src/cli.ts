@@ -69,8 +69,8 @@ export const commands: readonly CommandEntry[] = [
   },
   { usage: "audit", describe: "Read, check and keep the audit log", load: () => import("../commands/audit") },
   {
-    usage: "token <action>",
-    describe: "Show or replace the bearer token",
+    usage: "token",
+    describe: "Show, replace, add and remove bearer tokens",
     load: () => import("../commands/token"),
   },
   {

@@ -12,7 +12,7 @@ describe("completing", () => {
 
   test("a subcommand of its own kind offers those below it", async () => {
     expect(await offered("audit", "ver")).toEqual(["verify"]);
-    expect(await offered("token", "")).toEqual(["show", "rotate"]);
+    expect(await offered("token", "")).toEqual(["show", "rotate", "add", "list", "remove"]);
   });
 
   test("a dash offers flags, those of the subcommand first", async () => {

@@ -4,14 +4,18 @@
  * bytes more are resident afterwards.
  */
 import { createClientResolver } from "../../src/rest/client";
-import { createGate, digestToken, LOCKOUT_GUESSES } from "../../src/rest/gate";
+import { createGate, LOCKOUT_GUESSES } from "../../src/rest/gate";
+import { digestToken, ownerToken } from "../../src/rest/grant";
 
 const CLIENTS = 1_000_000;
 const GUESSERS = 1 << 17;
 
 const digest = digestToken("bench-token-0123456789");
 const resolver = createClientResolver(["127.0.0.1"]);
-const gate = createGate(() => digest, { ratePerMinute: 120, burst: 30 });
+const gate = createGate(
+  ownerToken(() => digest),
+  { ratePerMinute: 120, burst: 30 },
+);
 
 function ask(nth: number, token: string): void {
   const address = `${10 + (nth >> 24)}.${(nth >> 16) & 255}.${(nth >> 8) & 255}.${nth & 255}`;

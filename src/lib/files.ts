@@ -15,7 +15,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { badInput, systemCode } from "./errors";
+import { badInput, messageOf, systemCode } from "./errors";
 
 /** Owner only, as `ssh` demands of its own files. */
 export const PRIVATE_FILE = 0o600;
@@ -97,4 +97,39 @@ export function writeNamedFile(path: string, data: string | Uint8Array, field: s
     if (code?.startsWith("E")) throw badInput(`${field}: cannot be written (${code})`);
     throw error;
   }
+}
+
+/** Changes whenever the file is replaced or written; empty when there is none. */
+export function fileStamp(path: string): string {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found ? `${found.ino}:${found.mtimeMs}:${found.size}` : "";
+}
+
+/** How long what {@link watchFile} gives can be out of date, milliseconds. */
+const RECHECK_MS = 1_000;
+
+/** What `read` made of the file at `path`, which is read again once it has changed. @param read does not throw. */
+export function watchFile<T>(path: string, read: () => T): () => T {
+  const look = () => {
+    try {
+      return fileStamp(path);
+    } catch (error) {
+      // What the matter is, `read` finds out too.
+      return messageOf(error);
+    }
+  };
+  let stamp = look();
+  let made = read();
+  let checkedAt = performance.now();
+  return () => {
+    const now = performance.now();
+    if (now - checkedAt < RECHECK_MS) return made;
+    checkedAt = now;
+    const found = look();
+    if (found !== stamp) {
+      stamp = found;
+      made = read();
+    }
+    return made;
+  };
 }

@@ -15,6 +15,7 @@ import { content, errorResponse, failureResponse, json } from "./answer";
 import { readJson } from "./body";
 import type { ClientResolver } from "./client";
 import type { Gate, Verdict } from "./gate";
+import { allows, type Grant } from "./grant";
 import type { Asked, Trail } from "./trail";
 
 /** Seconds of silence after which a connection is closed; also what ends a client that drips its headers. */
@@ -120,9 +121,10 @@ function respond(
     clientKey: client.key,
     method: printable(c.req.method, 20),
     path: printable(c.req.path, 500),
+    token: verdict.kind === "pass" ? verdict.grant.name : null,
   };
   if (verdict.kind !== "pass") return refuse(parts, asked, verdict);
-  return answerOnRecord(parts, c, target, asked);
+  return answerOnRecord(parts, c, target, asked, verdict.grant);
 }
 
 async function refuse(
@@ -143,6 +145,7 @@ async function answerOnRecord(
   c: RequestContext,
   target: RoutedOperation | readonly HttpRoute[],
   asked: Asked,
+  grant: Grant,
 ): Promise<Response> {
   let subject: string | null = null;
   const caller: Caller = {
@@ -158,7 +161,9 @@ async function answerOnRecord(
   };
   const response =
     "http" in target
-      ? await answer(parts, c, target, caller)
+      ? allows(grant, target.scope)
+        ? await answer(parts, c, target, caller)
+        : notAllowed(grant, target)
       : target.length > 0
         ? methodNotAllowed(target)
         : errorResponse(404, "not found");
@@ -223,6 +228,14 @@ async function withBody(
 ): Promise<unknown> {
   if (Object.hasOwn(query, field)) throw badInput(`${field}: expected in the body, not in the query`);
   return { ...query, [field]: await readJson(c.req.raw, maxBodyBytes) };
+}
+
+/** RFC 6750 section 3.1. */
+function notAllowed({ scopes }: Grant, { scope }: Operation): Response {
+  const error = `this token allows ${scopes.join(" and ")}, and not what needs ${scope}`;
+  return errorResponse(403, error, {
+    "www-authenticate": `Bearer error="insufficient_scope", scope="${scope}"`,
+  });
 }
 
 function methodNotAllowed(routes: readonly HttpRoute[]): Response {

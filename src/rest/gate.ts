@@ -5,9 +5,11 @@
  * next, valid token included; what fails never spends what a valid token of the same client has; memory is bounded
  * whatever arrives, and no flood frees a client that is locked out.
  */
+import { digestToken, type Grant, type GrantOf } from "./grant";
+
 /** What the gate says of a request. */
 export type Verdict =
-  | { readonly kind: "pass" }
+  | { readonly kind: "pass"; readonly grant: Grant }
   | { readonly kind: "unauthorized"; readonly guess: boolean }
   | {
       readonly kind: "rate_limited" | "locked_out";
@@ -48,8 +50,8 @@ export interface Gate {
   check(client: string, authorization: string | null, now: number): Verdict;
 }
 
-/** @param token gives the token in force; called at every request that brings one. */
-export function createGate(token: () => TokenDigest, options: GateOptions): Gate {
+/** @param grantOf is called at every request that brings a token. */
+export function createGate(grantOf: GrantOf, options: GateOptions): Gate {
   const passes = createBuckets(options);
   const failures = createBuckets(options);
   const guesses = new RecentMap<number[]>(MAX_CLIENTS);
@@ -91,9 +93,12 @@ export function createGate(token: () => TokenDigest, options: GateOptions): Gate
       const until = lockout(client, now);
       if (until !== undefined) return { kind: "locked_out", ...retryAfter(until - now), guess: false };
       const guess = authorization !== null;
-      if (guess && tokenMatches(authorization, token())) {
+      const grant = guess ? grantOf(digestToken(tokenIn(authorization))) : undefined;
+      if (grant) {
         const wait = passes.spend(client, now);
-        return wait === 0 ? PASS : { kind: "rate_limited", ...retryAfter(wait), guess: false };
+        return wait === 0
+          ? { kind: "pass", grant }
+          : { kind: "rate_limited", ...retryAfter(wait), guess: false };
       }
       const full = guess ? countGuess(client, now) : undefined;
       if (full !== undefined) return { kind: "locked_out", ...retryAfter(full - now), guess };
@@ -105,23 +110,16 @@ export function createGate(token: () => TokenDigest, options: GateOptions): Gate
   };
 }
 
-const PASS: Verdict = { kind: "pass" };
-
 function retryAfter(milliseconds: number) {
   return { retryAfterSeconds: Math.max(1, Math.ceil(milliseconds / 1_000)) };
 }
 
-/** SHA-256 of a token: digests of equal length can be compared in constant time whatever was sent. */
-export type TokenDigest = Uint8Array;
-
-export function digestToken(token: string): TokenDigest {
-  return new Bun.CryptoHasher("sha256").update(Buffer.from(token, "latin1")).digest();
-}
-
-/** Whether the header is `Bearer <token>` (RFC 6750 section 2.1; the scheme in any case, RFC 9110 section 11.1). */
-function tokenMatches(authorization: string, expected: TokenDigest): boolean {
-  const sent = /^bearer +(\S.*)$/is.exec(authorization)?.[1] ?? "";
-  return crypto.timingSafeEqual(digestToken(sent), expected) && sent !== "";
+/**
+ * What `Bearer <token>` brings (RFC 6750 section 2.1; the scheme in any case, RFC 9110 section 11.1); empty, which no token
+ * is, for any other header.
+ */
+function tokenIn(authorization: string): string {
+  return /^bearer +(\S.*)$/is.exec(authorization)?.[1] ?? "";
 }
 
 interface Buckets {

@@ -41,6 +41,7 @@ export function openApiDocument(operations: readonly Operation[], serverUrl: str
         Unauthorized: failure("No token, or a wrong one", {
           "WWW-Authenticate": { schema: { type: "string" }, description: "`Bearer`" },
         }),
+        Forbidden: failure("The token does not allow this, or svc was not started so as to"),
         TooManyRequests: failure("Rate limited, or locked out after too many wrong tokens", {
           "Retry-After": { schema: { type: "integer" }, description: "Seconds to wait" },
         }),
@@ -92,7 +93,11 @@ function responses({ output }: Operation, http: HttpRoute): JsonObject {
   return {
     "200": { description: "Done", content },
     "400": ref("BadInput"),
-    ...(!http.public && { "401": ref("Unauthorized"), "429": ref("TooManyRequests") }),
+    ...(!http.public && {
+      "401": ref("Unauthorized"),
+      "403": ref("Forbidden"),
+      "429": ref("TooManyRequests"),
+    }),
     default: ref("Failure"),
   };
 }

@@ -13,9 +13,11 @@ import { createApp, IDLE_TIMEOUT_S } from "./app";
 import { DEFAULT_MAX_BODY } from "./body";
 import { createClientResolver } from "./client";
 import { createGate, DEFAULT_BURST, DEFAULT_RATE_PER_MINUTE } from "./gate";
+import { ownerToken } from "./grant";
 import { createHostCheck } from "./host";
 import { claimConfigDir, removeRunFile, writeRunFile } from "./runfile";
 import { openToken, type TokenSource } from "./token";
+import { watchTokens } from "./tokens";
 import { createTrail } from "./trail";
 
 const DEFAULT_HOST = "127.0.0.1";
@@ -92,7 +94,9 @@ export async function startRestServer(service: Service, options: RestServerOptio
     const audit = checked.audit ? await service.audit() : null;
     audit?.limitRows(checked.auditMaxRows);
     const stopping = new AbortController();
-    const gate = createGate(() => token.digest(), {
+    const owner = ownerToken(() => token.digest());
+    const others = watchTokens(configFiles(service.configDir).tokens, service.log);
+    const gate = createGate((sent) => owner(sent) ?? others(sent), {
       ratePerMinute: checked.rateLimit,
       burst: checked.rateBurst,
     });

@@ -1,11 +1,11 @@
 /**
- * The bearer token: where it comes from, how it is made, and how a running server learns of a new one.
+ * The host's own bearer token: where it comes from, how it is made, and how a running server learns of a new one.
  */
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { badInput, messageOf, systemCode, unavailable } from "../lib/errors";
-import { writeFileAtomic } from "../lib/files";
+import { watchFile, writeFileAtomic } from "../lib/files";
 import type { Log } from "../lib/log";
-import { digestToken, type TokenDigest } from "./gate";
+import { digestToken, type TokenDigest } from "./grant";
 
 /** The token in force. */
 export interface TokenSource {
@@ -14,12 +14,9 @@ export interface TokenSource {
   /** Whether this start made the file. */
   readonly created: boolean;
   current(): string;
-  /** The digest of `current()`; a changed file is noticed within {@link RECHECK_MS}. */
+  /** The digest of `current()`; a changed file is noticed within a second. */
   digest(): TokenDigest;
 }
-
-/** How long a replaced token can stay in force. */
-const RECHECK_MS = 1_000;
 
 /**
  * The token of `given`, else of `SVC_TOKEN`, else of `file`, which is made when it is not there.
@@ -46,9 +43,14 @@ export function findToken(file: string, env: NodeJS.ProcessEnv = process.env): s
   return env.SVC_TOKEN ? checkToken(env.SVC_TOKEN, "SVC_TOKEN") : readToken(file);
 }
 
-/** Writes a new token to `file` (0600) and gives it: 24 random bytes as 32 URL-safe characters. */
+/** 24 random bytes as 32 URL-safe characters. */
+export function newToken(): string {
+  return Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString("base64url");
+}
+
+/** Writes a new token to `file` (0600) and gives it. */
 export function rotateToken(file: string): string {
-  const token = Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString("base64url");
+  const token = newToken();
   try {
     writeFileAtomic(file, `${token}\n`);
   } catch (error) {
@@ -82,43 +84,15 @@ function fixedToken(token: string): TokenSource {
 
 function watchedToken(file: string, first: string, created: boolean, log: Log): TokenSource {
   let token = first;
-  let digest = digestToken(first);
-  let checkedAt = performance.now();
-  let stamp = stampOf(file);
-
-  const recheck = () => {
-    const now = performance.now();
-    if (now - checkedAt < RECHECK_MS) return;
-    checkedAt = now;
+  const inForce = watchFile(file, () => {
     try {
-      const found = stampOf(file);
-      if (found === stamp) return;
-      stamp = found;
       token = readToken(file) ?? token;
-      digest = digestToken(token);
     } catch (error) {
       log.error(`the token in force stays: ${messageOf(error)}`);
     }
-  };
-
-  return {
-    file,
-    created,
-    current() {
-      recheck();
-      return token;
-    },
-    digest() {
-      recheck();
-      return digest;
-    },
-  };
-}
-
-/** Changes whenever the file is replaced or written. */
-function stampOf(file: string): string {
-  const found = statSync(file, { throwIfNoEntry: false });
-  return found ? `${found.ino}:${found.mtimeMs}:${found.size}` : "";
+    return { token, digest: digestToken(token) };
+  });
+  return { file, created, current: () => inForce().token, digest: () => inForce().digest };
 }
 
 /** Visible ASCII (RFC 6750 allows less; deployed hosts use what they like), and long enough not to be guessed. */

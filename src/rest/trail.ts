@@ -14,6 +14,8 @@ export interface Asked {
   readonly clientKey: string;
   readonly method: string;
   readonly path: string;
+  /** What the token is called that came along; null for the host's own, and for none. */
+  readonly token: string | null;
 }
 
 /** The rows of requests. Each method resolves when its row is on disk. */
@@ -47,8 +49,8 @@ export function createTrail(
   const append = async (host_id: string | null, detail: string) => {
     await audit?.append({ event_type: "rest_api", host_id, viewer_id: null, detail });
   };
-  const appendRequest = ({ client, method, path }: Asked, outcome: string) =>
-    append(client, `${method} ${path} -> ${outcome}`);
+  const appendRequest = ({ client, method, path, token }: Asked, outcome: string) =>
+    append(client, `${method} ${path} -> ${outcome}${token === null ? "" : ` token=${token}`}`);
 
   let minute: RefusedMinute | undefined;
   let ending: Timer | undefined;

@@ -4,11 +4,11 @@
  * Promise: a reader sees the old file or the new one, whichever process changes it. A file that is no jobs file is set
  * aside under another name, reported, and never overwritten; an entry that is no job is reported and stays where it is.
  */
-import { readdirSync, readFileSync, renameSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, renameSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import * as v from "valibot";
 import { systemCode, unavailable } from "../lib/errors";
-import { writeFileAtomic } from "../lib/files";
+import { fileStamp, writeFileAtomic } from "../lib/files";
 import { withLock } from "../lib/lock";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/text";
@@ -52,7 +52,7 @@ export function createJobStore(paths: { file: string; lock: string }, log: Log):
   let known: Snapshot | undefined;
 
   const load = (): Snapshot => {
-    const stamp = stampOf(file);
+    const stamp = fileStamp(file);
     if (known?.stamp === stamp) return known;
     const content = readContent(file);
     const before = known?.faults.join("; ") ?? "";
@@ -64,13 +64,13 @@ export function createJobStore(paths: { file: string; lock: string }, log: Log):
 
   const loadOrSetAside = async (): Promise<Snapshot> => {
     for (;;) {
-      const stamp = stampOf(file);
+      const stamp = fileStamp(file);
       try {
         return load();
       } catch (error) {
         if (!(error instanceof NoJobsFile)) throw error;
         await Bun.sleep(SETTLE_MS);
-        if (stampOf(file) !== stamp) continue;
+        if (fileStamp(file) !== stamp) continue;
         const aside = `${file}.broken-${new Date().toISOString().replaceAll(":", "")}`;
         renameSync(file, aside);
         log.error(`${file} is no jobs file: it is ${aside} now, and there are no jobs`);
@@ -142,10 +142,4 @@ function parse({ jobs: entries }: Content): Pick<Snapshot, "jobs" | "strange" | 
     faults.push(`jobs[${at}]: ${printable(fault, 200)}`);
   }
   return { jobs: [...jobs.values()], strange, faults };
-}
-
-/** Changes whenever the file is replaced or written; empty when there is none. */
-function stampOf(file: string): string {
-  const found = statSync(file, { throwIfNoEntry: false });
-  return found ? `${found.ino}:${found.mtimeMs}:${found.size}` : "";
 }

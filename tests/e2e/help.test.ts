@@ -74,7 +74,7 @@ COMP_WORDS=(svc audit ver); COMP_CWORD=2; _svc; printf '%s\\n' "\${COMPREPLY[@]}
 source <(svc completion zsh)
 _describe() { print -l -- "\${(@P)2}" }
 words=(svc token ro) CURRENT=3; _svc`;
-    expect(await asked(["zsh", "-f"], input)).toEqual(["rotate:"]);
+    expect(await asked(["zsh", "-f"], input)).toEqual(["rotate:Replace it"]);
   });
 
   testWith("fish")("fish", async () => {

@@ -237,6 +237,30 @@ describe("the folder and the token", () => {
     expect((await svc.run(["token", "show", "--config-dir", own.path])).stdout).toBe(`${token}\n`);
   });
 
+  test("a token for a scraper is taken and taken back within two seconds, by name", async () => {
+    using own = ownFolder();
+    await using server = await svc.serve(own.flags);
+    const run = (...args: string[]) => svc.run(["token", ...args, "--config-dir", own.path]);
+    const token = (await run("add", "prometheus", "--scope", "metrics")).stdout.trim();
+    const until = async (status: number) => {
+      const since = performance.now();
+      while ((await asking(server.url, token, "/metrics")).status !== status) await Bun.sleep(300);
+      expect(performance.now() - since).toBeLessThan(2_000);
+    };
+    await until(200);
+    expect((await asking(server.url, token, "/commands")).status).toBe(403);
+    expect((await run("list")).stdout).toMatch(/^NAME +SCOPES +CREATED\nprometheus +metrics +2/);
+    expect(await run("add", "prometheus", "--scope", "read")).toMatchObject({
+      exitCode: 1,
+      stdout: "",
+      stderr: "svc: name: prometheus is taken already\n",
+    });
+    expect(await run("add", "x", "--scope", "admin")).toMatchObject({ exitCode: 2, stdout: "" });
+    expect((await run("add", "a b", "--scope", "read")).stderr).toContain("name: ");
+    expect((await run("remove", "prometheus")).stdout).toBe("prometheus removed\n");
+    await until(401);
+  });
+
   test("SVC_TOKEN comes before --token-file, that before {config_dir}", async () => {
     using own = ownFolder();
     mkdirSync(own.path, { mode: 0o700 });

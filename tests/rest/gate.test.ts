@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { createGate, digestToken, type Gate, LOCKOUT_GUESSES, LOCKOUT_WINDOW_MS } from "../../src/rest/gate";
+import { createGate, type Gate, LOCKOUT_GUESSES, LOCKOUT_WINDOW_MS } from "../../src/rest/gate";
+import { digestToken, ownerToken } from "../../src/rest/grant";
 
 const TOKEN = "the-right-token";
 const RIGHT = `Bearer ${TOKEN}`;
@@ -8,7 +9,10 @@ const WRONG = "Bearer wrong";
 
 const gateWith = (options: { ratePerMinute?: number; burst?: number } = {}): Gate => {
   const digest = digestToken(TOKEN);
-  return createGate(() => digest, { ratePerMinute: 120, burst: 30, ...options });
+  return createGate(
+    ownerToken(() => digest),
+    { ratePerMinute: 120, burst: 30, ...options },
+  );
 };
 
 const guess = (gate: Gate, client: string, times: number, now: number) => {

@@ -7,7 +7,8 @@ import { silentLog } from "../../src/lib/log";
 import { operations } from "../../src/operations";
 import { createApp } from "../../src/rest/app";
 import { createClientResolver } from "../../src/rest/client";
-import { createGate, digestToken } from "../../src/rest/gate";
+import { createGate } from "../../src/rest/gate";
+import { digestToken, ownerToken } from "../../src/rest/grant";
 import { openApiDocument } from "../../src/rest/openapi";
 import { createTrail } from "../../src/rest/trail";
 import type { Service } from "../../src/service";
@@ -117,7 +118,10 @@ async function registeredRoutes(service: Service): Promise<string[]> {
   const app = createApp({
     service,
     operations,
-    gate: createGate(() => digest, { ratePerMinute: 0, burst: 1 }),
+    gate: createGate(
+      ownerToken(() => digest),
+      { ratePerMinute: 0, burst: 1 },
+    ),
     clients: createClientResolver([]),
     answersTo: () => true,
     metrics: await service.metrics(),

@@ -12,7 +12,13 @@ function memoryLog(): { readonly audit: Pick<AuditLog, "append">; readonly rows:
   return { audit: { append: async (event: AuditEvent) => rows.push(event) }, rows };
 }
 
-const asked = (client: string): Asked => ({ client, clientKey: client, method: "GET", path: "/sessions" });
+const asked = (client: string): Asked => ({
+  client,
+  clientKey: client,
+  method: "GET",
+  path: "/sessions",
+  token: null,
+});
 const details = (rows: readonly AuditEvent[]) => rows.map(({ host_id, detail }) => [host_id, detail]);
 
 describe("refused requests", () => {
