@@ -2,6 +2,7 @@ import { localCaller } from "../src/caller";
 import { type CommandGroup, command, print, withService } from "../src/cli";
 import { parseInput } from "../src/input";
 import { conflict, notFound } from "../src/lib/errors";
+import { readTextFile } from "../src/lib/files";
 import { configFiles } from "../src/lib/paths";
 import { table } from "../src/lib/table";
 import { printable } from "../src/lib/text";
@@ -52,15 +53,22 @@ const add = command({
         choices: SCOPES,
         describe: "What it allows",
       })
+      .option("token-file", {
+        type: "string",
+        describe: "File that holds it (else a new one is made)",
+      })
       .example("$0 token add prometheus --scope metrics > token", "For a scraper: /metrics, /admin/targets")
+      .example("$0 token add prometheus --scope metrics --token-file token", "The same elsewhere")
       .example("$0 token add anna --scope read", "To look, screenshots included, and change nothing"),
   handler: (flags) =>
     withService(flags, async (service) => {
-      const { name, scope } = parseInput(NEW_TOKEN, { name: flags.name, scope: flags.scope });
-      await localCaller(service, "cli").announce(`token.add ${name} scope=${scope.join(",")}`);
-      const token = await addToken(configFiles(service.configDir), { name, scope });
-      print(flags, { name, scopes: scope, token }, () => token);
-      if (process.stdout.isTTY) service.log.info("it is not kept, and cannot be shown again");
+      const { name, scope, tokenFile } = flags;
+      const given = tokenFile === undefined ? undefined : readTextFile(tokenFile, "token-file").trim();
+      const wanted = parseInput(NEW_TOKEN, { name, scope, token: given });
+      await localCaller(service, "cli").announce(`token.add ${wanted.name} scope=${wanted.scope.join(",")}`);
+      const token = await addToken(configFiles(service.configDir), wanted);
+      print(flags, { name, scopes: wanted.scope, token }, () => (given ? `${name} added` : token));
+      if (!given && process.stdout.isTTY) service.log.info("it is not kept, and cannot be shown again");
       return 0;
     }),
 });

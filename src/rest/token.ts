@@ -95,8 +95,12 @@ function watchedToken(file: string, first: string, created: boolean, log: Log): 
   return { file, created, current: () => inForce().token, digest: () => inForce().digest };
 }
 
-/** Visible ASCII (RFC 6750 allows less; deployed hosts use what they like), and long enough not to be guessed. */
-function checkToken(token: string, where: string): string {
+/**
+ * A token as it is: visible ASCII (RFC 6750 allows less; deployed hosts use what they like), long enough not to be guessed.
+ *
+ * @throws a `bad_input` failure that names `where` it came from, not the token.
+ */
+export function checkToken(token: string, where: string): string {
   if (/^[\x21-\x7e]{8,512}$/.test(token)) return token;
   throw badInput(`${where}: expected a token of 8 to 512 visible ASCII characters on one line`);
 }

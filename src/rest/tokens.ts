@@ -10,8 +10,9 @@ import { conflict, messageOf, notFound, systemCode, unavailable } from "../lib/e
 import { watchFile, writeFileAtomic } from "../lib/files";
 import { withLock } from "../lib/lock";
 import type { Log } from "../lib/log";
+import { secret } from "../operation";
 import { digestToken, type Grant, type GrantOf, sameToken, type TokenDigest } from "./grant";
-import { newToken } from "./token";
+import { checkToken, newToken } from "./token";
 
 /** What such a token can allow. Whoever may run an action list may run every command, so there is no lesser `operate`. */
 export const SCOPES = ["read", "metrics"] as const;
@@ -39,10 +40,11 @@ const FILE = v.object({ tokens: v.pipe(v.array(ENTRY), v.maxLength(MAX_TOKENS)) 
 /** A token as the file has it. */
 export type KnownToken = v.InferOutput<typeof ENTRY>;
 
-/** What a new token is to be. */
+/** What a token is to be; a new one is made unless it is given, so that many hosts can have the same. */
 export const NEW_TOKEN = v.strictObject({
   name: NAME,
   scope: v.pipe(v.array(v.picklist(SCOPES)), v.minLength(1, `one of ${SCOPES.join(", ")}`)),
+  token: v.optional(secret(v.string())),
 });
 
 /** The file, and the lock of those who change it. */
@@ -66,16 +68,22 @@ export function readTokens(file: string): readonly KnownToken[] {
 }
 
 /**
- * Makes a token. It is not kept and cannot be shown again.
+ * Puts a token in force and gives it. It is not kept and cannot be shown again.
  *
- * @throws a `conflict` failure when the name is taken or there are {@link MAX_TOKENS}; as {@link readTokens} does.
+ * @throws a `conflict` failure when the name or the token is taken or there are {@link MAX_TOKENS}; `bad_input` for a token
+ *   that no client could send; as {@link readTokens} does.
  */
-export function addToken(place: Place, { name, scope }: v.InferOutput<typeof NEW_TOKEN>): Promise<string> {
+export async function addToken(
+  place: Place,
+  { name, scope, token: given }: v.InferOutput<typeof NEW_TOKEN>,
+): Promise<string> {
+  const token = given === undefined ? newToken() : checkToken(given, "token");
+  const sha256 = Buffer.from(digestToken(token)).toString("hex");
   return change(place, (tokens) => {
     if (tokens.some((known) => known.name === name)) throw conflict(`name: ${name} is taken already`);
+    const same = tokens.find((known) => known.sha256 === sha256);
+    if (same) throw conflict(`token: it is that of ${same.name} already`);
     if (tokens.length >= MAX_TOKENS) throw conflict(`there are ${MAX_TOKENS} tokens already`);
-    const token = newToken();
-    const sha256 = Buffer.from(digestToken(token)).toString("hex");
     const entry = { name, scopes: [...new Set(scope)], created: new Date().toISOString(), sha256 };
     return { tokens: [...tokens, entry], result: token };
   });

@@ -96,19 +96,30 @@ test("the file is private and holds no token", async () => {
   expect(statSync(files.tokens).mode & 0o777).toBe(0o600);
 });
 
-test("a name is given once, until its token is taken back", async () => {
+test("a name and a token are given once, until taken back; a token may come from elsewhere", async () => {
   using folder = temporaryFolder();
   const files = configFiles(folder.path);
   await addToken(files, { name: "anna", scope: ["read"] });
   const before = readFileSync(files.tokens, "utf8");
+  const given = (name: string, token: string) => addToken(files, { name, scope: ["read"], token });
+  await expect(given("otto", "short")).rejects.toThrow("token: expected a token of 8 to 512 visible ASCII");
   await expect(addToken(files, { name: "anna", scope: ["metrics"] })).rejects.toThrow(
     "name: anna is taken already",
   );
   await expect(removeToken(files, "otto")).rejects.toThrow("no token is called otto");
   expect(readFileSync(files.tokens, "utf8")).toBe(before);
   await removeToken(files, "anna");
-  await addToken(files, { name: "anna", scope: ["metrics"] });
-  expect(readTokens(files.tokens)).toMatchObject([{ name: "anna", scopes: ["metrics"] }]);
+  const token = await addToken(files, { name: "anna", scope: ["metrics"] });
+  await expect(given("otto", token)).rejects.toThrow("token: it is that of anna already");
+  expect(await given("otto", "a-token-of-the-fleet")).toBe("a-token-of-the-fleet");
+  expect(readTokens(files.tokens)).toMatchObject([
+    { name: "anna", scopes: ["metrics"] },
+    {
+      name: "otto",
+      scopes: ["read"],
+      sha256: Buffer.from(digestToken("a-token-of-the-fleet")).toString("hex"),
+    },
+  ]);
 });
 
 test("a file that is none, or that gives more than svc gives, lets nobody in, and the log says why", async () => {
