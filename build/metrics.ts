@@ -120,8 +120,9 @@ In the folder of this page are, for Prometheus from 2.42 on and Grafana:
 
 ## Scraping
 
-- **The token** goes into a file that only Prometheus may read. It is the host's one token and allows everything:
-  [security.md](security.md#a-scraper-that-may-only-scrape) has ways to keep it from Prometheus.
+- **The token**: \`svc token add prometheus --scope metrics\` makes one that can scrape and nothing else
+  ([security.md](security.md#tokens-that-allow-less)); it goes into a file that only Prometheus may read. With
+  \`--token-file\` every host takes the same, so that one job serves them all.
 - **Which hosts**: \`GET /admin/targets\` of a console gives its address book to HTTP service discovery
   ([fleet.md](fleet.md)); \`svc admin targets\` prints the same for file discovery. Each target has \`svc_host\`, its
   label in the address book, and \`svc_tag_<tag>="true"\` for each of its tags.

@@ -14,7 +14,7 @@ import { BINARY, temporaryFolder, testWith } from "../support";
 const HOSTS = ["lab-1", "lab-2", "lab-3", "lab-4"];
 
 const SUBSTITUTIONS: ReadonlyArray<readonly [onThePage: string, here: string]> = [
-  ["scrape_interval: 15s", "scrape_interval: 1s"],
+  ["_interval: 15s", "_interval: 1s"],
   [
     "sleep 30",
     "until promtool query instant http://127.0.0.1:9090 up 2>&1 | grep -c '=> 1' | grep -qx 3; do sleep 0.2; done",
