@@ -37,7 +37,13 @@ describe("completing", () => {
 
   test("the value of a flag is no argument", async () => {
     expect(await offered("token", "--config-dir", "")).toEqual([]);
-    expect(await offered("token", "--config-dir", "there", "")).toEqual(["show", "rotate"]);
+    expect(await offered("token", "--config-dir", "there", "")).toEqual([
+      "show",
+      "rotate",
+      "add",
+      "list",
+      "remove",
+    ]);
     expect(await offered("turn", "--realm", "relay.test", "")).toEqual(["credentials", "test"]);
   });
 });
