@@ -24,8 +24,8 @@ export default command({
         text: table,
         good: ({ ok }) => ok,
       });
-      // A check that was given up, and hangs in the system or in a request, would keep the process.
-      setTimeout(() => process.exit(exitCode), LEFT_BEHIND_MS).unref();
+      // A check that was given up here, and hangs in the system or in a request, would keep the process.
+      if (flags.on === undefined) setTimeout(() => process.exit(exitCode), LEFT_BEHIND_MS).unref();
       return exitCode;
     }),
 });

@@ -32,7 +32,10 @@ export default command({
           columns: ["FILE", "SIZE"],
           // Only a table has files to tell of: with --json the pictures are in the lines.
           rows: ({ data, width, height }, host = "") => {
-            const file = join(flags.output ?? ".", `${host.replaceAll(/[^\p{L}\p{N}._-]/gu, "_")}.png`);
+            const file = join(
+              flags.output ?? ".",
+              `${host.replaceAll(/[^\p{L}\p{N}._-]/gu, encodeURIComponent)}.png`,
+            );
             writeNamedFile(file, Buffer.from(data, "base64"), "output");
             return [[file, `${width} x ${height}`]];
           },

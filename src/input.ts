@@ -17,8 +17,11 @@ export type Checked<I extends InputSchema = InputSchema> =
   | { ok: true; input: v.InferOutput<I> }
   | { ok: false; offences: Offence[] };
 
+/** Offences that are told in words. */
+const MAX_WORDS = 10;
+
 /** The most unknown fields of one object that are named; there can be as many as fit into a body. */
-const MAX_UNKNOWN = 20;
+const MAX_UNKNOWN = MAX_WORDS - 1;
 
 /**
  * Checks `value` against `schema`. Never throws; a secret value is never part of a message.
@@ -65,10 +68,12 @@ export function parseInput<I extends InputSchema>(schema: I, value: unknown): v.
   throw badInput(sentence(checked.offences), { fields: checked.offences.map((offence) => offence.field) });
 }
 
-/** All offences as one line; the first ten in words, the rest counted. */
+/** All offences as one line; the first {@link MAX_WORDS} in words, the rest counted. */
 export function sentence(offences: readonly Offence[]): string {
-  const words = offences.slice(0, 10).map(({ field, message }) => (field ? `${field}: ${message}` : message));
-  if (offences.length > 10) words.push(`and ${offences.length - 10} more`);
+  const words = offences
+    .slice(0, MAX_WORDS)
+    .map(({ field, message }) => (field ? `${field}: ${message}` : message));
+  if (offences.length > MAX_WORDS) words.push(`and ${offences.length - MAX_WORDS} more`);
   return words.join("; ");
 }
 

@@ -36,8 +36,13 @@ export function writeRunFile(configDir: string, server: RunningServer): void {
   writeFileAtomic(configFiles(configDir).runFile, `${JSON.stringify(server)}\n`);
 }
 
+/** Never throws. */
 export function removeRunFile(configDir: string): void {
-  rmSync(configFiles(configDir).runFile, { force: true });
+  try {
+    rmSync(configFiles(configDir).runFile, { force: true });
+  } catch {
+    // In a folder that cannot be written any more it stays, and is recognised as stale.
+  }
 }
 
 /** The server that runs on `configDir`, or null. What a server that died left behind is recognised and removed. */

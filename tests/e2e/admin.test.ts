@@ -334,6 +334,19 @@ describe("--on", () => {
     ]);
   });
 
+  test("waits for a reader that is slow", async () => {
+    const [first = { url: "" }] = hosts;
+    const labels = Array.from({ length: 200 }, (_, nth) => ({ label: `h${nth}`, base_url: first.url }));
+    using machine = await consoleWith(labels);
+    const line =
+      "./svc diagnose --only executor,platform,clock,permissions --on all --json | (read -r first; sleep 1; wc -l)";
+    const child = Bun.spawn(["sh", "-c", line], {
+      cwd: machine.path,
+      env: { ...process.env, SVC_CONFIG_DIR: "config" },
+    });
+    expect((await child.stdout.text()).trim()).toBe("199");
+  });
+
   test("gives a line of JSON a host, and exit 1 when one gave no answer", async () => {
     const [first = { url: "" }] = hosts;
     using machine = await consoleWith([

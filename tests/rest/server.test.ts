@@ -4,6 +4,7 @@ import {
   existsSync,
   mkdirSync,
   readFileSync,
+  rmdirSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -174,6 +175,13 @@ describe("bad input is a 400 that names the field:", () => {
     expect(error).not.toContain("hunter2");
   });
 
+  test("many unknown fields, of which the rest are counted", async () => {
+    await using host = await testServer();
+    const names = Array.from({ length: 100 }, (_, nth) => `f${nth}`);
+    const { error } = await bodyOf(await host.call(`/commands?${names.join("&")}`));
+    expect(error).toMatch(/^f0: unknown field; .*; and 91 more unknown fields$/);
+  });
+
   test("a query on a POST", async () => {
     await using host = await testServer();
     expect((await host.call("/execute?actions=1", post({ actions: [] }))).status).toBe(400);
@@ -293,6 +301,17 @@ describe("stopping", () => {
     mayFinish.resolve();
     expect(await bodyOf(await answer)).toEqual({ done: true });
     await Promise.all(stops);
+  });
+
+  test("frees the folder also when its run file cannot be removed", async () => {
+    await using host = await testServer();
+    const { runFile } = configFiles(host.configDir);
+    rmSync(runFile);
+    mkdirSync(runFile);
+    const rest = await host.service.rest();
+    await rest.stop();
+    rmdirSync(runFile);
+    await rest.start({ port: 0 });
   });
 
   test("does not wait for idle connections", async () => {
