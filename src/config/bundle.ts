@@ -126,21 +126,23 @@ function checkManifest(manifest: unknown, refuse: (field: string, message: strin
 }
 
 function contentFault(format: Format, content: unknown): string | undefined {
-  if (format === "json") {
-    return isDeeper(content, MAX_DEPTH) ? `expected at most ${MAX_DEPTH} levels of nesting` : undefined;
-  }
+  if (format === "json") return jsonFault(content);
   if (typeof content !== "string") return `expected a string but found ${kindOf(content)}`;
   return content.isWellFormed() ? undefined : "expected text that can be written as UTF-8";
 }
 
-/** Iterative, since the question is asked of what may be nested a million times. */
-function isDeeper(value: unknown, levels: number): boolean {
+/** Why `value` could not be written as it was read. Iterative, since it may be nested a million times. */
+function jsonFault(value: unknown): string | undefined {
   let level: unknown[] = [value];
-  for (let depth = 0; depth <= levels; depth++) {
+  for (let depth = 0; depth <= MAX_DEPTH; depth++) {
+    // 1e400, as JSON.parse gives it.
+    if (level.includes(Number.POSITIVE_INFINITY) || level.includes(Number.NEGATIVE_INFINITY)) {
+      return "expected numbers below 1e308";
+    }
     level = level.flatMap((item) => (typeof item === "object" && item !== null ? Object.values(item) : []));
-    if (level.length === 0) return false;
+    if (level.length === 0) return undefined;
   }
-  return true;
+  return `expected at most ${MAX_DEPTH} levels of nesting`;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -4,7 +4,7 @@
 import type { Format } from "./bundle";
 
 /** Fields whose value is a secret, by their name (`token`, `webhookSecrets`, `api_key`). */
-const SECRET_FIELD = /token|secret|passw|passphrase|credential|authorization|cookie|keys?$/i;
+const SECRET_FIELD = /token|secret|pass|pwd|credential|auth|bearer|cookie|private|keys?$/i;
 
 /** The user part of a URL (RFC 3986 section 3.2.1), where a password may stand. */
 const URL_USER = /(:\/\/)[^/?#@\s]+@/g;

@@ -30,7 +30,7 @@ test("a changed secret is seen to change, and not to what", async () => {
 
 test("no secret is shown, whatever its field is called", async () => {
   const field = fc.constantFrom(
-    ..."token restToken access_tokens api_key secret webhookSecret password passphrase credential cookie".split(
+    ..."token restToken access_tokens api_key secret webhookSecret password pass pwd passphrase credential auth bearer cookie".split(
       " ",
     ),
   );

@@ -113,6 +113,10 @@ export const hostileBundles: ReadonlyArray<readonly [string, string]> = [
     "JSON nested beyond sense",
     withFiles(`"known_hosts.json":{"format":"json","content":${nested(100_000)}}`),
   ],
+  [
+    "a number beyond what JSON readers hold",
+    withFiles('"known_hosts.json":{"format":"json","content":[1e400]}'),
+  ],
   ["every good file and one bad name", withFiles([...everyFile(), `"../x":${ENTRY}`].join(","))],
 ];
 
