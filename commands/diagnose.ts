@@ -3,7 +3,7 @@ import { ask, onHosts } from "../src/ask";
 import { command, withService } from "../src/cli";
 import { CHECK_NAMES } from "../src/diagnostics/check";
 import { diagnose } from "../src/diagnostics/operations";
-import type { CheckResult, Report } from "../src/diagnostics/run";
+import type { CheckResult } from "../src/diagnostics/run";
 import { printable } from "../src/lib/text";
 
 export default command({
@@ -40,7 +40,12 @@ const NAME_WIDTH = Math.max(...CHECK_NAMES.map((name) => name.length));
 /** The columns before the text: verdict, name, and two spaces after each. */
 const INDENT = " ".repeat(4 + 2 + NAME_WIDTH + 2);
 
-function table(report: Report): string {
+/** Of a check, what is shown. */
+type Shown = Pick<CheckResult, "name" | "ok" | "severity" | "detail"> & {
+  readonly advice?: readonly string[] | undefined;
+};
+
+function table(report: { readonly checks: readonly Shown[]; readonly count: number }): string {
   const bad = report.checks.filter(({ ok }) => !ok).map(({ name }) => name);
   const tally = bad.length === 0 ? "none failed" : `${bad.length} failed: ${bad.join(", ")}`;
   return [
@@ -49,8 +54,8 @@ function table(report: Report): string {
   ].join("\n");
 }
 
-function entry(check: CheckResult): string {
-  const steps = check.advice.flatMap((step) => hanging(`> ${printable(step, 500)}`, "  "));
+function entry(check: Shown): string {
+  const steps = (check.advice ?? []).flatMap((step) => hanging(`> ${printable(step, 500)}`, "  "));
   const [first = "", ...rest] = [...hanging(check.detail, ""), ...steps];
   return [
     `${verdict(check)}  ${check.name.padEnd(NAME_WIDTH)}  ${first}`,
@@ -60,7 +65,7 @@ function entry(check: CheckResult): string {
 
 const word = (ok: boolean, severity: string) => (ok ? (severity === "info" ? "ok" : "warn") : "FAIL");
 
-function verdict({ ok, severity }: CheckResult): string {
+function verdict({ ok, severity }: Shown): string {
   if (!ok) return styleText(["red", "bold"], "FAIL", { stream: process.stdout });
   if (severity === "info") return styleText("green", "ok  ", { stream: process.stdout });
   return styleText("yellow", "warn", { stream: process.stdout });

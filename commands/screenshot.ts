@@ -37,7 +37,7 @@ export default command({
               `${host.replaceAll(/[^\p{L}\p{N}._-]/gu, encodeURIComponent)}.png`,
             );
             writeNamedFile(file, Buffer.from(data, "base64"), "output");
-            return [[file, `${width} x ${height}`]];
+            return [[file, width === null ? "" : `${width} x ${height}`]];
           },
         });
       }

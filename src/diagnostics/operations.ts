@@ -23,9 +23,10 @@ export const diagnose = operation({
         ok: v.boolean(),
         severity: v.picklist(["info", "warn", "error"]),
         detail: v.string(),
-        advice: v.array(v.string()),
+        advice: v.optional(v.array(v.string()), []),
         extra: v.record(v.string(), v.unknown()),
-        duration_ms: v.number(),
+        /** Null of hosts that do not tell. */
+        duration_ms: v.nullable(v.number()),
       }),
     ),
     count: v.number(),

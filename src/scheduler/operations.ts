@@ -20,9 +20,10 @@ const JOB = v.object({
   enabled: v.boolean(),
   next_run_at: v.nullable(v.string()),
   last_run_at: v.nullable(v.string()),
-  if_missed: v.string(),
-  if_running: v.string(),
-  timeout_seconds: v.number(),
+  /** These three are null of hosts that do not tell. */
+  if_missed: v.nullable(v.string()),
+  if_running: v.nullable(v.string()),
+  timeout_seconds: v.nullable(v.number()),
   run_id: v.nullable(v.string()),
 });
 
@@ -102,7 +103,7 @@ export const listJobs = operation({
   command: "AC_scheduler_list_jobs",
   http: { method: "GET", path: "/jobs" },
   input: NO_INPUT,
-  output: v.object({ jobs: v.array(JOB), problems: v.array(v.string()) }),
+  output: v.object({ jobs: v.array(JOB), problems: v.optional(v.array(v.string()), []) }),
   async run(service) {
     const scheduler = await service.scheduler();
     return { jobs: (await scheduler.jobs()).map(told), problems: scheduler.problems() };

@@ -20,9 +20,20 @@ const FRAME = v.strictObject({
 });
 type Frame = v.InferOutput<typeof FRAME>;
 
-const PNG = { format: v.literal("png"), width: v.number(), height: v.number() };
-const INLINE = v.object({ ...PNG, encoding: v.literal("base64"), data: v.string() });
-const IN_FILE = v.object({ ...PNG, file_path: v.string() });
+const INLINE = v.object({
+  format: v.literal("png"),
+  /** Null of hosts that do not tell. */
+  width: v.nullable(v.number()),
+  height: v.nullable(v.number()),
+  encoding: v.literal("base64"),
+  data: v.string(),
+});
+const IN_FILE = v.object({
+  format: v.literal("png"),
+  width: v.number(),
+  height: v.number(),
+  file_path: v.string(),
+});
 
 export const screenSize = operation({
   name: "desktop.screen_size",
