@@ -21,6 +21,7 @@ export function subjectsOf(service: Service): Subjects {
       const token = findRunningServer(configDir)?.token_file ?? files.token;
       return [
         { name: "the token file", path: resolve(token), leaked: ["svc token rotate"] },
+        { name: "tokens.json", path: files.tokens, leaked: [] },
         { name: "audit.db", path: files.auditLog, leaked: [] },
         {
           name: "admin_hosts.json",
