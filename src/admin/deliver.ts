@@ -71,7 +71,8 @@ export async function deliver(host: Host, delivery: Delivery): Promise<Delivered
     return result(status, true, { ...told(report), ...(error !== undefined && { error }) });
   } catch (error) {
     if (!(error instanceof RemoteError)) throw error;
-    const delivered = sending && error.sent;
+    // A host that refuses the token has not begun.
+    const delivered = sending && error.sent && error.fault !== "unauthorized";
     return result(statusOf(error, delivered), delivered, { error: wordsOf(error, delivered, delivery) });
   } finally {
     line.close();

@@ -171,6 +171,19 @@ describe("at a host, a list", () => {
     expect(told).toMatchObject({ status: "unauthorized", delivered: false, error: "HTTP 401" });
   });
 
+  test("is unauthorized, and has not run, with a token that may look and no more", async () => {
+    const body = '{"error":"this token allows read"}';
+    await using server = await offering((socket) =>
+      socket.write(`HTTP/1.1 403 Forbidden\r\nContent-Length: ${body.length}\r\n\r\n${body}`),
+    );
+    const told = await to(server.url);
+    expect(told).toMatchObject({
+      status: "unauthorized",
+      delivered: false,
+      error: "HTTP 403: this token allows read",
+    });
+  });
+
   test("may have run when the answer does not come: timeout, or failed when the connection breaks", async () => {
     await using silent = await offering(() => {});
     await using breaking = await offering((socket) => socket.destroy());
