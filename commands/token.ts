@@ -55,8 +55,9 @@ const add = command({
       })
       .option("token-file", {
         type: "string",
-        describe: "File that holds it (else a new one is made)",
+        describe: "File that holds it, - for stdin (else a new one is made)",
       })
+      .nargs("token-file", 1) // else yargs takes `-` for the empty text
       .example("$0 token add prometheus --scope metrics > token", "For a scraper: /metrics, /admin/targets")
       .example("$0 token add prometheus --scope metrics --token-file token", "The same elsewhere")
       .example("$0 token add anna --scope read", "To look, screenshots included, and change nothing"),
