@@ -3,6 +3,7 @@
  */
 import * as v from "valibot";
 import { badInput } from "./lib/errors";
+import { sizeWithin } from "./lib/size";
 import { printable } from "./lib/text";
 import { type InputSchema, isMarked } from "./operation";
 
@@ -23,6 +24,9 @@ const MAX_WORDS = 10;
 /** The most unknown fields of one object that are named; there can be as many as fit into a body. */
 const MAX_UNKNOWN = MAX_WORDS - 1;
 
+/** Of an input that is larger, one offence is told: there can be as many as it has values. */
+const TOLD_WHOLE = { bytes: 100_000, depth: 1_000 };
+
 /**
  * Checks `value` against `schema`. Never throws; a secret value is never part of a message.
  *
@@ -42,8 +46,10 @@ export function checkInput<I extends InputSchema>(
   const known = unknown.length
     ? Object.fromEntries(Object.entries(value).filter(([name]) => isKnown(name)))
     : value;
-  const parsed = v.safeParse(schema, known);
-  if (parsed.success && unknown.length === 0) return { ok: true, input: parsed.output };
+  const first = v.safeParse(schema, known, { abortEarly: true });
+  if (first.success && unknown.length === 0) return { ok: true, input: first.output };
+  const all = !first.success && sizeWithin(known, TOLD_WHOLE) !== undefined;
+  const parsed = all ? v.safeParse(schema, known) : first;
   const offences = (parsed.issues ?? []).map((issue) => describe(schema, issue, quote));
   return { ok: false, offences: [...offences, ...unknownFields(unknown)] };
 }

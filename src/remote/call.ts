@@ -38,6 +38,9 @@ export async function callRemote<I extends InputSchema, O extends OutputSchema>(
   }
 }
 
+/** There may be millions of faults in an answer, and one is enough. */
+const FIRST_FAULT = { abortEarly: true } as const;
+
 const runRequest = (command: string | undefined, input: unknown): Request => ({
   method: "POST",
   path: "/execute",
@@ -49,7 +52,7 @@ function answerOf<O extends OutputSchema>(
   operation: { readonly output: O },
   body: unknown,
 ): v.InferOutput<O> {
-  const checked = v.safeParse(operation.output, withNulls(operation.output, body));
+  const checked = v.safeParse(operation.output, withNulls(operation.output, body), FIRST_FAULT);
   if (checked.success) return checked.output;
   const path = checked.issues[0] && v.getDotPath(checked.issues[0]);
   throw new RemoteError("answer", `unexpected answer: ${printable(path ?? "not of its type", 100)}`, true);
@@ -128,7 +131,7 @@ function refuse(): never {
  * @throws a {@link RemoteError} when it is not.
  */
 export function typed<S extends v.GenericSchema>(schema: S, body: unknown): v.InferOutput<S> {
-  const checked = v.safeParse(schema, body);
+  const checked = v.safeParse(schema, body, FIRST_FAULT);
   return checked.success ? checked.output : refuse();
 }
 

@@ -159,16 +159,22 @@ async function answerOnRecord(
       return parts.trail.announce(asked, told);
     },
   };
-  const response =
-    "http" in target
-      ? allows(grant, target.scope)
-        ? await answer(parts, c, target, caller)
-        : notAllowed(grant, target)
-      : target.length > 0
-        ? methodNotAllowed(target)
-        : errorResponse(404, "not found");
+  const response = await answerAllowed(parts, c, target, caller, grant);
   await parts.trail.answered(asked, outcomeOf(response.status), subject);
   return response;
+}
+
+function answerAllowed(
+  parts: AppParts,
+  c: RequestContext,
+  target: RoutedOperation | readonly HttpRoute[],
+  caller: Caller,
+  grant: Grant,
+): Response | Promise<Response> {
+  if (!("http" in target)) {
+    return target.length > 0 ? methodNotAllowed(target) : errorResponse(404, "not found");
+  }
+  return allows(grant, target.scope) ? answer(parts, c, target, caller) : notAllowed(grant, target);
 }
 
 /** The operation's answer. Never throws: a failure has its status, a bug is logged and answered with a plain 500. */

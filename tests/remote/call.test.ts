@@ -77,6 +77,13 @@ describe("its answer", () => {
     await expect(call(server.url, told, {})).rejects.toThrow("unexpected answer: rows.0.id");
   });
 
+  test("that is wrong a million times is refused by the first", async () => {
+    await using server = await answering(ok(`{"rows":[${"0,".repeat(500_000)}0]}`));
+    const started = performance.now();
+    await expect(call(server.url, told, {})).rejects.toThrow("unexpected answer: rows.0");
+    expect(performance.now() - started).toBeLessThan(500);
+  });
+
   test("that is an error is told in the server's words", async () => {
     await using host = await testServer();
     await expect(call(host.server.url, told, {})).rejects.toThrow("HTTP 404: not found");
