@@ -29,8 +29,8 @@ const LAST_MOMENT = "9999-12-31T23:59";
 /** @type {ReadonlyArray<import("./table.js").Column<Row>>} */
 const COLUMNS = [
   { label: "Id", kind: "number", cell: ({ id }) => String(id) },
-  { label: "When", kind: "tight", cell: ({ ts }) => time(ts) },
-  { label: "Type", kind: "tight", cell: ({ event_type }) => el("code", {}, event_type) },
+  { label: "When", cell: ({ ts }) => time(ts) },
+  { label: "Type", cell: ({ event_type }) => el("code", {}, event_type) },
   { label: "Host or client", cell: ({ host_id }) => prose(host_id) },
   { label: "Viewer", cell: ({ viewer_id }) => prose(viewer_id) },
   { label: "What happened", kind: "wide", cell: ({ detail }) => prose(detail) },

@@ -34,10 +34,10 @@ export function fill(title, doIt, act, ...content) {
     {},
     el("h2", { id }, title),
     el("div", { class: "dialog-body" }, ...content),
-    trouble.root,
     el(
       "div",
       { class: "dialog-foot" },
+      trouble.root,
       button("Cancel", () => dialog.close()),
       submit,
     ),

@@ -7,6 +7,8 @@ const moments = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeSt
 const days = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const times = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
 
+const short = new Intl.NumberFormat(undefined, { notation: "compact", maximumSignificantDigits: 4 });
+
 /** @param {Date} date */
 export const timeOfDay = (date) => times.format(date);
 
@@ -21,12 +23,13 @@ export const count = (value) => numbers.format(value);
 export const counted = (value, one, many = `${one}s`) => `${count(value)} ${value === 1 ? one : many}`;
 
 /**
- * With as many decimals as make three digits: 0.12, 1.23, 12.3, 1,234; a dash for what was not measured.
+ * With as many decimals as make three digits: 0.12, 1.23, 12.3, 1,234, 1.235M; a dash for what was not measured.
  *
  * @param {number | null | undefined} value
  */
 export function measure(value) {
   if (value === null || value === undefined) return "–";
+  if (Math.abs(value) >= 1_000_000) return short.format(value);
   const digits = value === 0 ? 0 : Math.max(0, Math.min(2, 2 - Math.floor(Math.log10(Math.abs(value)))));
   return value.toLocaleString(undefined, { maximumFractionDigits: digits });
 }

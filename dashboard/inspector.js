@@ -12,6 +12,9 @@ import { table } from "./table.js";
 /** Samples that are plotted: five minutes at one a second. */
 const PLOTTED = 300;
 
+/** Seconds between two values of a line: another session's sample between them may be without one. */
+const BRIDGED_S = 2.5;
+
 /** Samples that are listed. */
 const LISTED = 60;
 
@@ -150,6 +153,7 @@ function metricPlot({ field, name, unit, least }, signal) {
     signal,
     least,
     span: 60,
+    bridged: BRIDGED_S,
     value: measure,
     moment: (x) => (x === 0 ? "now" : `−${duration(-x)}`),
   });

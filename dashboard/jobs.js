@@ -3,7 +3,7 @@
  */
 import { ask, fill } from "./dialog.js";
 import { el, labelled } from "./dom.js";
-import { count, duration } from "./format.js";
+import { count, counted, duration } from "./format.js";
 import { icon } from "./icons.js";
 import { actionButton, badge, nothing, notice, panel, time } from "./parts.js";
 import { activePanel, historyPanel } from "./runs.js";
@@ -28,36 +28,42 @@ import { table } from "./table.js";
  * @property {string | null} last_run_at
  * @property {string | null} run_id
  */
-/** @param {Job} job */
-const timesOf = ({ is_cron, cron_expression, time_zone, interval_seconds, repeat }) =>
-  is_cron
-    ? el(
-        "div",
-        {},
-        el("code", {}, cron_expression ?? ""),
-        time_zone && el("div", { class: "hint" }, time_zone),
-      )
-    : `${repeat ? "every" : "once, after"} ${duration(interval_seconds)}`;
-
-/** What becomes of runs that cannot be when it is time. @param {Job} job */
-const rulesOf = ({ if_missed, if_running, timeout_seconds }) =>
+/** When it runs, and what becomes of runs that cannot be then. @param {Job} job */
+const timesOf = ({ is_cron, cron_expression, time_zone, interval_seconds, repeat, ...job }) =>
   el(
     "div",
-    { class: "hint" },
-    el("div", {}, if_missed === "once" ? "missed: made up for once" : "missed: left out"),
-    el("div", {}, if_running === "queue" ? "still running: right after" : "still running: left out"),
-    el("div", {}, `ended after ${duration(timeout_seconds)}`),
+    {},
+    is_cron
+      ? el("code", {}, cron_expression ?? "")
+      : `${repeat ? "every" : "once, after"} ${duration(interval_seconds)}`,
+    time_zone && el("div", { class: "hint" }, time_zone),
+    el("div", { class: "hint" }, job.if_missed === "once" ? "missed: once for all" : "missed: left out"),
+    el(
+      "div",
+      { class: "hint" },
+      job.if_running === "queue" ? "still running: right after" : "still running: left out",
+    ),
+    el("div", { class: "hint" }, `ended after ${duration(job.timeout_seconds)}`),
   );
 
 /** Whether it has had all its runs. @param {Job} job */
-const isDone = ({ max_runs, runs, repeat, enabled }) =>
-  (max_runs !== null && runs >= max_runs) || (!repeat && runs > 0 && !enabled);
+const isUsedUp = ({ max_runs, runs }) => max_runs !== null && runs >= max_runs;
+
+/** Whether there is nothing more to come of it. @param {Job} job */
+const isDone = (job) => isUsedUp(job) || (!job.repeat && job.runs > 0 && !job.enabled);
 
 /** @param {Job} job */
 function stateOf(job) {
   if (job.run_id) return badge("info", "running");
   if (isDone(job)) return badge("none", "done");
   return job.enabled ? badge("ok", "on") : badge("none", "paused");
+}
+
+/** Whether it runs, and how often it has. @param {Job} job */
+function runsOf(job) {
+  const { runs, max_runs } = job;
+  const often = max_runs === null ? counted(runs, "run") : `${count(runs)} of ${counted(max_runs, "run")}`;
+  return el("div", {}, stateOf(job), el("div", { class: "hint" }, often));
 }
 
 /** @param {import("./view.js").View} view */
@@ -92,19 +98,16 @@ function jobsPanel({ api, poll }, started) {
   const listed = table({
     label: "Jobs",
     columns: [
-      { label: "Job", kind: "tight", cell: (/** @type {Job} */ { job_id }) => el("strong", {}, job_id) },
-      { label: "Script", kind: "wide", cell: ({ script_path }) => el("code", {}, script_path) },
-      { label: "Times", kind: "tight", cell: timesOf },
-      { label: "Rules", kind: "tight", cell: rulesOf },
-      { label: "State", kind: "tight", cell: stateOf },
-      { label: "Next", kind: "tight", cell: ({ next_run_at }) => time(next_run_at) },
-      { label: "Last", kind: "tight", cell: ({ last_run_at }) => time(last_run_at) },
       {
-        label: "Runs",
-        kind: "number",
-        cell: ({ runs, max_runs }) =>
-          max_runs === null ? count(runs) : `${count(runs)} of ${count(max_runs)}`,
+        label: "Job",
+        kind: "wide",
+        cell: (/** @type {Job} */ { job_id, script_path }) =>
+          el("div", {}, el("strong", {}, job_id), el("div", { class: "hint" }, el("code", {}, script_path))),
       },
+      { label: "Times", kind: "wide", cell: timesOf },
+      { label: "Runs", cell: runsOf },
+      { label: "Next", cell: ({ next_run_at }) => time(next_run_at) },
+      { label: "Last", cell: ({ last_run_at }) => time(last_run_at) },
       {
         label: "Actions",
         kind: "actions",
@@ -119,9 +122,10 @@ function jobsPanel({ api, poll }, started) {
               ? actionButton([icon("pause"), "Pause"], () => change("pause", job), tell, {
                   "aria-label": `Pause ${job.job_id}`,
                 })
-              : actionButton([icon("play"), "Resume"], () => change("resume", job), tell, {
-                  "aria-label": `Resume ${job.job_id}`,
-                }),
+              : !isUsedUp(job) &&
+                  actionButton([icon("play"), "Resume"], () => change("resume", job), tell, {
+                    "aria-label": `Resume ${job.job_id}`,
+                  }),
             actionButton([icon("remove"), "Remove"], () => remove(job), tell, {
               "aria-label": `Remove ${job.job_id}`,
             }),

@@ -20,7 +20,7 @@ const sidebar = el(
   { class: "sidebar" },
   el("nav", { "aria-label": "Pages" }, el("ul", {}, ...links.map((link) => el("li", {}, link)))),
   el(
-    "div",
+    "footer",
     { class: "sidebar-foot" },
     el("a", { href: "docs" }, icon("api"), "API documentation"),
     button([icon("signOut"), "Sign out"], () => api.signOut()),

@@ -29,9 +29,10 @@ const colourOf = (property) => getComputedStyle(document.documentElement).getPro
  *   moment?: (x: number) => string,
  *   least?: number,
  *   span: number,
+ *   bridged?: number,
  *   clock?: boolean,
- * }} options `value` and `moment` write the numbers of the two axes, which go at least to `least` and over `span`; with
- *   `clock`, x are seconds since 1970
+ * }} options `value` and `moment` write the numbers of the two axes, which go at least to `least` and over `span`; a line
+ *   goes on over what was not measured for so long as `bridged`; with `clock`, x are seconds since 1970
  */
 export function plot({
   label,
@@ -42,6 +43,7 @@ export function plot({
   moment,
   least = 1,
   span,
+  bridged = 0,
   clock = false,
 }) {
   const root = el("div", { class: "plot", role: "img", "aria-label": label });
@@ -53,6 +55,7 @@ export function plot({
 
   // Half of the last bar stands beyond its place.
   const room = lines.some(({ bars }) => bars) ? span / 240 : 0;
+  const latest = () => data[0].at(-1) ?? 0;
   const axis = {
     stroke: () => colourOf("--faint"),
     font: "11px system-ui, sans-serif",
@@ -60,6 +63,10 @@ export function plot({
     ticks: { show: false },
     border: { show: false },
   };
+
+  /** @type {import("uplot").Series.GapsRefiner} */
+  const gaps = (shown, _series, _from, _to, found) =>
+    found.filter(([from, to]) => shown.posToVal(to, "x", true) - shown.posToVal(from, "x", true) > bridged);
 
   const draw = async () => {
     const { default: UPlot } = await import("./uplot.js");
@@ -69,15 +76,15 @@ export function plot({
       {
         width: root.clientWidth || 300,
         height,
-        padding: [8, 16, 0, 0],
+        padding: [8, clock ? 28 : 16, 0, 0],
         legend: { show: false },
         cursor: { drag: { x: false, y: false }, points: { size: 6 } },
         scales: {
-          x: { time: clock, range: (_plot, min, max) => [Math.min(min, max - span), max + room] },
+          x: { time: clock, range: () => [Math.min(data[0][0] ?? 0, latest() - span), latest() + room] },
           y: { range: (_plot, _min, max) => [0, Math.max(max * 1.1, least)] },
         },
         axes: [
-          { ...axis, space: 70, size: 24, ...(moment && { values: (_plot, ticks) => ticks.map(moment) }) },
+          { ...axis, space: 90, size: 24, ...(moment && { values: (_plot, ticks) => ticks.map(moment) }) },
           {
             ...axis,
             space: 32,
@@ -92,7 +99,7 @@ export function plot({
             stroke: () => colourOf(colour),
             width: bars ? 0 : 1.5,
             points: { show: false },
-            spanGaps: false,
+            gaps,
             ...(dashed && { dash: [5, 4] }),
             ...(filled && { fill: () => colourOf(`${colour}-fill`) }),
             ...(bars && {

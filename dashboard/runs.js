@@ -37,7 +37,7 @@ const TONES = {
 };
 
 /** @type {import("./table.js").Column<Run>} */
-const STARTED = { label: "Started", kind: "tight", cell: ({ started_at }) => time(started_at) };
+const STARTED = { label: "Started", cell: ({ started_at }) => time(started_at) };
 
 /** @type {import("./table.js").Column<Run>} */
 const STATUS = {

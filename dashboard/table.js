@@ -26,7 +26,7 @@ import { loading } from "./parts.js";
  *   empty: () => Node,
  *   rowClass?: (row: Row) => string,
  *   compact?: boolean,
- * }} options `compact` for one so narrow that it stays a table on a small screen
+ * }} options `compact` for one so narrow that it stays a table on any screen
  */
 export function table({ label, columns, key, empty, rowClass = () => "", compact = false }) {
   /** @type {Map<string | number, { told: string, row: HTMLTableRowElement }>} */
@@ -41,7 +41,20 @@ export function table({ label, columns, key, empty, rowClass = () => "", compact
     el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, ...head)),
     body,
   );
-  const root = el("div", { class: compact ? "table" : "table stacks" }, loading());
+  const root = el("div", { class: "table" }, loading());
+  /** The width that it needs, while that is more than there is. */
+  let needs = 0;
+
+  /** Where there is no room for the columns, each row becomes a list of its cells. */
+  function fit() {
+    if (compact || root.clientWidth === 0) return;
+    if (root.clientWidth >= needs) {
+      root.classList.remove("stacked");
+      needs = root.scrollWidth > root.clientWidth ? root.scrollWidth : 0;
+    }
+    root.classList.toggle("stacked", needs > 0);
+  }
+  new ResizeObserver(fit).observe(root);
 
   /** @param {Row} row */
   const make = (row) =>
@@ -81,6 +94,7 @@ export function table({ label, columns, key, empty, rowClass = () => "", compact
         next.map(({ row }) => row),
       );
       if (whole.parentNode !== root) root.replaceChildren(whole);
+      fit();
     },
   };
 }

@@ -66,7 +66,7 @@ export function open({ root, api, poll }) {
   const events = table({
     label: "USB events, newest first",
     columns: [
-      { label: "When", kind: "tight", cell: (/** @type {UsbEvent} */ { at }) => time(at) },
+      { label: "When", cell: (/** @type {UsbEvent} */ { at }) => time(at) },
       { label: "What", kind: "tight", cell: ({ kind }) => badge(kind === "added" ? "ok" : "warn", kind) },
       { label: "Device", kind: "wide", cell: ({ device }) => nameOf(device) },
       { label: "Ids", kind: "tight", cell: ({ device }) => el("code", {}, idsOf(device)) },
