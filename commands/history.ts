@@ -32,6 +32,7 @@ export default command({
             run.script_path,
             run.error_text ?? "",
           ]),
+        none: "no runs",
       });
     }),
 });

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { ask, onHosts } from "../src/ask";
 import { callOperation } from "../src/call";
 import { localCaller } from "../src/caller";
-import { type CommandGroup, command, print, withService } from "../src/cli";
+import { type CommandGroup, command, print, terminated, withService } from "../src/cli";
 import { parseDuration } from "../src/lib/duration";
 import { badInput } from "../src/lib/errors";
 import { printable } from "../src/lib/text";
@@ -157,6 +157,7 @@ const run = command({
       async (service) => {
         const running = findRunningServer(service.configDir) !== null;
         const input = { job_id: flags.id, wait: !running };
+        if (!running) void terminated().then(async () => (await service.runs()).stop(0));
         const done = running
           ? await callLocalServer(service.configDir, runJob, input)
           : await callOperation(service, runJob, input, localCaller(service, "cli"));
@@ -199,7 +200,9 @@ function secondsOf(text: string | undefined): number {
 
 const jobRow = (job: JobTold) => [
   job.job_id,
-  job.is_cron ? `${job.cron_expression} ${job.time_zone}` : `every ${job.interval_seconds} s`,
+  job.is_cron
+    ? [job.cron_expression ?? "cron", job.time_zone].filter(Boolean).join(" ")
+    : `every ${job.interval_seconds} s`,
   job.enabled ? (job.next_run_at ?? "") : "paused",
   job.max_runs === null ? `${job.runs}` : `${job.runs}/${job.max_runs}`,
   job.if_missed ?? "",

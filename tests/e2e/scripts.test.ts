@@ -108,22 +108,22 @@ test("programs run only with --allow-shell", async () => {
   expect(commands).not.toContain("AC_shell_command");
 });
 
-test("Ctrl-C ends a script, and the program that it runs", async () => {
-  using machine = installed();
-  const line = "echo $$ > pid; sleep 60; sleep 60";
-  const child = machine.spawn([
-    "execute",
-    JSON.stringify([["AC_shell_command", [line]]]),
-    "--allow-shell",
-    "--json",
-  ]);
-  const pidFile = join(machine.path, "pid");
-  await until(() => existsSync(pidFile) && readFileSync(pidFile, "utf8").endsWith("\n"));
-  child.kill("SIGINT");
-  expect(JSON.parse(await child.stdout.text())).toMatchObject({ status: "cancelled" });
-  expect(await child.exited).toBe(1);
-  await until(() => !isAlive(Number(readFileSync(pidFile, "utf8"))));
-});
+test.each(["execute", "jobs run"])(
+  "Ctrl-C on svc %s ends the script, and the program that it runs",
+  async (way) => {
+    using machine = installed();
+    const script = machine.script([["AC_shell_command", ["echo $$ > pid; sleep 60; sleep 60"]]]);
+    await machine.run("jobs", "add", script, "--every", "1h", "--id", "job");
+    const what = way === "execute" ? ["execute", script] : ["jobs", "run", "job"];
+    const child = machine.spawn([...what, "--allow-shell", "--json"]);
+    const pidFile = join(machine.path, "pid");
+    await until(() => existsSync(pidFile) && readFileSync(pidFile, "utf8").endsWith("\n"));
+    child.kill("SIGINT");
+    expect(JSON.parse(await child.stdout.text())).toMatchObject({ status: "cancelled" });
+    expect(await child.exited).toBe(1);
+    await until(() => !isAlive(Number(readFileSync(pidFile, "utf8"))));
+  },
+);
 
 test("a job that is added beside a running server runs, survives kill -9, and is in the history", async () => {
   using machine = installed();
