@@ -44,7 +44,7 @@ export class Desktop {
   constructor(options: DesktopOptions) {
     const { turnLock, log, command = selfCommand(["desktop-child"]), env = process.env } = options;
     const { deadlineMs = DEADLINE_MS, idleMs = IDLE_MS } = options;
-    const mayLeave = () => this.held.isEmpty();
+    const mayLeave = () => !this.held.isDown();
     this.helper = new Helper({ command, env, deadlineMs, idleMs, mayLeave, log });
     const { helper } = this;
     const hands = {

@@ -10,7 +10,10 @@ import type { Backend, Button } from "./backend";
 type Pressed = { readonly key: string } | { readonly button: Button };
 
 export class Held {
+  /** What may be down. */
   private readonly pressed = new Map<string, Pressed>();
+  /** The names of what is down for certain. */
+  private readonly down = new Set<string>();
 
   /** Runs a stroke on `these`; unless it was never made, what may be down after it is remembered. */
   async during<T>(these: readonly Pressed[], leavesDown: boolean, stroke: () => Promise<T>): Promise<T> {
@@ -19,6 +22,8 @@ export class Held {
     try {
       const result = await stroke();
       if (!leavesDown) this.forget(these);
+      // What was let go meanwhile is being released.
+      else for (const name of these.map(nameOf)) if (this.pressed.has(name)) this.down.add(name);
       return result;
     } catch (error) {
       if (wasNotMade(error)) this.forget(these.filter((one) => !before.has(nameOf(one))));
@@ -26,9 +31,9 @@ export class Held {
     }
   }
 
-  /** Whether nothing is down, as far as is known. */
-  isEmpty(): boolean {
-    return this.pressed.size === 0;
+  /** Whether something is down for certain. */
+  isDown(): boolean {
+    return this.down.size > 0;
   }
 
   /** Releases all that may be down, the last pressed first. One that cannot be is no reason to leave the others down. */
@@ -43,12 +48,15 @@ export class Held {
   /** All that may be down, the last pressed first, and forgets it. */
   takeAll(): Pressed[] {
     const all = [...this.pressed.values()].reverse();
-    this.pressed.clear();
+    this.forget(all);
     return all;
   }
 
   private forget(these: readonly Pressed[]): void {
-    for (const one of these) this.pressed.delete(nameOf(one));
+    for (const one of these) {
+      this.pressed.delete(nameOf(one));
+      this.down.delete(nameOf(one));
+    }
   }
 }
 

@@ -21,7 +21,7 @@ test("all of it is released, also when one cannot be", async () => {
   const held = new Held();
   await held.during([shift, { key: "f24" }], true, done);
   await held.during([left], true, done);
-  expect(held.isEmpty()).toBe(false);
+  expect(held.isDown()).toBe(true);
   const released: string[] = [];
   await held.letGo({
     async strike([key = ""], stroke) {
@@ -34,13 +34,24 @@ test("all of it is released, also when one cannot be", async () => {
     },
   });
   expect(released).toEqual(["release left", "release f24", "release shift"]);
-  expect(held.isEmpty()).toBe(true);
+  expect(held.isDown()).toBe(false);
+});
+
+test("what is let go while it is being pressed is not down", async () => {
+  const held = new Held();
+  const { promise: pressed, resolve: press } = Promise.withResolvers<void>();
+  const pressing = held.during([shift], true, () => pressed);
+  expect(held.takeAll()).toEqual([shift]);
+  press();
+  await pressing;
+  expect(held.isDown()).toBe(false);
 });
 
 test("a stroke that broke may have left its keys down, one that was never made has not", async () => {
   const held = new Held();
   const failing = (error: Error) => () => Promise.reject(error);
   await expect(held.during([shift], false, failing(timedOut("hung")))).rejects.toThrow("hung");
+  expect(held.isDown()).toBe(false);
   expect(held.takeAll()).toEqual([shift]);
   for (const error of [cancelled("gone"), badInput("outside")]) {
     await expect(held.during([left], false, failing(error))).rejects.toThrow(error.message);
