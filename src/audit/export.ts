@@ -3,7 +3,7 @@
  */
 import type { Database } from "bun:sqlite";
 import { randomBytes } from "node:crypto";
-import { closeSync, createWriteStream, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
+import { closeSync, createWriteStream, fsyncSync, lstatSync, openSync, renameSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -67,9 +67,9 @@ export async function* exportAll(path: string): AsyncGenerator<string> {
 export async function writeExport(path: string, lines: AsyncGenerator<string>): Promise<void> {
   const temporary = `${path}.tmp-${randomBytes(6).toString("hex")}`;
   try {
-    // Root could put a file in the place of a device.
-    if (statSync(path, { throwIfNoEntry: false })?.isFile() === false) {
-      throw badInput("file: expected a regular file, or - for standard output");
+    // Root would put a file in the place of /dev/null or /dev/stdout.
+    if (lstatSync(path, { throwIfNoEntry: false })?.isFile() === false) {
+      throw badInput("file: what is there is not a regular file");
     }
     await pipeline(
       Readable.from(lines),

@@ -6,6 +6,7 @@ import {
   closeSync,
   fchmodSync,
   fsyncSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -87,7 +88,8 @@ export function readTextFile(path: string, flag: string): string {
  */
 export function writeNamedFile(path: string, data: string | Uint8Array, field: string): void {
   try {
-    if (statSync(path, { throwIfNoEntry: false })?.isFile() === false) {
+    // Not even at the end of a link: root would put a file in the place of /dev/stdout.
+    if (lstatSync(path, { throwIfNoEntry: false })?.isFile() === false) {
       throw badInput(`${field}: what is there is not a regular file`);
     }
     writeFileAtomic(path, data);

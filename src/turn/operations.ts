@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { readTextFile } from "../lib/files";
 import { field, operation, secret } from "../operation";
 
 const PORT = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(65_535));
@@ -97,12 +98,11 @@ export const testTurn = operation({
   async run(_service, { url, user, secret: given, ca, timeout_s }) {
     const { parseTurnUrl } = await import("./url");
     const { probeRelay } = await import("./probe");
-    const { readCertificates } = await import("./transport");
     return probeRelay({
       url: parseTurnUrl(url),
       user,
       secret: given,
-      ca: ca === undefined ? undefined : readCertificates(ca),
+      ca: ca === undefined ? undefined : readTextFile(ca, "ca"),
       timeoutMs: timeout_s * 1_000,
     });
   },

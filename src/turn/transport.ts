@@ -5,11 +5,9 @@
  */
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { Transport } from "werift-ice/lib/common/src/transport";
-import { badInput, systemCode } from "../lib/errors";
 import type { TurnUrl } from "./url";
 
 /** What a socket is opened with. */
@@ -79,12 +77,3 @@ async function openStream({ url, address, ca, signal, failed, received }: Reach)
 
 /** The client's own way to close is not used: the signal closes a socket that is not yet connected, too. */
 const close = async () => {};
-
-/** The text of the PEM file at `path`. @throws a `bad_input` failure when it cannot be read. */
-export function readCertificates(path: string): string {
-  try {
-    return readFileSync(path, "utf8");
-  } catch (error) {
-    throw badInput(`ca: cannot be read (${systemCode(error) ?? "unknown error"})`);
-  }
-}

@@ -325,14 +325,14 @@ describe("an export", () => {
     expect(await verdict([])).toEqual([true, null, 0]);
   });
 
-  test("takes the place of no device, not even of one that a link leads to", async () => {
+  test("takes the place of no folder and of no link, such as /dev/stdout", async () => {
     await using made = await filledLog(1);
-    const link = join(dirname(made.path), "nothing");
-    symlinkSync("/dev/null", link);
+    const link = join(dirname(made.path), "stdout");
+    symlinkSync(made.path, link);
     for (const path of [link, dirname(made.path)]) {
       expect((await writeExport(path, made.log.exported()).catch((error) => error)).code).toBe("bad_input");
     }
-    expect(readlinkSync(link)).toBe("/dev/null");
+    expect(readlinkSync(link)).toBe(made.path);
   });
 
   test("that cannot be read is bad input", async () => {

@@ -1,5 +1,6 @@
 /** Sealing a bundle under a passphrase. */
 import { expect, setDefaultTimeout, test } from "bun:test";
+import { statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { readBundleFile, writeBundleFile } from "../../src/config/file";
 import { isSealed, seal, unseal } from "../../src/config/seal";
@@ -41,6 +42,8 @@ test("a file is read whether it is sealed or not, and is private", async () => {
   expect(asked).toEqual([]);
   expect(await readBundleFile(sealed, passphrase)).toEqual({ a: 1 });
   expect(asked).toEqual(["once"]);
-  const { statSync } = await import("node:fs");
+  const link = join(machine.root, "stdout");
+  symlinkSync(open, link);
+  await expect(writeBundleFile(link, "{}", undefined)).rejects.toThrow("not a regular file");
   expect([statSync(open).mode & 0o777, statSync(sealed).mode & 0o777]).toEqual([0o600, 0o600]);
 });
