@@ -51,7 +51,7 @@ test("a tampered audit log is exit 1, and its row is named", async () => {
   const { stdout, exitCode } = await host.run(WITHOUT_DESKTOP);
   expect(stdout).toMatch(/^FAIL {2}audit_chain {6}chain broken at row id 2 of 3: /m);
   expect(exitCode).toBe(1);
-});
+}, 20_000);
 
 test("a server that hangs fails its check within the deadline and leaves the others standing", async () => {
   using host = installBinary();
