@@ -141,7 +141,7 @@ export const withIceFlags = <Flags>(argv: Argv<Flags>) =>
     .option("relay-only", {
       type: "boolean",
       default: false,
-      describe: "Connect through turn: servers only",
+      describe: "Tell peers of relayed addresses only",
     });
 
 /**

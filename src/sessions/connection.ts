@@ -25,6 +25,7 @@ export async function createConnection({ servers, relayOnly }: IceConfig): Promi
   const { PeerConnection } = await loadLibrary();
   return new PeerConnection("svc", {
     iceServers: [...servers],
+    // Where there is a direct way, it may be found all the same (libdatachannel issue 1587).
     iceTransportPolicy: relayOnly ? "relay" : "all",
     disableAutoNegotiation: true,
   });

@@ -16,7 +16,7 @@ const ICE_SERVER = v.strictObject({
 
 const ICE_FILE = v.strictObject({
   ice_servers: v.optional(v.array(ICE_SERVER), []),
-  /** `relay`: nothing but through a TURN server. */
+  /** `relay`: peers are told of relayed addresses only. */
   transport_policy: v.optional(v.picklist(["all", "relay"]), "all"),
 });
 
@@ -120,8 +120,9 @@ function parseIceUrl(url: string, username?: string, credential?: string): IceSe
   const match = /^(stun|turn):(\[[0-9a-f:.]+\]|[^:?/@[\]]+)(?::(\d{1,5}))?(?:\?transport=(udp))?$/i.exec(url);
   const [, scheme, host, port = "3478", transport] = match ?? [];
   if (!scheme || !host || Number(port) < 1 || Number(port) > 65_535 || (transport && scheme !== "turn")) {
+    const shown = url.replace(/:.*@/s, ":…@");
     throw badInput(
-      `an ICE server's URL: expected stun:HOST[:PORT] or turn:HOST[:PORT][?transport=udp] but found ${JSON.stringify(url)}; TURN over TCP or TLS is not supported`,
+      `an ICE server's URL: expected stun:HOST[:PORT] or turn:HOST[:PORT][?transport=udp] but found ${JSON.stringify(shown)}; TURN over TCP or TLS is not supported`,
     );
   }
   const at = { hostname: host.replace(/^\[|\]$/g, ""), port: Number(port) };

@@ -29,8 +29,8 @@ import { foldName, MAX_COMPONENT_BYTES, parseName } from "./name";
 /** Where files lie until they are whole: inside the inbox, so that the last step is a rename. */
 export const INCOMING = ".incoming";
 
-/** Flushing as it goes keeps the last flush of a large file short. */
-const FLUSH_BYTES = 64 * 1_048_576;
+/** Flushing as it goes keeps each flush short: a disk of 1 MB/s takes less for one than a sender waits (`STALL_MS`). */
+const FLUSH_BYTES = 16 * 1_048_576;
 
 export interface InboxOptions {
   /** The inboxes of all senders. */

@@ -49,6 +49,7 @@ describe("ice.json", () => {
       { ice_servers: [{ urls: "turn:x?transport=tcp", username: "u", credential: "s3cret" }] },
       "not supported",
     ],
+    ["a credential in a URL", { ice_servers: [{ urls: "turn:user:s3cret@x" }] }, "turn:…@x"],
     ["a port that is none", { ice_servers: [{ urls: "stun:x:70000" }] }, "stun:HOST"],
     [
       "a relay without a user",
