@@ -1,0 +1,54 @@
+/** `svc service` with a real systemd, in a machine of its own. */
+import { expect } from "bun:test";
+import { BINARY } from "../support";
+import { bootMachine, type Scope, testWithSystemd } from "./systemd";
+
+const SCOPES: ReadonlyArray<{ scope: Scope; flags: string[]; configDir: string }> = [
+  { scope: "system", flags: ["--system"], configDir: "/var/lib/svc" },
+  { scope: "user", flags: [], configDir: "/root/.svc" },
+];
+
+for (const { scope, flags, configDir } of SCOPES) {
+  testWithSystemd(
+    `a daemon of the ${scope} answers once it is installed, is started again when killed or hung, and goes`,
+    async () => {
+      await using machine = await bootMachine(BINARY, scope);
+      const svc = (...words: string[]) => machine.run("svc", ...words);
+      const shown = async (name: string) =>
+        (await machine.systemctl("show", "svc.service", "--property", name, "--value")).stdout.trim();
+      const restarted = async (times: number) => {
+        while ((await shown("NRestarts")) !== String(times) || (await shown("SubState")) !== "running") {
+          await Bun.sleep(50);
+        }
+      };
+      /** Status of the answer to an authenticated request. */
+      const answer = async () => {
+        const { url } = JSON.parse((await machine.run("cat", `${configDir}/run/rest.json`)).stdout);
+        const token = (await svc("token", "show", "--config-dir", configDir)).stdout.trim();
+        const authorization = `Bearer ${token}`;
+        return (await fetch(`${url}/audit/verify`, { headers: { authorization } })).json();
+      };
+
+      const installed = await svc("service", "install", ...flags, "--", "--port", "0");
+      expect([installed.exitCode, installed.stdout]).toEqual([0, ""]);
+      // systemd waited until svc said that it answers.
+      expect(await answer()).toMatchObject({ ok: true });
+      const status = await svc("service", "status", ...flags);
+      expect(status.stdout).toContain("Active: active (running)");
+      expect(status.exitCode).toBe(0);
+
+      await machine.systemctl("kill", "--signal=KILL", "--kill-whom=main", "svc.service");
+      await restarted(1);
+      expect(await answer()).toMatchObject({ ok: true });
+      await machine.systemctl("kill", "--signal=STOP", "--kill-whom=main", "svc.service");
+      await restarted(2);
+      expect(await answer()).toMatchObject({ ok: true });
+
+      expect((await svc("service", "uninstall", ...flags)).exitCode).toBe(0);
+      expect((await machine.systemctl("is-active", "svc.service")).stdout).toBe("inactive\n");
+      expect((await svc("service", "status", ...flags)).exitCode).toBe(1);
+      expect((await machine.run("ls", configDir)).stdout).toContain("rest_token\n");
+    },
+    60_000,
+  );
+}

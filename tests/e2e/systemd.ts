@@ -1,0 +1,125 @@
+/**
+ * A machine of its own with a real systemd: the files of this one under an overlay in memory, and none of its units.
+ *
+ * Nothing that happens in it is seen outside, but for the network.
+ */
+import { accessSync, constants, existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { $ } from "bun";
+import { temporaryFolder, testWith } from "../support";
+
+/** What a manager is started for. */
+export type Scope = "system" | "user";
+
+const CGROUPS = "/sys/fs/cgroup";
+const PROGRAMS = ["/lib/systemd/systemd", "systemctl", "unshare", "nsenter", "setpriv", "chroot"];
+
+/** `test` where a systemd can be started: as root, who may write to the control groups. */
+export const testWithSystemd = mayBoot() ? testWith(...PROGRAMS) : testWith(...PROGRAMS).skip;
+
+function mayBoot(): boolean {
+  const hierarchy = [`${CGROUPS}/systemd`, CGROUPS].find((path) => existsSync(path));
+  try {
+    accessSync(hierarchy ?? "/nowhere", constants.W_OK);
+    return process.getuid?.() === 0;
+  } catch {
+    return false;
+  }
+}
+
+/** Run as bash with a folder, the binary and the scope. */
+const BOOT = `set -e
+mount --make-rprivate /
+mount -t tmpfs tmpfs "$1"
+mkdir "$1/upper" "$1/work" "$1/root"
+mount -t overlay overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/root"
+cd "$1/root"
+mount -t proc proc proc
+mount --rbind /sys sys
+mount --rbind /dev dev
+for path in run tmp root etc/systemd/system; do
+  mkdir -p "$path"
+  mount -t tmpfs tmpfs "$path"
+done
+touch usr/local/bin/svc
+mount --bind "$2" usr/local/bin/svc
+mkdir -p units run/systemd/system run/user/0
+for name in sysinit basic shutdown multi-user default network-online; do
+  printf '[Unit]\\nDefaultDependencies=no\\n' > "units/$name.target"
+done
+for path in etc/systemd/system root/.config/systemd/user; do
+  mkdir -p "$path/svc.service.d"
+  printf '[Service]\\nWatchdogSec=1s\\nTimeoutAbortSec=1s\\nRestartSec=100ms\\n' > "$path/svc.service.d/quick.conf"
+done
+export container=test SYSTEMD_GENERATOR_PATH=/nowhere HOME=/root XDG_RUNTIME_DIR=/run/user/0
+log=--log-target=null
+if [ "$3" = system ]; then
+  export SYSTEMD_UNIT_PATH=/etc/systemd/system:/units
+  exec chroot . /lib/systemd/systemd --system --unit=multi-user.target $log --show-status=no
+fi
+export SYSTEMD_UNIT_PATH=/root/.config/systemd/user:/units
+exec chroot . bash -c '/lib/systemd/systemd --user $0 & wait' $log`;
+
+/** Moves bash into control groups of its own, which `$0` names, and goes on as the rest of the line. */
+const GROUPED = `for at in /sys/fs/cgroup /sys/fs/cgroup/*; do
+  if [ -e "$at/cgroup.procs" ]; then mkdir "$at/$0" && echo $$ > "$at/$0/cgroup.procs"; fi
+done 2>/dev/null
+exec "$@"`;
+
+/** Boots one whose `svc` is `binary`; a hung daemon is found after a second. */
+export async function bootMachine(binary: string, scope: Scope) {
+  await using stack = new AsyncDisposableStack();
+  const folder = stack.use(temporaryFolder());
+  const group = `svc-test-${crypto.randomUUID()}`;
+  stack.defer(async () => {
+    const groups = [CGROUPS, ...readdirSync(CGROUPS).map((name) => join(CGROUPS, name))]
+      .map((hierarchy) => join(hierarchy, group))
+      .filter((path) => existsSync(path));
+    // What was in them takes a moment to be gone.
+    while (groups.some((path) => existsSync(path))) {
+      await $`find ${groups} -depth -type d -exec rmdir {} +`.nothrow().quiet();
+    }
+  });
+  const spaces = ["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--cgroup", "--uts", "--ipc"];
+  // It outlives whatever but SIGKILL, so that is what it gets when the test is cut off.
+  const boot = [
+    "setpriv",
+    "--pdeathsig",
+    "KILL",
+    "unshare",
+    ...spaces,
+    "bash",
+    "-c",
+    BOOT,
+    "-",
+    folder.path,
+    binary,
+    scope,
+  ];
+  const child = Bun.spawn(["bash", "-c", GROUPED, group, ...boot], {
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  stack.defer(async () => {
+    // It waits for what it has started, unless it is killed; then all that is in it goes.
+    child.kill("SIGKILL");
+    await child.exited;
+  });
+
+  /** Runs a command line in it, as root. */
+  const run = async (...command: string[]) => {
+    const init = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "utf8").trim();
+    const inside = ["nsenter", "-t", init, "--mount", "--pid", "--cgroup", "--root", "--wd"];
+    const env = { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: "/root", XDG_RUNTIME_DIR: "/run/user/0" };
+    const ran = Bun.spawn([...inside, ...command], { env, stdio: ["ignore", "pipe", "pipe"] });
+    const [stdout, stderr] = await Promise.all([ran.stdout.text(), ran.stderr.text()]);
+    return { stdout, stderr, exitCode: await ran.exited };
+  };
+  const systemctl = (...words: string[]) =>
+    run("systemctl", ...(scope === "user" ? ["--user"] : []), ...words);
+  while ((await systemctl("is-system-running")).stdout !== "running\n") {
+    if (child.exitCode !== null) throw new Error(`it did not boot: exit code ${child.exitCode}`);
+    await Bun.sleep(50);
+  }
+  const own = stack.move();
+  return { run, systemctl, [Symbol.asyncDispose]: () => own.disposeAsync() };
+}
