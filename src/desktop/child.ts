@@ -11,12 +11,18 @@ import type { Request } from "./calls";
 import { sizeOf } from "./geometry";
 import { Held } from "./held";
 import { takeScreenshot } from "./screenshot";
+import { desktopVariables } from "./session";
 
 /** A display that does not answer any more is no reason to stay longer than this, milliseconds. */
 const CLOSE_MS = 1_000;
 
 export default async function desktopChild(): Promise<void> {
   let backend: Promise<Backend> | undefined;
+  const given = { ...process.env };
+  /** The X library, too, looks into the environment of the process. */
+  const locate = async () => {
+    if (!backend && process.platform === "linux") Object.assign(process.env, await desktopVariables(given));
+  };
   const open = () => {
     const forget = () => {
       if (backend === opening) backend = undefined;
@@ -40,7 +46,7 @@ export default async function desktopChild(): Promise<void> {
         keepDown = true;
         return undefined;
       }
-      last = perform(request, use, held);
+      last = locate().then(() => perform(request, use, held));
       return last;
     },
     async () => {

@@ -1,9 +1,10 @@
 /** The desktop through the compiled binary in an empty folder: over HTTP, as commands, and as `svc screenshot`. */
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { decode } from "fast-png";
 import { eventually, openListener, openTerminal, PROGRAMS, SIZE, startDisplay } from "../desktop/support";
-import { installBinary, post, serveBinary, testWith } from "../support";
+import { installBinary, post, serveBinary, temporaryFolder, testWith } from "../support";
 
 setDefaultTimeout(60_000);
 const testOnDisplay = testWith(...PROGRAMS);
@@ -158,6 +159,20 @@ test("without a display every call says so, and the server lives on", async () =
   const printed = await machine.run(["screenshot"], { env: none });
   expect(printed).toEqual({ stdout: "", stderr: `svc: ${error}\n`, exitCode: 1 });
   expect(readdirSync(machine.path)).not.toContain("screenshot.png");
+});
+
+testOnDisplay("a service that was started before the desktop finds it once it is there", async () => {
+  using folder = temporaryFolder();
+  // Stands for the user's service manager, which a desktop tells of its variables as it starts.
+  writeFileSync(join(folder.path, "systemctl"), `#!/bin/sh\ncat "${folder.path}/environment"\n`, {
+    mode: 0o700,
+  });
+  const env = { ...bare, INVOCATION_ID: "5f0c", PATH: `${folder.path}:${process.env.PATH}` };
+  await using server = await serveBinary([], { env });
+  expect((await server.call("/screen_size")).status).toBe(503);
+  await using display = await startDisplay({ managed: false });
+  writeFileSync(join(folder.path, "environment"), `LANG=C\nDISPLAY=${display.env.DISPLAY}\n`);
+  expect(await get(server, "/screen_size")).toEqual(SIZE);
 });
 
 testOnDisplay("a call whose child is killed, and one that hangs for ten seconds, fail alone", async () => {
