@@ -61,9 +61,9 @@ export default async function desktopChild(): Promise<void> {
   );
 }
 
-type Action = Exclude<Request, { readonly name: "keepDown" }>;
+type ForDisplay = Exclude<Request, { readonly name: "keepDown" }>;
 
-async function perform(request: Action, use: () => Promise<Backend>, held: Held): Promise<unknown> {
+async function perform(request: ForDisplay, use: () => Promise<Backend>, held: Held): Promise<unknown> {
   if (request.name === "windows" && cannotListWindows()) return undefined;
   const backend = await use();
   switch (request.name) {

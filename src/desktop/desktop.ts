@@ -45,14 +45,14 @@ export class Desktop {
     const { turnLock, log, command = selfCommand(["desktop-child"]), env = process.env } = options;
     const { deadlineMs = DEADLINE_MS, idleMs = IDLE_MS } = options;
     const mayLeave = () => !this.held.isDown();
-    this.helper = new Helper({ command, env, deadlineMs, idleMs, mayLeave, log });
-    const { helper } = this;
-    const hands = {
-      strike: (keys: readonly string[], stroke: Stroke) => helper.call("strike", { keys, stroke }),
-      click: (target: Target, button: Button, stroke: Stroke) =>
-        helper.call("click", { target, button, stroke }),
-    };
-    this.turns = createTurns(turnLock, () => this.held.letGo(hands));
+    const helper = new Helper({ command, env, deadlineMs, idleMs, mayLeave, log });
+    const letGo = () =>
+      this.held.letGo({
+        strike: (keys, stroke) => helper.call("strike", { keys, stroke }),
+        click: (target, button, stroke) => helper.call("click", { target, button, stroke }),
+      });
+    this.helper = helper;
+    this.turns = createTurns(turnLock, letGo);
   }
 
   /** The process id of the child; null when there is none just now. */

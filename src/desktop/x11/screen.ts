@@ -60,7 +60,7 @@ export async function captureRoot(connection: XConnection, region: Region): Prom
 }
 
 /** How an X server lays out pixels (X Window System Protocol, section 8, image format). */
-export interface Layout extends Size {
+interface Layout extends Size {
   readonly bytesPerPixel: number;
   readonly bytesPerRow: number;
   readonly littleEndian: boolean;
@@ -69,7 +69,7 @@ export interface Layout extends Size {
 }
 
 /** `data` as blue, green, red and a filler byte; the same memory where it is that already. */
-export function toBgrx(data: Uint8Array, layout: Layout): Uint8Array {
+function toBgrx(data: Uint8Array, layout: Layout): Uint8Array {
   const { width, height, bytesPerPixel, bytesPerRow, littleEndian, masks } = layout;
   const asIs = bytesPerPixel === 4 && littleEndian && masks.join() === [0xff, 0xff00, 0xff0000].join();
   if (asIs) return data.subarray(0, width * height * 4);
