@@ -9,8 +9,9 @@ const SECRET_FIELD = /token|secret|pass|pwd|credential|auth|bearer|cookie|privat
 /** The user part of a URL (RFC 3986 section 3.2.1), where a password may stand. */
 const URL_USER = /(:\/\/)[^/?#@\s]+@/g;
 
-/** Lines of a diff that are shown. */
+/** Lines of a diff that are shown, and characters of a line. */
 const MAX_LINES = 300;
+const MAX_WIDTH = 500;
 
 /** Edits that are looked for; beyond, comparing two large files line by line would take minutes. */
 const MAX_EDITS = 2_000;
@@ -34,11 +35,14 @@ export async function diffContent(format: Format, before: unknown, after: unknow
   if (patch === undefined) return "too many changes to show";
   const lines = patch.hunks.flatMap((hunk) => [
     `@@ -${hunk.oldStart},${hunk.oldLines} +${hunk.newStart},${hunk.newLines} @@`,
-    ...hunk.lines,
+    ...hunk.lines.map(cut),
   ]);
   if (lines.length <= MAX_LINES) return lines.join("\n");
   return [...lines.slice(0, MAX_LINES), `… and ${lines.length - MAX_LINES} more lines`].join("\n");
 }
+
+const cut = (line: string) =>
+  line.length > MAX_WIDTH ? `${line.slice(0, MAX_WIDTH).toWellFormed()}…` : line;
 
 function shown(format: Format, content: unknown, mask: (secret: string) => string): string {
   if (format === "text") return String(content);

@@ -47,6 +47,12 @@ test("the user part of a URL is masked", async () => {
   expect(diff).toContain("https://***@host:1/x");
 });
 
+test("a line that is longer than anybody reads is cut", async () => {
+  const diff = await diffContent("text", "old", "n".repeat(100_000));
+  expect(diff).toContain("+nnn");
+  expect(diff.length).toBeLessThan(1_000);
+});
+
 test("two large files that have nothing in common do not take long", async () => {
   const lines = (seed: number) => Array.from({ length: 20_000 }, (_, at) => at * 7 + seed);
   expect(await diffContent("json", lines(1), lines(2))).toBe("too many changes to show");
