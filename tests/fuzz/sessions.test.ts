@@ -17,9 +17,11 @@ testWith(
   "an offer is answered or refused",
   async () => {
     using host = installHost();
-    await using server = await host.serve({
-      before: ["unshare", "-rn", "sh", "-c", 'ip link set lo up && exec "$@"', "-"],
-    });
+    // An address, at a link behind which is nobody.
+    const link =
+      "ip link add here type veth peer name there && ip addr add 192.0.2.2/24 dev here && ip link set there up";
+    const network = `ip link set lo up && ${link} && ip link set here up && exec "$@"`;
+    await using server = await host.serve({ before: ["unshare", "-rn", "sh", "-c", network, "-"] });
     const inside = ["nsenter", "-t", String(server.pid), "-U", "-n", "--preserve-credentials"];
     const post = async (path: string, body: unknown) => {
       const input = Buffer.from(JSON.stringify(body));
