@@ -21,7 +21,7 @@ const DEADLINE_MS = 10_000;
  * Its certificate is not looked at: the run file is private to its owner and only counts while the server holds its lock,
  * so whoever answers there is that server.
  *
- * @throws a `bad_input` failure naming the fields at fault; `unavailable` when no server runs here, or when it does not answer.
+ * @throws a `bad_input` failure naming the fields at fault; `unavailable` when no server runs here, or its answer is none.
  */
 export async function callLocalServer<I extends InputSchema, O extends OutputSchema>(
   configDir: string,
@@ -40,6 +40,6 @@ export async function callLocalServer<I extends InputSchema, O extends OutputSch
     });
   } catch (error) {
     if (!(error instanceof RemoteError)) throw error;
-    throw unavailable(`the server at ${running.url} does not answer ${operation.name} (${error.message})`);
+    throw unavailable(`the server at ${running.url}, asked for ${operation.name}: ${error.message}`);
   }
 }

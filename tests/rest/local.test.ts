@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { listCommands } from "../../src/executor/operations";
 import { callLocalServer } from "../../src/rest/local";
-import { testService } from "../support";
+import { showRun } from "../../src/runs/operations";
+import { TOKEN, testServer, testService } from "../support";
 
 test("the server is asked with the token of the file that it says it uses, whatever SVC_TOKEN is here", async () => {
   await using made = testService();
@@ -10,6 +11,17 @@ test("the server is asked with the token of the file that it says it uses, whate
   try {
     const { count } = await callLocalServer(made.configDir, listCommands, {});
     expect(count).toBeGreaterThan(10);
+  } finally {
+    delete process.env.SVC_TOKEN;
+  }
+});
+
+test("what it refuses is told in its words", async () => {
+  await using host = await testServer();
+  process.env.SVC_TOKEN = TOKEN;
+  try {
+    const asked = callLocalServer(host.configDir, showRun, { run_id: "no-such-run" });
+    await expect(asked).rejects.toThrow(`the server at ${host.server.url}, asked for runs.show: HTTP 404: `);
   } finally {
     delete process.env.SVC_TOKEN;
   }
