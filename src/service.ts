@@ -72,7 +72,11 @@ export interface Service {
   usb(): Promise<Usb>;
   runs(): Promise<Runs>;
   scheduler(): Promise<Scheduler>;
-  /** Stops what was started, last first. The service is not used afterwards. */
+  /**
+   * Stops what was started, last first. The service is not used afterwards.
+   *
+   * @throws the first fault of those that could not be stopped as they should; the others are stopped all the same.
+   */
   stop(): Promise<void>;
 }
 
@@ -220,7 +224,15 @@ export function createService(options: ServiceOptions): Service {
       (syncs) => syncs.stopAll(),
     ),
     async stop() {
-      for (const stop of stops.reverse()) await stop();
+      const faults: unknown[] = [];
+      for (let stop = stops.pop(); stop; stop = stops.pop()) {
+        try {
+          await stop();
+        } catch (error) {
+          faults.push(error);
+        }
+      }
+      if (faults.length > 0) throw faults[0];
     },
   };
   return service;
