@@ -39,12 +39,19 @@ afterAll(async () => {
   await display?.[Symbol.asyncDispose]();
 });
 
-/** A terminal that has the focus. */
-async function focusedTerminal(title: string) {
-  const terminal = openTerminal(display.env, title);
-  await waitForTitle(desktop, query(title), PATIENCE, forever);
-  await focusByTitle(desktop, query(title), forever);
-  return terminal;
+/**
+ * A terminal that has the focus, on a display of its own: characters that are not on the layout change it, and each change
+ * costs a window manager so much that on a busy machine the next test's window would wait for it for seconds.
+ */
+async function focusedTerminal() {
+  await using stack = new AsyncDisposableStack();
+  const { env } = stack.use(await startDisplay());
+  const { desktop } = stack.use(desktopOn(env));
+  const { typed } = stack.use(openTerminal(env, "terminal"));
+  await waitForTitle(desktop, query("terminal"), PATIENCE, forever);
+  await focusByTitle(desktop, query("terminal"), forever);
+  const own = stack.move();
+  return { env, desktop, typed, [Symbol.asyncDispose]: () => own.disposeAsync() };
 }
 
 describe("pointer:", () => {
@@ -180,9 +187,11 @@ describe("keys:", () => {
   });
 
   test("a key that is not on the layout is pressed and released as the same key", async () => {
-    await using listener = await focusedListener("foreign");
-    await desktop.strike(["ж"], "press", forever);
-    await desktop.strike(["ж"], "release", forever);
+    await using own = await startDisplay();
+    await using made = desktopOn(own.env);
+    await using listener = await focusedListener("foreign", { env: own.env, desktop: made.desktop });
+    await made.desktop.strike(["ж"], "press", forever);
+    await made.desktop.strike(["ж"], "release", forever);
     expect(await listener.strokes(2)).toEqual(["+key U0436", "-key U0436"]);
   });
 });
@@ -212,7 +221,7 @@ const expectedName = (name: string) =>
 
 describe("text:", () => {
   test("any Unicode text arrives as it was written", async () => {
-    await using terminal = await focusedTerminal("unicode");
+    await using terminal = await focusedTerminal();
     const lines = [
       "Hello, Wörld! ÅÉß€ [{^~`'\"|\\}] @#$%&*()_+-=<>?/.,;:",
       "Русский ελληνικά עברית العربية हिन्दी ไทย",
@@ -221,26 +230,28 @@ describe("text:", () => {
       "e\u0301 n\u0303 a\u0308\u0323 Z\u0351\u036b\u0343",
       "a\tb",
     ];
-    await desktop.type(`${lines.join("\n")}\n`, forever);
+    await terminal.desktop.type(`${lines.join("\n")}\n`, forever);
     expect(await terminal.typed(lines.length)).toBe(`${lines.join("\n")}\n`);
   });
 
   testWith(...PROGRAMS, "chromium")("a browser gets it too", async () => {
     using folder = temporaryFolder();
+    await using own = await startDisplay();
+    await using made = desktopOn(own.env);
     const page =
       '<title>empty page</title><textarea autofocus oninput="document.title = this.value"></textarea>';
     const url = `data:text/html;charset=utf-8,${encodeURIComponent(page)}`;
     const flags = ["--no-sandbox", "--no-first-run", "--disable-gpu", `--user-data-dir=${folder.path}`];
     const browser = Bun.spawn(["chromium", ...flags, `--app=${url}`], {
-      env: display.env,
+      env: own.env,
       stdio: ["ignore", "ignore", "ignore"],
     });
     try {
-      await waitForTitle(desktop, query("empty page"), { timeout: 20, poll: 0.05 }, forever);
-      await focusByTitle(desktop, query("empty page"), forever);
+      await waitForTitle(made.desktop, query("empty page"), { timeout: 20, poll: 0.05 }, forever);
+      await focusByTitle(made.desktop, query("empty page"), forever);
       const text = "Grüße 世界 한국어 😀👩‍👩‍👧 e\u0301 Привет {[]}~^`´";
-      await desktop.type(text, forever);
-      await waitForTitle(desktop, query(text, true), PATIENCE, forever);
+      await made.desktop.type(text, forever);
+      await waitForTitle(made.desktop, query(text, true), PATIENCE, forever);
     } finally {
       browser.kill();
       await browser.exited;
@@ -248,14 +259,14 @@ describe("text:", () => {
   });
 
   test("more different characters than there are free keys arrive too", async () => {
-    await using terminal = await focusedTerminal("many");
+    await using terminal = await focusedTerminal();
     const text = Array.from({ length: 100 }, (_, nth) => String.fromCodePoint(0x4e00 + 7 * nth)).join("");
-    await desktop.type(`${text}\n`, forever);
+    await terminal.desktop.type(`${text}\n`, forever);
     expect(await terminal.typed(1)).toBe(`${text}\n`);
   });
 
   test("any line arrives, whatever is in it", async () => {
-    await using terminal = await focusedTerminal("random");
+    await using terminal = await focusedTerminal();
     let expected = "";
     let lines = 0;
     const character = fc.oneof(
@@ -268,7 +279,7 @@ describe("text:", () => {
       fc.asyncProperty(fc.array(character, { maxLength: 30 }), async (codes) => {
         const line = `${String.fromCodePoint(...codes)}\n`;
         fc.pre(isTypable(line));
-        await desktop.type(line, forever);
+        await terminal.desktop.type(line, forever);
         expected += line;
         expect(await terminal.typed(++lines)).toBe(expected);
       }),
@@ -277,27 +288,19 @@ describe("text:", () => {
   });
 
   test("Caps Lock does not change what is typed", async () => {
-    await using terminal = await focusedTerminal("caps");
-    await desktop.strike(["capslock"], "tap", forever);
-    try {
-      await desktop.type("Abc äÖ 1!\n", forever);
-      expect(await terminal.typed(1)).toBe("Abc äÖ 1!\n");
-    } finally {
-      await desktop.strike(["capslock"], "tap", forever);
-    }
+    await using terminal = await focusedTerminal();
+    await terminal.desktop.strike(["capslock"], "tap", forever);
+    await terminal.desktop.type("Abc äÖ 1!\n", forever);
+    expect(await terminal.typed(1)).toBe("Abc äÖ 1!\n");
   });
 
   test("text arrives on other layouts too", async () => {
-    await using fresh = await startDisplay();
-    await using made = desktopOn(fresh.env);
-    await using terminal = openTerminal(fresh.env, "layouts");
-    await waitForTitle(made.desktop, query("layouts"), PATIENCE, forever);
-    await focusByTitle(made.desktop, query("layouts"), forever);
+    await using terminal = await focusedTerminal();
     let expected = "";
     for (const [nth, name] of ["de", "ru", "fr", "us(dvorak)", "us,de,ru"].entries()) {
-      await Bun.spawn(["setxkbmap", name], { env: fresh.env }).exited;
+      await Bun.spawn(["setxkbmap", name], { env: terminal.env }).exited;
       const line = `${name} Hello zyZY Wörld @€{[]}~\\|^'\`#?/-_=+ Привет éàç 1234567890\n`;
-      await made.desktop.type(line, forever);
+      await terminal.desktop.type(line, forever);
       expected += line;
       expect(await terminal.typed(nth + 1)).toBe(expected);
     }
@@ -314,13 +317,13 @@ describe("text:", () => {
   });
 
   test("a child that was killed leaves no key taken for good", async () => {
-    await using terminal = await focusedTerminal("killed");
+    await using terminal = await focusedTerminal();
     const characters = (from: number) =>
       String.fromCodePoint(...Array.from({ length: 60 }, (_, nth) => from + nth));
-    await desktop.type(characters(0x3041), forever);
-    process.kill(childOf(desktop), "SIGKILL");
-    await eventually(() => (desktop.childPid === null ? true : undefined));
-    await desktop.type(`${characters(0xac00)}\n`, forever);
+    await terminal.desktop.type(characters(0x3041), forever);
+    process.kill(childOf(terminal.desktop), "SIGKILL");
+    await eventually(() => (terminal.desktop.childPid === null ? true : undefined));
+    await terminal.desktop.type(`${characters(0xac00)}\n`, forever);
     expect(await terminal.typed(1)).toBe(`${characters(0x3041)}${characters(0xac00)}\n`);
   });
 });
