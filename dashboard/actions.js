@@ -58,7 +58,7 @@ function editorPanel({ api, signal }) {
     label: "Outcomes, in the order of the actions",
     columns: [
       { label: "#", kind: "number", cell: (/** @type {Outcome & { nth: number }} */ { nth }) => String(nth) },
-      { label: "Command", kind: "tight", cell: ({ command }) => el("code", {}, command) },
+      { label: "Command", cell: ({ command }) => el("code", {}, command) },
       { label: "State", kind: "tight", cell: ({ ok }) => badge(ok ? "ok" : "error", ok ? "ok" : "failed") },
       {
         label: "Result",

@@ -66,8 +66,12 @@ function hostsPanel({ api, poll }, selected, tellSelection) {
         kind: "tight",
         cell: (/** @type {Host & { polled: Polled | null }} */ { label }) => checkbox(label),
       },
-      { label: "Host", cell: ({ label }) => el("strong", {}, label) },
-      { label: "Address", kind: "wide", cell: ({ base_url }) => el("code", {}, base_url) },
+      {
+        label: "Host",
+        kind: "wide",
+        cell: ({ label, base_url }) =>
+          el("div", {}, el("strong", {}, label), el("div", { class: "hint" }, el("code", {}, base_url))),
+      },
       {
         label: "Tags",
         cell: ({ tags }) =>

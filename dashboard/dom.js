@@ -17,9 +17,20 @@
 export function el(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   setAttributes(element, attributes);
-  element.append(...children.filter(isShown));
+  element.append(
+    ...children.filter(isShown).map((child) => (typeof child === "string" ? plain(child) : child)),
+  );
   return element;
 }
+
+/**
+ * `text` with the controls shown that would make it read differently from what it says (Unicode UAX #9,
+ * CVE-2021-42574).
+ *
+ * @param {string} text
+ */
+const plain = (text) =>
+  text.replace(/[\u202a-\u202e\u2066-\u2069]/g, (control) => `\\u${control.charCodeAt(0).toString(16)}`);
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -65,7 +76,8 @@ function isShown(child) {
  * @param {string} text
  */
 export function setText(element, text) {
-  if (element.textContent !== text) element.textContent = text;
+  const shown = plain(text);
+  if (element.textContent !== shown) element.textContent = shown;
 }
 
 /**

@@ -54,8 +54,9 @@ export function alertBox() {
     /** @param {Trouble | null} trouble */
     tell(trouble) {
       // Said once: it would be read out again each time.
-      if (trouble && root.textContent === trouble.message) return;
-      root.replaceChildren(...(trouble ? [notice(trouble.tone ?? "error", trouble.message)] : []));
+      const said = trouble && notice(trouble.tone ?? "error", trouble.message);
+      if (said && root.textContent === said.textContent) return;
+      root.replaceChildren(...(said ? [said] : []));
     },
   };
 }
@@ -172,7 +173,8 @@ export const asError = (thrown) => (thrown instanceof Error ? thrown : new Error
  */
 export function copyButton(label, text) {
   if (!navigator.clipboard) return null;
-  const says = el("span", { role: "status" }, label);
+  // Not a status: the button would have no name.
+  const says = el("span", { "aria-live": "polite" }, label);
   return button([icon("copy"), says], async () => {
     const copied = await navigator.clipboard.writeText(text()).then(
       () => true,
@@ -208,7 +210,7 @@ export function prose(text) {
   if (text.length <= CLIPPED_AT) return el("span", { class: "prose" }, text);
   const shown = el("span", { class: "prose" }, `${text.slice(0, CLIPPED_AT)}…`);
   const all = button(`Show all ${count(text.length)} characters`, () => {
-    shown.textContent = text;
+    setText(shown, text);
     all.remove();
   });
   return el("div", {}, shown, " ", all);

@@ -167,6 +167,19 @@ test("the REST API page shows what an import would change, and does it when told
   expect(tab.complaints.filter((text) => !text.includes("400"))).toEqual([]);
 }, 30_000);
 
+test("the address is copied, or it is said that the browser does not allow that", async () => {
+  await using tab = await openPage("server", { permissions: ["clipboard-read", "clipboard-write"] });
+  const { page } = tab;
+  await page.getByText(host.url).waitFor();
+  await page.getByRole("button", { name: "Copy", exact: true }).click();
+  await page.getByRole("button", { name: "Copied" }).waitFor();
+  expect(await page.evaluate("navigator.clipboard.readText()")).toBe(host.url);
+  await page.evaluate("navigator.clipboard.writeText = () => Promise.reject(new Error('no'))");
+  await page.getByRole("button", { name: "Copy", exact: true }).click();
+  await page.getByRole("button", { name: "Not allowed" }).waitFor();
+  expect(tab.complaints).toEqual([]);
+}, 20_000);
+
 test("the USB page switches the watcher on and off", async () => {
   await using tab = await openPage("usb");
   const { page } = tab;
@@ -243,6 +256,7 @@ test("text from elsewhere is shown as text, whatever it says", async () => {
   page.on("dialog", (dialog) => tab.complaints.push(`dialog: ${dialog.message()}`));
   await page.getByText("<img src=x onerror=alert(1)>").waitFor();
   await page.getByText("<svg onload=alert(1)>").first().waitFor();
+  await page.getByText("\\u202eevil\\u202c").waitFor();
   await page.getByText("Show all 10,000 characters").click();
   expect(await page.locator("main img, main script").count()).toBe(0);
   expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(360);
@@ -431,7 +445,7 @@ test("the admin page adds hosts, tells how they are, tags them, and broadcasts w
     await dialog.getByLabel("Token").fill(token);
     await dialog.getByLabel("Tags").fill(tags);
     await dialog.getByRole("button", { name: "Add" }).click();
-    await page.getByRole("cell", { name: label, exact: true }).waitFor();
+    await page.getByRole("cell").getByText(label, { exact: true }).waitFor();
   };
   await page.getByText("No hosts").waitFor();
   await page.getByRole("button", { name: "Add…" }).click();

@@ -53,6 +53,18 @@ test("says that a token is wrong, and asks again until the server says to wait",
   expect(besides(tab.complaints, "401", "429")).toEqual([]);
 }, 30_000);
 
+test("promises nothing while nobody is signed in and the server is gone", async () => {
+  await using host = await serveBinary();
+  await using tab = await openTab(browser, host.url);
+  const { page } = tab;
+  await page.goto(`${host.url}/dashboard`);
+  await page.route(`${host.url}/overview`, (route) => route.abort());
+  await signIn(page, TOKEN);
+  await page.getByText("The server does not answer.", { exact: true }).waitFor();
+  expect(await page.getByText("Trying again").count()).toBe(0);
+  expect(besides(tab.complaints, "ERR_FAILED")).toEqual([]);
+}, 30_000);
+
 test("waits as long as the server asks to, says so, and goes on by itself", async () => {
   await using host = await serveBinary(["--rate-limit", "20", "--rate-burst", "4"]);
   await using tab = await openTab(browser, host.url);
