@@ -90,10 +90,11 @@ export async function attempt(
     if (errorVar !== undefined) run.variables.set(errorVar, body.error);
     reports.push(await run.list("catch"));
   }
-  // The clean-up runs in full also after AC_break or AC_continue, which then goes on its way unless this action fails.
-  const left = run.arrive();
-  const clean = await run.list("finally", { shielded: true });
-  reports.push(clean);
+  // The clean-up runs in full also after AC_break or AC_continue, which then goes on its way: unless this action fails, or
+  // the clean-up went another.
+  const before = run.arrive();
+  reports.push(await run.list("finally", { shielded: true }));
+  const left = run.arrive() ?? before;
 
   const inside = {
     error: body.error,
