@@ -87,61 +87,61 @@ export async function startRestServer(service: Service, options: RestServerOptio
   const clients = createClientResolver(checked.trustProxy);
   const release = claimConfigDir(service.configDir);
   if (!release) throw conflict(`a server already runs on ${service.configDir}`);
-  try {
-    const file = checked.tokenFile ?? configFiles(service.configDir).token;
-    const token = openToken({ given: checked.token, file }, service.log);
-    const metrics = await service.metrics();
-    const audit = checked.audit ? await service.audit() : null;
-    audit?.limitRows(checked.auditMaxRows);
-    const stopping = new AbortController();
-    const owner = ownerToken(() => token.digest());
-    const others = watchTokens(configFiles(service.configDir).tokens, service.log);
-    const gate = createGate((sent) => owner(sent) ?? others(sent), {
-      ratePerMinute: checked.rateLimit,
-      burst: checked.rateBurst,
-    });
-    const trail = createTrail(audit, () => metrics.recordAuditFailure());
-    const app = createApp({
-      service,
-      operations: await service.operations(),
-      gate,
-      clients,
-      answersTo: createHostCheck(host, checked.allowHost),
-      metrics,
-      trail,
-      maxBodyBytes: checked.maxBody,
-      log: service.log,
-      stopping: stopping.signal,
-    });
-    const server = listen({ host, port: checked.port, tls, fetch: app.fetch });
-    const started = performance.now();
-    const port = server.port ?? 0;
-    const url = `${tls ? "https" : "http"}://${urlHost(host)}:${port}`;
-    writeRunFile(service.configDir, { url, pid: process.pid, token_file: token.file && resolve(token.file) });
-    return {
-      url,
-      host,
-      port,
-      token,
-      allowAuditClear: checked.allowAuditClear,
-      startedAt: Date.now(),
-      uptimeSeconds: () => (performance.now() - started) / 1_000,
-      async stop() {
-        const cutOff = setTimeout(() => {
-          stopping.abort();
-          void server.stop(true);
-        }, GRACE_MS);
-        await server.stop();
-        clearTimeout(cutOff);
-        await trail.close();
-        removeRunFile(service.configDir);
-        release();
-      },
-    };
-  } catch (error) {
-    release();
-    throw error;
-  }
+  // What is undone when the start fails from here on.
+  using undo = new DisposableStack();
+  undo.defer(release);
+  const file = checked.tokenFile ?? configFiles(service.configDir).token;
+  const token = openToken({ given: checked.token, file }, service.log);
+  const metrics = await service.metrics();
+  const audit = checked.audit ? await service.audit() : null;
+  audit?.limitRows(checked.auditMaxRows);
+  const stopping = new AbortController();
+  const owner = ownerToken(() => token.digest());
+  const others = watchTokens(configFiles(service.configDir).tokens, service.log);
+  const gate = createGate((sent) => owner(sent) ?? others(sent), {
+    ratePerMinute: checked.rateLimit,
+    burst: checked.rateBurst,
+  });
+  const trail = createTrail(audit, () => metrics.recordAuditFailure());
+  const app = createApp({
+    service,
+    operations: await service.operations(),
+    gate,
+    clients,
+    answersTo: createHostCheck(host, checked.allowHost),
+    metrics,
+    trail,
+    maxBodyBytes: checked.maxBody,
+    log: service.log,
+    stopping: stopping.signal,
+  });
+  const server = listen({ host, port: checked.port, tls, fetch: app.fetch });
+  undo.defer(() => void server.stop(true));
+  const started = performance.now();
+  const port = server.port ?? 0;
+  const url = `${tls ? "https" : "http"}://${urlHost(host)}:${port}`;
+  writeRunFile(service.configDir, { url, pid: process.pid, token_file: token.file && resolve(token.file) });
+  undo.move();
+  return {
+    url,
+    host,
+    port,
+    token,
+    allowAuditClear: checked.allowAuditClear,
+    startedAt: Date.now(),
+    uptimeSeconds: () => (performance.now() - started) / 1_000,
+    async stop() {
+      const cutOff = setTimeout(() => {
+        stopping.abort();
+        void server.stop(true);
+      }, GRACE_MS);
+      await server.stop();
+      clearTimeout(cutOff);
+      await trail.close();
+      removeRunFile(service.configDir);
+      release();
+    },
+  };
 }
 
 /** @throws a `bad_input` failure that names options as flags are written. */

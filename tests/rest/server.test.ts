@@ -352,6 +352,19 @@ describe("one server a folder", () => {
     await rest.start({ port: 0 });
   });
 
+  test("one that cannot say where it answers does not go on listening", async () => {
+    await using made = testService();
+    const rest = await made.service.rest();
+    const { runFile } = configFiles(made.configDir);
+    mkdirSync(runFile, { recursive: true });
+    const probe = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+    const { port } = probe;
+    probe.stop(true);
+    await expect(rest.start({ port })).rejects.toThrow();
+    rmdirSync(runFile);
+    await rest.start({ port });
+  });
+
   test("the running one is found by its file, a dead one's file is recognised and removed", async () => {
     await using folder = await testServer();
     const { url } = folder.server;
