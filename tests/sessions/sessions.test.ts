@@ -115,6 +115,21 @@ describe("a session", () => {
     while (b.list().length > 0) await b.list()[0]?.closed;
   });
 
+  test("leaves the handshake to the caller, who over a relay connects last", async () => {
+    using home = temporaryFolder();
+    const { a, b } = twoPeers(home.path);
+    const said: string[] = [];
+    await a.connect(async (offer) => {
+      const answer = await b.answer(offer);
+      said.push(
+        ...`${offer.sdp}\n${answer.sdp}`.split(/\r?\n/).filter((line) => line.startsWith("a=setup:")),
+      );
+      return answer;
+    });
+    expect(said).toEqual(["a=setup:actpass", "a=setup:passive"]);
+    await Promise.all([a.stop(), b.stop()]);
+  });
+
   test("survives offers that were tampered with: each is refused or answered", async () => {
     using home = temporaryFolder();
     const { a, b } = twoPeers(home.path, { most: 16 });
