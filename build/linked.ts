@@ -30,6 +30,13 @@ const LIBRARIES: readonly Library[] = [
     source: "https://github.com/paullouisageneau/libjuice",
   },
   {
+    name: "libpng",
+    trace: /libpng/,
+    version: /libpng version (\d+\.\d+\.\d+)/,
+    licence: () => "libpng-2.0",
+    source: "https://github.com/pnggroup/libpng",
+  },
+  {
     name: "libsrtp",
     trace: /srtp_/,
     version: /libsrtp2 ([\d.]+)/,

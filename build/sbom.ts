@@ -90,11 +90,17 @@ function recipeOf(file: string): string {
   return "";
 }
 
-/** What licences ask to be kept with copies: their text, and notices. */
+/** What licences ask to be kept with copies: their text, and notices; also of what the package has from others. */
 function licenceText(folder: string): string {
-  const files = readdirSync(folder).filter((name) => /^(licen[cs]e|copying|notice)([.-].*)?$/i.test(name));
-  return files
-    .sort()
-    .map((name) => readFileSync(join(folder, name), "utf8").trim())
+  return readdirSync(folder, { withFileTypes: true })
+    .filter(({ name }) => /^(licen[cs]es?|copying|notice)([.-].*)?$/i.test(name))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    .map((entry) => {
+      const path = join(folder, entry.name);
+      if (!entry.isDirectory()) return readFileSync(path, "utf8").trim();
+      return readdirSync(path)
+        .map((name) => readFileSync(join(path, name), "utf8").trim())
+        .join("\n\n");
+    })
     .join("\n\n");
 }
