@@ -30,26 +30,8 @@ const JOB = v.object({
 /** A job as it is told. */
 export type JobTold = v.InferOutput<typeof JOB>;
 
-function told(job: JobState): JobTold {
-  return {
-    job_id: job.job_id,
-    script_path: job.script_path,
-    interval_seconds: job.interval_seconds,
-    is_cron: job.cron_expression !== null,
-    cron_expression: job.cron_expression,
-    time_zone: job.time_zone,
-    repeat: job.repeat,
-    max_runs: job.max_runs,
-    runs: job.runs,
-    enabled: job.enabled,
-    next_run_at: job.next_run_at,
-    last_run_at: job.last_run_at,
-    if_missed: job.if_missed,
-    if_running: job.if_running,
-    timeout_seconds: job.timeout_seconds,
-    run_id: job.run_id,
-  };
-}
+const told = (job: JobState): JobTold =>
+  v.parse(JOB, { ...job, is_cron: job.cron_expression !== null } satisfies JobTold);
 
 const script_path = field(JOB_SETTINGS.script_path, "Path of a .json file on the host");
 const existing = v.strictObject({ job_id: field(JOB_SETTINGS.job_id, "The job") });
