@@ -28,6 +28,7 @@ import { table } from "./table.js";
  * @property {string | null} last_run_at
  * @property {string | null} run_id
  */
+
 /** When it runs, and what becomes of runs that cannot be then. @param {Job} job */
 const timesOf = ({ is_cron, cron_expression, time_zone, interval_seconds, repeat, ...job }) =>
   el(
@@ -37,13 +38,13 @@ const timesOf = ({ is_cron, cron_expression, time_zone, interval_seconds, repeat
       ? el("code", {}, cron_expression ?? "")
       : `${repeat ? "every" : "once, after"} ${duration(interval_seconds)}`,
     time_zone && el("div", { class: "hint" }, time_zone),
-    el("div", { class: "hint" }, job.if_missed === "once" ? "missed: once for all" : "missed: left out"),
+    el("div", { class: "hint" }, job.if_missed === "once" ? "missed: one for all" : "missed: left out"),
     el(
       "div",
       { class: "hint" },
-      job.if_running === "queue" ? "still running: right after" : "still running: left out",
+      job.if_running === "queue" ? "still running: right after it" : "still running: left out",
     ),
-    el("div", { class: "hint" }, `ended after ${duration(job.timeout_seconds)}`),
+    el("div", { class: "hint" }, `each at most ${duration(job.timeout_seconds)}`),
   );
 
 /** Whether it has had all its runs. @param {Job} job */
@@ -193,7 +194,7 @@ function jobForm() {
   const running = select({ skip: "leave it out", queue: "run right after it" });
   const timeout = el("input", { type: "number", min: 1, max: 86_400, value: 3_600, required: true });
 
-  const interval = labelled("Seconds until it runs", seconds);
+  const interval = labelled("Seconds", seconds, "Until it runs, and from one run to the next.");
   const expression = [labelled("Cron expression", cron), labelled("Time zone", zone)];
   const limit = labelled("Runs at most", most);
   const choose = () => {

@@ -60,7 +60,7 @@ export function table({ label, columns, key, empty, rowClass = () => "", compact
   const make = (row) =>
     el(
       "tr",
-      { role: "row", class: rowClass(row) },
+      { role: "row" },
       ...columns.map(({ label: name, cell, kind }) =>
         el("td", { role: "cell", class: kind, "data-label": name }, ...[cell(row)].flat()),
       ),
@@ -83,10 +83,11 @@ export function table({ label, columns, key, empty, rowClass = () => "", compact
         const nth = met.get(name) ?? 0;
         met.set(name, nth + 1);
         const id = nth === 0 ? name : `${name} #${nth}`;
-        const told = JSON.stringify(row) + rowClass(row);
+        const told = JSON.stringify(row);
         const known = shown.get(id);
-        if (known?.told === told) return { id, told, row: known.row };
-        return { id, told, row: known ? update(known.row, make(row)) : make(row) };
+        const made = known?.told === told ? known.row : known ? update(known.row, make(row)) : make(row);
+        made.className = rowClass(row);
+        return { id, told, row: made };
       });
       shown = new Map(next.map(({ id, told, row }) => [id, { told, row }]));
       place(
@@ -106,7 +107,6 @@ export function table({ label, columns, key, empty, rowClass = () => "", compact
  * @param {HTMLTableRowElement} next
  */
 function update(row, next) {
-  row.className = next.className;
   const cells = [...next.cells];
   [...row.cells].forEach((cell, at) => {
     const made = cells[at];

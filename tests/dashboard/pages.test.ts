@@ -369,9 +369,9 @@ test("the jobs page keeps what was filled in until the server takes it, and tell
   const row = page.getByRole("row", { name: /nightly/ });
   await row.getByText("Europe/Berlin").waitFor();
   for (const rule of [
-    "missed: once for all",
-    "still running: right after",
-    "ended after 10 min",
+    "missed: one for all",
+    "still running: right after it",
+    "each at most 10 min",
     "0 of 3 runs",
   ]) {
     await row.getByText(rule).waitFor();
