@@ -15,7 +15,8 @@ const ENTRY = v.object({ label: v.string(), status: v.picklist(DELIVERY_STATUS) 
 export function labelsToRetry(results: string, only: string): string[] {
   const statuses = only.split(",").map((status) => status.trim());
   const odd = statuses.find((status) => !DELIVERY_STATUS.some((known) => known === status));
-  if (odd !== undefined) throw badInput(`only: expected of ${DELIVERY_STATUS.join(", ")} but found "${odd}"`);
+  if (odd !== undefined)
+    throw badInput(`only: expected some of ${DELIVERY_STATUS.join(", ")} but found "${odd}"`);
   const last = new Map<string, DeliveryStatus>();
   for (const { label, status } of entriesIn(results)) last.set(label, status);
   return [...last].filter(([, status]) => statuses.includes(status)).map(([label]) => label);

@@ -283,6 +283,8 @@ describe("to do again are", () => {
 
   test("refused when they are no results, or the status is none", () => {
     expect(() => labelsToRetry("not results", "failed")).toThrow("retry: expected results of a broadcast");
-    expect(() => labelsToRetry(line("a", "ok"), "bad")).toThrow("only: expected of ok, failed, unreachable");
+    expect(() => labelsToRetry(line("a", "ok"), "bad")).toThrow(
+      "only: expected some of ok, failed, unreachable",
+    );
   });
 });
