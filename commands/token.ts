@@ -6,6 +6,7 @@ import { readTextFile } from "../src/lib/files";
 import { configFiles } from "../src/lib/paths";
 import { table } from "../src/lib/table";
 import { printable } from "../src/lib/text";
+import { localToken } from "../src/rest/local";
 import { findToken, rotateToken } from "../src/rest/token";
 import { addToken, NEW_TOKEN, readTokens, removeToken, SCOPES } from "../src/rest/tokens";
 import type { Service } from "../src/service";
@@ -67,7 +68,8 @@ const add = command({
       const given = tokenFile === undefined ? undefined : readTextFile(tokenFile, "token-file").trim();
       const wanted = parseInput(NEW_TOKEN, { name, scope, token: given });
       await localCaller(service, "cli").announce(`token.add ${wanted.name} scope=${wanted.scope.join(",")}`);
-      const token = await addToken(configFiles(service.configDir), wanted);
+      const own = given === undefined ? undefined : localToken(service.configDir);
+      const token = await addToken(configFiles(service.configDir), wanted, own);
       print(flags, { name, scopes: wanted.scope, token }, () => (given ? `${name} added` : token));
       if (!given && process.stdout.isTTY) service.log.info("it is not kept, and cannot be shown again");
       return 0;

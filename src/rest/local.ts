@@ -9,7 +9,7 @@ import type { InputSchema, Operation, OutputSchema } from "../operation";
 import { callRemote, MAX_ANSWER_BYTES } from "../remote/call";
 import { RemoteError } from "../remote/error";
 import { deadlineIn } from "../remote/line";
-import { findRunningServer } from "./runfile";
+import { findRunningServer, type RunningServer } from "./runfile";
 import { findToken, readToken } from "./token";
 
 /** How long the server may take to answer. */
@@ -31,8 +31,7 @@ export async function callLocalServer<I extends InputSchema, O extends OutputSch
   parseInput(operation.input, input);
   const running = findRunningServer(configDir);
   if (!running) throw unavailable(`no server runs on ${configDir}: start one with \`svc serve\``);
-  const token = running.token_file ? readToken(running.token_file) : findToken(configFiles(configDir).token);
-  const server = { url: running.url, token, trust: { kind: "any" } } as const;
+  const server = { url: running.url, token: tokenOf(configDir, running), trust: { kind: "any" } } as const;
   try {
     return await callRemote(server, operation, input, {
       deadline: deadlineIn(DEADLINE_MS),
@@ -42,4 +41,17 @@ export async function callLocalServer<I extends InputSchema, O extends OutputSch
     if (!(error instanceof RemoteError)) throw error;
     throw unavailable(`the server at ${running.url}, asked for ${operation.name}: ${error.message}`);
   }
+}
+
+/**
+ * The token of the server that runs on `configDir`, else the one that it would start with; undefined when it would make one.
+ *
+ * @throws as `readToken` does.
+ */
+export function localToken(configDir: string): string | undefined {
+  return tokenOf(configDir, findRunningServer(configDir));
+}
+
+function tokenOf(configDir: string, running: RunningServer | null): string | undefined {
+  return running?.token_file ? readToken(running.token_file) : findToken(configFiles(configDir).token);
 }

@@ -70,14 +70,17 @@ export function readTokens(file: string): readonly KnownToken[] {
 /**
  * Puts a token in force and gives it. It is not kept and cannot be shown again.
  *
+ * @param own the host's own token, which allows everything, whatever else it is called.
  * @throws a `conflict` failure when the name or the token is taken or there are {@link MAX_TOKENS}; `bad_input` for a token
  *   that no client could send; as {@link readTokens} does.
  */
 export async function addToken(
   place: Place,
   { name, scope, token: given }: v.InferOutput<typeof NEW_TOKEN>,
+  own?: string,
 ): Promise<string> {
   const token = given === undefined ? newToken() : checkToken(given, "token");
+  if (token === own) throw conflict("token: it is the host's own, which allows everything");
   const sha256 = Buffer.from(digestToken(token)).toString("hex");
   return change(place, (tokens) => {
     if (tokens.some((known) => known.name === name)) throw conflict(`name: ${name} is taken already`);

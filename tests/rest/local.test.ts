@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
 import { listCommands } from "../../src/executor/operations";
-import { callLocalServer } from "../../src/rest/local";
+import { configFiles } from "../../src/lib/paths";
+import { callLocalServer, localToken } from "../../src/rest/local";
+import { readToken, rotateToken } from "../../src/rest/token";
 import { showRun } from "../../src/runs/operations";
 import { TOKEN, testServer, testService } from "../support";
 
@@ -25,6 +27,16 @@ test("what it refuses is told in its words", async () => {
   } finally {
     delete process.env.SVC_TOKEN;
   }
+});
+
+test("the token of a server is that of the file that it says it uses, else that of its folder", async () => {
+  await using made = testService();
+  expect(localToken(made.configDir)).toBeUndefined();
+  rotateToken(configFiles(made.configDir).token);
+  expect(localToken(made.configDir)).toBe(readToken(configFiles(made.configDir).token));
+  const tokenFile = `${made.configDir}/elsewhere`;
+  await (await made.service.rest()).start({ port: 0, tokenFile });
+  expect(localToken(made.configDir)).toBe(readToken(tokenFile));
 });
 
 test("without a server it is said so", async () => {

@@ -122,6 +122,15 @@ test("a name and a token are given once, until taken back; a token may come from
   ]);
 });
 
+test("the host's own token is none that allows less", async () => {
+  using folder = temporaryFolder();
+  const files = configFiles(folder.path);
+  const wanted = { name: "anna", scope: ["read" as const], token: TOKEN };
+  await expect(addToken(files, wanted, TOKEN)).rejects.toThrow("token: it is the host's own");
+  expect(readTokens(files.tokens)).toEqual([]);
+  expect(await addToken(files, wanted, "another-token")).toBe(TOKEN);
+});
+
 test("a file that is none, or that gives more than svc gives, lets nobody in, and the log says why", async () => {
   using folder = temporaryFolder();
   const files = configFiles(folder.path);
