@@ -5,6 +5,7 @@ import { type CommandGroup, command, print, withService } from "../src/cli";
 import { BUNDLED_NAMES } from "../src/config/bundle";
 import { readBundleFile, writeBundleFile } from "../src/config/file";
 import { exportConfig, importConfig } from "../src/config/operations";
+import { badInput } from "../src/lib/errors";
 import { readSecret } from "../src/lib/secret";
 import { printable } from "../src/lib/text";
 
@@ -35,6 +36,9 @@ const exportTo = command({
       .example("$0 config export host.json --encrypt", "Tokens and all, sealed"),
   handler: (flags) =>
     withService(flags, async (service) => {
+      if (flags.passphraseFile !== undefined && !flags.encrypt) {
+        throw badInput("passphrase-file: expected with --encrypt only");
+      }
       const bundle = await callOperation(service, exportConfig, {}, localCaller(service, "cli"));
       const text = flags.json ? JSON.stringify(bundle) : JSON.stringify(bundle, null, 2);
       const sealing = flags.encrypt ? await passphrase(flags.passphraseFile, true) : undefined;

@@ -1,6 +1,6 @@
 /** `svc config` as the compiled binary, from an empty folder, also when it is killed at any step of an import. */
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { copyFileSync, readFileSync, statSync } from "node:fs";
+import { copyFileSync, existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { bundleOf, host } from "../config/support";
 import { BINARY, testWith } from "../support";
@@ -90,6 +90,14 @@ test("a flag of an import is none of an export: it would carry more than was mea
     expect([flag, exitCode, stdout]).toEqual([flag, 2, ""]);
   }
   expect((await machine.run(["config", "import", BUNDLE, "--encrypt"])).exitCode).toBe(2);
+});
+
+test("with a passphrase and without --encrypt nothing is written in the clear", async () => {
+  using machine = installed();
+  const file = join(machine.root, "outside", "bundle.json");
+  const { exitCode, stderr } = await machine.run(["config", "export", file, "--passphrase-file", file]);
+  expect([exitCode, stderr]).toEqual([2, "svc: passphrase-file: expected with --encrypt only\n"]);
+  expect(existsSync(file)).toBe(false);
 });
 
 test("a sealed bundle opens with the passphrase of the environment or of a file", async () => {
