@@ -8,6 +8,7 @@ import { printable } from "../src/lib/text";
 import { DEFAULT_TIMEOUT_S, type Outcome } from "../src/outcome";
 
 const NO_SCRIPT = "script: expected JSON, or the path of a .json file";
+const NO_STDIN = "script: expected JSON on stdin";
 
 export default command({
   builder: (argv) =>
@@ -44,15 +45,17 @@ export default command({
         void terminated().then(() => cancel.abort());
         const caller = localCaller(service, "script", cancel.signal);
         const options = { stop_on_error: flags.stopOnError, timeout_seconds: flags.timeout };
-        const text = flags.script === "-" ? await Bun.stdin.text() : flags.script;
-        const report = /^\s*[[{]/.test(text)
-          ? await callOperation(
-              service,
-              executeActions,
-              { actions: parseScript(text, NO_SCRIPT), ...options },
-              caller,
-            )
-          : await callOperation(service, executeFile, { path: resolve(text), ...options }, caller);
+        const piped = flags.script === "-";
+        const text = piped ? await Bun.stdin.text() : flags.script;
+        const report =
+          piped || /^\s*[[{]/.test(text)
+            ? await callOperation(
+                service,
+                executeActions,
+                { actions: parseScript(text, piped ? NO_STDIN : NO_SCRIPT), ...options },
+                caller,
+              )
+            : await callOperation(service, executeFile, { path: resolve(text), ...options }, caller);
         print(flags, report, () => table(report.outcomes));
         if (!report.ok) service.log.error(`run ${report.run_id} (${report.status}): ${report.error_text}`);
         return report.ok ? 0 : 1;

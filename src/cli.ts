@@ -189,6 +189,7 @@ async function resume(): Promise<number | undefined> {
 async function parse(args: readonly string[]): Promise<number> {
   const { default: yargs } = await import("yargs");
   let exitCode = 0;
+  let called = "";
   const parser = yargs()
     .scriptName("svc")
     .usage("$0 <command>\n\nOperate a desktop-automation host from afar.")
@@ -208,9 +209,9 @@ async function parse(args: readonly string[]): Promise<number> {
     .demandCommand(1, "Name a command; `svc --help` lists them.")
     .wrap(Math.min(80, process.stdout.columns ?? 80))
     .exitProcess(false)
-    .check(refuseOddFlags)
+    .check((flags, declared) => refuseOddFlags(args, flags, declared))
     .fail((message, error) => {
-      throw error ?? new UsageError(message);
+      throw error ?? new UsageError(advised(message, called));
     });
   const run = (one: AnyCommand) => async (flags: unknown) => {
     exitCode = await one.handler(flags as never);
@@ -220,12 +221,17 @@ async function parse(args: readonly string[]): Promise<number> {
       usage,
       describe,
       async (argv: Argv) => {
+        called = usage;
         const module = (await load()).default;
         if (!("group" in module)) return void module.builder(argv as Argv<GlobalFlags>);
         for (const [line, does] of module.examples) argv.example(line, does);
         argv.demandCommand(1, `Name what to do; \`svc ${usage} --help\` lists it.`);
         for (const [name, one] of Object.entries(module.group)) {
-          argv.command(name, one.describe, (own) => void one.builder(own as Argv<GlobalFlags>), run(one));
+          const builder = (own: Argv) => {
+            called = `${usage} ${name}`;
+            one.builder(own as Argv<GlobalFlags>);
+          };
+          argv.command(name, one.describe, builder, run(one));
         }
       },
       async (flags) => {
@@ -240,27 +246,45 @@ async function parse(args: readonly string[]): Promise<number> {
   return exitCode;
 }
 
+/** What the parser has to say, with what to do next where it does not say that. @param called the usage of the subcommand. */
+function advised(message: string, called: string): string {
+  if (message.startsWith("Not enough non-option arguments")) return `An argument is missing: svc ${called}`;
+  if (!message.startsWith("Unknown")) return message;
+  const words = ["svc", ...called.split(" ").filter((word) => /^\w/.test(word)), "--help"];
+  return `${message} (see \`${words.join(" ")}\`)`;
+}
+
 /**
+ * @param args as the user wrote them.
  * @param declared names of flags by their type, as yargs hands them over.
  * @throws a {@link UsageError} for a value that yargs makes of a flag and that is not of its type: NaN, a list of those that
  *   were given where one is meant, `undefined` for none, `false` of `--no-…`.
  */
 function refuseOddFlags(
+  args: readonly string[],
   flags: Readonly<Record<string, unknown>>,
   declared: Readonly<Record<string, unknown>>,
 ): true {
   const named = (type: string) => new Set([declared[type]].flat());
-  const [lists, texts] = [named("array"), named("string")];
+  const [lists, texts, numbers] = [named("array"), named("string"), named("number")];
   for (const [name, value] of Object.entries(flags)) {
     if ([value].flat().some(Number.isNaN)) throw new UsageError(`--${name}: expected a number`);
     if (Array.isArray(value) && /^[a-z][a-z-]*$/.test(name) && !lists.has(name)) {
       throw new UsageError(`--${name}: given more than once`);
     }
-    if (value === undefined || (value === false && texts.has(name))) {
+    const valued = lists.has(name) || texts.has(name) || numbers.has(name);
+    if (value === undefined || (valued && (value === false || isBare(args, name)))) {
       throw new UsageError(`--${name}: expected a value`);
     }
   }
   return true;
+}
+
+/** Whether the flag `name` is in `args` without a value after it; of a number, the parser makes its default then. */
+function isBare(args: readonly string[], name: string): boolean {
+  const own = args.includes("--") ? args.slice(0, args.indexOf("--")) : args;
+  const next = own[own.lastIndexOf(`--${name}`) + 1];
+  return own.includes(`--${name}`) && (next === undefined || next.startsWith("--"));
 }
 
 /** Enough for each offence of a file that has hundreds. */

@@ -52,6 +52,30 @@ describe("what cannot be understood is one line and exit code 2:", () => {
   }
 });
 
+describe("what is missing in a command line is named:", () => {
+  for (const [words, message] of [
+    [["token", "add", "--scope", "read", "anna"], "An argument is missing: svc token add <name>"],
+    [["execute"], "An argument is missing: svc execute <script>"],
+    [["token", "eat"], "Unknown command: eat (see `svc token --help`)"],
+    [["history", "--nope"], "Unknown argument: nope (see `svc history --help`)"],
+    [["history", "--limit"], "--limit: expected a value"],
+    [["history", "--source", "--json"], "--source: expected a value"],
+    [["diagnose", "--only"], "--only: expected a value"],
+    [["token", "show", "--config-dir"], "--config-dir: expected a value"],
+    [["turn", "test"], "url: expected turn:host[:port] or turns:host[:port]"],
+    [["execute", "-"], "script: expected JSON on stdin"],
+  ] as const) {
+    test(`svc ${words.join(" ")}`, async () => {
+      expect(await svc.run(words)).toEqual({ exitCode: 2, stdout: "", stderr: `svc: ${message}\n` });
+    });
+  }
+
+  test("flags after -- are not svc's own", async () => {
+    const { exitCode } = await svc.run(["service", "install", "--print", "--", "--port"]);
+    expect(exitCode).toBe(0);
+  });
+});
+
 describe("svc completion", () => {
   const asked = async (program: string[], input: string) => {
     const child = Bun.spawn(program, {
