@@ -84,14 +84,14 @@ export async function openSyncs(service: Service, { peers = {} }: Options): Prom
     inbox: inboxFolder(service, peers),
     log,
     requireHost: async (label) => void (await find(label)),
-    async connect(label) {
+    async connect(label, signal) {
       const server = serverOf(await find(label));
       const [{ callRemote, MAX_ANSWER_BYTES }, { deadlineIn }] = await Promise.all([
         import("./remote/call"),
         import("./remote/line"),
       ]);
       const limits = { deadline: deadlineIn(SIGNALLING_MS), maxBytes: MAX_ANSWER_BYTES };
-      return sessions.connect((offer) => callRemote(server, offerSession, offer, limits));
+      return sessions.connect((offer) => callRemote(server, offerSession, offer, limits, signal));
     },
   });
 }

@@ -3,7 +3,7 @@ import { readdirSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { configFiles } from "../src/lib/paths";
 import { INCOMING } from "../src/transfer/inbox";
-import { testServer, testService } from "./support";
+import { TOKEN, temporaryFolder, testServer, testService } from "./support";
 
 test("what a session left in the inbox when its process died goes with it", async () => {
   await using viewer = testService();
@@ -29,6 +29,37 @@ test("what a session left in the inbox when its process died goes with it", asyn
   expect(await seen.promise).toHaveLength(1);
   await other?.closed;
   expect(incoming()).toEqual([]);
+});
+
+test("a sync that is stopped hangs up on a host that has not answered its offer", async () => {
+  await using viewer = testService();
+  const [asked, hungUp] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  using mute = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    socket: { data: () => asked.resolve(), close: () => hungUp.resolve() },
+  });
+  const { service } = viewer;
+  await (await service.addressBook()).add({
+    label: "mute",
+    base_url: `http://127.0.0.1:${mute.port}`,
+    token: TOKEN,
+    tags: [],
+  });
+  using outbox = temporaryFolder();
+  writeFileSync(join(outbox.path, "file"), "x");
+  const syncs = await service.syncs();
+  const request = {
+    dir: outbox.path,
+    to: "mute",
+    include_subdirs: false,
+    poll_interval_s: 0.25,
+    resume: true,
+  };
+  const sync = await syncs.start(request);
+  await asked.promise;
+  await sync.stop();
+  await hungUp.promise;
 });
 
 test.each([

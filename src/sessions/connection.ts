@@ -60,7 +60,8 @@ export async function describe(peer: PeerConnection, type: "offer" | "answer"): 
 export function takeRemote(peer: PeerConnection, sdp: string, type: "offer" | "answer"): () => void {
   // Who answers leaves it to the caller to begin the DTLS handshake (RFC 5763 gives it the choice). Over a relay the side
   // that answers connects first, and a handshake that reaches the other while that connects can deadlock libdatachannel
-  // 0.24: to answer it takes the lock of DTLS and then that of ICE, to connect the two the other way round.
+  // 0.24 (its pull request 1630): to answer it takes the lock of DTLS and then that of ICE, to connect the two the other
+  // way round.
   const roles = type === "offer" ? sdp.replace("a=setup:actpass", "a=setup:active") : sdp;
   const { description, candidates, mid } = splitCandidates(roles);
   try {

@@ -15,7 +15,7 @@ import type { InboxPlace } from "./protocol";
 import { type PeerSession, startSession } from "./session";
 
 /** Each is a process of some 60 MB. */
-export const MAX_SESSIONS = 16;
+const MAX_SESSIONS = 16;
 
 /** What both sides of a new session say they can do. */
 const FEATURES = [ACKS_FEATURE];

@@ -36,7 +36,7 @@ export interface PeerSender {
 }
 
 /**
- * @param connect opens a session.
+ * @param connect opens a session; given up when the signal comes.
  * @param giveUpMs for how long a connection is tried for; then this send fails and every later one (default: forever).
  */
 export function createPeerSender({
@@ -45,7 +45,7 @@ export function createPeerSender({
   giveUpMs = Number.POSITIVE_INFINITY,
   firstPauseMs = FIRST_PAUSE_MS,
 }: {
-  connect: () => Promise<Link>;
+  connect: (signal: AbortSignal) => Promise<Link>;
   log: Log;
   giveUpMs?: number;
   firstPauseMs?: number;
@@ -63,7 +63,7 @@ export function createPeerSender({
     const began = performance.now();
     for (let pause = firstPauseMs; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
       try {
-        const made = await connect();
+        const made = await connect(closing.signal);
         // Then nobody waits for it any more.
         if (closing.signal.aborted) await made.close(STOPPED);
         return made;

@@ -78,7 +78,7 @@ export interface SyncsOptions {
   readonly log: Log;
   /** @throws a `not_found` failure when no host has that label. */
   readonly requireHost: (label: string) => Promise<void>;
-  readonly connect: (label: string) => Promise<Link>;
+  readonly connect: (label: string, signal: AbortSignal) => Promise<Link>;
 }
 
 export function createSyncs({ configDir, folder, inbox, log, requireHost, connect }: SyncsOptions): Syncs {
@@ -92,7 +92,7 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
     const release = tryLock(join(folder, `${key}.lock`));
     if (!release) throw conflict(`${watch_dir} is being synced to ${request.to} already`);
     const index = openIndex(join(folder, `${key}.db`), release);
-    const peer = createPeerSender({ connect: () => connect(request.to), log, giveUpMs });
+    const peer = createPeerSender({ connect: (signal) => connect(request.to, signal), log, giveUpMs });
     const engine = new FolderSyncEngine({
       watch_dir,
       include_subdirs: request.include_subdirs,

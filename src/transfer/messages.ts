@@ -18,7 +18,7 @@ export const ACKS_FEATURE = "file_acks";
 export const MESSAGE_BYTES = 16_384;
 
 /** The longest text message: a `file_begin` with the longest name there is, and room to spare. */
-export const MAX_TEXT = 16_384;
+const MAX_TEXT = 16_384;
 
 const transfer_id = v.union([v.pipe(v.string(), v.maxLength(128)), v.number()]);
 const bytes = v.pipe(v.number(), v.safeInteger(), v.minValue(0));

@@ -25,7 +25,7 @@ const READ_BYTES = 16 * MESSAGE_BYTES;
 export const BUFFER_BYTES = 262_144;
 
 /** How long a peer may show no sign of progress, milliseconds. */
-export const STALL_MS = 20_000;
+const STALL_MS = 20_000;
 
 /** How often a wait looks at the clock, milliseconds. */
 const LOOK_MS = 1_000;

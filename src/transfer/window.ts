@@ -3,7 +3,7 @@
  */
 
 /** Enough for a fast link, little to hold in memory. */
-export const WINDOW_BYTES = 1_048_576;
+const WINDOW_BYTES = 1_048_576;
 
 export interface Window {
   /** Whether `bytes` more may be under way. */
