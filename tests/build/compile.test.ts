@@ -19,7 +19,7 @@ afterAll(async () => {
   for (const own of packages) await own[Symbol.asyncDispose]();
 });
 
-test("a binary holds the addons of its own platform and of no other", async () => {
+test("a binary holds the addons of its own platform and of no other, and tells their licences", async () => {
   using folder = temporaryFolder();
   const entry = join(folder.path, "entry.ts");
   const loads = Object.keys(addons).map((name) => {
@@ -33,6 +33,8 @@ test("a binary holds the addons of its own platform and of no other", async () =
   for (const own of packages) {
     const binary = await compile(own, { folder: folder.path, name: own.target, entry });
     found[own.target] = await platformsIn(binary);
+    // Also of what is linked into the addons: see build/linked.ts.
+    expect(await Bun.file(join(folder.path, `${own.target}.cdx.json`)).text()).not.toContain('"unknown"');
   }
   expect(found).toEqual(Object.fromEntries(TARGETS.map((target) => [target, [target]])));
   expect(await $`${join(folder.path, hostTarget())}`.cwd("/").env({}).text()).toBe("loaded\n");

@@ -18,13 +18,15 @@ const PROGRAMS = ["/lib/systemd/systemd", "systemctl", "unshare", "nsenter", "se
 export const testWithSystemd = mayBoot() ? testWith(...PROGRAMS) : testWith(...PROGRAMS).skip;
 
 function mayBoot(): boolean {
-  const hierarchy = [`${CGROUPS}/systemd`, CGROUPS].find((path) => existsSync(path));
   try {
-    accessSync(hierarchy ?? "/nowhere", constants.W_OK);
-    return process.getuid?.() === 0;
+    const own = `${CGROUPS}/systemd`;
+    accessSync(existsSync(own) ? own : CGROUPS, constants.W_OK);
+    if (process.getuid?.() === 0) return true;
   } catch {
-    return false;
+    // Not there, or read-only as in most containers.
   }
+  console.warn("skipping tests: only root can start a systemd, where control groups can be written to");
+  return false;
 }
 
 /** Run as bash with a folder, the binary and the scope. */
