@@ -5,10 +5,10 @@
  * ever blocks the event loop; a write fails in seconds rather than waiting for ever.
  */
 import { Database, SQLiteError } from "bun:sqlite";
-import { chmodSync, closeSync, existsSync, openSync, realpathSync, statSync } from "node:fs";
+import { chmodSync, existsSync, realpathSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { systemCode, unavailable } from "../lib/errors";
-import { ensurePrivateFolder, PRIVATE_FILE } from "../lib/files";
+import { ensurePrivateFile, ensurePrivateFolder, PRIVATE_FILE } from "../lib/files";
 import { isBusy } from "../lib/lock";
 import { prepareSchema } from "./schema";
 
@@ -186,7 +186,9 @@ export function openSnapshot(path: string): Database {
 
 function openDatabase(path: string): Database {
   ensurePrivateFolder(dirname(path));
-  makePrivate(path);
+  // Never opens one that is there: closing it would drop the locks SQLite holds on it.
+  ensurePrivateFile(path);
+  chmodSync(path, PRIVATE_FILE);
   const db = new Database(path);
   try {
     db.run("PRAGMA busy_timeout = 0");
@@ -201,16 +203,6 @@ function openDatabase(path: string): Database {
     db.close();
     throw error;
   }
-}
-
-/** Makes the file if need be. Never opens one that is there: closing it would drop the locks SQLite holds on it. */
-function makePrivate(path: string): void {
-  try {
-    closeSync(openSync(path, "wx", PRIVATE_FILE));
-  } catch (error) {
-    if (systemCode(error) !== "EEXIST") throw error;
-  }
-  chmodSync(path, PRIVATE_FILE);
 }
 
 /** What SQLite or the system refused, as an expected failure; anything else is a bug and stays one. */

@@ -35,7 +35,7 @@ function judgeFolder(path: string, folder: Stats, uid: number): Finding {
   const what = "the configuration folder";
   if (uid === 0 && folder.uid !== 0) {
     return warning(`${what} belongs to user ${folder.uid}, and svc runs as root`, [
-      "run svc as that user: what root writes there, that user cannot use",
+      "run svc as that user: root can do more than it needs, and files from peers would be root's",
     ]);
   }
   if (isForeign(path, folder, uid)) return foreign(what, folder);

@@ -6,7 +6,7 @@
 import { Database } from "bun:sqlite";
 import { chmodSync } from "node:fs";
 import { dirname } from "node:path";
-import { ensurePrivateFolder, PRIVATE_FILE } from "../lib/files";
+import { ensurePrivateFile, ensurePrivateFolder, PRIVATE_FILE } from "../lib/files";
 import { MAX_TIMEOUT_S, type RunRecord } from "../outcome";
 
 /** A row as it is told. Times are ISO 8601. */
@@ -58,7 +58,8 @@ const TOLD = ["id", ...Object.keys(COLUMNS).filter((name) => name !== "pid")].jo
  */
 export function openFile(path: string): Database {
   ensurePrivateFolder(dirname(path));
-  const db = new Database(path, { create: true });
+  ensurePrivateFile(path);
+  const db = new Database(path);
   try {
     chmodSync(path, PRIVATE_FILE);
     db.run("PRAGMA busy_timeout = 0");

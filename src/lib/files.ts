@@ -4,7 +4,9 @@
 import {
   chmodSync,
   closeSync,
+  constants,
   fchmodSync,
+  fchownSync,
   fsyncSync,
   lstatSync,
   mkdirSync,
@@ -25,7 +27,46 @@ export const PRIVATE_FOLDER = 0o700;
 /** Makes `path` (and its parents) if it is not there; the folder itself is 0700 whatever the umask says. */
 export function ensurePrivateFolder(path: string): void {
   const made = mkdirSync(path, { recursive: true, mode: PRIVATE_FOLDER });
-  if (made !== undefined) chmodSync(path, PRIVATE_FOLDER);
+  if (made === undefined) return;
+  chmodSync(path, PRIVATE_FOLDER);
+  if (!isRoot()) return;
+  const folder = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  try {
+    giveToOwner(folder, dirname(path));
+  } finally {
+    closeSync(folder);
+  }
+}
+
+/** Makes the file at `path`, empty and 0600, if it is not there: for SQLite, which does not know whose it is to be. */
+export function ensurePrivateFile(path: string): void {
+  try {
+    const file = openSync(path, "wx", PRIVATE_FILE);
+    try {
+      giveToOwner(file, dirname(path));
+    } finally {
+      closeSync(file);
+    }
+  } catch (error) {
+    if (systemCode(error) !== "EEXIST") throw error;
+  }
+}
+
+const isRoot = () => process.getuid?.() === 0;
+
+/**
+ * What root makes in the folder of somebody else (`sudo svc … --config-dir`) is theirs as the rest of it is: their server
+ * could not read it otherwise, and a token that was replaced would stay in force.
+ */
+function giveToOwner(made: number, folder: string): void {
+  if (!isRoot()) return;
+  const { uid, gid } = statSync(folder);
+  if (uid === 0) return;
+  try {
+    fchownSync(made, uid, gid);
+  } catch {
+    // In a container root may not; it stays root's.
+  }
 }
 
 /**
@@ -33,14 +74,21 @@ export function ensurePrivateFolder(path: string): void {
  * sees the old content or the new, and so does a machine that lost power.
  *
  * @param mode permission bits of the new file, whatever the umask says (default 0600).
+ * @param owned whether it is to belong to the owner of its folder when root writes it (default true).
  * @throws the system error of the step that failed; the temporary file is gone and the old file untouched.
  */
-export function writeFileAtomic(path: string, data: string | Uint8Array, mode: number = PRIVATE_FILE): void {
+export function writeFileAtomic(
+  path: string,
+  data: string | Uint8Array,
+  mode: number = PRIVATE_FILE,
+  owned = true,
+): void {
   const temporary = `${path}.tmp-${process.pid}-${crypto.randomUUID()}`;
   try {
     const file = openSync(temporary, "wx", mode);
     try {
       fchmodSync(file, mode);
+      if (owned) giveToOwner(file, dirname(path));
       const bytes = typeof data === "string" ? Buffer.from(data) : data;
       for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at);
       fsyncSync(file);
@@ -81,7 +129,7 @@ export function readTextFile(path: string, flag: string): string {
 }
 
 /**
- * Replaces the file at a `path` that a person named (0600).
+ * Replaces the file at a `path` that a person named (0600, and that person's wherever it is).
  *
  * @param field what the person calls the path.
  * @throws a `bad_input` failure when something other than a regular file is there, or it cannot be written.
@@ -92,7 +140,7 @@ export function writeNamedFile(path: string, data: string | Uint8Array, field: s
     if (lstatSync(path, { throwIfNoEntry: false })?.isFile() === false) {
       throw badInput(`${field}: what is there is not a regular file`);
     }
-    writeFileAtomic(path, data);
+    writeFileAtomic(path, data, PRIVATE_FILE, false);
   } catch (error) {
     const code = systemCode(error);
     if (code === "ENOENT" || code === "ENOTDIR") throw badInput(`${field}: its folder does not exist`);

@@ -8,7 +8,7 @@ import { Database } from "bun:sqlite";
 import { chmodSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { timedOut } from "./errors";
-import { ensurePrivateFolder, PRIVATE_FILE } from "./files";
+import { ensurePrivateFile, ensurePrivateFolder, PRIVATE_FILE } from "./files";
 
 /** Releases the lock; a second call does nothing. */
 export type Release = () => void;
@@ -20,7 +20,8 @@ export type Release = () => void;
  */
 export function tryLock(path: string): Release | undefined {
   ensurePrivateFolder(dirname(path));
-  const db = new Database(path, { create: true });
+  ensurePrivateFile(path);
+  const db = new Database(path);
   try {
     chmodSync(path, PRIVATE_FILE);
     db.run("PRAGMA busy_timeout = 0");

@@ -1,0 +1,28 @@
+import { expect, test } from "bun:test";
+import { chownSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { openFile } from "../../src/history/file";
+import { ensurePrivateFolder, writeFileAtomic, writeNamedFile } from "../../src/lib/files";
+import { tryLock } from "../../src/lib/lock";
+import { temporaryFolder } from "../support";
+
+const SOMEBODY = 4_242;
+
+test.skipIf(process.getuid?.() !== 0)(
+  "what root makes in a folder of svc's that is somebody else's is theirs, and what it writes where it is told is its own",
+  () => {
+    using folder = temporaryFolder();
+    const at = (...names: string[]) => join(folder.path, ...names);
+    chownSync(folder.path, SOMEBODY, SOMEBODY);
+    writeFileAtomic(at("rest_token"), "a token\n");
+    openFile(at("history.db")).close();
+    tryLock(at("run", "tokens.lock"))?.();
+    ensurePrivateFolder(at("audit-archive"));
+    for (const name of ["rest_token", "history.db", "run", "run/tokens.lock", "audit-archive"]) {
+      const { uid, gid, mode } = statSync(at(name));
+      expect([name, uid, gid, mode & 0o077]).toEqual([name, SOMEBODY, SOMEBODY, 0]);
+    }
+    writeNamedFile(at("bundle.json"), "{}", "file");
+    expect(statSync(at("bundle.json")).uid).toBe(0);
+  },
+);
