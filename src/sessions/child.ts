@@ -30,6 +30,14 @@ const CALLER_READY_MS = 750;
 /** How often the link is read, milliseconds. */
 const STATS_MS = 1_000;
 
+/**
+ * The memory at which a session ends, bytes, and how many messages go by between two looks at it. The library keeps
+ * without limit what a peer that waits for no acknowledgement sends faster than it is written, and hands it over before
+ * any timer has its turn.
+ */
+const MAX_MEMORY = 512 * 1_048_576;
+const MEMORY_MESSAGES = 64;
+
 /** What the goodbye to the peer takes to leave, milliseconds. */
 const GOODBYE_MS = 100;
 
@@ -61,6 +69,13 @@ export default async function sessionChild(): Promise<void> {
     },
     () => session?.close(),
   );
+}
+
+/** Ends the process when too much waits to be written; whoever started it is told by its last words. */
+function requireMemory(): void {
+  if (process.memoryUsage.rss() <= MAX_MEMORY) return;
+  console.error("the peer sends faster than this disk writes");
+  process.exit(1);
 }
 
 function createSession(peer: PeerConnection, tell: Tell) {
@@ -110,7 +125,10 @@ function createSession(peer: PeerConnection, tell: Tell) {
       received: () => tell({ kind: "received" }),
       failed: (error) => tell({ kind: "trouble", text: messageOf(error) }),
     });
+    let messages = 0;
     channel.onMessage((message) => {
+      messages += 1;
+      if (messages % MEMORY_MESSAGES === 0) requireMemory();
       if (typeof message === "string") receiver.text(message);
       else receiver.bytes(new Uint8Array(message));
     });
