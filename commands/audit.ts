@@ -149,7 +149,7 @@ const prune = command({
       print(flags, pruned, () =>
         pruned.archive === null
           ? "Nothing to remove"
-          : `${pruned.deleted} rows moved to ${printable(pruned.archive)}`,
+          : `${pruned.deleted === 1 ? "1 row" : `${pruned.deleted} rows`} moved to ${printable(pruned.archive)}`,
       );
       return 0;
     }),

@@ -121,7 +121,8 @@ function showProgress(json: boolean): { events: SyncEvents; end(): void } {
 function finish(json: boolean, info: SyncInfo): number {
   const { sent_files, sent_bytes, pending, error, errors, passed_over, connection_error } = info;
   const left = pending > 0 ? `, ${pending} not sent` : "";
-  print({ json }, info, () => `${sent_files} files sent, ${mebibytes(sent_bytes)}${left}`);
+  const files = sent_files === 1 ? "1 file" : `${sent_files} files`;
+  print({ json }, info, () => `${files} sent, ${mebibytes(sent_bytes)}${left}`);
   if (!json) {
     for (const { name, error } of errors) console.error(`not sent: ${printable(name)}: ${printable(error)}`);
     for (const { name, reason } of passed_over)

@@ -100,7 +100,8 @@ export function createSessions(options: SessionsOptions): Sessions {
     sessions.set(session.id, session);
     session.closed.then((reason) => {
       sessions.delete(session.id);
-      log.info(`session ${session.id} with ${session.peer} is over: ${reason}`);
+      const whose = session.peer && ` with ${session.peer}`;
+      log.info(`session ${session.id}${whose} is over: ${reason}`);
       ended(session);
     });
     return session;

@@ -59,7 +59,7 @@ test("sends what the other side has not got, and nothing twice", async () => {
   writeFileSync(join(inbox, "sub", "small"), "edited by the receiver");
   writeFileSync(join(host.folder, "sub", "small"), "two");
   rmSync(join(host.folder, "large"));
-  expect((await host.once("lab", "--subdirs")).stdout).toBe("sent   sub/small\n1 files sent, 0.0 MiB\n");
+  expect((await host.once("lab", "--subdirs")).stdout).toBe("sent   sub/small\n1 file sent, 0.0 MiB\n");
   expect(readFileSync(join(inbox, "sub", "small"), "utf8")).toBe("edited by the receiver");
   expect(readdirSync(join(inbox, "sub"))).toHaveLength(2);
   expect(readdirSync(inbox).sort()).toEqual(["large", "sub"]);
