@@ -198,6 +198,7 @@ function resolveFolder(
   } catch (error) {
     throw badInput(`dir: ${JSON.stringify(dir)} cannot be read (${systemCode(error) ?? messageOf(error)})`);
   }
+  if (!statSync(folder).isDirectory()) throw badInput(`dir: ${JSON.stringify(dir)} is no folder`);
   const within = (path: string, parent: string) => path === parent || path.startsWith(parent + sep);
   const real = (path: string) => (existsSync(path) ? realpathSync(path) : path);
   const [own, received] = [real(configDir), real(inbox)];

@@ -102,3 +102,13 @@ test("svc's own folder is not sent, but its inbox may be, by whatever way it is 
   });
   expect(await through.once({ ...request, dir: inbox })).toMatchObject({ pending: 0 });
 });
+
+test("what is no folder is refused, and not a fault of ours", async () => {
+  using home = temporaryFolder();
+  const { syncs, request, dir } = syncsIn(home.path);
+  const file = join(dir, "report.txt");
+  writeFileSync(file, "x");
+  for (const begin of [syncs.start, syncs.once]) {
+    await expect(begin({ ...request, dir: file })).rejects.toThrow('report.txt" is no folder');
+  }
+});
