@@ -88,7 +88,9 @@ async function askElsewhere<I extends InputSchema, O extends OutputSchema>(
   parseInput(operation.input, input);
   const { onTimeout } = flags;
   if (!(onTimeout > 0 && onTimeout <= MAX_TIMEOUT_S)) {
-    throw badInput(`on-timeout: expected up to ${MAX_TIMEOUT_S} seconds but found ${onTimeout}`);
+    throw badInput(
+      `on-timeout: expected more than 0 and up to ${MAX_TIMEOUT_S} seconds but found ${onTimeout}`,
+    );
   }
   const [{ selectHosts }, { askHosts }] = await Promise.all([
     import("./admin/selection"),

@@ -43,7 +43,11 @@ export type KnownToken = v.InferOutput<typeof ENTRY>;
 /** What a token is to be; a new one is made unless it is given, so that many hosts can have the same. */
 export const NEW_TOKEN = v.strictObject({
   name: NAME,
-  scope: v.pipe(v.array(v.picklist(SCOPES)), v.minLength(1, `one of ${SCOPES.join(", ")}`)),
+  scope: v.pipe(
+    v.array(v.picklist(SCOPES)),
+    v.minLength(1),
+    v.transform((given) => [...new Set(given)]),
+  ),
   token: v.optional(secret(v.string())),
 });
 
@@ -87,7 +91,7 @@ export async function addToken(
     const same = tokens.find((known) => known.sha256 === sha256);
     if (same) throw conflict(`token: it is that of ${same.name} already`);
     if (tokens.length >= MAX_TOKENS) throw conflict(`there are ${MAX_TOKENS} tokens already`);
-    const entry = { name, scopes: [...new Set(scope)], created: new Date().toISOString(), sha256 };
+    const entry = { name, scopes: scope, created: new Date().toISOString(), sha256 };
     return { tokens: [...tokens, entry], result: token };
   });
 }

@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { parseInput } from "../../src/input";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { operations } from "../../src/operations";
 import { digestToken } from "../../src/rest/grant";
-import { addToken, readTokens, removeToken, SCOPES, watchTokens } from "../../src/rest/tokens";
+import { addToken, NEW_TOKEN, readTokens, removeToken, SCOPES, watchTokens } from "../../src/rest/tokens";
 import { rowsOf } from "../audit/support";
 import { post, TOKEN, temporaryFolder, testService } from "../support";
 
@@ -120,6 +121,11 @@ test("a name and a token are given once, until taken back; a token may come from
       sha256: Buffer.from(digestToken("a-token-of-the-fleet")).toString("hex"),
     },
   ]);
+});
+
+test("a scope that is asked for twice is given once", () => {
+  const wanted = { name: "anna", scope: ["read", "metrics", "read"] };
+  expect(parseInput(NEW_TOKEN, wanted)).toEqual({ name: "anna", scope: ["read", "metrics"] });
 });
 
 test("the host's own token is none that allows less", async () => {
