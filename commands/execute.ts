@@ -41,12 +41,13 @@ export default command({
     withService(
       flags,
       async (service) => {
+        // Before a signal means that a run is to be cancelled: until there is one, it ends svc.
+        const piped = flags.script === "-";
+        const text = piped ? await Bun.stdin.text() : flags.script;
         const cancel = new AbortController();
         void terminated().then(() => cancel.abort());
         const caller = localCaller(service, "script", cancel.signal);
         const options = { stop_on_error: flags.stopOnError, timeout_seconds: flags.timeout };
-        const piped = flags.script === "-";
-        const text = piped ? await Bun.stdin.text() : flags.script;
         const report =
           piped || /^\s*[[{]/.test(text)
             ? await callOperation(

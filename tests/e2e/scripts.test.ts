@@ -253,3 +253,16 @@ test("svc commands explains a command", async () => {
   expect(exitCode).toBe(0);
   expect((await machine.run("commands", "AC_nonsense")).exitCode).toBe(1);
 });
+
+test("Ctrl-C ends svc execute - while it waits for the script", async () => {
+  using svc = installed();
+  const child = Bun.spawn([join(svc.path, "svc"), "execute", "-", "--config-dir", svc.config], {
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  // More than a pipe holds: once it is gone, svc reads.
+  child.stdin.write("[".padEnd(1_000_000));
+  await child.stdin.flush();
+  child.kill("SIGINT");
+  await child.exited;
+  expect(child.signalCode).toBe("SIGINT");
+});
