@@ -105,7 +105,8 @@ const actions = {
   },
 
   async test(service: Service, flags: Flags) {
-    if (flags.url === undefined) throw badInput("url: missing: expected turn:host[:port] or turns:host[:port]");
+    if (flags.url === undefined)
+      throw badInput("url: missing: expected turn:host[:port] or turns:host[:port]");
     const secret = (await givenSecret(flags)) ?? (await readSecret(SECRET));
     const input = { url: flags.url, user: flags.user, secret, ca: flags.ca, timeout_s: flags.timeout };
     const report = await callOperation(service, testTurn, input, localCaller(service, "cli"));

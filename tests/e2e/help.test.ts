@@ -64,7 +64,7 @@ describe("what is missing in a command line is named:", () => {
     [["token", "show", "--config-dir"], "--config-dir: expected a value"],
     [["serve", "--audit=yes"], "--audit: expected no value, true or false"],
     [["config", "import", "no-such-file", "--dry-run=1"], "--dry-run: expected no value, true or false"],
-    [["turn", "test"], "url: expected turn:host[:port] or turns:host[:port]"],
+    [["turn", "test"], "url: missing: expected turn:host[:port] or turns:host[:port]"],
     [["execute", "-"], "script: expected JSON on stdin"],
   ] as const) {
     test(`svc ${words.join(" ")}`, async () => {
