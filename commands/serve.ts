@@ -1,5 +1,6 @@
-import { command, iceOptions, print, terminated, withIceFlags, withService } from "../src/cli";
+import { command, print, terminated, withService } from "../src/cli";
 import { findSupervisor } from "../src/daemon/notify";
+import { iceOptions, withIceFlags } from "../src/ice-flags";
 import { badInput } from "../src/lib/errors";
 import { configFiles } from "../src/lib/paths";
 import { isLoopback } from "../src/rest/host";

@@ -1,5 +1,6 @@
 import { localCaller } from "../src/caller";
-import { command, iceOptions, print, terminated, withIceFlags, withService } from "../src/cli";
+import { command, print, terminated, withService } from "../src/cli";
+import { iceOptions, withIceFlags } from "../src/ice-flags";
 import { parseInput } from "../src/input";
 import { jsonLine, printable } from "../src/lib/text";
 import type { Service } from "../src/service";

@@ -2,7 +2,8 @@
  * Completing a command line: what may come next. The shells ask through the hidden `svc complete`, so that what they
  * offer follows from the subcommands themselves and is never out of date.
  */
-import { type AnyCommand, type CommandGroup, commands } from "./cli";
+import type { AnyCommand, CommandGroup } from "./cli";
+import { commands } from "./subcommands";
 
 /** What the last word may become, and what that does. */
 export type Candidate = readonly [text: string, description: string];

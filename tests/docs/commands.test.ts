@@ -2,7 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import yargs from "yargs";
 import { childModule } from "../../src/children";
-import { type AnyCommand, commands } from "../../src/cli";
+import type { AnyCommand } from "../../src/cli";
+import { commands } from "../../src/subcommands";
 import { blocksOf, inlineCodeOf, PAGES, readPage } from "./pages";
 import { svcLines } from "./shell";
 
@@ -73,7 +74,7 @@ async function faultOf(words: readonly string[]): Promise<string | null> {
   return end < 0 ? null : faultOf(["serve", ...words.slice(end + 1)]);
 }
 
-/** The parser of `src/cli.ts`, with handlers that do nothing. */
+/** The parser of `src/command-line.ts`, with handlers that do nothing. */
 async function createParser() {
   const parser = yargs()
     .option("config-dir", { type: "string" })

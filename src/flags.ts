@@ -1,0 +1,48 @@
+/**
+ * Values of flags that the parser takes and nobody meant.
+ */
+
+/** The command line could not be understood. */
+export class UsageError extends Error {}
+
+/**
+ * @param args as the user wrote them.
+ * @param declared names of flags by their type, as yargs hands them over.
+ * @throws a {@link UsageError} for a value that yargs makes of a flag and that is not of its type: NaN, a list of those that
+ *   were given where one is meant, `undefined` for none, `false` of `--no-…`, and of `--dry-run=yes`.
+ */
+export function refuseOddFlags(
+  args: readonly string[],
+  flags: Readonly<Record<string, unknown>>,
+  declared: Readonly<Record<string, unknown>>,
+): true {
+  const words = ownWords(args);
+  const named = (type: string) => new Set([declared[type]].flat());
+  const [lists, texts, numbers] = [named("array"), named("string"), named("number")];
+  for (const name of named("boolean")) {
+    const given = words.find((word) => word.startsWith(`--${name}=`));
+    if (given && !/=(true|false)$/.test(given))
+      throw new UsageError(`--${name}: expected no value, true or false`);
+  }
+  for (const [name, value] of Object.entries(flags)) {
+    if ([value].flat().some(Number.isNaN)) throw new UsageError(`--${name}: expected a number`);
+    if (Array.isArray(value) && /^[a-z][a-z-]*$/.test(name) && !lists.has(name)) {
+      throw new UsageError(`--${name}: given more than once`);
+    }
+    const valued = lists.has(name) || texts.has(name) || numbers.has(name);
+    if (value === undefined || (valued && (value === false || isBare(words, name)))) {
+      throw new UsageError(`--${name}: expected a value`);
+    }
+  }
+  return true;
+}
+
+/** What stands before a `--`. */
+const ownWords = (args: readonly string[]) =>
+  args.includes("--") ? args.slice(0, args.indexOf("--")) : args;
+
+/** Whether the flag `name` stands without a value after it; of a number, the parser makes its default then. */
+function isBare(words: readonly string[], name: string): boolean {
+  const next = words[words.lastIndexOf(`--${name}`) + 1];
+  return words.includes(`--${name}`) && (next === undefined || next.startsWith("--"));
+}
