@@ -26,8 +26,8 @@ export interface HelperOptions {
 
 /** How long the call that is under way has once everything stops, in milliseconds. */
 const LAST_CALL_MS = 1_000;
-/** How many calls may wait. */
-const MAX_WAITING = 64;
+/** How many calls may wait: what comes within seconds, so that a host that was busy elsewhere for one refuses nobody. */
+const MAX_WAITING = 256;
 const NOT_ASKED = "cancelled before the desktop was asked";
 
 export class Helper {

@@ -158,7 +158,7 @@ describe("keys:", () => {
     await using listener = await focusedListener("busy");
     const turn = await desktop.turns.take(forever);
     await desktop.strike(["shift"], "press", forever);
-    const waiting = Promise.allSettled(Array.from({ length: 80 }, () => desktop.pointer(forever)));
+    const waiting = Promise.allSettled(Array.from({ length: 300 }, () => desktop.pointer(forever)));
     await turn.end("broken");
     await waiting;
     expect(await listener.strokes(2)).toEqual(["+key Shift_L", "-key Shift_L"]);
