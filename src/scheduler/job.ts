@@ -96,9 +96,9 @@ async function nextCronRun(
     throw badCron("five or six fields, or a nickname");
   const { Cron } = await import("croner");
   try {
-    return (
-      new Cron(expression, { timezone, mode: "5-or-6-parts" }).nextRun(new Date(after))?.getTime() ?? null
-    );
+    // A list of hours or minutes names times as one of them does: each has its run in the nights when clocks change.
+    const options = { timezone, mode: "5-or-6-parts", fixedTimeRule: "no-wildcard" } as const;
+    return new Cron(expression, options).nextRun(new Date(after))?.getTime() ?? null;
   } catch (error) {
     throw badCron(`a cron expression (${error instanceof Error ? error.message : "unusable"})`);
   }

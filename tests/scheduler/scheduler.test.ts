@@ -71,6 +71,18 @@ describe("a cron job", () => {
     expect(host.times()).toEqual(["2026-10-25T00:30:00.000Z", "2026-10-26T01:30:00.000Z"]);
   });
 
+  test("at several times a day runs once at each, also in the nights when the clocks change", async () => {
+    const twice = job({ cron_expression: "30 2,14 * * *", time_zone: "Europe/Berlin" });
+    const times = { "2026-03-29": ["01:00", "12:30"], "2026-10-25": ["00:30", "13:30"] };
+    for (const [day, at] of Object.entries(times)) {
+      using host = testScheduler({ start: `${day}T00:00:00Z` });
+      await host.scheduler.add(twice);
+      await host.scheduler.start();
+      await host.time.until(`${day}T20:00:00Z`);
+      expect(host.times()).toEqual(at.map((time) => `${day}T${time}:00.000Z`));
+    }
+  });
+
   test("every half hour goes on through both nights", async () => {
     const half = job({ cron_expression: "*/30 * * * *", time_zone: "Europe/Berlin" });
     for (const night of ["2026-03-29", "2026-10-25"]) {
