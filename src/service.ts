@@ -40,7 +40,7 @@ export interface ServiceOptions {
   readonly maskSerials?: boolean;
   /** Whether scripts may run programs (default false): `--allow-shell`. */
   readonly allowShell?: boolean;
-  /** How many runs the history keeps (default 10,000). */
+  /** How many runs the history keeps (default: as many as so far, 10,000 at first). */
   readonly historyRows?: number;
   /** How peers are reached, and where the files that they send go. */
   readonly peers?: PeerOptions;
@@ -146,9 +146,8 @@ export function createService(options: ServiceOptions): Service {
     }),
     history: feature(
       async () => {
-        const { createHistory, DEFAULT_MAX_ROWS } = await import("./history/history");
-        const maxRows = historyRows ?? DEFAULT_MAX_ROWS;
-        return createHistory({ path: configFiles(configDir).history, maxRows, log });
+        const { createHistory } = await import("./history/history");
+        return createHistory({ path: configFiles(configDir).history, maxRows: historyRows, log });
       },
       (history) => history.close(),
     ),

@@ -1,5 +1,5 @@
 /**
- * `history.db`: its table, and the statements on it.
+ * `history.db`: its tables, and the statements on it.
  *
  * A file that another tool made is taken over: the columns that it lacks are added, its rows stay.
  */
@@ -8,6 +8,9 @@ import { chmodSync } from "node:fs";
 import { dirname } from "node:path";
 import { ensurePrivateFile, ensurePrivateFolder, PRIVATE_FILE } from "../lib/files";
 import { MAX_TIMEOUT_S, type RunRecord } from "../outcome";
+
+/** Rows that are kept until somebody says otherwise. */
+const DEFAULT_MAX_ROWS = 10_000;
 
 /** A row as it is told. Times are ISO 8601. */
 export interface HistoryRow {
@@ -66,7 +69,7 @@ export function openFile(path: string): Database {
     db.run("PRAGMA journal_mode = WAL");
     // A machine that loses power may lose the last rows, and nothing else (https://sqlite.org/pragma.html#pragma_synchronous).
     db.run("PRAGMA synchronous = NORMAL");
-    prepareTable(db);
+    prepareTables(db);
     return db;
   } catch (error) {
     db.close();
@@ -74,14 +77,16 @@ export function openFile(path: string): Database {
   }
 }
 
-function prepareTable(db: Database): void {
+function prepareTables(db: Database): void {
   const lacking = () => {
     const columns = db.query<{ name: string }, []>("PRAGMA table_info(runs)").all();
     const found = new Set(columns.map(({ name }) => name));
     return Object.entries(COLUMNS).filter(([name]) => !found.has(name));
   };
-  if (lacking().length === 0) return;
+  const hasKept = () => db.query("SELECT 1 FROM sqlite_schema WHERE name = 'kept'").get() !== null;
+  if (lacking().length === 0 && hasKept()) return;
   db.transaction(() => {
+    if (!hasKept()) db.run(`CREATE TABLE kept AS SELECT ${DEFAULT_MAX_ROWS} AS max_rows`);
     db.run("CREATE TABLE IF NOT EXISTS runs (id INTEGER PRIMARY KEY AUTOINCREMENT)");
     // Looked up again: another process may have prepared it meanwhile.
     for (const [name, type] of lacking()) db.run(`ALTER TABLE runs ADD COLUMN ${name} ${type}`);
@@ -110,11 +115,15 @@ export function write(db: Database, runs: Iterable<RunRecord>): void {
   }
 }
 
-/** Deletes all but the newest `maxRows` rows. */
-export function prune(db: Database, maxRows: number): void {
-  db.query("DELETE FROM runs WHERE id <= (SELECT id FROM runs ORDER BY id DESC LIMIT 1 OFFSET ?)").run(
-    maxRows,
-  );
+/** Notes how many rows are kept, for processes that are not told: `svc execute` beside a server that is. */
+export function keepRows(db: Database, maxRows: number): void {
+  db.query("UPDATE kept SET max_rows = ? WHERE max_rows <> ?").run(maxRows, maxRows);
+}
+
+/** Deletes all but the newest rows, as many as {@link keepRows} has noted. */
+export function prune(db: Database): void {
+  db.run(`DELETE FROM runs WHERE id <=
+    (SELECT id FROM runs ORDER BY id DESC LIMIT 1 OFFSET (SELECT max_rows FROM kept))`);
 }
 
 /**

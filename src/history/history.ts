@@ -3,7 +3,7 @@
  *
  * Promise: it never holds up a run, nor the event loop for another process's lock, and never fails one: rows are written
  * a moment later, several at once, and what cannot be written is tried again. A run whose process died is `interrupted`.
- * The newest rows are kept, {@link HistoryOptions.maxRows} of them.
+ * The newest rows are kept, {@link HistoryOptions.maxRows} of them, whichever process writes them.
  */
 import type { Database } from "bun:sqlite";
 import { messageOf, unavailable } from "../lib/errors";
@@ -14,14 +14,12 @@ import {
   findRows,
   type HistoryQuery,
   type HistoryRow,
+  keepRows,
   markInterrupted,
   openFile,
   prune,
   write,
 } from "./file";
-
-/** Rows that are kept unless told otherwise. */
-export const DEFAULT_MAX_ROWS = 10_000;
 
 /** Rows that wait to be written at most; the oldest are dropped beyond it. */
 const MAX_WAITING = 10_000;
@@ -34,7 +32,8 @@ const LOCK_WAIT_MS = 2_000;
 
 export interface HistoryOptions {
   readonly path: string;
-  readonly maxRows: number;
+  /** How many rows are kept from now on (default: as many as so far). */
+  readonly maxRows: number | undefined;
   readonly log: Log;
 }
 
@@ -57,6 +56,7 @@ export function createHistory({ path, maxRows, log }: HistoryOptions): History {
     if (db) return db;
     const file = openFile(path);
     try {
+      if (maxRows !== undefined) keepRows(file, maxRows);
       markInterrupted(file, true);
     } catch (error) {
       file.close();
@@ -75,7 +75,7 @@ export function createHistory({ path, maxRows, log }: HistoryOptions): History {
       const file = opened();
       file.transaction(() => {
         write(file, waiting.values());
-        prune(file, maxRows);
+        prune(file);
       })();
       waiting = new Map();
       if (failing) log.info("the history can be written again");

@@ -99,6 +99,16 @@ describe("the history", () => {
     expect(await idsOf(kept.history)).toEqual(["e", "d", "c"]);
   });
 
+  test("keeps as many also when a process that was not told writes to it", async () => {
+    await using kept = testHistory({ maxRows: 3 });
+    kept.history.note(run("a"));
+    await kept.history.list({ limit: 1 });
+    const other = createHistory({ path: kept.path, maxRows: undefined, log: silentLog });
+    for (const id of ["b", "c", "d"]) other.note(run(id));
+    expect(await idsOf(other)).toEqual(["d", "c", "b"]);
+    await other.close();
+  });
+
   test("is listed by where runs came from, how they ended, and page by page", async () => {
     await using kept = testHistory();
     kept.history.note(run("a", { source_type: "rest", source_id: "10.0.0.1" }));
