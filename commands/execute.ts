@@ -42,21 +42,21 @@ export default command({
       flags,
       async (service) => {
         // Before a signal means that a run is to be cancelled: until there is one, it ends svc.
-        const piped = flags.script === "-";
-        const text = piped ? await Bun.stdin.text() : flags.script;
+        const script = flags.script === "-" ? await Bun.stdin.bytes() : flags.script;
+        const piped = typeof script !== "string";
         const cancel = new AbortController();
         void terminated().then(() => cancel.abort());
         const caller = localCaller(service, "script", cancel.signal);
         const options = { stop_on_error: flags.stopOnError, timeout_seconds: flags.timeout };
         const report =
-          piped || /^\s*[[{]/.test(text)
+          piped || /^\s*[[{]/.test(script)
             ? await callOperation(
                 service,
                 executeActions,
-                { actions: parseScript(text, piped ? NO_STDIN : NO_SCRIPT), ...options },
+                { actions: parseScript(script, piped ? NO_STDIN : NO_SCRIPT), ...options },
                 caller,
               )
-            : await callOperation(service, executeFile, { path: resolve(text), ...options }, caller);
+            : await callOperation(service, executeFile, { path: resolve(script), ...options }, caller);
         print(flags, report, () => table(report.outcomes));
         if (!report.ok) service.log.error(`run ${report.run_id} (${report.status}): ${report.error_text}`);
         return report.ok ? 0 : 1;

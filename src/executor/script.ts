@@ -12,24 +12,24 @@ const MAX_SCRIPT_BYTES = 4 * 1024 * 1024;
  * The unchecked action list in the script at `path`.
  *
  * @throws a `bad_input` failure when there is no such file, it is not a regular `.json` file (also behind a symbolic
- *   link), it is too large, or it is not JSON. No message quotes the content.
+ *   link), it is too large, or it is not JSON in UTF-8. No message quotes the content.
  */
 export async function readScript(path: string): Promise<unknown> {
-  return parseScript(await readRegularJson(path), "path: the file is not JSON");
+  return parseScript(await readRegularJson(path), "path: the file is not JSON in UTF-8");
 }
 
 /**
- * The unchecked action list in `text`.
+ * The unchecked action list in `script`, which may begin with a byte order mark when it is bytes.
  *
- * @throws a `bad_input` failure that says `otherwise` when it is not JSON.
+ * @throws a `bad_input` failure that says `otherwise` when it is not JSON in UTF-8.
  */
-export function parseScript(text: string, otherwise: string): unknown {
-  const content = parse(text, otherwise);
+export function parseScript(script: string | Uint8Array, otherwise: string): unknown {
+  const content = parse(script, otherwise);
   const wrapped = typeof content === "object" && content !== null && !Array.isArray(content);
   return wrapped && "auto_control" in content ? content.auto_control : content;
 }
 
-async function readRegularJson(path: string): Promise<string> {
+async function readRegularJson(path: string): Promise<Uint8Array> {
   try {
     const real = await realpath(path);
     if (!path.endsWith(".json") || !real.endsWith(".json")) throw badInput("path: expected a .json file");
@@ -39,7 +39,7 @@ async function readRegularJson(path: string): Promise<string> {
       const found = await file.stat();
       if (!found.isFile()) throw badInput("path: expected a regular file");
       if (found.size > MAX_SCRIPT_BYTES) throw badInput(`path: expected at most ${MAX_SCRIPT_BYTES} bytes`);
-      return await file.readFile("utf8");
+      return await file.readFile();
     } finally {
       await file.close();
     }
@@ -60,9 +60,12 @@ async function readRegularJson(path: string): Promise<string> {
   }
 }
 
-function parse(text: string, otherwise: string): unknown {
+function parse(script: string | Uint8Array, otherwise: string): unknown {
   try {
-    return JSON.parse(text);
+    // Replaced by another character, one that cannot be read would be typed as that.
+    const decoded =
+      typeof script === "string" ? script : new TextDecoder("utf-8", { fatal: true }).decode(script);
+    return JSON.parse(decoded);
   } catch {
     throw badInput(otherwise);
   }

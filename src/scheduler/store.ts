@@ -110,16 +110,16 @@ export function createJobStore(paths: { file: string; lock: string }, log: Log):
 class NoJobsFile extends Error {}
 
 function readContent(file: string): Content {
-  let text: string;
+  let bytes: Uint8Array;
   try {
-    text = readFileSync(file, "utf8");
+    bytes = readFileSync(file);
   } catch (error) {
     const code = systemCode(error);
     if (code === "ENOENT") return { jobs: [] };
     throw unavailable(`the jobs file cannot be read (${code ?? "unknown error"})`);
   }
   try {
-    return v.parse(FILE, JSON.parse(text));
+    return v.parse(FILE, JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)));
   } catch {
     throw new NoJobsFile();
   }

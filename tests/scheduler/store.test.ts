@@ -23,6 +23,16 @@ test("a broken file is set aside as it is, reported, and jobs can be added again
   );
 });
 
+test("a file may begin with a byte order mark, as editors write it; one that is not UTF-8 is a broken one", async () => {
+  using host = testScheduler();
+  const text = JSON.stringify({ jobs: [{ job_id: "a", script_path: "/ü.json", interval_seconds: 60 }] });
+  writeFileSync(host.file, `\ufeff${text}`);
+  expect(await host.scheduler.jobs()).toMatchObject([{ script_path: "/ü.json" }]);
+  writeFileSync(host.file, text, "latin1");
+  expect(await host.scheduler.jobs()).toEqual([]);
+  expect(setAside(host.file)).toHaveLength(1);
+});
+
 test("a file that an editor is just writing is not set aside", async () => {
   using host = testScheduler();
   const whole = JSON.stringify({ jobs: [{ job_id: "a", script_path: "/x.json", interval_seconds: 60 }] });

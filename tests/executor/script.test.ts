@@ -1,0 +1,20 @@
+/** Script files. */
+import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { readScript } from "../../src/executor/script";
+import { temporaryFolder } from "../support";
+
+test("a script may begin with a byte order mark, as editors write it", async () => {
+  using folder = temporaryFolder();
+  const path = join(folder.path, "script.json");
+  writeFileSync(path, '\ufeff[["AC_write",["Grüße"]]]');
+  expect(await readScript(path)).toEqual([["AC_write", ["Grüße"]]]);
+});
+
+test("a script that is not UTF-8 is refused: another text would be typed", async () => {
+  using folder = temporaryFolder();
+  const path = join(folder.path, "script.json");
+  writeFileSync(path, '[["AC_write",["Grüße"]]]', "latin1");
+  expect(readScript(path)).rejects.toThrow("path: the file is not JSON in UTF-8");
+});
