@@ -105,6 +105,8 @@ export interface RunContext {
   readonly id: string;
   /** What `${name}` stands for. Values may be secret. */
   readonly variables: Map<string, unknown>;
+  /** Sets a variable to what went wrong, which is no secret for that: the run is going to say it too. */
+  blame(name: string, error: string): void;
   /**
    * Runs the action list in the input's field `field` (none: an empty one) up to the first action that fails.
    *

@@ -74,6 +74,8 @@ export function createRunner(parts: RunParts): Runner {
 class RunState {
   readonly operations = new WeakMap<object, Command>();
   readonly secrets = new Secrets();
+  /** What variables were set to because it went wrong, by their names. */
+  private readonly errors = new Map<string, string>();
   private executed = 0;
   private breathedAt = performance.now();
   private resultBytes = 0;
@@ -145,7 +147,7 @@ class RunState {
     const input = this.filledIn(action);
     for (const [field, schema] of Object.entries(action.operation.input.entries)) {
       // A list or an object is secret as a whole: its parts may be names that everybody knows.
-      if (isMarked(schema, "secret") && typeof input[field] === "string") this.secrets.add(input[field]);
+      if (isMarked(schema, "secret") && typeof input[field] === "string") this.conceal(input[field]);
     }
     return input;
   }
@@ -153,7 +155,7 @@ class RunState {
   private filledIn({ operation, input, deferred }: Action): Readonly<Record<string, unknown>> {
     if (deferred.length === 0) return input;
     for (const name of deferred.flatMap((field) => referencesIn(input[field]))) {
-      this.secrets.add(this.parts.variables.get(name));
+      this.conceal(this.parts.variables.get(name));
     }
     const filled = deferred.map((field) => [field, fillIn(input[field], this.parts.variables)]);
     const checked = checkInput(
@@ -163,6 +165,10 @@ class RunState {
     );
     if (checked.ok) return checked.input;
     throw badInput(sentence(checked.offences));
+  }
+
+  private conceal(value: unknown): void {
+    if (![...this.errors.values()].some((error) => error === value)) this.secrets.add(value);
   }
 
   private callerOf(action: Action, signal: AbortSignal): Caller {
@@ -179,6 +185,10 @@ class RunState {
     return {
       id: this.parts.id,
       variables: this.parts.variables,
+      blame: (name, error) => {
+        this.errors.set(name, error);
+        this.parts.variables.set(name, error);
+      },
       list: async (field, { shielded = false } = {}) => {
         using shield = shielded ? shieldFrom(signal) : { signal, [Symbol.dispose]() {} };
         await this.step(shield.signal);

@@ -87,7 +87,7 @@ export async function attempt(
   const body = await run.list("body");
   const reports = [body];
   if (body.error !== null && !body.cancelled) {
-    if (errorVar !== undefined) run.variables.set(errorVar, body.error);
+    if (errorVar !== undefined) run.blame(errorVar, body.error);
     reports.push(await run.list("catch"));
   }
   // The clean-up runs in full also after AC_break or AC_continue, which then goes on its way: unless this action fails, or

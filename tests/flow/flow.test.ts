@@ -118,6 +118,15 @@ describe("AC_try", () => {
     });
   });
 
+  test("leaves the record of what went wrong readable when its variable was used", async () => {
+    await using host = testService();
+    const use = ["AC_if_var", { name: "problem", value: "${problem}" }];
+    const { report } = await trailOf(host.service, [
+      ["AC_try", { body: [broken], catch: [use], error_var: "problem", reraise: true }],
+    ]);
+    expect(report.error_text).toBe("AC_try: AC_if_var: unknown variable: nobody_set_this");
+  });
+
   test("runs finally, and not catch, when the body is good", async () => {
     await using host = testService();
     const { trail, report } = await trailOf(host.service, [
