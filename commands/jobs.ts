@@ -71,7 +71,8 @@ const add = command({
   handler: (flags) =>
     withService(flags, async (service) => {
       const settings = {
-        script_path: resolve(flags.script),
+        // Nothing is no folder.
+        script_path: flags.script && resolve(flags.script),
         job_id: flags.id,
         max_runs: flags.maxRuns ?? null,
         if_missed: flags.ifMissed,

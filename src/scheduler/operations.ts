@@ -207,8 +207,9 @@ export const runJob = operation({
     // The run would wait for the turn at the input devices that the script around it has.
     if (wait && caller.run) throw badInput("wait: expected false within a script");
     const { runId, ended } = await (await service.scheduler()).runNow(job_id);
-    if (wait) return { job_id, ...(await ended) };
-    return { job_id, run_id: runId, status: "running" as const, error_text: null };
+    // One that could not begin has ended by now.
+    const done = await (wait ? ended : Promise.race([ended, null]));
+    return { job_id, ...(done ?? { run_id: runId, status: "running" as const, error_text: null }) };
   },
 });
 

@@ -66,6 +66,7 @@ describe("what is missing in a command line is named:", () => {
     [["config", "import", "no-such-file", "--dry-run=1"], "--dry-run: expected no value, true or false"],
     [["turn", "test"], "url: missing: expected turn:host[:port] or turns:host[:port]"],
     [["execute", "-"], "script: expected JSON on stdin"],
+    [["jobs", "add", "", "--every", "1h"], "script_path: expected one that is not empty"],
   ] as const) {
     test(`svc ${words.join(" ")}`, async () => {
       expect(await svc.run(words)).toEqual({ exitCode: 2, stdout: "", stderr: `svc: ${message}\n` });

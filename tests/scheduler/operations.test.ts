@@ -74,6 +74,13 @@ describe("running a job by hand", () => {
     expect(begun).toMatchObject({ job_id: "a", status: "running" });
   });
 
+  test("says at once that it could not begin", async () => {
+    await using host = await testServer();
+    await host.call("/jobs/add", post({ job_id: "a", script_path: "/gone.json", interval_seconds: 60 }));
+    const begun = await (await host.call("/jobs/run", post({ job_id: "a" }))).json();
+    expect(begun).toMatchObject({ job_id: "a", status: "error", error_text: "path: no such file" });
+  });
+
   test("is not waited for within a script", async () => {
     await using host = testService();
     const report = await runActions(host.service, [["AC_scheduler_run_job", { job_id: "a", wait: true }]]);
