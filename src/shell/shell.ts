@@ -4,7 +4,7 @@
  * Promise: it runs in a process group of its own, which ends, all of it, when the run is cancelled or the time is up.
  * What a program that ended by itself has left in the background lives on.
  */
-import { badInput, Failure, rejected, systemCode, timedOut } from "../lib/errors";
+import { badInput, Failure, rejected, systemCode } from "../lib/errors";
 
 /** The most that is kept of what a program writes to stdout, and to stderr, in bytes; the rest is read and dropped. */
 const MAX_OUTPUT = 64 * 1_024;
@@ -36,8 +36,8 @@ export interface ShellResult {
 /**
  * Runs a program to its end.
  *
- * @throws a `rejected` failure, with the {@link ShellResult} beside it, when it ends with anything but 0; `timeout` when
- *   the time is up; the signal's reason when it is aborted; `bad_input` when the program cannot be started.
+ * @throws a `rejected` failure when it ends with anything but 0, `timeout` when the time is up, both with the
+ *   {@link ShellResult} beside it; the signal's reason when it is aborted; `bad_input` when the program cannot be started.
  */
 export async function runShell(
   { command, cwd, timeoutSeconds }: ShellCommand,
@@ -48,17 +48,19 @@ export async function runShell(
   const { promise: ended, reject: end } = Promise.withResolvers<never>();
   const abort = () => end(signal.reason);
   signal.addEventListener("abort", abort, { once: true });
-  const timer = setTimeout(
-    () => end(timedOut(`the program was ended: its ${timeoutSeconds} s are over`)),
-    timeoutSeconds * 1_000,
-  );
+  const over = `the program was ended: its ${timeoutSeconds} s are over`;
+  let late = false;
+  const timer = setTimeout(() => {
+    late = true;
+    end(over);
+  }, timeoutSeconds * 1_000);
   const enough = new AbortController();
   const output = Promise.all([collect(child.stdout, enough.signal), collect(child.stderr, enough.signal)]);
   try {
     await Promise.race([child.exited, ended]);
   } catch (reason) {
     await endGroup(child);
-    throw reason;
+    if (reason !== over) throw reason;
   } finally {
     clearTimeout(timer);
     signal.removeEventListener("abort", abort);
@@ -72,6 +74,7 @@ export async function runShell(
     stderr: stderr.text,
     truncated: stdout.truncated || stderr.truncated,
   };
+  if (late) throw new Failure("timeout", over, { ...result });
   if (result.exit_code === 0) return result;
   const how = result.signal ? `ended by ${result.signal}` : `exit code ${result.exit_code}`;
   throw rejected(how, { ...result });

@@ -67,8 +67,12 @@ unix("a program", () => {
     process.kill(pid, "SIGKILL");
   });
 
-  test("ends when its time is up", async () => {
-    expect(run("sleep 30", { timeoutSeconds: 0.05 })).rejects.toMatchObject({ code: "timeout" });
+  test("ends when its time is up, and what it said until then is told", async () => {
+    await expect(run("echo Password:; sleep 30", { timeoutSeconds: 0.5 })).rejects.toMatchObject({
+      code: "timeout",
+      message: "the program was ended: its 0.5 s are over",
+      more: { exit_code: null, signal: "SIGTERM", stdout: "Password:\n" },
+    });
   });
 
   test("ends with all it has started when the run is cancelled", async () => {
