@@ -1,6 +1,6 @@
 /** A load on a server: every endpoint of its document, at a rate or as fast as it goes, and what came of it. */
 import * as v from "valibot";
-import { messageOf } from "../../src/lib/errors";
+import { messageOf, systemCode } from "../../src/lib/errors";
 import { post } from "../support";
 
 const DOCUMENT = v.object({ paths: v.record(v.string(), v.record(v.string(), v.unknown())) });
@@ -47,6 +47,8 @@ export interface Progress {
   readonly tally: ReadonlyMap<number, number>;
   /** Requests begun a second. */
   readonly rate: number;
+  /** Requests that were asked again, because their connection ended before an answer. */
+  readonly again: number;
 }
 
 /** Every endpoint of the server behind `call`, the heavy ones seldom. */
@@ -101,7 +103,8 @@ export async function run(
   const started = performance.now();
   const elapsed = () => (performance.now() - started) / 1_000;
   let begun = 0;
-  const progress = () => ({ tally, rate: begun / elapsed() });
+  let again = 0;
+  const progress = () => ({ tally, rate: begun / elapsed(), again });
   const telling = setInterval(() => everyMinute(progress()), 60_000);
   const ask = async () => {
     const nth = begun++;
@@ -109,7 +112,12 @@ export async function run(
     if (!request) return;
     const [path, init] = request(nth);
     try {
-      const response = await call(path, init);
+      const response = await call(path, init).catch((error) => {
+        // An idle connection may end as a request is put on it (RFC 9112 section 9.5). Of a GET, fetch sees to it itself.
+        if (systemCode(error) !== "ECONNRESET") throw error;
+        again++;
+        return call(path, init);
+      });
       const body = await response.text();
       tally.set(response.status, (tally.get(response.status) ?? 0) + 1);
       if (response.status >= 500) failed(path, response.status, body);

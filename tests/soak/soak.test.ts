@@ -12,6 +12,8 @@ import { everyEndpoint, type Progress, run } from "./load";
 const MINUTES = Number(process.env.SVC_SOAK_MINUTES ?? 0.25);
 /** Measured after a fifth of the time. In seconds, a heap that is collected now and then says less than in half an hour. */
 const GROWTH = MINUTES >= 10 ? 1.05 : 1.6;
+/** The share of requests that may find their connection ended. */
+const MAX_AGAIN = 1 / 50_000;
 /** A log that grew all the time would cost every verification more, and the load would be no half of the capacity. */
 const AUDIT_MAX_ROWS = 50_000;
 const CAPACITY_SECONDS = Math.min(20, MINUTES * 10);
@@ -36,8 +38,8 @@ testWith("Xvfb", "openbox")(
     const capacity = await run(load, server.call, { seconds: CAPACITY_SECONDS, ratePerSecond: 0 }, failed);
     const memory: number[] = [];
     const sampling = setInterval(() => memory.push(residentBytes(server.pid)), 250);
-    const told = ({ tally, rate }: Progress) =>
-      `${rate.toFixed(0)} of ${capacity.rate.toFixed(0)} requests/s; answers ${[...tally].map(([status, count]) => `${status}: ${count}`).join(", ")}`;
+    const told = ({ tally, rate, again }: Progress) =>
+      `${rate.toFixed(0)} of ${capacity.rate.toFixed(0)} requests/s; answers ${[...tally].map(([status, count]) => `${status}: ${count}`).join(", ")}; asked again ${again}`;
     const everyMinute = (progress: Progress) =>
       console.log(`soak: ${told(progress)}; memory ${mib(median(memory.slice(-240)))}`);
     const pace = { seconds: MINUTES * 60, ratePerSecond: capacity.rate / 2, everyMinute };
@@ -49,6 +51,7 @@ testWith("Xvfb", "openbox")(
     const [first, last] = [median(warm.slice(0, share)), median(warm.slice(-share))];
     console.log(`soak: ${MINUTES} min at ${told(soaked)}; memory ${mib(first)} to ${mib(last)}`);
     expect(failures).toEqual([]);
+    expect(soaked.again).toBeLessThanOrEqual(Math.ceil(soaked.rate * pace.seconds * MAX_AGAIN));
     expect(await (await server.call("/audit/verify")).json()).toMatchObject({ ok: true });
     expect(last / first).toBeLessThanOrEqual(GROWTH);
     expect(soaked.rate).toBeGreaterThan((capacity.rate / 2) * 0.9);
