@@ -10,7 +10,7 @@ import { conflict, messageOf } from "../lib/errors";
 import { type Inbox, openInbox } from "../transfer/inbox";
 import { FILES_LABEL, type FileMessage } from "../transfer/messages";
 import { createFileReceiver } from "../transfer/receive";
-import { createConnection, describe, loadLibrary, routeOf, takeRemote } from "./connection";
+import { createConnection, describe, leaveHandshake, loadLibrary, routeOf, takeRemote } from "./connection";
 import type { IceConfig } from "./ice";
 import { createLanes } from "./lanes";
 import type { InboxPlace, SessionEvent, SessionRequest } from "./protocol";
@@ -159,7 +159,7 @@ function createSession(peer: PeerConnection, tell: Tell) {
         peerChannels += 1;
         receiveOn(channel, place);
       });
-      const look = takeRemote(peer, sdp, "offer");
+      const look = takeRemote(peer, peerAcks ? leaveHandshake(sdp) : sdp, "offer");
       const answer = await describe(peer, "answer");
       setTimeout(look, CALLER_READY_MS);
       return answer;

@@ -51,6 +51,14 @@ export async function describe(peer: PeerConnection, type: "offer" | "answer"): 
 }
 
 /**
+ * An offer of a svc host so that the DTLS handshake is left to it (RFC 5763 gives who answers the choice). Over a relay the
+ * side that answers connects first, and a handshake that reaches the other while that connects can deadlock libdatachannel
+ * 0.24 (its pull request 1630): to answer it takes the lock of DTLS and then that of ICE, to connect the two the other way
+ * round. Not of others: aiortc numbers its channels as the side that does not begin (RFC 8832), whatever is agreed.
+ */
+export const leaveHandshake = (offer: string) => offer.replace("a=setup:actpass", "a=setup:active");
+
+/**
  * Takes the other side's description, and its candidates only when the function that it returns is called: a connection
  * that comes about in between finds no fingerprint to check the peer's certificate against, and fails (libdatachannel
  * 0.24).
@@ -58,12 +66,7 @@ export async function describe(peer: PeerConnection, type: "offer" | "answer"): 
  * @throws a `rejected` failure when it is no description.
  */
 export function takeRemote(peer: PeerConnection, sdp: string, type: "offer" | "answer"): () => void {
-  // Who answers leaves it to the caller to begin the DTLS handshake (RFC 5763 gives it the choice). Over a relay the side
-  // that answers connects first, and a handshake that reaches the other while that connects can deadlock libdatachannel
-  // 0.24 (its pull request 1630): to answer it takes the lock of DTLS and then that of ICE, to connect the two the other
-  // way round.
-  const roles = type === "offer" ? sdp.replace("a=setup:actpass", "a=setup:active") : sdp;
-  const { description, candidates, mid } = splitCandidates(roles);
+  const { description, candidates, mid } = splitCandidates(sdp);
   try {
     peer.setRemoteDescription(description, type);
   } catch (error) {

@@ -102,6 +102,19 @@ testWith("/usr/lib/python3/dist-packages/aiortc")(
   60_000,
 );
 
+testWith("/usr/lib/python3/dist-packages/aiortc")(
+  "a peer of other make that calls sends files over the same channel",
+  async () => {
+    await using receiver = await serveBinary();
+    const script = join(import.meta.dir, "..", "sessions", "foreign-caller.py");
+    const peer = Bun.spawn(["/usr/bin/python3", script, receiver.url, TOKEN], { stderr: "inherit" });
+    expect(await peer.exited).toBe(0);
+    const content = Buffer.from(Uint8Array.from({ length: 102_400 }, (_, at) => at));
+    expect(readFileSync(join(inboxOf(receiver.configDir), "file")).equals(content)).toBe(true);
+  },
+  60_000,
+);
+
 async function* readLines(stream: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<string> {
   let rest = "";
   for await (const text of stream.pipeThrough(new TextDecoderStream())) {
