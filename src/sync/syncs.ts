@@ -2,7 +2,7 @@
  * The folder syncs of this process: an engine each, over sessions to a host of the address book.
  */
 import { createHash, randomUUID } from "node:crypto";
-import { existsSync, realpathSync, statSync } from "node:fs";
+import { existsSync, opendirSync, realpathSync, statSync } from "node:fs";
 import { basename, join, sep } from "node:path";
 import { badInput, conflict, messageOf, notFound, systemCode, unavailable } from "../lib/errors";
 import { ensurePrivateFolder } from "../lib/files";
@@ -90,7 +90,7 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
     ensurePrivateFolder(folder);
     const key = createHash("sha256").update(`${watch_dir}\n${request.to}`).digest("hex").slice(0, 24);
     const release = tryLock(join(folder, `${key}.lock`));
-    if (!release) throw conflict(`${watch_dir} is being synced to ${request.to} already`);
+    if (!release) throw conflict(`${JSON.stringify(request.dir)} is being synced to ${request.to} already`);
     const index = openIndex(join(folder, `${key}.db`), release);
     const peer = createPeerSender({ connect: (signal) => connect(request.to, signal), log, giveUpMs });
     const engine = new FolderSyncEngine({
@@ -195,15 +195,17 @@ function resolveFolder(
   let folder: string;
   try {
     folder = realpathSync(dir);
+    opendirSync(folder).closeSync();
   } catch (error) {
+    if (systemCode(error) === "ENOTDIR") throw badInput(`dir: ${JSON.stringify(dir)} is no folder`);
     throw badInput(`dir: ${JSON.stringify(dir)} cannot be read (${systemCode(error) ?? messageOf(error)})`);
   }
-  if (!statSync(folder).isDirectory()) throw badInput(`dir: ${JSON.stringify(dir)} is no folder`);
-  const within = (path: string, parent: string) => path === parent || path.startsWith(parent + sep);
+  const within = (path: string, parent: string) => path === parent || path.startsWith(join(parent, sep));
   const real = (path: string) => (existsSync(path) ? realpathSync(path) : path);
   const [own, received] = [real(configDir), real(inbox)];
   if (within(folder, own) && !within(folder, received))
-    throw badInput(`dir: ${folder} holds svc's own files`);
-  if (include_subdirs && within(own, folder)) throw badInput(`dir: svc's own files are below ${folder}`);
+    throw badInput(`dir: ${JSON.stringify(dir)} holds svc's own files`);
+  if (include_subdirs && within(own, folder))
+    throw badInput(`dir: svc's own files are below ${JSON.stringify(dir)}`);
   return folder;
 }

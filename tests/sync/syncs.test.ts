@@ -86,10 +86,14 @@ test("svc's own folder is not sent, but its inbox may be, by whatever way it is 
   await expect(syncs.once({ ...request, dir: home.path, include_subdirs: true })).rejects.toThrow(
     "own files",
   );
+  await expect(syncs.once({ ...request, dir: "/", include_subdirs: true })).rejects.toThrow('below "/"');
   await syncs.once({ ...request, dir: join(real, "inbox") });
   const away = join(home.path, "link");
   symlinkSync(home.path, away);
   const inbox = join(away, "config", "inbox");
+  await expect(syncs.once({ ...request, dir: join(away, "config") })).rejects.toThrow(
+    `"${join(away, "config")}" holds`,
+  );
   const through = createSyncs({
     configDir: join(away, "config"),
     folder: join(real, "sync"),
