@@ -255,6 +255,7 @@ export class FolderSyncEngine {
   /** A file that is gone is tracked no longer, unless nobody could look where it was. */
   async #forgetDeleted(unread: readonly string[]): Promise<void> {
     const unseen = (name: string) =>
+      (!this.#includeSubdirs && name.includes("/")) ||
       unread.some((at) => name === at || (at.endsWith("/") && name.startsWith(at)));
     const pause = createSlices();
     for (const [name, { seen }] of this.#tracked) {

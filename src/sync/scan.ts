@@ -4,7 +4,7 @@
  * Runs in slices of a few milliseconds, so that a folder of a hundred thousand files holds nothing else up.
  */
 import { type Dirent, lstatSync, readdirSync, realpathSync, type Stats, statSync } from "node:fs";
-import { sep } from "node:path";
+import { join, sep } from "node:path";
 import { messageOf, systemCode } from "../lib/errors";
 
 /** How long a slice may take, milliseconds: well under what a request to the same process would notice. */
@@ -103,10 +103,7 @@ function readEntries(path: string, name: string, scan: Scan): Dirent[] {
     return readdirSync(path, { withFileTypes: true });
   } catch (error) {
     if (name === "") throw error;
-    if (systemCode(error) !== "ENOENT") {
-      scan.unread.push(name);
-      scan.passedOver.set(name, messageOf(error));
-    }
+    passOver(scan, name, error);
     return [];
   }
 }
@@ -125,11 +122,16 @@ function readFile(
     else if (!file.stats.isFile()) scan.passedOver.set(name, `is ${kindOf(file.stats)}`);
     else found(name, file.path, toState(file.stats));
   } catch (error) {
-    // Gone since the folder was read; but a name that is no valid UTF-8 also looks as if nothing were there.
-    if (systemCode(error) === "ENOENT" && !entry.name.includes("\ufffd")) return;
-    scan.passedOver.set(name, messageOf(error));
-    scan.unread.push(name);
+    passOver(scan, name, error);
   }
+}
+
+/** Notes what cannot be looked at, unless it is gone since its folder was read. */
+function passOver(scan: Scan, name: string, error: unknown): void {
+  const gone = systemCode(error) === "ENOENT";
+  if (gone && !name.includes("\ufffd")) return;
+  scan.passedOver.set(name, gone ? "its name is no valid UTF-8" : messageOf(error));
+  scan.unread.push(name);
 }
 
 /** The file that a link inside the folder stands for, or why it is none to send. */
@@ -140,7 +142,7 @@ function followLink(root: string, path: string): { path: string; stats: Stats } 
   } catch (error) {
     return `a link that leads nowhere (${systemCode(error) ?? messageOf(error)})`;
   }
-  if (!target.startsWith(root + sep)) return "a link that leaves the folder";
+  if (!target.startsWith(join(root, sep))) return "a link that leaves the folder";
   const stats = lstatSync(target);
   return stats.isDirectory() ? "a link to a folder" : { path: target, stats };
 }

@@ -135,6 +135,19 @@ describe("what is sent", () => {
     expect(engine.status().tracked).toBe(0);
   });
 
+  test("nothing again of the folders below, after a time without them", async () => {
+    using home = temporaryFolder();
+    const folder = home.path;
+    const index = memoryIndex();
+    write(join(folder, "sub", "x"), "1");
+    for (const include_subdirs of [true, false, true]) {
+      const { engine, sent } = watch(folder, { index, include_subdirs });
+      await engine.prepare({ resume: true });
+      await engine.tick();
+      expect(sent).toEqual(engine === engines[0] ? ["sub/x"] : []);
+    }
+  });
+
   test("with resume, what changed since the index was written", async () => {
     using home = temporaryFolder();
     const folder = home.path;
@@ -153,7 +166,7 @@ describe("what is sent", () => {
 });
 
 describe("what is passed over and told", () => {
-  test("links out of the folder, to folders and to nothing; pipes", async () => {
+  test("links out of the folder, to folders and to nothing; pipes; names that are no text", async () => {
     using home = temporaryFolder();
     const folder = home.path;
     write(join(folder, "sub", "real"), "1");
@@ -161,6 +174,8 @@ describe("what is passed over and told", () => {
     symlinkSync("sub", join(folder, "folder-link"));
     symlinkSync("nowhere", join(folder, "broken"));
     Bun.spawnSync(["mkfifo", join(folder, "pipe")]);
+    writeFileSync(Buffer.from(`${folder}/file-\xff`, "latin1"), "1");
+    mkdirSync(Buffer.from(`${folder}/folder-\xff`, "latin1"));
     const { engine, sent } = watch(folder, { include_subdirs: true, index: memoryIndex() });
     await engine.prepare({ resume: true });
     await engine.tick();
@@ -171,6 +186,8 @@ describe("what is passed over and told", () => {
         "folder-link": "a link to a folder",
         broken: "a link that leads nowhere (ENOENT)",
         pipe: "is a pipe",
+        "file-\ufffd": "its name is no valid UTF-8",
+        "folder-\ufffd/": "its name is no valid UTF-8",
       },
     );
   });
