@@ -34,8 +34,8 @@ const FILE_BEGIN = v.object({
 const FILE_END = v.object({
   type: v.literal("file_end"),
   transfer_id,
-  /** Of the content, lower-case hex; a peer that sends none is believed by the size. */
-  sha256: v.optional(v.nullable(v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/))), null),
+  /** Of the content, hex; a peer that sends none is believed by the size. */
+  sha256: v.optional(v.nullable(v.pipe(v.string(), v.toLowerCase())), null),
 });
 const FILE_READY = v.object({ type: v.literal("file_ready") });
 const FILE_ACK = v.object({ type: v.literal("file_ack"), transfer_id, bytes });

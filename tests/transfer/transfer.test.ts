@@ -42,9 +42,12 @@ describe("a receiver", () => {
     peer.end("1", { sha256: sha256("hello") });
     peer.begin("2", 0, "without");
     peer.end("2");
-    expect(peer.left().sort()).toEqual(["with", "without"]);
+    peer.begin("3", 1, "capitals");
+    peer.bytes("x");
+    peer.end("3", { sha256: sha256("x").toUpperCase() });
+    expect(peer.left().sort()).toEqual(["capitals", "with", "without"]);
     expect(readFileSync(join(peer.root, "with"), "utf8")).toBe("hello");
-    expect(peer.replies.map(({ ok }) => ok)).toEqual([true, true]);
+    expect(peer.replies.map(({ ok }) => ok)).toEqual([true, true, true]);
   });
 
   /** What is said: a beginning, bytes, an end, or the loss of the channel. */
@@ -64,6 +67,7 @@ describe("a receiver", () => {
   test.each<[string, Step[]]>([
     ["short", [{ begin: "1", size: 5 }, { bytes: "hell" }, { end: "1" }]],
     ["long", [{ begin: "1", size: 5 }, { bytes: "hello!" }, { end: "1" }]],
+    ["of what is no digest", [{ begin: "1", size: 1 }, { bytes: "x" }, { end: "1", sha256: "" }]],
     ["of another digest", [{ begin: "1", size: 5 }, { bytes: "hello" }, { end: "1", sha256: sha256("x") }]],
     ["cut off", [{ begin: "1", size: 5 }, { bytes: "he" }, "cut"]],
     [
