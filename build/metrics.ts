@@ -58,7 +58,7 @@ function everythingOnce(metrics: Metrics): void {
   metrics.recordRequest("GET", "/metrics", 200, 0.001);
   metrics.recordFailedAuth();
   metrics.recordAuditFailure();
-  metrics.recordLink({ rtt_ms: 1, fps: 1, bitrate_kbps: 1, packet_loss_pct: 1, jitter_ms: 1 });
+  metrics.recordLink({ rtt_ms: 1, fps: 1, bitrate_kbps: 1, packet_loss_pct: 1, jitter_ms: 1 }, true);
 }
 
 async function scrape(before: (metrics: Metrics) => void): Promise<string> {

@@ -156,7 +156,7 @@ export function createService(options: ServiceOptions): Service {
         import("./inspector/inspector"),
         service.metrics(),
       ]);
-      return createInspector({ recorded: (snapshot) => metrics.recordLink(snapshot) });
+      return createInspector({ recorded: metrics.recordLink });
     }),
     dashboard: feature(async () => (await import("./dashboard/page")).createDashboard()),
     explorer: feature(async () => (await import("./explorer/page")).createExplorer()),

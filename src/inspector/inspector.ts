@@ -5,6 +5,7 @@
  * repaired. The window has a fixed number of samples, so memory and the cost of a summary are bounded.
  */
 import * as v from "valibot";
+import { parseInput } from "../input";
 import { createRing } from "../lib/ring";
 
 /** The metrics of a sample, in the order in which they are shown. */
@@ -46,7 +47,11 @@ export interface Summary {
 }
 
 export interface Inspector {
-  /** Adds a reading, of the session it belongs to if any, taken `ageSeconds` ago. */
+  /**
+   * Adds a reading, of the session it belongs to if any, taken `ageSeconds` ago.
+   *
+   * @throws a `bad_input` failure that names what cannot be.
+   */
   record(snapshot: StatsSnapshot, session?: string | null, ageSeconds?: number): void;
   /** The newest `n` samples, oldest first; of one session, if given. */
   recent(n: number, session?: string): TimedSample[];
@@ -65,7 +70,7 @@ interface Sample {
 
 /**
  * @param now milliseconds of a clock that only goes forward.
- * @param recorded is told of each reading.
+ * @param recorded is told of each reading, and whether none was taken later.
  */
 export function createInspector({
   capacity = DEFAULT_CAPACITY,
@@ -74,9 +79,10 @@ export function createInspector({
 }: {
   capacity?: number;
   now?: () => number;
-  recorded?: (snapshot: StatsSnapshot) => void;
+  recorded?: (snapshot: StatsSnapshot, newest: boolean) => void;
 } = {}): Inspector {
   const ring = createRing<Sample>(capacity);
+  let newestAt = Number.NEGATIVE_INFINITY;
   /** In the order in which they were taken; they may have come in another. */
   const samplesOf = (session: string | undefined) => {
     const samples = ring.items().sort((a, b) => a.at - b.at);
@@ -85,11 +91,14 @@ export function createInspector({
 
   return {
     record(snapshot, session = null, ageSeconds = 0) {
-      ring.push({ at: now() - ageSeconds * 1_000, session, stats: snapshot });
-      recorded(snapshot);
+      const stats = parseInput(STATS_SNAPSHOT, snapshot);
+      const at = now() - ageSeconds * 1_000;
+      ring.push({ at, session, stats });
+      newestAt = Math.max(newestAt, at);
+      recorded(stats, at === newestAt);
     },
     recent(n, session) {
-      const samples = samplesOf(session).slice(-n);
+      const samples = n > 0 ? samplesOf(session).slice(-n) : [];
       const newest = samples.at(-1)?.at ?? 0;
       return samples.map(({ at, stats }) => ({ age_seconds: (newest - at) / 1_000, ...stats }));
     },
@@ -108,6 +117,7 @@ export function createInspector({
     reset() {
       const cleared = ring.size;
       ring.clear();
+      newestAt = Number.NEGATIVE_INFINITY;
       return cleared;
     },
   };

@@ -88,8 +88,8 @@ export interface Metrics {
   recordFailedAuth(): void;
   /** Counts an audit row that could not be written. */
   recordAuditFailure(): void;
-  /** Takes a reading of a peer's link. */
-  recordLink(reading: LinkReading): void;
+  /** Takes a reading of a peer's link. @param isNewest whether none was taken later. */
+  recordLink(reading: LinkReading, isNewest: boolean): void;
   /** What has been counted since the service was made. */
   requestTotals(): Promise<RequestTotals>;
   /** How they spread over the last hour. */
@@ -163,10 +163,10 @@ export function createMetrics(sources: MetricSources): Metrics {
   });
 
   return {
-    recordLink(reading) {
+    recordLink(reading, isNewest) {
       for (const { field, factor, newest, all } of links) {
         const value = reading[field];
-        newest.set(value === null ? Number.NaN : value * factor);
+        if (isNewest) newest.set(value === null ? Number.NaN : value * factor);
         if (value !== null) all.observe(value * factor);
       }
     },

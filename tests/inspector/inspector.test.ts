@@ -98,6 +98,13 @@ test("reset empties the window and tells how many samples went", () => {
   expect([inspector.reset(), inspector.reset(), inspector.summary().sample_count]).toEqual([1, 0, 0]);
 });
 
+test("refuses a number that cannot be, whoever records it", () => {
+  const inspector = createInspector();
+  for (const value of [Number.NaN, Number.POSITIVE_INFINITY, -1])
+    expect(() => inspector.record(rtt(value))).toThrow("rtt_ms: expected");
+  expect([inspector.summary().sample_count, inspector.recent(0)]).toEqual([0, []]);
+});
+
 describe("over HTTP", () => {
   test("samples from elsewhere are taken, and told again", async () => {
     await using host = await testServer();
@@ -134,6 +141,10 @@ describe("over HTTP", () => {
     expect(metrics).toContain("\nservice_link_newest_rtt_seconds 0.04\n");
     expect(metrics).toContain("\nservice_link_newest_packet_loss_ratio Nan\n");
     expect(metrics).toContain("\nservice_link_rtt_seconds_count 2\n");
+    await host.call("/inspector/samples", post({ samples: [{ rtt_ms: 90, age_seconds: 60 }] }));
+    const later = await (await host.call("/metrics")).text();
+    expect(later).toContain("\nservice_link_newest_rtt_seconds 0.04\n");
+    expect(later).toContain("\nservice_link_rtt_seconds_count 3\n");
     expect(metrics).toContain('\nservice_link_packet_loss_ratio_bucket{le="0.01"} 1\n');
   });
 });

@@ -76,13 +76,7 @@ describe("a scrape", () => {
     metrics.recordRequest("other", "unmatched", 405, 0.001);
     metrics.recordFailedAuth();
     metrics.recordAuditFailure();
-    metrics.recordLink({
-      rtt_ms: 20,
-      fps: null,
-      bitrate_kbps: 900,
-      packet_loss_pct: 0,
-      jitter_ms: 1,
-    });
+    metrics.recordLink({ rtt_ms: 20, fps: null, bitrate_kbps: 900, packet_loss_pct: 0, jitter_ms: 1 }, true);
     const check = Bun.spawn(["promtool", "check", "metrics"], {
       stdin: new Blob([await metrics.render()]),
       stdout: "pipe",
