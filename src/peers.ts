@@ -50,7 +50,7 @@ export async function openSessions(service: Service, { peers = {} }: Options): P
   };
   // Before the first file comes in, nothing is on its way.
   const cleared = once(async () => clearIncoming(place));
-  return createSessions({
+  const sessions = createSessions({
     log,
     ice: () => peers.ice ?? readIceConfig(files.ice),
     identity: (role) => readIdentity(role === "host" ? files.hostId : files.viewerId),
@@ -61,7 +61,7 @@ export async function openSessions(service: Service, { peers = {} }: Options): P
     },
     record(sample, session) {
       inspector.record(sample, session);
-      forward?.(sample, session);
+      forward?.take(sample, session);
     },
     ended({ role, pid }) {
       if (role !== "host") return;
@@ -72,6 +72,13 @@ export async function openSessions(service: Service, { peers = {} }: Options): P
       }
     },
   });
+  return {
+    ...sessions,
+    async stop() {
+      await sessions.stop();
+      await forward?.end();
+    },
+  };
 }
 
 export async function openSyncs(service: Service, { peers = {} }: Options): Promise<Syncs> {

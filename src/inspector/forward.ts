@@ -9,21 +9,31 @@ import { inspectorRecord } from "./operations";
 /** Several readings go in one request: each request costs a row of the audit log. */
 const EVERY_MS = 10_000;
 
+export interface Forwarder {
+  take(sample: StatsSnapshot, session: string): void;
+  /** Hands over what is left. Never rejects. */
+  end(): Promise<void>;
+}
+
 /** Takes readings, and hands them to the server on `configDir` if one runs; nothing depends on their getting there. */
-export function createForwarder(configDir: string): (sample: StatsSnapshot, session: string) => void {
+export function createForwarder(configDir: string): Forwarder {
   const waiting = new Map<string, Array<{ at: number; sample: StatsSnapshot }>>();
-  const forward = () => {
-    for (const [session, readings] of waiting) {
+  const forward = async () => {
+    const batches = [...waiting];
+    waiting.clear();
+    for (const [session, readings] of batches) {
       const samples = readings.map(({ at, sample }) => ({
         ...sample,
         age_seconds: (performance.now() - at) / 1_000,
       }));
-      callLocalServer(configDir, inspectorRecord, { samples, session }).catch(() => {});
+      await callLocalServer(configDir, inspectorRecord, { samples, session }).catch(() => {});
     }
-    waiting.clear();
   };
-  return (sample, session) => {
-    if (waiting.size === 0) setTimeout(forward, EVERY_MS).unref();
-    waiting.set(session, [...(waiting.get(session) ?? []), { at: performance.now(), sample }]);
+  return {
+    take(sample, session) {
+      if (waiting.size === 0) setTimeout(forward, EVERY_MS).unref();
+      waiting.set(session, [...(waiting.get(session) ?? []), { at: performance.now(), sample }]);
+    },
+    end: forward,
   };
 }
