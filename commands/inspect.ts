@@ -9,7 +9,7 @@ import { callLocalServer } from "../src/rest/local";
 import { watchable, watching } from "../src/watch";
 
 /** Samples in a sparkline, a character each. */
-const SPARKS = 30;
+const SPARKS = 20;
 
 export default command({
   builder: (argv) =>
@@ -51,8 +51,9 @@ const rowsOf = ({ metrics }: Summary): Array<[Metric, string[]]> =>
     return [metric, [metric, ...[last, min, avg, p95, max].map(shown)]];
   });
 
+/** A gigabit a second leaves the sparkline its place in 80 columns. */
 const shown = (value: number | null | undefined) =>
-  typeof value === "number" ? `${Math.round(value * 100) / 100}` : "";
+  typeof value === "number" ? `${value < 100 ? Math.round(value * 100) / 100 : Math.round(value)}` : "";
 
 function textOf(summary: Summary, samples: readonly TimedSample[]): string {
   const rows = rowsOf(summary).map(([metric, row]) => [...row, sparkline(samples.map((one) => one[metric]))]);

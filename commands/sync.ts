@@ -2,9 +2,10 @@ import { localCaller } from "../src/caller";
 import { command, print, terminated, withService } from "../src/cli";
 import { iceOptions, withIceFlags } from "../src/ice-flags";
 import { parseInput } from "../src/input";
+import { badInput } from "../src/lib/errors";
 import { jsonLine, printable } from "../src/lib/text";
 import type { Service } from "../src/service";
-import { SYNC_INPUT } from "../src/sync/operations";
+import { MAX_INTERVAL_S, MIN_INTERVAL_S, SYNC_INPUT } from "../src/sync/operations";
 import type { SyncEvents, SyncInfo } from "../src/sync/syncs";
 
 /** How often the progress line is written anew, milliseconds. */
@@ -53,6 +54,11 @@ interface Flags {
 }
 
 async function sync(service: Service, flags: Flags): Promise<number> {
+  if (!(flags.interval >= MIN_INTERVAL_S && flags.interval <= MAX_INTERVAL_S)) {
+    throw badInput(
+      `interval: expected ${MIN_INTERVAL_S} to ${MAX_INTERVAL_S} seconds but found ${flags.interval}`,
+    );
+  }
   const request = parseInput(SYNC_INPUT, {
     dir: flags.dir,
     to: flags.to,
@@ -63,7 +69,9 @@ async function sync(service: Service, flags: Flags): Promise<number> {
   const syncs = await service.syncs();
   if (flags.dryRun) {
     const files = await syncs.changes(request);
-    print(flags, { files, count: files.length }, () => files.map(({ name }) => printable(name)).join("\n"));
+    print(flags, { files, count: files.length }, () =>
+      files.length === 0 ? "nothing to send" : files.map(({ name }) => printable(name)).join("\n"),
+    );
     return 0;
   }
   await localCaller(service, "cli").announce(

@@ -83,7 +83,10 @@ function parseFile(path: string): IceConfig {
  * @throws a `bad_input` failure that names what is wrong, never a credential.
  */
 export function iceOfFlags({ servers, user, secretFile, relayOnly }: IceFlags): IceConfig | undefined {
-  if (servers.length === 0 && !relayOnly) return undefined;
+  if (servers.length === 0) {
+    if (user === undefined && secretFile === undefined && !relayOnly) return undefined;
+    throw badInput("ice-server: missing; flags take the place of ice.json, of which nothing is used then");
+  }
   const credential = secretFile === undefined ? undefined : readSecret(secretFile);
   return checked({ servers: servers.map((url) => parseIceUrl(url, user, credential)), relayOnly });
 }

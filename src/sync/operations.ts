@@ -21,13 +21,17 @@ const SYNC = v.object({
 
 const text = v.pipe(v.string(), v.nonEmpty(), v.maxLength(4_096));
 
+/** The shortest and the longest time between two looks, seconds. */
+export const MIN_INTERVAL_S = 0.25;
+export const MAX_INTERVAL_S = 86_400;
+
 /** What `svc sync` takes too. */
 export const SYNC_INPUT = v.strictObject({
   dir: field(text, "The folder to watch, on the host that runs this"),
   to: field(text, "Label of the host in the address book that gets the files"),
   include_subdirs: field(v.optional(v.boolean(), false), "Also what is in folders below it"),
   poll_interval_s: field(
-    v.optional(v.pipe(v.number(), v.minValue(0.25), v.maxValue(86_400)), 3),
+    v.optional(v.pipe(v.number(), v.minValue(MIN_INTERVAL_S), v.maxValue(MAX_INTERVAL_S)), 3),
     "Seconds between two looks at the folder",
   ),
   resume: field(

@@ -72,6 +72,8 @@ describe("ice.json", () => {
     const secretFile = join(home.path, "secret");
     writeFileSync(secretFile, "s3cret\n");
     expect(iceOfFlags({ servers: [], relayOnly: false })).toBeUndefined();
+    for (const flags of [{ user: "u" }, { secretFile }, { relayOnly: true }])
+      expect(() => iceOfFlags({ servers: [], relayOnly: false, ...flags })).toThrow("ice-server: missing");
     expect(iceOfFlags({ servers: ["turn:relay"], user: "u", secretFile, relayOnly: true })).toEqual({
       relayOnly: true,
       servers: [{ hostname: "relay", port: 3478, username: "u", password: "s3cret", relayType: "TurnUdp" }],
