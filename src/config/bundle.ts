@@ -132,7 +132,7 @@ function contentFault(format: Format, content: unknown): string | undefined {
 }
 
 /** Why `value` could not be written as it was read. Iterative, since it may be nested a million times. */
-function jsonFault(value: unknown): string | undefined {
+export function jsonFault(value: unknown): string | undefined {
   let level: unknown[] = [value];
   for (let depth = 0; depth <= MAX_DEPTH; depth++) {
     // 1e400, as JSON.parse gives it.

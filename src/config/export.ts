@@ -26,11 +26,11 @@ export function exportBundle(folder: string, now: Date): Export {
     if (found.kind === "other") {
       leftOut.push({ name, reason: "it is not a regular file" });
     } else if (found.bytes === null) {
-      leftOut.push({ name, reason: "it is a link that leads out of the folder" });
+      leftOut.push({ name, reason: "it is a link that leads to no file of the folder" });
     } else {
       const decoded = decode(format, found.bytes);
-      if (decoded) files[name] = { format, content: decoded.content };
-      else leftOut.push({ name, reason: `it is not ${format === "json" ? "JSON" : "text"} in UTF-8` });
+      if ("content" in decoded) files[name] = { format, content: decoded.content };
+      else leftOut.push({ name, reason: `it is not ${decoded.not}` });
     }
   }
   const manifest = {

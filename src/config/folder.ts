@@ -5,7 +5,7 @@ import { lstatSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join, sep } from "node:path";
 import { systemCode } from "../lib/errors";
 import { PRIVATE_FILE } from "../lib/files";
-import type { BundledName, Format } from "./bundle";
+import { type BundledName, type Format, jsonFault } from "./bundle";
 
 export type Found =
   | { readonly kind: "absent" }
@@ -45,12 +45,18 @@ function readInside(folder: string, link: string): Uint8Array | null {
   }
 }
 
-/** The value in `bytes`, or undefined when they are not JSON, or not text, in UTF-8. */
-export function decode(format: Format, bytes: Uint8Array): { readonly content: unknown } | undefined {
+/** The value in `bytes`; or what they are not, and a bundle can carry nothing else. */
+export function decode(
+  format: Format,
+  bytes: Uint8Array,
+): { readonly content: unknown } | { readonly not: string } {
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: format === "text" }).decode(bytes);
-    return { content: format === "json" ? JSON.parse(text) : text };
+    if (format === "text") return { content: text };
+    const content: unknown = JSON.parse(text);
+    const fault = jsonFault(content);
+    return fault === undefined ? { content } : { not: `JSON that a bundle may carry: ${fault}` };
   } catch {
-    return undefined;
+    return { not: format === "json" ? "JSON in UTF-8" : "text in UTF-8" };
   }
 }

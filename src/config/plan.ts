@@ -41,9 +41,9 @@ async function planFile(folder: string, { name, format, content }: BundledFile):
   const common = { name, before: found.kind, data, diff: null, note: null };
   if (found.kind === "absent") return { ...common, change: "new", mode: PRIVATE_FILE };
   const changed = { ...common, change: "changed", mode: found.mode } as const;
-  if (found.bytes === null) return { ...changed, note: "it was a link that leads out of the folder" };
+  if (found.bytes === null) return { ...changed, note: "it was a link that leads to no file of the folder" };
   const now = decode(format, found.bytes);
-  if (now === undefined) return { ...changed, note: `it was not ${format === "json" ? "JSON" : "text"}` };
+  if ("not" in now) return { ...changed, note: `it was not ${now.not}` };
   if (isDeepStrictEqual(now.content, content)) return { ...changed, change: "unchanged" };
   return { ...changed, diff: await diffContent(format, now.content, content) };
 }

@@ -47,7 +47,27 @@ test("what is not JSON, not UTF-8, not a file or leads out of the folder is left
     { name: "known_hosts.json", reason: "it is not JSON in UTF-8" },
     { name: "remote_host_id", reason: "it is not a regular file" },
     { name: "viewer_id", reason: "it is not text in UTF-8" },
-    { name: "host_fingerprint", reason: "it is a link that leads out of the folder" },
+    { name: "host_fingerprint", reason: "it is a link that leads to no file of the folder" },
+  ]);
+});
+
+test("JSON that no import would take is left out, rather than changed or fatal", () => {
+  using machine = host({
+    "address_book.json": '{"entries":[1e400]}',
+    "known_hosts.json": "[".repeat(100_000) + "]".repeat(100_000),
+    viewer_id: "mine",
+  });
+  const { bundle, leftOut } = exportBundle(machine.config, NOW);
+  expect(Object.keys(bundle.files)).toEqual(["viewer_id"]);
+  expect(leftOut).toEqual([
+    {
+      name: "address_book.json",
+      reason: "it is not JSON that a bundle may carry: expected numbers below 1e308",
+    },
+    {
+      name: "known_hosts.json",
+      reason: "it is not JSON that a bundle may carry: expected at most 200 levels of nesting",
+    },
   ]);
 });
 

@@ -168,6 +168,21 @@ test("only the files that are asked for are written", async () => {
   expect(failure.message).toBe("only: not in the bundle: known_hosts.json");
 });
 
+test("a file that is nested beyond sense is replaced, without a diff", async () => {
+  const deep = "[".repeat(100_000) + "]".repeat(100_000);
+  using machine = host({ "known_hosts.json": deep });
+  const report = await importBundle(machine.config, bundleOf({ "known_hosts.json": {} }), { now: NOW });
+  expect(report.files).toEqual([
+    {
+      name: "known_hosts.json",
+      change: "changed",
+      diff: null,
+      note: "it was not JSON that a bundle may carry: expected at most 200 levels of nesting",
+    },
+  ]);
+  expect(machine.read(`known_hosts.json.bak.${STAMP}`)).toBe(deep);
+});
+
 test("identity files come with a warning that two machines share an identity", async () => {
   using machine = host();
   const { warnings } = await importBundle(
