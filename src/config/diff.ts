@@ -6,6 +6,9 @@ import type { Format } from "./bundle";
 /** Fields whose value is a secret, by their name (`token`, `webhookSecrets`, `api_key`). */
 const SECRET_FIELD = /token|secret|pass|pwd|credential|auth|bearer|cookie|private|keys?$/i;
 
+/** A field in the query of a URL, or in its fragment. */
+const URL_FIELD = /([?&#])([^?&#=\s]+)=([^&#\s]+)/g;
+
 /** The user part of a URL (RFC 3986 section 3.2.1), where a password may stand. */
 const URL_USER = /(:\/\/)[^/?#@\s]+@/g;
 
@@ -50,11 +53,19 @@ function shown(format: Format, content: unknown, mask: (secret: string) => strin
     content,
     (field, value) => {
       if (SECRET_FIELD.test(field) && value !== null && value !== "") return mask(JSON.stringify(value));
-      return typeof value === "string" ? value.replaceAll(URL_USER, "$1***@") : value;
+      return typeof value === "string" ? maskUrl(value, mask) : value;
     },
     2,
   );
   return `${masked}\n`;
+}
+
+function maskUrl(text: string, mask: (secret: string) => string): string {
+  return text
+    .replaceAll(URL_USER, "$1***@")
+    .replaceAll(URL_FIELD, (pair, start, name, value) =>
+      SECRET_FIELD.test(name) ? `${start}${name}=${mask(value)}` : pair,
+    );
 }
 
 function createMask(): (secret: string) => string {

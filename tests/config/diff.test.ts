@@ -47,6 +47,13 @@ test("the user part of a URL is masked", async () => {
   expect(diff).toContain("https://***@host:1/x");
 });
 
+test("a secret in the query of a URL is masked", async () => {
+  const url = (token: string) => ({ server_url: `wss://host/x?room=1&access_token=${token}#key=${token}` });
+  const diff = await diffContent("json", url("hunter2"), url("hunter3"));
+  expect(diff).toContain('+  "server_url": "wss://host/x?room=1&access_token=*** (2)#key=*** (2)"');
+  expect(diff).not.toContain("hunter");
+});
+
 test("a line that is longer than anybody reads is cut", async () => {
   const diff = await diffContent("text", "old", "n".repeat(100_000));
   expect(diff).toContain("+nnn");
