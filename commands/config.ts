@@ -100,5 +100,6 @@ function imported({ dry_run, files, backups }: Told): string {
       .join("  "),
     ...(diff?.split("\n").map((line) => `    ${printable(line, 200)}`) ?? []),
   ]);
+  if (lines.length === 0) lines.push("no files");
   return [...lines, dry_run ? "dry run: nothing was written" : undefined].filter(Boolean).join("\n");
 }

@@ -83,6 +83,14 @@ test("a refused bundle is exit 1 with every offence; a file that is not there is
   expect(missing).toMatchObject({ exitCode: 2, stderr: "svc: file: cannot be read (ENOENT)\n" });
 });
 
+test("a bundle without files is told as such, as its export is", async () => {
+  using machine = installed();
+  const made = await machine.run(["config", "export", "empty.json"]);
+  expect(made.stdout).toBe("empty.json: no files\n");
+  const { stdout, exitCode } = await machine.run(["config", "import", "empty.json"]);
+  expect([stdout, exitCode]).toEqual(["no files\n", 0]);
+});
+
 test("a flag of an import is none of an export: it would carry more than was meant", async () => {
   using machine = installed({ viewer_id: "mine" });
   for (const flag of [["--only", "viewer_id"], ["--dry-run"]]) {
