@@ -92,13 +92,22 @@ async function parse(args: readonly string[]): Promise<number> {
       },
     );
   }
-  await parser.parseAsync(args);
+  try {
+    await parser.parseAsync(args);
+  } catch (error) {
+    // Of a flag that lacks its value, the parser does not always hand over to `fail`.
+    throw error instanceof Error && error.name === "YError"
+      ? new UsageError(advised(error.message, called))
+      : error;
+  }
   return exitCode;
 }
 
 /** What the parser has to say, with what to do next where it does not say that. @param called the usage of the subcommand. */
 function advised(message: string, called: string): string {
   if (message.startsWith("Not enough non-option arguments")) return `An argument is missing: svc ${called}`;
+  const [, flag] = /^Not enough arguments following: (.+)$/.exec(message) ?? [];
+  if (flag !== undefined) return `--${flag}: expected a value`;
   if (!message.startsWith("Unknown")) return message;
   const words = ["svc", ...called.split(" ").filter((word) => /^\w/.test(word)), "--help"];
   return `${message} (see \`${words.join(" ")}\`)`;

@@ -62,6 +62,8 @@ describe("what is missing in a command line is named:", () => {
     [["history", "--source", "--json"], "--source: expected a value"],
     [["diagnose", "--only"], "--only: expected a value"],
     [["token", "show", "--config-dir"], "--config-dir: expected a value"],
+    [["turn", "--realm", "a", "--user", "b", "--secret"], "--secret: expected a value"],
+    [["config", "import", "a", "--passphrase-file", "--dry-run"], "--passphrase-file: expected a value"],
     [["serve", "--audit=yes"], "--audit: expected no value, true or false"],
     [["config", "import", "no-such-file", "--dry-run=1"], "--dry-run: expected no value, true or false"],
     [["turn", "test"], "url: missing: expected turn:host[:port] or turns:host[:port]"],
