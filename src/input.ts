@@ -92,7 +92,7 @@ function describe(schema: InputSchema, issue: v.BaseIssue<unknown>, quote: boole
   if (issue.received === "undefined") {
     // Of a missing field, valibot tells the name only.
     const wanted = path.length === 1 && entry ? entry.expects : expectation(issue);
-    return { field, message: `missing: expected ${wanted}` };
+    return { field, message: `missing: expected ${wanted === "unknown" ? "any value" : wanted}` };
   }
   // Of some, valibot tells of what was found that it is not what was expected.
   const silent = !quote || /^(non_empty|includes)$/.test(issue.type) || (entry && isMarked(entry, "secret"));

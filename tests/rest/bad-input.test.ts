@@ -1,6 +1,7 @@
 /** Bad input to every operation of the table, over HTTP and as a command: 400, and never a crash or a hang. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { importConfig } from "../../src/config/operations";
 import { checkInput, fromQuery } from "../../src/input";
 import { Failure } from "../../src/lib/errors";
 import { type InputSchema, NO_INPUT } from "../../src/operation";
@@ -128,4 +129,7 @@ test("what was expected is said in words", async () => {
   const error = async (path: string) => ((await (await host.call(path)).json()) as { error: string }).error;
   expect(await error("/audit/list?before_id=1.5")).toBe("before_id: expected a whole number but found 1.5");
   expect(await error("/inspector/recent?session=")).toBe("session: expected one that is not empty");
+  expect(checkInput(importConfig.input, {})).toMatchObject({
+    offences: [{ field: "bundle", message: "missing: expected any value" }],
+  });
 });
