@@ -16,9 +16,8 @@ const CONF_TARGET = "/etc/coturn/turnserver.conf";
 export function composeFile({ listenPort, tlsPort, tls }: Settings): string {
   const mounts = [
     { source: "./turnserver.conf", target: CONF_TARGET },
-    ...[tls?.cert, tls?.key]
-      .filter((path) => path !== undefined)
-      .map((path) => ({ source: path, target: path })),
+    // Certificate and key may be one file, and a container has no two mounts in one place.
+    ...[...new Set(tls && [tls.cert, tls.key])].map((path) => ({ source: path, target: path })),
   ];
   const lowPort = Math.min(listenPort, tlsPort) < 1024;
   return `# docker-compose.yml, made by \`svc turn\`.

@@ -4,6 +4,7 @@ import { field, operation, secret } from "../operation";
 
 const PORT = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(65_535));
 const TEXT = v.pipe(v.string(), v.maxLength(1_000));
+const GIVEN = v.pipe(TEXT, v.nonEmpty());
 const DEFAULT_FOLDER = "./turn-bundle";
 
 /** A month; who needs longer wants a user of the relay's own. */
@@ -64,7 +65,7 @@ export const makeTurnCredentials = operation({
       "Seconds for which they are good",
     ),
     user: field(v.optional(TEXT, "client"), "Name that the relay's log knows the client by"),
-    secret: field(v.optional(secret(TEXT)), "The signing secret (default: that of the bundle)"),
+    secret: field(v.optional(secret(GIVEN)), "The signing secret (default: that of the bundle)"),
     output_dir: field(v.optional(TEXT, DEFAULT_FOLDER), "Folder of the bundle"),
   }),
   output: v.object({ username: v.string(), password: v.string(), expires_at: v.string() }),
@@ -81,7 +82,7 @@ export const testTurn = operation({
   input: v.strictObject({
     url: field(TEXT, "turn:host[:port][?transport=udp|tcp] or turns:host[:port]"),
     user: field(TEXT, "User name"),
-    secret: field(secret(TEXT), "The user's secret, or the password of time-limited credentials"),
+    secret: field(secret(GIVEN), "The user's secret, or the password of time-limited credentials"),
     ca: field(v.optional(TEXT), "File with the certificates to trust instead of the usual ones, PEM"),
     timeout_s: field(
       v.optional(v.pipe(v.number(), v.minValue(0.1), v.maxValue(60)), 5),

@@ -50,11 +50,11 @@ How to test
 
 From another machine:
 
-  svc turn test '${urls.plain[0]}' --user ${testUser(settings)} --secret -
+  svc turn test '${urls.plain[0]}' --user ${testUser(settings)}
 
 It asks the relay for a port, sends itself a datagram through it, and proves that the relay refuses to send to
 127.0.0.1, 169.254.169.254 and 10.0.0.1.${settings.timeLimited ? " The pair comes from `svc turn credentials`." : ""}
-With coturn's own client: turnutils_uclient -u USER -w SECRET -y ${realm}
+With coturn's own client: turnutils_uclient -p ${listenPort} -u USER -w SECRET -y ${realm}
 `;
 }
 

@@ -107,8 +107,10 @@ function secretFault(secret: string, timeLimited: boolean): string | undefined {
 }
 
 function pathFault(field: string, path: string | undefined): string | undefined {
-  if (path === undefined || /^\/[\w.+@,=/-]{1,900}$/.test(path)) return undefined;
-  return `${field}: expected an absolute path on the relay, of the characters A-Z a-z 0-9 . _ + @ , = / - (others would need quoting in a unit or a compose file)`;
+  if (path === undefined || (path.length <= 900 && /^(?:\/(?!\.{1,2}(?:\/|$))[\w.+@,=-]+)+$/.test(path))) {
+    return undefined;
+  }
+  return `${field}: expected the absolute path of a file on the relay, without . and .., of the characters A-Z a-z 0-9 . _ + @ , = / - (others would need quoting in a unit or a compose file)`;
 }
 
 function* portFaults({ listen_port, tls_port, min_port, max_port }: GivenSettings): Generator<string> {

@@ -13,7 +13,7 @@ const HIDDEN = /^\/(home|root|run\/user|tmp|var\/tmp)\//;
 export function systemdUnit({ listenPort, tlsPort, tls }: Settings): string {
   const lowPort = Math.min(listenPort, tlsPort) < 1024;
   const capabilities = lowPort ? "CAP_NET_BIND_SERVICE" : "";
-  const hidden = [tls?.cert, tls?.key].filter((path) => path !== undefined && HIDDEN.test(path));
+  const hidden = [...new Set(tls && [tls.cert, tls.key])].filter((path) => HIDDEN.test(path));
   return `# coturn.service, made by \`svc turn\`.
 [Unit]
 Description=coturn TURN relay

@@ -135,6 +135,13 @@ describe("coturn.service", () => {
     );
   });
 
+  test("a file that is both certificate and key is mounted once", () => {
+    const both = rendered({ tls_cert: "/home/lab/both.pem", tls_key: "/home/lab/both.pem" });
+    const mounts = /^BindReadOnlyPaths=.*|^ +target: .*both.*/gm;
+    expect(both["coturn.service"]?.match(mounts)).toEqual(["BindReadOnlyPaths=/home/lab/both.pem"]);
+    expect(both["docker-compose.yml"]?.match(mounts)).toHaveLength(1);
+  });
+
   test("a certificate in a hidden folder is mounted into view", () => {
     const unit = rendered({ tls_cert: "/home/lab/c.pem", tls_key: "/etc/k.pem" })["coturn.service"];
     expect(unit).toContain("ProtectHome=tmpfs");
@@ -147,6 +154,7 @@ describe("docker-compose.yml", () => {
   for (const [name, changes] of Object.entries({
     plain: {},
     "with a certificate": TLS,
+    "with a certificate that holds its key": { tls_cert: "/etc/both.pem", tls_key: "/etc/both.pem" },
     "low ports": { tls_port: 443 },
   })) {
     test(`${name}: it is what the compose specification says`, () => {
@@ -195,6 +203,12 @@ describe("README.txt", () => {
       expect(text).toContain(told);
     }
     expect(text).not.toContain("not yet");
+  });
+
+  test("its commands are those for the port of the relay, and ask for the secret where nobody reads along", () => {
+    const text = rendered({ listen_port: 3500 })["README.txt"] ?? "";
+    expect(text).toContain("turn test 'turn:turn.example.org:3500?transport=udp' --user lab\n");
+    expect(text).toContain("turnutils_uclient -p 3500 ");
   });
 
   test("without a certificate, turns: comes with what it needs", () => {

@@ -1,8 +1,10 @@
 /** Time-limited credentials. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { parseInput } from "../../src/input";
 import { renderBundle, writeBundle } from "../../src/turn/bundle";
 import { secretOfBundle, timeLimitedCredentials } from "../../src/turn/credentials";
+import { makeTurnCredentials } from "../../src/turn/operations";
 import { checkSettings } from "../../src/turn/settings";
 import { temporaryFolder } from "../support";
 import { given } from "./support";
@@ -18,6 +20,12 @@ test("the pair is the expiry with the user, and its HMAC-SHA1", () => {
 
 test("a user name that coturn would part elsewhere is refused", () => {
   expect(() => timeLimitedCredentials("s", "a:b", 60, new Date())).toThrow("user:");
+});
+
+test("an empty secret is refused: no relay takes what it signs", () => {
+  expect(() => parseInput(makeTurnCredentials.input, { secret: "" })).toThrow(
+    "secret: expected one that is not empty",
+  );
 });
 
 test("the secret comes from the bundle, however it had to be quoted", () => {

@@ -32,6 +32,12 @@ describe("refused, with the field in the message:", () => {
     ["a key without its certificate", { tls_key: "/k.pem" }, "tls_cert, tls_key:"],
     ["a relative path", { tls_cert: "c.pem", tls_key: "/k.pem" }, "tls_cert:"],
     ["a path with a space", { tls_cert: "/a b.pem", tls_key: "/k.pem" }, "tls_cert:"],
+    [
+      "a path that systemd takes for none",
+      { tls_cert: "/etc/../home/c.pem", tls_key: "/k.pem" },
+      "tls_cert:",
+    ],
+    ["a path of a folder", { tls_cert: "/c.pem", tls_key: "/keys/" }, "tls_key:"],
     ["a path with a dollar sign", { tls_cert: "/$HOME/c.pem", tls_key: "/k.pem" }, "tls_cert:"],
     ["a path with a percent sign", { tls_cert: "/%h/c.pem", tls_key: "/k.pem" }, "tls_cert:"],
     ["an address that is none", { external_ip: "relay.example" }, "external_ip:"],
