@@ -127,6 +127,9 @@ export function createHistory({ path, maxRows, log }: HistoryOptions): History {
     async close() {
       const deadline = performance.now() + LOCK_WAIT_MS;
       while (!flush() && !failing && performance.now() < deadline) await Bun.sleep(10);
+      if (waiting.size > 0 && !failing) {
+        log.error(`the history cannot be written: another process has held it for ${LOCK_WAIT_MS / 1_000} s`);
+      }
       clearTimeout(timer);
       db?.close();
       db = undefined;

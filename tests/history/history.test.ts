@@ -167,6 +167,17 @@ describe("the history", () => {
     expect(await idsOf(kept.history)).toEqual(["b", "a"]);
   });
 
+  test("says so when it closes and another process has held the lock all the time", async () => {
+    const said: string[] = [];
+    await using kept = testHistory({ log: { ...silentLog, error: (text) => said.push(text) } });
+    await kept.history.list({ limit: 1 });
+    using other = new Database(kept.path);
+    other.run("BEGIN IMMEDIATE");
+    kept.history.note(run("a"));
+    await kept.history.close();
+    expect(said).toEqual(["the history cannot be written: another process has held it for 2 s"]);
+  });
+
   test("takes over the file of another tool, with its rows", async () => {
     await using kept = testHistory();
     using db = new Database(kept.path, { create: true });
