@@ -66,6 +66,8 @@ export interface RunStart {
   /** Where it came from: `rest`, `scheduler` or `manual`; the client or job; the script's path or nothing. */
   readonly source: { readonly type: string; readonly id: string; readonly path: string };
   readonly timeoutSeconds: number;
+  /** It has failed before it began, and is put on record however many go on. */
+  readonly failed?: true;
 }
 
 /** A run that goes on. */

@@ -28,12 +28,9 @@ export async function startUnattended(
   const failed = async (runId: string, error: unknown) => {
     const ended = { run_id: runId, status: "error" as const, error_text: messageOf(error) };
     const source = { type: caller.kind, id: options.sourceId, path };
-    try {
-      const run = await begin({ id: runId, commands: [], source, timeoutSeconds: options.timeoutSeconds });
-      run.end(ended.status, ended.error_text);
-    } catch {
-      // No run may begin, and that is what the error says.
-    }
+    const { timeoutSeconds } = options;
+    const run = await begin({ id: runId, commands: [], source, timeoutSeconds, failed: true });
+    run.end(ended.status, ended.error_text);
     return ended;
   };
   try {

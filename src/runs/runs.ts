@@ -89,9 +89,9 @@ export function createRuns(note: (run: RunRecord) => void, now: () => number = D
   };
 
   return {
-    begin({ id, commands, source, timeoutSeconds }) {
-      if (stopping) throw unavailable("this process is stopping");
-      if (active().length >= MAX_ACTIVE) throw unavailable(`${MAX_ACTIVE} runs go on already`);
+    begin({ id, commands, source, timeoutSeconds, failed }) {
+      if (stopping && !failed) throw unavailable("this process is stopping");
+      if (active().length >= MAX_ACTIVE && !failed) throw unavailable(`${MAX_ACTIVE} runs go on already`);
       const started = now();
       const control = new AbortController();
       const { promise: done, resolve } = Promise.withResolvers<void>();

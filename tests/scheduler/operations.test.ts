@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { post, runActions, testServer, testService } from "../support";
+import { job } from "./support";
 
 const writeScript = (folder: string, actions: unknown) => {
   const path = join(folder, "script.json");
@@ -105,6 +106,23 @@ test("a job whose script has gone is a failed run in the history", async () => {
       error_text: "path: no such file",
     },
   ]);
+});
+
+test("a job that finds too many runs going on is a failed run in the history", async () => {
+  await using host = testService();
+  const runs = await host.service.runs();
+  const source = { type: "manual", id: "", path: "" };
+  const others = Array.from({ length: 256 }, (_, nth) =>
+    runs.begin({ id: `other-${nth}`, commands: [], source, timeoutSeconds: 60 }),
+  );
+  const script_path = writeScript(host.configDir, [["AC_sleep", [0]]]);
+  const scheduler = await host.service.scheduler();
+  await scheduler.add(job({ script_path, interval_seconds: 60 }));
+  await (await scheduler.runNow("job")).ended;
+  expect(await (await host.service.history()).list({ limit: 1 })).toMatchObject([
+    { source_id: "job", script_path, status: "error", error_text: "256 runs go on already" },
+  ]);
+  for (const other of others) other.end("ok", null);
 });
 
 test("a job runs for real, once a second, and leaves rows in history and audit log", async () => {
