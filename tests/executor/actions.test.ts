@@ -89,9 +89,12 @@ describe("a refused list", () => {
   });
 
   test("says where each offence is", () => {
-    const list = [["AC_try", { body: [["AC_sleep", {}]], finally: [["AC_sleep", [true]]] }]];
+    const list = [
+      ["AC_try", { body: [["AC_sleep", {}]], finally: [["AC_sleep", [true]]] }],
+      ["AC_set_var", ["name"]],
+    ];
     expect(refusal(list)?.message).toBe(
-      "actions[0].body[0].seconds: missing: expected number; actions[0].finally[0].seconds: expected number but found true",
+      "actions[0].body[0].seconds: missing: expected number; actions[0].finally[0].seconds: expected number but found true; actions[1].value: missing: expected any value",
     );
   });
 
