@@ -91,7 +91,13 @@ const TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[ +-]\d\d:\d\d)?
 
 /** Whether `text` is a time in ISO 8601. */
 export function isTime(text: string): boolean {
-  return TIME.test(text) && !Number.isNaN(parseTime(text).getTime());
+  const day = new Date(text.slice(0, 10));
+  return (
+    TIME.test(text) &&
+    !Number.isNaN(parseTime(text).getTime()) &&
+    // ECMAScript lets the 30th of February be the 2nd of March.
+    day.toISOString().startsWith(text.slice(0, 10))
+  );
 }
 
 /**
@@ -99,9 +105,10 @@ export function isTime(text: string): boolean {
  * because a shorter text sorts before every longer one that begins with it.
  */
 export function timeBound(time: string): string {
-  return parseTime(time)
-    .toISOString()
-    .replace(/\.?0*Z$/, "");
+  // A Date has milliseconds only; others write more digits.
+  const [fraction = ""] = /\.\d+/.exec(time) ?? [];
+  const seconds = parseTime(time.replace(fraction, "")).toISOString().slice(0, 19);
+  return fraction === "" ? seconds : `${seconds}${fraction}`.replace(/\.?0*$/, "");
 }
 
 /** In UTC unless it names a zone, where ECMAScript would take local time. */

@@ -40,6 +40,8 @@ describe("listing", () => {
     expect(await ids({ since: "2026-04-01T10:00:00.5Z" })).toEqual([4, 3, 2]);
     expect(await ids({ until: "2026-04-01T10:00:01Z" })).toEqual([2, 1]);
     expect(await ids({ since: "2026-04-01T12:00:00.500+02:00", until: "2026-04-02" })).toEqual([3, 2]);
+    expect(await ids({ since: "2026-04-01T10:00:00.500001Z" })).toEqual([4, 3]);
+    expect(await ids({ until: "2026-04-01T10:00:00.500001Z" })).toEqual([2, 1]);
   });
 
   test("a bound sorts among times as the times do", () => {
@@ -60,7 +62,15 @@ describe("listing", () => {
     for (const text of ["2026-04-01", "2026-04-01T10:00", "2026-04-01T10:00:00.123456+00:00"]) {
       expect([text, isTime(text)]).toEqual([text, true]);
     }
-    for (const text of ["", "now", "2026-13-01", "2026-04-01 10", "1711965600", "2026-04-01T25:00"]) {
+    for (const text of [
+      "",
+      "now",
+      "2026-13-01",
+      "2026-02-30",
+      "2026-04-01 10",
+      "1711965600",
+      "2026-04-01T25:00",
+    ]) {
       expect([text, isTime(text)]).toEqual([text, false]);
     }
   });
