@@ -99,11 +99,10 @@ function respond(
   now: number,
 ): Response | Promise<Response> {
   const headers = c.req.raw.headers;
-  if (!parts.answersTo(headers.get("host"))) {
-    return errorResponse(421, "this server does not answer to that host name (see --allow-host)");
-  }
+  const isMeant = parts.answersTo(headers.get("host"));
   const route = "http" in target ? target.http : target[0];
   if (route?.public) {
+    if (!isMeant) return misdirected();
     if (!("http" in target)) return methodNotAllowed(target);
     return answer(parts, c, target, {
       kind: "rest",
@@ -115,12 +114,15 @@ function respond(
   }
   const peer = c.env.server.requestIP(c.req.raw)?.address ?? "unknown";
   const client = parts.clients.resolve(peer, headers.get("x-forwarded-for"));
-  const verdict = parts.gate.check(client.key, headers.get("authorization"), now);
+  const verdict = isMeant
+    ? parts.gate.check(client.key, headers.get("authorization"), now)
+    : ({ kind: "misdirected", guess: false } as const);
   const asked: Asked = {
     client: client.address,
     clientKey: client.key,
     method: printable(c.req.method, 20),
-    path: printable(c.req.path, 500),
+    // A path that was decoded could say what came of the request.
+    path: printable(c.req.path, 500).replace(/\s/g, encodeURIComponent),
     token: verdict.kind === "pass" ? verdict.grant.name : null,
   };
   if (verdict.kind !== "pass") return refuse(parts, asked, verdict);
@@ -130,15 +132,19 @@ function respond(
 async function refuse(
   parts: AppParts,
   asked: Asked,
-  verdict: Exclude<Verdict, { kind: "pass" }>,
+  verdict: Exclude<Verdict, { kind: "pass" }> | { readonly kind: "misdirected"; readonly guess: false },
 ): Promise<Response> {
   if (verdict.guess) parts.metrics.recordFailedAuth();
   await parts.trail.refused(asked, verdict.kind);
+  if (verdict.kind === "misdirected") return misdirected();
   if (verdict.kind === "unauthorized")
     return errorResponse(401, "unauthorized", { "www-authenticate": "Bearer" });
   const error = verdict.kind === "rate_limited" ? "rate limited" : "too many failed auth attempts";
   return errorResponse(429, error, { "retry-after": String(verdict.retryAfterSeconds) });
 }
+
+const misdirected = () =>
+  errorResponse(421, "this server does not answer to that host name (see --allow-host)");
 
 async function answerOnRecord(
   parts: AppParts,

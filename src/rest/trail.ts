@@ -24,13 +24,14 @@ export interface Trail {
   announce(asked: Asked, subject: string): Promise<void>;
   /** After a request with a valid token was answered; `outcome` is `ok:200`, `failed:404`, `error`. Never throws. */
   answered(asked: Asked, outcome: string, subject: string | null): Promise<void>;
-  /** After a request was refused by the gate; resolves at once when it was only counted. Never throws. */
+  /** After a request was refused by the gate or for its `Host`; resolves at once when it was only counted. Never throws. */
   refused(asked: Asked, verdict: Refusal): Promise<void>;
   /** Writes the counts of the minute that has not ended. Never throws. */
   close(): Promise<void>;
 }
 
-type Refusal = Exclude<Verdict["kind"], "pass">;
+/** `misdirected`: to a host name that the server does not answer to. */
+type Refusal = Exclude<Verdict["kind"], "pass"> | "misdirected";
 
 /** Refused requests of one client and minute that get a row each. */
 const MAX_CLIENT_ROWS = 10;

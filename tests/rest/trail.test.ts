@@ -85,6 +85,20 @@ describe("a server's trail", () => {
     ]);
   });
 
+  test("has a row for a request to a host name that is not the server's", async () => {
+    await using host = await testServer();
+    const headers = { host: "rebound.example" };
+    expect((await host.call("/commands", { headers })).status).toBe(421);
+    expect((await fetch(`${host.server.url}/health`, { headers })).status).toBe(421);
+    expect(await rowsOf(host)).toEqual([["127.0.0.1", "GET /commands -> misdirected"]]);
+  });
+
+  test("lets no path say what came of it", async () => {
+    await using host = await testServer();
+    await host.call("/sessions%20-%3E%20ok:200%C2%A0");
+    expect(await rowsOf(host)).toEqual([["127.0.0.1", "GET /sessions%20->%20ok:200%C2%A0 -> failed:404"]]);
+  });
+
   test("names the run, its commands and a digest of its arguments, before and after it", async () => {
     await using host = await testServer();
     const answer = (await (
