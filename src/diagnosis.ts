@@ -32,8 +32,11 @@ export function subjectsOf(service: Service): Subjects {
       ];
     },
     desktop: () => service.desktop(),
-    // Looking does not make one.
-    audit: async () => (existsSync(files.auditLog) ? service.audit() : null),
+    // Looking does not make one; that a server's own is gone is for it to tell.
+    audit: async () =>
+      existsSync(files.auditLog) || findRunningServer(configDir)?.pid === process.pid
+        ? service.audit()
+        : null,
     usb: async () => (await service.usb()).lister.list(),
     webrtc: async () => (await import("./sessions/session")).probeWebRtc(service.log),
     async executor() {

@@ -110,9 +110,16 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions): 
     // One at a time: each wants a processor for itself.
     const verdict = verifying.then(async () => {
       if (next?.verdict === verdict) next = undefined;
-      // Opened for the first time it takes its bearings. Where it cannot be opened the child finds out why.
-      await file.read(() => {}).catch(() => {});
-      return inChild("verify", path, { noted }, { signal: closing.signal, progress });
+      // Opened for the first time it takes its bearings. What cannot be opened here may yet be read.
+      let unopened: unknown;
+      await file
+        .read(() => {})
+        .catch((error) => {
+          unopened = error;
+        });
+      return inChild("verify", path, { noted }, { signal: closing.signal, progress }).catch((error) => {
+        throw unopened ?? error;
+      });
     });
     verifying = verdict.catch(() => {});
     next = { noted, verdict };

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { chmodSync, chownSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { CHECK_MS } from "../../src/audit/file";
 import { auditChainCheck, clockCheck } from "../../src/diagnostics/audit";
 import { type Capability, createCapabilities, optionalDepsCheck } from "../../src/diagnostics/capabilities";
 import { mouseCheck, screenshotCheck } from "../../src/diagnostics/desktop";
@@ -11,7 +12,7 @@ import { platformCheck } from "../../src/diagnostics/platform";
 import { restApiCheck, tlsCertificateCheck } from "../../src/diagnostics/server";
 import type { AuditSubject, ServerSubject } from "../../src/diagnostics/subjects";
 import { unavailable } from "../../src/lib/errors";
-import { temporaryFolder, testWith } from "../support";
+import { temporaryFolder, testServer, testWith } from "../support";
 import { executor, finding, subjects } from "./support";
 
 describe("platform", () => {
@@ -161,6 +162,17 @@ describe("audit_chain", () => {
       ok: false,
       detail: "chain OK (12 rows), and no row can be written: disk full",
     });
+  });
+
+  test("a log that is gone under a server is a failure, not a host without one", async () => {
+    await using host = await testServer();
+    await host.call("/commands");
+    rmSync(join(host.configDir, "audit.db"));
+    await Bun.sleep(2 * CHECK_MS);
+    const { checks } = (await (await host.call("/diagnose?only=audit_chain")).json()) as {
+      checks: Array<{ ok: boolean; detail: string }>;
+    };
+    expect(checks).toMatchObject([{ ok: false, detail: expect.stringContaining("replaced or removed") }]);
   });
 
   test("a host without a log is told of", async () => {
