@@ -73,14 +73,18 @@ function fillHashes(db: Database): number {
   const next = db.query<AuditRow, [number]>(
     `SELECT * FROM events WHERE id > ? ORDER BY id LIMIT ${FILL_STEP}`,
   );
-  const fill = db.query("UPDATE events SET prev_hash = ?, row_hash = ? WHERE id = ?");
+  // The texts as they were read: bytes that are no text become U+FFFD, which is hashed.
+  const fill = db.query(
+    `UPDATE events SET ts = ?, event_type = ?, host_id = ?, viewer_id = ?, detail = ?, prev_hash = ?, row_hash = ?
+     WHERE id = ?`,
+  );
   let hash = GENESIS;
   let filled = 0;
   for (let rows = next.all(Number.MIN_SAFE_INTEGER); rows.length > 0; rows = next.all(rows.at(-1)?.id ?? 0)) {
     for (const row of rows) {
       const prev = hash;
       hash = rowHash(prev, row.ts, row);
-      fill.run(prev, hash, row.id);
+      fill.run(row.ts, row.event_type, row.host_id, row.viewer_id, row.detail, prev, hash, row.id);
     }
     filled += rows.length;
   }

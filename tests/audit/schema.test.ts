@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { openAuditLog } from "../../src/audit/log";
+import { verifyDatabase } from "../../src/audit/verify";
 import { silentLog } from "../../src/lib/log";
 import { temporaryFolder } from "../support";
 import { brokenLink, event, rowsOf, testLog, withDatabase } from "./support";
@@ -31,6 +32,19 @@ describe("trust on first use", () => {
     expect(rows).toHaveLength(20);
     expect(brokenLink(rows)).toBeNull();
     expect(bearingsOf(made.path)).toMatchObject({ adopted_rows: 20, filled_rows: 20 });
+  });
+
+  test("bytes that are no text are U+FFFD in a log that is filled, before they are hashed", async () => {
+    using folder = temporaryFolder();
+    const path = join(folder.path, "audit.db");
+    copyFileSync(join(import.meta.dir, "..", "fixtures", "audit-legacy.db"), path);
+    withDatabase(path, (db) => db.run("UPDATE events SET detail = CAST(x'61ff62' AS TEXT) WHERE id = 3"));
+    await (await openAuditLog({ path, log: silentLog })).close();
+    expect(verifyDatabase(path)).toMatchObject({ ok: true, total_rows: 20 });
+    const bytes = withDatabase(path, (db) =>
+      db.query("SELECT hex(detail) AS hex FROM events WHERE id = 3").get(),
+    );
+    expect(bytes).toEqual({ hex: "61EFBFBD62" });
   });
 
   test("happens once: a hash that goes missing later stays missing", async () => {

@@ -66,6 +66,17 @@ describe("an edited field is found at its row", () => {
     }
   }
 
+  test("U+FFFD, replaced by bytes that read as it does", async () => {
+    await using made = await testLog();
+    await made.log.append(event());
+    await made.log.append(event({ detail: "a\ud800b" }));
+    expect(verifyDatabase(made.path).ok).toBe(true);
+    withDatabase(made.path, (db) =>
+      db.run("UPDATE events SET detail = CAST(x'61ff62' AS TEXT) WHERE id = 2"),
+    );
+    expect(verifyDatabase(made.path)).toEqual(brokenAt(2, "edited"));
+  });
+
   test("null that becomes the empty text, and text that becomes null", () => {
     expect(afterwards((db) => db.run("UPDATE events SET viewer_id = '' WHERE id = 15"))).toEqual(
       brokenAt(15, "edited"),
@@ -408,6 +419,15 @@ test("those who ask while one verification goes on share the next, which sees al
   expect((await Promise.all([first, second])).map(({ ok }) => ok)).toEqual([true, true]);
   expect((await second).total_rows).toBe(2);
   expect(made.log.verify()).not.toBe(second);
+});
+
+test("what is no audit log is said to be none", async () => {
+  using folder = temporaryFolder();
+  const path = join(folder.path, "audit.db");
+  withDatabase(path, (db) => db.run("CREATE TABLE events (id INTEGER PRIMARY KEY, name TEXT)"));
+  const log = await openAuditLog({ path, log: silentLog });
+  expect((await log.verify().catch((error) => error)).message).toStartWith("the audit log is no audit log");
+  await log.close();
 });
 
 describe("GET /audit/verify", () => {
