@@ -25,7 +25,10 @@ export function refuseOddFlags(
       throw new UsageError(`--${name}: expected no value, true or false`);
   }
   for (const [name, value] of Object.entries(flags)) {
-    if ([value].flat().some(Number.isNaN)) throw new UsageError(`--${name}: expected a number`);
+    // Of an empty value, as of a variable that is not set, the parser makes 0.
+    if ([value].flat().some(Number.isNaN) || (numbers.has(name) && isEmpty(words, name))) {
+      throw new UsageError(`--${name}: expected a number`);
+    }
     if (Array.isArray(value) && /^[a-z][a-z-]*$/.test(name) && !lists.has(name)) {
       throw new UsageError(`--${name}: given more than once`);
     }
@@ -40,6 +43,9 @@ export function refuseOddFlags(
 /** What stands before a `--`. */
 const ownWords = (args: readonly string[]) =>
   args.includes("--") ? args.slice(0, args.indexOf("--")) : args;
+
+const isEmpty = (words: readonly string[], name: string) =>
+  words.some((word, at) => word === `--${name}=` || (word === `--${name}` && words[at + 1] === ""));
 
 /** Whether the flag `name` stands without a value after it; of a number, the parser makes its default then. */
 function isBare(words: readonly string[], name: string): boolean {

@@ -58,6 +58,8 @@ describe("what is missing in a command line is named:", () => {
     [["execute"], "An argument is missing: svc execute <script>"],
     [["token", "eat"], "Unknown command: eat (see `svc token --help`)"],
     [["history", "--nope"], "Unknown argument: nope (see `svc history --help`)"],
+    [["audit", "prune", "--keep", ""], "--keep: expected a number"],
+    [["audit", "prune", "--keep="], "--keep: expected a number"],
     [["history", "--limit"], "--limit: expected a value"],
     [["history", "--source", "--json"], "--source: expected a value"],
     [["diagnose", "--only"], "--only: expected a value"],
