@@ -149,7 +149,7 @@ const prune = command({
       print(flags, pruned, () =>
         pruned.archive === null
           ? "Nothing to remove"
-          : `${pruned.deleted === 1 ? "1 row" : `${pruned.deleted} rows`} moved to ${printable(pruned.archive)}`,
+          : `${rowsText(pruned.deleted)} moved to ${printable(pruned.archive)}`,
       );
       return 0;
     }),
@@ -164,7 +164,7 @@ const clear = command({
     withService(flags, async (service) => {
       if (!flags.yes) throw badInput("clear removes every row of the audit log: say --yes if that is meant");
       const cleared = await callOperation(service, clearAudit, {}, localCaller(service, "cli"));
-      print(flags, cleared, () => `${cleared.deleted} rows cleared; a new first row says so`);
+      print(flags, cleared, () => `${rowsText(cleared.deleted)} cleared; a new first row says so`);
       return 0;
     }),
 });
@@ -189,6 +189,8 @@ function verdictLine({ ok, broken_at_id, total_rows, reason }: Verdict): string 
   const where = broken_at_id === null ? "" : ` at row id ${broken_at_id} of ${total_rows}`;
   return `Chain broken${where}: ${printable(reason ?? "")}`;
 }
+
+const rowsText = (count: number) => (count === 1 ? "1 row" : `${count} rows`);
 
 function rowLine({ id, ts, event_type, host_id, viewer_id, detail }: ListedRow): string {
   const who = [host_id, viewer_id].map((text) => printable(text ?? "-", 60)).join(" ");

@@ -57,6 +57,7 @@ export class Chain {
     if (this.previous && id === this.previous.id + 1) return null;
     const expected = this.expectedId();
     if (expected === null || id === expected) return null;
+    if (id < expected && this.previous) return `it stands where row ${expected} must be`;
     if (id < expected) return `it stands before row ${expected}, with which the log begins`;
     if (!this.previous) return `the oldest rows are gone: the log begins with row ${expected}`;
     return `${rowNames(expected, id - 1)} before it`;

@@ -9,12 +9,13 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { constants, createGzip } from "node:zlib";
 import { badInput, systemCode, unavailable } from "../lib/errors";
-import { PRIVATE_FILE, syncFolder } from "../lib/files";
+import { ensurePrivateFile, PRIVATE_FILE, syncFolder } from "../lib/files";
+import { jsonLine } from "../lib/text";
 import { openSnapshot } from "./file";
 import type { AuditRow } from "./row";
 
-/** How many rows are read at a time. */
-const STEP = 1_000;
+/** How much is read at a time, in rows and in characters of lines: a row may have megabytes. */
+const STEP = { rows: 1_000, characters: 4_000_000 };
 
 /** Some lines of an export. */
 export interface ExportStep {
@@ -25,18 +26,20 @@ export interface ExportStep {
 
 /** The next rows after `afterId` and up to `lastId`; null when there are none. */
 export function exportLines(db: Database, afterId: number, lastId: number): ExportStep | null {
-  const rows = db
+  const found = db
     .query<AuditRow & { follows_id: number | null }, [number, number]>(
       `SELECT id, ts, event_type, host_id, viewer_id, detail, prev_hash, row_hash, after_id AS follows_id
-       FROM events LEFT JOIN svc_gaps ON next_id = id WHERE id > ? AND id <= ? ORDER BY id LIMIT ${STEP}`,
+       FROM events LEFT JOIN svc_gaps ON next_id = id WHERE id > ? AND id <= ? ORDER BY id LIMIT ${STEP.rows}`,
     )
-    .all(afterId, lastId);
-  const last = rows.at(-1);
-  if (!last) return null;
-  const lines = rows.map(({ follows_id, ...row }) =>
-    JSON.stringify(follows_id === null ? row : { ...row, follows_id }),
-  );
-  return { lines: `${lines.join("\n")}\n`, rows: rows.length, lastId: last.id };
+    .iterate(afterId, lastId);
+  const step = { lines: "", rows: 0, lastId: afterId };
+  for (const { follows_id, ...row } of found) {
+    step.lines += `${jsonLine(follows_id === null ? row : { ...row, follows_id })}\n`;
+    step.rows += 1;
+    step.lastId = row.id;
+    if (step.lines.length > STEP.characters) break;
+  }
+  return step.rows === 0 ? null : step;
 }
 
 /**
@@ -61,20 +64,22 @@ export async function* exportAll(path: string): AsyncGenerator<string> {
 /**
  * Writes `lines` to the file at `path`, compressed if its name ends in `.gz`, private, flushed, whole or not at all.
  *
+ * @param owned whether it is to belong to the owner of its folder when root writes it (default false).
  * @throws a `bad_input` failure when `path` is there and is no regular file; `unavailable` when it cannot be written;
  *   whatever `lines` throws.
  */
-export async function writeExport(path: string, lines: AsyncGenerator<string>): Promise<void> {
+export async function writeExport(path: string, lines: AsyncGenerator<string>, owned = false): Promise<void> {
   const temporary = `${path}.tmp-${randomBytes(6).toString("hex")}`;
   try {
     // Root would put a file in the place of /dev/null or /dev/stdout.
     if (lstatSync(path, { throwIfNoEntry: false })?.isFile() === false) {
       throw badInput("file: what is there is not a regular file");
     }
+    if (owned) ensurePrivateFile(temporary);
     await pipeline(
       Readable.from(lines),
       ...(path.endsWith(".gz") ? [createGzip({ level: constants.Z_BEST_SPEED })] : []),
-      createWriteStream(temporary, { flags: "wx", mode: PRIVATE_FILE }),
+      createWriteStream(temporary, { flags: owned ? "r+" : "wx", mode: PRIVATE_FILE }),
     );
     syncFile(temporary);
     renameSync(temporary, path);

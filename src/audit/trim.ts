@@ -92,7 +92,7 @@ export async function pruneRows(file: AuditFile, { what, archive, by }: PruneOpt
     if (!range) return { deleted: 0, archive: null };
     const path = "file" in archive ? archive.file : nameIn(archive.folder, range);
     if (existsSync(path)) throw conflict(`the archive ${path} is there already`);
-    await writeExport(path, linesOf(file, range));
+    await writeExport(path, linesOf(file, range), "folder" in archive);
     const state = stateWords(verifyDatabase(file.path));
     await file.write((db) => {
       if (!db.query("SELECT 1 FROM events WHERE id = ?").get(range.firstId)) throw gone();

@@ -76,7 +76,7 @@ async function* linesOf(path: string, progress: VerifyOptions["progress"]): Asyn
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   const file = createReadStream(path);
   const input: AsyncIterable<Buffer> = path.endsWith(".gz") ? file.pipe(createGunzip()) : file;
-  const decoder = new TextDecoder();
+  const decoder = new TextDecoder("utf-8", { fatal: true });
   let rest = "";
   try {
     // A stream that fails does not end the one it is piped to.

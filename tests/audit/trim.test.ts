@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import {
+  chownSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -120,6 +121,17 @@ describe("pruning", () => {
     expect(brokenLink(rows, before[29]?.row_hash ?? "")).toBeNull();
     expect(verifyDatabase(made.path)).toMatchObject({ ok: true, total_rows: 21 });
   });
+
+  test.skipIf(process.getuid?.() !== 0)(
+    "by root, of another user's log, is that user's archive",
+    async () => {
+      await using made = await filledLog(3);
+      chownSync(dirname(made.path), 4_242, 4_242);
+      const { archive } = await made.log.prune({ what: { keep: 1 }, archive: made.archive, by: "test" });
+      const { uid, mode } = statSync(archive ?? "");
+      expect([uid, mode & 0o777]).toEqual([4_242, 0o600]);
+    },
+  );
 
   test("keeps what is from the given time on", async () => {
     await using made = await filledLog(0);
@@ -293,6 +305,21 @@ describe("an export", () => {
     expect(await verdictOn(dirname(made.path), text)).toMatchObject({ ok: true, total_rows: 100 });
   });
 
+  test("comes a few megabytes at a time, however long its rows are", async () => {
+    await using made = await testLog();
+    for (let nth = 0; nth < 12; nth++) await made.log.append(event({ detail: "\u0001".repeat(1_000_000) }));
+    const sizes: number[] = [];
+    for await (const lines of made.log.exported()) sizes.push(lines.length);
+    expect(sizes).toHaveLength(12);
+    expect(Math.max(...sizes)).toBeLessThan(7_000_000);
+  });
+
+  test("has nothing in it that a terminal obeys", async () => {
+    await using made = await testLog();
+    await made.log.append(event({ detail: "\u009b31m\u202e\u007f" }));
+    expect(await exportOf(made.log)).toContain('"\\u009b31m\\u202e\\u007f"');
+  });
+
   test("of every fixture verifies", async () => {
     for (const name of ["audit-foreign.db", "audit-pruned.db", "audit-legacy.db"]) {
       await using made = await testLog(name);
@@ -323,6 +350,8 @@ describe("an export", () => {
     expect(await verdict(lines.with(4, "{}"))).toEqual([false, 5, 10]);
     expect(await verdict(lines.with(4, "not JSON"))).toEqual([false, 5, 10]);
     expect(await verdict([])).toEqual([true, null, 0]);
+    const twice = await verdictOn(dirname(made.path), [...lines, lines[2]].join("\n"));
+    expect(twice).toMatchObject({ broken_at_id: 3, reason: "it stands where row 11 must be" });
   });
 
   test("takes the place of no folder and of no link, such as /dev/stdout", async () => {
@@ -339,7 +368,9 @@ describe("an export", () => {
     await using made = await testLog();
     const file = `${made.path}.gz`;
     writeFileSync(file, "not gzip");
-    for (const path of [file, `${made.path}.none`, dirname(made.path)]) {
+    const noText = `${made.path}.jsonl`;
+    writeFileSync(noText, Buffer.from([0xff, 0x0a]));
+    for (const path of [file, noText, `${made.path}.none`, dirname(made.path)]) {
       expect((await verifyExport(path).catch((error) => error)).code).toBe("bad_input");
     }
   });
