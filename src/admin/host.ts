@@ -13,7 +13,7 @@ const LABEL = v.pipe(
   v.trim(),
   v.regex(
     /^(?!all$|tag:|!)[^,\p{C}\p{Zl}\p{Zp}]{1,128}$/u,
-    "1 to 128 characters without commas, not `all` and not beginning with `!` or `tag:`",
+    "1 to 128 visible characters without commas, not `all` and not beginning with `!` or `tag:`",
   ),
 );
 
@@ -36,15 +36,19 @@ const BASE_URL = v.pipe(
     addIssue({
       message: "an http or https address without credentials, query or fragment",
       // What may hold a password is not quoted.
-      received: value.includes("@") ? "…@…" : JSON.stringify(value),
+      received: value.includes("@") ? "…@…" : JSON.stringify(value).replace(/\?.*/s, '?…"'),
     });
   }),
 );
 
+const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
+
 const CA = v.pipe(
   v.string(),
   v.maxLength(65_536),
-  v.includes("-----BEGIN CERTIFICATE-----", "certificates as PEM text"),
+  // Nothing else of the file: a private key has no place in the book.
+  v.transform((pem) => (pem.match(PEM_CERTIFICATE) ?? []).map((one) => `${one}\n`).join("")),
+  v.check(areCertificates, "certificates as PEM text"),
 );
 
 const PIN = v.pipe(
@@ -97,7 +101,10 @@ export function parseHost(value: unknown): { readonly host: Host } | { readonly 
   if (checked.output.ca !== undefined && checked.output.pin !== undefined) {
     return { fault: "ca, pin: expected one of them" };
   }
-  const { base_url } = checked.output;
+  const { base_url, ca, pin } = checked.output;
+  if ((ca ?? pin) !== undefined && !/^https:/i.test(base_url)) {
+    return { fault: `${ca === undefined ? "pin" : "ca"}: expected with an https address only` };
+  }
   return { host: { ...checked.output, base_url: baseUrl(base_url) ?? base_url } };
 }
 
@@ -116,6 +123,17 @@ export function serverOf({ base_url, token, ca, pin }: Host): RemoteServer {
 function trustOf(ca: string | undefined, pin: string | undefined): Trust {
   if (pin !== undefined) return { kind: "pin", sha256: pin.slice("sha256:".length) };
   return ca !== undefined ? { kind: "ca", pem: ca } : { kind: "system" };
+}
+
+function areCertificates(pem: string): boolean {
+  // On first use: most hosts have none.
+  const { X509Certificate } = process.getBuiltinModule("node:crypto");
+  try {
+    const certificates = (pem.match(PEM_CERTIFICATE) ?? []).map((one) => new X509Certificate(one));
+    return certificates.length > 0;
+  } catch {
+    return false;
+  }
 }
 
 /** `text` as it is kept, without a trailing slash; undefined when it is no address of a server. */

@@ -6,7 +6,7 @@
  * looking up the name to the last byte of the answer. What the server sends is bounded as it arrives, and not decompressed.
  */
 import { Agent, type IncomingMessage, type RequestOptions, request as send } from "node:http";
-import { connect, type Socket } from "node:net";
+import { connect, Socket } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { messageOf, systemCode } from "../lib/errors";
 import { printable } from "../lib/text";
@@ -96,7 +96,7 @@ export class Line {
       this.signal,
     );
     try {
-      return await response;
+      return withoutToken(await response, this.server.token);
     } catch (error) {
       this.close();
       if (wasStale() && error instanceof RemoteError && error.fault === "unreachable") {
@@ -129,6 +129,15 @@ export class Line {
       maxHeaderSize: MAX_HEAD_BYTES,
     };
   }
+}
+
+/** What is no answer is told to people: a server or proxy that quotes the request has the token in it. */
+function withoutToken({ status, body }: Response, token: string | undefined): Response {
+  if (status === 200 || !token) return { status, body };
+  return {
+    status,
+    body: Buffer.from(Buffer.from(body).toString("latin1").replaceAll(token, "***"), "latin1"),
+  };
 }
 
 /** One request and its response; `wasStale`, whether a connection that had been used before brought nothing. */
@@ -225,8 +234,16 @@ class Connections extends Agent {
     done: NonNullable<Parameters<Agent["createConnection"]>[1]> = () => {},
   ) {
     const ready = () => done(null, socket);
-    const socket =
-      this.url.protocol === "http:" ? dialPlain(this.url, ready) : dialTls(this.url, this.trust, ready);
+    let socket: Socket;
+    try {
+      socket =
+        this.url.protocol === "http:" ? dialPlain(this.url, ready) : dialTls(this.url, this.trust, ready);
+    } catch {
+      // TLS that cannot begin, because of `ca`. Who asked waits for a socket: it gets one that has failed.
+      socket = new Socket().destroy(
+        new RemoteError("unreachable", "the ca to trust is no certificate", false),
+      );
+    }
     // Once it is ready, these say nothing to the agent any more.
     socket
       .once("error", (error) => done(error, socket))

@@ -2,9 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createAddressBook } from "../../src/admin/book";
+import { parseHost } from "../../src/admin/host";
 import type { Log } from "../../src/lib/log";
 import { silentLog } from "../../src/lib/log";
-import { post, temporaryFolder, testServer } from "../support";
+import { selfSigned } from "../remote/support";
+import { post, temporaryFolder, testServer, testWith } from "../support";
 import { host } from "./support";
 
 function bookIn(folder: string, log: Log = silentLog) {
@@ -149,6 +151,29 @@ describe("an address", () => {
     const told = await add("http://user:hunter2@10.0.0.5");
     expect(told).toContain("expected an http or https address without credentials");
     expect(told).not.toContain("hunter2");
+    expect(await add("http://10.0.0.5?token=hunter2")).toEndWith('but found "http://10.0.0.5?…"');
+  });
+});
+
+describe("what a host is trusted by", () => {
+  const pem = (name: string) => `-----BEGIN ${name}-----\nAAAA\n-----END ${name}-----\n`;
+
+  testWith("openssl")("is certificates, and nothing else that is in the file", () => {
+    using folder = temporaryFolder();
+    const { cert } = selfSigned(folder.path, "host", "IP:127.0.0.1");
+    const ca = readFileSync(cert, "utf8");
+    const entry = { ...host("a", "https://127.0.0.1:1"), ca: `${pem("PRIVATE KEY")}Lab CA\n${ca}${ca}` };
+    expect(parseHost(entry)).toMatchObject({ host: { ca: `${ca}${ca}` } });
+  });
+
+  test.each(["PRIVATE KEY", "CERTIFICATE"])("is refused when it is no certificate (%s)", (name) => {
+    const entry = { ...host("a", "https://127.0.0.1:1"), ca: pem(name) };
+    expect(parseHost(entry)).toEqual({ fault: "ca: expected certificates as PEM text" });
+  });
+
+  test("is refused for an address that has no certificate", () => {
+    const entry = { ...host("a"), pin: `sha256:${"ab".repeat(32)}` };
+    expect(parseHost(entry)).toEqual({ fault: "pin: expected with an https address only" });
   });
 });
 

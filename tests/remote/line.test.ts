@@ -99,6 +99,20 @@ describe("what goes wrong is told in words", () => {
     });
   });
 
+  test("a ca that is no certificate is told as such, and nothing is sent", async () => {
+    await using server = await rawServer(() => {});
+    const pem = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    const told = await ask(lineTo(server.url.replace("http:", "https:"), { kind: "ca", pem }));
+    expect(told).toEqual({ fault: "unreachable", message: "the ca to trust is no certificate", sent: false });
+    expect(server.seen).toEqual([]);
+  });
+
+  test("the server quotes the request: not with the token in it", async () => {
+    const refusal = '{"error":"bad header Bearer line-token"}';
+    await using server = await answering(ok(refusal).replace("200 OK", "400 Bad Request"));
+    expect(await ask(lineTo(server.url))).toEqual({ status: 400, body: '{"error":"bad header Bearer ***"}' });
+  });
+
   test("the name is none", async () => {
     const told = await ask(lineTo("http://no-such-host.invalid"));
     expect(told).toEqual({ fault: "unreachable", message: "name not found", sent: false });
