@@ -25,9 +25,14 @@ export default command({
       .example("$0 usb watch --json", "One line of JSON as something comes or goes")
       .example("$0 usb events", "What came and went while `svc serve --usb-watch` ran"),
   handler: (flags) =>
-    withService(flags, (service) => actions[flags.action](service, flags), {
-      maskSerials: flags.maskSerials,
-    }),
+    withService(
+      flags,
+      async (service) => {
+        if (flags.on !== undefined && flags.action !== "list") throw badInput("on: expected with list only");
+        return actions[flags.action](service, flags);
+      },
+      { maskSerials: flags.maskSerials },
+    ),
 });
 
 interface Flags extends AskFlags {

@@ -25,8 +25,7 @@ export const broadcast = command({
       .option("retry", { type: "string", describe: "Results of an earlier broadcast: those hosts again" })
       .option("only", {
         type: "string",
-        default: "failed,unreachable,cancelled",
-        describe: "retry: hosts that ended like this",
+        describe: "retry: hosts that ended like this (failed,unreachable,cancelled)",
       })
       .option("max-parallel", { type: "string", default: "64", describe: "Hosts at once: N or N%" })
       .option("max-failures", {
@@ -51,8 +50,12 @@ export const broadcast = command({
       const all = (await service.addressBook()).hosts();
       const on = flags.on ?? (flags.retry === undefined ? undefined : "all");
       if (on === undefined) throw badInput("on: missing: name the hosts, or say all");
+      if (flags.only !== undefined && flags.retry === undefined) {
+        throw badInput("only: expected with --retry only");
+      }
+      const only = flags.only ?? "failed,unreachable,cancelled";
       const again =
-        flags.retry === undefined ? undefined : labelsToRetry(readTextFile(flags.retry, "retry"), flags.only);
+        flags.retry === undefined ? undefined : labelsToRetry(readTextFile(flags.retry, "retry"), only);
       if (flags.output && flags.retry && resolve(flags.output) === resolve(flags.retry)) {
         throw badInput("output: expected another file than --retry");
       }
@@ -67,7 +70,7 @@ export const broadcast = command({
         execution_timeout_s: flags.timeout,
       });
       if (again?.length === 0) {
-        service.log.info(`nothing to do again: no host of ${flags.retry} is ${flags.only}`);
+        service.log.info(`nothing to do again: no host of ${flags.retry} is ${only}`);
         return 0;
       }
       const selected = selectHosts(all, on);

@@ -18,6 +18,7 @@ export const add = command({
       })
       .nargs("token-file", 1) // else yargs takes `-` for the empty text
       .option("tag", { type: "string", array: true, default: [] as string[], describe: "To select it by" })
+      .nargs("tag", 1) // else what follows it, the label and the URL, are tags too
       .option("ca", { type: "string", describe: "PEM file with the authority of its certificate" })
       .option("pin", { type: "string", describe: "sha256:… of its certificate" })
       .conflicts("ca", "pin")

@@ -3,7 +3,7 @@
  */
 import * as v from "valibot";
 
-const COUNT = v.pipe(v.number(), v.minValue(0));
+const COUNT = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 const HOST_ID = v.optional(v.nullable(v.pipe(v.string(), v.maxLength(256))), null);
 
 /** The answer to `GET /sessions`; what a host says beyond it is dropped. */

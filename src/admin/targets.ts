@@ -17,9 +17,18 @@ export function targetOf({ label, base_url, tags }: Host): Target {
     targets: [`${hostname}:${port || (protocol === "https:" ? 443 : 80)}`],
     labels: {
       __scheme__: protocol.slice(0, -1),
-      __metrics_path__: `${pathname.replace(/\/+$/, "")}/metrics`,
+      // Prometheus escapes it.
+      __metrics_path__: `${unescaped(pathname.replace(/\/+$/, ""))}/metrics`,
       svc_host: label,
       ...Object.fromEntries(tags.map((tag) => [`svc_tag_${tag.replaceAll(/[^A-Za-z0-9_]/g, "_")}`, "true"])),
     },
   };
+}
+
+function unescaped(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
 }

@@ -111,8 +111,9 @@ async function fromCsv(text: string): Promise<Entry[]> {
 /** @throws an error that says which column is odd. */
 function checkedHeader(header: readonly string[]): string[] {
   const names = header.map((name) => name.trim().toLowerCase());
-  const odd = names.find((name) => !COLUMNS.some((column) => column === name));
-  if (odd !== undefined) throw new Error(`expected columns of ${COLUMNS.join(", ")} but found "${odd}"`);
+  const odd = names.findIndex((name) => !COLUMNS.some((column) => column === name));
+  // Not by its name: without a header, the first line has a token in it.
+  if (odd !== -1) throw new Error(`expected columns of ${COLUMNS.join(", ")} but number ${odd + 1} is none`);
   if (!names.includes("label") || !names.includes("base_url"))
     throw new Error("expected columns label and base_url");
   return names;

@@ -119,7 +119,7 @@ test("Prometheus finds label, tags, scheme and path of each host, and no token",
   await using server = await testServer();
   const book = await server.service.addressBook();
   await book.add(host("lab 1", "https://[2001:db8::1]/svc", "lab", "floor-2"));
-  await book.add(host("lab 2", "http://10.0.0.5:9939"));
+  await book.add(host("lab 2", "http://10.0.0.5:9939/a%20b"));
   const response = await server.call("/admin/targets");
   expect(response.headers.get("content-type")).toStartWith("application/json");
   expect(await response.json()).toEqual([
@@ -135,7 +135,8 @@ test("Prometheus finds label, tags, scheme and path of each host, and no token",
     },
     {
       targets: ["10.0.0.5:9939"],
-      labels: { __scheme__: "http", __metrics_path__: "/metrics", svc_host: "lab 2" },
+      // Prometheus escapes it again.
+      labels: { __scheme__: "http", __metrics_path__: "/a b/metrics", svc_host: "lab 2" },
     },
   ]);
 });

@@ -48,6 +48,7 @@ describe("an address book", () => {
     for (const bad of [
       `label,base_url,token\n"${secret}`,
       `label,base_url,token\na,http://a,b,${secret}\n`,
+      `${secret},a,http://a\n`,
       "",
       "{",
     ]) {

@@ -130,7 +130,7 @@ describe("a mixed fleet", () => {
 describe("the address book", () => {
   test("takes the token from standard input or a file, and tells it to nobody", async () => {
     using machine = installBinary();
-    const script = `echo ${TOKEN} | ./svc admin add lab-01 http://127.0.0.1:1/ --tag lab`;
+    const script = `echo ${TOKEN} | ./svc admin add --tag lab lab-01 http://127.0.0.1:1/`;
     const added = Bun.spawnSync(["sh", "-c", script], {
       cwd: machine.path,
       env: { ...process.env, SVC_CONFIG_DIR: "config" },
@@ -138,6 +138,10 @@ describe("the address book", () => {
     expect(added.stdout.toString()).toContain("lab-01  http://127.0.0.1:1  lab\n");
     const file = join(machine.configDir, "admin_hosts.json");
     const add = ["admin", "add", "lab-02", "http://127.0.0.1:2"];
+    expect(await machine.run([...add, "--token-file"])).toMatchObject({
+      exitCode: 2,
+      stderr: "svc: --token-file: expected a value\n",
+    });
     expect(await machine.run(add, { env: { SVC_HOST_TOKEN: TOKEN } })).toMatchObject({ exitCode: 0 });
     expect(await machine.run(["admin", "remove", "lab-02"])).toMatchObject({ exitCode: 0 });
     expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -174,6 +178,13 @@ describe("the address book", () => {
     const actions = '[["AC_rest_api_status"]]';
     const unsaid = await machine.run(["admin", "broadcast", actions]);
     expect(unsaid).toMatchObject({ exitCode: 2, stderr: "svc: on: missing: name the hosts, or say all\n" });
+    // Whoever forgot --retry does not mean everybody.
+    const only = await machine.run(["admin", "broadcast", actions, "--on", "all", "--only", "failed"]);
+    expect(only).toMatchObject({
+      exitCode: 2,
+      stderr: "svc: only: expected with --retry only\n",
+      stdout: "",
+    });
   });
 });
 
@@ -367,6 +378,15 @@ describe("--on", () => {
     const jobs = await machine.run(["jobs", "list", "--on", "dead"]);
     expect(jobs).toMatchObject({ exitCode: 1, stdout: expect.not.stringContaining("no jobs") });
   });
+
+  test.each(["watch", "events"])(
+    "is refused by svc usb %s, which tells of this host only",
+    async (action) => {
+      using machine = installBinary();
+      const told = await machine.run(["usb", action, "--on", "lab-1"]);
+      expect(told).toMatchObject({ exitCode: 2, stdout: "", stderr: "svc: on: expected with list only\n" });
+    },
+  );
 
   test.each([
     "diagnose --only executor",
