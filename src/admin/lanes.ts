@@ -5,6 +5,7 @@
  * next and goes on waiting beside. With a share of dead hosts that each take the whole timeout, lanes held to the end would
  * make the whole take (dead hosts ÷ lanes) × timeout.
  */
+import { readFileSync } from "node:fs";
 
 export interface LaneOptions {
   /** How many hosts are begun before one of them has answered or was set aside. */
@@ -13,8 +14,21 @@ export interface LaneOptions {
   readonly patienceMs: number;
 }
 
-/** How many hosts wait beside at most: each is an open connection, and many a system allows 4,096. */
+/** How many hosts wait beside at most: each is an open connection. */
 const MAX_BESIDE = 2_000;
+
+/**
+ * How many connections there may be: half of the files that this process may have open (proc_pid_limits(5)). Beyond all of
+ * them, a host that is well would look as if it refused.
+ */
+function mostOpen(): number {
+  try {
+    const [, files] = /^Max open files +(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8")) ?? [];
+    return files === undefined ? Number.POSITIVE_INFINITY : Math.ceil(Number(files) / 2);
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
+}
 
 /** A twelfth of the timeout, which healthy hosts seldom need, and no more than a quarter of a second. */
 export const patienceFor = (timeoutMs: number): number => Math.min(timeoutMs / 12, 250);
@@ -31,6 +45,7 @@ export function inLanes<T, R>(
 ): Promise<R[]> {
   const { promise, resolve, reject } = Promise.withResolvers<R[]>();
   const results: R[] = new Array(items.length);
+  const most = mostOpen();
   let next = 0;
   let busy = 0;
   let beside = 0;
@@ -56,7 +71,7 @@ export function inLanes<T, R>(
   };
 
   const fill = () => {
-    while (busy < lanes && beside < MAX_BESIDE && next < items.length) {
+    while (busy < lanes && beside < MAX_BESIDE && busy + beside < most && next < items.length) {
       const at = next++;
       begin(at, items[at] as T).catch(reject);
     }

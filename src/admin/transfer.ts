@@ -111,7 +111,7 @@ async function fromCsv(text: string): Promise<Entry[]> {
 /** @throws an error that says which column is odd. */
 function checkedHeader(header: readonly string[]): string[] {
   const names = header.map((name) => name.trim().toLowerCase());
-  const odd = names.findIndex((name) => !COLUMNS.some((column) => column === name));
+  const odd = names.findIndex((name) => COLUMNS.every((column) => column !== name));
   // Not by its name: without a header, the first line has a token in it.
   if (odd !== -1) throw new Error(`expected columns of ${COLUMNS.join(", ")} but number ${odd + 1} is none`);
   if (!names.includes("label") || !names.includes("base_url"))

@@ -11,6 +11,7 @@ import { connect as connectTls, type TLSSocket } from "node:tls";
 import { messageOf, systemCode } from "../lib/errors";
 import { printable } from "../lib/text";
 import { notSvc, RemoteError, type RemoteFault } from "./error";
+import { lookup } from "./lookup";
 
 /** The largest head of a response. */
 const MAX_HEAD_BYTES = 16_384;
@@ -261,7 +262,7 @@ class Connections extends Agent {
 const hostOf = ({ hostname }: URL) => hostname.replace(/^\[(.*)\]$/, "$1");
 
 function dialPlain(url: URL, ready: () => void): Socket {
-  return connect({ host: hostOf(url), port: Number(url.port || 80) }, ready);
+  return connect({ host: hostOf(url), port: Number(url.port || 80), lookup }, ready);
 }
 
 function dialTls(url: URL, trust: Trust, ready: () => void): Socket {
@@ -269,6 +270,7 @@ function dialTls(url: URL, trust: Trust, ready: () => void): Socket {
   const socket: TLSSocket = connectTls({
     host: hostOf(url),
     port: Number(url.port || 443),
+    lookup,
     rejectUnauthorized: checked,
     ...(trust.kind === "ca" && { ca: trust.pem }),
   });
@@ -297,6 +299,7 @@ const WORDS: Readonly<Record<string, string>> = {
   ETIMEDOUT: "connection timed out",
   ENOTFOUND: "name not found",
   EAI_AGAIN: "name not found",
+  DNS_ETIMEOUT: "no answer about the name",
   EMFILE: "too many open files here",
   ERR_SSL_WRONG_VERSION_NUMBER: "no TLS at this port",
   ERR_TLS_CERT_ALTNAME_INVALID: "the certificate is for another name",

@@ -104,6 +104,25 @@ describe("a mixed fleet", () => {
     expect((await machine.run(["admin", "poll", "--on", "good,also good"])).exitCode).toBe(0);
   });
 
+  test("is polled with as many connections as there may be: one too many would look like a host that refuses", async () => {
+    const { promise: never } = Promise.withResolvers<void>();
+    await using hanging = await rawServer(() => never);
+    const [{ url } = { url: "" }] = hosts;
+    using machine = await consoleWith([
+      ...Array.from({ length: 150 }, (_, nth) => ({ label: `dead-${nth}`, base_url: hanging.url })),
+      ...Array.from({ length: 20 }, (_, nth) => ({ label: `good-${nth}`, base_url: url })),
+    ]);
+    const script = "ulimit -n 128; ./svc admin poll --json --timeout 1";
+    const polled = Bun.spawn(["sh", "-c", script], {
+      cwd: machine.path,
+      env: { ...process.env, SVC_CONFIG_DIR: "config" },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const results = (await polled.stdout.json()) as Polled[];
+    const errors = new Set(results.map(({ label, error }) => `${label.replace(/-.*/, "")}: ${error}`));
+    expect(errors).toEqual(new Set(["dead: timeout after 1 s", "good: null"]));
+  }, 20_000);
+
   testWith("openssl")("over https, by its authority or its pin", async () => {
     using folder = temporaryFolder();
     const { cert, key, sha256 } = selfSigned(folder.path, "host", "IP:127.0.0.1");
