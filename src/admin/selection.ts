@@ -14,7 +14,7 @@ import type { Host } from "./host";
  *   and when nothing is selected.
  */
 export function selectHosts(hosts: readonly Host[], selection: string): Host[] {
-  const terms = selection.split(",").map((term) => term.trim());
+  const terms = [...new Set(selection.split(",").map((term) => term.trim()))];
   if (terms.includes(""))
     throw badInput("on: expected terms between commas: LABEL, tag:TAG, all, or !… without");
   const wanted = terms.filter((term) => !term.startsWith("!"));

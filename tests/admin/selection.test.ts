@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import * as v from "valibot";
+import { BROADCAST } from "../../src/admin/operations";
 import { selectHosts } from "../../src/admin/selection";
 import { host } from "./support";
 
@@ -19,6 +21,12 @@ describe("a selection", () => {
 
   test("unites its terms, in the order of the address book and each host once", () => {
     expect(selected("shop, lab-01,tag:shop")).toEqual(["lab-01", "shop"]);
+  });
+
+  test("names 2,000 hosts one by one, whatever they are called", () => {
+    const many = Array.from({ length: 2_000 }, (_, nth) => host(`${nth}-`.padEnd(128, "x")));
+    const { on } = v.parse(BROADCAST, { actions: [], on: many.map(({ label }) => label).join() });
+    expect(selectHosts(many, on)).toEqual(many);
   });
 
   test("leaves out what follows !, wherever it is written", () => {
