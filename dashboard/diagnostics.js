@@ -80,9 +80,12 @@ export function open({ root, poll }) {
     if (focused) document.getElementById(focused)?.querySelector("summary")?.focus();
   }
 
-  function again() {
+  async function again() {
+    const before = [...when.childNodes];
     setText(when, "checking…");
-    return polled.now();
+    await polled.now();
+    // There is no newer report.
+    if (when.textContent === "checking…") when.replaceChildren(...before);
   }
 }
 

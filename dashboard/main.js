@@ -93,11 +93,15 @@ async function show(reason = "") {
   }
 }
 
+/** What every page asks for, however rarely it asks itself. @type {import("./view.js").Poll | null} */
+let polled = null;
+
 /** @param {import("./view.js").View} view */
 function tellHost({ poll }) {
-  poll(60, "overview", (/** @type {import("./overview.js").Overview} */ { server }) =>
+  polled = poll(60, "overview", (/** @type {import("./overview.js").Overview} */ { server }) =>
     setText(host, `${server.host_name} · svc ${server.version}`),
   );
+  if (!trouble.hidden) void polled.now();
 }
 
 /** Tells that the server does not answer or asks to wait, and for how long, until it answers again. */
@@ -108,9 +112,12 @@ api.addEventListener("trouble", (event) => {
   if (!(event instanceof CustomEvent) || api.token === null) return;
   const { reason, retryAfter, message } = event.detail;
   clearInterval(waiting);
+  const isNew = trouble.hidden;
   trouble.hidden = false;
   if (reason !== "limited") {
     limitedUntil = 0;
+    // It goes on asking from then on.
+    if (isNew) void polled?.now();
     const text = `${message} Trying again…`;
     if (trouble.textContent !== text) trouble.replaceChildren(notice("warn", text));
     return;
@@ -121,6 +128,9 @@ api.addEventListener("trouble", (event) => {
   const tell = () => {
     const left = Math.ceil((limitedUntil - performance.now()) / 1_000);
     setText(when, left > 0 ? `in ${left} s` : "now");
+    if (left > 0) return;
+    clearInterval(waiting);
+    void polled?.now();
   };
   tell();
   waiting = setInterval(tell, 1_000);

@@ -106,6 +106,32 @@ test("waits a while where the server says to wait, but not for how many seconds"
   expect(refused).toBeLessThan(3);
 }, 30_000);
 
+test("tries again as it says, on a page that hardly asks by itself", async () => {
+  await using tab = await openPage("actions");
+  const { page } = tab;
+  const says = page.locator(".banner");
+  const check = async (answer: (route: Route) => Promise<void>) => {
+    await page.route(`${host.url}/execute/check`, answer);
+    await page.getByRole("button", { name: "Check" }).click();
+  };
+  await check((route) => route.abort());
+  await page.getByText("The server does not answer.", { exact: true }).waitFor();
+  await says.waitFor({ state: "hidden" });
+  await check((route) => route.fulfill({ status: 429, headers: { "retry-after": "1" } }));
+  await page.getByText("The server asks to wait 1 s.").waitFor();
+  await says.waitFor({ state: "hidden" });
+}, 30_000);
+
+test("does not say that it checks once there was no answer", async () => {
+  await using tab = await openPage("diagnostics");
+  const { page } = tab;
+  await page.getByText("checked ").waitFor();
+  await page.route(`${host.url}/diagnose`, (route) => route.abort());
+  await page.getByRole("button", { name: "Run again" }).click();
+  await page.getByText("The server does not answer. Trying again…").waitFor();
+  await page.getByText("checked ").waitFor();
+}, 30_000);
+
 test("shows what was asked for last, in whatever order the answers come", async () => {
   const released = Promise.withResolvers<void>();
   await host.call("/execute", post({ actions: [["AC_sleep", { seconds: 0 }]] }));
