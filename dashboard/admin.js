@@ -227,8 +227,8 @@ function hostsPanel({ api, poll }, selected, tellSelection) {
     const post = () =>
       api.post("admin/hosts/add", {
         label: label.value,
-        base_url: url.value,
-        token: token.value,
+        base_url: url.value.trim(),
+        token: token.value.trim(),
         tags: split(tags.value),
         ...(pin.value && { pin: pin.value }),
         ...(ca.value && { ca: ca.value }),

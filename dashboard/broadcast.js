@@ -169,4 +169,4 @@ function outcomesList(outcomes) {
 }
 
 /** @param {string} text a number, or a share such as 25% */
-const share = (text) => (text.trim().endsWith("%") ? text.trim() : Number(text));
+const share = (text) => (/^\s*\d+\s*$/.test(text) ? Number(text) : text.trim());

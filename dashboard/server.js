@@ -13,7 +13,7 @@ import { legend, plot } from "./plot.js";
 
 /** @param {import("./view.js").View} view */
 export function open(view) {
-  const about = aboutPanel();
+  const about = aboutPanel(view.api);
   const requests = requestsPanel(view.signal);
   const configuration = configurationPanel(view);
   view.root.append(el("div", { class: "stack" }, about.root, requests.root, configuration));
@@ -24,8 +24,10 @@ export function open(view) {
   view.poll(10, "requests", (/** @type {Requests} */ told) => requests.show(told), requests.fail);
 }
 
-function aboutPanel() {
-  const address = el("code", { class: "address" }, "–");
+/** @param {import("./api.js").Api} api */
+function aboutPanel({ base }) {
+  // Where the server is seen from here: it knows itself by an address that may be good on its own machine alone.
+  const address = el("code", { class: "address" }, base.href.replace(/\/$/, ""));
   const values = {
     host: el("dd", {}, "–"),
     version: el("dd", {}, "–"),
@@ -58,7 +60,6 @@ function aboutPanel() {
     root: made.root,
     /** @param {Overview} told */
     show({ server }) {
-      setText(address, server.url);
       setText(values.host, server.host_name);
       setText(values.version, `${server.version} (${server.commit})`);
       setText(values.platform, `${server.platform} ${server.arch}`);
@@ -167,7 +168,12 @@ function configurationPanel({ api }) {
     const planned = /** @type {ImportReport} */ (await api.post("config/import?dry_run=true", bundle));
     if (planned.written.length === 0) {
       result.replaceChildren(
-        notice("info", "There is nothing to import: the host has all of this already."),
+        notice(
+          "info",
+          planned.skipped.length > 0
+            ? "There is nothing to import: what the host has not got already cannot be read."
+            : "There is nothing to import: the host has all of this already.",
+        ),
         changes(planned),
       );
       return;
@@ -190,6 +196,7 @@ function configurationPanel({ api }) {
   };
   file.addEventListener("change", () => {
     tell(null);
+    result.replaceChildren();
     importIt().catch(tell);
   });
 

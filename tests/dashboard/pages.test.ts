@@ -158,6 +158,9 @@ test("the REST API page shows what an import would change, and does it when told
   expect(await Bun.file(`${host.configDir}/viewer_id`).text()).toMatch("viewer-0001");
   await choose(JSON.stringify(bundle));
   await page.getByText("There is nothing to import").waitFor();
+  await choose("not JSON");
+  await page.getByText("host.json is not JSON.").waitFor();
+  expect(await page.getByText("There is nothing to import").count()).toBe(0);
 
   const downloaded = page.waitForEvent("download");
   await page.getByRole("button", { name: "Export…" }).click();
@@ -177,6 +180,14 @@ test("the address is copied, or it is said that the browser does not allow that"
   await page.evaluate("navigator.clipboard.writeText = () => Promise.reject(new Error('no'))");
   await page.getByRole("button", { name: "Copy", exact: true }).click();
   await page.getByRole("button", { name: "Not allowed" }).waitFor();
+  expect(tab.complaints).toEqual([]);
+}, 20_000);
+
+test("the address is the one that the browser reached the server by", async () => {
+  const url = host.url.replace("127.0.0.1", "localhost");
+  await using tab = await openTab(browser, url, { token: TOKEN });
+  await tab.page.goto(`${url}/dashboard#server`);
+  await tab.page.getByText(url).waitFor();
   expect(tab.complaints).toEqual([]);
 }, 20_000);
 
@@ -459,7 +470,7 @@ test("the admin page adds hosts, tells how they are, tags them, and broadcasts w
   expect(await seriousViolations(page)).toEqual([]);
   expect(await dialog.getByLabel("Token").inputValue()).toBe(lab.token);
   await page.keyboard.press("Escape");
-  await add("lab-01", lab.url, lab.token, "lab");
+  await add("lab-01", lab.url, ` ${lab.token} `, "lab");
   await add("slow-01", slow.url, slow.token, "lab, slow");
   await add("<b>wrong</b>", lab.url, "not-its-token", "");
   const row = (label: string) => page.getByRole("row", { name: new RegExp(`Select ${label}`) });
@@ -494,6 +505,11 @@ test("the admin page adds hosts, tells how they are, tags them, and broadcasts w
   await page.getByText("0 ok, 1 not ok, 2 to come").waitFor();
   await page.getByRole("button", { name: "Cancel" }).click();
   await page.getByText("0 ok, 1 not ok, 2 without a result").waitFor();
+
+  await page.getByLabel("Failures at most").fill("few");
+  await page.getByRole("button", { name: "Broadcast to 3 hosts…" }).click();
+  await dialog.getByRole("button", { name: "Broadcast" }).click();
+  await page.getByText('such as 25% but found "few"').waitFor();
 
   await page.getByRole("button", { name: "Remove <b>wrong</b>" }).click();
   await dialog.getByRole("button", { name: "Remove" }).click();
