@@ -10,7 +10,7 @@ import { loading, notice, refreshTimes } from "./parts.js";
 import { showSignIn } from "./sign-in.js";
 import { createView } from "./view.js";
 
-const api = new Api();
+const api = connect();
 const trouble = el("div", { class: "banner", role: "status", hidden: true });
 const main = el("main", { id: "main", tabindex: -1 });
 const links = pages.map(({ name, title, icon: shape }) => el("a", { href: `#${name}` }, icon(shape), title));
@@ -51,6 +51,17 @@ document.body.append(
   sidebar,
   el("div", { class: "content" }, trouble, main),
 );
+
+/** The server; without what the browser keeps for a tab there is no token, and no page. */
+function connect() {
+  try {
+    return new Api();
+  } catch (error) {
+    const todo = "This browser keeps nothing for this page: allow the address to store data (cookies), and reload.";
+    document.body.append(el("main", {}, notice("error", todo)));
+    throw error;
+  }
+}
 
 function toggleMenu(open = menu.getAttribute("aria-expanded") !== "true") {
   menu.setAttribute("aria-expanded", String(open));
@@ -104,6 +115,9 @@ function tellHost({ poll }) {
   if (!trouble.hidden) void polled.now();
 }
 
+/** Seconds within which a page asks again that does so by itself. */
+const RARELY_S = 6;
+
 /** Tells that the server does not answer or asks to wait, and for how long, until it answers again. */
 let waiting = 0;
 let limitedUntil = 0;
@@ -128,7 +142,8 @@ api.addEventListener("trouble", (event) => {
   const tell = () => {
     const left = Math.ceil((limitedUntil - performance.now()) / 1_000);
     setText(when, left > 0 ? `in ${left} s` : "now");
-    if (left > 0) return;
+    if (left > -RARELY_S) return;
+    // Nothing on the page has asked since.
     clearInterval(waiting);
     void polled?.now();
   };

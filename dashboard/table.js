@@ -41,7 +41,7 @@ export function table({ label, columns, key, empty, rowClass = () => "", compact
     el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, ...head)),
     body,
   );
-  const root = el("div", { class: "table" }, loading());
+  const root = el("div", { class: compact ? "table compact" : "table" }, loading());
   /** The width that it needs, while that is more than there is. */
   let needs = 0;
 

@@ -72,6 +72,20 @@ for (const name of PAGES) {
   }, 20_000);
 }
 
+test("a screen of 360 pixels has room for long names and for tables of many columns", async () => {
+  const long = { label: "L".repeat(128), base_url: host.url, token: TOKEN, tags: ["t".repeat(64)] };
+  await host.call("/admin/hosts/add", post(long));
+  await host.call("/execute", post({ actions: [["AC_rest_api_status"]] }));
+  await using tab = await openPage("admin", { viewport: { width: 360, height: 740 } });
+  const { page } = tab;
+  await page.getByRole("button", { name: "ttt" }).waitFor();
+  expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(360);
+  await page.goto(`${host.url}/dashboard#jobs`);
+  await page.locator(".stacked").getByText("a list of actions").first().waitFor();
+  await host.call("/admin/hosts/remove", post({ label: long.label }));
+  expect(tab.complaints).toEqual([]);
+}, 20_000);
+
 test("the signing-in form is for everybody", async () => {
   await using tab = await openTab(browser, host.url);
   await tab.page.goto(`${host.url}/dashboard`);
