@@ -57,7 +57,8 @@ function connect() {
   try {
     return new Api();
   } catch (error) {
-    const todo = "This browser keeps nothing for this page: allow the address to store data (cookies), and reload.";
+    const todo =
+      "This browser keeps nothing for this page: allow the address to store data (cookies), and reload.";
     document.body.append(el("main", {}, notice("error", todo)));
     throw error;
   }

@@ -65,6 +65,16 @@ test("promises nothing while nobody is signed in and the server is gone", async 
   expect(besides(tab.complaints, "ERR_FAILED")).toEqual([]);
 }, 30_000);
 
+test("says what to do where the browser keeps nothing for a page", async () => {
+  await using host = await serveBinary();
+  await using tab = await openTab(browser, host.url);
+  await tab.page.addInitScript(
+    `Object.defineProperty(window, "sessionStorage", { get() { throw new DOMException("no", "SecurityError"); } })`,
+  );
+  await tab.page.goto(`${host.url}/dashboard`);
+  await tab.page.getByText("allow the address to store data").waitFor();
+}, 30_000);
+
 test("waits as long as the server asks to, says so, and goes on by itself", async () => {
   await using host = await serveBinary(["--rate-limit", "20", "--rate-burst", "4"]);
   await using tab = await openTab(browser, host.url);
