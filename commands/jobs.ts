@@ -64,10 +64,7 @@ const add = command({
       .option("timeout", { type: "number", default: DEFAULT_TIMEOUT_S, describe: "Seconds a run may take" })
       .conflicts("every", "cron")
       .example("$0 jobs add refresh.json --every 15m", "Every quarter of an hour")
-      .example(
-        '$0 jobs add nightly.json --cron "30 2 * * *" --time-zone Europe/Berlin --if-missed once',
-        "At half past two each night, later if the host was down",
-      ),
+      .example('$0 jobs add n.json --cron "30 2 * * *"', "At half past two each night"),
   handler: (flags) =>
     withService(flags, async (service) => {
       const settings = {
