@@ -3,7 +3,7 @@
  */
 import { unlessAborted } from "../lib/abort";
 import { notFound, timedOut, unavailable } from "../lib/errors";
-import { printable } from "../lib/text";
+import { jsonLine } from "../lib/text";
 import type { DesktopWindow } from "./backend";
 import type { Desktop } from "./desktop";
 
@@ -76,4 +76,5 @@ async function find(
   return windows.find(({ title }) => folded(title).includes(folded(titleSubstring)));
 }
 
-const described = ({ titleSubstring }: TitleQuery) => JSON.stringify(printable(titleSubstring, 100));
+/** Whole: in a part of it, nobody would know a secret again. */
+const described = ({ titleSubstring }: TitleQuery) => jsonLine(titleSubstring);

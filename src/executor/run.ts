@@ -168,7 +168,8 @@ class RunState {
   }
 
   private conceal(value: unknown): void {
-    if (![...this.errors.values()].some((error) => error === value)) this.secrets.add(value);
+    if ([...this.errors.values()].some((error) => error === value)) this.secrets.quote();
+    else this.secrets.add(value);
   }
 
   private callerOf(action: Action, signal: AbortSignal): Caller {

@@ -4,6 +4,7 @@
  * An operation knows which of its fields are secret, not that a variable with a password in it was filled into another;
  * its errors and results may quote that one.
  */
+import { jsonLine } from "../lib/text";
 
 /** Shorter texts are no secrets worth the name, and are part of any sentence; longer ones are never kept whole. */
 const MIN_LENGTH = 4;
@@ -20,10 +21,15 @@ export class Secrets {
   add(value: unknown): void {
     if (typeof value === "string") {
       this.remember(value);
-      this.remember(JSON.stringify(value).slice(1, -1));
+      this.rememberQuoted(value);
     } else if (typeof value === "object" && value !== null) {
       for (const item of Object.values(value)) this.add(item);
     }
+  }
+
+  /** Remembers each also as it is written where a text that quotes it is quoted in turn. */
+  quote(): void {
+    for (const text of [...this.texts]) this.rememberQuoted(text);
   }
 
   /** `text` with every secret in it replaced by `***`. */
@@ -31,6 +37,10 @@ export class Secrets {
     if (this.texts.size === 0) return text;
     this.pattern ??= patternOf(this.texts);
     return text.replaceAll(this.pattern, "***");
+  }
+
+  private rememberQuoted(text: string): void {
+    for (const quoted of [JSON.stringify(text), jsonLine(text)]) this.remember(quoted.slice(1, -1));
   }
 
   private remember(text: string): void {

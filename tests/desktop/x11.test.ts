@@ -370,6 +370,11 @@ describe("windows:", () => {
     );
   });
 
+  test("a title is quoted whole: what is secret in it can be told and taken out", async () => {
+    const title = `${"never".repeat(100)} "there"`;
+    await expect(focusByTitle(desktop, query(title), forever)).rejects.toThrow(JSON.stringify(title));
+  });
+
   test("waiting ends when the window appears, when time is up, and when it is called off", async () => {
     const waiting = waitForTitle(desktop, query("late comer"), PATIENCE, forever);
     await using _terminal = openTerminal(display.env, "late comer");

@@ -231,7 +231,8 @@ test("what was filled into a field that is not secret is kept nowhere either, th
     host.service,
     [
       ["AC_retry", { max_attempts: 1, body: [["AC_test_complain", { title: "Login ${password}" }]] }],
-      ["AC_test_complain", { title: "plain" }],
+      ["AC_try", { body: [["AC_test_complain", { title: "${password}" }]], error_var: "problem" }],
+      ["AC_test_complain", { title: "${problem}" }],
     ],
     { variables: { password } },
   );
@@ -246,6 +247,7 @@ test("what was filled into a field that is not secret is kept nowhere either, th
   ];
   expect(JSON.stringify(kept)).not.toContain("hunter2");
   expect(JSON.stringify(kept)).toContain("complain about Login ***");
+  expect(JSON.stringify(kept)).toContain("complain about AC_test_complain: no window whose title contains");
 });
 
 test("secrets are in the reply and nowhere else", async () => {
