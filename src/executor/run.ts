@@ -240,7 +240,7 @@ class RunState {
     if (signal.aborted) return signal.reason instanceof Failure ? signal.reason : cancelled("cancelled");
     const failure = failureOf(thrown);
     if (failure) {
-      this.parts.log.error(`${command} in run ${this.parts.id}: ${messageOf(thrown)}`);
+      this.parts.log.error(`${command} in run ${this.parts.id}: ${this.secrets.scrub(messageOf(thrown))}`);
       return failure;
     }
     this.parts.log.error(`${command} failed in run ${this.parts.id}: ${messageOf(thrown)}`, thrown);

@@ -17,9 +17,10 @@ export class Secrets {
   private readonly texts = new Set<string>();
   private pattern: RegExp | undefined;
 
-  /** Remembers each text in `value`, also as it is written in JSON. */
+  /** Remembers each text and number in `value`, also as it is written in JSON. */
   add(value: unknown): void {
-    if (typeof value === "string") {
+    if (typeof value === "number") this.remember(`${value}`);
+    else if (typeof value === "string") {
       this.remember(value);
       this.rememberQuoted(value);
     } else if (typeof value === "object" && value !== null) {

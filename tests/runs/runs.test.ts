@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import * as v from "valibot";
 import { Failure, notFound } from "../../src/lib/errors";
+import { silentLog } from "../../src/lib/log";
 import { field, type Operation, operation, secret } from "../../src/operation";
 import { operations } from "../../src/operations";
 import { createRuns } from "../../src/runs/runs";
@@ -248,6 +249,31 @@ test("what was filled into a field that is not secret is kept nowhere either, th
   expect(JSON.stringify(kept)).not.toContain("hunter2");
   expect(JSON.stringify(kept)).toContain("complain about Login ***");
   expect(JSON.stringify(kept)).toContain("complain about AC_test_complain: no window whose title contains");
+});
+
+test("nor is a number", async () => {
+  await using host = testService({ operations: [...operations, complain] });
+  const actions = [["AC_test_complain", { title: "Code ${pin}" }]];
+  const { error_text } = await runActions(host.service, actions, { variables: { pin: 48_151_623 } });
+  expect(error_text).toBe('AC_test_complain: no window whose title contains "Code ***"');
+});
+
+test("nor is it logged when the host fails at it", async () => {
+  const fall = operation({
+    ...complain,
+    name: "test.fall",
+    command: "AC_test_fall",
+    run(_service, { title }) {
+      throw Object.assign(new Error(`EIO: i/o error, open '/x/${title}'`), { code: "EIO" });
+    },
+  });
+  const logged: string[] = [];
+  const log = { ...silentLog, error: (text: string) => logged.push(text) };
+  await using host = testService({ operations: [...operations, fall], log });
+  await runActions(host.service, [["AC_test_fall", { title: "${word}" }]], {
+    variables: { word: "hunter2" },
+  });
+  expect(logged).toEqual([expect.stringContaining("open '/x/***'")]);
 });
 
 test("secrets are in the reply and nowhere else", async () => {
