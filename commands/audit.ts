@@ -46,6 +46,7 @@ const list = command({
             detail ?? "",
           ]),
         text: ({ rows }) => rows.map(rowLine).join("\n") || "no rows",
+        none: "no rows",
       });
     }),
 });
@@ -82,9 +83,16 @@ const verify = command({
       .example("$0 audit verify", "Chain OK (1234 rows), or exit code 1")
       .example("$0 audit verify --file export.jsonl", "Anywhere, without the log")
       .example("$0 audit verify --noted 1200:5f…", "Still the log it was then"),
-  handler: (flags) =>
-    withService(flags, (service) => {
-      const input = flags.noted === undefined ? {} : { noted: flags.noted };
+  handler: async (flags) => {
+    const input = flags.noted === undefined ? {} : { noted: flags.noted };
+    const { noted } = parseInput(verifyAudit.input, input);
+    if (flags.file !== undefined) {
+      // Without a service, which would want a folder for its configuration.
+      const verdict = await verdictOn(flags.file, noted);
+      print(flags, verdict, () => verdictLine(verdict));
+      return verdict.ok ? 0 : 1;
+    }
+    return withService(flags, (service) => {
       const view = {
         columns: ["CHAIN", "ROWS", "BROKEN AT", "REASON"],
         rows: ({ ok, total_rows, broken_at_id, reason }: Verdict) => [
@@ -93,19 +101,23 @@ const verify = command({
         text: verdictLine,
         good: ({ ok }: Verdict) => ok,
       };
-      return ask(service, flags, verifyAudit, input, view, () => verdictHere(service, flags.file, input));
-    }),
+      return ask(service, flags, verifyAudit, input, view, () => verdictHere(service, noted));
+    });
+  },
 });
 
-async function verdictHere(
-  service: Service,
-  file: string | undefined,
-  input: { noted?: string },
-): Promise<Verdict> {
-  const { noted } = parseInput(verifyAudit.input, input);
-  const progress = createProgress(file === undefined ? "rows verified" : "bytes verified");
+async function verdictOn(file: string, noted: string | undefined): Promise<Verdict> {
+  const progress = createProgress("bytes verified");
   try {
-    if (file !== undefined) return await verifyExport(file, { noted, progress: progress.show });
+    return await verifyExport(file, { noted, progress: progress.show });
+  } finally {
+    progress.end();
+  }
+}
+
+async function verdictHere(service: Service, noted: string | undefined): Promise<Verdict> {
+  const progress = createProgress("rows verified");
+  try {
     const log = await openLog(service);
     return await log.verify({ noted, progress: progress.show });
   } finally {

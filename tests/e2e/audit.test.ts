@@ -122,6 +122,19 @@ test("an export that nobody reads to its end just ends", async () => {
   expect([piped.stdout.toString(), piped.stderr.toString()]).toEqual(['{"id":1,"t', ""]);
 }, 30_000);
 
+test("an export verifies where svc may make no folder, and none is made", async () => {
+  using machine = installed();
+  const { binary, path, run } = machine;
+  await run("audit", "log", "test");
+  const file = join(path, "export.jsonl");
+  await run("audit", "export", file);
+  const nowhere = join(file, "home");
+  const verified = await Bun.$`${binary} audit verify --file ${file} --config-dir ${nowhere}`
+    .nothrow()
+    .quiet();
+  expect([verified.stdout.toString(), verified.stderr.toString()]).toEqual(["Chain OK (1 rows)\n", ""]);
+}, 30_000);
+
 test("bad calls are exit 2 and say what was expected", async () => {
   using machine = installed();
   for (const args of [
