@@ -1,4 +1,5 @@
 import * as v from "valibot";
+import { badInput } from "../lib/errors";
 import { readTextFile } from "../lib/files";
 import { field, operation, secret } from "../operation";
 
@@ -103,10 +104,17 @@ export const testTurn = operation({
       url: parseTurnUrl(url),
       user,
       secret: given,
-      ca: ca === undefined ? undefined : readTextFile(ca, "ca"),
+      ca: ca === undefined ? undefined : readCertificates(ca),
       timeoutMs: timeout_s * 1_000,
     });
   },
 });
+
+/** @throws a `bad_input` failure when `path` has no certificates to read: TLS would say nothing of what is wrong. */
+function readCertificates(path: string): string {
+  const text = readTextFile(path, "ca");
+  if (!text.includes("-----BEGIN CERTIFICATE-----")) throw badInput("ca: expected certificates as PEM text");
+  return text;
+}
 
 export const operations = [makeTurnBundle, makeTurnCredentials, testTurn];
