@@ -28,9 +28,9 @@ export class Secrets {
     }
   }
 
-  /** Remembers each also as it is written where a text that quotes it is quoted in turn. */
+  /** Remembers each also as it is written where a text that quotes it is quoted in turn; forgets none for that. */
   quote(): void {
-    for (const text of [...this.texts]) this.rememberQuoted(text);
+    for (const text of [...this.texts]) if (this.texts.size < MAX_TEXTS - 1) this.rememberQuoted(text);
   }
 
   /** `text` with every secret in it replaced by `***`. */
