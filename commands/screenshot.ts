@@ -32,6 +32,7 @@ export default command({
           columns: ["FILE", "SIZE"],
           // Only a table has files to tell of: with --json the pictures are in the lines.
           rows: ({ data, width, height }, host = "") => {
+            if (!isPng(data)) return [];
             const file = join(
               flags.output ?? ".",
               `${host.replaceAll(/[^\p{L}\p{N}._-]/gu, encodeURIComponent)}.png`,
@@ -39,6 +40,8 @@ export default command({
             writeNamedFile(file, Buffer.from(data, "base64"), "output");
             return [[file, width === null ? "" : `${width} x ${height}`]];
           },
+          warnings: ({ data }) => (isPng(data) ? [] : ["unexpected answer: not a PNG"]),
+          good: ({ data }) => isPng(data),
         });
       }
       const shot = await callOperation(service, screenshot, input, localCaller(service, "cli"));
@@ -53,3 +56,7 @@ export default command({
       return 0;
     }),
 });
+
+/** Whether base64 `data` begins as a PNG does (PNG specification, section 5.2). */
+const isPng = (data: string) =>
+  Buffer.from(data.slice(0, 12), "base64").toString("hex").startsWith("89504e470d0a1a0a");

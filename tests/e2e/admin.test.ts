@@ -1,6 +1,6 @@
 /** `svc admin` and `--on` as the compiled binary, against compiled servers and hosts that do not behave. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Delivered } from "../../src/admin/delivered";
 import type { Polled } from "../../src/admin/polled";
@@ -396,6 +396,14 @@ describe("--on", () => {
     expect(stderr).toContain("dead: connection refused");
     const jobs = await machine.run(["jobs", "list", "--on", "dead"]);
     expect(jobs).toMatchObject({ exitCode: 1, stdout: expect.not.stringContaining("no jobs") });
+  });
+
+  test("makes no picture of what is none", async () => {
+    await using host = await answering(ok('{"format":"png","encoding":"base64","data":"bm90IGEgUE5H"}'));
+    using machine = await consoleWith([{ label: "odd", base_url: host.url }]);
+    const told = await machine.run(["screenshot", "--on", "odd", "--output", machine.path]);
+    expect(told).toMatchObject({ exitCode: 1, stderr: "[warn] odd: unexpected answer: not a PNG\n" });
+    expect(existsSync(join(machine.path, "odd.png"))).toBe(false);
   });
 
   test.each(["watch", "events"])(
