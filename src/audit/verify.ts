@@ -52,8 +52,13 @@ export function verifyDatabase(path: string, options: VerifyOptions = {}): Verdi
 function verifyRows(db: Database, { noted, progress }: VerifyOptions): Verdict {
   const state = bearingsState(db);
   if (state === "none") throw unavailable("the audit log cannot be verified: svc has not opened it yet");
-  let total = countRows(db);
+  const hasTable = db.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'events'").get();
+  let total = hasTable ? countRows(db) : 0;
   if (state === "lost") return broken(total, null, LOST_BEARINGS);
+  if (!hasTable) {
+    const first = db.query<{ first_id: number }, []>("SELECT first_id FROM svc_bearings").get();
+    return broken(0, first?.first_id ?? null, "all rows are gone: their table was removed");
+  }
 
   const bearings = readBearings(db);
   const start = { id: bearings.first_id, prevHash: bearings.first_prev_hash };

@@ -162,6 +162,9 @@ describe("missing rows are found", () => {
   test("all of them: at the first", () => {
     expect(without("1")).toEqual(brokenAt(1, `rows 1 to ${LAST} are gone`));
   });
+  test("all of them with their table: at the first", () => {
+    expect(afterwards((db) => db.run("DROP TABLE events"))).toEqual(brokenAt(1, "their table was removed"));
+  });
   test("the newest of another writer, of whom only SQLite's count of ids tells", async () => {
     await using made = await testLog();
     await made.log.append(event());
