@@ -12,11 +12,13 @@ const GATHER_MS = 10_000;
 const MAX_CANDIDATES = 64;
 
 /** @throws an `unavailable` failure when there is no WebRTC on this machine. */
-export async function loadLibrary() {
+export async function loadLibrary(load = () => import("node-datachannel")) {
   try {
-    return await import("node-datachannel");
+    return await load();
   } catch (error) {
-    throw unavailable(`WebRTC is not available here: ${messageOf(error)}`);
+    // Of the file that cannot be loaded, its folder is of no interest to a peer, who is told of this.
+    const why = messageOf(error).replaceAll(/(?:[A-Z]:)?(?:[/\\][^/\\:'"]+)+[/\\]/g, "");
+    throw unavailable(`WebRTC is not available here: ${why}`);
   }
 }
 

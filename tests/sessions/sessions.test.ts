@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { silentLog } from "../../src/lib/log";
+import { loadLibrary } from "../../src/sessions/connection";
 import type { IceConfig } from "../../src/sessions/ice";
 import { linkSample } from "../../src/sessions/link";
 import { createSessions, type Sessions } from "../../src/sessions/sessions";
@@ -84,6 +85,19 @@ describe("a session", () => {
     await session.close("done");
     expect(await other?.closed).toBe("the peer is gone");
     expect([a.list(), b.list()]).toEqual([[], []]);
+  });
+
+  test("tells what is under way why it was closed", async () => {
+    using home = temporaryFolder();
+    const { a, b } = twoPeers(home.path);
+    const session = await connect(a, b);
+    writeFileSync(join(home.path, "large"), "");
+    truncateSync(join(home.path, "large"), 100_000_000);
+    const progress = () => void session.close("done");
+    await expect(session.send({ path: join(home.path, "large"), name: "large", progress })).rejects.toThrow(
+      /^done$/,
+    );
+    await b.stop();
   });
 
   test("fails what is under way, and is over, when its process is killed; the next one works", async () => {
@@ -212,6 +226,13 @@ describe("a session", () => {
     await session.closed;
     expect(logged.join("\n")).toContain("the process of the session was killed by SIGABRT");
     await Promise.all([a.stop(), b.stop()]);
+  });
+
+  test("without the library says so, and not where it should be", async () => {
+    const load = () => Promise.reject(new Error("/home/kiosk 1/.bun-0.node: failed to map segment"));
+    await expect(loadLibrary(load)).rejects.toThrow(
+      /^WebRTC is not available here: \.bun-0\.node: failed to/,
+    );
   });
 
   test("that is one too many is refused", async () => {
