@@ -4,6 +4,7 @@
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import * as v from "valibot";
+import { checkInput, sentence } from "../input";
 import { badInput, Failure, systemCode, unavailable } from "../lib/errors";
 import { secret } from "../operation";
 
@@ -64,17 +65,13 @@ function parseFile(path: string): IceConfig {
     if (systemCode(error) === "ENOENT") return { servers: [], relayOnly: false };
     throw badInput(`cannot be read (${systemCode(error)})`);
   }
-  const parsed = v.safeParse(ICE_FILE, parseJson(text));
-  if (!parsed.success) {
-    const [{ message, path: at }] = parsed.issues;
-    const where = at?.map(({ key }) => String(key)).join(".");
-    throw badInput(`${where ? `${where}: ` : ""}${message.replace(/ but received .*/, "")}`);
-  }
-  const { ice_servers, transport_policy } = parsed.output;
+  const checked = checkInput(ICE_FILE, parseJson(text), { quote: false });
+  if (!checked.ok) throw badInput(sentence(checked.offences));
+  const { ice_servers, transport_policy } = checked.input;
   const servers = ice_servers.flatMap(({ urls, username, credential }) =>
     [urls].flat().map((url) => parseIceUrl(url, username, credential)),
   );
-  return checked({ servers, relayOnly: transport_policy === "relay" });
+  return requireRelay({ servers, relayOnly: transport_policy === "relay" });
 }
 
 /**
@@ -88,7 +85,7 @@ export function iceOfFlags({ servers, user, secretFile, relayOnly }: IceFlags): 
     throw badInput("ice-server: missing; flags take the place of ice.json, of which nothing is used then");
   }
   const credential = secretFile === undefined ? undefined : readSecret(secretFile);
-  return checked({ servers: servers.map((url) => parseIceUrl(url, user, credential)), relayOnly });
+  return requireRelay({ servers: servers.map((url) => parseIceUrl(url, user, credential)), relayOnly });
 }
 
 function readSecret(path: string): string {
@@ -100,7 +97,7 @@ function readSecret(path: string): string {
 }
 
 /** @throws a `bad_input` failure when nothing but a relay is to be used and there is none. */
-function checked(config: IceConfig): IceConfig {
+function requireRelay(config: IceConfig): IceConfig {
   if (!config.relayOnly || config.servers.some(({ relayType }) => relayType)) return config;
   throw badInput(`connections are to be relayed only and there is no turn: server`);
 }

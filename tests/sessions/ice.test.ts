@@ -38,7 +38,8 @@ describe("ice.json", () => {
 
   test.each([
     ["not JSON", "{", "is not JSON"],
-    ["an unknown field", { servers: [] }, "ice.json: servers"],
+    ["an unknown field", { servers: [] }, "ice.json: servers: unknown field"],
+    ["the servers alone", [], "ice.json: expected an object but found an array"],
     [
       "TURN over TLS",
       { ice_servers: [{ urls: "turns:x", username: "u", credential: "s3cret" }] },
