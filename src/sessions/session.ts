@@ -86,9 +86,13 @@ export function startSession({ id, role, peer, log, counted }: SessionOptions): 
   const sends = new Map<number, SessionSend>();
   let nextTransfer = 1;
 
+  /** Why its process was told to end. */
+  let parting: string | undefined;
+
   const close = async (reason: string) => {
     if (session.state === "closed") return;
     session.state = "closed";
+    if (!child.ended()) parting = reason;
     clearTimeout(late);
     opened.reject(unavailable(reason));
     await child.leave(LEAVE_MS);
@@ -152,6 +156,8 @@ export function startSession({ id, role, peer, log, counted }: SessionOptions): 
       sends.set(transfer, file);
       try {
         await child.ask({ do: "send", transfer, path: file.path, name: file.name });
+      } catch (error) {
+        throw parting === undefined ? error : unavailable(parting);
       } finally {
         sends.delete(transfer);
       }

@@ -85,12 +85,12 @@ export function createPeerSender({
       made.closed.then((reason) => {
         link = undefined;
         connected = false;
-        error = reason;
+        if (!closing.signal.aborted) error = reason;
       });
       return made;
     } catch (thrown) {
       // It was given up, or is to stop: `link` stays, so that nobody tries again.
-      error = messageOf(thrown);
+      if (!closing.signal.aborted) error = messageOf(thrown);
       throw thrown;
     }
   };

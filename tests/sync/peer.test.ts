@@ -106,4 +106,5 @@ test("closing does not wait for a connection that is being made, and ends it onc
   await expect(sending).rejects.toThrow("the sync was stopped");
   connecting.resolve(link);
   expect(await over.promise).toBe("the sync was stopped");
+  expect(sender.error).toBeNull();
 });
