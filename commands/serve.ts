@@ -1,7 +1,8 @@
 import { command, print, terminated, withService } from "../src/cli";
 import { findSupervisor } from "../src/daemon/notify";
 import { iceOptions, withIceFlags } from "../src/ice-flags";
-import { badInput } from "../src/lib/errors";
+import { badInput, messageOf, systemCode } from "../src/lib/errors";
+import { ensurePrivateFolder } from "../src/lib/files";
 import { configFiles } from "../src/lib/paths";
 import { isLoopback } from "../src/rest/host";
 import type { RestServer } from "../src/rest/server";
@@ -132,13 +133,25 @@ export default command({
         historyRows: flags.historyRows,
         peers: {
           ice: await iceOptions(flags),
-          inbox: flags.inbox,
+          inbox: madeFolder("inbox", flags.inbox),
           inboxQuota: atLeastZero("inbox-quota", flags.inboxQuota),
           inboxMinFree: atLeastZero("inbox-min-free", flags.inboxMinFree),
         },
       },
     ),
 });
+
+/** At the start, where somebody reads what is wrong with it. */
+function madeFolder(flag: string, path: string | undefined): string | undefined {
+  if (path === undefined) return undefined;
+  if (path === "") throw badInput(`${flag}: expected a folder but found ""`);
+  try {
+    ensurePrivateFolder(path);
+  } catch (error) {
+    throw badInput(`${flag}: ${path} cannot be made (${systemCode(error) ?? messageOf(error)})`);
+  }
+  return path;
+}
 
 function atLeastZero(flag: string, bytes: number | undefined): number | undefined {
   if (bytes === undefined || bytes >= 0) return bytes;

@@ -129,6 +129,7 @@ describe("what is wrong with the command line is exit code 2:", () => {
     [["--nope"], /nope/],
     [["--tls-cert", "/x"], /tls-key: missing/],
     [["--trust-proxy", "10.0.0.0/33"], /trust-proxy: expected/],
+    [["--inbox", "/dev/null"], /inbox: \/dev\/null cannot be made \(EEXIST\)/],
   ];
   for (const [flags, message] of cases) {
     test(flags.join(" "), async () => {
