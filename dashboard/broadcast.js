@@ -18,6 +18,9 @@ import { table } from "./table.js";
  * @property {string} [error]
  */
 
+/** Milliseconds after which a result is shown: from many hosts there are many at once, and all are laid out each time. */
+const SHOWN_AFTER_MS = 250;
+
 /** The draft goes with the tab, like the token. */
 const DRAFT_KEY = "svc-broadcast";
 
@@ -105,9 +108,13 @@ export function broadcastPanel({ api, signal }, selected) {
     cancel.hidden = false;
     /** @type {Delivered[]} */
     const done = [];
-    results.show([]);
-    const tell = () => tellSummary(done, labels.length, running === null);
-    tell();
+    const show = () => {
+      timer = 0;
+      results.show(done);
+      tellSummary(done, labels.length, running === null);
+    };
+    let timer = 0;
+    show();
     try {
       const body = {
         actions,
@@ -120,13 +127,13 @@ export function broadcastPanel({ api, signal }, selected) {
       for await (const result of api.lines("admin/broadcast", body, running.signal)) {
         if (signal.aborted) return;
         done.push(/** @type {Delivered} */ (result));
-        results.show(done);
-        tell();
+        timer ||= setTimeout(show, SHOWN_AFTER_MS);
       }
     } finally {
+      clearTimeout(timer);
       running = null;
       cancel.hidden = true;
-      tell();
+      show();
     }
   }
 

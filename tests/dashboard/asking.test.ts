@@ -187,6 +187,22 @@ test("filters the audit log by what was asked for, not by what is being typed", 
   expect(tab.complaints).toEqual([]);
 }, 30_000);
 
+test("shows the results of 1,500 hosts that come at once", async () => {
+  const result = { ok: true, status: "ok", duration_ms: 1, outcomes: [] };
+  const lines = Array.from({ length: 1_500 }, (_, nth) => JSON.stringify({ label: `lab-${nth}`, ...result }));
+  await using tab = await openPage("admin", {
+    "admin/hosts": (route) => route.fulfill({ json: [{ label: "lab-0", base_url: "http://lab", tags: [] }] }),
+    "admin/poll": (route) => route.fulfill({ json: [] }),
+    "admin/broadcast": (route) => route.fulfill({ body: `${lines.join("\n")}\n` }),
+  });
+  const { page } = tab;
+  await page.getByRole("checkbox", { name: "Select lab-0" }).check();
+  await page.getByRole("button", { name: "Broadcast to 1 host…" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Broadcast" }).click();
+  await page.getByText("1500 ok, 0 not ok").waitFor();
+  await page.getByRole("row", { name: "lab-1499 ok" }).waitFor();
+}, 30_000);
+
 test("says what went wrong until something else is done, while it goes on asking", async () => {
   await host.call("/jobs/add", post({ script_path: "/nowhere.json", interval_seconds: 900, job_id: "told" }));
   await using tab = await openPage("jobs", {
