@@ -4,6 +4,7 @@ import type { Argv } from "yargs";
 import { type CommandGroup, command, type GlobalFlags, print } from "../src/cli";
 import { type DaemonPlan, planDaemon } from "../src/daemon/daemon";
 import { installDaemon, runThrough, uninstallDaemon } from "../src/daemon/manage";
+import { UsageError } from "../src/flags";
 import { compiled } from "../src/version";
 
 const withScope = (argv: Argv<GlobalFlags>) =>
@@ -50,13 +51,14 @@ function show(flags: Flags, plan: DaemonPlan, commands: DaemonPlan["install"]): 
 const install = command({
   builder: (argv) =>
     withScope(argv)
-      .parserConfiguration({ "populate--": true })
+      .positional("flags", { type: "string", array: true, default: [], describe: "Of svc serve" })
       .usage("$0 service install [-- flags of svc serve]")
       .example("$0 service install", "Run svc serve for this user, now and at each log-in")
       .example("$0 service install --print -- --port 80", "Show it, with a flag of svc serve"),
   async handler(flags) {
-    const after = flags["--"];
-    const plan = planFor(flags, Array.isArray(after) ? after.map(String) : []);
+    const [first = "-"] = flags.flags;
+    if (!first.startsWith("-")) throw new UsageError(`Expected flags of svc serve after --, not ${first}`);
+    const plan = planFor(flags, flags.flags);
     if (flags.print) show(flags, plan, plan.install);
     else await installDaemon(plan);
     return 0;
@@ -105,7 +107,7 @@ export default {
     ["$0 service install -- --tls-cert c.pem --tls-key k.pem", "With flags of svc serve"],
   ],
   group: {
-    install: { describe: "Write it, enable it and start it", ...install },
+    "install [flags..]": { describe: "Write it, enable it and start it", ...install },
     uninstall: { describe: "Stop it and remove it", ...uninstall },
     status: { describe: "Tell how it is", ...status },
     logs: { describe: "Show what it logged", ...logs },

@@ -5,7 +5,7 @@
  */
 import type { Argv } from "yargs";
 import type { AnyCommand, GlobalFlags } from "./cli";
-import { refuseOddFlags, UsageError } from "./flags";
+import { asWritten, END_OF_FLAGS, refuseOddFlags, UsageError, withEndOfFlags } from "./flags";
 import { failureOf, messageOf, systemCode, unavailable } from "./lib/errors";
 import { printable } from "./lib/text";
 import { startOver, takeOver } from "./resident";
@@ -45,6 +45,7 @@ async function parse(args: readonly string[]): Promise<number> {
     .usage("$0 <command>\n\nOperate a desktop-automation host from afar.")
     .option("config-dir", { type: "string", describe: "Folder that holds everything svc keeps (~/.svc)" })
     .option("json", { type: "boolean", default: false, describe: "Print what the HTTP API would answer" })
+    .option(END_OF_FLAGS, { type: "boolean", hidden: true })
     .version(`svc ${version} (${commit})`)
     .help()
     .group(["config-dir", "json", "help", "version"], "Global options:")
@@ -59,6 +60,9 @@ async function parse(args: readonly string[]): Promise<number> {
     .demandCommand(1, "Name a command; `svc --help` lists them.")
     .wrap(Math.min(80, process.stdout.columns ?? 80))
     .exitProcess(false)
+    .middleware((flags) => {
+      for (const [name, value] of Object.entries(flags)) flags[name] = asWritten(value);
+    })
     .check((flags, declared) => refuseOddFlags(args, flags, declared))
     .fail((message, error) => {
       throw error ?? new UsageError(advised(message, called));
@@ -93,7 +97,7 @@ async function parse(args: readonly string[]): Promise<number> {
     );
   }
   try {
-    await parser.parseAsync(args);
+    await parser.parseAsync(withEndOfFlags(args));
   } catch (error) {
     // Of a flag that lacks its value, the parser does not always hand over to `fail`.
     throw error instanceof Error && error.name === "YError"
@@ -104,7 +108,9 @@ async function parse(args: readonly string[]): Promise<number> {
 }
 
 /** What the parser has to say, with what to do next where it does not say that. @param called the usage of the subcommand. */
-function advised(message: string, called: string): string {
+function advised(told: string, called: string): string {
+  // Of a word after `--`, marked as no flag.
+  const message = told.replaceAll(/\0|\\u0000/g, "");
   if (message.startsWith("Not enough non-option arguments")) return `An argument is missing: svc ${called}`;
   const [, flag] = /^Not enough arguments following: (.+)$/.exec(message) ?? [];
   if (flag !== undefined) return `--${flag}: expected a value`;

@@ -52,3 +52,25 @@ function isBare(words: readonly string[], name: string): boolean {
   const next = words[words.lastIndexOf(`--${name}`) + 1];
   return words.includes(`--${name}`) && (next === undefined || next.startsWith("--"));
 }
+
+/** What stands in the place of `--`, after which the parser would fill in no positional; it also ends the values of a list. */
+export const END_OF_FLAGS = "end-of-flags";
+
+/** Keeps a word after `--` from being read as a flag. No argument of a process holds it (execve(2)). */
+const NO_FLAG = "\0";
+
+/** `args` for the parser: all that follows a `--` is positional (POSIX.1-2024, XBD 12.2, guideline 10). */
+export function withEndOfFlags(args: readonly string[]): string[] {
+  const own = ownWords(args);
+  if (own.length === args.length) return [...args];
+  const positionals = args
+    .slice(own.length + 1)
+    .map((word) => (word.startsWith("-") ? NO_FLAG + word : word));
+  return [...own, `--${END_OF_FLAGS}=true`, ...positionals];
+}
+
+/** What the parser made of {@link withEndOfFlags}, with the words as the user wrote them. */
+export function asWritten(value: unknown): unknown {
+  if (typeof value === "string") return value.startsWith(NO_FLAG) ? value.slice(NO_FLAG.length) : value;
+  return Array.isArray(value) ? value.map(asWritten) : value;
+}

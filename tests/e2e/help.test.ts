@@ -52,10 +52,17 @@ describe("what cannot be understood is one line and exit code 2:", () => {
   }
 });
 
+test("what follows -- is no flag and no value of one", async () => {
+  const { exitCode, stderr } = await svc.run(["config", "import", "--only", "viewer_id", "--", "-x"]);
+  expect([exitCode, stderr]).toEqual([2, "svc: file: cannot be read (ENOENT)\n"]);
+});
+
 describe("what is missing in a command line is named:", () => {
   for (const [words, message] of [
     [["token", "add", "--scope", "read", "anna"], "An argument is missing: svc token add <name>"],
     [["execute"], "An argument is missing: svc execute <script>"],
+    [["service", "install", "--print", "x"], "Expected flags of svc serve after --, not x"],
+    [["serve", "--", "-x"], "Unknown command: -x (see `svc serve --help`)"],
     [["token", "eat"], "Unknown command: eat (see `svc token --help`)"],
     [["history", "--nope"], "Unknown argument: nope (see `svc history --help`)"],
     [["audit", "prune", "--keep", ""], "--keep: expected a number"],
