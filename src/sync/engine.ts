@@ -6,7 +6,7 @@
  * fails, or is slow, holds no other up. The engine knows nothing of networks.
  */
 import pLimit, { type LimitFunction } from "p-limit";
-import { messageOf } from "../lib/errors";
+import { badInput, messageOf } from "../lib/errors";
 import {
   createSlices,
   type FileState,
@@ -75,6 +75,9 @@ interface Pending {
   seen: number;
 }
 
+/** The longest that a timer waits, seconds: `setTimeout` takes 2^31 − 1 milliseconds, and more for one. */
+const MAX_INTERVAL_S = 2_147_483;
+
 /** The longest that a failing file is left alone, in ticks. */
 const MAX_BACK_OFF = 20;
 
@@ -106,6 +109,7 @@ export class FolderSyncEngine {
   #failures = 0;
   #error: string | null = null;
 
+  /** @throws a `bad_input` failure when `poll_interval_s` is none that a timer takes. */
   constructor({
     watch_dir,
     sender,
@@ -115,6 +119,11 @@ export class FolderSyncEngine {
     settle_s = Math.min(1, poll_interval_s / 3),
     index,
   }: FolderSyncOptions) {
+    if (!(poll_interval_s > 0 && poll_interval_s <= MAX_INTERVAL_S)) {
+      throw badInput(
+        `poll_interval_s: expected more than 0 and up to ${MAX_INTERVAL_S} but found ${poll_interval_s}`,
+      );
+    }
     this.#watchDir = watch_dir;
     this.#sender = sender;
     this.#index = index;

@@ -347,6 +347,13 @@ describe("trouble", () => {
   });
 });
 
+test.each([0, -1, Number.NaN, 1e10])(
+  "an interval of %s seconds, which no timer keeps, is refused",
+  (seconds) => {
+    expect(() => watch("/", { poll_interval_s: seconds })).toThrow("poll_interval_s: expected more than 0");
+  },
+);
+
 test("a sync that was stopped can be started again, and takes what is there then as sent", async () => {
   using home = temporaryFolder();
   const folder = home.path;
