@@ -6,14 +6,13 @@ import { readTextFile } from "../src/lib/files";
 import { configFiles } from "../src/lib/paths";
 import { table } from "../src/lib/table";
 import { printable } from "../src/lib/text";
-import { localToken } from "../src/rest/local";
-import { findToken, rotateToken } from "../src/rest/token";
+import { localToken, localTokenFile } from "../src/rest/local";
+import { environmentToken, readToken, rotateToken } from "../src/rest/token";
 import { addToken, NEW_TOKEN, readTokens, removeToken, SCOPES } from "../src/rest/tokens";
-import type { Service } from "../src/service";
 
 const TOKEN_FILE = {
   type: "string",
-  describe: "File that holds the token ({config_dir}/rest_token)",
+  describe: "File that holds the token (that of the server here)",
 } as const;
 
 const show = command({
@@ -21,10 +20,11 @@ const show = command({
     argv.option("token-file", TOKEN_FILE).example("$0 token show", "Print the token that allows everything"),
   handler: (flags) =>
     withService(flags, async (service) => {
-      const file = fileOf(service, flags);
-      const token = findToken(file);
-      if (token === undefined) throw notFound(`there is no token yet: ${file} is made by \`svc serve\``);
-      return printOwn(flags, token, file);
+      const file = localTokenFile(service.configDir, flags.tokenFile);
+      const token = file === null ? environmentToken() : readToken(file);
+      if (token !== undefined) return printOwn(flags, token, file);
+      if (file === null) throw notFound("the server that runs here has its token from its own SVC_TOKEN");
+      throw notFound(`there is no token yet: ${file} is made by \`svc serve\``);
     }),
 });
 
@@ -35,9 +35,9 @@ const rotate = command({
       .example("$0 token rotate", "Make a new one; a running server takes it within two seconds"),
   handler: (flags) =>
     withService(flags, async (service) => {
-      if (process.env.SVC_TOKEN)
+      const file = localTokenFile(service.configDir, flags.tokenFile);
+      if (file === null)
         throw conflict("the token comes from SVC_TOKEN: change it there and start svc again");
-      const file = fileOf(service, flags);
       await localCaller(service, "cli").announce("token.rotate");
       return printOwn(flags, rotateToken(file), file);
     }),
@@ -112,11 +112,8 @@ const remove = command({
     }),
 });
 
-const fileOf = (service: Service, flags: { readonly tokenFile: string | undefined }) =>
-  flags.tokenFile ?? configFiles(service.configDir).token;
-
-function printOwn(flags: { readonly json: boolean }, token: string, file: string): number {
-  print(flags, { token, token_file: process.env.SVC_TOKEN ? null : file }, () => token);
+function printOwn(flags: { readonly json: boolean }, token: string, file: string | null): number {
+  print(flags, { token, token_file: file }, () => token);
   return 0;
 }
 

@@ -52,6 +52,18 @@ export function localToken(configDir: string): string | undefined {
   return tokenOf(configDir, findRunningServer(configDir));
 }
 
+/**
+ * The file that holds the host's own token: that of the server that runs on `configDir`, else the one that it would start
+ * with; null when it has the token from elsewhere.
+ *
+ * @param given the `--token-file` that it would be started with; then whether one runs does not matter.
+ */
+export function localTokenFile(configDir: string, given?: string): string | null {
+  const running = given === undefined ? findRunningServer(configDir) : null;
+  if (running?.token_file !== undefined) return running.token_file;
+  return process.env.SVC_TOKEN ? null : (given ?? configFiles(configDir).token);
+}
+
 function tokenOf(configDir: string, running: RunningServer | null): string | undefined {
   return running?.token_file ? readToken(running.token_file) : findToken(configFiles(configDir).token);
 }

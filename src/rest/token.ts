@@ -40,7 +40,12 @@ export function openToken(
  * @throws as {@link openToken} does.
  */
 export function findToken(file: string, env: NodeJS.ProcessEnv = process.env): string | undefined {
-  return env.SVC_TOKEN ? checkToken(env.SVC_TOKEN, "SVC_TOKEN") : readToken(file);
+  return environmentToken(env) ?? readToken(file);
+}
+
+/** The token in `SVC_TOKEN`. @throws as {@link checkToken} does. */
+export function environmentToken(env: NodeJS.ProcessEnv = process.env): string | undefined {
+  return env.SVC_TOKEN ? checkToken(env.SVC_TOKEN, "SVC_TOKEN") : undefined;
 }
 
 /** 24 random bytes as 32 URL-safe characters. */

@@ -276,6 +276,9 @@ describe("the folder and the token", () => {
     }
     await using server = await svc.serve([...own.flags, "--token-file", file]);
     expect((await asking(server.url, "token-of-the-file")).status).toBe(200);
+    const token = (verb: string) => svc.run(["token", verb, "--config-dir", own.path]);
+    expect((await token("show")).stdout).toBe("token-of-the-file\n");
+    expect((await token("rotate")).stdout).toBe(readFileSync(file, "utf8"));
     expect(existsSync(configFiles(own.path).token)).toBe(false);
   });
 });

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { listCommands } from "../../src/executor/operations";
 import { configFiles } from "../../src/lib/paths";
-import { callLocalServer, localToken } from "../../src/rest/local";
+import { callLocalServer, localToken, localTokenFile } from "../../src/rest/local";
 import { readToken, rotateToken } from "../../src/rest/token";
 import { showRun } from "../../src/runs/operations";
 import { TOKEN, testServer, testService } from "../support";
@@ -37,6 +37,14 @@ test("the token of a server is that of the file that it says it uses, else that 
   const tokenFile = `${made.configDir}/elsewhere`;
   await (await made.service.rest()).start({ port: 0, tokenFile });
   expect(localToken(made.configDir)).toBe(readToken(tokenFile));
+  expect(localTokenFile(made.configDir)).toBe(tokenFile);
+});
+
+test("a server that was given its token has no file of it, whatever lies in its folder", async () => {
+  await using host = await testServer();
+  rotateToken(configFiles(host.configDir).token);
+  expect(localTokenFile(host.configDir)).toBeNull();
+  expect(localTokenFile(host.configDir, "/a/token")).toBe("/a/token");
 });
 
 test("without a server it is said so", async () => {
