@@ -26,14 +26,15 @@ export function refuseOddFlags(
   }
   for (const [name, value] of Object.entries(flags)) {
     // Of an empty value, as of a variable that is not set, the parser makes 0.
-    if ([value].flat().some(Number.isNaN) || (numbers.has(name) && isEmpty(words, name))) {
+    const odd = [value].flat().some((one) => typeof one === "number" && !Number.isFinite(one));
+    if (odd || (numbers.has(name) && isEmpty(words, name))) {
       throw new UsageError(`--${name}: expected a number`);
     }
     if (Array.isArray(value) && /^[a-z][a-z-]*$/.test(name) && !lists.has(name)) {
       throw new UsageError(`--${name}: given more than once`);
     }
     const valued = lists.has(name) || texts.has(name) || numbers.has(name);
-    if (value === undefined || (valued && (value === false || isBare(words, name)))) {
+    if (value === undefined || (valued && (value === false || isBare(words, name) || isEmpty(words, name)))) {
       throw new UsageError(`--${name}: expected a value`);
     }
   }
