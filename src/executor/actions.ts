@@ -43,11 +43,16 @@ export interface Action {
 /**
  * Checks a whole list, nested lists included.
  *
+ * @param options.quote whether messages may quote arguments (default true).
  * @throws a `bad_input` failure that lists every offence (`problems`: `[{action, message}]`) and every unknown name
  *   (`unknown_commands`, sorted, once each). Nothing has run.
  */
-export function checkActions(table: CommandTable, list: unknown): Action[] {
-  const checker = new ListChecker(table);
+export function checkActions(
+  table: CommandTable,
+  list: unknown,
+  { quote = true }: { readonly quote?: boolean } = {},
+): Action[] {
+  const checker = new ListChecker(table, quote);
   const actions = checker.whole(list);
   checker.verdict();
   return actions;
@@ -69,7 +74,10 @@ class ListChecker {
   private readonly offences: Offence[] = [];
   private count = 0;
 
-  constructor(private readonly table: CommandTable) {}
+  constructor(
+    private readonly table: CommandTable,
+    private readonly quote: boolean,
+  ) {}
 
   whole(list: unknown): Action[] {
     const at = "actions";
@@ -123,7 +131,7 @@ class ListChecker {
     if (keywords === undefined) return [];
     const lists = this.lists(operation, keywords, place);
     const deferred = deferredFields(operation.input, keywords);
-    const checked = checkInput(withUnchecked(operation.input, deferred), keywords);
+    const checked = checkInput(withUnchecked(operation.input, deferred), keywords, { quote: this.quote });
     if (checked.ok) return [{ operation, input: checked.input, deferred, lists, source }];
     for (const { field, message } of checked.offences) this.refuse(field ? `${at}.${field}` : at, message);
     return [];

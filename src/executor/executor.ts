@@ -90,7 +90,10 @@ export interface Executor {
    *   started so as to allow all of it.
    */
   prepare(actions: unknown): PreparedRun;
-  /** {@link Executor.prepare} for the script at `path`. @throws a `bad_input` failure also when it cannot be read. */
+  /**
+   * {@link Executor.prepare} for the script at `path`. @throws a `bad_input` failure also when it cannot be read; none
+   * quotes an argument in it, as whoever names a path may not be who may read the file.
+   */
   prepareFile(path: string): Promise<PreparedRun>;
   /**
    * Runs a list to its end, also when whoever asked for it has gone. What goes wrong is in the report.
@@ -106,8 +109,8 @@ export function createExecutor(parts: ExecutorParts): Executor {
   const sorted = named.toSorted((a, b) => (a.command < b.command ? -1 : 1));
   const commands: CommandTable = new Map(sorted.map((operation) => [operation.command, operation]));
   const allows = ({ needs }: Command) => needs !== "shell" || parts.allowShell;
-  const prepare = (list: unknown): PreparedRun => {
-    const actions = checkActions(commands, list);
+  const prepare = (list: unknown, quote = true): PreparedRun => {
+    const actions = checkActions(commands, list, { quote });
     const refused = flatten(actions).find(({ operation }) => !allows(operation));
     if (!refused) return { id: crypto.randomUUID(), actions };
     throw forbidden(`${refused.operation.command} needs svc to be started with --allow-shell`);
@@ -119,10 +122,10 @@ export function createExecutor(parts: ExecutorParts): Executor {
       const actions = checkActions(commands, list);
       return { commands: commandsOf(actions), described: describeList(actions) };
     },
-    prepare,
+    prepare: (list) => prepare(list),
     async prepareFile(path) {
       const { readScript } = await import("./script");
-      return prepare(await readScript(path));
+      return prepare(await readScript(path), false);
     },
     run: (prepared, caller, options = {}) => runPrepared(parts, prepared, caller, options),
   };
