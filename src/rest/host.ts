@@ -14,16 +14,17 @@ export function isLoopback(host: string): boolean {
 /**
  * The check of a `Host` header for a server bound to `boundTo`.
  *
- * @param allowed further names, without a port, that the operator allows.
+ * @param allowed further names that the operator allows; a port in one does not matter, as that of a `Host` does not.
  */
 export function createHostCheck(
   boundTo: string,
   allowed: readonly string[],
 ): (host: string | null) => boolean {
   if (!isLoopback(boundTo)) return () => true;
-  const names = new Set(allowed.map((name) => name.toLowerCase()));
+  const withoutPort = (host: string) => host.toLowerCase().replace(/:\d*$/, "");
+  const names = new Set(allowed.map(withoutPort));
   const answersTo = (host: string | null) => {
-    const name = (host ?? "").toLowerCase().replace(/:\d*$/, "");
+    const name = withoutPort(host ?? "");
     return isLoopback(name) || name.endsWith(".localhost") || names.has(name);
   };
   // Nearly every request names the host that the one before it did.

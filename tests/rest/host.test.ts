@@ -25,8 +25,9 @@ test("bound to loopback, only loopback names are answered to", () => {
 });
 
 test("a name that the operator allows is answered to, with any port", () => {
-  const answersTo = createHostCheck("::1", ["Lab-01.example"]);
+  const answersTo = createHostCheck("::1", ["Lab-01.example", "lab-03.example:443"]);
   expect(answersTo("lab-01.EXAMPLE:9939")).toBe(true);
+  expect(answersTo("lab-03.example")).toBe(true);
   expect(answersTo("lab-02.example")).toBe(false);
 });
 
