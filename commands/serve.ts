@@ -4,7 +4,6 @@ import { iceOptions, withIceFlags } from "../src/ice-flags";
 import { badInput, messageOf, systemCode } from "../src/lib/errors";
 import { ensurePrivateFolder } from "../src/lib/files";
 import { configFiles } from "../src/lib/paths";
-import { isLoopback } from "../src/rest/host";
 import type { RestServer } from "../src/rest/server";
 import { startOnceThereAreJobs } from "../src/scheduler/waiting";
 import { version } from "../src/version";
@@ -107,11 +106,6 @@ export default command({
           allowHost: flags.allowHost,
           maxBody: flags.maxBody,
         });
-        if (!isLoopback(server.host) && !flags.tlsCert) {
-          service.log.warn(
-            `${server.host} is reachable from other machines and tokens travel unencrypted: use --tls-cert`,
-          );
-        }
         if (flags.usbWatch) void (await service.usb()).watcher.start();
         const { jobs } = configFiles(service.configDir);
         const scheduler = await startOnceThereAreJobs(jobs, service.scheduler, service.log);

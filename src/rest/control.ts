@@ -16,6 +16,7 @@ export interface RestControl {
 
 export function createRestControl(service: Service): RestControl {
   let server: RestServer | null = null;
+  let starting: Promise<RestServer> | undefined;
   let stopped: Promise<void> | undefined;
   return {
     get server() {
@@ -23,10 +24,17 @@ export function createRestControl(service: Service): RestControl {
     },
     async start(options) {
       if (server) throw conflict(`the REST server already runs at ${server.url}`);
-      server = await startRestServer(service, options);
+      if (starting) throw conflict("the REST server is being started already");
+      starting = startRestServer(service, options);
+      try {
+        server = await starting;
+      } finally {
+        starting = undefined;
+      }
       return server;
     },
     async stop() {
+      if (starting) await starting.catch(() => {});
       // Whoever comes second waits as well: the process ends when this resolves.
       if (server) stopped = server.stop();
       server = null;

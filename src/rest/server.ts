@@ -14,7 +14,7 @@ import { DEFAULT_MAX_BODY } from "./body";
 import { createClientResolver } from "./client";
 import { createGate, DEFAULT_BURST, DEFAULT_RATE_PER_MINUTE } from "./gate";
 import { ownerToken } from "./grant";
-import { createHostCheck } from "./host";
+import { createHostCheck, isLoopback } from "./host";
 import { claimConfigDir, removeRunFile, writeRunFile } from "./runfile";
 import { openToken, type TokenSource } from "./token";
 import { watchTokens } from "./tokens";
@@ -122,6 +122,11 @@ export async function startRestServer(service: Service, options: RestServerOptio
   const url = `${tls ? "https" : "http"}://${urlHost(host)}:${port}`;
   writeRunFile(service.configDir, { url, pid: process.pid, token_file: token.file && resolve(token.file) });
   undo.move();
+  if (!isLoopback(host) && !tls) {
+    service.log.warn(
+      `${host} is reachable from other machines and tokens travel unencrypted: use --tls-cert`,
+    );
+  }
   return {
     url,
     host,

@@ -14,14 +14,14 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import * as v from "valibot";
 import { conflict } from "../../src/lib/errors";
-import type { Log } from "../../src/lib/log";
+import { type Log, silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { field, NO_INPUT, operation, secret } from "../../src/operation";
 import { operations } from "../../src/operations";
 import { BODY_DEADLINE_MS, readJson } from "../../src/rest/body";
 import { findRunningServer } from "../../src/rest/runfile";
 import type { RestServerOptions } from "../../src/rest/server";
-import { post, TOKEN, temporaryFolder, testServer, testService } from "../support";
+import { post, runActions, TOKEN, temporaryFolder, testServer, testService } from "../support";
 
 const bodyOf = async (response: Response) => (await response.json()) as Record<string, unknown>;
 
@@ -312,6 +312,15 @@ describe("stopping", () => {
     await Promise.all(stops);
   });
 
+  test("while it is starting leaves no server behind", async () => {
+    const made = testService();
+    const rest = await made.service.rest();
+    const starting = rest.start({ port: 0 });
+    await expect(rest.start({ port: 0 })).rejects.toThrow("is being started already");
+    await made[Symbol.asyncDispose]();
+    await expect(fetch((await starting).url)).rejects.toThrow();
+  });
+
   test("frees the folder also when its run file cannot be removed", async () => {
     await using host = await testServer();
     const { runFile } = configFiles(host.configDir);
@@ -470,6 +479,13 @@ describe("the token", () => {
     });
     expect(await statusWith(host.server.url, TOKEN)).toBe(200);
   });
+});
+
+test("that tokens travel unencrypted is told, also when an action started the server", async () => {
+  const told: string[] = [];
+  await using made = testService({ log: { ...silentLog, warn: (text) => told.push(text) } });
+  await runActions(made.service, [["AC_rest_api_start", { host: "0.0.0.0", port: 0 }]]);
+  expect(told).toEqual([expect.stringMatching(/^0\.0\.0\.0 is reachable .* unencrypted/)]);
 });
 
 test("an operation without a route is not reachable over HTTP", async () => {
