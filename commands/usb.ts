@@ -6,7 +6,7 @@ import { callLocalServer } from "../src/rest/local";
 import type { Service } from "../src/service";
 import type { UsbDevice } from "../src/usb/device";
 import { listUsbDevices, recentUsbEvents } from "../src/usb/operations";
-import { DEFAULT_INTERVAL_S, MIN_INTERVAL_S, type UsbEvent } from "../src/usb/watcher";
+import { DEFAULT_INTERVAL_S, MAX_INTERVAL_S, MIN_INTERVAL_S, type UsbEvent } from "../src/usb/watcher";
 
 export default command({
   builder: (argv) =>
@@ -54,8 +54,10 @@ const actions = {
   },
 
   async watch(service: Service, flags: Flags) {
-    if (!(flags.interval >= MIN_INTERVAL_S)) {
-      throw badInput(`interval: expected at least ${MIN_INTERVAL_S} seconds but found ${flags.interval}`);
+    if (!(flags.interval >= MIN_INTERVAL_S && flags.interval <= MAX_INTERVAL_S)) {
+      throw badInput(
+        `interval: expected ${MIN_INTERVAL_S} to ${MAX_INTERVAL_S} seconds but found ${flags.interval}`,
+      );
     }
     const { watcher, tell } = await service.usb();
     watcher.subscribe((event) => {

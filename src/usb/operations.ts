@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import { field, NO_INPUT, operation } from "../operation";
-import { DEFAULT_INTERVAL_S, MAX_EVENTS, MIN_INTERVAL_S } from "./watcher";
+import { DEFAULT_INTERVAL_S, MAX_EVENTS, MAX_INTERVAL_S, MIN_INTERVAL_S } from "./watcher";
 
 const ID = v.nullable(v.pipe(v.string(), v.regex(/^[0-9a-f]{4}$/)));
 
@@ -94,7 +94,10 @@ export const operations = [
     command: "AC_usb_watch_start",
     input: v.strictObject({
       poll_interval_s: field(
-        v.optional(v.pipe(v.number(), v.minValue(MIN_INTERVAL_S), v.maxValue(3_600)), DEFAULT_INTERVAL_S),
+        v.optional(
+          v.pipe(v.number(), v.minValue(MIN_INTERVAL_S), v.maxValue(MAX_INTERVAL_S)),
+          DEFAULT_INTERVAL_S,
+        ),
         "Seconds between polls",
       ),
     }),

@@ -51,6 +51,7 @@ export interface UsbWatcher {
 
 export const DEFAULT_INTERVAL_S = 2;
 export const MIN_INTERVAL_S = 0.25;
+export const MAX_INTERVAL_S = 3_600;
 /** Events kept. */
 export const MAX_EVENTS = 500;
 

@@ -84,7 +84,9 @@ test("a flag out of range is exit 2 and named", async () => {
   using machine = installBinary();
   const limit = await machine.run(["usb", "events", "--limit", "0"]);
   expect(limit).toMatchObject({ exitCode: 2, stderr: "svc: limit: expected >=1 but found 0\n" });
-  const interval = await machine.run(["usb", "watch", "--interval", "0.1"]);
-  expect(interval.exitCode).toBe(2);
-  expect(interval.stderr).toBe("svc: interval: expected at least 0.25 seconds but found 0.1\n");
+  for (const seconds of ["0.1", "3601"]) {
+    const stderr = `svc: interval: expected 0.25 to 3600 seconds but found ${seconds}\n`;
+    const interval = await machine.run(["usb", "watch", "--interval", seconds]);
+    expect(interval).toMatchObject({ exitCode: 2, stderr });
+  }
 });
