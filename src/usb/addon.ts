@@ -51,7 +51,8 @@ export function fromAddon(device: AddonDevice, sysfsRoot: string | null): UsbDev
   const bus = /^\d+$/.test(device.bus) ? String(Number(device.bus)) : device.bus;
   const location = device.ports.length > 0 ? `${bus}-${device.ports.join(".")}` : bus;
   const known = sysfsRoot === null ? undefined : readDevice(sysfsRoot, location);
-  const speed = device.speed ? SPEEDS[device.speed] : undefined;
+  // The addon knows no link of 20 Gbit/s.
+  const speed = (device.speed && SPEEDS[device.speed]) || known?.extra.speed;
   return {
     vendor_id: hexId(device.vendorId),
     product_id: hexId(device.productId),

@@ -19,6 +19,7 @@ const receiver: AddonDevice = {
 /** What Windows answers for a device without a WinUSB driver, and Linux for a device node of somebody else's. */
 const refusing: AddonDevice = {
   ...receiver,
+  speed: null,
   get manufacturerName(): string {
     throw new Error("open error: Permission denied");
   },
@@ -46,13 +47,14 @@ test("a device that refuses to be opened is listed all the same", () => {
   expect(fromAddon(refusing, null)).toMatchObject({ vendor_id: "046d", manufacturer: null, serial: null });
 });
 
-test("on Linux its strings and driver come from sysfs, and it is not opened", () => {
+test("on Linux its strings and driver come from sysfs, and it is not opened; its speed when the addon has none", () => {
   using root = temporaryFolder();
-  addToSysfs(root.path, "1-4.2", { manufacturer: "Logitech\n", product: "USB Receiver\n" }, ["usbhid"]);
+  const strings = { manufacturer: "Logitech\n", product: "USB Receiver\n" };
+  addToSysfs(root.path, "1-4.2", { ...strings, speed: "20000\n" }, ["usbhid"]);
   expect(fromAddon(refusing, root.path)).toMatchObject({
     manufacturer: "Logitech",
     product: "USB Receiver",
     serial: null,
-    extra: { driver: "usbhid" },
+    extra: { driver: "usbhid", speed: "super_plus" },
   });
 });
