@@ -27,25 +27,25 @@ type Flags = {
   readonly configDir?: string | undefined;
 };
 
-function planFor({ system, configDir }: Flags, flags: readonly string[] = []): DaemonPlan {
+/** @param flags of `svc serve`, for one that is to be installed: of what is there already, only the name matters. */
+function planFor({ system, configDir }: Flags, flags?: readonly string[]): DaemonPlan {
   const { USERDOMAIN: domain } = process.env;
   const { username } = userInfo();
   return planDaemon({
-    binary: compiled ? process.execPath : "/usr/local/bin/svc",
-    flags,
+    binary: compiled && flags ? process.execPath : "/usr/local/bin/svc",
+    flags: flags ?? [],
     system,
-    configDir: configDir === undefined ? null : resolve(configDir),
+    configDir: flags && configDir !== undefined ? resolve(configDir) : null,
     home: homedir(),
     userId: process.getuid?.() ?? 0,
     userName: domain ? `${domain}\\${username}` : username,
   });
 }
 
-function show(flags: Flags, plan: DaemonPlan, commands: DaemonPlan["install"]): void {
-  const lines = commands.map((line) => line.join(" "));
-  print(flags, { file: plan.file, commands }, () =>
-    [`# ${plan.file.path}`, plan.file.content, ...lines.map((line) => `$ ${line}`)].join("\n"),
-  );
+const shown = (commands: DaemonPlan["install"]) => commands.map((line) => `$ ${line.join(" ")}`);
+
+function showCommand(flags: Flags, { file: { path } }: DaemonPlan, line: DaemonPlan["status"]): void {
+  print(flags, { file: { path }, commands: [line] }, () => shown([line]).join("\n"));
 }
 
 const install = command({
@@ -59,8 +59,10 @@ const install = command({
     const [first = "-"] = flags.flags;
     if (!first.startsWith("-")) throw new UsageError(`Expected flags of svc serve after --, not ${first}`);
     const plan = planFor(flags, flags.flags);
-    if (flags.print) show(flags, plan, plan.install);
-    else await installDaemon(plan);
+    const { file, install: commands } = plan;
+    if (!flags.print) await installDaemon(plan);
+    else
+      print(flags, { file, commands }, () => [`# ${file.path}`, file.content, ...shown(commands)].join("\n"));
     return 0;
   },
 });
@@ -70,8 +72,13 @@ const uninstall = command({
     withScope(argv).example("$0 service uninstall", "Stop it and forget it; its folder stays"),
   async handler(flags) {
     const plan = planFor(flags);
-    if (flags.print) show(flags, plan, [...plan.uninstall, ...plan.forget]);
-    else await uninstallDaemon(plan);
+    const { file, uninstall, forget } = plan;
+    if (!flags.print) await uninstallDaemon(plan);
+    else {
+      print(flags, { file: { path: file.path }, commands: [...uninstall, ...forget] }, () =>
+        [...shown(uninstall), `# ${file.path} is removed`, ...shown(forget)].join("\n"),
+      );
+    }
     return 0;
   },
 });
@@ -82,7 +89,7 @@ const status = command({
   async handler(flags) {
     const plan = planFor(flags);
     if (!flags.print) return (await runThrough(plan.status)) === 0 ? 0 : 1;
-    show(flags, plan, [plan.status]);
+    showCommand(flags, plan, plan.status);
     return 0;
   },
 });
@@ -96,7 +103,7 @@ const logs = command({
     const plan = planFor(flags);
     const line = plan.logs(flags.follow);
     if (!flags.print) return (await runThrough(line)) === 0 ? 0 : 1;
-    show(flags, plan, [line]);
+    showCommand(flags, plan, line);
     return 0;
   },
 });

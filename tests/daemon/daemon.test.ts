@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { type DaemonOptions, planDaemon } from "../../src/daemon/daemon";
-import { installDaemon } from "../../src/daemon/manage";
+import { installDaemon, uninstallDaemon } from "../../src/daemon/manage";
 import { findSupervisor } from "../../src/daemon/notify";
 import { temporaryFolder, testWith } from "../support";
 
@@ -172,6 +172,14 @@ describe("a daemon of any platform", () => {
     expect(pathOf("darwin", false)).toBe("/home/kiosk/Library/LaunchAgents/svc.serve.plist");
     expect(pathOf("darwin", true)).toBe("/Library/LaunchDaemons/svc.serve.plist");
     expect(pathOf("win32", true)).toBe("C:\\ProgramData\\svc\\svc-task.xml");
+  });
+
+  test("whose file cannot be removed says so", async () => {
+    using folder = temporaryFolder();
+    const { file } = planDaemon(OPTIONS);
+    // A folder is what also root cannot unlink.
+    const plan = { ...NOTHING, file: { ...file, path: folder.path } };
+    await expect(uninstallDaemon(plan)).rejects.toThrow(`${folder.path} cannot be removed (E`);
   });
 
   test("elsewhere it is said that there is none", () => {

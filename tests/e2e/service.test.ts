@@ -1,6 +1,8 @@
-/** `svc service` with a real systemd, in a machine of its own. */
-import { expect } from "bun:test";
-import { BINARY } from "../support";
+/** `svc service` with a real systemd, in a machine of its own, and what needs none. */
+import { expect, test } from "bun:test";
+import { chmodSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { BINARY, installBinary } from "../support";
 import { bootMachine, type Scope, testWithSystemd } from "./systemd";
 
 const SCOPES: ReadonlyArray<{ scope: Scope; flags: string[]; configDir: string }> = [
@@ -52,3 +54,30 @@ for (const { scope, flags, configDir } of SCOPES) {
     60_000,
   );
 }
+
+test("what is installed is asked about from wherever svc is, and removed", async () => {
+  using machine = installBinary();
+  const asked = async (what: string) => {
+    const { stdout } = await machine.run(["service", what, "--system", "--print", "--config-dir", "config"]);
+    return stdout;
+  };
+  expect(await asked("status")).toBe("$ systemctl status --no-pager svc.service\n");
+  expect(await asked("uninstall")).toBe(`$ systemctl disable --now svc.service
+# /etc/systemd/system/svc.service is removed
+$ systemctl daemon-reload
+`);
+});
+
+test("a log that is followed is so no longer once svc is told to end", async () => {
+  using machine = installBinary();
+  const journalctl = join(machine.path, "journalctl");
+  writeFileSync(journalctl, "#!/bin/sh\necho $$\nexec sleep 60\n");
+  chmodSync(journalctl, 0o700);
+  const env = { ...process.env, PATH: `${machine.path}:${process.env.PATH}` };
+  const svc = Bun.spawn(["./svc", "service", "logs", "--follow"], { cwd: machine.path, env, stdout: "pipe" });
+  const lines = svc.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  const pid = Number((await lines.read()).value);
+  svc.kill();
+  expect(await svc.exited).toBe(1);
+  expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+});
