@@ -116,6 +116,8 @@ source <(svc completion zsh)
 _describe() { print -l -- "\${(@P)2}" }
 words=(svc token ro) CURRENT=3; _svc`;
     expect(await asked(["zsh", "-f"], input)).toEqual(["rotate:Replace it"]);
+    const choice = input.replace("svc token ro", "svc usb li");
+    expect(await asked(["zsh", "-f"], choice)).toEqual(["list"]);
   });
 
   testWith("fish")("fish", async () => {
