@@ -27,7 +27,7 @@ export function executorCheck({ executor }: Pick<Subjects, "executor">): Check {
         () => true,
       );
       if (!refused) return wrong("an unknown command was not refused");
-      return fine(`${commands} commands, ${runs} runs going on`, { commands, runs });
+      return fine(`${commands} commands, ${runs} runs going on in this process`, { commands, runs });
     },
   };
 }

@@ -108,7 +108,7 @@ describe("optional_deps", () => {
 describe("executor", () => {
   test("an action that was performed is good", async () => {
     const { ok, detail } = await finding(executorCheck(subjects()));
-    expect([ok, detail]).toEqual([true, "1 commands, 0 runs going on"]);
+    expect([ok, detail]).toEqual([true, "1 commands, 0 runs going on in this process"]);
   });
 
   test("one that failed is a failure that says why", async () => {
