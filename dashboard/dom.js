@@ -24,13 +24,16 @@ export function el(tag, attributes = {}, ...children) {
 }
 
 /**
- * `text` with the controls shown that would make it read differently from what it says (Unicode UAX #9,
- * CVE-2021-42574).
+ * `text` with controls shown, but for the ends of lines and tabs; among them those that would make it read differently
+ * from what it says (Unicode UAX #9, CVE-2021-42574).
  *
  * @param {string} text
  */
 const plain = (text) =>
-  text.replace(/[\u202a-\u202e\u2066-\u2069]/g, (control) => `\\u${control.charCodeAt(0).toString(16)}`);
+  text.replace(
+    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
+    (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 
 const SVG = "http://www.w3.org/2000/svg";
 

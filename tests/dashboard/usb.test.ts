@@ -37,7 +37,7 @@ testWith(
       await signIn(page, TOKEN);
       await page.getByText("2 devices").waitFor();
       const devices = page.getByRole("table", { name: "USB devices" });
-      await devices.getByText("owned").waitFor();
+      await devices.getByText("Cruzer \\u001b]0;owned\\u0007Blade").waitFor();
       machine.plug(7, 4);
       const events = page.getByRole("table", { name: /USB events/ });
       await events.getByRole("row", { name: /added Logitech USB Receiver 046d:c52b 1-7/ }).waitFor();
