@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { type DaemonOptions, planDaemon } from "../../src/daemon/daemon";
@@ -199,7 +198,8 @@ describe("the supervisor", () => {
   testWith("python3")(
     "is told of readiness, of being alive and of the end, and children are not",
     async () => {
-      const socket = join(mkdtempSync(join(tmpdir(), "svc-notify-")), "socket");
+      using folder = temporaryFolder();
+      const socket = join(folder.path, "socket");
       const listener = Bun.spawn(
         [
           "python3",
