@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { once } from "node:events";
 import {
   chmodSync,
   existsSync,
@@ -18,6 +19,7 @@ import { type Log, silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { field, NO_INPUT, operation, secret } from "../../src/operation";
 import { operations } from "../../src/operations";
+import { failureResponse } from "../../src/rest/answer";
 import { BODY_DEADLINE_MS, readJson } from "../../src/rest/body";
 import { findRunningServer } from "../../src/rest/runfile";
 import type { RestServerOptions } from "../../src/rest/server";
@@ -206,6 +208,22 @@ describe("bad input is a 400 that names the field:", () => {
 });
 
 describe("a body", () => {
+  const UNENDING = [
+    ["a declared one", "Content-Length: 3\r\n\r\n{"],
+    ["a streamed one", "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"],
+  ] as const;
+  const readingServer = (read: (request: Request) => Promise<unknown>) => {
+    const server = Bun.serve({
+      port: 0,
+      fetch: (request) =>
+        read(request).then(
+          () => new Response(),
+          (failure) => failureResponse(failure),
+        ),
+    });
+    return { port: server.port ?? 0, [Symbol.dispose]: () => void server.stop(true) };
+  };
+
   test("over the limit is 413, declared or streamed", async () => {
     await using host = await testServer({ maxBody: 1_000 });
     const declared = await host.call("/execute", { method: "POST", body: "x".repeat(1_001) });
@@ -228,12 +246,35 @@ describe("a body", () => {
     expect((await host.call("/test", { method: "POST", body })).status).toBe(200);
   });
 
-  test("that does not come to an end is cut off at the deadline", async () => {
-    const body = new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array(1)) });
-    const request = new Request("http://localhost/", { method: "POST", body });
-    expect(BODY_DEADLINE_MS).toBeLessThanOrEqual(10_000);
-    expect(readJson(request, 1_000, 5)).rejects.toMatchObject({ code: "slow_client" });
-  });
+  for (const [kind, head] of UNENDING) {
+    test(`${kind} that does not come to an end is cut off at the deadline`, async () => {
+      expect(BODY_DEADLINE_MS).toBeLessThanOrEqual(10_000);
+      using server = readingServer((request) => readJson(request, 1_000, 5));
+      const answer = await rawExchange(server.port, `POST / HTTP/1.1\r\nHost: localhost\r\n${head}`);
+      expect(answer).toStartWith("HTTP/1.1 408");
+    });
+
+    test(`${kind} whose connection ends before it does is bad input`, async () => {
+      const begun = Promise.withResolvers<void>();
+      const read = Promise.withResolvers<unknown>();
+      using server = readingServer((request) => {
+        const reading = readJson(request, 1_000);
+        reading.then(read.resolve, read.resolve);
+        begun.resolve();
+        return reading;
+      });
+      const socket = connect(server.port, "127.0.0.1");
+      await once(socket, "connect");
+      socket.write(`POST / HTTP/1.1\r\nHost: localhost\r\n${head}`);
+      await begun.promise;
+      socket.destroy();
+      // `rejects` would hold up the event loop that sees the connection end.
+      expect(await read.promise).toMatchObject({
+        code: "bad_input",
+        message: "body: the connection ended before it did",
+      });
+    });
+  }
 });
 
 describe("a handler", () => {
