@@ -63,6 +63,15 @@ export async function paired(
   };
 }
 
+/** `work` as a side of {@link paired}: the milliseconds that it takes. */
+export function timed(work: () => void): () => Promise<number> {
+  return async () => {
+    const started = performance.now();
+    work();
+    return performance.now() - started;
+  };
+}
+
 /** A new folder that goes when the scope ends: `using folder = temporaryFolder()`. */
 export function temporaryFolder(): Disposable & { readonly path: string } {
   const path = mkdtempSync(join(tmpdir(), "svc-bench-"));

@@ -4,7 +4,7 @@
 import { mkdirSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { listLinux } from "../src/usb/linux";
-import { type Figure, paired, temporaryFolder } from "./support";
+import { type Figure, paired, temporaryFolder, timed } from "./support";
 
 const DEVICES = 500;
 
@@ -22,11 +22,6 @@ const ATTRIBUTES = {
 export async function bench(): Promise<Figure[]> {
   using folder = temporaryFolder();
   const names = plant(folder.path);
-  const timed = (work: () => unknown) => async () => {
-    const started = performance.now();
-    work();
-    return performance.now() - started;
-  };
   const list = timed(() => {
     const found = listLinux(folder.path).length;
     if (found !== DEVICES) throw new Error(`expected ${DEVICES} devices but found ${found}`);

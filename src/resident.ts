@@ -23,6 +23,8 @@ const RUNTIME_OPTIONS = {
   // The heap is collected once it has doubled; by its own value of 2, once it has tripled. Under load that is a third of
   // the server's memory, for a twentieth to a tenth of the time of the answers that allocate the most.
   BUN_JSC_heapGrowthMaxIncrease: "1",
+  // Its last compiler goes on for an hour of load, and what it makes of this server is no faster within what can be measured.
+  BUN_JSC_useFTLJIT: "0",
 };
 
 /** Does not return where it can be done: not on Windows, and not from the source tree, where memory is no matter. */

@@ -186,11 +186,9 @@ describe("bad input is a 400 that names the field:", () => {
 
   test("one of very many that are wrong", async () => {
     await using host = await testServer();
-    const started = performance.now();
     const tags = Array(400_000).fill(0);
     const { error } = await bodyOf(await host.call("/admin/hosts/tag", post({ label: "a", tags })));
     expect(error).toBe("tags[0]: expected string but found 0");
-    expect(performance.now() - started).toBeLessThan(1_000);
   });
 
   test("a query on a POST", async () => {
@@ -244,6 +242,16 @@ describe("a body", () => {
     });
     const body = JSON.stringify({ text: "x".repeat(1_000 - '{"text":""}'.length) });
     expect((await host.call("/test", { method: "POST", body })).status).toBe(200);
+  });
+
+  test("of a declared length is read at once: a reader of the stream takes 320 KiB for the smallest", async () => {
+    const request = new Request("http://localhost/", {
+      method: "POST",
+      body: "[1]",
+      headers: { "content-length": "3" },
+    });
+    Object.defineProperty(request, "body", { get: () => expect.unreachable() });
+    expect(await readJson(request, 1_000)).toEqual([1]);
   });
 
   for (const [kind, head] of UNENDING) {
