@@ -23,7 +23,7 @@ const RUNTIME_OPTIONS = {
   // The heap is collected once it has doubled; by its own value of 2, once it has tripled. Under load that is a third of
   // the server's memory, for a twentieth to a tenth of the time of the answers that allocate the most.
   BUN_JSC_heapGrowthMaxIncrease: "1",
-  // Its last compiler goes on for an hour of load, and what it makes of this server is no faster within what can be measured.
+  // Its last compiler still adds code after half an hour of load, and no answer was faster by it beyond the noise.
   BUN_JSC_useFTLJIT: "0",
 };
 
