@@ -2,7 +2,7 @@
  * What a client may cost that sends as many mistakes as it can: told of a few of them, at about the price of reading them.
  */
 import * as v from "valibot";
-import { checkInput, fromQuery } from "../src/input";
+import { checkInput, fromQuery } from "../src/core/input";
 import { type Figure, paired, timed } from "./support";
 
 const SCHEMA = v.strictObject({ tags: v.optional(v.array(v.string())) });

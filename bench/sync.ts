@@ -5,7 +5,7 @@
 import { mkdirSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { silentLog } from "../src/lib/log";
-import { createSessions } from "../src/sessions/sessions";
+import { createSessions } from "../src/peers/sessions";
 import { FolderSyncEngine } from "../src/sync/engine";
 import { BINARY, type Figure, paired, startServer, TOKEN, temporaryFolder } from "./support";
 

@@ -1,8 +1,9 @@
 /**
  * The metrics reference, read from a scrape in which everything has happened once: it tells what Prometheus gets.
  */
+
+import { RUN_ENDINGS, RUN_SOURCES } from "../src/core/run";
 import { createMetrics, type Metrics } from "../src/metrics/metrics";
-import { RUN_ENDINGS, RUN_SOURCES } from "../src/outcome";
 
 /** A metric family, as a scrape tells of it. */
 export interface Family {

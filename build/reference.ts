@@ -1,10 +1,11 @@
 /**
  * The action reference of the whole table.
  */
-import type { Command } from "../src/executor/actions";
-import { manualMarkdown } from "../src/executor/manual";
-import { describeCommand } from "../src/executor/reference";
+
 import { operations } from "../src/operations";
+import type { Command } from "../src/runs/actions";
+import { manualMarkdown } from "../src/runs/manual";
+import { describeCommand } from "../src/runs/reference";
 
 /** What `docs/actions.md` says. */
 export function actionReference(): string {

@@ -1,4 +1,4 @@
-import type { CommandGroup } from "../src/cli";
+import type { CommandGroup } from "../src/cli/command";
 import { broadcast } from "./admin/broadcast";
 import { add, list, remove, tag, targets } from "./admin/hosts";
 import { poll } from "./admin/poll";

@@ -1,16 +1,16 @@
-import { ask, onHosts } from "../src/ask";
 import { writeExport } from "../src/audit/export";
 import type { ListedRow } from "../src/audit/list";
 import { clearAudit, listAudit, logEvent, openLog, pruneAudit, verifyAudit } from "../src/audit/operations";
 import type { Verdict } from "../src/audit/verify";
 import { verifyExport } from "../src/audit/verify-export";
-import { callOperation } from "../src/call";
-import { localCaller } from "../src/caller";
-import { type CommandGroup, command, print, withService } from "../src/cli";
-import { parseInput } from "../src/input";
+import { type CommandGroup, command, print, withService } from "../src/cli/command";
+import { ask, onHosts } from "../src/cli/fan-out";
+import { callOperation } from "../src/core/call";
+import { localCaller } from "../src/core/caller";
+import { parseInput } from "../src/core/input";
 import { badInput } from "../src/lib/errors";
 import { createProgress } from "../src/lib/progress";
-import { printable } from "../src/lib/text";
+import { printable } from "../src/lib/sanitize";
 import type { Service } from "../src/service";
 
 const list = command({

@@ -1,7 +1,7 @@
-import { ask, onHosts } from "../src/ask";
-import { command, withService } from "../src/cli";
-import { commandText } from "../src/executor/manual";
-import { listCommands, showCommand } from "../src/executor/operations";
+import { command, withService } from "../src/cli/command";
+import { ask, onHosts } from "../src/cli/fan-out";
+import { commandText } from "../src/runs/manual";
+import { listCommands, showCommand } from "../src/runs/operations/execute";
 
 export default command({
   builder: (argv) =>

@@ -1,5 +1,5 @@
-import { command } from "../src/cli";
-import { scripts } from "../src/completion";
+import { command } from "../src/cli/command";
+import { scripts } from "../src/cli/completion";
 
 const SHELLS = ["bash", "zsh", "fish", "powershell"] as const;
 

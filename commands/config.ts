@@ -1,13 +1,13 @@
 import type { Argv } from "yargs";
-import { callOperation } from "../src/call";
-import { localCaller } from "../src/caller";
-import { type CommandGroup, command, print, withService } from "../src/cli";
+import { type CommandGroup, command, print, withService } from "../src/cli/command";
 import { BUNDLED_NAMES } from "../src/config/bundle";
 import { readBundleFile, writeBundleFile } from "../src/config/file";
 import { exportConfig, importConfig } from "../src/config/operations";
+import { callOperation } from "../src/core/call";
+import { localCaller } from "../src/core/caller";
 import { badInput } from "../src/lib/errors";
+import { printable } from "../src/lib/sanitize";
 import { readSecret } from "../src/lib/secret";
-import { printable } from "../src/lib/text";
 
 /** What both take. */
 const ofFile = <Flags>(argv: Argv<Flags>, describe: string) =>

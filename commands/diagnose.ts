@@ -1,10 +1,10 @@
 import { styleText } from "node:util";
-import { ask, onHosts } from "../src/ask";
-import { command, withService } from "../src/cli";
+import { command, withService } from "../src/cli/command";
+import { ask, onHosts } from "../src/cli/fan-out";
 import { CHECK_NAMES } from "../src/diagnostics/check";
 import { diagnose } from "../src/diagnostics/operations";
 import type { CheckResult } from "../src/diagnostics/run";
-import { printable } from "../src/lib/text";
+import { printable } from "../src/lib/sanitize";
 
 export default command({
   builder: (argv) =>

@@ -1,11 +1,11 @@
 import { resolve } from "node:path";
-import { callOperation } from "../src/call";
-import { localCaller } from "../src/caller";
-import { command, print, terminated, withService } from "../src/cli";
-import { executeActions, executeFile } from "../src/executor/operations";
-import { parseScript } from "../src/executor/script";
-import { printable } from "../src/lib/text";
-import { DEFAULT_TIMEOUT_S, type Outcome } from "../src/outcome";
+import { command, print, terminated, withService } from "../src/cli/command";
+import { callOperation } from "../src/core/call";
+import { localCaller } from "../src/core/caller";
+import { DEFAULT_TIMEOUT_S, type Outcome } from "../src/core/run";
+import { printable } from "../src/lib/sanitize";
+import { executeActions, executeFile } from "../src/runs/operations/execute";
+import { parseScript } from "../src/runs/script";
 
 const NO_SCRIPT = "script: expected JSON, or the path of a .json file";
 const NO_STDIN = "script: expected JSON on stdin";

@@ -1,6 +1,6 @@
-import { ask, onHosts } from "../src/ask";
-import { command, withService } from "../src/cli";
-import { listHistory } from "../src/history/operations";
+import { command, withService } from "../src/cli/command";
+import { ask, onHosts } from "../src/cli/fan-out";
+import { listHistory } from "../src/runs/operations/history";
 
 export default command({
   builder: (argv) =>

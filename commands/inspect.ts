@@ -1,12 +1,12 @@
 import type * as v from "valibot";
-import { ask, onHosts } from "../src/ask";
-import { command, withService } from "../src/cli";
+import { command, withService } from "../src/cli/command";
+import { ask, onHosts } from "../src/cli/fan-out";
+import { watchable, watching } from "../src/cli/watch";
+import { callLocalServer } from "../src/client/local-server";
 import { METRICS, type Metric, type TimedSample } from "../src/inspector/inspector";
 import { inspectorRecent, inspectorSummary } from "../src/inspector/operations";
 import { sparkline } from "../src/lib/sparkline";
 import { table } from "../src/lib/table";
-import { callLocalServer } from "../src/rest/local";
-import { watchable, watching } from "../src/watch";
 
 /** Samples in a sparkline, a character each. */
 const SPARKS = 20;

@@ -1,14 +1,14 @@
 import { resolve } from "node:path";
-import { ask, onHosts } from "../src/ask";
-import { callOperation } from "../src/call";
-import { localCaller } from "../src/caller";
-import { type CommandGroup, command, print, terminated, withService } from "../src/cli";
+import { type CommandGroup, command, print, terminated, withService } from "../src/cli/command";
+import { ask, onHosts } from "../src/cli/fan-out";
+import { callLocalServer } from "../src/client/local-server";
+import { callOperation } from "../src/core/call";
+import { localCaller } from "../src/core/caller";
+import { DEFAULT_TIMEOUT_S } from "../src/core/run";
 import { parseDuration } from "../src/lib/duration";
 import { badInput } from "../src/lib/errors";
-import { printable } from "../src/lib/text";
-import { DEFAULT_TIMEOUT_S } from "../src/outcome";
-import { callLocalServer } from "../src/rest/local";
-import { findRunningServer } from "../src/rest/runfile";
+import { findRunningServer } from "../src/lib/running-server";
+import { printable } from "../src/lib/sanitize";
 import { IF_MISSED, IF_RUNNING } from "../src/scheduler/job";
 import {
   addCronJob,

@@ -1,4 +1,4 @@
-import { command, print } from "../src/cli";
+import { command, print } from "../src/cli/command";
 import { table } from "../src/lib/table";
 import { type Component, embeddedBom } from "../src/licenses/bom";
 

@@ -1,9 +1,9 @@
-import { ask, onHosts } from "../src/ask";
-import { type CommandGroup, command, withService } from "../src/cli";
-import { jsonLine } from "../src/lib/text";
-import type { RunRecord } from "../src/outcome";
-import { callLocalServer } from "../src/rest/local";
-import { cancelRun, listRuns, showRun } from "../src/runs/operations";
+import { type CommandGroup, command, withService } from "../src/cli/command";
+import { ask, onHosts } from "../src/cli/fan-out";
+import { callLocalServer } from "../src/client/local-server";
+import type { RunRecord } from "../src/core/run";
+import { jsonLine } from "../src/lib/sanitize";
+import { cancelRun, listRuns, showRun } from "../src/runs/operations/runs";
 
 const COLUMNS = ["RUN", "STARTED", "SECONDS", "STATUS", "FROM", "SCRIPT", "ERROR"];
 

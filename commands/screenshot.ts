@@ -1,12 +1,12 @@
 import { join } from "node:path";
-import { ask, onHosts } from "../src/ask";
-import { callOperation } from "../src/call";
-import { localCaller } from "../src/caller";
-import { command, print, withService } from "../src/cli";
+import { command, print, withService } from "../src/cli/command";
+import { ask, onHosts } from "../src/cli/fan-out";
+import { callOperation } from "../src/core/call";
+import { localCaller } from "../src/core/caller";
+import { fromQuery, parseInput } from "../src/core/input";
 import { screenshot } from "../src/desktop/operations/screen";
-import { fromQuery, parseInput } from "../src/input";
 import { writeNamedFile } from "../src/lib/files";
-import { printable } from "../src/lib/text";
+import { printable } from "../src/lib/sanitize";
 
 export default command({
   builder: (argv) =>

@@ -1,11 +1,11 @@
-import { command, print, terminated, withService } from "../src/cli";
+import { command, print, terminated, withService } from "../src/cli/command";
+import { iceOptions, withIceFlags } from "../src/cli/ice-flags";
 import { findSupervisor } from "../src/daemon/notify";
-import { iceOptions, withIceFlags } from "../src/ice-flags";
+import type { RestServer } from "../src/http/server";
 import { badInput, messageOf, systemCode } from "../src/lib/errors";
 import { ensurePrivateFolder } from "../src/lib/files";
 import { configFiles } from "../src/lib/paths";
-import type { RestServer } from "../src/rest/server";
-import { startOnceThereAreJobs } from "../src/scheduler/waiting";
+import { startOnceThereAreJobs } from "../src/scheduler/lazy-start";
 import { version } from "../src/version";
 
 /** When a start is over and done with, milliseconds. */

@@ -1,10 +1,10 @@
 import { homedir, userInfo } from "node:os";
 import { resolve } from "node:path";
 import type { Argv } from "yargs";
-import { type CommandGroup, command, type GlobalFlags, print } from "../src/cli";
+import { type CommandGroup, command, type GlobalFlags, print } from "../src/cli/command";
+import { UsageError } from "../src/cli/flags";
 import { type DaemonPlan, planDaemon } from "../src/daemon/daemon";
 import { installDaemon, runThrough, uninstallDaemon } from "../src/daemon/manage";
-import { UsageError } from "../src/flags";
 import { compiled } from "../src/version";
 
 const withScope = (argv: Argv<GlobalFlags>) =>

@@ -1,8 +1,8 @@
-import { command, print, withService } from "../src/cli";
+import { command, print, withService } from "../src/cli/command";
+import { callLocalServer } from "../src/client/local-server";
 import { badInput } from "../src/lib/errors";
 import { table } from "../src/lib/table";
-import { callLocalServer } from "../src/rest/local";
-import { closeSession, getSessions } from "../src/sessions/operations";
+import { closeSession, getSessions } from "../src/peers/operations";
 
 export default command({
   builder: (argv) =>

@@ -1,12 +1,12 @@
-import { localCaller } from "../src/caller";
-import { command, print, terminated, withService } from "../src/cli";
-import { iceOptions, withIceFlags } from "../src/ice-flags";
-import { parseInput } from "../src/input";
+import { command, print, terminated, withService } from "../src/cli/command";
+import { iceOptions, withIceFlags } from "../src/cli/ice-flags";
+import { localCaller } from "../src/core/caller";
+import { parseInput } from "../src/core/input";
 import { badInput } from "../src/lib/errors";
-import { jsonLine, printable } from "../src/lib/text";
+import { jsonLine, printable } from "../src/lib/sanitize";
 import type { Service } from "../src/service";
+import type { SyncEvents, SyncInfo } from "../src/sync/manager";
 import { MAX_INTERVAL_S, MIN_INTERVAL_S, SYNC_INPUT } from "../src/sync/operations";
-import type { SyncEvents, SyncInfo } from "../src/sync/syncs";
 
 /** How often the progress line is written anew, milliseconds. */
 const REDRAW_MS = 250;

@@ -1,14 +1,14 @@
-import { localCaller } from "../src/caller";
-import { type CommandGroup, command, print, withService } from "../src/cli";
-import { parseInput } from "../src/input";
+import { type CommandGroup, command, print, withService } from "../src/cli/command";
+import { localToken, localTokenFile } from "../src/client/local-server";
+import { localCaller } from "../src/core/caller";
+import { parseInput } from "../src/core/input";
 import { conflict, notFound } from "../src/lib/errors";
 import { readTextFile } from "../src/lib/files";
 import { configFiles } from "../src/lib/paths";
+import { printable } from "../src/lib/sanitize";
 import { table } from "../src/lib/table";
-import { printable } from "../src/lib/text";
-import { localToken, localTokenFile } from "../src/rest/local";
-import { environmentToken, readToken, rotateToken } from "../src/rest/token";
-import { addToken, NEW_TOKEN, readTokens, removeToken, SCOPES } from "../src/rest/tokens";
+import { addToken, NEW_TOKEN, readTokens, removeToken, SCOPES } from "../src/trust/named-tokens";
+import { environmentToken, readToken, rotateToken } from "../src/trust/owner-token";
 
 const TOKEN_FILE = {
   type: "string",

@@ -1,12 +1,12 @@
 import type * as v from "valibot";
-import { callOperation } from "../src/call";
-import { localCaller } from "../src/caller";
-import { command, print, withService } from "../src/cli";
+import { command, print, withService } from "../src/cli/command";
+import { callOperation } from "../src/core/call";
+import { localCaller } from "../src/core/caller";
 import { parseDuration } from "../src/lib/duration";
 import { badInput } from "../src/lib/errors";
+import { printable } from "../src/lib/sanitize";
 import { readSecret } from "../src/lib/secret";
 import { table } from "../src/lib/table";
-import { printable } from "../src/lib/text";
 import type { Service } from "../src/service";
 import { makeTurnBundle, makeTurnCredentials, testTurn } from "../src/turn/operations";
 

@@ -1,8 +1,8 @@
-import { type AskFlags, ask, onHosts } from "../src/ask";
-import { command, print, terminated, unread, withService } from "../src/cli";
+import { command, print, terminated, unread, withService } from "../src/cli/command";
+import { type AskFlags, ask, onHosts } from "../src/cli/fan-out";
+import { callLocalServer } from "../src/client/local-server";
 import { badInput } from "../src/lib/errors";
-import { printable } from "../src/lib/text";
-import { callLocalServer } from "../src/rest/local";
+import { printable } from "../src/lib/sanitize";
 import type { Service } from "../src/service";
 import type { UsbDevice } from "../src/usb/device";
 import { listUsbDevices, recentUsbEvents } from "../src/usb/operations";

@@ -10,11 +10,11 @@ export type ChildModule = { readonly default: (args: readonly string[]) => Promi
 /** The children by the hidden subcommand that starts them. */
 const children = {
   // Started by shells, not by svc; here as it needs no parser either.
-  complete: () => import("./completion"),
-  "audit-child": () => import("./audit/child"),
-  "desktop-child": () => import("./desktop/child"),
-  "session-child": () => import("./sessions/child"),
-  "usb-child": () => import("./usb/child"),
+  complete: () => import("./cli/completion"),
+  "audit-child": () => import("./audit/worker-child"),
+  "desktop-child": () => import("./desktop/worker-child"),
+  "session-child": () => import("./peers/worker"),
+  "usb-child": () => import("./usb/worker"),
 } as const satisfies Record<string, () => Promise<ChildModule>>;
 
 /** What the hidden subcommand `name` runs, or undefined when it is none. */

@@ -40,14 +40,14 @@
  * console.log(sent.join()); // report.txt
  * ```
  */
-export { callOperation } from "./call";
-export { type Caller, localCaller } from "./caller";
+export { callOperation } from "./core/call";
+export { type Caller, localCaller } from "./core/caller";
+export { field, NO_INPUT, type Operation, operation, type Scope, secret } from "./core/operation";
+export type { RestServer, RestServerOptions } from "./http/server";
 export { Failure, type FailureCode } from "./lib/errors";
 export { type Log, silentLog, stderrLog } from "./lib/log";
 export { resolveConfigDir } from "./lib/paths";
-export { field, NO_INPUT, type Operation, operation, type Scope, secret } from "./operation";
 export { operations } from "./operations";
-export type { RestServer, RestServerOptions } from "./rest/server";
 export { createService, type Service, type ServiceOptions } from "./service";
 export { FolderSyncEngine, type FolderSyncOptions, type Sender, type SyncStatus } from "./sync/engine";
 export { commit, version } from "./version";

@@ -12,6 +12,6 @@ if (args.length === 1 && args[0] === "--version") {
 } else if (child) {
   await (await child()).default(args.slice(1));
 } else {
-  const { runCommandLine } = await import("./command-line");
+  const { runCommandLine } = await import("./cli/run");
   await runCommandLine(args);
 }

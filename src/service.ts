@@ -4,29 +4,30 @@
  * A feature's modules are imported when somebody first asks for it, so that `svc serve` idles with what it needs and
  * no more. Features do not know one another: what one needs of another it is handed here.
  */
-import type { AddressBook } from "./admin/book";
+
 import type { AuditLog } from "./audit/log";
-import { type Caller, localCaller } from "./caller";
+import { type Caller, localCaller } from "./core/caller";
+import type { Operation } from "./core/operation";
 import type { Desktop } from "./desktop/desktop";
 import type { Diagnostics } from "./diagnostics/diagnostics";
-import type { Executor } from "./executor/executor";
-import type { History } from "./history/history";
+import type { AddressBook } from "./fleet/address-book";
+import type { PageAssets } from "./http/assets";
+import type { RestControl } from "./http/control";
 import type { Inspector } from "./inspector/inspector";
-import type { PageAssets } from "./lib/assets";
 import { badInput, messageOf, systemCode, unavailable } from "./lib/errors";
 import { ensurePrivateFolder } from "./lib/files";
 import { type Log, silentLog } from "./lib/log";
 import { once } from "./lib/once";
 import { configFiles } from "./lib/paths";
 import type { Metrics } from "./metrics/metrics";
-import type { Operation } from "./operation";
-import type { PeerOptions } from "./peers";
-import type { RestControl } from "./rest/control";
+import type { PeerOptions } from "./peers/open";
+import type { Sessions } from "./peers/sessions";
+import type { Executor } from "./runs/executor";
+import type { History } from "./runs/history";
 import type { Runs } from "./runs/runs";
 import type { Job } from "./scheduler/job";
 import type { Scheduler } from "./scheduler/scheduler";
-import type { Sessions } from "./sessions/sessions";
-import type { Syncs } from "./sync/syncs";
+import type { Syncs } from "./sync/manager";
 import type { Usb } from "./usb/usb";
 
 export interface ServiceOptions {
@@ -106,7 +107,7 @@ export function createService(options: ServiceOptions): Service {
     log,
     allowShell: options.allowShell ?? false,
     addressBook: feature(async () => {
-      const { createAddressBook } = await import("./admin/book");
+      const { createAddressBook } = await import("./fleet/address-book");
       const { adminHosts, adminLock } = configFiles(configDir);
       return createAddressBook({ file: adminHosts, lock: adminLock }, log);
     }),
@@ -128,13 +129,13 @@ export function createService(options: ServiceOptions): Service {
     diagnostics: feature(async () => {
       const [{ createDiagnostics }, { subjectsOf }] = await Promise.all([
         import("./diagnostics/diagnostics"),
-        import("./diagnosis"),
+        import("./diagnostics/subjects-of"),
       ]);
       return createDiagnostics(subjectsOf(service), log);
     }),
     operations: feature(async () => options.operations ?? (await import("./operations")).operations),
     executor: feature(async () => {
-      const { createExecutor } = await import("./executor/executor");
+      const { createExecutor } = await import("./runs/executor");
       return createExecutor({
         service,
         operations: await service.operations(),
@@ -146,7 +147,7 @@ export function createService(options: ServiceOptions): Service {
     }),
     history: feature(
       async () => {
-        const { createHistory } = await import("./history/history");
+        const { createHistory } = await import("./runs/history");
         return createHistory({ path: configFiles(configDir).history, maxRows: historyRows, log });
       },
       (history) => history.close(),
@@ -158,8 +159,8 @@ export function createService(options: ServiceOptions): Service {
       ]);
       return createInspector({ recorded: metrics.recordLink });
     }),
-    dashboard: feature(async () => (await import("./dashboard/page")).createDashboard()),
-    explorer: feature(async () => (await import("./explorer/page")).createExplorer()),
+    dashboard: feature(async () => (await import("./http/dashboard")).createDashboard()),
+    explorer: feature(async () => (await import("./http/explorer")).createExplorer()),
     metrics: feature(async () => {
       const { createMetrics } = await import("./metrics/metrics");
       return createMetrics({
@@ -178,7 +179,7 @@ export function createService(options: ServiceOptions): Service {
     }),
     rest: feature(
       async () => {
-        const { createRestControl } = await import("./rest/control");
+        const { createRestControl } = await import("./http/control");
         return createRestControl(service);
       },
       (rest) => rest.stop(),
@@ -215,11 +216,11 @@ export function createService(options: ServiceOptions): Service {
       (scheduler) => scheduler.stop(),
     ),
     sessions: feature(
-      async () => (await import("./peers")).openSessions(service, options),
+      async () => (await import("./peers/open")).openSessions(service, options),
       (sessions) => sessions.stop(),
     ),
     syncs: feature(
-      async () => (await import("./peers")).openSyncs(service, options),
+      async () => (await import("./peers/open")).openSyncs(service, options),
       (syncs) => syncs.stopAll(),
     ),
     async stop() {
@@ -241,7 +242,7 @@ async function startJob(service: Service, { job_id, script_path, timeout_seconds
   const [executor, runs, { startUnattended }] = await Promise.all([
     service.executor(),
     service.runs(),
-    import("./executor/unattended"),
+    import("./runs/run-file"),
   ]);
   const base = localCaller(service, "scheduler");
   const caller: Caller = { ...base, announce: (subject) => base.announce(`job=${job_id} ${subject}`) };

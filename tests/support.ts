@@ -5,10 +5,10 @@ import { test } from "bun:test";
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Caller, localCaller } from "../src/caller";
-import type { RunOptions, RunReport } from "../src/executor/executor";
+import { type Caller, localCaller } from "../src/core/caller";
+import type { RestServer, RestServerOptions } from "../src/http/server";
 import { silentLog } from "../src/lib/log";
-import type { RestServer, RestServerOptions } from "../src/rest/server";
+import type { RunOptions, RunReport } from "../src/runs/executor";
 import { createService, type Service, type ServiceOptions } from "../src/service";
 
 /** A new folder that goes when the scope ends: `using folder = temporaryFolder()`. */

@@ -3,9 +3,9 @@
  * token and once with a wrong one, and 2^17 of them with enough wrong ones to be locked out. Prints as JSON how many
  * bytes more are resident afterwards.
  */
-import { createClientResolver } from "../../src/rest/client";
-import { createGate, LOCKOUT_GUESSES } from "../../src/rest/gate";
-import { digestToken, ownerToken } from "../../src/rest/grant";
+import { createClientResolver } from "../../src/http/client-address";
+import { createGate, LOCKOUT_GUESSES } from "../../src/http/gate";
+import { digestToken, ownerToken } from "../../src/trust/scopes";
 
 const CLIENTS = 1_000_000;
 const GUESSERS = 1 << 17;

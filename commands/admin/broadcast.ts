@@ -1,16 +1,16 @@
 import { resolve } from "node:path";
-import { DELIVERY_STATUS, type Delivered } from "../../src/admin/delivered";
-import { BROADCAST, broadcastTo } from "../../src/admin/operations";
-import { createResultFile } from "../../src/admin/result-file";
-import { labelsToRetry } from "../../src/admin/retry";
-import { selectHosts } from "../../src/admin/selection";
-import { localCaller } from "../../src/caller";
-import { command, print, terminated, withService } from "../../src/cli";
-import { parseScript, readScript } from "../../src/executor/script";
-import { parseInput } from "../../src/input";
+import { command, print, terminated, withService } from "../../src/cli/command";
+import { localCaller } from "../../src/core/caller";
+import { parseInput } from "../../src/core/input";
+import { DELIVERY_STATUS, type Delivered } from "../../src/fleet/delivered";
+import { BROADCAST, broadcastTo } from "../../src/fleet/operations";
+import { createResultFile } from "../../src/fleet/result-file";
+import { labelsToRetry } from "../../src/fleet/retry";
+import { selectHosts } from "../../src/fleet/selection";
 import { badInput } from "../../src/lib/errors";
 import { readTextFile } from "../../src/lib/files";
-import { printable } from "../../src/lib/text";
+import { printable } from "../../src/lib/sanitize";
+import { parseScript, readScript } from "../../src/runs/script";
 
 export const broadcast = command({
   builder: (argv) =>

@@ -1,8 +1,8 @@
-import type { ListedHost } from "../../src/admin/host";
-import { addHost, listHosts, listTargets, removeHost, tagHost } from "../../src/admin/operations";
-import { callOperation } from "../../src/call";
-import { localCaller } from "../../src/caller";
-import { command, print, withService } from "../../src/cli";
+import { command, print, withService } from "../../src/cli/command";
+import { callOperation } from "../../src/core/call";
+import { localCaller } from "../../src/core/caller";
+import type { ListedHost } from "../../src/fleet/host";
+import { addHost, listHosts, listTargets, removeHost, tagHost } from "../../src/fleet/operations";
 import { readTextFile } from "../../src/lib/files";
 import { readSecret } from "../../src/lib/secret";
 import { table } from "../../src/lib/table";

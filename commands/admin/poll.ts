@@ -1,14 +1,14 @@
 import type * as v from "valibot";
-import type { AddressBook } from "../../src/admin/book";
-import { DEFAULT_CONCURRENCY, DEFAULT_TIMEOUT_S, poll as pollOperation } from "../../src/admin/operations";
-import { pollHosts } from "../../src/admin/poll";
-import type { Polled } from "../../src/admin/polled";
-import { selectHosts } from "../../src/admin/selection";
-import { command, print, withService } from "../../src/cli";
-import { parseInput } from "../../src/input";
+import { command, print, withService } from "../../src/cli/command";
+import { watchable, watching } from "../../src/cli/watch";
+import { parseInput } from "../../src/core/input";
+import type { AddressBook } from "../../src/fleet/address-book";
+import { DEFAULT_CONCURRENCY, DEFAULT_TIMEOUT_S, poll as pollOperation } from "../../src/fleet/operations";
+import { pollHosts } from "../../src/fleet/poll";
+import type { Polled } from "../../src/fleet/polled";
+import { selectHosts } from "../../src/fleet/selection";
 import { createProgress } from "../../src/lib/progress";
 import { table } from "../../src/lib/table";
-import { watchable, watching } from "../../src/watch";
 
 export const poll = command({
   builder: (argv) =>

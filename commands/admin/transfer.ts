@@ -1,9 +1,9 @@
-import { exportHosts as exported, importHosts as imported } from "../../src/admin/transfer";
-import { localCaller } from "../../src/caller";
-import { command, print, withService } from "../../src/cli";
+import { command, print, withService } from "../../src/cli/command";
+import { localCaller } from "../../src/core/caller";
+import { exportHosts as exported, importHosts as imported } from "../../src/fleet/transfer";
 import { badInput } from "../../src/lib/errors";
 import { readTextFile, writeNamedFile } from "../../src/lib/files";
-import { printable } from "../../src/lib/text";
+import { printable } from "../../src/lib/sanitize";
 
 const FORMATS = ["csv", "json"] as const;
 

@@ -2,7 +2,7 @@
  * Appending: rows put at the end of the chain, within a transaction that holds the write lock.
  */
 import type { Database } from "bun:sqlite";
-import { type Bearings, type Head, headOf, moveHead } from "./bearings";
+import { type Bearings, type Head, headOf, moveHead } from "./high-water";
 import { type AuditEvent, rowHash } from "./row";
 
 /** A row on its way into the log. */

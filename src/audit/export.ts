@@ -10,7 +10,7 @@ import { pipeline } from "node:stream/promises";
 import { constants, createGzip } from "node:zlib";
 import { badInput, systemCode, unavailable } from "../lib/errors";
 import { ensurePrivateFile, PRIVATE_FILE, syncFolder } from "../lib/files";
-import { jsonLine } from "../lib/text";
+import { jsonLine } from "../lib/sanitize";
 import { openSnapshot } from "./file";
 import type { AuditRow } from "./row";
 

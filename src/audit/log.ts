@@ -10,14 +10,14 @@ import { messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { configFiles } from "../lib/paths";
 import { appendRows, type NewRow } from "./append";
-import { headOf, readBearings } from "./bearings";
 import { AuditFile } from "./file";
-import { inChild } from "./jobs";
-import { createLimit } from "./limit";
+import { headOf, readBearings } from "./high-water";
 import { type ListedRow, type ListQuery, listRows } from "./list";
+import type { Pruned, PruneOptions } from "./prune";
+import { createLimit } from "./retention";
 import { type AuditEvent, rowTime, storable } from "./row";
-import type { Pruned, PruneOptions } from "./trim";
 import type { Verdict, VerifyOptions } from "./verify";
+import { inChild } from "./worker";
 
 export interface AuditLog {
   /**
@@ -156,7 +156,7 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions): 
       yield* exportAll(path);
     },
     async clear(by) {
-      const { clearRows } = await import("./trim");
+      const { clearRows } = await import("./prune");
       const verdict = await verify().catch(() => null);
       const deleted = await file.write((db) => clearRows(db, by, verdict));
       file.compact();

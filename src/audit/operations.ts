@@ -1,10 +1,10 @@
 import { userInfo } from "node:os";
 import { resolve } from "node:path";
 import * as v from "valibot";
-import type { Caller } from "../caller";
+import type { Caller } from "../core/caller";
+import { field, NO_INPUT, operation } from "../core/operation";
 import { badInput, forbidden, unavailable } from "../lib/errors";
 import { configFiles } from "../lib/paths";
-import { field, NO_INPUT, operation } from "../operation";
 import type { Service } from "../service";
 import { isTime, timeBound } from "./list";
 import type { AuditLog } from "./log";

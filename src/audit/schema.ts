@@ -6,7 +6,7 @@
  */
 import type { Database } from "bun:sqlite";
 import { unavailable } from "../lib/errors";
-import { bearingsState, LOST_BEARINGS, takeBearings } from "./bearings";
+import { bearingsState, LOST_BEARINGS, takeBearings } from "./high-water";
 import { type AuditRow, GENESIS, rowHash, rowTime } from "./row";
 
 const EVENTS = `

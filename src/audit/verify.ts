@@ -6,9 +6,9 @@
  */
 import { type Database, SQLiteError } from "bun:sqlite";
 import { messageOf, unavailable } from "../lib/errors";
-import { type Bearings, bearingsState, LOST_BEARINGS, readBearings } from "./bearings";
 import { Chain, type KnownRow, rowNames } from "./chain";
 import { asFailure, openSnapshot } from "./file";
+import { type Bearings, bearingsState, LOST_BEARINGS, readBearings } from "./high-water";
 import type { AuditRow } from "./row";
 
 /** What a verification found. */

@@ -4,9 +4,9 @@
  * `{"manifest": {"version": 1, …}, "files": {"<name>": {"format": "json" | "text", "content": …}}}`, where a name is
  * one of the allowlist, exactly.
  */
-import type { Offence } from "../input";
+import type { Offence } from "../core/input";
 import { rejected } from "../lib/errors";
-import { printable } from "../lib/text";
+import { printable } from "../lib/sanitize";
 
 /** The version of the format that is written and the only one that is read. */
 export const BUNDLE_VERSION = 1;

@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { field, NO_INPUT, operation, secret } from "../operation";
+import { field, NO_INPUT, operation, secret } from "../core/operation";
 import { BUNDLE_VERSION, BUNDLED_NAMES } from "./bundle";
 
 const NAME = v.picklist(BUNDLED_NAMES);

@@ -9,9 +9,9 @@ import type { Log } from "../lib/log";
 import type { Button, DesktopWindow, Direction, Stroke, Target } from "./backend";
 import type { Frame, Shot } from "./calls";
 import type { Point, Size } from "./geometry";
-import { Held } from "./held";
-import { Helper } from "./helper";
-import { createTurns, type Turns } from "./turn";
+import { createTurns, type Turns } from "./input-lock";
+import { Held } from "./pressed-keys";
+import { Helper } from "./worker";
 
 /** How long a call may take, in milliseconds. */
 const DEADLINE_MS = 10_000;

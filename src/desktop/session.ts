@@ -2,7 +2,7 @@
  * Where the desktop of this user is, for a service: systemd starts it before the user has logged in to a desktop, so its
  * own environment cannot say. The user's service manager is told by the desktop as that starts.
  */
-import { runTool } from "../lib/tool";
+import { runTool } from "../lib/run-program";
 
 const NAMES = ["DISPLAY", "XAUTHORITY", "WAYLAND_DISPLAY"];
 

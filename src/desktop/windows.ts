@@ -3,7 +3,7 @@
  */
 import { unlessAborted } from "../lib/abort";
 import { notFound, timedOut, unavailable } from "../lib/errors";
-import { jsonLine } from "../lib/text";
+import { jsonLine } from "../lib/sanitize";
 import type { DesktopWindow } from "./backend";
 import type { Desktop } from "./desktop";
 

@@ -2,8 +2,8 @@
  * `optional_deps`: what svc and its scripts can make use of where it is there, each tried the way it would be used.
  */
 import { messageOf, unavailable } from "../lib/errors";
-import { printable } from "../lib/text";
-import { runTool } from "../lib/tool";
+import { runTool } from "../lib/run-program";
+import { printable } from "../lib/sanitize";
 import { type Check, fine, warning } from "./check";
 import { within } from "./run";
 import type { Subjects } from "./subjects";

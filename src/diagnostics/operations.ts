@@ -1,6 +1,6 @@
 import * as v from "valibot";
+import { field, operation } from "../core/operation";
 import { badInput } from "../lib/errors";
-import { field, operation } from "../operation";
 import { CHECK_NAMES } from "./check";
 
 const NAMES = v.pipe(v.array(v.picklist(CHECK_NAMES)), v.minLength(1), v.maxLength(100));

@@ -6,7 +6,7 @@
  */
 import { failureOf, messageOf, systemCode, timedOut } from "../lib/errors";
 import type { Log } from "../lib/log";
-import { printable } from "../lib/text";
+import { printable } from "../lib/sanitize";
 import { type Check, type Finding, failed } from "./check";
 
 /** A finding, by its check's name; the field names are those of the wire. */

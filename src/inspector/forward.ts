@@ -2,7 +2,7 @@
  * Link statistics of a process that is no server, such as `svc sync`, on their way to the server that runs beside it:
  * that is where people look.
  */
-import { callLocalServer } from "../rest/local";
+import { callLocalServer } from "../client/local-server";
 import type { StatsSnapshot } from "./inspector";
 import { inspectorRecord } from "./operations";
 

@@ -5,7 +5,7 @@
  * repaired. The window has a fixed number of samples, so memory and the cost of a summary are bounded.
  */
 import * as v from "valibot";
-import { parseInput } from "../input";
+import { parseInput } from "../core/input";
 import { createRing } from "../lib/ring";
 
 /** The metrics of a sample, in the order in which they are shown. */

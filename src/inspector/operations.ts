@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { field, NO_INPUT, operation } from "../operation";
+import { field, NO_INPUT, operation } from "../core/operation";
 import { DEFAULT_CAPACITY, METRICS, STATS_SNAPSHOT } from "./inspector";
 
 /** The most samples that one call brings or takes. */

@@ -1,7 +1,7 @@
 /**
  * The log of a process: lines on stderr for a person or a journal. consola is loaded when the first line is written.
  */
-import { printable } from "./text";
+import { printable } from "./sanitize";
 
 /** What features log through. Text is one line; `error` may carry what was thrown, whose stack follows. */
 export interface Log {

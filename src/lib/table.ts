@@ -1,7 +1,7 @@
 /**
  * Tables on a terminal.
  */
-import { printable } from "./text";
+import { printable } from "./sanitize";
 
 /**
  * `rows` as lines of aligned columns, two spaces apart; `-` for an empty cell. What is hostile in a cell is shown, not

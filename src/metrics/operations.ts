@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { NO_INPUT, operation } from "../operation";
+import { NO_INPUT, operation } from "../core/operation";
 
 /** The content type of the Prometheus text format, version 0.0.4. */
 const METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";

@@ -3,8 +3,7 @@
  *
  * Promise: each run ends, at its deadline if not before. What is kept is bounded, and holds no secret.
  */
-import { cancelled, conflict, notFound, timedOut, unavailable } from "../lib/errors";
-import { sizeWithin } from "../lib/size";
+
 import {
   type ActiveRun,
   type Outcome,
@@ -13,7 +12,9 @@ import {
   type RunRecord,
   type RunStart,
   type RunStatus,
-} from "../outcome";
+} from "../core/run";
+import { cancelled, conflict, notFound, timedOut, unavailable } from "../lib/errors";
+import { sizeWithin } from "../lib/json-size";
 
 /** Runs that may go on at once. */
 const MAX_ACTIVE = 256;

@@ -2,8 +2,8 @@
  * A job: a script, when it runs, and what happens when that cannot be.
  */
 import * as v from "valibot";
+import { DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S } from "../core/run";
 import { badInput } from "../lib/errors";
-import { DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S } from "../outcome";
 
 /** When a run was missed, because svc or the host was down or asleep: leave it, or run once for all that were missed. */
 export const IF_MISSED = ["skip", "once"] as const;

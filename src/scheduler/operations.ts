@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
 import * as v from "valibot";
+import { field, NO_INPUT, operation } from "../core/operation";
+import { DEFAULT_TIMEOUT_S, RUN_STATUS } from "../core/run";
 import { badInput, Failure } from "../lib/errors";
-import { field, NO_INPUT, operation } from "../operation";
-import { DEFAULT_TIMEOUT_S, RUN_STATUS } from "../outcome";
 import type { Service } from "../service";
 import { hostTimeZone, JOB_SETTINGS, type Job } from "./job";
 import type { JobState } from "./scheduler";

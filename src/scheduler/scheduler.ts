@@ -5,11 +5,12 @@
  * begins, so that a crash may lose that run and never repeats it. Jobs that another process adds, changes or removes are
  * noticed within {@link POLL_MS}; so is a clock that was set, or a host that slept.
  */
+
+import type { RunStatus } from "../core/run";
 import { conflict, messageOf, notFound } from "../lib/errors";
 import { type Release, tryLock } from "../lib/lock";
 import type { Log } from "../lib/log";
-import { printable } from "../lib/text";
-import type { RunStatus } from "../outcome";
+import { printable } from "../lib/sanitize";
 import { type Job, nextRun } from "./job";
 import { type JobStore, MAX_JOBS } from "./store";
 

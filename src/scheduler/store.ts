@@ -11,7 +11,7 @@ import { systemCode, unavailable } from "../lib/errors";
 import { fileStamp, writeFileAtomic } from "../lib/files";
 import { withLock } from "../lib/lock";
 import type { Log } from "../lib/log";
-import { printable } from "../lib/text";
+import { printable } from "../lib/sanitize";
 import { JOB, type Job } from "./job";
 
 /** How long a broken file has to stay as it is, in milliseconds: an editor may be about to write the rest of it. */

@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { field, NO_INPUT, operation } from "../operation";
+import { field, NO_INPUT, operation } from "../core/operation";
 
 const SYNC = v.object({
   id: v.string(),

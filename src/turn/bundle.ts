@@ -9,7 +9,7 @@ import { composeFile } from "./compose";
 import { turnserverConf } from "./conf";
 import { readme } from "./readme";
 import type { Settings } from "./settings";
-import { systemdUnit } from "./unit";
+import { systemdUnit } from "./systemd-unit";
 
 const PUBLIC_FILE = 0o644;
 

@@ -2,7 +2,7 @@
  * `turnserver.conf` for coturn 4.6 and later, safe against use as a proxy into the relay's own network.
  */
 import { isIP } from "node:net";
-import { type Block, IPV4_BLOCKS, IPV6_BLOCKS, rangeOf } from "./ranges";
+import { type Block, IPV4_BLOCKS, IPV6_BLOCKS, rangeOf } from "./denied-peers";
 import type { Settings } from "./settings";
 
 /** Allocations of one user and of all, at a time. An allocation is a relayed port; a call takes a few. */

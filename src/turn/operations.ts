@@ -1,7 +1,7 @@
 import * as v from "valibot";
+import { field, operation, secret } from "../core/operation";
 import { badInput } from "../lib/errors";
 import { readTextFile } from "../lib/files";
-import { field, operation, secret } from "../operation";
 
 const PORT = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(65_535));
 const TEXT = v.pipe(v.string(), v.maxLength(1_000));

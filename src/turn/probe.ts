@@ -8,8 +8,8 @@ import { TransactionTimeout } from "werift-ice/lib/ice/src/exceptions";
 import { classes, methods } from "werift-ice/lib/ice/src/stun/const";
 import { Message } from "werift-ice/lib/ice/src/stun/message";
 import { TurnProtocol } from "werift-ice/lib/ice/src/turn/protocol";
-import { printable } from "../lib/text";
-import { errorCode, errorCodeOf, explain, Finding, meaningOf, readMessage } from "./answers";
+import { printable } from "../lib/sanitize";
+import { errorCode, errorCodeOf, explain, Finding, meaningOf, readMessage } from "./stun-errors";
 import { openTransport } from "./transport";
 import type { TurnUrl } from "./url";
 

@@ -3,7 +3,7 @@
  */
 import { CONTAINER_USER } from "./compose";
 import type { Settings } from "./settings";
-import { CONF_PATH } from "./unit";
+import { CONF_PATH } from "./systemd-unit";
 import { turnUrls } from "./url";
 
 /** The text of the file. It holds the secret. */

@@ -2,7 +2,7 @@
  * USB devices as the macOS system profiler tells of them: a tree of buses, hubs and devices.
  */
 
-import { runTool } from "../lib/tool";
+import { runTool } from "../lib/run-program";
 import { deviceText, hexId, speedOf, type UsbDevice, type UsbSpeed } from "./device";
 import { itemsOf, parseReport, type Report } from "./report";
 

@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { field, NO_INPUT, operation } from "../operation";
+import { field, NO_INPUT, operation } from "../core/operation";
 import { DEFAULT_INTERVAL_S, MAX_EVENTS, MAX_INTERVAL_S, MIN_INTERVAL_S } from "./watcher";
 
 const ID = v.nullable(v.pipe(v.string(), v.regex(/^[0-9a-f]{4}$/)));

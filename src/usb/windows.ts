@@ -2,7 +2,7 @@
  * USB devices as the Windows plug and play manager tells of them.
  */
 
-import { runTool } from "../lib/tool";
+import { runTool } from "../lib/run-program";
 import { deviceText, hexId, type UsbDevice } from "./device";
 import { itemsOf, parseReport, type Report } from "./report";
 

@@ -3,8 +3,8 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { actionReference } from "../../build/reference";
-import { commandText, exampleOf } from "../../src/executor/manual";
-import { describeCommand } from "../../src/executor/reference";
+import { commandText, exampleOf } from "../../src/runs/manual";
+import { describeCommand } from "../../src/runs/reference";
 import { testServer, testService } from "../support";
 
 test("docs/actions.md is up to date: it is what `npm run docs` writes", () => {

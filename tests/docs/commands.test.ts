@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import yargs from "yargs";
 import { childModule } from "../../src/children";
-import type { AnyCommand } from "../../src/cli";
-import { commands } from "../../src/subcommands";
+import type { AnyCommand } from "../../src/cli/command";
+import { commands } from "../../src/cli/registry";
 import { blocksOf, inlineCodeOf, PAGES, readPage } from "./pages";
 import { svcLines } from "./shell";
 

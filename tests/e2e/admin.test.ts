@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Delivered } from "../../src/admin/delivered";
-import type { Polled } from "../../src/admin/polled";
-import { answering, IDLE_SESSIONS, ok, rawServer, selfSigned } from "../remote/support";
+import type { Delivered } from "../../src/fleet/delivered";
+import type { Polled } from "../../src/fleet/polled";
+import { answering, IDLE_SESSIONS, ok, rawServer, selfSigned } from "../client/support";
 import { installBinary, post, serveBinary, TOKEN, temporaryFolder, testWith } from "../support";
 
 /** What no terminal should get: controls other than line feed, C1 controls, bidirectional overrides. */

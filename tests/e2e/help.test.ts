@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { commands } from "../../src/subcommands";
+import { commands } from "../../src/cli/registry";
 import { testWith } from "../support";
 import { type Installed, installedBinary } from "./binary";
 

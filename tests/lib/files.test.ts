@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { chownSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { openFile } from "../../src/history/file";
 import { ensurePrivateFolder, writeFileAtomic, writeNamedFile } from "../../src/lib/files";
 import { tryLock } from "../../src/lib/lock";
+import { openFile } from "../../src/runs/history-db";
 import { temporaryFolder } from "../support";
 
 const SOMEBODY = 4_242;

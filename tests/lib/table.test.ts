@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
+import { jsonLine } from "../../src/lib/sanitize";
 import { table } from "../../src/lib/table";
-import { jsonLine } from "../../src/lib/text";
 
 test("columns are aligned by what a terminal shows", () => {
   expect(

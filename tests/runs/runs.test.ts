@@ -1,9 +1,9 @@
 /** Runs: ids, cancelling, deadlines, turns, and what is kept. */
 import { describe, expect, test } from "bun:test";
 import * as v from "valibot";
+import { field, type Operation, operation, secret } from "../../src/core/operation";
 import { Failure, notFound } from "../../src/lib/errors";
 import { silentLog } from "../../src/lib/log";
-import { field, type Operation, operation, secret } from "../../src/operation";
 import { operations } from "../../src/operations";
 import { createRuns } from "../../src/runs/runs";
 import type { Service } from "../../src/service";

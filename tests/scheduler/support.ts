@@ -2,8 +2,8 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
+import type { RunStatus } from "../../src/core/run";
 import { silentLog } from "../../src/lib/log";
-import type { RunStatus } from "../../src/outcome";
 import { JOB, type Job } from "../../src/scheduler/job";
 import { type Clock, createScheduler, type JobRun, type Scheduler } from "../../src/scheduler/scheduler";
 import { createJobStore } from "../../src/scheduler/store";

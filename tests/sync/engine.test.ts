@@ -3,8 +3,8 @@ import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, utimesSync, w
 import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { FolderSyncEngine, type FolderSyncOptions, type SentIndex } from "../../src/sync/engine";
+import { openSentIndex } from "../../src/sync/index-db";
 import type { FileState } from "../../src/sync/scan";
-import { openSentIndex } from "../../src/sync/sent";
 import { temporaryFolder } from "../support";
 
 const engines: FolderSyncEngine[] = [];

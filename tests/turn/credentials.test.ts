@@ -1,7 +1,7 @@
 /** Time-limited credentials. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { parseInput } from "../../src/input";
+import { parseInput } from "../../src/core/input";
 import { renderBundle, writeBundle } from "../../src/turn/bundle";
 import { secretOfBundle, timeLimitedCredentials } from "../../src/turn/credentials";
 import { makeTurnCredentials } from "../../src/turn/operations";

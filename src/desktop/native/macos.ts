@@ -3,7 +3,7 @@
  */
 import { dlopen, ptr } from "bun:ffi";
 import { notFound, unavailable } from "../../lib/errors";
-import { printable } from "../../lib/text";
+import { printable } from "../../lib/sanitize";
 import type { Platform } from "./platform";
 
 const APPLICATION_SERVICES = "/System/Library/Frameworks/ApplicationServices.framework/ApplicationServices";

@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { field, operation, secret } from "../../operation";
+import { field, operation, secret } from "../../core/operation";
 import type { Stroke } from "../backend";
 import { isKey, isTypable, KEY_NAMES } from "../keys";
 import { DONE } from "./fields";

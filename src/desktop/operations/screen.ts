@@ -1,6 +1,6 @@
 import * as v from "valibot";
-import type { Caller } from "../../caller";
-import { field, NO_INPUT, operation } from "../../operation";
+import type { Caller } from "../../core/caller";
+import { field, NO_INPUT, operation } from "../../core/operation";
 import type { Service } from "../../service";
 import { COORDINATE, PAIR } from "./fields";
 

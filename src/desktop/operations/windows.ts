@@ -1,6 +1,6 @@
 import * as v from "valibot";
+import { field, operation } from "../../core/operation";
 import { unavailable } from "../../lib/errors";
-import { field, operation } from "../../operation";
 import { focusByTitle, NOT_TOLD, waitForTitle } from "../windows";
 
 const title = field(v.pipe(v.string(), v.nonEmpty(), v.maxLength(1_000)), "A part of its title");

@@ -12,7 +12,7 @@ import {
   type XTest,
 } from "x11";
 import { messageOf, systemCode, unavailable } from "../../lib/errors";
-import { printable } from "../../lib/text";
+import { printable } from "../../lib/sanitize";
 
 export interface XConnection {
   readonly client: XClient;

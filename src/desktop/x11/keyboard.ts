@@ -8,8 +8,8 @@ import { unavailable } from "../../lib/errors";
 import type { Stroke } from "../backend";
 import { keysymOf, keysymOfCharacter } from "../keys";
 import type { XConnection } from "./connection";
+import { Lending } from "./keycode-remap";
 import { findKeycode, isCapsLocked, type KeyboardState, strokeOf } from "./layout";
-import { Lending } from "./lending";
 
 const SHIFT_KEYSYM = 0xffe1;
 const CAPS_LOCK_KEYSYM = 0xffe5;

@@ -1,0 +1,49 @@
+/**
+ * Starting over: a subcommand that stays for weeks does not keep in memory what read its command line.
+ *
+ * The process replaces itself by the same program (execve(2): same id, same arguments, same files), which finds the flags,
+ * already read, in its environment and goes on from there.
+ */
+import { selfCommand } from "../children";
+import { compiled } from "../version";
+
+/** A subcommand, by its usage, and its flags as the parser gave them. */
+export interface HandedOver {
+  readonly usage: string;
+  readonly flags: unknown;
+}
+
+const VARIABLE = "SVC_PARSED_COMMAND_LINE";
+
+/** Options of JavaScriptCore (OptionsList.h in its source) for a process that stays. */
+const RUNTIME_OPTIONS = {
+  // What a start does a few hundred times is not what a server does for weeks: code is compiled when it is hotter than
+  // that (calls count 15 each; its own value is 500). This leaves the compiler's pages out of an idle server.
+  BUN_JSC_thresholdForJITAfterWarmUp: "20000",
+  // The heap is collected once it has doubled; by its own value of 2, once it has tripled. Under load that is a third of
+  // the server's memory, for a twentieth to a tenth of the time of the answers that allocate the most.
+  BUN_JSC_heapGrowthMaxIncrease: "1",
+  // Its last compiler still adds code after half an hour of load, and no answer was faster by it beyond the noise.
+  BUN_JSC_useFTLJIT: "0",
+};
+
+/** Does not return where it can be done: not on Windows, and not from the source tree, where memory is no matter. */
+export function startOver(handed: HandedOver, args: readonly string[]): void {
+  if (!compiled || !process.execve || process.platform === "win32") return;
+  const [program = process.execPath, ...rest] = selfCommand(args);
+  const text = JSON.stringify({ ...handed, pid: process.pid });
+  try {
+    process.execve(program, [program, ...rest], { ...process.env, ...RUNTIME_OPTIONS, [VARIABLE]: text });
+  } catch {
+    // It runs all the same, on a few MiB more.
+  }
+}
+
+/** What this process was started over for; null when it was not. Its own children are not told. */
+export function takeOver(): HandedOver | null {
+  const text = process.env[VARIABLE];
+  if (text === undefined) return null;
+  for (const name of [VARIABLE, ...Object.keys(RUNTIME_OPTIONS)]) delete process.env[name];
+  const { pid, ...handed }: HandedOver & { pid: number } = JSON.parse(text);
+  return pid === process.pid ? handed : null;
+}

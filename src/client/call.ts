@@ -1,0 +1,152 @@
+/**
+ * Calling an operation on another server: `call.ts`, from afar. Its HTTP route where it has one, else its command through
+ * `POST /execute`.
+ */
+import * as v from "valibot";
+import type { InputSchema, Operation, OutputSchema } from "../core/operation";
+import { badInput } from "../lib/errors";
+import { sizeWithin } from "../lib/json-size";
+import { printable } from "../lib/sanitize";
+import { type Limits, Line, type RemoteServer, type Request, type Response } from "./connection";
+import { notSvc, RemoteError } from "./error";
+
+/** The largest answer that is taken: a screenshot of a large screen fits. */
+export const MAX_ANSWER_BYTES = 32 * 1_048_576;
+
+/**
+ * The answer of `server` to `operation`, of the type that the table gives it; what it says beyond that is dropped.
+ *
+ * @param input sent as it is, without defaults: a server of another version may not know every field that has one.
+ * @throws a {@link RemoteError}; `bad_input` for an operation that cannot be called from afar.
+ */
+export async function callRemote<I extends InputSchema, O extends OutputSchema>(
+  server: RemoteServer,
+  operation: Operation<I, O>,
+  input: v.InferInput<I>,
+  limits: Limits,
+  signal?: AbortSignal,
+): Promise<v.InferOutput<O>> {
+  const routed = operation.http && !operation.http.content ? operation.http : undefined;
+  if (!routed && !operation.command) throw badInput(`${operation.name} cannot be called on another host`);
+  const request = routed ? routeRequest(operation, routed, input) : runRequest(operation.command, input);
+  const line = new Line(server, signal);
+  try {
+    const body = bodyOf(await line.ask(request, limits));
+    return answerOf(operation, routed ? body : onlyResult(body));
+  } finally {
+    line.close();
+  }
+}
+
+/** There may be millions of faults in an answer, and one is enough. */
+const FIRST_FAULT = { abortEarly: true } as const;
+
+const runRequest = (command: string | undefined, input: unknown): Request => ({
+  method: "POST",
+  path: "/execute",
+  body: JSON.stringify({ actions: [[command, input]] }),
+});
+
+/** @throws a {@link RemoteError} naming the field that is not of the type that the table gives it. */
+function answerOf<O extends OutputSchema>(
+  operation: { readonly output: O },
+  body: unknown,
+): v.InferOutput<O> {
+  const checked = v.safeParse(operation.output, withNulls(operation.output, body), FIRST_FAULT);
+  if (checked.success) return checked.output;
+  const path = checked.issues[0] && v.getDotPath(checked.issues[0]);
+  throw new RemoteError("answer", `unexpected answer: ${printable(path ?? "not of its type", 100)}`, true);
+}
+
+/** `value` with null for the nullable fields that it lacks: a server of another version has not measured them. */
+function withNulls(schema: v.GenericSchema, value: unknown): unknown {
+  if ("wrapped" in schema) return withNulls(schema.wrapped as v.GenericSchema, value);
+  if ("item" in schema && Array.isArray(value)) {
+    return value.map((item) => withNulls(schema.item as v.GenericSchema, item));
+  }
+  if (!("entries" in schema) || typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(schema.entries as Record<string, v.GenericSchema>);
+  const filled = entries.flatMap(([name, entry]) => {
+    if (Object.hasOwn(value, name)) return [[name, withNulls(entry, Reflect.get(value, name))]];
+    return entry.type === "nullable" ? [[name, null]] : [];
+  });
+  return { ...value, ...Object.fromEntries(filled) };
+}
+
+function routeRequest(
+  { input: schema }: Operation,
+  { method, path, body }: NonNullable<Operation["http"]>,
+  input: Readonly<Record<string, unknown>>,
+): Request {
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(`${input[name]}`));
+  const given = Object.keys(schema.entries).filter((name) => input[name] !== undefined);
+  const fields = given.filter((name) => name !== body && !path.includes(`{${name}}`));
+  if (method === "POST" && body === undefined) {
+    const picked = Object.fromEntries(fields.map((name) => [name, input[name]]));
+    return { method, path: filled, body: JSON.stringify(picked) };
+  }
+  const query = new URLSearchParams();
+  for (const name of fields) for (const value of [input[name]].flat()) query.append(name, `${value}`);
+  const asked = query.size > 0 ? `${filled}?${query}` : filled;
+  return { method, path: asked, ...(body !== undefined && { body: JSON.stringify(input[body] ?? {}) }) };
+}
+
+/**
+ * The JSON in the body of a 200.
+ *
+ * @throws a {@link RemoteError} for anything else.
+ */
+export function bodyOf({ status, body }: Response): unknown {
+  if (status === 200) return parsed(body) ?? refuse();
+  const said = v.safeParse(ERROR_BODY, parsed(body));
+  const words =
+    said.success && status !== 401
+      ? `HTTP ${status}: ${printable(said.output.error, 200)}`
+      : `HTTP ${status}`;
+  throw new RemoteError(status === 401 || status === 403 ? "unauthorized" : "answer", words, true);
+}
+
+const ERROR_BODY = v.object({ error: v.string() });
+
+/** Far more than any answer needs. JSON that is parsed may be too deep to be written again. */
+const MAX_DEPTH = 500;
+
+function parsed(body: Uint8Array): unknown {
+  try {
+    const value: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
+    const limits = { bytes: Number.POSITIVE_INFINITY, depth: MAX_DEPTH };
+    return sizeWithin(value, limits) === undefined ? undefined : value;
+  } catch {
+    return undefined;
+  }
+}
+
+function refuse(): never {
+  throw notSvc();
+}
+
+/**
+ * `body` as the type that `schema` says.
+ *
+ * @throws a {@link RemoteError} when it is not.
+ */
+export function typed<S extends v.GenericSchema>(schema: S, body: unknown): v.InferOutput<S> {
+  const checked = v.safeParse(schema, body, FIRST_FAULT);
+  return checked.success ? checked.output : refuse();
+}
+
+const RUN = v.object({
+  result: v.record(v.string(), v.unknown()),
+  outcomes: v.optional(
+    v.array(v.object({ ok: v.boolean(), result: v.optional(v.unknown()), error: v.optional(v.string()) })),
+  ),
+});
+
+/** What the only action of a run returned; hosts that do not report outcomes have it in `result` alone. */
+function onlyResult(answer: unknown): unknown {
+  const { result, outcomes } = typed(RUN, answer);
+  const [outcome] = outcomes ?? [];
+  if (!outcome) return Object.values(result)[0];
+  if (!outcome.ok) throw new RemoteError("answer", printable(outcome.error ?? "failed", 200), true);
+  return outcome.result;
+}

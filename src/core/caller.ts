@@ -1,0 +1,41 @@
+/** Who asks for an operation, as the audit log and the operations themselves see them. */
+
+import type { Service } from "../service";
+import type { RunContext } from "./run";
+
+export interface Caller {
+  /** The surface the call came through. */
+  readonly kind: "rest" | "cli" | "script" | "scheduler" | "api";
+  /** The client's address for `rest`; otherwise null. */
+  readonly client: string | null;
+  /** Of the request, for `rest`: what a page needs to know of encodings and ETags. */
+  readonly headers?: Headers;
+  /** Aborted when the caller has gone, the run was cancelled or the process is about to stop. */
+  readonly signal: AbortSignal;
+  /** The run that the operation is an action of; absent when it was called by itself. */
+  readonly run?: RunContext;
+  /**
+   * Puts on record that the call is about to change something. Resolves when the audit row is on disk.
+   *
+   * @param subject what will change, for the row's `detail`; never a secret.
+   * @throws an `unavailable` failure when the row cannot be written: then nothing may be changed.
+   */
+  announce(subject: string): Promise<void>;
+}
+
+/** A caller in this process: it may see what is never sent over a network, such as the token. */
+export function localCaller(
+  service: Service,
+  kind: "cli" | "script" | "scheduler" | "api",
+  signal: AbortSignal = new AbortController().signal,
+): Caller {
+  return {
+    kind,
+    client: null,
+    signal,
+    async announce(subject) {
+      const audit = await service.audit();
+      await audit?.append({ event_type: kind, host_id: null, viewer_id: null, detail: subject });
+    },
+  };
+}

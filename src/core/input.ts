@@ -1,0 +1,172 @@
+/**
+ * The input check, one for every surface: what a schema says of a value, in sentences that name the field.
+ */
+import * as v from "valibot";
+import { badInput } from "../lib/errors";
+import { sizeWithin } from "../lib/json-size";
+import { printable } from "../lib/sanitize";
+import { type InputSchema, isMarked } from "./operation";
+
+/** One offence: the field it is in (`actions[2].x`; empty for the value itself) and a sentence. */
+export interface Offence {
+  readonly field: string;
+  readonly message: string;
+}
+
+/** The checked and defaulted input, or what is wrong with it. */
+export type Checked<I extends InputSchema = InputSchema> =
+  | { ok: true; input: v.InferOutput<I> }
+  | { ok: false; offences: Offence[] };
+
+/** Offences that are told in words. */
+const MAX_WORDS = 10;
+
+/** The most unknown fields of one object that are named; there can be as many as fit into a body. */
+const MAX_UNKNOWN = MAX_WORDS - 1;
+
+/** Of an input that is larger, one offence is told: there can be as many as it has values. */
+const TOLD_WHOLE = { bytes: 100_000, depth: 1_000 };
+
+/**
+ * Checks `value` against `schema`. Never throws; a secret value is never part of a message.
+ *
+ * @param options.quote whether messages may quote what they found (default true).
+ */
+export function checkInput<I extends InputSchema>(
+  schema: I,
+  value: unknown,
+  { quote = true }: { readonly quote?: boolean } = {},
+): Checked<I> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    return { ok: false, offences: [{ field: "", message: `expected an object but found ${kindOf(value)}` }] };
+  }
+  // valibot names the first unknown field only.
+  const isKnown = (name: string) => Object.hasOwn(schema.entries, name);
+  const unknown = Object.keys(value).filter((name) => !isKnown(name));
+  const known = unknown.length
+    ? Object.fromEntries(Object.entries(value).filter(([name]) => isKnown(name)))
+    : value;
+  const first = v.safeParse(schema, known, { abortEarly: true });
+  if (first.success && unknown.length === 0) return { ok: true, input: first.output };
+  const all = !first.success && sizeWithin(known, TOLD_WHOLE) !== undefined;
+  const parsed = all ? v.safeParse(schema, known) : first;
+  const offences = (parsed.issues ?? []).map((issue) => describe(schema, issue, quote));
+  return { ok: false, offences: [...offences, ...unknownFields(unknown)] };
+}
+
+function unknownFields(names: readonly string[]): Offence[] {
+  const named = names.slice(0, MAX_UNKNOWN).map((name) => ({
+    field: printable(name, 200),
+    message: "unknown field",
+  }));
+  const more = names.length - named.length;
+  return more > 0 ? [...named, { field: "", message: `and ${more} more unknown fields` }] : named;
+}
+
+/**
+ * Checks `value` against `schema`.
+ *
+ * @throws a `bad_input` failure that names every field at fault.
+ */
+export function parseInput<I extends InputSchema>(schema: I, value: unknown): v.InferOutput<I> {
+  const checked = checkInput(schema, value);
+  if (checked.ok) return checked.input;
+  throw badInput(sentence(checked.offences), { fields: checked.offences.map((offence) => offence.field) });
+}
+
+/** All offences as one line; the first {@link MAX_WORDS} in words, the rest counted. */
+export function sentence(offences: readonly Offence[]): string {
+  const words = offences
+    .slice(0, MAX_WORDS)
+    .map(({ field, message }) => (field ? `${field}: ${message}` : message));
+  if (offences.length > MAX_WORDS) words.push(`and ${offences.length - MAX_WORDS} more`);
+  return words.join("; ");
+}
+
+function describe(schema: InputSchema, issue: v.BaseIssue<unknown>, quote: boolean): Offence {
+  const path = issue.path ?? [];
+  const field = printable(pathText(path.map((item) => item.key)), 200);
+  const top = path[0]?.key;
+  const entry =
+    typeof top === "string" && Object.hasOwn(schema.entries, top) ? schema.entries[top] : undefined;
+  if (issue.received === "undefined") {
+    // Of a missing field, valibot tells the name only.
+    const wanted = path.length === 1 && entry ? entry.expects : expectation(issue);
+    return { field, message: `missing: expected ${wanted === "unknown" ? "any value" : wanted}` };
+  }
+  // Of some, valibot tells of what was found that it is not what was expected.
+  const silent = !quote || /^(non_empty|includes)$/.test(issue.type) || (entry && isMarked(entry, "secret"));
+  const found = silent ? "" : ` but found ${printable(shown(issue), 80)}`;
+  return { field, message: `expected ${expectation(issue)}${found}` };
+}
+
+/** What valibot has no words for that say it. */
+const EXPECTED: ReadonlyMap<string, string> = new Map([
+  ["non_empty", "one that is not empty"],
+  ["integer", "a whole number"],
+  ["safe_integer", "a whole number"],
+  ["finite", "a finite number"],
+]);
+
+/** What was expected where `issue` is, in words. */
+export function expectation({ type, expected, message, input }: v.BaseIssue<unknown>): string {
+  // A check without an expectation of its own says what it wants in its message.
+  if (/^(regex|includes|check|raw_check)$/.test(type)) return message;
+  if (expected === "never") return "no such field";
+  if (type.endsWith("_length")) return `${expected} ${typeof input === "string" ? "characters" : "items"}`;
+  return EXPECTED.get(type) ?? expected ?? message;
+}
+
+function shown(issue: v.BaseIssue<unknown>): string {
+  return issue.received === "Array" || issue.received === "Object" ? kindOf(issue.input) : issue.received;
+}
+
+function kindOf(value: unknown): string {
+  if (value === null) return "null";
+  if (Array.isArray(value)) return "an array";
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
+}
+
+function pathText(keys: readonly unknown[]): string {
+  return keys
+    .map((key, at) => (typeof key === "number" ? `[${key}]` : at === 0 ? String(key) : `.${String(key)}`))
+    .join("");
+}
+
+/**
+ * The fields of a query string as the schema's types: numbers and booleans are spelled out in text there, and a list is
+ * its field once for each item. One of so many numbers may also be one field, with commas.
+ *
+ * @throws a `bad_input` failure for any other field given twice.
+ */
+export function fromQuery(schema: InputSchema, query: URLSearchParams): Record<string, unknown> {
+  const input: Record<string, unknown> = {};
+  for (const [name, pairs] of Map.groupBy(query, ([key]) => key)) {
+    const texts = pairs.map(([, text]) => text);
+    const entry = Object.hasOwn(schema.entries, name) ? schema.entries[name] : undefined;
+    Object.defineProperty(input, name, { value: fromTexts(name, entry, texts), enumerable: true });
+  }
+  return input;
+}
+
+function fromTexts(name: string, schema: v.GenericSchema | undefined, texts: readonly string[]): unknown {
+  const type = schema && baseType(schema);
+  if (type === "array") return texts;
+  if (type === "strict_tuple") {
+    return texts.flatMap((text) => text.split(",")).map((text) => fromText(v.number(), text));
+  }
+  if (texts.length > 1) throw badInput(`${printable(name, 200)}: given more than once`);
+  return fromText(schema, texts[0] ?? "");
+}
+
+function fromText(schema: v.GenericSchema | undefined, text: string): unknown {
+  const type = schema && baseType(schema);
+  if (type === "number" && /^-?\d+(\.\d+)?$/.test(text)) return Number(text);
+  if (type === "boolean" && (text === "true" || text === "1")) return true;
+  if (type === "boolean" && (text === "false" || text === "0")) return false;
+  return text;
+}
+
+function baseType(schema: v.GenericSchema): string {
+  return "wrapped" in schema ? baseType(schema.wrapped as v.GenericSchema) : schema.type;
+}

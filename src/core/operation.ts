@@ -1,0 +1,109 @@
+/**
+ * What an operation is: the one definition from which every surface (HTTP route, `AC_*` command, OpenAPI entry,
+ * `/commands`, input check, redaction) is derived. The table of them is `operations.ts`.
+ */
+import * as v from "valibot";
+import type { Service } from "../service";
+import type { Caller } from "./caller";
+
+/** What a token must allow for the operation: each includes only itself, `admin` includes all. */
+export type Scope = "read" | "metrics" | "operate" | "admin";
+
+/** The fields of an input, by their snake_case names, each with a description. */
+export type InputSchema = v.StrictObjectSchema<v.ObjectEntries, undefined>;
+
+/** What an operation answers with. */
+export type OutputSchema = v.GenericSchema;
+
+/** Where an operation is reachable over HTTP. */
+export interface HttpRoute {
+  readonly method: "GET" | "POST";
+  /** An OpenAPI path template (`/dashboard/{asset}`); its parameters are fields of the input. */
+  readonly path: string;
+  /** Needs no token, spends from no bucket and leaves no audit row. */
+  readonly public?: true;
+  /** The field that is the whole body of a POST; the other fields are then its query. */
+  readonly body?: string;
+  /** The media type of a body that is not JSON; `run` then returns a `Response`. */
+  readonly content?: string;
+}
+
+/** One thing that svc can do. */
+export interface Operation<I extends InputSchema = InputSchema, O extends OutputSchema = OutputSchema> {
+  /** `feature.verb`, unique; the operationId of the API document. */
+  readonly name: string;
+  /** One line, imperative, without a full stop. */
+  readonly summary: string;
+  readonly scope: Scope;
+  /**
+   * Set when it changes something: then it does not run unless a row that says so is on disk. `"announces"`: `run`
+   * calls `caller.announce` itself, once it knows what it is about to do; otherwise `call.ts` does.
+   */
+  readonly changes?: true | "announces";
+  /**
+   * What it shares with every other run on this host: pointer, keyboard and focus. A run that has such an action
+   * holds a turn (`desktop/turn.ts`) while it goes on.
+   */
+  readonly uses?: "input";
+  /** What svc has to be started with for it: `--allow-shell`. Checked before a run, and by `run` itself. */
+  readonly needs?: "shell";
+  /** The name scripts call it by (`AC_…`). */
+  readonly command?: `AC_${string}`;
+  /** The command in one of whose action lists it has to be, at any depth. */
+  readonly within?: `AC_${string}`;
+  readonly http?: HttpRoute;
+  /** Arguments of an example call, for the reference; where the types alone make a sensible one it is left out. */
+  readonly example?: Readonly<Record<string, unknown>>;
+  /** Query of a GET, body of a POST, keyword arguments of a command (positional ones follow its key order). */
+  readonly input: I;
+  readonly output: O;
+  /** What a script gets in place of the answer, where existing scripts expect a plain value. */
+  readonly plain?: { readonly output: OutputSchema; of(answer: v.InferInput<O>): unknown };
+  /**
+   * A method, so that a table of operations with different inputs is one list.
+   *
+   * @throws Failure for what was to be expected; anything else is a bug.
+   */
+  run(service: Service, input: v.InferOutput<I>, caller: Caller): Promise<v.InferInput<O>> | v.InferInput<O>;
+}
+
+/** Gives a literal definition its types; it is its own result. */
+export function operation<const I extends InputSchema, O extends OutputSchema>(
+  definition: Operation<I, O>,
+): Operation<I, O> {
+  return definition;
+}
+
+/** A field with a description (every field has one). */
+export function field<S extends v.GenericSchema>(schema: S, description: string) {
+  return v.pipe(schema, v.description(description));
+}
+
+/** A value that is never logged, audited, quoted in an error, or kept. */
+export function secret<S extends v.GenericSchema>(schema: S) {
+  return v.pipe(schema, v.metadata({ secret: true }));
+}
+
+/** An action list inside an input: it is checked, with the list around it, before anything runs. */
+export const ACTION_LIST = v.pipe(v.array(v.unknown()), v.metadata({ actions: true }));
+
+/** What an operation without fields takes. */
+export const NO_INPUT = v.strictObject({});
+
+/** Whether the schema of a field carries `flag` (`secret`, `actions`), also behind `optional` and `nullable`. */
+export function isMarked(schema: v.GenericSchema, flag: "secret" | "actions"): boolean {
+  if (v.getMetadata(schema)[flag] === true) return true;
+  return "wrapped" in schema && isMarked(schema.wrapped as v.GenericSchema, flag);
+}
+
+/** `input` as it may be logged: secret fields, and what the schema does not know, replaced by `"***"`. */
+export function redact(
+  schema: InputSchema,
+  input: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const known = (name: string, value: unknown) => {
+    const entry = Object.hasOwn(schema.entries, name) ? schema.entries[name] : undefined;
+    return entry === undefined || isMarked(entry, "secret") ? "***" : value;
+  };
+  return Object.fromEntries(Object.entries(input).map(([name, value]) => [name, known(name, value)]));
+}

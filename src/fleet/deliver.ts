@@ -1,0 +1,145 @@
+/**
+ * Bringing an action list to one host: asks what the host offers, then sends the list, then waits for the run.
+ */
+import * as v from "valibot";
+import { bodyOf, typed } from "../client/call";
+import { type Deadline, deadlineIn, Line } from "../client/connection";
+import { RemoteError } from "../client/error";
+import { printable } from "../lib/sanitize";
+import type { Delivered, DeliveryStatus } from "./delivered";
+import { type Host, serverOf } from "./host";
+
+/** The largest answers: of `/commands`, and of a run. */
+const MAX_COMMANDS_BYTES = 1_048_576;
+const MAX_REPORT_BYTES = 8 * 1_048_576;
+
+/** The host ends a run that is out of time by itself; how long its word of that is waited for. */
+const GRACE_MS = 1_000;
+
+/** A list that the local table has found good. */
+export interface Delivery {
+  readonly actions: readonly unknown[];
+  /** The names in it, nested ones included. */
+  readonly commands: readonly string[];
+  readonly stopOnError: boolean;
+  /** How long until the whole list has been sent, in milliseconds. */
+  readonly deliveryMs: number;
+  /** From then on, how long until the run has ended. */
+  readonly executionMs: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const COMMANDS = v.object({ commands: v.array(v.string()) });
+
+/** What `/execute` answers; hosts that are no svc have `result` alone. */
+const REPORT = v.object({
+  result: v.record(v.string(), v.unknown()),
+  ok: v.exactOptional(v.boolean()),
+  status: v.exactOptional(v.string()),
+  error_text: v.exactOptional(v.nullable(v.string())),
+  run_id: v.exactOptional(v.string()),
+  outcomes: v.exactOptional(
+    v.array(
+      v.looseObject({
+        command: v.exactOptional(v.string()),
+        ok: v.boolean(),
+        error: v.exactOptional(v.string()),
+      }),
+    ),
+  ),
+});
+type Report = v.InferOutput<typeof REPORT>;
+
+/** @throws only what is a bug: what a host does is its result. */
+export async function deliver(host: Host, delivery: Delivery): Promise<Delivered> {
+  const started = performance.now();
+  const line = new Line(serverOf(host), delivery.signal);
+  const result = (status: DeliveryStatus, delivered: boolean, more: Told): Delivered => {
+    const duration_ms = Math.round(performance.now() - started);
+    return { label: host.label, ok: status === "ok", status, delivered, duration_ms, ...more };
+  };
+  let sending = false;
+  try {
+    const deadline = deadlineIn(delivery.deliveryMs);
+    const missing = missingFrom(await offeredBy(line, deadline), delivery.commands);
+    if (missing.length > 0)
+      return result("failed", false, { error: `the host has no ${missing.join(", ")}` });
+    sending = true;
+    const report = await run(line, delivery, deadline);
+    const error = errorOf(report);
+    const status = error === undefined ? "ok" : report.status === "timeout" ? "timeout" : "failed";
+    return result(status, true, { ...told(report), ...(error !== undefined && { error }) });
+  } catch (error) {
+    if (!(error instanceof RemoteError)) throw error;
+    // A host that refuses the token has not begun.
+    const delivered = sending && error.sent && error.fault !== "unauthorized";
+    return result(statusOf(error, delivered), delivered, { error: wordsOf(error, delivered, delivery) });
+  } finally {
+    line.close();
+  }
+}
+
+type Told = Pick<Delivered, "run_id" | "result" | "outcomes" | "error">;
+
+async function offeredBy(line: Line, deadline: Deadline): Promise<string[]> {
+  const answer = await line.ask(
+    { method: "GET", path: "/commands" },
+    { deadline, maxBytes: MAX_COMMANDS_BYTES },
+  );
+  return typed(COMMANDS, bodyOf(answer)).commands;
+}
+
+const missingFrom = (offered: readonly string[], wanted: readonly string[]) => {
+  const names = new Set(offered);
+  return wanted.filter((name) => !names.has(name));
+};
+
+async function run(line: Line, delivery: Delivery, deadline: Deadline): Promise<Report> {
+  const { actions, stopOnError, executionMs } = delivery;
+  const body = JSON.stringify({
+    actions,
+    ...(stopOnError && { stop_on_error: true }),
+    // So that the host ends the run by itself once nobody waits for it.
+    timeout_seconds: executionMs / 1_000,
+  });
+  const limits = { deadline, answerWithinMs: executionMs + GRACE_MS, maxBytes: MAX_REPORT_BYTES };
+  const answer = await line.ask({ method: "POST", path: "/execute", body }, limits);
+  if (answer.status === 429) throw new RemoteError("unreachable", "HTTP 429", false);
+  return typed(REPORT, bodyOf(answer));
+}
+
+/** Why the run is not ok; undefined when it is. */
+function errorOf({ ok, error_text, outcomes, result }: Report): string | undefined {
+  const failed = outcomes?.find((outcome) => !outcome.ok);
+  if (failed) return printable(`${failed.command ?? "an action"}: ${failed.error ?? "failed"}`, 300);
+  if (ok === false) return printable(error_text ?? "not every action ran", 300);
+  if (ok === true || outcomes) return undefined;
+  const entry = Object.entries(result).find(([, returned]) => looksFailed(returned));
+  return entry && printable(`${entry[0]}: ${JSON.stringify(entry[1])}`, 300);
+}
+
+/** Hosts that report no outcomes put an error where the result would be: `{"error": …}`, or `ValueError('…')` as text. */
+function looksFailed(returned: unknown): boolean {
+  if (typeof returned === "string") return /^[A-Z]\w*(Error|Exception)\(/.test(returned);
+  return typeof returned === "object" && returned !== null && "error" in returned;
+}
+
+function told({ run_id, result, outcomes }: Report): Told {
+  return {
+    ...(run_id !== undefined && { run_id: printable(run_id, 64) }),
+    result,
+    ...(outcomes && { outcomes }),
+  };
+}
+
+function statusOf({ fault }: RemoteError, delivered: boolean): DeliveryStatus {
+  if (fault === "unauthorized" || fault === "cancelled") return fault;
+  if (!delivered) return "unreachable";
+  return fault === "timeout" ? "timeout" : "failed";
+}
+
+function wordsOf({ fault, message }: RemoteError, delivered: boolean, { executionMs }: Delivery): string {
+  if (!delivered || fault === "answer") return message;
+  if (fault === "timeout") return `timeout after ${executionMs / 1_000} s: it may still run`;
+  return fault === "cancelled" ? `${message}: it may still run` : `${message}: it may have run`;
+}

@@ -1,0 +1,124 @@
+/**
+ * The API document: OpenAPI 3.1, a function of the table and the server's URL.
+ */
+
+import { jsonSchema } from "../core/json-schema";
+import type { HttpRoute, InputSchema, Operation } from "../core/operation";
+import { version } from "../version";
+
+type JsonObject = Record<string, unknown>;
+
+/** @param serverUrl where the API answers, without a trailing slash. */
+export function openApiDocument(operations: readonly Operation[], serverUrl: string): JsonObject {
+  const paths: Record<string, JsonObject> = {};
+  for (const operation of operations) {
+    if (!operation.http) continue;
+    const { path, method } = operation.http;
+    paths[path] = { ...paths[path], [method.toLowerCase()]: describe(operation, operation.http) };
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "svc",
+      version,
+      summary: "Operate a desktop-automation host from afar",
+      license: { name: "MIT", identifier: "MIT" },
+    },
+    servers: [{ url: serverUrl }],
+    security: [{ BearerAuth: [] }],
+    tags: tagsOf(operations),
+    paths,
+    components: {
+      securitySchemes: { BearerAuth: { type: "http", scheme: "bearer" } },
+      schemas: {
+        Error: {
+          type: "object",
+          properties: { error: { type: "string", description: "What is wrong, for a person" } },
+          required: ["error"],
+        },
+      },
+      responses: {
+        BadInput: failure("A field is missing, unknown, ill-typed or out of range"),
+        Unauthorized: failure("No token, or a wrong one", {
+          "WWW-Authenticate": { schema: { type: "string" }, description: "`Bearer`" },
+        }),
+        Forbidden: failure("The token does not allow this, or svc was not started so as to"),
+        TooManyRequests: failure("Rate limited, or locked out after too many wrong tokens", {
+          "Retry-After": { schema: { type: "integer" }, description: "Seconds to wait" },
+        }),
+        Failure: failure("Any other failure"),
+      },
+    },
+  };
+}
+
+function describe(operation: Operation, http: HttpRoute): JsonObject {
+  return {
+    operationId: operation.name,
+    summary: operation.summary,
+    tags: [featureOf(operation)],
+    "x-svc-scope": operation.scope,
+    ...(operation.command && { "x-svc-command": operation.command }),
+    ...(http.public && { security: [] }),
+    ...parameters(operation.input, http),
+    ...requestBody(operation.input, http),
+    responses: responses(operation, http),
+  };
+}
+
+function parameters(input: InputSchema, { method, path, body }: HttpRoute): JsonObject {
+  const { properties, required } = objectSchema(input);
+  const hasQuery = method === "GET" || body !== undefined;
+  const parameters = Object.entries(properties).flatMap(([name, { description, ...schema }]) => {
+    const inPath = path.includes(`{${name}}`);
+    if (name === body || !(hasQuery || inPath)) return [];
+    const needed = inPath || required.has(name);
+    return [{ name, in: inPath ? "path" : "query", required: needed, description, schema }];
+  });
+  return parameters.length ? { parameters } : {};
+}
+
+function requestBody(input: InputSchema, { method, body }: HttpRoute): JsonObject {
+  if (method !== "POST") return {};
+  const { properties, required } = objectSchema(input);
+  const needed = body === undefined ? required.size > 0 : required.has(body);
+  const schema = body === undefined ? jsonSchema(input, "input") : properties[body];
+  return { requestBody: { required: needed, content: { "application/json": { schema } } } };
+}
+
+function responses({ output }: Operation, http: HttpRoute): JsonObject {
+  const content = http.content
+    ? { [http.content]: { schema: { type: "string" } } }
+    : { "application/json": { schema: jsonSchema(output, "output") } };
+  const ref = (name: string) => ({ $ref: `#/components/responses/${name}` });
+  return {
+    "200": { description: "Done", content },
+    "400": ref("BadInput"),
+    ...(!http.public && {
+      "401": ref("Unauthorized"),
+      "403": ref("Forbidden"),
+      "429": ref("TooManyRequests"),
+    }),
+    default: ref("Failure"),
+  };
+}
+
+function objectSchema(input: InputSchema): { properties: Record<string, JsonObject>; required: Set<string> } {
+  const schema = jsonSchema(input, "input") as {
+    properties?: Record<string, JsonObject>;
+    required?: string[];
+  };
+  return { properties: schema.properties ?? {}, required: new Set(schema.required) };
+}
+
+function failure(description: string, headers?: JsonObject): JsonObject {
+  const content = { "application/json": { schema: { $ref: "#/components/schemas/Error" } } };
+  return { description, ...(headers && { headers }), content };
+}
+
+function tagsOf(operations: readonly Operation[]): Array<{ name: string }> {
+  const features = operations.filter(({ http }) => http).map(featureOf);
+  return [...new Set(features)].sort().map((name) => ({ name }));
+}
+
+const featureOf = ({ name }: Operation) => name.split(".")[0] ?? name;

@@ -1,0 +1,132 @@
+/**
+ * The STUN and TURN servers of a host (`{config_dir}/ice.json`), and how peers may reach it.
+ */
+import { readFileSync } from "node:fs";
+import { basename } from "node:path";
+import * as v from "valibot";
+import { checkInput, sentence } from "../core/input";
+import { secret } from "../core/operation";
+import { badInput, Failure, systemCode, unavailable } from "../lib/errors";
+
+/** A server of the kind that browsers take too: https://www.w3.org/TR/webrtc/#rtciceserver-dictionary */
+const ICE_SERVER = v.strictObject({
+  urls: v.union([v.string(), v.array(v.string())]),
+  username: v.optional(v.string()),
+  credential: v.optional(secret(v.string())),
+});
+
+const ICE_FILE = v.strictObject({
+  ice_servers: v.optional(v.array(ICE_SERVER), []),
+  /** `relay`: peers are told of relayed addresses only. */
+  transport_policy: v.optional(v.picklist(["all", "relay"]), "all"),
+});
+
+/** A server as the native library takes it. */
+export interface IceServer {
+  readonly hostname: string;
+  readonly port: number;
+  readonly username?: string;
+  readonly password?: string;
+  readonly relayType?: "TurnUdp";
+}
+
+export interface IceConfig {
+  readonly servers: readonly IceServer[];
+  readonly relayOnly: boolean;
+}
+
+/** The same from the command line: one user for all TURN servers. */
+export interface IceFlags {
+  readonly servers: readonly string[];
+  readonly user?: string | undefined;
+  /** The file whose first line is the user's secret. */
+  readonly secretFile?: string | undefined;
+  readonly relayOnly: boolean;
+}
+
+/**
+ * What the file at `path` says; no servers when there is none.
+ *
+ * @throws an `unavailable` failure that names the field, never a credential.
+ */
+export function readIceConfig(path: string): IceConfig {
+  try {
+    return parseFile(path);
+  } catch (error) {
+    throw error instanceof Failure ? unavailable(`${basename(path)}: ${error.message}`) : error;
+  }
+}
+
+function parseFile(path: string): IceConfig {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return { servers: [], relayOnly: false };
+    throw badInput(`cannot be read (${systemCode(error)})`);
+  }
+  const checked = checkInput(ICE_FILE, parseJson(text), { quote: false });
+  if (!checked.ok) throw badInput(sentence(checked.offences));
+  const { ice_servers, transport_policy } = checked.input;
+  const servers = ice_servers.flatMap(({ urls, username, credential }) =>
+    [urls].flat().map((url) => parseIceUrl(url, username, credential)),
+  );
+  return requireRelay({ servers, relayOnly: transport_policy === "relay" });
+}
+
+/**
+ * What the flags say, in place of the file; undefined when they say nothing.
+ *
+ * @throws a `bad_input` failure that names what is wrong, never a credential.
+ */
+export function iceOfFlags({ servers, user, secretFile, relayOnly }: IceFlags): IceConfig | undefined {
+  if (servers.length === 0) {
+    if (user === undefined && secretFile === undefined && !relayOnly) return undefined;
+    throw badInput("ice-server: missing; flags take the place of ice.json, of which nothing is used then");
+  }
+  const credential = secretFile === undefined ? undefined : readSecret(secretFile);
+  return requireRelay({ servers: servers.map((url) => parseIceUrl(url, user, credential)), relayOnly });
+}
+
+function readSecret(path: string): string {
+  try {
+    return readFileSync(path, "utf8").split(/\r?\n/, 1)[0] ?? "";
+  } catch (error) {
+    throw badInput(`ice-secret-file: ${path} cannot be read (${systemCode(error)})`);
+  }
+}
+
+/** @throws a `bad_input` failure when nothing but a relay is to be used and there is none. */
+function requireRelay(config: IceConfig): IceConfig {
+  if (!config.relayOnly || config.servers.some(({ relayType }) => relayType)) return config;
+  throw badInput(`connections are to be relayed only and there is no turn: server`);
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw badInput("is not JSON");
+  }
+}
+
+/**
+ * `stun:host[:port]` (RFC 7064) or `turn:host[:port][?transport=udp]` (RFC 7065).
+ *
+ * @throws a `bad_input` failure for what it is not, and for TURN over TCP and TLS, which libdatachannel's own ICE
+ *   agent (libjuice) does not speak.
+ */
+function parseIceUrl(url: string, username?: string, credential?: string): IceServer {
+  const match = /^(stun|turn):(\[[0-9a-f:.]+\]|[^:?/@[\]]+)(?::(\d{1,5}))?(?:\?transport=(udp))?$/i.exec(url);
+  const [, scheme, host, port = "3478", transport] = match ?? [];
+  if (!scheme || !host || Number(port) < 1 || Number(port) > 65_535 || (transport && scheme !== "turn")) {
+    const shown = url.replace(/:.*@/s, ":…@");
+    throw badInput(
+      `an ICE server's URL: expected stun:HOST[:PORT] or turn:HOST[:PORT][?transport=udp] but found ${JSON.stringify(shown)}; TURN over TCP or TLS is not supported`,
+    );
+  }
+  const at = { hostname: host.replace(/^\[|\]$/g, ""), port: Number(port) };
+  if (scheme.toLowerCase() === "stun") return at;
+  if (!username || !credential) throw badInput(`${url}: a TURN server needs username and credential`);
+  return { ...at, username, password: credential, relayType: "TurnUdp" };
+}

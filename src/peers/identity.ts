@@ -1,0 +1,51 @@
+/**
+ * What this host is called by its peers: a file of one line in `{config_dir}`, made when it is first needed.
+ */
+import { readFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { basename } from "node:path";
+import * as v from "valibot";
+import { systemCode, unavailable } from "../lib/errors";
+import { writeFileAtomic } from "../lib/files";
+import { DEVICE_NAME } from "./file-name";
+
+/** Safe as the name of a folder on every platform: it is one in the peer's inbox. */
+export const PEER_ID = v.pipe(
+  v.string(),
+  v.regex(
+    /^[A-Za-z0-9][A-Za-z0-9_-]{0,62}[A-Za-z0-9]$/,
+    "2 to 64 letters, digits, - and _, neither beginning nor ending with - or _",
+  ),
+  v.check((id) => !DEVICE_NAME.test(id), "no name of a device on Windows"),
+);
+
+/**
+ * The identity in the file at `path`; made of the machine's name and random digits if there is none.
+ *
+ * @throws an `unavailable` failure when the file holds something else.
+ */
+export function readIdentity(path: string): string {
+  const kept = findIdentity(path);
+  if (kept !== null) return kept;
+  const machine = hostname()
+    .split(".")[0]
+    ?.replaceAll(/[^A-Za-z0-9]+/g, "-")
+    .replaceAll(/^-+|-+$/g, "")
+    .slice(0, 40);
+  const id = `${machine || "host"}-${crypto.getRandomValues(new Uint8Array(4)).toHex()}`;
+  writeFileAtomic(path, `${id}\n`);
+  return id;
+}
+
+/** {@link readIdentity}, null when there is no file. */
+export function findIdentity(path: string): string | null {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8").trim();
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return null;
+    throw error;
+  }
+  if (v.is(PEER_ID, text)) return text;
+  throw unavailable(`${basename(path)}: expected ${PEER_ID.pipe[1].message}`);
+}

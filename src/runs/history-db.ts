@@ -1,0 +1,176 @@
+/**
+ * `history.db`: its tables, and the statements on it.
+ *
+ * A file that another tool made is taken over: the columns that it lacks are added, its rows stay.
+ */
+import { Database } from "bun:sqlite";
+import { chmodSync } from "node:fs";
+import { dirname } from "node:path";
+import { MAX_TIMEOUT_S, type RunRecord } from "../core/run";
+import { ensurePrivateFile, ensurePrivateFolder, PRIVATE_FILE } from "../lib/files";
+
+/** Rows that are kept until somebody says otherwise. */
+const DEFAULT_MAX_ROWS = 10_000;
+
+/** A row as it is told. Times are ISO 8601. */
+export interface HistoryRow {
+  readonly id: number;
+  /** Null in rows of another tool. */
+  readonly run_id: string | null;
+  readonly source_type: string;
+  readonly source_id: string;
+  readonly script_path: string;
+  readonly started_at: string;
+  readonly finished_at: string | null;
+  readonly status: string;
+  readonly error_text: string | null;
+  readonly duration_seconds: number | null;
+}
+
+/** Which rows; what is left out does not narrow. */
+export interface HistoryQuery {
+  readonly limit: number;
+  readonly source_type?: string | undefined;
+  readonly source_id?: string | undefined;
+  readonly status?: string | undefined;
+  /** Only rows with a lower id: the last id of a page gives the next page. */
+  readonly before_id?: number | undefined;
+}
+
+/** The columns besides `id`. `pid` is the process that runs it. */
+const COLUMNS = {
+  run_id: "TEXT",
+  source_type: "TEXT NOT NULL DEFAULT ''",
+  source_id: "TEXT NOT NULL DEFAULT ''",
+  script_path: "TEXT NOT NULL DEFAULT ''",
+  started_at: "TEXT NOT NULL DEFAULT ''",
+  finished_at: "TEXT",
+  status: "TEXT NOT NULL DEFAULT ''",
+  error_text: "TEXT",
+  duration_seconds: "REAL",
+  pid: "INTEGER",
+} as const;
+
+/** What {@link HistoryRow} has. */
+const TOLD = ["id", ...Object.keys(COLUMNS).filter((name) => name !== "pid")].join(", ");
+
+/**
+ * Opens the file, which is made if it is not there. A lock that another process holds is never waited for.
+ *
+ * @throws the SQLite or system error.
+ */
+export function openFile(path: string): Database {
+  ensurePrivateFolder(dirname(path));
+  ensurePrivateFile(path);
+  const db = new Database(path);
+  try {
+    chmodSync(path, PRIVATE_FILE);
+    db.run("PRAGMA busy_timeout = 0");
+    db.run("PRAGMA journal_mode = WAL");
+    // A machine that loses power may lose the last rows, and nothing else (https://sqlite.org/pragma.html#pragma_synchronous).
+    db.run("PRAGMA synchronous = NORMAL");
+    prepareTables(db);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+function prepareTables(db: Database): void {
+  const lacking = () => {
+    const columns = db.query<{ name: string }, []>("PRAGMA table_info(runs)").all();
+    const found = new Set(columns.map(({ name }) => name));
+    return Object.entries(COLUMNS).filter(([name]) => !found.has(name));
+  };
+  const hasKept = () => db.query("SELECT 1 FROM sqlite_schema WHERE name = 'kept'").get() !== null;
+  if (lacking().length === 0 && hasKept()) return;
+  db.transaction(() => {
+    if (!hasKept()) db.run(`CREATE TABLE kept AS SELECT ${DEFAULT_MAX_ROWS} AS max_rows`);
+    db.run("CREATE TABLE IF NOT EXISTS runs (id INTEGER PRIMARY KEY AUTOINCREMENT)");
+    // Looked up again: another process may have prepared it meanwhile.
+    for (const [name, type] of lacking()) db.run(`ALTER TABLE runs ADD COLUMN ${name} ${type}`);
+    db.run("CREATE UNIQUE INDEX IF NOT EXISTS runs_run_id ON runs(run_id)");
+    db.run("CREATE INDEX IF NOT EXISTS runs_source ON runs(source_type, source_id)");
+  }).immediate();
+}
+
+/** Inserts what is new, and completes what has ended. */
+export function write(db: Database, runs: Iterable<RunRecord>): void {
+  // Not an upsert: each of those takes an id, also when it only updates.
+  const complete = db.query(
+    "UPDATE runs SET finished_at = ?, status = ?, error_text = ?, duration_seconds = ? WHERE run_id = ?",
+  );
+  const insert = db.query(
+    `INSERT INTO runs (run_id, source_type, source_id, script_path, started_at, finished_at, status, error_text,
+       duration_seconds, pid)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  for (const run of runs) {
+    const { finished_at, status, error_text, duration_seconds } = run;
+    const { changes } = complete.run(finished_at, status, error_text, duration_seconds, run.run_id);
+    if (changes > 0) continue;
+    const begun = [run.run_id, run.source_type, run.source_id, run.script_path, run.started_at] as const;
+    insert.run(...begun, finished_at, status, error_text, duration_seconds, process.pid);
+  }
+}
+
+/** Notes how many rows are kept, for processes that are not told: `svc execute` beside a server that is. */
+export function keepRows(db: Database, maxRows: number): void {
+  db.query("UPDATE kept SET max_rows = ? WHERE max_rows <> ?").run(maxRows, maxRows);
+}
+
+/** Deletes all but the newest rows, as many as {@link keepRows} has noted. */
+export function prune(db: Database): void {
+  db.run(`DELETE FROM runs WHERE id <=
+    (SELECT id FROM runs ORDER BY id DESC LIMIT 1 OFFSET (SELECT max_rows FROM kept))`);
+}
+
+/**
+ * Marks the runs whose process is gone: no other can tell how they ended.
+ *
+ * @param untouched whether this process has put no run on record yet: one that has its id is then of another, before it
+ *   (in a container each svc may have the same).
+ */
+export function markInterrupted(db: Database, untouched = false): void {
+  const going = db
+    .query<{ id: number; pid: number | null; started_at: string }, []>(
+      "SELECT id, pid, started_at FROM runs WHERE status IN ('running', 'waiting') AND run_id IS NOT NULL",
+    )
+    .all();
+  // A process id is used again some day; no run is older than the longest deadline.
+  const oldest = Date.now() - (MAX_TIMEOUT_S + 60) * 1_000;
+  const isGone = (pid: number) => (untouched && pid === process.pid) || !isAlive(pid);
+  const gone = going.filter(
+    ({ pid, started_at }) => pid === null || isGone(pid) || Date.parse(started_at) < oldest,
+  );
+  const mark = db.query(
+    "UPDATE runs SET status = 'interrupted', error_text = 'the process that ran it has ended' WHERE id = ?",
+  );
+  for (const { id } of gone) mark.run(id);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // EPERM: it lives, and is somebody else's (kill(2)).
+    return error instanceof Error && "code" in error && error.code === "EPERM";
+  }
+}
+
+/** The rows that `query` asks for, newest first. */
+export function findRows(db: Database, query: HistoryQuery): HistoryRow[] {
+  const narrowing: Array<[condition: string, value: string | number | undefined]> = [
+    ["source_type = ?", query.source_type],
+    ["source_id = ?", query.source_id],
+    ["status = ?", query.status],
+    ["id < ?", query.before_id],
+  ];
+  const given = narrowing.filter((pair): pair is [string, string | number] => pair[1] !== undefined);
+  const where = given.length > 0 ? `WHERE ${given.map(([condition]) => condition).join(" AND ")}` : "";
+  return db
+    .query<HistoryRow, Array<string | number>>(`SELECT ${TOLD} FROM runs ${where} ORDER BY id DESC LIMIT ?`)
+    .all(...given.map(([, value]) => value), query.limit);
+}

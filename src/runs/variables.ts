@@ -1,0 +1,67 @@
+/**
+ * `${name}` in the arguments of an action: found before a run, filled in when the action's turn comes.
+ *
+ * A text that is nothing but `${name}` becomes the variable's value, whatever its type; within other text the value is
+ * written out, anything but text as JSON. `$${name}` stands for `${name}` itself. Nothing is ever evaluated.
+ */
+import { badInput } from "../lib/errors";
+import { sizeWithin } from "../lib/json-size";
+
+/** The largest argument that filling in may make; without a limit, a loop doubles a text until memory is gone. */
+export const MAX_FILLED = { bytes: 4 * 1024 * 1024, depth: 64 };
+
+const REFERENCE = /(\$?)\$\{([A-Za-z_][A-Za-z0-9_]{0,63})\}/g;
+
+/** Whether a `${name}` (or `$${name}`) is anywhere in `value`. */
+export function hasReference(value: unknown): boolean {
+  if (typeof value === "string") return value.search(REFERENCE) >= 0;
+  return typeof value === "object" && value !== null && Object.values(value).some(hasReference);
+}
+
+/** The names of the variables that `value` refers to. */
+export function referencesIn(value: unknown): string[] {
+  if (typeof value === "string") return [...value.matchAll(REFERENCE)].flatMap(([, , name]) => name ?? []);
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(referencesIn) : [];
+}
+
+/**
+ * `value` with every `${name}` filled in, also within lists and objects (not in their keys).
+ *
+ * @throws a `bad_input` failure that names an unknown variable, or when the result is over {@link MAX_FILLED}.
+ */
+export function fillIn(value: unknown, variables: ReadonlyMap<string, unknown>): unknown {
+  const filled = fill(value, variables);
+  if (sizeWithin(filled, MAX_FILLED) === undefined) throw tooLarge();
+  return filled;
+}
+
+function fill(value: unknown, variables: ReadonlyMap<string, unknown>): unknown {
+  if (typeof value === "string") return fillText(value, variables);
+  if (Array.isArray(value)) return value.map((item) => fill(item, variables));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fill(item, variables)]));
+}
+
+function fillText(text: string, variables: ReadonlyMap<string, unknown>): unknown {
+  const references = [...text.matchAll(REFERENCE)];
+  const [first] = references;
+  if (first?.[2] !== undefined && first[0] === text && !first[1]) return known(first[2], variables);
+  let filled = "";
+  let from = 0;
+  for (const { 0: reference, 1: escaped, 2: name = "", index } of references) {
+    filled += text.slice(from, index) + (escaped ? reference.slice(1) : written(known(name, variables)));
+    if (filled.length > MAX_FILLED.bytes) throw tooLarge();
+    from = index + reference.length;
+  }
+  return filled + text.slice(from);
+}
+
+function known(name: string, variables: ReadonlyMap<string, unknown>): unknown {
+  if (variables.has(name)) return variables.get(name);
+  throw badInput(`unknown variable: ${name}`);
+}
+
+const written = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
+
+const tooLarge = () =>
+  badInput(`variables: expected at most ${MAX_FILLED.bytes} bytes and ${MAX_FILLED.depth} levels, filled in`);

@@ -1,0 +1,133 @@
+/**
+ * Tokens beside the host's own, each with a name and less than everything: for a scraper, for somebody who only looks.
+ *
+ * The promise: the file holds digests and no token; a server that runs takes a change within two seconds; a file that
+ * cannot be used lets nobody in.
+ */
+import { readFileSync } from "node:fs";
+import * as v from "valibot";
+import { secret } from "../core/operation";
+import { conflict, messageOf, notFound, systemCode, unavailable } from "../lib/errors";
+import { watchFile, writeFileAtomic } from "../lib/files";
+import { withLock } from "../lib/lock";
+import type { Log } from "../lib/log";
+import { checkToken, newToken } from "./owner-token";
+import { digestToken, type Grant, type GrantOf, sameToken, type TokenDigest } from "./scopes";
+
+/** What such a token can allow. Whoever may run an action list may run every command, so there is no lesser `operate`. */
+export const SCOPES = ["read", "metrics"] as const;
+
+/** The most tokens in the file: each request with a token is held against all of them. */
+const MAX_TOKENS = 100;
+
+const NAME = v.pipe(
+  v.string(),
+  v.regex(
+    /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
+    "1 to 64 letters, digits, . _ and -, the first a letter or digit",
+  ),
+);
+const ENTRY = v.object({
+  name: NAME,
+  scopes: v.pipe(v.array(v.picklist(SCOPES)), v.minLength(1)),
+  /** When it was made, ISO 8601. */
+  created: v.pipe(v.string(), v.isoTimestamp()),
+  /** Of the token, hexadecimal. */
+  sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
+});
+const FILE = v.object({ tokens: v.pipe(v.array(ENTRY), v.maxLength(MAX_TOKENS)) });
+
+/** A token as the file has it. */
+export type KnownToken = v.InferOutput<typeof ENTRY>;
+
+/** What a token is to be; a new one is made unless it is given, so that many hosts can have the same. */
+export const NEW_TOKEN = v.strictObject({
+  name: NAME,
+  scope: v.pipe(
+    v.array(v.picklist(SCOPES)),
+    v.minLength(1),
+    v.transform((given) => [...new Set(given)]),
+  ),
+  token: v.optional(secret(v.string())),
+});
+
+/** The file, and the lock of those who change it. */
+type Place = { readonly tokens: string; readonly tokensLock: string };
+
+/** The tokens in `file`, in its order. @throws an `unavailable` failure when it cannot be read or is no such file. */
+export function readTokens(file: string): readonly KnownToken[] {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return [];
+    throw unavailable(`${file} cannot be read (${systemCode(error) ?? messageOf(error)})`);
+  }
+  try {
+    return v.parse(FILE, JSON.parse(text)).tokens;
+  } catch (error) {
+    const field = v.isValiError(error) ? (v.getDotPath(error.issues[0]) ?? "the whole") : "the whole";
+    throw unavailable(`${file} holds no tokens that svc knows (${field}): mend it or move it away`);
+  }
+}
+
+/**
+ * Puts a token in force and gives it. It is not kept and cannot be shown again.
+ *
+ * @param own the host's own token, which allows everything, whatever else it is called.
+ * @throws a `conflict` failure when the name or the token is taken or there are {@link MAX_TOKENS}; `bad_input` for a token
+ *   that no client could send; as {@link readTokens} does.
+ */
+export async function addToken(
+  place: Place,
+  { name, scope, token: given }: v.InferOutput<typeof NEW_TOKEN>,
+  own?: string,
+): Promise<string> {
+  const token = given === undefined ? newToken() : checkToken(given, "token");
+  if (token === own) throw conflict("token: it is the host's own, which allows everything");
+  const sha256 = Buffer.from(digestToken(token)).toString("hex");
+  return change(place, (tokens) => {
+    if (tokens.some((known) => known.name === name)) throw conflict(`name: ${name} is taken already`);
+    const same = tokens.find((known) => known.sha256 === sha256);
+    if (same) throw conflict(`token: it is that of ${same.name} already`);
+    if (tokens.length >= MAX_TOKENS) throw conflict(`there are ${MAX_TOKENS} tokens already`);
+    const entry = { name, scopes: scope, created: new Date().toISOString(), sha256 };
+    return { tokens: [...tokens, entry], result: token };
+  });
+}
+
+/** Takes a token back. @throws a `not_found` failure when none has the name; as {@link readTokens} does. */
+export function removeToken(place: Place, name: string): Promise<void> {
+  return change(place, (tokens) => {
+    const left = tokens.filter((known) => known.name !== name);
+    if (left.length === tokens.length) throw notFound(`no token is called ${name}`);
+    return { tokens: left, result: undefined };
+  });
+}
+
+function change<T>(
+  { tokens: file, tokensLock }: Place,
+  edit: (tokens: readonly KnownToken[]) => { tokens: readonly KnownToken[]; result: T },
+): Promise<T> {
+  return withLock(tokensLock, () => {
+    const { tokens, result } = edit(readTokens(file));
+    writeFileAtomic(file, `${JSON.stringify({ tokens }, null, 2)}\n`);
+    return result;
+  });
+}
+
+/** What the tokens in `file` stand for, as the file is now. */
+export function watchTokens(file: string, log: Log): GrantOf {
+  const inForce = watchFile(file, (): Array<{ grant: Grant; digest: TokenDigest }> => {
+    try {
+      return readTokens(file).map(({ name, scopes, sha256 }) => ({
+        grant: { name, scopes },
+        digest: Buffer.from(sha256, "hex"),
+      }));
+    } catch (error) {
+      log.error(`only the host's own token is in force: ${messageOf(error)}`);
+      return [];
+    }
+  });
+  return (sent) => inForce().find(({ digest }) => sameToken(sent, digest))?.grant;
+}

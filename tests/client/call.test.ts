@@ -1,0 +1,105 @@
+import { describe, expect, test } from "bun:test";
+import * as v from "valibot";
+import { callRemote } from "../../src/client/call";
+import { deadlineIn } from "../../src/client/connection";
+import {
+  field,
+  type InputSchema,
+  NO_INPUT,
+  type Operation,
+  type OutputSchema,
+  operation,
+} from "../../src/core/operation";
+import { operations } from "../../src/operations";
+import { TOKEN, testServer } from "../support";
+import { answering, ok } from "./support";
+
+const call = <I extends InputSchema, O extends OutputSchema>(
+  url: string,
+  called: Operation<I, O>,
+  input: v.InferInput<I>,
+): Promise<v.InferOutput<O>> =>
+  callRemote({ url, token: TOKEN, trust: { kind: "system" } }, called, input, {
+    deadline: deadlineIn(5_000),
+    maxBytes: 1_048_576,
+  });
+
+const INPUT = v.strictObject({
+  text: field(v.optional(v.string()), "Text"),
+  count: field(v.optional(v.number()), "Number"),
+  names: field(v.optional(v.array(v.string())), "List"),
+  id: field(v.optional(v.string()), "In the path"),
+});
+const echoing = (http: Operation["http"]) =>
+  operation({
+    name: "test.echo",
+    summary: "Say what was given",
+    scope: "read",
+    ...(http && { http }),
+    command: "AC_test_echo",
+    input: INPUT,
+    output: v.object({ given: v.unknown() }),
+    run: (_service, given) => ({ given }),
+  });
+
+describe("an operation called on another server is given the same input", () => {
+  const input = { text: "a b&c=ü/?", count: -1.5, names: ["x", "y z"] };
+  test.each([
+    ["in the query of a GET", { method: "GET", path: "/test" }, input],
+    ["in the body of a POST", { method: "POST", path: "/test" }, input],
+    ["in the path", { method: "GET", path: "/test/{id}" }, { ...input, id: "a/b ?#" }],
+    ["as a command, when it has no path", undefined, input],
+  ] as const)("%s", async (_where, http, given) => {
+    const echo = echoing(http);
+    await using host = await testServer({ service: { operations: [...operations, echo] } });
+    expect(await call(host.server.url, echo, given)).toEqual({ given });
+  });
+});
+
+describe("its answer", () => {
+  const told = operation({
+    name: "test.told",
+    summary: "Say something",
+    scope: "read",
+    http: { method: "GET", path: "/told" },
+    input: NO_INPUT,
+    output: v.object({ rows: v.array(v.object({ id: v.number(), note: v.nullable(v.string()) })) }),
+    run: () => ({ rows: [] }),
+  });
+
+  test("is of the type that the table gives it: more is dropped, what is nullable may be missing", async () => {
+    await using server = await answering(ok('{"rows":[{"id":1,"odd":2}],"odd":3}'));
+    expect(await call(server.url, told, {})).toEqual({ rows: [{ id: 1, note: null }] });
+  });
+
+  test("that is of another type is refused by the field", async () => {
+    await using server = await answering(ok('{"rows":[{"id":"1","note":null}]}'));
+    await expect(call(server.url, told, {})).rejects.toThrow("unexpected answer: rows.0.id");
+  });
+
+  test("that is wrong a million times is refused by the first", async () => {
+    await using server = await answering(ok(`{"rows":[${"0,".repeat(500_000)}0]}`));
+    const started = performance.now();
+    await expect(call(server.url, told, {})).rejects.toThrow("unexpected answer: rows.0");
+    expect(performance.now() - started).toBeLessThan(500);
+  });
+
+  test("that is an error is told in the server's words", async () => {
+    await using host = await testServer();
+    await expect(call(host.server.url, told, {})).rejects.toThrow("HTTP 404: not found");
+  });
+
+  test("through /execute is the action's own, or its error", async () => {
+    const failing = operation({
+      name: "test.failing",
+      summary: "Fail",
+      scope: "read",
+      command: "AC_admin_remove_host",
+      input: v.strictObject({ label: field(v.string(), "Label") }),
+      output: v.object({ removed: v.boolean() }),
+      run: () => ({ removed: true }),
+    });
+    await using host = await testServer();
+    await expect(call(host.server.url, failing, { label: "x" })).rejects.toThrow("no host is labelled x");
+  });
+});

@@ -1,0 +1,367 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import fc from "fast-check";
+import { deadlineIn, Line, type Trust } from "../../src/client/connection";
+import type { RemoteError } from "../../src/client/error";
+import { TOKEN, temporaryFolder, testServer, testWith } from "../support";
+import { answering, ok, rawServer, selfSigned } from "./support";
+
+const GET = { method: "GET", path: "/sessions" } as const;
+const limits = (ms = 2_000) => ({ deadline: deadlineIn(ms), maxBytes: 1_048_576 });
+const lineTo = (url: string, trust: Trust = { kind: "system" }, signal?: AbortSignal) =>
+  new Line({ url, token: "line-token", trust }, signal);
+
+/** Status and body, or the fault, its words and whether the request was sent. */
+async function ask(line: Line, request: Parameters<Line["ask"]>[0] = GET, ms?: number) {
+  try {
+    const { status, body } = await line.ask(request, limits(ms));
+    return { status, body: Buffer.from(body).toString() };
+  } catch (error) {
+    const { fault, message, sent } = error as RemoteError;
+    return { fault, message, sent };
+  } finally {
+    line.close();
+  }
+}
+
+describe("a request", () => {
+  test("carries host, token and the path below the address", async () => {
+    await using server = await answering(ok("{}"));
+    expect(await ask(lineTo(`${server.url}/lab/one`))).toEqual({ status: 200, body: "{}" });
+    const [head] = server.seen;
+    expect(head).toStartWith("GET /lab/one/sessions HTTP/1.1\r\n");
+    expect(head).toContain(`\r\nHost: ${server.url.slice("http://".length)}\r\n`);
+    expect(head).toContain("\r\nAuthorization: Bearer line-token\r\n");
+  });
+
+  test("uses the connection of the one before, but for a POST", async () => {
+    let connections = 0;
+    await using server = await rawServer((socket) => {
+      connections++;
+      socket.on("data", () => socket.write(ok("{}")));
+    });
+    const line = lineTo(server.url);
+    await line.ask(GET, limits());
+    await line.ask(GET, limits());
+    expect(connections).toBe(1);
+    await line.ask({ method: "POST", path: "/execute", body: "{}" }, limits());
+    expect(connections).toBe(2);
+    line.close();
+  });
+
+  test("is sent again when the connection was just being closed, but for a POST", async () => {
+    await using server = await rawServer((socket) => {
+      // Answers the first request of a connection, and closes at the second.
+      socket.once("data", () => {
+        socket.write(ok("{}"));
+        socket.once("data", () => socket.destroy());
+      });
+    });
+    const line = lineTo(server.url);
+    for (let i = 0; i < 3; i++) expect((await line.ask(GET, limits())).status).toBe(200);
+    line.close();
+  });
+
+  test("goes to no proxy of the environment", async () => {
+    await using proxy = await answering(ok("{}"));
+    await using server = await answering(ok("{}"));
+    process.env.HTTP_PROXY = proxy.url;
+    try {
+      await ask(lineTo(server.url));
+    } finally {
+      delete process.env.HTTP_PROXY;
+    }
+    expect([proxy.seen.length, server.seen.length]).toEqual([0, 1]);
+  });
+});
+
+describe("a redirect", () => {
+  test("is an answer like any other: where it leads is never asked", async () => {
+    await using target = await answering(ok("{}"));
+    await using server = await answering(
+      `HTTP/1.1 307 Temporary Redirect\r\nLocation: ${target.url}/sessions\r\nContent-Length: 0\r\n\r\n`,
+    );
+    expect(await ask(lineTo(server.url))).toEqual({ status: 307, body: "" });
+    expect(target.seen).toEqual([]);
+  });
+});
+
+describe("what goes wrong is told in words", () => {
+  test("nobody listens", async () => {
+    const { url } = await rawServer(() => {}).then(async (server) => {
+      await server[Symbol.asyncDispose]();
+      return server;
+    });
+    expect(await ask(lineTo(url))).toEqual({
+      fault: "unreachable",
+      message: "connection refused",
+      sent: false,
+    });
+  });
+
+  test("a ca that is no certificate is told as such, and nothing is sent", async () => {
+    await using server = await rawServer(() => {});
+    const pem = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    const told = await ask(lineTo(server.url.replace("http:", "https:"), { kind: "ca", pem }));
+    expect(told).toEqual({ fault: "unreachable", message: "the ca to trust is no certificate", sent: false });
+    expect(server.seen).toEqual([]);
+  });
+
+  test("the server quotes the request: not with the token in it", async () => {
+    const refusal = '{"error":"bad header Bearer line-token"}';
+    await using server = await answering(ok(refusal).replace("200 OK", "400 Bad Request"));
+    expect(await ask(lineTo(server.url))).toEqual({ status: 400, body: '{"error":"bad header Bearer ***"}' });
+  });
+
+  test("the name is none", async () => {
+    const told = await ask(lineTo("http://no-such-host.invalid"));
+    expect(told).toEqual({ fault: "unreachable", message: "name not found", sent: false });
+  });
+
+  test("the server hangs: the deadline is for all of the exchange, to the last byte", async () => {
+    await using silent = await rawServer(() => {});
+    await using dripping = await rawServer((socket) => {
+      socket.write("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n");
+      const drip = setInterval(() => socket.write(" "), 20);
+      socket.on("close", () => clearInterval(drip));
+    });
+    for (const { url } of [silent, dripping]) {
+      const started = performance.now();
+      const told = await ask(lineTo(url), GET, 300);
+      expect(told).toEqual({ fault: "timeout", message: "timeout after 0.3 s", sent: true });
+      expect(performance.now() - started).toBeWithin(290, 1_500);
+    }
+  });
+
+  test("the TLS handshake hangs: nothing was sent", async () => {
+    await using silent = await rawServer(() => {});
+    const told = await ask(lineTo(silent.url.replace("http", "https")), GET, 300);
+    expect(told).toEqual({ fault: "timeout", message: "timeout after 0.3 s", sent: false });
+  });
+
+  test("the connection is closed instead of an answer, or in the middle of one", async () => {
+    await using closing = await rawServer((socket) => socket.on("data", () => socket.end()));
+    await using cutting = await rawServer((socket) =>
+      socket.on("data", () => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{")),
+    );
+    for (const { url } of [closing, cutting]) {
+      expect(await ask(lineTo(url))).toEqual({
+        fault: "unreachable",
+        message: "connection closed",
+        sent: true,
+      });
+    }
+  });
+
+  test("https to a port that speaks none", async () => {
+    await using plain = await rawServer((socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"));
+    const told = await ask(lineTo(plain.url.replace("http", "https")));
+    expect(told).toEqual({ fault: "unreachable", message: "no TLS at this port", sent: false });
+  });
+
+  test("nobody wants the answer any more", async () => {
+    await using silent = await rawServer(() => {});
+    const gone = new AbortController();
+    const asked = ask(lineTo(silent.url, { kind: "system" }, gone.signal));
+    gone.abort();
+    expect(await asked).toMatchObject({ fault: "cancelled", message: "cancelled" });
+  });
+
+  test("a gigabyte: the connection is cut after the limit", async () => {
+    let sent = 0;
+    await using server = await rawServer((socket) => {
+      const block = Buffer.alloc(65_536, "a");
+      const pour = () => {
+        while (!socket.destroyed && socket.write(block)) sent += block.length;
+      };
+      socket.on("drain", pour).once("data", () => {
+        socket.write("HTTP/1.1 200 OK\r\n\r\n");
+        pour();
+      });
+    });
+    const told = await ask(lineTo(server.url));
+    expect(told).toEqual({ fault: "answer", message: "answer larger than 1 MiB", sent: true });
+    expect(sent).toBeLessThan(64 * 1_048_576);
+  });
+});
+
+describe("an answer", () => {
+  /** A server that sends `text` in pieces of `size` bytes, then ends the connection if it is to. */
+  const sending = (text: string | Buffer, size = Number.MAX_SAFE_INTEGER, end = false) =>
+    rawServer((socket) =>
+      socket.once("data", async () => {
+        const bytes = Buffer.from(text);
+        for (let at = 0; at < bytes.length && !socket.destroyed; at += size) {
+          socket.write(bytes.subarray(at, at + size));
+          if (at + size < bytes.length) await new Promise(setImmediate);
+        }
+        if (end) socket.end();
+      }),
+    );
+  const told = async (text: string | Buffer, size?: number, end = true) => {
+    await using server = await sending(text, size, end);
+    return await ask(lineTo(server.url));
+  };
+
+  test("is the same however it is cut into pieces", async () => {
+    const cuts = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 20 });
+    const body = fc.string({ unit: "binary", maxLength: 200 });
+    await fc.assert(
+      fc.asyncProperty(body, cuts, fc.integer({ min: 20, max: 100 }), async (text, sizes, size) => {
+        const bytes = Buffer.from(text);
+        const head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n";
+        const counted = Buffer.concat([Buffer.from(`${head}Content-Length: ${bytes.length}\r\n\r\n`), bytes]);
+        const chunks: Buffer[] = [Buffer.from(`${head}Transfer-Encoding: chunked\r\n\r\n`)];
+        for (let at = 0, nth = 0; at < bytes.length; nth++) {
+          const part = bytes.subarray(at, at + (sizes[nth % sizes.length] ?? 1));
+          chunks.push(Buffer.from(`${part.length.toString(16)};x=y\r\n`), part, Buffer.from("\r\n"));
+          at += part.length;
+        }
+        chunks.push(Buffer.from("0\r\nTrailer: t\r\n\r\n"));
+        for (const whole of [counted, Buffer.concat(chunks)]) {
+          expect(await told(whole, size, false)).toEqual({ status: 200, body: bytes.toString() });
+        }
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  test("without a length ends with the connection", async () => {
+    expect(await told("HTTP/1.1 200 OK\r\n\r\nall of it")).toEqual({ status: 200, body: "all of it" });
+  });
+
+  test("comes after interim ones", async () => {
+    const interim = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n";
+    expect(await told(interim + ok("{}"), 10)).toEqual({ status: 200, body: "{}" });
+  });
+
+  test.each([
+    ["head", "HTTP/1.1 200 OK\r\nContent-"],
+    ["body", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfour"],
+    ["chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n"],
+  ])("cut short in its %s is none", async (_where, text) => {
+    expect(await told(text)).toMatchObject({
+      fault: "unreachable",
+      message: "connection closed",
+      sent: true,
+    });
+  });
+
+  const refusals: Record<string, string> = {
+    "what is not HTTP": "SSH-2.0-OpenSSH_9\r\n\r\n",
+    "another protocol": "HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
+    "a negative length": "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+    "two lengths": "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+    "a length beside chunks": "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+    "a chunk without a size": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "a chunk longer than it says": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n",
+    "a head without end": `HTTP/1.1 200 OK\r\n${"X: a\r\n".repeat(100_000)}`,
+    "one header without end": `HTTP/1.1 200 OK\r\nX: ${"a".repeat(600_000)}`,
+    "interim ones without end": "HTTP/1.1 100 Continue\r\n\r\n".repeat(100),
+    "trailers without end": `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n${"X: y\r\n".repeat(100_000)}`,
+  };
+  test.each(Object.entries(refusals))("is not %s", async (_what, text) => {
+    expect(await told(text, undefined, false)).toMatchObject({ message: "not a svc host", sent: true });
+  });
+
+  test("may be as large as the limit, and no larger: at once when it says so, else as soon as it is", async () => {
+    const chunked = (count: number) =>
+      `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${`400\r\n${"a".repeat(1_024)}\r\n`.repeat(count)}`;
+    expect(await told(ok("a".repeat(1_048_576)))).toMatchObject({ status: 200 });
+    expect(await told(`${chunked(1_024)}0\r\n\r\n`)).toMatchObject({ status: 200 });
+    const large = { fault: "answer" as const, message: "answer larger than 1 MiB", sent: true };
+    expect(await told("HTTP/1.1 200 OK\r\nContent-Length: 1048577\r\n\r\n", undefined, false)).toEqual(large);
+    expect(await told(chunked(1_025), undefined, false)).toEqual(large);
+  });
+
+  test("that goes on after its end closes the connection", async () => {
+    let connections = 0;
+    await using server = await rawServer((socket) => {
+      connections++;
+      socket.on("data", () => socket.write(`${ok("{}")}${ok("[]")}`));
+    });
+    const line = lineTo(server.url);
+    for (let nth = 0; nth < 2; nth++) {
+      expect(Buffer.from((await line.ask(GET, limits())).body).toString()).toBe("{}");
+    }
+    expect(connections).toBe(2);
+    line.close();
+  });
+
+  test("whatever comes, is a response or a refusal", async () => {
+    const pieces = fc.array(
+      fc.oneof(
+        fc.constantFrom(
+          "HTTP/1.1 200 OK\r\n",
+          "\r\n",
+          "\r\n\r\n",
+          "Content-Length: 3\r\n",
+          "0\r\n",
+          "3\r\nabc\r\n",
+        ),
+        fc.constantFrom("Transfer-Encoding: chunked\r\n", "HTTP/1.1 100 \r\n\r\n", "ffffffff\r\n"),
+        fc.string({ unit: "binary", maxLength: 40 }),
+      ),
+      { maxLength: 12 },
+    );
+    await fc.assert(
+      fc.asyncProperty(pieces, async (parts) => {
+        const result = await told(parts.join(""));
+        expect("status" in result || result.fault !== undefined).toBe(true);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+describe("over https", () => {
+  const folder = temporaryFolder();
+  const withOpenssl = testWith("openssl");
+  let ours: ReturnType<typeof selfSigned>;
+  let other: ReturnType<typeof selfSigned>;
+  beforeAll(() => {
+    if (Bun.which("openssl") === null) return;
+    ours = selfSigned(folder.path, "ours", "IP:127.0.0.1");
+    other = selfSigned(folder.path, "other", "DNS:elsewhere.example");
+  });
+  afterAll(() => folder[Symbol.dispose]());
+
+  const pem = (path: string) => readFileSync(path, "utf8");
+  const pinOf = (fingerprint: string) => fingerprint.replaceAll(":", "").toLowerCase();
+  const serve = ({ cert, key }: { cert: string; key: string }) => testServer({ tlsCert: cert, tlsKey: key });
+  const asked = async (url: string, trust: Trust) => {
+    const told = await ask(new Line({ url, token: TOKEN, trust }), { method: "GET", path: "/commands" });
+    return "status" in told ? told.status : told.message;
+  };
+
+  withOpenssl(
+    "a certificate that no authority vouches for is not trusted, and the token stays here",
+    async () => {
+      await using host = await serve(ours);
+      expect(await asked(host.server.url, { kind: "system" })).toStartWith("the certificate is not trusted");
+      const rendered = await (await host.service.metrics()).render();
+      expect(rendered).not.toContain('path="/commands"');
+    },
+  );
+
+  withOpenssl("one that the given authority vouches for is, under its own name only", async () => {
+    await using host = await serve(ours);
+    await using misnamed = await serve(other);
+    expect(await asked(host.server.url, { kind: "ca", pem: pem(ours.cert) })).toBe(200);
+    expect(await asked(host.server.url, { kind: "ca", pem: pem(other.cert) })).toStartWith(
+      "the certificate is not",
+    );
+    const told = await asked(misnamed.server.url, { kind: "ca", pem: pem(other.cert) });
+    expect(told).toBe("the certificate is for another name");
+  });
+
+  withOpenssl("a pinned one is trusted whatever its name, and no other is", async () => {
+    await using host = await serve(other);
+    expect(await asked(host.server.url, { kind: "pin", sha256: pinOf(other.sha256) })).toBe(200);
+    const told = await asked(host.server.url, { kind: "pin", sha256: pinOf(ours.sha256) });
+    expect(told).toBe("the certificate is not the pinned one");
+    expect(await (await host.service.metrics()).render()).toContain(
+      'service_rest_requests_total{method="GET",path="/commands",status="200"} 1\n',
+    );
+  });
+});

@@ -1,0 +1,207 @@
+import { describe, expect, test } from "bun:test";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createAddressBook } from "../../src/fleet/address-book";
+import { parseHost } from "../../src/fleet/host";
+import type { Log } from "../../src/lib/log";
+import { silentLog } from "../../src/lib/log";
+import { selfSigned } from "../client/support";
+import { post, temporaryFolder, testServer, testWith } from "../support";
+import { host } from "./support";
+
+function bookIn(folder: string, log: Log = silentLog) {
+  const file = join(folder, "admin_hosts.json");
+  return { file, book: createAddressBook({ file, lock: join(folder, "run", "admin.lock") }, log) };
+}
+
+describe("the address book", () => {
+  test("keeps hosts in the order they came, in a file only its owner reads", async () => {
+    using folder = temporaryFolder();
+    const { book, file } = bookIn(folder.path);
+    expect(book.hosts()).toEqual([]);
+    expect(existsSync(file)).toBe(false);
+    for (const label of ["b", "a", "c"]) await book.add(host(label));
+    await book.remove("a");
+    expect(book.hosts()).toEqual([host("b"), host("c")]);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({ hosts: [host("b"), host("c")] });
+  });
+
+  test("has a label once: a second host of that label is refused, or takes its place", async () => {
+    using folder = temporaryFolder();
+    const { book } = bookIn(folder.path);
+    await book.add(host("a"));
+    await expect(book.add(host("a"))).rejects.toThrow("label: taken already: a");
+    await expect(book.addAll([host("b"), host("a")], false)).rejects.toThrow("taken already: a");
+    expect(book.hosts()).toEqual([host("a")]);
+    const [mine, other] = [host("a", "http://127.0.0.1:2"), host("b")];
+    expect(await book.addAll([other, mine], true)).toEqual({ added: 1, replaced: 1 });
+    expect(book.hosts()).toEqual([mine, other]);
+  });
+
+  test("whose file has a label twice, or blanks around one, is changed where it is read", async () => {
+    using folder = temporaryFolder();
+    const { book, file } = bookIn(folder.path);
+    const [first, second] = [host(" a "), host("a", "http://127.0.0.1:2")];
+    writeFileSync(file, JSON.stringify({ hosts: [first, second] }));
+    expect(book.hosts()).toEqual([host("a")]);
+    await expect(book.add(host("a"))).rejects.toThrow("taken already: a");
+    const third = host("a", "http://127.0.0.1:3");
+    await book.addAll([third], true);
+    expect(book.hosts()).toEqual([third]);
+    await book.remove("a");
+    expect(book.hosts()).toEqual([]);
+  });
+
+  test("gives a host other tags, and leaves what svc does not know of it alone", async () => {
+    using folder = temporaryFolder();
+    const { book, file } = bookIn(folder.path);
+    writeFileSync(file, JSON.stringify({ hosts: [{ ...host("a"), colour: "red" }, host("b")] }));
+    expect(await book.tag("a", ["lab"])).toEqual({ ...host("a"), tags: ["lab"] });
+    const { hosts } = JSON.parse(readFileSync(file, "utf8"));
+    expect(hosts).toEqual([{ ...host("a"), tags: ["lab"], colour: "red" }, host("b")]);
+    await expect(book.tag("c", ["lab"])).rejects.toThrow("no host is labelled c");
+  });
+
+  test("two processes that add 200 hosts each at the same time have 400 in the end", async () => {
+    using folder = temporaryFolder();
+    const { book, file } = bookIn(folder.path);
+    const program = join(import.meta.dir, "adder.ts");
+    const start = (name: string) =>
+      Bun.spawn([process.execPath, program, folder.path, name, "200"], {
+        stdio: ["ignore", "inherit", "inherit"],
+      });
+    const children = ["left", "right"].map(start);
+    // A reader beside them never finds half a file.
+    let running = true;
+    const reading = (async () => {
+      while (running) {
+        book.hosts();
+        await Bun.sleep(1);
+      }
+    })();
+    expect(await Promise.all(children.map((child) => child.exited))).toEqual([0, 0]);
+    running = false;
+    await reading;
+    expect(new Set(book.hosts().map(({ label }) => label)).size).toBe(400);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  }, 60_000);
+
+  test.each(["", "{", "[]", '{"hosts":{}}', "\u0000"])(
+    "a broken file (%j) is named, and stays as it is",
+    async (content) => {
+      using folder = temporaryFolder();
+      const { book, file } = bookIn(folder.path);
+      writeFileSync(file, content);
+      expect(() => book.hosts()).toThrow(/^admin_hosts.json is not an address book/);
+      expect(book.add(host("a"))).rejects.toThrow("it stays as it is");
+      expect(book.remove("a")).rejects.toThrow("it stays as it is");
+      expect(readFileSync(file, "utf8")).toBe(content);
+    },
+  );
+
+  test("an entry that is none is reported and left out, and stays in the file, as do fields of others", async () => {
+    using folder = temporaryFolder();
+    const warnings: string[] = [];
+    const { book, file } = bookIn(folder.path, { ...silentLog, warn: (text) => void warnings.push(text) });
+    const odd = { label: "odd", base_url: "ftp://x", token: "secret-of-odd", tags: [] };
+    const noted = { ...host("a"), note: "kept" };
+    writeFileSync(file, JSON.stringify({ hosts: [odd, noted, 7, host("a", "http://second:1")], version: 3 }));
+    expect(book.hosts()).toEqual([host("a")]);
+    book.hosts();
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toContain("hosts[0]: base_url: expected an http or https address");
+    expect(warnings[0]).not.toContain("secret-of-odd");
+    await book.add(host("b"));
+    const second = host("a", "http://second:1");
+    expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({
+      hosts: [odd, noted, 7, second, host("b")],
+      version: 3,
+    });
+  });
+});
+
+describe("an address", () => {
+  const add = async (base_url: string) => {
+    await using server = await testServer();
+    const actions = [["AC_admin_add_host", { label: "a", base_url, token: "t" }]];
+    const response = await server.call("/execute", post({ actions }));
+    const body = (await response.json()) as { outcomes?: [{ result: { base_url: string } }]; error?: string };
+    return body.outcomes?.[0].result.base_url ?? body.error;
+  };
+
+  test("loses its trailing slash and keeps its path", async () => {
+    expect(await add("http://10.0.0.5:9939/")).toBe("http://10.0.0.5:9939");
+    expect(await add("HTTPS://Lab.example/svc/one//")).toBe("https://lab.example/svc/one");
+    expect(await add("http://[::1]:80")).toBe("http://[::1]");
+  });
+
+  test("is http or https, without credentials, query or fragment; a password in it is not repeated", async () => {
+    for (const bad of [
+      "ftp://a",
+      "a:9939",
+      "http://",
+      "http://a?b",
+      "http://a#b",
+      "http://a b",
+      "http://a:99999",
+    ]) {
+      expect(await add(bad)).toContain("expected an http or https address");
+    }
+    const told = await add("http://user:hunter2@10.0.0.5");
+    expect(told).toContain("expected an http or https address without credentials");
+    expect(told).not.toContain("hunter2");
+    expect(await add("http://10.0.0.5?token=hunter2")).toEndWith('but found "http://10.0.0.5?…"');
+  });
+});
+
+describe("what a host is trusted by", () => {
+  const pem = (name: string) => `-----BEGIN ${name}-----\nAAAA\n-----END ${name}-----\n`;
+
+  testWith("openssl")("is certificates, and nothing else that is in the file", () => {
+    using folder = temporaryFolder();
+    const { cert } = selfSigned(folder.path, "host", "IP:127.0.0.1");
+    const ca = readFileSync(cert, "utf8");
+    const entry = { ...host("a", "https://127.0.0.1:1"), ca: `${pem("PRIVATE KEY")}Lab CA\n${ca}${ca}` };
+    expect(parseHost(entry)).toMatchObject({ host: { ca: `${ca}${ca}` } });
+  });
+
+  test.each(["PRIVATE KEY", "CERTIFICATE"])("is refused when it is no certificate (%s)", (name) => {
+    const entry = { ...host("a", "https://127.0.0.1:1"), ca: pem(name) };
+    expect(parseHost(entry)).toEqual({ fault: "ca: expected certificates as PEM text" });
+  });
+
+  test("is refused for an address that has no certificate", () => {
+    const entry = { ...host("a"), pin: `sha256:${"ab".repeat(32)}` };
+    expect(parseHost(entry)).toEqual({ fault: "pin: expected with an https address only" });
+  });
+});
+
+test("tokens are in no listing, no answer and no audit row", async () => {
+  await using server = await testServer();
+  const token = "a-token-that-nobody-tells";
+  const actions = [
+    ["AC_admin_add_host", ["a", "http://127.0.0.1:1", token, ["lab"]]],
+    ["AC_admin_list_hosts"],
+    ["AC_admin_poll", { timeout_s: 1 }],
+    ["AC_admin_remove_host", ["a"]],
+  ];
+  const response = await server.call("/execute", post({ actions: actions.slice(1, 3) }));
+  expect((await response.json()) as object).toMatchObject({ outcomes: [{ result: [] }, { result: [] }] });
+  const told = (await (await server.call("/execute", post({ actions }))).json()) as {
+    ok: boolean;
+    outcomes: Array<{ result: unknown }>;
+  };
+  const listed = { label: "a", base_url: "http://127.0.0.1:1", tags: ["lab"] };
+  expect(told.ok).toBe(true);
+  expect(told.outcomes.map(({ result }) => result)).toMatchObject([
+    listed,
+    [listed],
+    [{ label: "a", healthy: false, error: "connection refused", sessions: null, job_count: null }],
+    { removed: true },
+  ]);
+  expect(JSON.stringify(told.outcomes)).not.toContain(token);
+  const rows = await (await server.call("/audit/list")).text();
+  expect(rows).toContain("admin.remove_host");
+  expect(rows).not.toContain(token);
+});

@@ -1,0 +1,290 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { broadcast } from "../../src/fleet/broadcast";
+import { deliver } from "../../src/fleet/deliver";
+import { DELIVERY_STATUS, type Delivered, type DeliveryStatus } from "../../src/fleet/delivered";
+import { labelsToRetry } from "../../src/fleet/retry";
+import { answering, ok, rawServer } from "../client/support";
+import { post, testServer } from "../support";
+import { host } from "./support";
+
+const resultOf = (label: string, status: DeliveryStatus): Delivered => ({
+  label,
+  ok: status === "ok",
+  status,
+  delivered: true,
+  duration_ms: 1,
+});
+const hostsOf = (count: number) => Array.from({ length: count }, (_, nth) => host(`h${nth}`));
+const freely = { maxParallel: 64, maxFailures: 1_000, canary: 0 };
+
+describe("a broadcast", () => {
+  test("has exactly one result a host, in their order, whatever happens", async () => {
+    const fate = fc.constantFrom<DeliveryStatus | "throws">(...DELIVERY_STATUS, "throws");
+    const options = fc.record({
+      maxParallel: fc.integer({ min: 1, max: 8 }),
+      maxFailures: fc.nat(10),
+      canary: fc.nat(12),
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fate, { maxLength: 25 }),
+        options,
+        fc.nat(40),
+        async (fates, limits, abortAfter) => {
+          const cancel = new AbortController();
+          const told: string[] = [];
+          let begun = 0;
+          let atWork = 0;
+          const hosts = hostsOf(fates.length);
+          const results = await broadcast(
+            hosts,
+            { ...limits, signal: cancel.signal, done: ({ label }) => void told.push(label) },
+            async ({ label }) => {
+              if (begun++ === abortAfter) cancel.abort();
+              expect(++atWork).toBeLessThanOrEqual(limits.maxParallel);
+              for (let step = 0; step < begun % 3; step++) await Promise.resolve();
+              atWork--;
+              const fate = fates[Number(label.slice(1))] ?? "ok";
+              if (fate === "throws") throw new Error("a bug");
+              return resultOf(label, fate);
+            },
+          );
+          const labels = hosts.map(({ label }) => label);
+          expect(results.map(({ label }) => label)).toEqual(labels);
+          expect(told.toSorted()).toEqual(labels.toSorted());
+          expect(results.every((result) => result.ok === (result.status === "ok"))).toBe(true);
+        },
+      ),
+    );
+  });
+
+  test("begins no further host once too many have failed", async () => {
+    const results = await broadcast(
+      hostsOf(10),
+      { ...freely, maxParallel: 1, maxFailures: 2 },
+      async ({ label }) => resultOf(label, label === "h0" ? "ok" : "failed"),
+    );
+    expect(results.map(({ status }) => status)).toEqual([
+      ...(["ok", "failed", "failed", "failed"] as const),
+      ...Array.from({ length: 6 }, () => "cancelled" as const),
+    ]);
+    expect(results[9]).toMatchObject({ delivered: false, error: "not begun: 3 failed" });
+  });
+
+  test("goes on after the canaries only when all of them are ok", async () => {
+    const run = (dead: string) =>
+      broadcast(hostsOf(5), { ...freely, canary: 2 }, async ({ label }) =>
+        resultOf(label, label === dead ? "unreachable" : "ok"),
+      );
+    expect((await run("h1")).map(({ status }) => status)).toEqual([
+      ...(["ok", "unreachable", "cancelled", "cancelled", "cancelled"] as const),
+    ]);
+    expect((await run("h2")).map(({ status }) => status)).toEqual(["ok", "ok", "unreachable", "ok", "ok"]);
+  });
+});
+
+describe("at a host, a list", () => {
+  const delivery = {
+    actions: [["AC_rest_api_status"]],
+    commands: ["AC_rest_api_status"],
+    stopOnError: false,
+    deliveryMs: 1_000,
+    executionMs: 1_000,
+  };
+  const to = (url: string, more: Partial<Parameters<typeof deliver>[1]> = {}) =>
+    deliver(host("a", url), { ...delivery, ...more });
+  /** A host that offers the command, and does what `behave` says with the list. */
+  const offering = (behave: (socket: import("node:net").Socket) => void) =>
+    rawServer((socket) => {
+      socket.on("data", (bytes) => {
+        if (bytes.includes("GET /commands"))
+          socket.write(ok('{"commands":["AC_rest_api_status"],"count":1}'));
+        else behave(socket);
+      });
+    });
+
+  test("that runs well is ok, with the host's own result", async () => {
+    await using server = await testServer();
+    const told = await to(server.server.url);
+    expect(told).toMatchObject({ label: "a", ok: true, status: "ok", delivered: true });
+    expect(told.run_id).toMatch(/^[0-9a-f-]{36}$/);
+    expect(told.result).toMatchObject({ 'execute: ["AC_rest_api_status"]': { running: true, token: null } });
+    expect(told.outcomes).toMatchObject([{ command: "AC_rest_api_status", ok: true }]);
+  });
+
+  test("one of whose actions fails is failed, with the outcomes", async () => {
+    await using server = await testServer();
+    const actions = [["AC_rest_api_status"], ["AC_admin_remove_host", ["nobody"]]];
+    const told = await to(server.server.url, { actions });
+    expect(told).toMatchObject({ ok: false, status: "failed", delivered: true });
+    expect(told.error).toBe("AC_admin_remove_host: no host is labelled nobody");
+    expect(told.outcomes).toHaveLength(2);
+  });
+
+  test("that the host does not know is refused before it is sent", async () => {
+    await using server = await testServer();
+    const told = await to(server.server.url, { commands: ["AC_rest_api_status", "AC_of_tomorrow"] });
+    expect(told).toMatchObject({
+      status: "failed",
+      delivered: false,
+      error: "the host has no AC_of_tomorrow",
+    });
+  });
+
+  test("that the host refuses is failed, in the host's words", async () => {
+    await using server = await testServer();
+    const told = await to(server.server.url, { actions: [["AC_rest_api_status", { odd: 1 }]] });
+    expect(told).toMatchObject({ status: "failed", delivered: true });
+    expect(told.error).toStartWith("HTTP 400: actions[0].odd: ");
+  });
+
+  test("that the host ends because it takes too long is timeout, and the host has ended it", async () => {
+    await using server = await testServer();
+    const actions = [["AC_sleep", { seconds: 30 }]];
+    const told = await to(server.server.url, { actions, commands: ["AC_sleep"], executionMs: 300 });
+    expect(told).toMatchObject({ ok: false, status: "timeout", delivered: true });
+    expect((await server.service.runs()).list()).toMatchObject([{ status: "timeout" }]);
+  });
+
+  test("is unreachable when nothing can have run: refused, silent, no svc, over its rate", async () => {
+    await using silent = await rawServer(() => {});
+    await using page = await answering(ok("<html>"));
+    await using busy = await offering((socket) =>
+      socket.write("HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n\r\n"),
+    );
+    const cases = [
+      ["http://127.0.0.1:1", "connection refused"],
+      [silent.url, "timeout after 0.2 s"],
+      [page.url, "not a svc host"],
+      [busy.url, "HTTP 429"],
+    ] as const;
+    for (const [url, error] of cases) {
+      const told = await to(url, { deliveryMs: 200 });
+      expect(told).toMatchObject({ ok: false, status: "unreachable", delivered: false, error });
+    }
+  });
+
+  test("is unauthorized with a wrong token", async () => {
+    await using server = await testServer({ token: "another-token-0123456789" });
+    const told = await to(server.server.url);
+    expect(told).toMatchObject({ status: "unauthorized", delivered: false, error: "HTTP 401" });
+  });
+
+  test("is unauthorized, and has not run, with a token that may look and no more", async () => {
+    const body = '{"error":"this token allows read"}';
+    await using server = await offering((socket) =>
+      socket.write(`HTTP/1.1 403 Forbidden\r\nContent-Length: ${body.length}\r\n\r\n${body}`),
+    );
+    const told = await to(server.url);
+    expect(told).toMatchObject({
+      status: "unauthorized",
+      delivered: false,
+      error: "HTTP 403: this token allows read",
+    });
+  });
+
+  test("may have run when the answer does not come: timeout, or failed when the connection breaks", async () => {
+    await using silent = await offering(() => {});
+    await using breaking = await offering((socket) => socket.destroy());
+    expect(await to(silent.url, { executionMs: 200 })).toMatchObject({
+      status: "timeout",
+      delivered: true,
+      error: "timeout after 0.2 s: it may still run",
+    });
+    expect(await to(breaking.url)).toMatchObject({
+      status: "failed",
+      delivered: true,
+      error: "connection closed: it may have run",
+    });
+  });
+
+  test("is cancelled when nobody waits for it any more", async () => {
+    const cancel = new AbortController();
+    await using silent = await offering(() => cancel.abort());
+    const told = await to(silent.url, { signal: cancel.signal });
+    expect(told).toMatchObject({
+      status: "cancelled",
+      delivered: true,
+      error: "cancelled: it may still run",
+    });
+  });
+
+  test.each([
+    ["as text", '{"result":{"execute: x":"ValueError(\'no\')"}}'],
+    ["as an object", '{"result":{"execute: x":{"error":"no"}}}'],
+    ["beside ok", '{"result":{},"ok":false,"error_text":"no"}'],
+    ["in the outcomes alone", '{"result":{},"ok":true,"outcomes":[{"ok":false,"error":"no"}]}'],
+  ])("that failed at a host which says so %s is failed", async (_how, body) => {
+    await using server = await offering((socket) => socket.write(ok(body)));
+    expect(await to(server.url)).toMatchObject({ ok: false, status: "failed", delivered: true });
+  });
+
+  test("of a host that nests its answer too deep to be written again is failed", async () => {
+    const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
+    await using server = await offering((socket) => socket.write(ok(`{"result":{"execute: x":${deep}}}`)));
+    expect(await to(server.url)).toMatchObject({
+      status: "failed",
+      delivered: true,
+      error: "not a svc host",
+    });
+  });
+
+  test("of a host that reports no outcomes is ok when no result is an error", async () => {
+    await using server = await offering((socket) => socket.write(ok('{"result":{"execute: x":[1,2]}}')));
+    expect(await to(server.url)).toMatchObject({ ok: true, result: { "execute: x": [1, 2] } });
+  });
+});
+
+describe("AC_admin_broadcast_execute", () => {
+  test("checks the whole list against the own table before any host is asked", async () => {
+    await using target = await testServer();
+    await using server = await testServer();
+    await (await server.service.addressBook()).add(host("a", target.server.url));
+    const actions = [["AC_admin_broadcast_execute", { actions: [["AC_nope"], ["AC_sleep"]], on: "all" }]];
+    const told = (await (await server.call("/execute", post({ actions }))).json()) as {
+      outcomes: [{ ok: boolean; error: string }];
+    };
+    expect(told.outcomes[0].ok).toBe(false);
+    expect(told.outcomes[0].error).toContain("unknown commands: AC_nope; actions[1].seconds: missing");
+    expect(await (await target.service.metrics()).render()).not.toContain('path="/commands"');
+  });
+
+  test("is on record with its hosts and commands", async () => {
+    await using target = await testServer();
+    await using server = await testServer();
+    await (await server.service.addressBook()).add(host("a", target.server.url, "lab"));
+    const actions = [["AC_admin_broadcast_execute", { actions: [["AC_rest_api_status"]], on: "tag:lab" }]];
+    const told = (await (await server.call("/execute", post({ actions }))).json()) as {
+      outcomes: [{ result: Delivered[] }];
+    };
+    expect(told.outcomes[0].result).toMatchObject([{ label: "a", ok: true }]);
+    const rows = await (await server.call("/audit/list")).text();
+    expect(rows).toContain(
+      'admin.broadcast_execute on=\\"tag:lab\\" hosts=1 commands=AC_rest_api_status args=sha256:',
+    );
+  });
+});
+
+describe("to do again are", () => {
+  const line = (label: string, status: string) => JSON.stringify({ label, ok: false, status });
+
+  test("the hosts of the results that ended like that, by their last line", () => {
+    const results = [
+      line("a", "failed"),
+      line("b", "ok"),
+      line("c", "unreachable"),
+      line("a", "ok"),
+      "",
+    ].join("\n");
+    expect(labelsToRetry(results, "failed,unreachable")).toEqual(["c"]);
+    expect(labelsToRetry(`[${line("a", "failed")},${line("b", "timeout")}]`, "timeout")).toEqual(["b"]);
+  });
+
+  test("refused when they are no results, or the status is none", () => {
+    expect(() => labelsToRetry("not results", "failed")).toThrow("retry: expected results of a broadcast");
+    expect(() => labelsToRetry(line("a", "ok"), "bad")).toThrow(
+      "only: expected some of ok, failed, unreachable",
+    );
+  });
+});

@@ -1,0 +1,142 @@
+import { describe, expect, test } from "bun:test";
+import { pollHosts } from "../../src/fleet/poll";
+import type { Polled } from "../../src/fleet/polled";
+import { answering, IDLE_SESSIONS, ok, rawServer } from "../client/support";
+import { testServer } from "../support";
+import { host } from "./support";
+
+const poll = (hosts: Parameters<typeof pollHosts>[0], timeoutMs = 1_000) =>
+  pollHosts(hosts, { concurrency: 64, timeoutMs });
+const polled = async (url: string, timeoutMs?: number): Promise<Partial<Polled>> =>
+  (await poll([host("a", url)], timeoutMs))[0] ?? {};
+
+describe("a host is healthy", () => {
+  test("when it answers as svc does", async () => {
+    await using server = await testServer();
+    const result = await polled(server.server.url);
+    expect(result).toMatchObject({ label: "a", base_url: server.server.url, healthy: true, error: null });
+    expect(result.sessions).toEqual(JSON.parse(IDLE_SESSIONS));
+    expect(result.latency_ms).toBeWithin(0, 1_000);
+  });
+
+  test("when it has no jobs to tell of; otherwise they are counted", async () => {
+    await using without = await rawServer((socket) => {
+      socket.once("data", () => {
+        socket.write(ok(IDLE_SESSIONS));
+        socket.once("data", () => socket.write("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"));
+      });
+    });
+    await using three = await rawServer((socket) => {
+      socket.once("data", () => {
+        socket.write(ok(IDLE_SESSIONS));
+        socket.once("data", () => socket.write(ok('{"jobs":[{},{},{}]}')));
+      });
+    });
+    expect(await polled(without.url)).toMatchObject({ healthy: true, job_count: null });
+    expect(await polled(three.url)).toMatchObject({ healthy: true, job_count: 3 });
+  });
+});
+
+describe("a host is not healthy", () => {
+  test("with a wrong token, and is asked no more with it", async () => {
+    await using server = await testServer({ token: "another-token-0123456789" });
+    expect(await polled(server.server.url)).toMatchObject({
+      healthy: false,
+      error: "HTTP 401",
+      latency_ms: null,
+    });
+    const metrics = await (await server.service.metrics()).render();
+    expect(metrics).toContain("service_rest_failed_auth_total 1\n");
+  });
+
+  test.each([
+    ["HTML", "<html><body>It works!</body></html>"],
+    ["nothing", ""],
+    ["a list", "[]"],
+    ["null", "null"],
+    ["another type", '{"host":{"running":"yes"},"viewer":{"connected":false}}'],
+    [
+      "an endless name",
+      JSON.stringify({ host: { running: true, host_id: "x".repeat(999) }, viewer: { connected: true } }),
+    ],
+    ["deep nesting", "[".repeat(100_000)],
+  ])("when it answers %s", async (_what, body) => {
+    await using server = await answering(ok(body));
+    expect(await polled(server.url)).toMatchObject({
+      healthy: false,
+      error: "not a svc host",
+      sessions: null,
+    });
+  });
+
+  test("when it redirects, and the token does not go along", async () => {
+    await using target = await answering(ok(IDLE_SESSIONS));
+    await using server = await answering(
+      `HTTP/1.1 302 Found\r\nLocation: ${target.url}/sessions\r\nContent-Length: 0\r\n\r\n`,
+    );
+    expect(await polled(server.url)).toMatchObject({ healthy: false, error: "HTTP 302" });
+    expect(target.seen).toEqual([]);
+  });
+
+  test("when its jobs do not come in time", async () => {
+    await using server = await rawServer((socket) =>
+      socket.once("data", () => socket.write(ok(IDLE_SESSIONS))),
+    );
+    expect(await polled(server.url, 200)).toMatchObject({ healthy: false, error: "timeout after 0.2 s" });
+  });
+
+  test("when nobody listens", async () => {
+    expect(await polled("http://127.0.0.1:1")).toMatchObject({ healthy: false, error: "connection refused" });
+  });
+});
+
+test("escape sequences of a host come out as text", async () => {
+  const evil = {
+    host: { running: true, host_id: "\u001b]0;owned\u0007\u009b2J\u202e" },
+    viewer: { connected: true },
+  };
+  await using server = await answering(ok(JSON.stringify(evil)));
+  const error = JSON.stringify({ error: "\u001b[31mred" });
+  await using refusing = await answering(ok(error).replace("200 OK", "500 Oh"));
+  const told = await poll([host("a", server.url), host("b", refusing.url)]);
+  expect(JSON.stringify(told)).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]|\\u00/);
+});
+
+test("hosts that hang take the timeout once, not once each", async () => {
+  await using hanging = await rawServer(() => {});
+  await using server = await testServer();
+  const hosts = Array.from({ length: 60 }, (_, nth) =>
+    host(`h${nth}`, nth % 2 ? server.server.url : hanging.url),
+  );
+  const started = performance.now();
+  const results = await pollHosts(hosts, { concurrency: 4, timeoutMs: 600 });
+  expect(performance.now() - started).toBeLessThan(600 + 30 * 50 + 500);
+  expect(results.map(({ label }) => label)).toEqual(hosts.map(({ label }) => label));
+  expect(results.map(({ healthy }) => healthy)).toEqual(hosts.map((_, nth) => nth % 2 === 1));
+});
+
+test("Prometheus finds label, tags, scheme and path of each host, and no token", async () => {
+  await using server = await testServer();
+  const book = await server.service.addressBook();
+  await book.add(host("lab 1", "https://[2001:db8::1]/svc", "lab", "floor-2"));
+  await book.add(host("lab 2", "http://10.0.0.5:9939/a%20b"));
+  const response = await server.call("/admin/targets");
+  expect(response.headers.get("content-type")).toStartWith("application/json");
+  expect(await response.json()).toEqual([
+    {
+      targets: ["[2001:db8::1]:443"],
+      labels: {
+        __scheme__: "https",
+        __metrics_path__: "/svc/metrics",
+        svc_host: "lab 1",
+        svc_tag_lab: "true",
+        svc_tag_floor_2: "true",
+      },
+    },
+    {
+      targets: ["10.0.0.5:9939"],
+      // Prometheus escapes it again.
+      labels: { __scheme__: "http", __metrics_path__: "/a b/metrics", svc_host: "lab 2" },
+    },
+  ]);
+});

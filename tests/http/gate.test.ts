@@ -1,0 +1,168 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { createGate, type Gate, LOCKOUT_GUESSES, LOCKOUT_WINDOW_MS } from "../../src/http/gate";
+import { digestToken, ownerToken } from "../../src/trust/scopes";
+
+const TOKEN = "the-right-token";
+const RIGHT = `Bearer ${TOKEN}`;
+const WRONG = "Bearer wrong";
+
+const gateWith = (options: { ratePerMinute?: number; burst?: number } = {}): Gate => {
+  const digest = digestToken(TOKEN);
+  return createGate(
+    ownerToken(() => digest),
+    { ratePerMinute: 120, burst: 30, ...options },
+  );
+};
+
+const guess = (gate: Gate, client: string, times: number, now: number) => {
+  for (let i = 0; i < times; i++) gate.check(client, WRONG, now);
+};
+
+describe("the token", () => {
+  test("passes with the scheme in any case and any number of spaces", () => {
+    for (const header of [RIGHT, `bearer ${TOKEN}`, `BEARER   ${TOKEN}`]) {
+      expect(gateWith().check("a", header, 0).kind).toBe("pass");
+    }
+  });
+
+  test("no header is unauthorized and no guess", () => {
+    const gate = gateWith();
+    for (let i = 0; i < LOCKOUT_GUESSES * 2; i++) {
+      expect(gate.check("a", null, 0)).toEqual({ kind: "unauthorized", guess: false });
+    }
+    expect(gate.check("a", RIGHT, 0).kind).toBe("pass");
+  });
+
+  test("an empty, schemeless or differently schemed header is a guess", () => {
+    for (const header of ["", TOKEN, `Basic ${TOKEN}`, "Bearer", "Bearer ", `Bearer${TOKEN}`, `${RIGHT} x`]) {
+      expect(gateWith().check("a", header, 0)).toEqual({ kind: "unauthorized", guess: true });
+    }
+  });
+
+  test("no header but the right one passes", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (header) => {
+        fc.pre(!/^bearer +the-right-token$/i.test(header));
+        expect(gateWith().check("a", header, 0).kind).toBe("unauthorized");
+      }),
+    );
+  });
+});
+
+describe("the lockout", () => {
+  test("eight wrong tokens within a minute refuse the right one too, until a minute after the eighth", () => {
+    const gate = gateWith();
+    guess(gate, "a", LOCKOUT_GUESSES, 1_000);
+    expect(gate.check("a", RIGHT, 1_000)).toEqual({
+      kind: "locked_out",
+      retryAfterSeconds: 60,
+      guess: false,
+    });
+    expect(gate.check("a", null, 60_500)).toEqual({ kind: "locked_out", retryAfterSeconds: 1, guess: false });
+    expect(gate.check("a", RIGHT, 1_000 + LOCKOUT_WINDOW_MS).kind).toBe("pass");
+  });
+
+  test("seven wrong tokens do not lock out", () => {
+    const gate = gateWith();
+    guess(gate, "a", LOCKOUT_GUESSES - 1, 0);
+    expect(gate.check("a", RIGHT, 0).kind).toBe("pass");
+  });
+
+  test("a guess older than a minute no longer counts", () => {
+    const gate = gateWith();
+    guess(gate, "a", LOCKOUT_GUESSES - 1, 0);
+    guess(gate, "a", 1, LOCKOUT_WINDOW_MS);
+    expect(gate.check("a", RIGHT, LOCKOUT_WINDOW_MS).kind).toBe("pass");
+  });
+
+  test("a right token in between does not forgive guesses", () => {
+    const gate = gateWith();
+    guess(gate, "a", LOCKOUT_GUESSES - 1, 0);
+    gate.check("a", RIGHT, 0);
+    guess(gate, "a", 1, 0);
+    expect(gate.check("a", RIGHT, 0).kind).toBe("locked_out");
+  });
+
+  test("requests while locked out do not prolong it", () => {
+    const gate = gateWith();
+    guess(gate, "a", LOCKOUT_GUESSES, 0);
+    guess(gate, "a", LOCKOUT_GUESSES * 3, 30_000);
+    expect(gate.check("a", RIGHT, LOCKOUT_WINDOW_MS).kind).toBe("pass");
+  });
+
+  test("holds with the rate off", () => {
+    const gate = gateWith({ ratePerMinute: 0 });
+    guess(gate, "a", LOCKOUT_GUESSES, 0);
+    expect(gate.check("a", RIGHT, 0).kind).toBe("locked_out");
+  });
+
+  test("concerns its own client only", () => {
+    const gate = gateWith();
+    guess(gate, "a", LOCKOUT_GUESSES, 0);
+    expect(gate.check("b", RIGHT, 0).kind).toBe("pass");
+  });
+
+  test("survives a flood of other clients, guessing and not", () => {
+    const gate = gateWith();
+    guess(gate, "a", LOCKOUT_GUESSES, 0);
+    for (let i = 0; i < 200_000; i++) gate.check(`flood-${i}`, i % 2 ? WRONG : null, 1);
+    for (let i = 0; i < 20_000; i++) guess(gate, `guesser-${i}`, LOCKOUT_GUESSES, 2);
+    expect(gate.check("a", RIGHT, 3).kind).toBe("locked_out");
+  }, 60_000);
+
+  test("when no more clients can be locked out, wrong tokens are refused and right ones pass", () => {
+    const gate = gateWith({ ratePerMinute: 0 });
+    for (let i = 0; i < 131_072; i++) guess(gate, `guesser-${i}`, LOCKOUT_GUESSES, 0);
+    expect(gate.check("new", WRONG, 1).kind).toBe("locked_out");
+    expect(gate.check("new", RIGHT, 1).kind).toBe("pass");
+    expect(gate.check("new", WRONG, LOCKOUT_WINDOW_MS).kind).toBe("unauthorized");
+  }, 60_000);
+});
+
+describe("the rate", () => {
+  const passesOf = (gate: Gate, header: string | null, times: number, now: number) =>
+    Array.from({ length: times }, () => gate.check("a", header, now).kind).filter(
+      (kind) => kind === "pass" || kind === "unauthorized",
+    ).length;
+
+  test("lets a burst through and then tells how long to wait", () => {
+    const gate = gateWith();
+    expect(passesOf(gate, RIGHT, 40, 0)).toBe(30);
+    expect(gate.check("a", RIGHT, 0)).toEqual({ kind: "rate_limited", retryAfterSeconds: 1, guess: false });
+  });
+
+  test("refills at the rate, up to the burst", () => {
+    const gate = gateWith();
+    passesOf(gate, RIGHT, 30, 0);
+    expect(passesOf(gate, RIGHT, 10, 1_000)).toBe(2);
+    expect(passesOf(gate, RIGHT, 99, 3_600_000)).toBe(30);
+  });
+
+  test("retrying after Retry-After succeeds, whatever the rate and burst", () => {
+    const options = {
+      ratePerMinute: fc.integer({ min: 1, max: 10_000 }),
+      burst: fc.integer({ min: 1, max: 50 }),
+    };
+    fc.assert(
+      fc.property(fc.record(options), (limits) => {
+        const gate = gateWith(limits);
+        passesOf(gate, RIGHT, limits.burst, 0);
+        const refused = gate.check("a", RIGHT, 0);
+        if (refused.kind !== "rate_limited") throw new Error(refused.kind);
+        expect(gate.check("a", RIGHT, refused.retryAfterSeconds * 1_000).kind).toBe("pass");
+      }),
+    );
+  });
+
+  test("failures have a bucket of their own: a neighbour's never cost a right token a 429", () => {
+    const gate = gateWith();
+    expect(passesOf(gate, null, 100, 0)).toBe(30);
+    guess(gate, "a", LOCKOUT_GUESSES - 1, 0);
+    expect(passesOf(gate, RIGHT, 30, 0)).toBe(30);
+  });
+
+  test("0 turns it off", () => {
+    expect(passesOf(gateWith({ ratePerMinute: 0 }), RIGHT, 10_000, 0)).toBe(10_000);
+  });
+});

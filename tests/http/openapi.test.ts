@@ -1,0 +1,135 @@
+/** The API document: valid, complete, and usable by a client generated from it. */
+import { expect, mock, test } from "bun:test";
+import { join } from "node:path";
+import { Validator } from "@seriousme/openapi-schema-validator";
+import typescript from "typescript5";
+import { createApp } from "../../src/http/app";
+import { createClientResolver } from "../../src/http/client-address";
+import { createGate } from "../../src/http/gate";
+import { openApiDocument } from "../../src/http/openapi";
+import { createTrail } from "../../src/http/request-audit";
+import { silentLog } from "../../src/lib/log";
+import { operations } from "../../src/operations";
+import type { Service } from "../../src/service";
+import { digestToken, ownerToken } from "../../src/trust/scopes";
+import { temporaryFolder, testServer, testService } from "../support";
+
+const URL_OF_SERVER = "http://127.0.0.1:9939";
+const document = () => openApiDocument(operations, URL_OF_SERVER);
+
+test("is valid OpenAPI 3.1 to a validator that is not ours", async () => {
+  const validator = new Validator();
+  expect(await validator.validate(document())).toEqual({ valid: true });
+  expect(validator.version).toBe("3.1");
+});
+
+test("names the server that gives it, and needs a token everywhere but on public paths", async () => {
+  await using host = await testServer();
+  expect(await (await host.call("/openapi.json")).json()).toMatchObject({
+    servers: [{ url: host.server.url }],
+    security: [{ BearerAuth: [] }],
+    components: { securitySchemes: { BearerAuth: { type: "http", scheme: "bearer" } } },
+  });
+  const open = operations.flatMap(({ http, name }) => (http?.public ? name : []));
+  const without = documentedOperations().filter(({ operation }) => "security" in operation);
+  expect(without.map(({ operation }) => String(operation.operationId)).sort()).toEqual(open.sort());
+  expect(
+    without.every(({ operation }) => Array.isArray(operation.security) && operation.security.length === 0),
+  ).toBe(true);
+});
+
+test("has every route that is registered, and no other", async () => {
+  await using made = testService();
+  expect(documentedRoutes()).toEqual(await registeredRoutes(made.service));
+});
+
+test("gives every operation an id of its own", () => {
+  const ids = operations.map(({ name }) => name);
+  expect(new Set(ids).size).toBe(ids.length);
+});
+
+test("names a command exactly where /commands does", async () => {
+  await using host = await testServer({ service: { allowShell: true } });
+  const inTable = operations.flatMap(({ command }) => command ?? []).sort();
+  expect(await (await host.call("/commands")).json()).toMatchObject({ commands: inTable });
+  const inDocument = documentedOperations().flatMap(({ operation }) => operation["x-svc-command"] ?? []);
+  const routed = operations.flatMap(({ command, http }) => (command && http ? command : []));
+  expect(inDocument.sort()).toEqual(routed.sort());
+});
+
+test("gives a TypeScript client that compiles, and refuses what the API does", async () => {
+  // openapi-typescript needs the compiler's API of TypeScript 5, which TypeScript 7 no longer has.
+  mock.module("typescript", () => ({ default: typescript }));
+  const { default: openapiTS, astToString } = await import("openapi-typescript");
+  using folder = temporaryFolder();
+  await Bun.write(join(folder.path, "api.d.ts"), astToString(await openapiTS(JSON.stringify(document()))));
+  await Bun.write(join(folder.path, "client.ts"), CLIENT);
+  const tsc = join(import.meta.dir, "..", "..", "node_modules", ".bin", "tsc");
+  const compiled = Bun.spawn(
+    [tsc, "--noEmit", "--strict", "--target", "esnext", "--moduleResolution", "bundler", "client.ts"],
+    { cwd: folder.path, stdio: ["ignore", "pipe", "inherit"] },
+  );
+  expect(await new Response(compiled.stdout).text()).toBe("");
+  expect(await compiled.exited).toBe(0);
+}, 30_000);
+
+const CLIENT = `
+import type { paths } from "./api";
+
+type Answer<P extends keyof paths> = paths[P] extends {
+  get: { responses: { 200: { content: { "application/json": infer Body } } } };
+} ? Body : never;
+type Question<P extends keyof paths> = paths[P] extends {
+  post: { requestBody?: { content: { "application/json": infer Body } } };
+} ? Body : never;
+
+declare function get<P extends keyof paths>(path: P): Promise<Answer<P>>;
+declare function post<P extends keyof paths>(path: P, body: Question<P>): Promise<void>;
+
+const status: "ok" = (await get("/health")).status;
+const commands: string[] = (await get("/commands")).commands;
+await post("/execute", { actions: [["AC_rest_api_status"]], stop_on_error: true });
+// @ts-expect-error there is no such path
+await get("/nowhere");
+// @ts-expect-error actions are missing
+await post("/execute", { stop_on_error: true });
+export { commands, status };
+`;
+
+/** `METHOD /path` of every route in the document. */
+const documentedRoutes = () =>
+  documentedOperations()
+    .map(({ route }) => route)
+    .sort();
+
+function documentedOperations() {
+  const paths = Object.entries(document().paths as Record<string, Record<string, Record<string, string>>>);
+  return paths.flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      route: `${method.toUpperCase()} ${path}`,
+      operation,
+    })),
+  );
+}
+
+/** The same of every route that the HTTP app answers on. */
+async function registeredRoutes(service: Service): Promise<string[]> {
+  const digest = digestToken("unused-token");
+  const app = createApp({
+    service,
+    operations,
+    gate: createGate(
+      ownerToken(() => digest),
+      { ratePerMinute: 0, burst: 1 },
+    ),
+    clients: createClientResolver([]),
+    answersTo: () => true,
+    metrics: await service.metrics(),
+    trail: createTrail(null, () => {}),
+    maxBodyBytes: 1,
+    log: silentLog,
+    stopping: new AbortController().signal,
+  });
+  const asTemplate = (path: string) => path.replaceAll(/:(\w+)\{[^}]*\}/g, "{$1}");
+  return app.routes.map(({ method, path }) => `${method} ${asTemplate(path)}`).sort();
+}

@@ -1,0 +1,37 @@
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { sizeWithin } from "../../src/lib/json-size";
+
+const ANY = { bytes: Number.POSITIVE_INFINITY, depth: 1_000 };
+
+test("the size of a value is about that of its JSON, and never much below", () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      const written = JSON.stringify(value).length;
+      expect(sizeWithin(value, ANY) ?? 0).toBeGreaterThanOrEqual(written / 8);
+    }),
+  );
+});
+
+test("a value is within its own size, and not within less", () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      const bytes = sizeWithin(value, ANY) ?? 0;
+      expect(sizeWithin(value, { ...ANY, bytes })).toBe(bytes);
+      expect(sizeWithin(value, { ...ANY, bytes: bytes - 1 })).toBeUndefined();
+    }),
+  );
+});
+
+test("levels are counted, however many there are", () => {
+  const nested = (levels: number): unknown => JSON.parse("[".repeat(levels) + "]".repeat(levels));
+  expect(sizeWithin(nested(3), { ...ANY, depth: 2 })).toBeDefined();
+  expect(sizeWithin(nested(3), { ...ANY, depth: 1 })).toBeUndefined();
+  expect(sizeWithin(nested(20_000), ANY)).toBeUndefined();
+});
+
+test("a list of a million small values is looked at in no time", () => {
+  const started = performance.now();
+  expect(sizeWithin(Array(1_000_000).fill(0), ANY)).toBe(9_000_008);
+  expect(performance.now() - started).toBeLessThan(500);
+});

@@ -1,0 +1,43 @@
+/** Answers that tell things as they happen. */
+import { expect, test } from "bun:test";
+import { tellAsLines } from "../../src/lib/ndjson";
+
+test("each value is a line of its own, there as soon as it is told", async () => {
+  const ended = Promise.withResolvers<void>();
+  let tell: (value: unknown) => void = () => {};
+  const response = await tellAsLines((given) => {
+    tell = given;
+    return { begun: Promise.resolve(), ended: ended.promise };
+  });
+  expect(response.headers.get("content-type")).toBe("application/x-ndjson");
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  tell({ text: "line\nbreak" });
+  expect((await reader?.read())?.value).toBe('{"text":"line\\nbreak"}\n');
+  tell(2);
+  expect((await reader?.read())?.value).toBe("2\n");
+  ended.resolve();
+  expect((await reader?.read())?.done).toBe(true);
+});
+
+test("what cannot begin is thrown, not told", async () => {
+  const refused = Promise.reject(new Error("no"));
+  await expect(tellAsLines(() => ({ begun: refused, ended: refused }))).rejects.toThrow("no");
+});
+
+test("when nobody listens any more, the work is told", async () => {
+  const gone = Promise.withResolvers<void>();
+  const response = await tellAsLines((_tell, signal) => {
+    signal.addEventListener("abort", () => gone.resolve());
+    return { begun: Promise.resolve(), ended: gone.promise };
+  });
+  await response.body?.cancel();
+  await gone.promise;
+});
+
+test("work that breaks off breaks off the answer", async () => {
+  const ended = Promise.withResolvers<void>();
+  const response = await tellAsLines(() => ({ begun: Promise.resolve(), ended: ended.promise }));
+  const text = response.text();
+  ended.reject(new Error("bug"));
+  await expect(text).rejects.toThrow();
+});

@@ -1,0 +1,215 @@
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { clearIncoming, INCOMING, type InboxOptions, openInbox } from "../../src/peers/inbox";
+import { temporaryFolder } from "../support";
+
+function inboxIn(home: string, options: Partial<InboxOptions> = {}) {
+  const folder = join(home, "inbox");
+  const inbox = openInbox({
+    folder,
+    books: join(home, "books.db"),
+    sender: "peer-1",
+    quota: 0,
+    minFree: 0,
+    now: () => new Date("2026-11-21T10:20:30.400Z"),
+    ...options,
+  });
+  const put = (name: string, content: string) => {
+    const incoming = inbox.begin(name, content.length);
+    incoming.write(Buffer.from(content));
+    return incoming.commit();
+  };
+  const read = (name: string) => readFileSync(join(folder, "peer-1", name), "utf8");
+  return {
+    inbox,
+    put,
+    read,
+    folder,
+    root: join(folder, "peer-1"),
+    [Symbol.dispose]: () => inbox[Symbol.dispose](),
+  };
+}
+
+describe("an inbox", () => {
+  test("stores a file privately, in folders that it makes, and leaves nothing on the way", () => {
+    using home = temporaryFolder();
+    using box = inboxIn(home.path);
+    expect(box.put("a/b/c", "one")).toBe("a/b/c");
+    expect(box.read("a/b/c")).toBe("one");
+    expect(statSync(join(box.root, "a/b/c")).mode & 0o777).toBe(0o600);
+    expect(statSync(join(box.root, "a/b")).mode & 0o777).toBe(0o700);
+    expect(readdirSync(join(box.folder, INCOMING))).toEqual([]);
+  });
+
+  test("replaces what the same sender wrote, also after a restart", () => {
+    using home = temporaryFolder();
+    {
+      using box = inboxIn(home.path);
+      box.put("file", "one");
+      expect(box.put("file", "two")).toBe("file");
+    }
+    using again = inboxIn(home.path);
+    expect(again.put("file", "three")).toBe("file");
+    expect(again.read("file")).toBe("three");
+    expect(readdirSync(again.root)).toEqual(["file"]);
+  });
+
+  test("never overwrites what this sender did not write, or what was changed since", () => {
+    using home = temporaryFolder();
+    using box = inboxIn(home.path);
+    writeFileSync(join(box.root, "mine"), "mine");
+    expect(box.put("mine", "theirs")).toBe("mine.conflict-peer-1-20261121T102030Z");
+    expect(box.read("mine")).toBe("mine");
+    box.put("shared", "one");
+    writeFileSync(join(box.root, "shared"), "edited here");
+    expect(box.put("shared", "two")).toBe("shared.conflict-peer-1-20261121T102030Z");
+    expect(box.put("shared", "three")).toBe("shared.conflict-peer-1-20261121T102030Z-2");
+    expect(box.read("shared")).toBe("edited here");
+  });
+
+  test("finds room in a name of any length for what tells that it is a conflict", () => {
+    using home = temporaryFolder();
+    using box = inboxIn(home.path);
+    const name = `sub/${"\u{1f4c4}".repeat(62)}.txt`;
+    mkdirSync(join(box.root, "sub"));
+    writeFileSync(join(box.root, name), "mine");
+    const stored = box.put(name, "theirs");
+    expect(stored).toMatch(/^sub\/\p{Extended_Pictographic}+\.conflict-peer-1-20261121T102030Z$/u);
+    expect([box.read(name), box.read(stored)]).toEqual(["mine", "theirs"]);
+  });
+
+  test("goes on when somebody took everything out of it, folders and all", () => {
+    using home = temporaryFolder();
+    using box = inboxIn(home.path);
+    box.put("sub/file", "1");
+    const late = box.inbox.begin("late", 1);
+    late.write(Buffer.from("1"));
+    rmSync(box.root, { recursive: true });
+    expect(late.commit()).toBe("late");
+    rmSync(box.folder, { recursive: true });
+    expect(box.put("sub/file", "2")).toBe("sub/file");
+    expect(box.read("sub/file")).toBe("2");
+  });
+
+  test("leaves nothing of a transfer that is given up", () => {
+    using home = temporaryFolder();
+    using box = inboxIn(home.path);
+    const incoming = box.inbox.begin("file", 10);
+    incoming.write(Buffer.from("half"));
+    incoming.abort();
+    expect(readdirSync(box.root)).toEqual([]);
+    expect(readdirSync(join(box.folder, INCOMING))).toEqual([]);
+  });
+
+  test("follows no link: neither one in place of a folder, nor of a file, nor of the sender's own folder", () => {
+    using home = temporaryFolder();
+    using box = inboxIn(home.path);
+    const outside = join(home.path, "outside");
+    mkdirSync(outside);
+    writeFileSync(join(outside, "target"), "kept");
+    symlinkSync(outside, join(box.root, "dir"));
+    symlinkSync(join(outside, "target"), join(box.root, "link"));
+    expect(() => box.put("dir/x", "1")).toThrow("below what is no folder");
+    const late = box.inbox.begin("late/x", 1);
+    symlinkSync(outside, join(box.root, "late"));
+    late.write(Buffer.from("1"));
+    expect(() => late.commit()).toThrow("below what is no folder");
+    late.abort();
+    expect(box.put("link", "1")).toStartWith("link.conflict-");
+    rmSync(box.root, { recursive: true });
+    symlinkSync(outside, box.root);
+    expect(() => box.put("x", "1")).toThrow("below what is no folder");
+    expect(readdirSync(outside)).toEqual(["target"]);
+    expect(readFileSync(join(outside, "target"), "utf8")).toBe("kept");
+  });
+
+  test("refuses a name that differs from another in case only, in any part, while that other is there", () => {
+    using home = temporaryFolder();
+    using box = inboxIn(home.path);
+    box.put("Dir/file", "1");
+    expect(() => box.put("dir/other", "1")).toThrow('differs from "Dir" in case only');
+    expect(() => box.put("Dir/FILE", "1")).toThrow('differs from "Dir/file" in case only');
+    rmSync(join(box.root, "Dir"), { recursive: true });
+    expect(box.put("dir/FILE", "2")).toBe("dir/FILE");
+  });
+
+  test("refuses a file where a folder is, and below a file", () => {
+    using home = temporaryFolder();
+    using box = inboxIn(home.path);
+    box.put("a/b", "1");
+    expect(() => box.put("a", "1")).toThrow("is a folder");
+    expect(() => box.put("a/b/c", "1")).toThrow("below what is no folder");
+  });
+
+  test("holds no more than its quota, counting what is on its way, and not what was taken out", () => {
+    using home = temporaryFolder();
+    using box = inboxIn(home.path, { quota: 10 });
+    box.put("one", "123456");
+    expect(() => box.inbox.begin("two", 5)).toThrow("would hold more than 10 bytes");
+    const half = box.inbox.begin("two", 4);
+    expect(() => box.inbox.begin("three", 1)).toThrow("would hold more than 10 bytes");
+    half.abort();
+    rmSync(join(box.root, "one"));
+    expect(box.put("two", "1234567890")).toBe("two");
+  });
+
+  test("keeps the disk from filling up", () => {
+    using home = temporaryFolder();
+    using box = inboxIn(home.path, { minFree: Number.MAX_SAFE_INTEGER });
+    expect(() => box.inbox.begin("file", 1)).toThrow("free");
+  });
+
+  test("keeps the disk from filling up with what was announced and has not come yet", () => {
+    using home = temporaryFolder();
+    const { bavail, bsize } = statfsSync(home.path);
+    const share = (part: number) => Math.floor(bavail * bsize * part);
+    using box = inboxIn(home.path, { minFree: share(0.5) });
+    const first = box.inbox.begin("first", share(0.3));
+    expect(() => box.inbox.begin("second", share(0.3))).toThrow("free");
+    first.abort();
+    box.inbox.begin("second", share(0.3)).abort();
+  });
+
+  test("leaves nothing of a transfer that cannot be put on the books", () => {
+    using home = temporaryFolder();
+    using box = inboxIn(home.path);
+    using books = new Database(join(home.path, "books.db"));
+    books.run("DROP TABLE incoming");
+    expect(() => box.inbox.begin("file", 1)).toThrow("incoming");
+    expect(readdirSync(join(box.folder, INCOMING))).toEqual([]);
+  });
+
+  test("is cleared of what one process left, and of nothing else", () => {
+    using home = temporaryFolder();
+    using box = inboxIn(home.path, { quota: 10 });
+    box.inbox.begin("file", 10).write(Buffer.from("half"));
+    const place = { folder: box.folder, books: join(home.path, "books.db") };
+    clearIncoming(place, process.pid + 1);
+    expect(readdirSync(join(box.folder, INCOMING))).toHaveLength(1);
+    clearIncoming(place, process.pid);
+    expect(readdirSync(join(box.folder, INCOMING))).toEqual([]);
+    expect(box.put("file", "1234567890")).toBe("file");
+  });
+
+  test("is cleared of what a crash left on its way in", () => {
+    using home = temporaryFolder();
+    using box = inboxIn(home.path, { quota: 10 });
+    box.inbox.begin("file", 10).write(Buffer.from("half"));
+    box.inbox[Symbol.dispose]();
+    clearIncoming({ folder: box.folder, books: join(home.path, "books.db") });
+    using again = inboxIn(home.path, { quota: 10 });
+    expect(readdirSync(join(box.folder, INCOMING))).toEqual([]);
+    expect(again.put("file", "1234567890")).toBe("file");
+  });
+});

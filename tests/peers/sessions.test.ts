@@ -1,0 +1,281 @@
+import { describe, expect, test } from "bun:test";
+import { randomBytes } from "node:crypto";
+import { readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { silentLog } from "../../src/lib/log";
+import { loadLibrary } from "../../src/peers/connection";
+import type { IceConfig } from "../../src/peers/ice";
+import { linkSample } from "../../src/peers/link";
+import { ACKS_FEATURE } from "../../src/peers/messages";
+import { createSessions, type Sessions } from "../../src/peers/sessions";
+import { temporaryFolder } from "../support";
+
+/** Two hosts that know of each other: what `viewer` offers, `host` answers. */
+function twoPeers(
+  home: string,
+  { most = 4, ice = { servers: [], relayOnly: false } }: { most?: number; ice?: IceConfig } = {},
+) {
+  const logged: string[] = [];
+  const measured = { a: Promise.withResolvers<void>(), b: Promise.withResolvers<void>() };
+  const make = (name: "a" | "b") =>
+    createSessions({
+      most,
+      log: { ...silentLog, warn: (text) => logged.push(text) },
+      ice: () => ice,
+      identity: (role) => `${name}-${role}`,
+      knownHostId: () => null,
+      inbox: async (sender) => ({
+        folder: join(home, name, "inbox"),
+        books: join(home, name, "books.db"),
+        sender,
+        quota: 0,
+        minFree: 0,
+      }),
+      record(sample) {
+        if (sample.rtt_ms !== null && sample.bitrate_kbps !== null) measured[name].resolve();
+      },
+    });
+  const [a, b] = [make("a"), make("b")];
+  return {
+    a,
+    b,
+    logged,
+    measured: [measured.a.promise, measured.b.promise],
+    inbox: join(home, "b", "inbox", "a-viewer"),
+  };
+}
+
+const connect = (from: Sessions, to: Sessions) => from.connect((offer) => to.answer(offer));
+
+describe("a session", () => {
+  test("carries files into the inbox of the other side, which has one for each sender", async () => {
+    using home = temporaryFolder();
+    const { a, b, inbox } = twoPeers(home.path);
+    const session = await connect(a, b);
+    const content = randomBytes(3_000_000);
+    writeFileSync(join(home.path, "file"), content);
+    await Promise.all(
+      ["sub/file", "empty", "three", "four", "five", "six"].map((name) => {
+        if (name !== "empty") return session.send({ path: join(home.path, "file"), name });
+        writeFileSync(join(home.path, "empty"), "");
+        return session.send({ path: join(home.path, "empty"), name });
+      }),
+    );
+    expect(readFileSync(join(inbox, "sub/file")).equals(content)).toBe(true);
+    expect(readFileSync(join(inbox, "six")).equals(content)).toBe(true);
+    expect(readFileSync(join(inbox, "empty"))).toHaveLength(0);
+    expect(b.list()).toMatchObject([{ role: "host", peer: "a-viewer", state: "open", filesReceived: 6 }]);
+    expect(a.list()).toMatchObject([{ role: "viewer", peer: "b-host", state: "open" }]);
+    await Promise.all([a.stop(), b.stop()]);
+  });
+
+  test("tells the round trip and the bitrate of its link, on both sides", async () => {
+    using home = temporaryFolder();
+    const { a, b, measured } = twoPeers(home.path);
+    await connect(a, b);
+    await Promise.all(measured);
+    await Promise.all([a.stop(), b.stop()]);
+  });
+
+  test("ends on both sides when one closes it", async () => {
+    using home = temporaryFolder();
+    const { a, b } = twoPeers(home.path);
+    const session = await connect(a, b);
+    const [other] = b.list();
+    await session.close("done");
+    expect(await other?.closed).toBe("the peer is gone");
+    expect([a.list(), b.list()]).toEqual([[], []]);
+  });
+
+  test("tells what is under way why it was closed", async () => {
+    using home = temporaryFolder();
+    const { a, b } = twoPeers(home.path);
+    const session = await connect(a, b);
+    writeFileSync(join(home.path, "large"), "");
+    truncateSync(join(home.path, "large"), 100_000_000);
+    const progress = () => void session.close("done");
+    await expect(session.send({ path: join(home.path, "large"), name: "large", progress })).rejects.toThrow(
+      /^done$/,
+    );
+    await b.stop();
+  });
+
+  test("fails what is under way, and is over, when its process is killed; the next one works", async () => {
+    using home = temporaryFolder();
+    const { a, b } = twoPeers(home.path);
+    const session = await connect(a, b);
+    writeFileSync(join(home.path, "large"), "");
+    truncateSync(join(home.path, "large"), 100_000_000);
+    const sending = session.send({
+      path: join(home.path, "large"),
+      name: "large",
+      progress: () => process.kill(session.pid, "SIGKILL"),
+    });
+    expect(sending).rejects.toThrow("the process of the session was killed by SIGKILL during the call");
+    expect(await session.closed).toBe("its process ended");
+    expect(a.list()).toEqual([]);
+    await connect(a, b);
+    await Promise.all([a.stop(), b.stop()]);
+  });
+
+  test("that is offered with no session description is refused, and leaves none behind", async () => {
+    using home = temporaryFolder();
+    const { b } = twoPeers(home.path);
+    for (const sdp of ["", "v=0", "x".repeat(1_000)]) {
+      expect(b.answer({ type: "offer", sdp, viewer_id: "someone", features: [] })).rejects.toThrow(
+        "sdp: expected",
+      );
+    }
+    while (b.list().length > 0) await b.list()[0]?.closed;
+  });
+
+  test("leaves the handshake to the caller, who over a relay connects last", async () => {
+    using home = temporaryFolder();
+    const { a, b } = twoPeers(home.path);
+    const said: string[] = [];
+    await a.connect(async (offer) => {
+      const answer = await b.answer(offer);
+      said.push(
+        ...`${offer.sdp}\n${answer.sdp}`.split(/\r?\n/).filter((line) => line.startsWith("a=setup:")),
+      );
+      return answer;
+    });
+    expect(said).toEqual(["a=setup:actpass", "a=setup:passive"]);
+    await Promise.all([a.stop(), b.stop()]);
+  });
+
+  test("survives offers that were tampered with: each is refused or answered", async () => {
+    using home = temporaryFolder();
+    const { a, b } = twoPeers(home.path, { most: 16 });
+    let offer = "";
+    await a
+      .connect(async ({ sdp }) => {
+        offer = sdp;
+        throw new Error("only the offer is wanted");
+      })
+      .catch(() => {});
+    const lines = offer.split("\r\n");
+    const tampered = [
+      lines.filter((line) => !line.startsWith("a=fingerprint")),
+      lines.filter((line) => !line.startsWith("a=ice-ufrag")),
+      lines.map((line) => line.replace("actpass", "passive")),
+      lines.map((line) => line.replace("m=application", "m=audio")),
+      lines.map((line) => line.replace(/sctp-port:\d+/, "sctp-port:99999999")),
+      lines.map((line) => line.replace(/sha-256 .*/, "sha-256 00")),
+      [...lines, ...Array(500).fill("a=candidate:1 1 UDP 1 127.0.0.1 9 typ host")],
+      lines.map((line) => `${line}\u0000`),
+    ];
+    const outcomes = await Promise.all(
+      tampered.map((sdp) =>
+        b.answer({ type: "offer", sdp: sdp.join("\r\n"), viewer_id: "hostile-peer", features: [] }).then(
+          () => "answered",
+          (error: Error) => error.name,
+        ),
+      ),
+    );
+    expect(outcomes.every((outcome) => outcome === "answered" || outcome === "Failure")).toBe(true);
+    await Promise.all([a.stop(), b.stop()]);
+  });
+
+  test.concurrent("is over within a minute when the peer vanishes without a word", async () => {
+    using home = temporaryFolder();
+    const { a, b } = twoPeers(home.path);
+    const session = await connect(a, b);
+    const [other] = b.list();
+    process.kill(session.pid, "SIGKILL");
+    expect(await other?.closed).toBe("the peer is gone");
+    expect(b.list()).toEqual([]);
+  }, 60_000);
+
+  test.concurrent("fails a file when the peer never listens for any", async () => {
+    using home = temporaryFolder();
+    const { a, b } = twoPeers(home.path);
+    const deaf = await a.connect(async (offer) => ({
+      ...(await b.answer({ ...offer, features: [] })),
+      features: [ACKS_FEATURE],
+    }));
+    writeFileSync(join(home.path, "file"), "x");
+    await expect(deaf.send({ path: join(home.path, "file"), name: "file" })).rejects.toThrow(
+      "the peer does not listen for files",
+    );
+    await Promise.all([a.stop(), b.stop()]);
+  }, 60_000);
+
+  test("that may use a relay only, and has none, fails at once and says so", async () => {
+    using home = temporaryFolder();
+    const relay = {
+      // What is sent to everybody is refused by the system at once.
+      hostname: "255.255.255.255",
+      port: 3478,
+      username: "u",
+      password: "s",
+      relayType: "TurnUdp" as const,
+    };
+    const { a } = twoPeers(home.path, { ice: { servers: [relay], relayOnly: true } });
+    const delivered = a.connect(async () => {
+      throw new Error("an offer that nobody can answer was sent");
+    });
+    await expect(delivered).rejects.toThrow("no TURN server answered");
+  }, 20_000);
+
+  test("leaves the last words of a process that crashed in the log", async () => {
+    using home = temporaryFolder();
+    const { a, b, logged } = twoPeers(home.path);
+    const session = await connect(a, b);
+    process.kill(session.pid, "SIGABRT");
+    await session.closed;
+    expect(logged.join("\n")).toContain("the process of the session was killed by SIGABRT");
+    await Promise.all([a.stop(), b.stop()]);
+  });
+
+  test("without the library says so, and not where it should be", async () => {
+    const load = () => Promise.reject(new Error("/home/kiosk 1/.bun-0.node: failed to map segment"));
+    await expect(loadLibrary(load)).rejects.toThrow(
+      /^WebRTC is not available here: \.bun-0\.node: failed to/,
+    );
+  });
+
+  test("that is one too many is refused", async () => {
+    using home = temporaryFolder();
+    const { a, b } = twoPeers(home.path, { most: 1 });
+    await connect(a, b);
+    expect(connect(a, b)).rejects.toThrow("1 sessions are open, which is as many as there may be");
+    await Promise.all([a.stop(), b.stop()]);
+  });
+
+  test("whose other side cannot be told of the offer leaves nothing behind", async () => {
+    using home = temporaryFolder();
+    const { a } = twoPeers(home.path);
+    const failing = a.connect(async () => {
+      throw new Error("no route");
+    });
+    expect(failing).rejects.toThrow("no route");
+    await failing.catch(() => {});
+    expect(a.list()).toEqual([]);
+  });
+});
+
+describe("link statistics", () => {
+  const at = (ms: number, bytesSent: number, bytesReceived = 0) => ({
+    at: ms,
+    rttMs: 5,
+    bytesSent,
+    bytesReceived,
+  });
+
+  test("are the bits of both directions over the time between two readings", () => {
+    expect(linkSample(at(0, 0, 0), at(2_000, 1_000, 250))).toEqual({
+      rtt_ms: 5,
+      bitrate_kbps: 5,
+      fps: null,
+      packet_loss_pct: null,
+      jitter_ms: null,
+    });
+  });
+
+  test("have a gap, never a negative rate, where a counter went back, and at the first reading", () => {
+    expect(linkSample(at(0, 500), at(1_000, 100)).bitrate_kbps).toBeNull();
+    expect(linkSample(at(0, 0, 500), at(1_000, 900, 100)).bitrate_kbps).toBeNull();
+    expect(linkSample(null, at(1_000, 100)).bitrate_kbps).toBeNull();
+  });
+});

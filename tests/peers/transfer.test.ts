@@ -1,0 +1,268 @@
+import { describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { appendFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { INCOMING, openInbox } from "../../src/peers/inbox";
+import { createFileReceiver } from "../../src/peers/receive";
+import { createFileSender } from "../../src/peers/send";
+import { createWindow } from "../../src/peers/window";
+import { temporaryFolder } from "../support";
+
+/** A receiver on an inbox of its own, what it replied, and what it stored. */
+function receiverIn(home: string) {
+  const inbox = openInbox({
+    folder: join(home, "inbox"),
+    books: join(home, "books.db"),
+    sender: "peer-1",
+    quota: 0,
+    minFree: 0,
+  });
+  const replies: Array<Record<string, unknown>> = [];
+  const receiver = createFileReceiver({ begin: inbox.begin, reply: (message) => replies.push(message) });
+  const root = join(home, "inbox", "peer-1");
+  const say = (message: unknown) => receiver.text(JSON.stringify(message));
+  const begin = (id: string, size: number, name = "file") =>
+    say({ type: "file_begin", name, size, transfer_id: id, acks: true });
+  const end = (id: string, more = {}) => say({ type: "file_end", transfer_id: id, ...more });
+  const bytes = (text: string) => receiver.bytes(Buffer.from(text));
+  const left = () => [...readdirSync(root), ...readdirSync(join(home, "inbox", INCOMING))];
+  return { receiver, replies, root, say, begin, end, bytes, left };
+}
+
+const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
+
+describe("a receiver", () => {
+  test("stores what arrived whole, with and without a digest", () => {
+    using home = temporaryFolder();
+    const peer = receiverIn(home.path);
+    peer.begin("1", 5, "with");
+    peer.bytes("he");
+    peer.bytes("llo");
+    peer.end("1", { sha256: sha256("hello") });
+    peer.begin("2", 0, "without");
+    peer.end("2");
+    peer.begin("3", 1, "capitals");
+    peer.bytes("x");
+    peer.end("3", { sha256: sha256("x").toUpperCase() });
+    expect(peer.left().sort()).toEqual(["capitals", "with", "without"]);
+    expect(readFileSync(join(peer.root, "with"), "utf8")).toBe("hello");
+    expect(peer.replies.map(({ ok }) => ok)).toEqual([true, true, true]);
+  });
+
+  /** What is said: a beginning, bytes, an end, or the loss of the channel. */
+  type Step =
+    | { begin: string; size: number; name?: string }
+    | { bytes: string }
+    | { end: string; sha256?: string }
+    | "cut";
+  const play = (peer: ReturnType<typeof receiverIn>, steps: readonly Step[]) => {
+    for (const step of steps) {
+      if (step === "cut") peer.receiver.close();
+      else if ("begin" in step) peer.begin(step.begin, step.size, step.name);
+      else if ("bytes" in step) peer.bytes(step.bytes);
+      else peer.end(step.end, { sha256: step.sha256 });
+    }
+  };
+  test.each<[string, Step[]]>([
+    ["short", [{ begin: "1", size: 5 }, { bytes: "hell" }, { end: "1" }]],
+    ["long", [{ begin: "1", size: 5 }, { bytes: "hello!" }, { end: "1" }]],
+    ["of what is no digest", [{ begin: "1", size: 1 }, { bytes: "x" }, { end: "1", sha256: "" }]],
+    ["of another digest", [{ begin: "1", size: 5 }, { bytes: "hello" }, { end: "1", sha256: sha256("x") }]],
+    ["cut off", [{ begin: "1", size: 5 }, { bytes: "he" }, "cut"]],
+    [
+      "second while one is under way, and the first with it",
+      [
+        { begin: "1", size: 5, name: "one" },
+        { bytes: "he" },
+        { begin: "2", size: 2, name: "two" },
+        { bytes: "ab" },
+        { end: "2" },
+        { end: "1" },
+      ],
+    ],
+    ["named so as to leave the inbox", [{ begin: "1", size: 1, name: "../x" }, { bytes: "a" }, { end: "1" }]],
+  ])("leaves nothing of a transfer that is %s", (_what, steps) => {
+    using home = temporaryFolder();
+    const peer = receiverIn(home.path);
+    play(peer, steps);
+    expect(peer.left()).toEqual([]);
+    expect(peer.replies.filter(({ ok }) => ok)).toEqual([]);
+    play(peer, [{ begin: "next", size: 2, name: "next" }, { bytes: "ok" }, { end: "next" }]);
+    expect(peer.left()).toEqual(["next"]);
+  });
+
+  test("tells how far it has written", () => {
+    using home = temporaryFolder();
+    const peer = receiverIn(home.path);
+    peer.begin("1", 400_000);
+    for (let i = 0; i < 4; i++) peer.receiver.bytes(new Uint8Array(100_000));
+    expect(peer.replies.filter(({ type }) => type === "file_ack").map(({ bytes }) => bytes)).toEqual([
+      200_000, 400_000,
+    ]);
+  });
+
+  test("tells of a refusal before the rest has come, and once", () => {
+    using home = temporaryFolder();
+    const peer = receiverIn(home.path);
+    peer.begin("1", 5, "../x");
+    expect(peer.replies).toEqual([
+      { type: "file_result", transfer_id: "1", ok: false, error: expect.stringContaining("folder") },
+    ]);
+    peer.bytes("hello");
+    peer.end("1");
+    expect(peer.replies).toHaveLength(1);
+  });
+
+  test("tells the peer what its disk lacks, and no path of it", () => {
+    const replies: unknown[] = [];
+    const failed: unknown[] = [];
+    const full = Object.assign(new Error("ENOSPC: no space left on device, open '/home/x'"), {
+      code: "ENOSPC",
+    });
+    for (const thrown of [full, new Error("a bug in /home/x")]) {
+      const receiver = createFileReceiver({
+        begin() {
+          throw thrown;
+        },
+        reply: (message) => replies.push(message),
+        failed: (error) => failed.push(error),
+      });
+      receiver.text(JSON.stringify({ type: "file_begin", name: "a", size: 1, transfer_id: 1, acks: true }));
+    }
+    expect(replies).toMatchObject([
+      { ok: false, error: "the disk is full (ENOSPC)" },
+      { ok: false, error: "it could not be written" },
+    ]);
+    expect(failed).toHaveLength(2);
+  });
+
+  test("survives any sequence of messages, and holds nothing that was not announced and sent whole", () => {
+    const id = fc.constantFrom("1", "2");
+    const message = fc.oneof(
+      fc.record({
+        type: fc.constant("file_begin"),
+        name: fc.constantFrom("a", "b", "../c", "/d"),
+        size: fc.integer({ min: -1, max: 4 }),
+        transfer_id: id,
+        acks: fc.boolean(),
+      }),
+      fc.record({
+        type: fc.constant("file_end"),
+        transfer_id: id,
+        sha256: fc.constantFrom(undefined, null, sha256("xx"), "zz"),
+      }),
+      fc.uint8Array({ maxLength: 3 }),
+      fc.constant("x".repeat(2)),
+      fc.json(),
+    );
+    fc.assert(
+      fc.property(fc.array(message, { maxLength: 30 }), (messages) => {
+        using home = temporaryFolder();
+        const { receiver, root } = receiverIn(home.path);
+        for (const each of messages) {
+          if (each instanceof Uint8Array) receiver.bytes(each);
+          else receiver.text(typeof each === "string" ? each : JSON.stringify(each));
+        }
+        receiver.close();
+        expect(readdirSync(home.path).sort()).toEqual(expect.arrayContaining(["books.db", "inbox"]));
+        expect(readdirSync(join(home.path, "inbox", INCOMING))).toEqual([]);
+        expect(readdirSync(root).every((name) => /^[ab]($|\.conflict-)/.test(name))).toBe(true);
+      }),
+      { numRuns: 100 },
+    );
+  }, 30_000);
+});
+
+/** A sender and a receiver joined by a link that delivers a message at each turn of the event loop. */
+function joined(home: string, { acks = true, deliver = true, stallMs = 20_000 } = {}) {
+  const window = createWindow();
+  const peer = receiverIn(home);
+  const queue: Array<string | Uint8Array> = [];
+  let most = 0;
+  let waiting = 0;
+  const pump = () => {
+    const next = queue.shift();
+    if (next === undefined) return;
+    if (typeof next === "string") peer.receiver.text(next);
+    else {
+      waiting -= next.byteLength;
+      peer.receiver.bytes(next);
+    }
+    window.notify();
+    for (const reply of peer.replies.splice(0)) sender.text(JSON.stringify(reply));
+  };
+  const put = (message: string | Uint8Array) => {
+    queue.push(message);
+    if (deliver) setImmediate(pump);
+  };
+  const sender = createFileSender(
+    {
+      sendText: put,
+      sendBytes(bytes) {
+        waiting += bytes.byteLength;
+        most = Math.max(most, waiting);
+        put(Uint8Array.from(bytes));
+      },
+      buffered: () => waiting,
+    },
+    { acks, window, stallMs },
+  );
+  return { sender, peer, most: () => most };
+}
+
+describe("a sender", () => {
+  test.each([true, false])(
+    "delivers a file with at most a mebibyte under way (acknowledged: %p)",
+    async (acks) => {
+      using home = temporaryFolder();
+      const path = join(home.path, "source");
+      const content = Buffer.alloc(3_000_000, "0123456789abcdef");
+      writeFileSync(path, content);
+      const { sender, peer, most } = joined(home.path, { acks });
+      const progress: number[] = [];
+      await sender.send(path, "copy", { progress: (bytes) => progress.push(bytes) });
+      while (!peer.left().includes("copy")) await new Promise((resolve) => setImmediate(resolve));
+      expect(readFileSync(join(peer.root, "copy")).equals(content)).toBe(true);
+      expect(most()).toBeLessThanOrEqual(1_048_576);
+      expect(progress.at(-1)).toBe(content.length);
+    },
+  );
+
+  test("says why the peer refused", async () => {
+    using home = temporaryFolder();
+    const path = join(home.path, "source");
+    writeFileSync(path, "x");
+    const { sender } = joined(home.path);
+    expect(sender.send(path, "../x")).rejects.toThrow(/the peer refused it: .*stands for a folder/);
+  });
+
+  test("does not deliver a file that changes while it is read", async () => {
+    using home = temporaryFolder();
+    const path = join(home.path, "source");
+    writeFileSync(path, Buffer.alloc(600_000));
+    const { sender, peer } = joined(home.path);
+    let appended = false;
+    const sending = sender.send(path, "copy", {
+      progress() {
+        if (!appended) appendFileSync(path, "more");
+        appended = true;
+      },
+    });
+    expect(sending).rejects.toThrow("changed while it was read");
+    await sending.catch(() => {});
+    while (peer.left().length > 0) await new Promise((resolve) => setImmediate(resolve));
+  });
+
+  test("gives up on a peer that falls silent, and on a channel that closes", async () => {
+    using home = temporaryFolder();
+    const path = join(home.path, "source");
+    writeFileSync(path, Buffer.alloc(2_000_000));
+    const silent = joined(home.path, { deliver: false, stallMs: 50 });
+    expect(silent.sender.send(path, "copy")).rejects.toThrow("no longer answers");
+    const closing = joined(home.path, { deliver: false });
+    const sending = closing.sender.send(path, "copy");
+    closing.sender.close();
+    expect(sending).rejects.toThrow("the channel closed");
+  });
+});

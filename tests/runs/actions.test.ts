@@ -1,0 +1,119 @@
+/** The check that a whole list passes before any of it runs. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { Failure } from "../../src/lib/errors";
+import type { Executor } from "../../src/runs/executor";
+import { testService } from "../support";
+
+const host = testService();
+let executor: Executor;
+beforeAll(async () => {
+  executor = await host.service.executor();
+});
+afterAll(() => host[Symbol.asyncDispose]());
+
+/** What is wrong with `list`: the failure, or undefined. */
+function refusal(list: unknown): Failure | undefined {
+  try {
+    executor.prepare(list);
+    return undefined;
+  } catch (error) {
+    if (error instanceof Failure) return error;
+    throw error;
+  }
+}
+
+const good = fc.constantFrom<unknown>(
+  ["AC_sleep", { seconds: 1 }],
+  ["AC_sleep", [0]],
+  ["AC_set_var", ["a", "${b}"]],
+);
+const bad = fc.constantFrom<unknown>(
+  ["AC_nonsense"],
+  ["AC_sleep", { seconds: -1 }],
+  ["AC_sleep", {}],
+  ["AC_sleep", { seconds: 1, more: 1 }],
+  "AC_sleep",
+  [],
+  [1],
+  ["AC_sleep", [0], []],
+);
+/** An action around `list`. */
+const around = (list: readonly unknown[]) =>
+  fc.constantFrom<unknown>(
+    ["AC_loop", { times: 2, body: list }],
+    ["AC_loop", [2, list]],
+    ["AC_retry", { body: list }],
+    ["AC_try", { body: [], catch: list }],
+    ["AC_try", { body: [], finally: list }],
+    ["AC_if_var", { name: "a", value: "${b}", then: list }],
+    ["AC_if_var", { name: "a", value: 1, else: list }],
+  );
+/** `action` somewhere in lists within lists, `good` ones beside it. */
+const nested = (action: unknown) =>
+  fc.tuple(fc.integer({ min: 0, max: 6 }), fc.array(good, { maxLength: 3 })).chain(([depth, beside]) => {
+    let made: fc.Arbitrary<unknown> = fc.constant(action);
+    for (let level = 0; level < depth; level++) made = made.chain((inner) => around([...beside, inner]));
+    return made.map((whole) => [...beside, whole]);
+  });
+
+test("a list of good actions passes, however nested", () => {
+  fc.assert(fc.property(good.chain(nested), (list) => expect(refusal(list)).toBeUndefined()));
+});
+
+test("a bad action anywhere in it refuses the whole list", () => {
+  fc.assert(fc.property(bad.chain(nested), (list) => expect(refusal(list)?.code).toBe("bad_input")));
+});
+
+test("no JSON value makes the check crash", () => {
+  const name = fc.constantFrom("AC_loop", "AC_try", "AC_if_var", "AC_sleep", "AC_x");
+  const anything = fc.oneof(
+    fc.jsonValue(),
+    fc.array(fc.tuple(name, fc.jsonValue())),
+    fc.array(
+      fc.tuple(name, fc.record({ body: fc.jsonValue(), then: fc.jsonValue(), times: fc.jsonValue() })),
+    ),
+  );
+  fc.assert(
+    fc.property(anything, (list) => {
+      const found = refusal(list);
+      expect(found === undefined || found.code === "bad_input").toBe(true);
+    }),
+  );
+});
+
+describe("a refused list", () => {
+  test("names every unknown command, nested ones included", () => {
+    const list = [["AC_x"], ["AC_loop", { times: 1, body: [["AC_y"], ["AC_x"]] }]];
+    expect(refusal(list)?.more).toMatchObject({ unknown_commands: ["AC_x", "AC_y"] });
+  });
+
+  test("says where each offence is", () => {
+    const list = [
+      ["AC_try", { body: [["AC_sleep", {}]], finally: [["AC_sleep", [true]]] }],
+      ["AC_set_var", ["name"]],
+    ];
+    expect(refusal(list)?.message).toBe(
+      "actions[0].body[0].seconds: missing: expected number; actions[0].finally[0].seconds: expected number but found true; actions[1].value: missing: expected any value",
+    );
+  });
+
+  test("is too deep, or too long, to be run", () => {
+    let deep: unknown[] = [["AC_sleep", [0]]];
+    for (let level = 0; level < 40; level++) deep = [["AC_loop", { times: 1, body: deep }]];
+    expect(refusal(deep)?.message).toContain("levels of nested actions");
+    const long = Array.from({ length: 1_001 }, () => ["AC_sleep", [0]]);
+    expect(refusal([["AC_loop", { times: 1, body: long }]])?.message).toContain(
+      "expected at most 1000 actions",
+    );
+    const heap = JSON.parse("[".repeat(5_000) + "]".repeat(5_000));
+    expect(refusal([["AC_set_var", { name: "a", value: heap }]])?.message).toContain("levels of arrays");
+  });
+});
+
+test("a list with AC_shell_command is refused as forbidden without --allow-shell", async () => {
+  const list = [["AC_loop", { times: 1, body: [["AC_shell_command", { shell_command: "true" }]] }]];
+  expect(refusal(list)?.code).toBe("forbidden");
+  await using open = testService({ allowShell: true });
+  expect((await open.service.executor()).prepare(list).actions).toHaveLength(1);
+});

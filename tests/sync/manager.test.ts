@@ -1,0 +1,118 @@
+import { expect, test } from "bun:test";
+import { appendFileSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { unavailable } from "../../src/lib/errors";
+import { silentLog } from "../../src/lib/log";
+import { createSyncs } from "../../src/sync/manager";
+import type { Link } from "../../src/sync/sender";
+import { temporaryFolder } from "../support";
+
+/** A folder to send from, and syncs to a host that does `send` with each file. */
+function syncsIn(home: string, send: Link["send"] = async () => {}) {
+  const dir = join(home, "outbox");
+  const configDir = join(home, "config");
+  const folder = join(configDir, "sync");
+  mkdirSync(dir);
+  mkdirSync(join(configDir, "inbox"), { recursive: true });
+  const link: Link = { state: "open", closed: new Promise(() => {}), send, close: async () => {} };
+  const syncs = createSyncs({
+    configDir,
+    folder,
+    inbox: join(configDir, "inbox"),
+    log: silentLog,
+    requireHost: async () => {},
+    connect: async () => link,
+  });
+  const request = { dir, to: "lab", include_subdirs: false, poll_interval_s: 0.25, resume: false };
+  return { syncs, request, dir, folder };
+}
+
+test("sending once ends, however many files are refused", async () => {
+  using home = temporaryFolder();
+  let refused = 0;
+  const { syncs, request, dir } = syncsIn(home.path, async () => {
+    refused += 1;
+    throw unavailable("no room");
+  });
+  for (let i = 0; i < 150; i++) writeFileSync(join(dir, `${i}`), "x");
+  expect(await syncs.once(request)).toMatchObject({ pending: 150, sent_files: 0 });
+  expect(refused).toBe(450);
+});
+
+test("sending once ends, though a file changes whenever it is sent", async () => {
+  using home = temporaryFolder();
+  const { syncs, request, dir } = syncsIn(home.path, async ({ path, name }) => {
+    if (name === "log") appendFileSync(path, "one more line");
+  });
+  writeFileSync(join(dir, "log"), "x");
+  writeFileSync(join(dir, "other"), "x");
+  expect(await syncs.once(request)).toMatchObject({ pending: 1, sent_files: 1 });
+});
+
+test("a broken index is told each time, and holds no lock", async () => {
+  using home = temporaryFolder();
+  const { syncs, request, folder } = syncsIn(home.path);
+  await syncs.once(request);
+  for (const name of readdirSync(folder).filter((each) => each.endsWith(".db")))
+    writeFileSync(join(folder, name), "no database ".repeat(1_000));
+  for (let i = 0; i < 2; i++) await expect(syncs.start(request)).rejects.toThrow("is not a database");
+});
+
+test("a folder is sent to a host by one sync at a time", async () => {
+  using home = temporaryFolder();
+  const { syncs, request } = syncsIn(home.path);
+  const { id } = (await syncs.start(request)).info();
+  await expect(syncs.start(request)).rejects.toThrow("is being synced to lab already");
+  await syncs.stop(id);
+  await syncs.start(request);
+  await syncs.stopAll();
+  expect(syncs.list()).toEqual([]);
+});
+
+test("one that is stopped while it starts does not go on", async () => {
+  using home = temporaryFolder();
+  const { syncs, request } = syncsIn(home.path);
+  const stopped = Promise.withResolvers<void>();
+  const started = () => queueMicrotask(() => stopped.resolve(syncs.stopAll()));
+  await Promise.all([syncs.start(request, { started }), stopped.promise]);
+  expect(syncs.list()).toEqual([]);
+});
+
+test("svc's own folder is not sent, but its inbox may be, by whatever way it is reached", async () => {
+  using home = temporaryFolder();
+  const { syncs, request } = syncsIn(home.path);
+  const real = join(home.path, "config");
+  await expect(syncs.once({ ...request, dir: real })).rejects.toThrow("svc's own files");
+  await expect(syncs.once({ ...request, dir: home.path, include_subdirs: true })).rejects.toThrow(
+    "own files",
+  );
+  await expect(syncs.once({ ...request, dir: "/", include_subdirs: true })).rejects.toThrow('below "/"');
+  await syncs.once({ ...request, dir: join(real, "inbox") });
+  const away = join(home.path, "link");
+  symlinkSync(home.path, away);
+  const inbox = join(away, "config", "inbox");
+  await expect(syncs.once({ ...request, dir: join(away, "config") })).rejects.toThrow(
+    `"${join(away, "config")}" holds`,
+  );
+  const through = createSyncs({
+    configDir: join(away, "config"),
+    folder: join(real, "sync"),
+    inbox,
+    log: silentLog,
+    requireHost: async () => {},
+    connect: async () => {
+      throw unavailable("nobody");
+    },
+  });
+  expect(await through.once({ ...request, dir: inbox })).toMatchObject({ pending: 0 });
+});
+
+test("what is no folder is refused, and not a fault of ours", async () => {
+  using home = temporaryFolder();
+  const { syncs, request, dir } = syncsIn(home.path);
+  const file = join(dir, "report.txt");
+  writeFileSync(file, "x");
+  for (const begin of [syncs.start, syncs.once]) {
+    await expect(begin({ ...request, dir: file })).rejects.toThrow('report.txt" is no folder');
+  }
+});

@@ -1,0 +1,164 @@
+import { expect, test } from "bun:test";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { parseInput } from "../../src/core/input";
+import { silentLog } from "../../src/lib/log";
+import { configFiles } from "../../src/lib/paths";
+import { operations } from "../../src/operations";
+import {
+  addToken,
+  NEW_TOKEN,
+  readTokens,
+  removeToken,
+  SCOPES,
+  watchTokens,
+} from "../../src/trust/named-tokens";
+import { digestToken } from "../../src/trust/scopes";
+import { rowsOf } from "../audit/support";
+import { post, TOKEN, temporaryFolder, testService } from "../support";
+
+/** A server with a token for each scope. */
+async function scopedServer() {
+  const made = testService();
+  const files = configFiles(made.configDir);
+  const tokens = {
+    read: await addToken(files, { name: "anna", scope: ["read"] }),
+    metrics: await addToken(files, { name: "prometheus", scope: ["metrics"] }),
+    both: await addToken(files, { name: "wall", scope: ["read", "metrics"] }),
+    own: TOKEN,
+  };
+  const server = await (await made.service.rest()).start({ port: 0, token: TOKEN, rateLimit: 0 });
+  const ask = (who: keyof typeof tokens, path: string, init: RequestInit = {}) =>
+    fetch(server.url + path, {
+      ...init,
+      headers: { ...init.headers, authorization: `Bearer ${tokens[who]}` },
+    });
+  return { ask, files, [Symbol.asyncDispose]: () => made[Symbol.asyncDispose]() };
+}
+
+const routed = operations.flatMap(({ http, scope, name }) =>
+  http && !http.public ? [{ ...http, path: http.path.replaceAll(/\{\w+\}/g, "none"), scope, name }] : [],
+);
+
+for (const scope of SCOPES) {
+  test(`a token for ${scope} is refused by every operation of another scope, before its input is looked at`, async () => {
+    await using server = await scopedServer();
+    const others = routed.filter((operation) => operation.scope !== scope);
+    expect(others.length).toBeGreaterThan(20);
+    for (const { method, path, name } of others) {
+      const response = await server.ask(scope, path, method === "POST" ? { method, body: "no JSON" } : {});
+      expect([name, response.status]).toEqual([name, 403]);
+    }
+  });
+}
+
+test("each scope allows what it is for, several allow each, and the host's own token everything", async () => {
+  await using server = await scopedServer();
+  const statuses = async (who: Parameters<typeof server.ask>[0]) => {
+    const answers = [
+      server.ask(who, "/metrics"),
+      server.ask(who, "/jobs"),
+      server.ask(who, "/execute", post({ actions: [["AC_set_var", { name: "a", value: 1 }]] })),
+    ];
+    return (await Promise.all(answers)).map(({ status }) => status);
+  };
+  expect(await statuses("metrics")).toEqual([200, 403, 403]);
+  expect(await statuses("read")).toEqual([403, 200, 403]);
+  expect(await statuses("both")).toEqual([200, 200, 403]);
+  expect(await statuses("own")).toEqual([200, 200, 200]);
+});
+
+test("what is not allowed is told as RFC 6750 has it, and costs no lockout", async () => {
+  await using server = await scopedServer();
+  for (let nth = 0; nth < 10; nth++) {
+    const refused = await server.ask("metrics", "/config/export", post({}));
+    expect(refused.status).toBe(403);
+    expect(refused.headers.get("www-authenticate")).toBe('Bearer error="insufficient_scope", scope="admin"');
+    expect(await refused.json()).toEqual({ error: "this token allows metrics, and not what needs admin" });
+  }
+  expect((await server.ask("metrics", "/nowhere")).status).toBe(404);
+  expect((await server.ask("metrics", "/metrics")).status).toBe(200);
+});
+
+test("the audit log has the name of the token, and none for the host's own", async () => {
+  await using server = await scopedServer();
+  await server.ask("metrics", "/metrics");
+  await server.ask("metrics", "/jobs");
+  await server.ask("own", "/jobs");
+  expect(
+    rowsOf(server.files.auditLog)
+      .filter(({ event_type }) => event_type === "rest_api")
+      .map(({ detail }) => detail),
+  ).toEqual([
+    "GET /metrics -> ok:200 token=prometheus",
+    "GET /jobs -> failed:403 token=prometheus",
+    "GET /jobs -> ok:200",
+  ]);
+});
+
+test("the file is private and holds no token", async () => {
+  using folder = temporaryFolder();
+  const files = configFiles(folder.path);
+  const token = await addToken(files, { name: "anna", scope: ["read"] });
+  expect(token).toMatch(/^[A-Za-z0-9_-]{32}$/);
+  expect(readFileSync(files.tokens, "utf8")).not.toContain(token);
+  expect(statSync(files.tokens).mode & 0o777).toBe(0o600);
+});
+
+test("a name and a token are given once, until taken back; a token may come from elsewhere", async () => {
+  using folder = temporaryFolder();
+  const files = configFiles(folder.path);
+  await addToken(files, { name: "anna", scope: ["read"] });
+  const before = readFileSync(files.tokens, "utf8");
+  const given = (name: string, token: string) => addToken(files, { name, scope: ["read"], token });
+  await expect(given("otto", "short")).rejects.toThrow("token: expected a token of 8 to 512 visible ASCII");
+  await expect(addToken(files, { name: "anna", scope: ["metrics"] })).rejects.toThrow(
+    "name: anna is taken already",
+  );
+  await expect(removeToken(files, "otto")).rejects.toThrow("no token is called otto");
+  expect(readFileSync(files.tokens, "utf8")).toBe(before);
+  await removeToken(files, "anna");
+  const token = await addToken(files, { name: "anna", scope: ["metrics"] });
+  await expect(given("otto", token)).rejects.toThrow("token: it is that of anna already");
+  expect(await given("otto", "a-token-of-the-fleet")).toBe("a-token-of-the-fleet");
+  expect(readTokens(files.tokens)).toMatchObject([
+    { name: "anna", scopes: ["metrics"] },
+    {
+      name: "otto",
+      scopes: ["read"],
+      sha256: Buffer.from(digestToken("a-token-of-the-fleet")).toString("hex"),
+    },
+  ]);
+});
+
+test("a scope that is asked for twice is given once", () => {
+  const wanted = { name: "anna", scope: ["read", "metrics", "read"] };
+  expect(parseInput(NEW_TOKEN, wanted)).toEqual({ name: "anna", scope: ["read", "metrics"] });
+});
+
+test("the host's own token is none that allows less", async () => {
+  using folder = temporaryFolder();
+  const files = configFiles(folder.path);
+  const wanted = { name: "anna", scope: ["read" as const], token: TOKEN };
+  await expect(addToken(files, wanted, TOKEN)).rejects.toThrow("token: it is the host's own");
+  expect(readTokens(files.tokens)).toEqual([]);
+  expect(await addToken(files, wanted, "another-token")).toBe(TOKEN);
+});
+
+test("a file that is none, or that gives more than svc gives, lets nobody in, and the log says why", async () => {
+  using folder = temporaryFolder();
+  const files = configFiles(folder.path);
+  const digest = digestToken(await addToken(files, { name: "anna", scope: ["read"] }));
+  expect(watchTokens(files.tokens, silentLog)(digest)?.name).toBe("anna");
+  const good = readFileSync(files.tokens, "utf8");
+  for (const [text, reason] of [
+    [good.replace('"read"', '"admin"'), "tokens.0.scopes.0"],
+    [good.slice(0, -5), "the whole"],
+  ] as const) {
+    writeFileSync(files.tokens, text);
+    const told: string[] = [];
+    const grantOf = watchTokens(files.tokens, { ...silentLog, error: (line) => told.push(line) });
+    expect(grantOf(digest)).toBeUndefined();
+    expect(told.join()).toContain("only the host's own token is in force");
+    expect(told.join()).toContain(`(${reason})`);
+  }
+});
