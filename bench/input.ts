@@ -2,7 +2,8 @@
  * What a client may cost that sends as many mistakes as it can: told of a few of them, at about the price of reading them.
  */
 import * as v from "valibot";
-import { checkInput, fromQuery } from "../src/core/input";
+import { checkInput } from "../src/core/input";
+import { fromQuery } from "../src/core/text";
 import { type Figure, paired, timed } from "./support";
 
 const SCHEMA = v.strictObject({ tags: v.optional(v.array(v.string())) });

@@ -46,7 +46,7 @@ export default command({
         const piped = typeof script !== "string";
         const cancel = new AbortController();
         void terminated().then(() => cancel.abort());
-        const caller = localCaller(service, "script", cancel.signal);
+        const caller = localCaller(service, "script", { signal: cancel.signal });
         const options = { stop_on_error: flags.stopOnError, timeout_seconds: flags.timeout };
         const report =
           piped || /^\s*[[{]/.test(script)

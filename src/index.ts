@@ -42,7 +42,8 @@
  */
 export { callOperation } from "./core/call";
 export { type Caller, localCaller } from "./core/caller";
-export { field, NO_INPUT, type Operation, operation, type Scope, secret } from "./core/operation";
+export { field, NO_INPUT, secret } from "./core/fields";
+export { type Operation, operation, type Scope } from "./core/operation";
 export type { RestServer, RestServerOptions } from "./http/server";
 export { Failure, type FailureCode } from "./lib/errors";
 export { type Log, silentLog, stderrLog } from "./lib/log";

@@ -81,7 +81,7 @@ export const broadcast = command({
       const cancel = new AbortController();
       void terminated().then(() => cancel.abort());
       const file = flags.output === undefined ? undefined : createResultFile(flags.output);
-      const caller = localCaller(service, "cli", cancel.signal);
+      const caller = localCaller(service, "cli", { signal: cancel.signal });
       const width = Math.max(...hosts.map(({ label }) => Bun.stringWidth(label)));
       const results = await broadcastTo(service, hosts, input, caller, (result) => {
         file?.add(result);

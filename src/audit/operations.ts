@@ -2,7 +2,8 @@ import { userInfo } from "node:os";
 import { resolve } from "node:path";
 import * as v from "valibot";
 import type { Caller } from "../core/caller";
-import { field, NO_INPUT, operation } from "../core/operation";
+import { field, NO_INPUT } from "../core/fields";
+import { operation } from "../core/operation";
 import { badInput, forbidden, unavailable } from "../lib/errors";
 import { configFiles } from "../lib/paths";
 import type { Service } from "../service";
@@ -57,7 +58,7 @@ export const listAudit = operation({
     ),
   }),
   output: v.object({ rows: v.array(ROW), count: v.number() }),
-  async run(service, query) {
+  async run(service: Service, query) {
     const rows = await (await openLog(service)).list(query);
     return { rows, count: rows.length };
   },
@@ -86,7 +87,7 @@ export const logEvent = operation({
     detail: field(v.optional(v.nullable(longText), null), "What happened"),
   }),
   output: v.object({ id: v.number() }),
-  async run(service, event) {
+  async run(service: Service, event) {
     return { id: await (await openLog(service)).append(event) };
   },
 });
@@ -104,7 +105,7 @@ export const verifyAudit = operation({
     ),
   }),
   output: VERDICT,
-  async run(service, { noted }) {
+  async run(service: Service, { noted }) {
     return (await openLog(service)).verify({ noted });
   },
 });
@@ -118,7 +119,7 @@ export const clearAudit = operation({
   command: "AC_audit_log_clear",
   input: NO_INPUT,
   output: v.object({ deleted: v.number() }),
-  async run(service, _input, caller) {
+  async run(service: Service, _input, caller) {
     const { server } = await service.rest();
     // A script or a job that runs in a server's process may come from a request too.
     if (server ? !server.allowAuditClear : caller.kind === "rest") {
@@ -143,7 +144,7 @@ export const pruneAudit = operation({
     archive: field(v.optional(v.pipe(v.string(), v.nonEmpty())), "File to write them to"),
   }),
   output: v.object({ deleted: v.number(), archive: v.nullable(v.string()) }),
-  async run(service, { keep, before, archive }, caller) {
+  async run(service: Service, { keep, before, archive }, caller) {
     if ((keep === undefined) === (before === undefined)) throw badInput("expected one of keep and before");
     const folder = configFiles(service.configDir).auditArchive;
     return (await openLog(service)).prune({

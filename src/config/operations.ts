@@ -1,5 +1,7 @@
 import * as v from "valibot";
-import { field, NO_INPUT, operation, secret } from "../core/operation";
+import { field, NO_INPUT, secret } from "../core/fields";
+import { operation } from "../core/operation";
+import type { Service } from "../service";
 import { BUNDLE_VERSION, BUNDLED_NAMES } from "./bundle";
 
 const NAME = v.picklist(BUNDLED_NAMES);
@@ -21,7 +23,7 @@ export const exportConfig = operation({
     }),
     files: secret(FILES),
   }),
-  async run(service) {
+  async run(service: Service) {
     const { exportBundle } = await import("./export");
     const { bundle, leftOut } = exportBundle(service.configDir, new Date());
     for (const { name, reason } of leftOut) service.log.warn(`${name} is not in the bundle: ${reason}`);
@@ -63,7 +65,7 @@ export const importConfig = operation({
     ),
     warnings: v.array(v.string()),
   }),
-  async run(service, { bundle, dry_run, only }, caller) {
+  async run(service: Service, { bundle, dry_run, only }, caller) {
     const { importBundle } = await import("./import");
     return importBundle(service.configDir, bundle, {
       dryRun: dry_run,

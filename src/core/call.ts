@@ -1,26 +1,50 @@
 /**
  * Calling an operation, the same from every surface: check the input, put a change on record, run.
  */
-
 import type * as v from "valibot";
-import type { Service } from "../service";
+import { printable } from "../lib/sanitize";
 import type { Caller } from "./caller";
 import { parseInput } from "./input";
-import type { InputSchema, Operation, OutputSchema } from "./operation";
+import { type InputSchema, type Operation, type OutputSchema, redact } from "./operation";
 
 /**
  * @param input as the surface received it, unchecked.
- * @returns what the operation returns, at once if it does: an answer that is there makes nobody wait.
+ * @returns what the operation returns; not a promise where it returns none, so that nobody waits for a ready answer.
  * @throws a `bad_input` failure naming the fields at fault; `unavailable` when a change cannot be put on record;
  *   whatever the operation throws.
  */
-export function callOperation<I extends InputSchema, O extends OutputSchema>(
-  service: Service,
-  operation: Operation<I, O>,
+export function callOperation<I extends InputSchema, O extends OutputSchema, S extends object>(
+  service: S,
+  operation: Operation<I, O, S>,
   input: unknown,
   caller: Caller,
 ): Promise<v.InferInput<O>> | v.InferInput<O> {
-  const checked = parseInput(operation.input, input);
-  if (operation.changes !== true) return operation.run(service, checked, caller);
-  return caller.announce(operation.name).then(() => operation.run(service, checked, caller));
+  return performOperation(service, operation, parseInput(operation.input, input), caller);
+}
+
+/** {@link callOperation} with an input that has passed the check already: an action of a list. */
+export function performOperation<I extends InputSchema, O extends OutputSchema, S extends object>(
+  service: S,
+  operation: Operation<I, O, S>,
+  input: v.InferOutput<I>,
+  caller: Caller,
+): Promise<v.InferInput<O>> | v.InferInput<O> {
+  // The actions of a run went on record together, before the first of them.
+  if (operation.changes !== true || caller.run) return operation.run(service, input, caller);
+  return caller.announce(subjectOf(operation, input)).then(() => operation.run(service, input, caller));
+}
+
+/** How much of each field goes on record, and of all of them together, in characters. */
+const MAX_VALUE = 200;
+const MAX_SUBJECT = 1_000;
+
+/** What a change is about, for its audit row: `jobs.remove job_id="nightly"`. Secrets are `"***"`. */
+export function subjectOf(
+  { name, input: schema }: Operation,
+  input: Readonly<Record<string, unknown>>,
+): string {
+  const fields = Object.entries(redact(schema, input))
+    .filter(([, value]) => value !== undefined)
+    .map(([field, value]) => `${field}=${printable(JSON.stringify(value) ?? "null", MAX_VALUE)}`);
+  return printable([name, ...fields].join(" "), MAX_SUBJECT);
 }

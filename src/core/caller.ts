@@ -1,6 +1,4 @@
 /** Who asks for an operation, as the audit log and the operations themselves see them. */
-
-import type { Service } from "../service";
 import type { RunContext } from "./run";
 
 export interface Caller {
@@ -14,6 +12,8 @@ export interface Caller {
   readonly signal: AbortSignal;
   /** The run that the operation is an action of; absent when it was called by itself. */
   readonly run?: RunContext;
+  /** Takes how far a long operation is; absent when nobody looks. */
+  readonly progress?: (step: Progress) => void;
   /**
    * Puts on record that the call is about to change something. Resolves when the audit row is on disk.
    *
@@ -23,16 +23,41 @@ export interface Caller {
   announce(subject: string): Promise<void>;
 }
 
+/** How far a long operation is. */
+export interface Progress {
+  /** What is counted: `rows verified`. */
+  readonly what: string;
+  readonly done: number;
+  readonly total: number;
+  /** A result that is complete, for callers that show results as they come. */
+  readonly item?: unknown;
+}
+
+/** Where a caller in this process leaves its audit rows. */
+export interface CallerService {
+  /** Null without an audit log. */
+  audit(): Promise<{
+    append(event: {
+      readonly event_type: string;
+      readonly host_id: string | null;
+      readonly viewer_id: string | null;
+      readonly detail: string | null;
+    }): Promise<unknown>;
+  } | null>;
+}
+
 /** A caller in this process: it may see what is never sent over a network, such as the token. */
 export function localCaller(
-  service: Service,
+  service: CallerService,
   kind: "cli" | "script" | "scheduler" | "api",
-  signal: AbortSignal = new AbortController().signal,
+  options: { readonly signal?: AbortSignal; readonly progress?: Caller["progress"] } = {},
 ): Caller {
+  const { signal = new AbortController().signal, progress } = options;
   return {
     kind,
     client: null,
     signal,
+    ...(progress && { progress }),
     async announce(subject) {
       const audit = await service.audit();
       await audit?.append({ event_type: kind, host_id: null, viewer_id: null, detail: subject });

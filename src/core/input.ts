@@ -5,7 +5,8 @@ import * as v from "valibot";
 import { badInput } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
 import { printable } from "../lib/sanitize";
-import { type InputSchema, isMarked } from "./operation";
+import type { InputSchema } from "./operation";
+import { entryOf, metadataOf } from "./schema";
 
 /** One offence: the field it is in (`actions[2].x`; empty for the value itself) and a sentence. */
 export interface Offence {
@@ -87,22 +88,21 @@ function describe(schema: InputSchema, issue: v.BaseIssue<unknown>, quote: boole
   const path = issue.path ?? [];
   const field = printable(pathText(path.map((item) => item.key)), 200);
   const top = path[0]?.key;
-  const entry =
-    typeof top === "string" && Object.hasOwn(schema.entries, top) ? schema.entries[top] : undefined;
+  const entry = typeof top === "string" ? entryOf(schema, top) : undefined;
   if (issue.received === "undefined") {
     // Of a missing field, valibot tells the name only.
     const wanted = path.length === 1 && entry ? entry.expects : expectation(issue);
     return { field, message: `missing: expected ${wanted === "unknown" ? "any value" : wanted}` };
   }
   // Of some, valibot tells of what was found that it is not what was expected.
-  const silent = !quote || /^(non_empty|includes)$/.test(issue.type) || (entry && isMarked(entry, "secret"));
+  if (issue.type === "non_empty") return { field, message: "must not be empty" };
+  const silent = !quote || issue.type === "includes" || (entry && metadataOf(entry).secret);
   const found = silent ? "" : ` but found ${printable(shown(issue), 80)}`;
   return { field, message: `expected ${expectation(issue)}${found}` };
 }
 
 /** What valibot has no words for that say it. */
 const EXPECTED: ReadonlyMap<string, string> = new Map([
-  ["non_empty", "one that is not empty"],
   ["integer", "a whole number"],
   ["safe_integer", "a whole number"],
   ["finite", "a finite number"],
@@ -131,42 +131,4 @@ function pathText(keys: readonly unknown[]): string {
   return keys
     .map((key, at) => (typeof key === "number" ? `[${key}]` : at === 0 ? String(key) : `.${String(key)}`))
     .join("");
-}
-
-/**
- * The fields of a query string as the schema's types: numbers and booleans are spelled out in text there, and a list is
- * its field once for each item. One of so many numbers may also be one field, with commas.
- *
- * @throws a `bad_input` failure for any other field given twice.
- */
-export function fromQuery(schema: InputSchema, query: URLSearchParams): Record<string, unknown> {
-  const input: Record<string, unknown> = {};
-  for (const [name, pairs] of Map.groupBy(query, ([key]) => key)) {
-    const texts = pairs.map(([, text]) => text);
-    const entry = Object.hasOwn(schema.entries, name) ? schema.entries[name] : undefined;
-    Object.defineProperty(input, name, { value: fromTexts(name, entry, texts), enumerable: true });
-  }
-  return input;
-}
-
-function fromTexts(name: string, schema: v.GenericSchema | undefined, texts: readonly string[]): unknown {
-  const type = schema && baseType(schema);
-  if (type === "array") return texts;
-  if (type === "strict_tuple") {
-    return texts.flatMap((text) => text.split(",")).map((text) => fromText(v.number(), text));
-  }
-  if (texts.length > 1) throw badInput(`${printable(name, 200)}: given more than once`);
-  return fromText(schema, texts[0] ?? "");
-}
-
-function fromText(schema: v.GenericSchema | undefined, text: string): unknown {
-  const type = schema && baseType(schema);
-  if (type === "number" && /^-?\d+(\.\d+)?$/.test(text)) return Number(text);
-  if (type === "boolean" && (text === "true" || text === "1")) return true;
-  if (type === "boolean" && (text === "false" || text === "0")) return false;
-  return text;
-}
-
-function baseType(schema: v.GenericSchema): string {
-  return "wrapped" in schema ? baseType(schema.wrapped as v.GenericSchema) : schema.type;
 }

@@ -2,9 +2,9 @@
  * What an operation is: the one definition from which every surface (HTTP route, `AC_*` command, OpenAPI entry,
  * `/commands`, input check, redaction) is derived. The table of them is `operations.ts`.
  */
-import * as v from "valibot";
-import type { Service } from "../service";
+import type * as v from "valibot";
 import type { Caller } from "./caller";
+import { entryOf, metadataOf } from "./schema";
 
 /** What a token must allow for the operation: each includes only itself, `admin` includes all. */
 export type Scope = "read" | "metrics" | "operate" | "admin";
@@ -28,9 +28,21 @@ export interface HttpRoute {
   readonly content?: string;
 }
 
-/** One thing that svc can do. */
-export interface Operation<I extends InputSchema = InputSchema, O extends OutputSchema = OutputSchema> {
-  /** `feature.verb`, unique; the operationId of the API document. */
+/** The surfaces that are derived from the table. */
+export type Surface = "http" | "script" | "cli";
+
+/**
+ * One thing that svc can do.
+ *
+ * `S` is the slice of the service that `run` uses: the feature declares what it needs, `service.ts` supplies it, and the
+ * core knows no feature.
+ */
+export interface Operation<
+  I extends InputSchema = InputSchema,
+  O extends OutputSchema = OutputSchema,
+  S extends object = object,
+> {
+  /** `noun.verb`, unique; the operationId of the API document, and on the command line `svc noun verb`. */
   readonly name: string;
   /** One line, imperative, without a full stop. */
   readonly summary: string;
@@ -47,6 +59,15 @@ export interface Operation<I extends InputSchema = InputSchema, O extends Output
   readonly uses?: "input";
   /** What svc has to be started with for it: `--allow-shell`. Checked before a run, and by `run` itself. */
   readonly needs?: "shell";
+  /** The words after `svc`, where they are not those of `name`: `admin add`, `diagnose`. */
+  readonly subcommand?: string;
+  /** The surfaces that leave it out on purpose, and why. A surface that is not named here has it. */
+  readonly leftOut?: Readonly<Partial<Record<Surface, string>>>;
+  /**
+   * Who answers the command line: this process (default); the server that runs on this `{config_dir}`, since the state is
+   * in its memory; or that server where one runs, else this process.
+   */
+  readonly answeredBy?: "server" | "server or here";
   /** The name scripts call it by (`AC_…`). */
   readonly command?: `AC_${string}`;
   /** The command in one of whose action lists it has to be, at any depth. */
@@ -64,36 +85,14 @@ export interface Operation<I extends InputSchema = InputSchema, O extends Output
    *
    * @throws Failure for what was to be expected; anything else is a bug.
    */
-  run(service: Service, input: v.InferOutput<I>, caller: Caller): Promise<v.InferInput<O>> | v.InferInput<O>;
+  run(service: S, input: v.InferOutput<I>, caller: Caller): Promise<v.InferInput<O>> | v.InferInput<O>;
 }
 
-/** Gives a literal definition its types; it is its own result. */
-export function operation<const I extends InputSchema, O extends OutputSchema>(
-  definition: Operation<I, O>,
-): Operation<I, O> {
+/** Gives a literal definition its types and returns it. The type of `run`'s first parameter is the slice of the service. */
+export function operation<const I extends InputSchema, O extends OutputSchema, S extends object = object>(
+  definition: Operation<I, O, S>,
+): Operation<I, O, S> {
   return definition;
-}
-
-/** A field with a description (every field has one). */
-export function field<S extends v.GenericSchema>(schema: S, description: string) {
-  return v.pipe(schema, v.description(description));
-}
-
-/** A value that is never logged, audited, quoted in an error, or kept. */
-export function secret<S extends v.GenericSchema>(schema: S) {
-  return v.pipe(schema, v.metadata({ secret: true }));
-}
-
-/** An action list inside an input: it is checked, with the list around it, before anything runs. */
-export const ACTION_LIST = v.pipe(v.array(v.unknown()), v.metadata({ actions: true }));
-
-/** What an operation without fields takes. */
-export const NO_INPUT = v.strictObject({});
-
-/** Whether the schema of a field carries `flag` (`secret`, `actions`), also behind `optional` and `nullable`. */
-export function isMarked(schema: v.GenericSchema, flag: "secret" | "actions"): boolean {
-  if (v.getMetadata(schema)[flag] === true) return true;
-  return "wrapped" in schema && isMarked(schema.wrapped as v.GenericSchema, flag);
 }
 
 /** `input` as it may be logged: secret fields, and what the schema does not know, replaced by `"***"`. */
@@ -102,8 +101,8 @@ export function redact(
   input: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
   const known = (name: string, value: unknown) => {
-    const entry = Object.hasOwn(schema.entries, name) ? schema.entries[name] : undefined;
-    return entry === undefined || isMarked(entry, "secret") ? "***" : value;
+    const entry = entryOf(schema, name);
+    return entry === undefined || metadataOf(entry).secret ? "***" : value;
   };
   return Object.fromEntries(Object.entries(input).map(([name, value]) => [name, known(name, value)]));
 }

@@ -1,6 +1,8 @@
 import * as v from "valibot";
-import { field, operation } from "../core/operation";
+import { field } from "../core/fields";
+import { operation } from "../core/operation";
 import { badInput } from "../lib/errors";
+import type { Service } from "../service";
 import { CHECK_NAMES } from "./check";
 
 const NAMES = v.pipe(v.array(v.picklist(CHECK_NAMES)), v.minLength(1), v.maxLength(100));
@@ -32,7 +34,7 @@ export const diagnose = operation({
     count: v.number(),
     failed: v.number(),
   }),
-  async run(service, { only = CHECK_NAMES, skip = [] }) {
+  async run(service: Service, { only = CHECK_NAMES, skip = [] }) {
     const names = CHECK_NAMES.filter((name) => only.includes(name) && !skip.includes(name));
     if (names.length === 0) throw badInput("skip: expected to leave a check to run");
     const { ok, checks, count, failed } = await (await service.diagnostics()).run(names);

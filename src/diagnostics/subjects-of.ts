@@ -45,7 +45,7 @@ export function subjectsOf(service: Service): Subjects {
         commands: executor.commands.size,
         runs: runs.list().filter(({ status }) => status === "running" || status === "waiting").length,
         async perform(action, signal) {
-          const caller = localCaller(service, "api", signal);
+          const caller = localCaller(service, "api", { signal });
           for (const { operation, input } of executor.prepare([action]).actions) {
             await operation.run(service, input, caller);
           }

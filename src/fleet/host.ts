@@ -3,8 +3,8 @@
  */
 import * as v from "valibot";
 import type { RemoteServer, Trust } from "../client/connection";
+import { field, secret } from "../core/fields";
 import { expectation } from "../core/input";
-import { field, secret } from "../core/operation";
 import { badInput } from "../lib/errors";
 
 /** A label is a term of a selection (`--on lab-01,!lab-02`), so it has no comma and does not look like another term. */

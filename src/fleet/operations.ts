@@ -1,6 +1,7 @@
 import * as v from "valibot";
 import type { Caller } from "../core/caller";
-import { field, NO_INPUT, operation, secret } from "../core/operation";
+import { field, NO_INPUT, secret } from "../core/fields";
+import { operation } from "../core/operation";
 import { MAX_TIMEOUT_S } from "../core/run";
 import { LINES_CONTENT_TYPE, tellAsLines } from "../lib/ndjson";
 import type { Service } from "../service";
@@ -42,7 +43,7 @@ export const addHost = operation({
   example: { label: "lab-01", base_url: "http://10.0.0.5:9939", token: "its-token", tags: ["lab"] },
   input: v.strictObject(HOST_FIELDS),
   output: LISTED,
-  async run(service, input, caller) {
+  async run(service: Service, input, caller) {
     const host = checkHost(input);
     await caller.announce(`admin.add_host ${JSON.stringify(listed(host))}`);
     await (await service.addressBook()).add(host);
@@ -62,7 +63,7 @@ export const removeHost = operation({
     label: field(v.pipe(v.string(), v.nonEmpty(), v.maxLength(256)), "What the host is called here"),
   }),
   output: v.object({ removed: v.literal(true) }),
-  async run(service, { label }, caller) {
+  async run(service: Service, { label }, caller) {
     await caller.announce(`admin.remove_host ${JSON.stringify(label)}`);
     await (await service.addressBook()).remove(label);
     return { removed: true } as const;
@@ -79,7 +80,7 @@ export const tagHost = operation({
   example: { label: "lab-01", tags: ["lab", "floor-2"] },
   input: v.strictObject({ label: removeHost.input.entries.label, tags: HOST_FIELDS.tags }),
   output: LISTED,
-  async run(service, { label, tags }, caller) {
+  async run(service: Service, { label, tags }, caller) {
     await caller.announce(`admin.tag_host ${JSON.stringify({ label, tags })}`);
     return listed(await (await service.addressBook()).tag(label, tags));
   },
@@ -93,7 +94,7 @@ export const listHosts = operation({
   http: { method: "GET", path: "/admin/hosts" },
   input: NO_INPUT,
   output: v.array(LISTED),
-  async run(service) {
+  async run(service: Service) {
     return (await service.addressBook()).hosts().map(listed);
   },
 });
@@ -117,7 +118,7 @@ export const poll = operation({
     ),
   }),
   output: v.array(POLLED),
-  async run(service, { on, concurrency, timeout_s }, { signal }) {
+  async run(service: Service, { on, concurrency, timeout_s }, { signal }) {
     const hosts = on === undefined ? (await service.addressBook()).hosts() : await select(service, on);
     const { pollHosts } = await import("./poll");
     return pollHosts(hosts, { concurrency, timeoutMs: timeout_s * 1_000, signal });
@@ -158,7 +159,7 @@ export const broadcastExecute = operation({
   example: { actions: [["AC_screen_size"]], on: "tag:lab,!tag:old", canary: 1 },
   input: BROADCAST,
   output: v.array(DELIVERED),
-  async run(service, input, caller) {
+  async run(service: Service, input, caller) {
     return broadcastTo(service, await select(service, input.on), input, caller);
   },
 });
@@ -210,7 +211,7 @@ export const broadcastLive = operation({
   http: { method: "POST", path: "/admin/broadcast", content: LINES_CONTENT_TYPE },
   input: broadcastExecute.input,
   output: v.instance(Response),
-  async run(service, input, caller) {
+  async run(service: Service, input, caller) {
     const hosts = await select(service, input.on);
     const begun = Promise.withResolvers<void>();
     const announce = async (subject: string) => {
@@ -232,7 +233,7 @@ export const listTargets = operation({
   http: { method: "GET", path: "/admin/targets" },
   input: NO_INPUT,
   output: v.array(v.object({ targets: v.array(v.string()), labels: v.record(v.string(), v.string()) })),
-  async run(service) {
+  async run(service: Service) {
     return (await service.addressBook()).hosts().map(targetOf);
   },
 });

@@ -4,8 +4,8 @@
 import { type Context, Hono } from "hono";
 import { callOperation } from "../core/call";
 import type { Caller } from "../core/caller";
-import { fromQuery } from "../core/input";
 import type { HttpRoute, Operation } from "../core/operation";
+import { fromQuery } from "../core/text";
 import { badInput, failureOf, messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";

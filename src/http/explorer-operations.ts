@@ -1,5 +1,7 @@
 import * as v from "valibot";
-import { field, NO_INPUT, operation } from "../core/operation";
+import { field, NO_INPUT } from "../core/fields";
+import { operation } from "../core/operation";
+import type { Service } from "../service";
 
 export const explorerPage = operation({
   name: "explorer.page",
@@ -8,7 +10,7 @@ export const explorerPage = operation({
   http: { method: "GET", path: "/docs", public: true, content: "text/html" },
   input: NO_INPUT,
   output: v.instance(Response),
-  run: async (service, _input, caller) => (await service.explorer()).page(caller.headers),
+  run: async (service: Service, _input, caller) => (await service.explorer()).page(caller.headers),
 });
 
 export const explorerAsset = operation({
@@ -18,7 +20,7 @@ export const explorerAsset = operation({
   http: { method: "GET", path: "/docs/{asset}", public: true, content: "*/*" },
   input: v.strictObject({ asset: field(v.string(), "Name of the file") }),
   output: v.instance(Response),
-  run: async (service, { asset }, caller) => (await service.explorer()).asset(asset, caller.headers),
+  run: async (service: Service, { asset }, caller) => (await service.explorer()).asset(asset, caller.headers),
 });
 
 export const operations = [explorerPage, explorerAsset];

@@ -1,6 +1,7 @@
 import * as v from "valibot";
 import type { Caller } from "../core/caller";
-import { field, NO_INPUT, operation, secret } from "../core/operation";
+import { field, NO_INPUT, secret } from "../core/fields";
+import { operation } from "../core/operation";
 import type { Service } from "../service";
 
 const STATUS = v.object({
@@ -37,7 +38,7 @@ export const operations = [
     http: { method: "GET", path: "/openapi.json" },
     input: NO_INPUT,
     output: v.record(v.string(), v.unknown()),
-    async run(service) {
+    async run(service: Service) {
       const { openApiDocument } = await import("./openapi");
       return openApiDocument(await service.operations(), (await service.rest()).server?.url ?? "/");
     },
@@ -55,7 +56,7 @@ export const operations = [
       client_errors: v.array(v.number()),
       server_errors: v.array(v.number()),
     }),
-    run: async (service) => (await service.metrics()).requestTimeline(),
+    run: async (service: Service) => (await service.metrics()).requestTimeline(),
   }),
   operation({
     name: "rest.start",
@@ -73,7 +74,7 @@ export const operations = [
       enable_audit: field(v.optional(v.boolean(), true), "Whether requests leave rows in the audit log"),
     }),
     output: STATUS,
-    async run(service, { host, port, token, enable_audit }, caller) {
+    async run(service: Service, { host, port, token, enable_audit }, caller) {
       await (await service.rest()).start({ host, port, token, audit: enable_audit });
       return statusFor(service, caller);
     },
@@ -86,7 +87,7 @@ export const operations = [
     command: "AC_rest_api_stop",
     input: NO_INPUT,
     output: STATUS,
-    async run(service, _input, caller) {
+    async run(service: Service, _input, caller) {
       const rest = await service.rest();
       // Waiting for what is in flight would wait for this very request when it came over HTTP.
       const stopped = rest.stop();
@@ -101,6 +102,6 @@ export const operations = [
     command: "AC_rest_api_status",
     input: NO_INPUT,
     output: STATUS,
-    run: (service, _input, caller) => statusFor(service, caller),
+    run: (service: Service, _input, caller) => statusFor(service, caller),
   }),
 ];

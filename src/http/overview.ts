@@ -1,9 +1,11 @@
 import { hostname } from "node:os";
 import * as v from "valibot";
-import { field, NO_INPUT, operation } from "../core/operation";
+import { field, NO_INPUT } from "../core/fields";
+import { operation } from "../core/operation";
 import { inspectorSummary } from "../inspector/operations";
 import { unavailable } from "../lib/errors";
 import { getSessions } from "../peers/operations";
+import type { Service } from "../service";
 import { commit, version } from "../version";
 
 export const dashboardPage = operation({
@@ -13,7 +15,7 @@ export const dashboardPage = operation({
   http: { method: "GET", path: "/dashboard", public: true, content: "text/html" },
   input: NO_INPUT,
   output: v.instance(Response),
-  run: async (service, _input, caller) => (await service.dashboard()).page(caller.headers),
+  run: async (service: Service, _input, caller) => (await service.dashboard()).page(caller.headers),
 });
 
 export const dashboardAsset = operation({
@@ -23,7 +25,8 @@ export const dashboardAsset = operation({
   http: { method: "GET", path: "/dashboard/{asset}", public: true, content: "*/*" },
   input: v.strictObject({ asset: field(v.string(), "Name of the file") }),
   output: v.instance(Response),
-  run: async (service, { asset }, caller) => (await service.dashboard()).asset(asset, caller.headers),
+  run: async (service: Service, { asset }, caller) =>
+    (await service.dashboard()).asset(asset, caller.headers),
 });
 
 export const overview = operation({
@@ -54,7 +57,7 @@ export const overview = operation({
     usb: v.object({ watcher_running: v.boolean(), newest_seq: v.number() }),
     audit: v.nullable(v.object({ rows: v.number(), failures: v.number() })),
   }),
-  async run(service, _input, caller) {
+  async run(service: Service, _input, caller) {
     const { server } = await service.rest();
     if (!server) throw unavailable("the REST server does not run");
     const [metrics, inspector, usb, audit] = await Promise.all([

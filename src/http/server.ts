@@ -4,8 +4,8 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import * as v from "valibot";
+import { secret } from "../core/fields";
 import { checkInput, sentence } from "../core/input";
-import { secret } from "../core/operation";
 import { badInput, conflict, messageOf, systemCode, unavailable } from "../lib/errors";
 import { configFiles } from "../lib/paths";
 import { claimConfigDir, removeRunFile, writeRunFile } from "../lib/running-server";

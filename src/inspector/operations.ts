@@ -1,5 +1,7 @@
 import * as v from "valibot";
-import { field, NO_INPUT, operation } from "../core/operation";
+import { field, NO_INPUT } from "../core/fields";
+import { operation } from "../core/operation";
+import type { Service } from "../service";
 import { DEFAULT_CAPACITY, METRICS, STATS_SNAPSHOT } from "./inspector";
 
 /** The most samples that one call brings or takes. */
@@ -53,7 +55,7 @@ export const inspectorRecent = operation({
     summary: v.exactOptional(v.object(SUMMARY)),
     sessions: v.exactOptional(v.array(v.string())),
   }),
-  async run(service, { n, session, summary }) {
+  async run(service: Service, { n, session, summary }) {
     const inspector = await service.inspector();
     const samples = inspector.recent(n, session);
     return {
@@ -72,7 +74,7 @@ export const inspectorSummary = operation({
   http: { method: "GET", path: "/inspector/summary" },
   input: v.strictObject({ session }),
   output: v.object(SUMMARY),
-  async run(service, input) {
+  async run(service: Service, input) {
     return (await service.inspector()).summary(input.session);
   },
 });
@@ -91,7 +93,7 @@ export const inspectorRecord = operation({
     session: field(v.optional(SESSION), "The session they belong to"),
   }),
   output: v.object({ recorded: v.number() }),
-  async run(service, { samples, session }) {
+  async run(service: Service, { samples, session }) {
     const inspector = await service.inspector();
     for (const { age_seconds, ...sample } of samples) inspector.record(sample, session, age_seconds);
     return { recorded: samples.length };
@@ -107,7 +109,7 @@ export const inspectorReset = operation({
   http: { method: "POST", path: "/inspector/reset" },
   input: NO_INPUT,
   output: v.object({ cleared: v.number() }),
-  async run(service) {
+  async run(service: Service) {
     return { cleared: (await service.inspector()).reset() };
   },
 });

@@ -9,6 +9,12 @@ export function parseDuration(text: string): number | undefined {
   return isUnit(unit) ? Number(count) * SECONDS[unit] : undefined;
 }
 
+/** The time that a span such as `1h` ago was, ISO 8601 in UTC; undefined when `text` is no span. */
+export function parseAgo(text: string, now: number = Date.now()): string | undefined {
+  const seconds = parseDuration(text);
+  return seconds === undefined ? undefined : new Date(now - seconds * 1_000).toISOString();
+}
+
 function isUnit(text: string | undefined): text is keyof typeof SECONDS {
   return text !== undefined && Object.hasOwn(SECONDS, text);
 }

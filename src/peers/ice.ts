@@ -4,8 +4,8 @@
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import * as v from "valibot";
+import { secret } from "../core/fields";
 import { checkInput, sentence } from "../core/input";
-import { secret } from "../core/operation";
 import { badInput, Failure, systemCode, unavailable } from "../lib/errors";
 
 /** A server of the kind that browsers take too: https://www.w3.org/TR/webrtc/#rtciceserver-dictionary */

@@ -1,5 +1,7 @@
 import * as v from "valibot";
-import { field, NO_INPUT, operation } from "../core/operation";
+import { field, NO_INPUT } from "../core/fields";
+import { operation } from "../core/operation";
+import type { Service } from "../service";
 import { PEER_ID } from "./identity";
 import type { PeerSession } from "./session";
 
@@ -58,7 +60,7 @@ export const getSessions = operation({
   http: { method: "GET", path: "/sessions" },
   input: NO_INPUT,
   output: SESSIONS,
-  async run(service) {
+  async run(service: Service) {
     const sessions = await service.sessions();
     const all = sessions.list();
     const open = (role: PeerSession["role"]) =>
@@ -98,7 +100,7 @@ export const offerSession = operation({
     host_id: v.optional(v.string(), ""),
     features: v.optional(FEATURES, []),
   }),
-  async run(service, offer, caller) {
+  async run(service: Service, offer, caller) {
     await caller.announce(`sessions.offer viewer_id=${offer.viewer_id}`);
     return (await service.sessions()).answer(offer);
   },
@@ -115,7 +117,7 @@ export const closeSession = operation({
     id: field(v.pipe(v.string(), v.nonEmpty(), v.maxLength(64)), "The session, as sessions.get gives its id"),
   }),
   output: v.object({ closed: v.boolean() }),
-  async run(service, { id }) {
+  async run(service: Service, { id }) {
     await (await service.sessions()).close(id);
     return { closed: true };
   },

@@ -6,7 +6,8 @@
  */
 import * as v from "valibot";
 import { checkInput, type Offence, sentence } from "../core/input";
-import { type InputSchema, isMarked, type Operation } from "../core/operation";
+import type { InputSchema, Operation } from "../core/operation";
+import { metadataOf } from "../core/schema";
 import { badInput } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
 import { printable } from "../lib/sanitize";
@@ -171,7 +172,7 @@ class ListChecker {
 /** The fields of `schema` that hold action lists. */
 export function listFields(schema: InputSchema): string[] {
   return Object.entries(schema.entries)
-    .filter(([, entry]) => isMarked(entry, "actions"))
+    .filter(([, entry]) => metadataOf(entry).actions)
     .map(([field]) => field);
 }
 

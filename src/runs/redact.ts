@@ -2,8 +2,8 @@
  * Outcomes as they may be kept after the reply: without secrets, and not too big.
  */
 import type * as v from "valibot";
-import { isMarked } from "../core/operation";
 import type { Outcome } from "../core/run";
+import { metadataOf } from "../core/schema";
 import { sizeWithin } from "../lib/json-size";
 import type { Command } from "./actions";
 import type { Secrets } from "./secrets";
@@ -44,7 +44,7 @@ export function keepable(outcome: Outcome, known: Known): Outcome {
 /** `value` with what `schema` marks as secret replaced by `"***"`; null stays null. */
 function withoutSecrets(schema: v.GenericSchema, value: unknown): unknown {
   if (value === null || value === undefined) return value;
-  if (isMarked(schema, "secret")) return "***";
+  if (metadataOf(schema).secret) return "***";
   if (!holdsSecret(schema)) return value;
   if ("wrapped" in schema) return withoutSecrets(schema.wrapped as v.GenericSchema, value);
   if ("item" in schema && Array.isArray(value)) {
@@ -60,7 +60,7 @@ function withoutSecrets(schema: v.GenericSchema, value: unknown): unknown {
 }
 
 function holdsSecret(schema: v.GenericSchema): boolean {
-  if (isMarked(schema, "secret")) return true;
+  if (metadataOf(schema).secret) return true;
   const inner = [
     ...("wrapped" in schema ? [schema.wrapped] : []),
     ...("item" in schema ? [schema.item] : []),

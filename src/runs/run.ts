@@ -6,8 +6,8 @@
  */
 import type { Caller } from "../core/caller";
 import { checkInput, sentence } from "../core/input";
-import { isMarked } from "../core/operation";
 import { type Departure, type NestedReport, type Outcome, type RunContext, SHIELD_MS } from "../core/run";
+import { metadataOf } from "../core/schema";
 import { badInput, cancelled, Failure, failureOf, messageOf, rejected } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
 import type { Log } from "../lib/log";
@@ -147,7 +147,7 @@ class RunState {
     const input = this.filledIn(action);
     for (const [field, schema] of Object.entries(action.operation.input.entries)) {
       // A list or an object is secret as a whole: its parts may be names that everybody knows.
-      if (isMarked(schema, "secret") && typeof input[field] === "string") this.conceal(input[field]);
+      if (metadataOf(schema).secret && typeof input[field] === "string") this.conceal(input[field]);
     }
     return input;
   }

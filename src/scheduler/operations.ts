@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import * as v from "valibot";
-import { field, NO_INPUT, operation } from "../core/operation";
+import { field, NO_INPUT } from "../core/fields";
+import { operation } from "../core/operation";
 import { DEFAULT_TIMEOUT_S, RUN_STATUS } from "../core/run";
 import { badInput, Failure } from "../lib/errors";
 import type { Service } from "../service";
@@ -86,7 +87,7 @@ export const listJobs = operation({
   http: { method: "GET", path: "/jobs" },
   input: NO_INPUT,
   output: v.object({ jobs: v.array(JOB), problems: v.optional(v.array(v.string()), []) }),
-  async run(service) {
+  async run(service: Service) {
     const scheduler = await service.scheduler();
     return { jobs: (await scheduler.jobs()).map(told), problems: scheduler.problems() };
   },
@@ -110,7 +111,8 @@ export const addJob = operation({
     ...SETTINGS,
   }),
   output: ADDED,
-  run: (service, input) => add(service, { ...NEW, ...input, cron_expression: null, time_zone: null }),
+  run: (service: Service, input) =>
+    add(service, { ...NEW, ...input, cron_expression: null, time_zone: null }),
 });
 
 export const addCronJob = operation({
@@ -139,7 +141,7 @@ export const addCronJob = operation({
     ...SETTINGS,
   }),
   output: ADDED,
-  run: (service, { time_zone = hostTimeZone(), ...input }) =>
+  run: (service: Service, { time_zone = hostTimeZone(), ...input }) =>
     add(service, { ...NEW, ...input, time_zone, interval_seconds: 0, repeat: true }),
 });
 
@@ -153,7 +155,7 @@ export const removeJob = operation({
   http: { method: "POST", path: "/jobs/remove" },
   input: existing,
   output: v.object({ removed: v.literal(true) }),
-  async run(service, { job_id }) {
+  async run(service: Service, { job_id }) {
     await (await service.scheduler()).remove(job_id);
     return { removed: true as const };
   },
@@ -169,7 +171,7 @@ export const pauseJob = operation({
   http: { method: "POST", path: "/jobs/pause" },
   input: existing,
   output: JOB,
-  run: async (service, { job_id }) => told(await (await service.scheduler()).pause(job_id)),
+  run: async (service: Service, { job_id }) => told(await (await service.scheduler()).pause(job_id)),
 });
 
 export const resumeJob = operation({
@@ -182,7 +184,7 @@ export const resumeJob = operation({
   http: { method: "POST", path: "/jobs/resume" },
   input: existing,
   output: JOB,
-  run: async (service, { job_id }) => told(await (await service.scheduler()).resume(job_id)),
+  run: async (service: Service, { job_id }) => told(await (await service.scheduler()).resume(job_id)),
 });
 
 export const runJob = operation({
@@ -203,7 +205,7 @@ export const runJob = operation({
     status: v.picklist(RUN_STATUS),
     error_text: v.nullable(v.string()),
   }),
-  async run(service, { job_id, wait }, caller) {
+  async run(service: Service, { job_id, wait }, caller) {
     // The run would wait for the turn at the input devices that the script around it has.
     if (wait && caller.run) throw badInput("wait: expected false within a script");
     const { runId, ended } = await (await service.scheduler()).runNow(job_id);

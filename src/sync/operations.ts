@@ -1,5 +1,7 @@
 import * as v from "valibot";
-import { field, NO_INPUT, operation } from "../core/operation";
+import { field, NO_INPUT } from "../core/fields";
+import { operation } from "../core/operation";
+import type { Service } from "../service";
 
 const SYNC = v.object({
   id: v.string(),
@@ -49,7 +51,7 @@ export const startSync = operation({
   http: { method: "POST", path: "/sync/start" },
   input: SYNC_INPUT,
   output: SYNC,
-  async run(service, input, caller) {
+  async run(service: Service, input, caller) {
     await caller.announce(`sync.start dir=${JSON.stringify(input.dir)} to=${JSON.stringify(input.to)}`);
     return (await (await service.syncs()).start(input)).info();
   },
@@ -64,7 +66,7 @@ export const stopSync = operation({
   http: { method: "POST", path: "/sync/stop" },
   input: v.strictObject({ id: field(text, "The sync, as sync.start and sync.status give its id") }),
   output: SYNC,
-  async run(service, { id }) {
+  async run(service: Service, { id }) {
     return (await service.syncs()).stop(id);
   },
 });
@@ -77,7 +79,7 @@ export const syncStatus = operation({
   http: { method: "GET", path: "/sync/status" },
   input: NO_INPUT,
   output: v.object({ syncs: v.array(SYNC), count: v.number() }),
-  async run(service) {
+  async run(service: Service) {
     const syncs = (await service.syncs()).list();
     return { syncs, count: syncs.length };
   },

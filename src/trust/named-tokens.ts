@@ -6,7 +6,7 @@
  */
 import { readFileSync } from "node:fs";
 import * as v from "valibot";
-import { secret } from "../core/operation";
+import { secret } from "../core/fields";
 import { conflict, messageOf, notFound, systemCode, unavailable } from "../lib/errors";
 import { watchFile, writeFileAtomic } from "../lib/files";
 import { withLock } from "../lib/lock";

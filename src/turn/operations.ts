@@ -1,5 +1,6 @@
 import * as v from "valibot";
-import { field, operation, secret } from "../core/operation";
+import { field, secret } from "../core/fields";
+import { operation } from "../core/operation";
 import { badInput } from "../lib/errors";
 import { readTextFile } from "../lib/files";
 

@@ -1,5 +1,7 @@
 import * as v from "valibot";
-import { field, NO_INPUT, operation } from "../core/operation";
+import { field, NO_INPUT } from "../core/fields";
+import { operation } from "../core/operation";
+import type { Service } from "../service";
 import { DEFAULT_INTERVAL_S, MAX_EVENTS, MAX_INTERVAL_S, MIN_INTERVAL_S } from "./watcher";
 
 const ID = v.nullable(v.pipe(v.string(), v.regex(/^[0-9a-f]{4}$/)));
@@ -41,7 +43,7 @@ export const listUsbDevices = operation({
     devices: v.array(DEVICE),
     count: v.number(),
   }),
-  async run(service, { mask_serials }) {
+  async run(service: Service, { mask_serials }) {
     const usb = await service.usb();
     const { backend, error, devices } = await usb.lister.list();
     const told = devices.map((device) => usb.tell(device, mask_serials));
@@ -75,7 +77,7 @@ export const recentUsbEvents = operation({
     oldest_seq: v.nullable(v.number()),
     newest_seq: v.number(),
   }),
-  async run(service, { since, limit, mask_serials }) {
+  async run(service: Service, { since, limit, mask_serials }) {
     const { watcher, tell } = await service.usb();
     const { events, oldest_seq, newest_seq } = watcher.recentEvents({ since, limit });
     const told = events.map((event) => ({ ...event, device: tell(event.device, mask_serials) }));
@@ -102,7 +104,7 @@ export const operations = [
       ),
     }),
     output: WATCH,
-    async run(service, { poll_interval_s }) {
+    async run(service: Service, { poll_interval_s }) {
       const { watcher } = await service.usb();
       await watcher.start(poll_interval_s);
       return { running: watcher.running, interval_s: watcher.intervalS };
@@ -116,7 +118,7 @@ export const operations = [
     command: "AC_usb_watch_stop",
     input: NO_INPUT,
     output: WATCH,
-    async run(service) {
+    async run(service: Service) {
       const { watcher } = await service.usb();
       watcher.stop();
       return { running: watcher.running, interval_s: watcher.intervalS };

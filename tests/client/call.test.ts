@@ -2,14 +2,8 @@ import { describe, expect, test } from "bun:test";
 import * as v from "valibot";
 import { callRemote } from "../../src/client/call";
 import { deadlineIn } from "../../src/client/connection";
-import {
-  field,
-  type InputSchema,
-  NO_INPUT,
-  type Operation,
-  type OutputSchema,
-  operation,
-} from "../../src/core/operation";
+import { field, NO_INPUT } from "../../src/core/fields";
+import { type InputSchema, type Operation, type OutputSchema, operation } from "../../src/core/operation";
 import { operations } from "../../src/operations";
 import { TOKEN, testServer } from "../support";
 import { answering, ok } from "./support";

@@ -2,8 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { importConfig } from "../../src/config/operations";
-import { checkInput, fromQuery } from "../../src/core/input";
+import { checkInput } from "../../src/core/input";
 import type { InputSchema } from "../../src/core/operation";
+import { fromQuery } from "../../src/core/text";
 import { Failure } from "../../src/lib/errors";
 import { operations } from "../../src/operations";
 import { post, testServer } from "../support";

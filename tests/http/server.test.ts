@@ -14,7 +14,8 @@ import {
 import { connect } from "node:net";
 import { join } from "node:path";
 import * as v from "valibot";
-import { field, NO_INPUT, operation, secret } from "../../src/core/operation";
+import { field, NO_INPUT, secret } from "../../src/core/fields";
+import { operation } from "../../src/core/operation";
 import { BODY_DEADLINE_MS, readJson } from "../../src/http/body";
 import { failureResponse } from "../../src/http/responses";
 import type { RestServerOptions } from "../../src/http/server";
@@ -441,7 +442,7 @@ describe("an option", () => {
     [{ rateLimit: Number.NaN }, /^rate-limit: expected/],
     [{ rateBurst: 0 }, /^rate-burst: expected >=1/],
     [{ maxBody: -1 }, /^max-body: expected >=1/],
-    [{ host: "" }, /^host: expected/],
+    [{ host: "" }, /^host: must not be empty/],
     [{ trustProxy: ["nowhere"] }, /^trust-proxy: expected an IP address or a CIDR block/],
     [{ tlsCert: "cert.pem" }, /^tls-key: missing/],
     [{ tlsKey: "key.pem" }, /^tls-cert: missing/],

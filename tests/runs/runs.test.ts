@@ -1,7 +1,8 @@
 /** Runs: ids, cancelling, deadlines, turns, and what is kept. */
 import { describe, expect, test } from "bun:test";
 import * as v from "valibot";
-import { field, type Operation, operation, secret } from "../../src/core/operation";
+import { field, secret } from "../../src/core/fields";
+import { type Operation, operation } from "../../src/core/operation";
 import { Failure, notFound } from "../../src/lib/errors";
 import { silentLog } from "../../src/lib/log";
 import { operations } from "../../src/operations";

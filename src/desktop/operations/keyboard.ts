@@ -1,5 +1,7 @@
 import * as v from "valibot";
-import { field, operation, secret } from "../../core/operation";
+import { field, secret } from "../../core/fields";
+import { operation } from "../../core/operation";
+import type { Service } from "../../service";
 import type { Stroke } from "../backend";
 import { isKey, isTypable, KEY_NAMES } from "../keys";
 import { DONE } from "./fields";
@@ -27,7 +29,7 @@ function keyOperation(verb: string, summary: string, stroke: Stroke) {
       is_shift: field(v.optional(v.boolean(), false), "Shift goes with it"),
     }),
     output: DONE,
-    async run(service, { keycode, is_shift }, { signal }) {
+    async run(service: Service, { keycode, is_shift }, { signal }) {
       const keys = is_shift ? ["shift", keycode] : [keycode];
       await (await service.desktop()).strike(keys, stroke, signal);
       return null;
@@ -50,7 +52,7 @@ export const hotkey = operation({
     ),
   }),
   output: DONE,
-  async run(service, { key_code_list }, { signal }) {
+  async run(service: Service, { key_code_list }, { signal }) {
     await (await service.desktop()).strike(key_code_list, "tap", signal);
     return null;
   },
@@ -77,7 +79,7 @@ export const writeText = operation({
     ),
   }),
   output: DONE,
-  async run(service, { write_string }, { signal }) {
+  async run(service: Service, { write_string }, { signal }) {
     await (await service.desktop()).type(write_string, signal);
     return null;
   },

@@ -1,5 +1,7 @@
 import * as v from "valibot";
-import { field, NO_INPUT, operation } from "../../core/operation";
+import { field, NO_INPUT } from "../../core/fields";
+import { operation } from "../../core/operation";
+import type { Service } from "../../service";
 import type { Stroke } from "../backend";
 import type { Point } from "../geometry";
 import { COORDINATE, PAIR } from "./fields";
@@ -36,7 +38,7 @@ export const mousePosition = operation({
   input: NO_INPUT,
   output: v.object({ x: v.number(), y: v.number() }),
   plain: { output: PAIR, of: pair },
-  run: async (service, _input, { signal }) => (await service.desktop()).pointer(signal),
+  run: async (service: Service, _input, { signal }) => (await service.desktop()).pointer(signal),
 });
 
 export const setMousePosition = operation({
@@ -49,7 +51,8 @@ export const setMousePosition = operation({
   example: { x: 640, y: 400 },
   input: v.strictObject({ x: field(COORDINATE, "Column"), y: field(COORDINATE, "Row") }),
   output: PAIR,
-  run: async (service, place, { signal }) => pair(await (await service.desktop()).move(place, signal)),
+  run: async (service: Service, place, { signal }) =>
+    pair(await (await service.desktop()).move(place, signal)),
 });
 
 export const clickMouse = buttonOperation("click_mouse", "Click a button", "tap");
@@ -66,7 +69,7 @@ function buttonOperation(verb: string, what: string, stroke: Stroke) {
     command: `AC_${verb}`,
     input: v.strictObject({ mouse_keycode: button, ...target }),
     output: PAIR,
-    async run(service, { mouse_keycode, ...place }, { signal }) {
+    async run(service: Service, { mouse_keycode, ...place }, { signal }) {
       return pair(await (await service.desktop()).click(place, BUTTONS[mouse_keycode], stroke, signal));
     },
   });
@@ -89,7 +92,7 @@ export const scrollMouse = operation({
     scroll_direction: direction,
   }),
   output: PAIR,
-  async run(service, { scroll_value, scroll_direction, ...place }, { signal }) {
+  async run(service: Service, { scroll_value, scroll_direction, ...place }, { signal }) {
     const desktop = await service.desktop();
     return pair(await desktop.scroll(place, DIRECTIONS[scroll_direction], scroll_value, signal));
   },

@@ -1,6 +1,7 @@
 import * as v from "valibot";
 import type { Caller } from "../../core/caller";
-import { field, NO_INPUT, operation } from "../../core/operation";
+import { field, NO_INPUT } from "../../core/fields";
+import { operation } from "../../core/operation";
 import type { Service } from "../../service";
 import { COORDINATE, PAIR } from "./fields";
 
@@ -44,7 +45,7 @@ export const screenSize = operation({
   input: NO_INPUT,
   output: v.object({ width: v.number(), height: v.number() }),
   plain: { output: PAIR, of: ({ width, height }) => [width, height] },
-  run: async (service, _input, { signal }) => (await service.desktop()).screenSize(signal),
+  run: async (service: Service, _input, { signal }) => (await service.desktop()).screenSize(signal),
 });
 
 export const screenshot = operation({
@@ -54,7 +55,7 @@ export const screenshot = operation({
   http: { method: "GET", path: "/screenshot" },
   input: FRAME,
   output: INLINE,
-  run: (service, frame, caller) => inline(service, frame, caller),
+  run: (service: Service, frame, caller) => inline(service, frame, caller),
 });
 
 export const saveScreenshot = operation({
@@ -74,7 +75,7 @@ export const saveScreenshot = operation({
     ...FRAME.entries,
   }),
   output: v.union([INLINE, IN_FILE]),
-  async run(service, { file_path, ...frame }, caller) {
+  async run(service: Service, { file_path, ...frame }, caller) {
     if (file_path === undefined) return inline(service, frame, caller);
     const { width, height } = await take(service, frame, file_path, caller);
     return { format: "png" as const, width, height, file_path };

@@ -1,6 +1,8 @@
 import * as v from "valibot";
-import { field, operation } from "../../core/operation";
+import { field } from "../../core/fields";
+import { operation } from "../../core/operation";
 import { unavailable } from "../../lib/errors";
+import type { Service } from "../../service";
 import { focusByTitle, NOT_TOLD, waitForTitle } from "../windows";
 
 const title = field(v.pipe(v.string(), v.nonEmpty(), v.maxLength(1_000)), "A part of its title");
@@ -28,7 +30,7 @@ export const listWindows = operation({
       return windows.map(({ hwnd, title }) => [hwnd, title]);
     },
   },
-  async run(service, { titled_only }, { signal }) {
+  async run(service: Service, { titled_only }, { signal }) {
     const windows = await (await service.desktop()).windows(signal);
     if (!windows) return { windows: [], platform_supported: false as const };
     return { windows: windows.filter(({ title }) => title !== "" || !titled_only) };
@@ -45,7 +47,7 @@ export const focusWindow = operation({
   example: { title_substring: "Report" },
   input: v.strictObject({ title_substring: title, case_sensitive: caseSensitive }),
   output: HWND,
-  async run(service, { title_substring, case_sensitive }, { signal }) {
+  async run(service: Service, { title_substring, case_sensitive }, { signal }) {
     const query = { titleSubstring: title_substring, caseSensitive: case_sensitive };
     return focusByTitle(await service.desktop(), query, signal);
   },
@@ -70,7 +72,7 @@ export const waitWindow = operation({
     case_sensitive: caseSensitive,
   }),
   output: HWND,
-  async run(service, { title_substring, case_sensitive, timeout, poll }, { signal }) {
+  async run(service: Service, { title_substring, case_sensitive, timeout, poll }, { signal }) {
     const query = { titleSubstring: title_substring, caseSensitive: case_sensitive };
     return waitForTitle(await service.desktop(), query, { timeout, poll }, signal);
   },

@@ -1,8 +1,10 @@
 import * as v from "valibot";
-import { ACTION_LIST, field, NO_INPUT, operation, secret } from "../../core/operation";
+import { ACTION_LIST, field, NO_INPUT, secret } from "../../core/fields";
+import { operation } from "../../core/operation";
 import { DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S, OUTCOME, RUN_STATUS } from "../../core/run";
 import { notFound } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
+import type { Service } from "../../service";
 import { COMMAND_REFERENCE } from "../command-reference";
 
 const RESULT = v.record(v.string(), v.unknown());
@@ -54,7 +56,7 @@ export const executeActions = operation({
     ...RUN_FIELDS,
   }),
   output: v.object({ result: RESULT, ...REPORT }),
-  async run(service, input, caller) {
+  async run(service: Service, input, caller) {
     const executor = await service.executor();
     return executor.run(executor.prepare(input.actions), caller, runOptions(input));
   },
@@ -71,7 +73,7 @@ export const executeFile = operation({
     ...RUN_FIELDS,
   }),
   output: v.object({ result: v.array(RESULT), ...REPORT }),
-  async run(service, input, caller) {
+  async run(service: Service, input, caller) {
     const executor = await service.executor();
     const prepared = await executor.prepareFile(input.path);
     const report = await executor.run(prepared, caller, { ...runOptions(input), path: input.path });
@@ -86,7 +88,7 @@ export const listCommands = operation({
   http: { method: "GET", path: "/commands" },
   input: NO_INPUT,
   output: v.object({ commands: v.array(v.string()), count: v.number() }),
-  async run(service) {
+  async run(service: Service) {
     const { commands, allows } = await service.executor();
     const names = [...commands.values()].filter(allows).map(({ command }) => command);
     return { commands: names, count: names.length };
@@ -100,7 +102,7 @@ export const describeCommands = operation({
   http: { method: "GET", path: "/commands/reference" },
   input: NO_INPUT,
   output: v.object({ commands: v.array(COMMAND_REFERENCE), count: v.number() }),
-  async run(service) {
+  async run(service: Service) {
     const [{ commands, allows }, { describeCommand }] = await Promise.all([
       service.executor(),
       import("../reference"),
@@ -117,7 +119,7 @@ export const checkActionList = operation({
   http: { method: "POST", path: "/execute/check" },
   input: v.strictObject({ actions: executeActions.input.entries.actions }),
   output: v.object({ ok: v.literal(true), commands: v.array(v.string()), count: v.number() }),
-  async run(service, { actions }) {
+  async run(service: Service, { actions }) {
     const [executor, { flatten }] = await Promise.all([service.executor(), import("../actions")]);
     const prepared = flatten(executor.prepare(actions).actions);
     const commands = [...new Set(prepared.map(({ operation }) => operation.command))].sort();
@@ -134,7 +136,7 @@ export const showCommand = operation({
     name: field(v.pipe(v.string(), v.maxLength(100)), "The command; its AC_ may be left out"),
   }),
   output: COMMAND_REFERENCE,
-  async run(service, { name }) {
+  async run(service: Service, { name }) {
     const [{ commands, allows }, { describeCommand }] = await Promise.all([
       service.executor(),
       import("../reference"),

@@ -1,5 +1,6 @@
 import * as v from "valibot";
-import { ACTION_LIST, field, NO_INPUT, operation, secret } from "../../core/operation";
+import { ACTION_LIST, field, NO_INPUT, secret } from "../../core/fields";
+import { operation } from "../../core/operation";
 import { OUTCOME, VARIABLE_NAME } from "../../core/run";
 import { COMPARISONS, compare } from "../compare";
 import { attempt, branch, loop, retry, runAround, sleep, variable } from "../flow";

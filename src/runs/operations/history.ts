@@ -1,5 +1,7 @@
 import * as v from "valibot";
-import { field, operation } from "../../core/operation";
+import { field } from "../../core/fields";
+import { operation } from "../../core/operation";
+import type { Service } from "../../service";
 
 const text = v.optional(v.pipe(v.string(), v.maxLength(1_000)));
 
@@ -36,7 +38,7 @@ export const listHistory = operation({
     ),
   }),
   output: v.object({ runs: v.array(ROW) }),
-  run: async (service, query) => ({ runs: await (await service.history()).list(query) }),
+  run: async (service: Service, query) => ({ runs: await (await service.history()).list(query) }),
 });
 
 export const operations = [listHistory];

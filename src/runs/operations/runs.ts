@@ -1,6 +1,8 @@
 import * as v from "valibot";
-import { field, NO_INPUT, operation } from "../../core/operation";
+import { field, NO_INPUT } from "../../core/fields";
+import { operation } from "../../core/operation";
 import { OUTCOME, RUN_RECORD } from "../../core/run";
+import type { Service } from "../../service";
 
 const RUN_ID = v.pipe(v.string(), v.minLength(4), v.maxLength(64));
 
@@ -12,7 +14,7 @@ export const listRuns = operation({
   http: { method: "GET", path: "/runs" },
   input: NO_INPUT,
   output: v.object({ runs: v.array(RUN_RECORD), count: v.number() }),
-  async run(service) {
+  async run(service: Service) {
     const runs = (await service.runs()).list();
     return { runs, count: runs.length };
   },
@@ -27,7 +29,7 @@ export const showRun = operation({
   http: { method: "GET", path: "/runs/{run_id}" },
   input: v.strictObject({ run_id: field(RUN_ID, "The run's id, or enough of its beginning") }),
   output: v.object({ ...RUN_RECORD.entries, outcomes: v.array(OUTCOME) }),
-  run: async (service, { run_id }) => (await service.runs()).show(run_id),
+  run: async (service: Service, { run_id }) => (await service.runs()).show(run_id),
 });
 
 export const cancelRun = operation({
@@ -40,7 +42,7 @@ export const cancelRun = operation({
   http: { method: "POST", path: "/runs/cancel" },
   input: v.strictObject({ run_id: field(RUN_ID, "The run's id, or enough of its beginning") }),
   output: RUN_RECORD,
-  async run(service, input, caller) {
+  async run(service: Service, input, caller) {
     const runs = await service.runs();
     const { run_id } = runs.show(input.run_id);
     await caller.announce(`runs.cancel run=${run_id}`);

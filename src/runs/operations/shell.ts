@@ -1,6 +1,8 @@
 import * as v from "valibot";
-import { field, operation } from "../../core/operation";
+import { field } from "../../core/fields";
+import { operation } from "../../core/operation";
 import { forbidden } from "../../lib/errors";
+import type { Service } from "../../service";
 
 const TEXT = v.pipe(v.string(), v.nonEmpty(), v.maxLength(100_000));
 
@@ -33,7 +35,7 @@ export const operations = [
       stderr: v.string(),
       truncated: v.boolean(),
     }),
-    async run(service, { shell_command, cwd, timeout_seconds }, { signal }) {
+    async run(service: Service, { shell_command, cwd, timeout_seconds }, { signal }) {
       if (!service.allowShell) throw forbidden("AC_shell_command needs svc to be started with --allow-shell");
       const { runShell } = await import("../shell");
       return runShell({ command: shell_command, cwd, timeoutSeconds: timeout_seconds }, signal);

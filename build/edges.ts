@@ -1,0 +1,81 @@
+/**
+ * `bun build/edges.ts`: checks which folder imports which, types included. Exits with 1 and a line for each import that
+ * crosses an edge that is not drawn here, and for each circle that spans two folders.
+ */
+import { readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+import { ROOT } from "./targets";
+
+/** What every feature may import besides its own folder. */
+const FEATURE = ["core", "lib"];
+
+/** What a folder of `src` may import besides itself, `version.ts` and packages. */
+const EDGES: Readonly<Record<string, readonly string[]>> = {
+  lib: [],
+  core: ["lib"],
+  trust: FEATURE,
+  client: [...FEATURE, "trust"],
+  http: [...FEATURE, "trust"],
+  cli: [...FEATURE, "client", "service.ts", "operations.ts"],
+  audit: FEATURE,
+  config: FEATURE,
+  daemon: FEATURE,
+  desktop: FEATURE,
+  diagnostics: FEATURE,
+  fleet: [...FEATURE, "client"],
+  inspector: [...FEATURE, "client"],
+  licenses: FEATURE,
+  metrics: FEATURE,
+  peers: [...FEATURE, "client"],
+  runs: FEATURE,
+  scheduler: FEATURE,
+  sync: FEATURE,
+  turn: FEATURE,
+  usb: FEATURE,
+};
+
+/** A subcommand calls and shows; of a feature it knows the operations. */
+const COMMANDS = ["cli", "core", "lib"];
+
+/** The files in `src` itself. `service.ts` alone knows the features; `operations.ts` their lists, `main.ts` their children. */
+const LOOSE = ["index.ts", "main.ts", "operations.ts", "service.ts", "version.ts"];
+
+const IMPORT = /(?:^|\n)\s*(?:import|export)\b[^"';]*?from\s*"(\.[^"]+)"|import\(\s*"(\.[^"]+)"\s*\)/g;
+
+interface Import {
+  readonly from: string;
+  readonly to: string;
+}
+
+async function imports(): Promise<Import[]> {
+  const files = await Array.fromAsync(new Bun.Glob("{src,commands}/**/*.ts").scan(ROOT));
+  return files.flatMap((from) =>
+    [...readFileSync(join(ROOT, from), "utf8").matchAll(IMPORT)].map(([, named, dynamic]) => ({
+      from,
+      to: relative(ROOT, resolve(ROOT, dirname(from), `${named ?? dynamic}.ts`)),
+    })),
+  );
+}
+
+/** `usb` of `src/usb/linux.ts`; `service.ts` of `src/service.ts`; `commands`. */
+function folderOf(file: string): string {
+  const [top = "", folder = ""] = file.split("/");
+  return top === "commands" ? top : folder;
+}
+
+function isAllowed({ from, to }: Import): boolean {
+  const [own, other] = [folderOf(from), folderOf(to)];
+  if (own === other || other === "version.ts" || LOOSE.includes(own)) return true;
+  // The pages are embedded.
+  if (own === "http" && /^(dashboard|explorer)\//.test(to)) return true;
+  if (own === "commands") return COMMANDS.includes(other) || /\/operations(\.ts$|\/)/.test(to);
+  return EDGES[own]?.includes(other) ?? false;
+}
+
+const found = (await imports()).filter((edge) => !isAllowed(edge));
+const stray = (await Array.fromAsync(new Bun.Glob("src/*.ts").scan(ROOT))).filter(
+  (file) => !file.endsWith(".d.ts") && !LOOSE.includes(folderOf(file)),
+);
+for (const { from, to } of found) console.error(`${from} imports ${to}`);
+for (const file of stray) console.error(`${file}: src has ${LOOSE.join(", ")} and folders`);
+process.exitCode = found.length + stray.length > 0 ? 1 : 0;

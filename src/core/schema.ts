@@ -1,0 +1,61 @@
+/**
+ * The one walk over a schema: the type behind its wrappers, its default, and the marks of `fields.ts`.
+ */
+import * as v from "valibot";
+
+/** The marks of a field. */
+export interface Metadata {
+  readonly secret?: true;
+  readonly actions?: true;
+  readonly text?: TextForm;
+}
+
+/** How text becomes a value of the field, where its type alone does not say. */
+export type TextForm = "duration" | "size" | "time" | "file" | "path";
+
+type Entries = { readonly entries: v.ObjectEntries };
+
+/** The schema of the field `name`; undefined when there is no such field (an inherited property is none). */
+export function entryOf(schema: Entries, name: string): v.GenericSchema | undefined {
+  return Object.hasOwn(schema.entries, name) ? (schema.entries[name] as v.GenericSchema) : undefined;
+}
+
+/** `schema` and what it wraps (`optional`, `nullable`, …), the outermost first. */
+function* layers(schema: v.GenericSchema): Generator<v.GenericSchema> {
+  yield schema;
+  if ("wrapped" in schema) yield* layers(schema.wrapped as v.GenericSchema);
+}
+
+/** The marks of a field, also those behind `optional` and `nullable`. */
+export function metadataOf(schema: v.GenericSchema): Metadata {
+  return Object.assign({}, ...[...layers(schema)].map((layer) => v.getMetadata(layer)));
+}
+
+/** The schema without `optional`, `nullable` and the like: its `type` is `string`, `number`, `array`, `picklist`, … */
+export function baseOf(schema: v.GenericSchema): v.GenericSchema {
+  return [...layers(schema)].at(-1) ?? schema;
+}
+
+/** Whether a value may be left out. */
+export function isOptional(schema: v.GenericSchema): boolean {
+  return [...layers(schema)].some(({ type }) => /^(exact_)?optional$|^nullish$|^undefinedable$/.test(type));
+}
+
+/** What a value that is left out becomes; undefined where there is no default. */
+export function defaultOf(schema: v.GenericSchema): unknown {
+  for (const layer of layers(schema)) {
+    if ("default" in layer && layer.default !== undefined) {
+      return typeof layer.default === "function" ? layer.default() : layer.default;
+    }
+  }
+  return undefined;
+}
+
+/** The values that a `picklist` or the items of a list of them allow, as text; undefined where anything goes. */
+export function choicesOf(schema: v.GenericSchema): readonly string[] | undefined {
+  const base = baseOf(schema);
+  if ("options" in base && (base.type === "picklist" || base.type === "enum")) {
+    return (base.options as readonly unknown[]).map(String);
+  }
+  return base.type === "array" && "item" in base ? choicesOf(base.item as v.GenericSchema) : undefined;
+}
