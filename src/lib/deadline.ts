@@ -1,0 +1,75 @@
+/**
+ * The one race between a promise and a timer or a signal.
+ *
+ * The promise: whichever comes first, no timer and no listener is left behind.
+ */
+import { timedOut } from "./errors";
+
+/** What may end the wait for a promise; each part is optional. */
+export interface Limits<L = never> {
+  /** After so many milliseconds, `late` decides. */
+  readonly ms?: number;
+  /** Throws, or returns what takes the place of the result (default: throws a `timeout` failure). */
+  readonly late?: () => L;
+  /** When it is aborted, `aborted` decides. */
+  readonly signal?: AbortSignal | undefined;
+  /** Throws, or returns what takes the place of the result (default: throws the signal's reason). */
+  readonly aborted?: () => L;
+  /** How long the promise may still settle after the signal, in milliseconds (default 0). */
+  readonly graceMs?: number;
+}
+
+/**
+ * What `work` resolves to, or what `limits` say when a timer or a signal comes first. `work` itself goes on.
+ *
+ * @throws what `work` rejects with; what `late` or `aborted` throw.
+ */
+export async function deadline<T, L = never>(
+  work: Promise<T>,
+  { ms, late, signal, aborted, graceMs = 0 }: Limits<L>,
+): Promise<T | L> {
+  const { promise: over, resolve, reject } = Promise.withResolvers<L>();
+  const timers: Array<ReturnType<typeof setTimeout>> = [];
+  const settle = (end: () => L) => {
+    try {
+      resolve(end());
+    } catch (error) {
+      reject(error);
+    }
+  };
+  const after = (delayMs: number, end: () => L) => timers.push(setTimeout(settle, delayMs, end));
+  const isOver = (): L => {
+    throw timedOut(`no answer within ${(ms ?? 0) / 1_000} s`);
+  };
+  const isAborted = (): L => {
+    throw signal?.reason;
+  };
+  const abort = () => {
+    const end = aborted ?? isAborted;
+    if (graceMs > 0) after(graceMs, end);
+    else settle(end);
+  };
+  if (ms !== undefined) after(ms, late ?? isOver);
+  if (signal?.aborted) abort();
+  signal?.addEventListener("abort", abort, { once: true });
+  try {
+    return await Promise.race([work, over]);
+  } finally {
+    for (const timer of timers) clearTimeout(timer);
+    signal?.removeEventListener("abort", abort);
+  }
+}
+
+/** Whether `work` resolves within `ms` milliseconds. @throws what it rejects with by then. */
+export function resolvesWithin(ms: number, work: Promise<unknown>): Promise<boolean> {
+  return deadline(
+    work.then(() => true),
+    { ms, late: () => false },
+  );
+}
+
+/** Waits `ms` milliseconds. @throws what `aborted` throws (default: the signal's reason) once `signal` is aborted. */
+export function sleep(ms: number, signal: AbortSignal, aborted?: () => never): Promise<void> {
+  const never = new Promise<void>(() => {});
+  return deadline<void, void>(never, { ms, late() {}, signal, ...(aborted && { aborted }) });
+}
