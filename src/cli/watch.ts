@@ -1,8 +1,8 @@
 /**
  * `--watch`: the same again and again, on a terminal in the place of what was there.
  */
-import { setTimeout as delay } from "node:timers/promises";
 import type { Argv } from "yargs";
+import { sleep } from "../lib/deadline";
 import { badInput } from "../lib/errors";
 import { terminated, unread } from "./command";
 
@@ -46,7 +46,7 @@ export async function watching(flags: WatchFlags, once: (turn: Turn) => Promise<
   const clear = () => void (onTerminal && process.stdout.write("\u001b[H\u001b[2J"));
   while (!ended.signal.aborted) {
     await once({ signal: ended.signal, clear });
-    await delay(interval * 1_000, undefined, { signal: ended.signal }).catch(() => {});
+    await sleep(interval * 1_000, ended.signal).catch(() => {});
   }
   return 0;
 }

@@ -5,7 +5,8 @@
  * the same `{config_dir}` at once (`svc serve` and a `svc execute` beside it share a pointer too). A process whose runs
  * queue up lets another in between. A holder that dies gives up its turn.
  */
-import { unlessAborted } from "../lib/abort";
+import { deadline, sleep } from "../lib/deadline";
+import { cancelled } from "../lib/errors";
 import { type Release, tryLock } from "../lib/lock";
 
 /** The right to use pointer and keyboard until {@link Turn.end}. */
@@ -32,7 +33,10 @@ export interface Turns {
 
 /** How often a turn that another process holds is asked for again, in milliseconds. */
 const POLL_MS = 25;
-const CALLED_OFF = "cancelled while waiting for a turn at pointer and keyboard";
+
+const calledOff = (): never => {
+  throw cancelled("cancelled while waiting for a turn at pointer and keyboard");
+};
 
 /**
  * @param lockFile the lock shared by the processes of a `{config_dir}`.
@@ -48,7 +52,7 @@ export function createTurns(lockFile: string, letGo: () => Promise<void>): Turns
       const { promise: passedOn, resolve: passOn } = Promise.withResolvers<void>();
       last = before.then(() => passedOn);
       try {
-        await unlessAborted(before, signal, CALLED_OFF);
+        await deadline(before, { signal, aborted: calledOff });
         const release = await lockBetweenProcesses(lockFile, signal);
         taken = true;
         return turn(letGo, () => {
@@ -90,6 +94,6 @@ async function lockPatiently(lockFile: string, signal: AbortSignal): Promise<Rel
   for (;;) {
     const release = tryLock(lockFile);
     if (release) return release;
-    await unlessAborted(Bun.sleep(POLL_MS), signal, CALLED_OFF);
+    await sleep(POLL_MS, signal, calledOff);
   }
 }

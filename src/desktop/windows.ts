@@ -1,8 +1,8 @@
 /**
  * Finding a window by a part of its title, now or when it appears.
  */
-import { unlessAborted } from "../lib/abort";
-import { notFound, timedOut, unavailable } from "../lib/errors";
+import { sleep } from "../lib/deadline";
+import { cancelled, notFound, timedOut, unavailable } from "../lib/errors";
 import { jsonLine } from "../lib/sanitize";
 import type { DesktopWindow } from "./backend";
 import type { Desktop } from "./desktop";
@@ -57,11 +57,9 @@ export async function waitForTitle(
     if (window) return window.hwnd;
     const left = deadline - performance.now();
     if (left <= 0) throw timedOut(`no window with ${described(query)} in its title within ${timeout} s`);
-    await unlessAborted(
-      Bun.sleep(Math.min(poll * 1_000, left)),
-      signal,
-      "cancelled while waiting for a window",
-    );
+    await sleep(Math.min(poll * 1_000, left), signal, () => {
+      throw cancelled("cancelled while waiting for a window");
+    });
   }
 }
 

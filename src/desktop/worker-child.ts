@@ -5,6 +5,7 @@
  * down when the parent goes is let go, unless the parent has said that it is to stay.
  */
 import { answerParent } from "../lib/child";
+import { resolvesWithin } from "../lib/deadline";
 import { standBack } from "../lib/priority";
 import type { Backend } from "./backend";
 import type { Request } from "./calls";
@@ -56,7 +57,7 @@ export default async function desktopChild(): Promise<void> {
         if (opened && !keepDown) await held.letGo(opened);
         await opened?.close();
       };
-      await Promise.race([close().catch(() => {}), Bun.sleep(CLOSE_MS)]);
+      await resolvesWithin(CLOSE_MS, close()).catch(() => {});
     },
   );
 }

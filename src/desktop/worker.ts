@@ -5,8 +5,8 @@
  * has a new child. A call that was not sent yet when its caller gave up is not sent. After a while without calls the
  * child is let go, and it ends by itself when this process does.
  */
-import { unlessAborted } from "../lib/abort";
 import { type Child, startChild } from "../lib/child";
+import { deadline, resolvesWithin } from "../lib/deadline";
 import { cancelled, unavailable } from "../lib/errors";
 import type { Log } from "../lib/log";
 import type { CallName, Calls, Request } from "./calls";
@@ -28,7 +28,10 @@ export interface HelperOptions {
 const LAST_CALL_MS = 1_000;
 /** How many calls may wait: what comes within seconds, so that a host that was busy elsewhere for one refuses nobody. */
 const MAX_WAITING = 256;
-const NOT_ASKED = "cancelled before the desktop was asked";
+
+const notAsked = (): never => {
+  throw cancelled("cancelled before the desktop was asked");
+};
 
 export class Helper {
   private child: Child<Request> | undefined;
@@ -77,7 +80,7 @@ export class Helper {
    */
   async stop(last?: Request): Promise<void> {
     this.stopping = true;
-    await Promise.race([this.queue, Bun.sleep(LAST_CALL_MS)]);
+    await resolvesWithin(LAST_CALL_MS, this.queue);
     if (last) await this.child?.ask(last, LAST_CALL_MS).catch(() => {});
     this.letGo();
     await Promise.all(this.leaving);
@@ -86,11 +89,11 @@ export class Helper {
   private async inTurn(request: Request, signal: AbortSignal | undefined): Promise<unknown> {
     this.waiting++;
     try {
-      await (signal ? unlessAborted(this.queue, signal, NOT_ASKED) : this.queue);
+      await deadline(this.queue, { signal, aborted: notAsked });
     } finally {
       this.waiting--;
     }
-    if (this.stopping) throw cancelled(NOT_ASKED);
+    if (this.stopping) notAsked();
     return this.send(request);
   }
 

@@ -4,7 +4,8 @@
  * The promise: a report comes, with a result for each check, in the time of the slowest deadline, whatever a check does
  * short of holding the event loop. A check runs once at a time: reports that ask for it meanwhile share its result.
  */
-import { failureOf, messageOf, systemCode, timedOut } from "../lib/errors";
+import { deadline } from "../lib/deadline";
+import { failureOf, messageOf, systemCode } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
 import { type Check, type Finding, failed } from "./check";
@@ -81,15 +82,9 @@ async function findingOf({ name, run, advice, deadlineMs = DEADLINE_MS }: Check,
  */
 export async function within<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController();
-  const late = Promise.withResolvers<never>();
-  // A timer of its own: it keeps the process alive, which AbortSignal.timeout does not.
-  const timer = setTimeout(() => {
-    late.reject(timedOut(`no answer within ${ms / 1_000} s`));
-    controller.abort();
-  }, ms);
   try {
-    return await Promise.race([work(controller.signal), late.promise]);
+    return await deadline(work(controller.signal), { ms });
   } finally {
-    clearTimeout(timer);
+    controller.abort();
   }
 }

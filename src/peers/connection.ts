@@ -2,6 +2,7 @@
  * A WebRTC connection (libdatachannel): made, described to the other side, and read. Only for a session's own process.
  */
 import type { PeerConnection } from "node-datachannel";
+import { resolvesWithin } from "../lib/deadline";
 import { messageOf, rejected, unavailable } from "../lib/errors";
 import type { IceConfig } from "./ice";
 
@@ -45,7 +46,7 @@ export async function describe(peer: PeerConnection, type: "offer" | "answer"): 
     });
   });
   peer.setLocalDescription(type);
-  await Promise.race([gathered, Bun.sleep(GATHER_MS)]);
+  await resolvesWithin(GATHER_MS, gathered);
   const { sdp } = peer.localDescription() ?? {};
   if (!sdp?.includes("a=candidate:"))
     throw unavailable("the connection has no address here: there is no network, or no TURN server answered");

@@ -6,6 +6,7 @@
  */
 
 import type { NestedReport, Outcome, RunContext } from "../core/run";
+import { sleep } from "../lib/deadline";
 import { badInput, Failure } from "../lib/errors";
 
 /** The most that a pause between attempts grows to, in seconds. */
@@ -15,21 +16,6 @@ const MAX_BACKOFF_S = 60;
 interface Inside {
   readonly outcomes: Outcome[];
   readonly omitted: number;
-}
-
-/** Waits. @throws the signal's reason as soon as it is aborted. */
-export async function sleep(seconds: number, signal: AbortSignal): Promise<void> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const abort = () => reject(signal.reason);
-  if (signal.aborted) abort();
-  signal.addEventListener("abort", abort, { once: true });
-  const timer = setTimeout(resolve, seconds * 1_000);
-  try {
-    await promise;
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", abort);
-  }
 }
 
 /**
@@ -69,7 +55,8 @@ export async function retry(
     if (report.ok) return inside;
     if (attempts === maxAttempts) throw failed(report, `attempt ${attempts}: ${report.error}`, inside);
     if (report.cancelled) throw failed(report, "", inside);
-    await sleep(Math.min(backoff * 2 ** (attempts - 1), Math.max(backoff, MAX_BACKOFF_S)), signal);
+    const pause = Math.min(backoff * 2 ** (attempts - 1), Math.max(backoff, MAX_BACKOFF_S));
+    await sleep(pause * 1_000, signal);
   }
 }
 

@@ -8,6 +8,7 @@ import type { Caller } from "../core/caller";
 import { checkInput, sentence } from "../core/input";
 import { type Departure, type NestedReport, type Outcome, type RunContext, SHIELD_MS } from "../core/run";
 import { metadataOf } from "../core/schema";
+import { deadline } from "../lib/deadline";
 import { badInput, cancelled, Failure, failureOf, messageOf, rejected } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
 import type { Log } from "../lib/log";
@@ -118,7 +119,7 @@ class RunState {
         return operation.plain ? operation.plain.of(answer) : answer;
       };
       const leaf = Object.keys(action.lists).length === 0;
-      const result = (await (leaf ? heeding(signal, call()) : call())) ?? null;
+      const result = (await (leaf ? deadline(call(), { signal, graceMs: HEED_MS }) : call())) ?? null;
       // What a flow command returns has been counted already: it is the results inside it.
       if (leaf && !this.fits(result)) return { command, ok: true, omitted: true, duration_ms: took() };
       return { command, ok: true, result, duration_ms: took() };
@@ -245,23 +246,6 @@ class RunState {
     }
     this.parts.log.error(`${command} failed in run ${this.parts.id}: ${messageOf(thrown)}`, thrown);
     return new Failure("unavailable", "internal error");
-  }
-}
-
-/** `work`, or the signal's reason when the signal is aborted and `work` takes no notice for {@link HEED_MS}. */
-async function heeding<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  const { promise: ignored, reject } = Promise.withResolvers<never>();
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const abort = () => {
-    timer = setTimeout(() => reject(signal.reason), HEED_MS);
-  };
-  if (signal.aborted) abort();
-  signal.addEventListener("abort", abort, { once: true });
-  try {
-    return await Promise.race([work, ignored]);
-  } finally {
-    signal.removeEventListener("abort", abort);
-    clearTimeout(timer);
   }
 }
 

@@ -13,6 +13,7 @@ import {
   type RunStart,
   type RunStatus,
 } from "../core/run";
+import { resolvesWithin } from "../lib/deadline";
 import { cancelled, conflict, notFound, timedOut, unavailable } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
 
@@ -167,17 +168,9 @@ export function createRuns(note: (run: RunRecord) => void, now: () => number = D
     async stop(graceMs = GRACE_MS) {
       stopping = true;
       const over = () => Promise.all(active().map(({ done }) => done));
-      await within(graceMs, over());
+      await resolvesWithin(graceMs, over());
       for (const { control } of active()) control.abort(cancelled("the process that runs it is stopping"));
-      await within(LAST_MS, over());
+      await resolvesWithin(LAST_MS, over());
     },
   };
-}
-
-/** Waits for `work`, `ms` at most. */
-async function within(ms: number, work: Promise<unknown>): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  await Promise.race([work, promise]);
-  clearTimeout(timer);
 }

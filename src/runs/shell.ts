@@ -4,6 +4,7 @@
  * Promise: it runs in a process group of its own, which ends, all of it, when the run is cancelled or the time is up.
  * What a program that ended by itself has left in the background lives on.
  */
+import { deadline } from "../lib/deadline";
 import { badInput, Failure, rejected, systemCode } from "../lib/errors";
 
 /** The most that is kept of what a program writes to stdout, and to stderr, in bytes; the rest is read and dropped. */
@@ -45,25 +46,17 @@ export async function runShell(
 ): Promise<ShellResult> {
   if (signal.aborted) throw signal.reason;
   const child = start(typeof command === "string" ? shellLine(command) : [...command], cwd);
-  const { promise: ended, reject: end } = Promise.withResolvers<never>();
-  const abort = () => end(signal.reason);
-  signal.addEventListener("abort", abort, { once: true });
-  const over = `the program was ended: its ${timeoutSeconds} s are over`;
-  let late = false;
-  const timer = setTimeout(() => {
-    late = true;
-    end(over);
-  }, timeoutSeconds * 1_000);
   const enough = new AbortController();
   const output = Promise.all([collect(child.stdout, enough.signal), collect(child.stderr, enough.signal)]);
+  let late: boolean;
   try {
-    await Promise.race([child.exited, ended]);
+    late =
+      (await deadline(child.exited, { ms: timeoutSeconds * 1_000, late: () => "late", signal })) === "late";
+    if (late) await endGroup(child);
   } catch (reason) {
     await endGroup(child);
-    if (reason !== over) throw reason;
+    throw reason;
   } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", abort);
     setTimeout(() => enough.abort(), DRAIN_MS).unref();
   }
   const [stdout, stderr] = await output;
@@ -74,7 +67,9 @@ export async function runShell(
     stderr: stderr.text,
     truncated: stdout.truncated || stderr.truncated,
   };
-  if (late) throw new Failure("timeout", over, { ...result });
+  if (late) {
+    throw new Failure("timeout", `the program was ended: its ${timeoutSeconds} s are over`, { ...result });
+  }
   if (result.exit_code === 0) return result;
   const how = result.signal ? `ended by ${result.signal}` : `exit code ${result.exit_code}`;
   throw rejected(how, { ...result });

@@ -2,7 +2,7 @@
  * Sending files over peer sessions that come and go: connects when there is something to send, and again, with
  * back-off, when the session drops.
  */
-import { setTimeout as sleep } from "node:timers/promises";
+import { deadline, sleep } from "../lib/deadline";
 import { cancelled, Failure, messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 
@@ -51,10 +51,6 @@ export function createPeerSender({
   firstPauseMs?: number;
 }): PeerSender {
   const closing = new AbortController();
-  const stopped = new Promise<never>((_resolve, reject) => {
-    closing.signal.addEventListener("abort", () => reject(closing.signal.reason));
-  });
-  stopped.catch(() => {});
   let link: Promise<Link> | undefined;
   let connected = false;
   let error: string | null = null;
@@ -73,13 +69,13 @@ export function createPeerSender({
         if (reason !== error) log.warn(`no connection: ${reason}; it is tried again until there is one`);
         error = reason;
       }
-      await sleep(pause, undefined, { signal: closing.signal });
+      await sleep(pause, closing.signal);
     }
   };
 
   const establish = async (): Promise<Link> => {
     try {
-      const made = await Promise.race([reconnect(), stopped]);
+      const made = await deadline(reconnect(), { signal: closing.signal });
       connected = true;
       error = null;
       made.closed.then((reason) => {

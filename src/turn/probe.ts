@@ -8,6 +8,7 @@ import { TransactionTimeout } from "werift-ice/lib/ice/src/exceptions";
 import { classes, methods } from "werift-ice/lib/ice/src/stun/const";
 import { Message } from "werift-ice/lib/ice/src/stun/message";
 import { TurnProtocol } from "werift-ice/lib/ice/src/turn/protocol";
+import { deadline } from "../lib/deadline";
 import { printable } from "../lib/sanitize";
 import { errorCode, errorCodeOf, explain, Finding, meaningOf, readMessage } from "./stun-errors";
 import { openTransport } from "./transport";
@@ -64,17 +65,15 @@ export async function probeRelay(options: ProbeOptions): Promise<ProbeReport> {
 
 class Probe {
   private readonly checks: Check[] = [];
-  /** Rejected when the socket fails. */
-  private readonly lost = Promise.withResolvers<never>();
+  /** Aborted, with what happened as its reason, when the socket fails. */
+  private readonly lost = new AbortController();
   private relay: TurnProtocol | undefined;
   private roundTripMs: number | null = null;
   private allocated = false;
   private readonly unauthorized = new Set<string>();
   private readonly over = new AbortController();
 
-  constructor(private readonly options: ProbeOptions) {
-    this.lost.promise.catch(() => {});
-  }
+  constructor(private readonly options: ProbeOptions) {}
 
   async run(): Promise<void> {
     const relay = await this.step("connect", () => this.connect());
@@ -122,7 +121,7 @@ class Probe {
       address,
       ca,
       signal: this.over.signal,
-      failed: this.lost.reject,
+      failed: (error) => this.lost.abort(error),
       received: (data) => this.heed(data),
     });
     const relay = new TurnProtocol([address, url.port], user, secret, LIFETIME_S, transport);
@@ -139,7 +138,7 @@ class Probe {
     const message = readMessage(data);
     if (!message || errorCodeOf(message) !== 401) return;
     this.unauthorized.add(message.transactionIdHex);
-    if (this.unauthorized.size > 1) this.lost.reject(new Finding(meaningOf(401)));
+    if (this.unauthorized.size > 1) this.lost.abort(new Finding(meaningOf(401)));
   }
 
   /** What `work` gives, put on the list of checks; undefined when it failed or took too long. */
@@ -155,14 +154,14 @@ class Probe {
     }
   }
 
-  private async inTime<T>(work: Promise<T>): Promise<T> {
-    const late = Promise.withResolvers<never>();
-    const timer = setTimeout(() => late.reject(new TransactionTimeout()), this.options.timeoutMs);
-    try {
-      return await Promise.race([work, late.promise, this.lost.promise]);
-    } finally {
-      clearTimeout(timer);
-    }
+  private inTime<T>(work: Promise<T>): Promise<T> {
+    return deadline(work, {
+      ms: this.options.timeoutMs,
+      late() {
+        throw new TransactionTimeout();
+      },
+      signal: this.lost.signal,
+    });
   }
 }
 

@@ -2,8 +2,9 @@ import * as v from "valibot";
 import { ACTION_LIST, field, NO_INPUT, secret } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { OUTCOME, VARIABLE_NAME } from "../../core/run";
+import { sleep } from "../../lib/deadline";
 import { COMPARISONS, compare } from "../compare";
-import { attempt, branch, loop, retry, runAround, sleep, variable } from "../flow";
+import { attempt, branch, loop, retry, runAround, variable } from "../flow";
 
 const NAME = v.pipe(
   v.string(),
@@ -24,7 +25,7 @@ export const operations = [
     }),
     output: v.null(),
     async run(_service, { seconds }, { signal }) {
-      await sleep(seconds, signal);
+      await sleep(seconds * 1_000, signal);
       return null;
     },
   }),
