@@ -2,8 +2,9 @@
  * The metrics reference, read from a scrape in which everything has happened once: it tells what Prometheus gets.
  */
 
-import { RUN_ENDINGS, RUN_SOURCES } from "../src/core/run";
+import { RUN_ENDINGS } from "../src/core/run";
 import { createMetrics, type Metrics } from "../src/metrics/metrics";
+import { RUN_SOURCES } from "../src/runs/types";
 
 /** A metric family, as a scrape tells of it. */
 export interface Family {

@@ -10,5 +10,6 @@ import { describeCommand } from "../src/runs/reference";
 /** What `docs/actions.md` says. */
 export function actionReference(): string {
   const commands = operations.filter((operation): operation is Command => operation.command !== undefined);
-  return manualMarkdown(commands.map((command) => describeCommand(command, true)));
+  const sorted = commands.toSorted((a, b) => (a.command < b.command ? -1 : 1));
+  return manualMarkdown(sorted.map((command) => describeCommand(command, true)));
 }

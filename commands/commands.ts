@@ -1,7 +1,7 @@
 import { command, withService } from "../src/cli/command";
 import { ask, onHosts } from "../src/cli/fan-out";
 import { commandText } from "../src/runs/manual";
-import { listCommands, showCommand } from "../src/runs/operations/execute";
+import { listCommands, showCommand } from "../src/runs/operations/commands";
 
 export default command({
   builder: (argv) =>

@@ -1,9 +1,9 @@
 import { type CommandGroup, command, withService } from "../src/cli/command";
 import { ask, onHosts } from "../src/cli/fan-out";
 import { callLocalServer } from "../src/client/local-server";
-import type { RunRecord } from "../src/core/run";
 import { jsonLine } from "../src/lib/sanitize";
 import { cancelRun, listRuns, showRun } from "../src/runs/operations/runs";
+import type { RunRecord } from "../src/runs/types";
 
 const COLUMNS = ["RUN", "STARTED", "SECONDS", "STATUS", "FROM", "SCRIPT", "ERROR"];
 

@@ -14,11 +14,7 @@ import { operations as dashboard } from "./http/overview";
 import { operations as inspector } from "./inspector/operations";
 import { operations as metrics } from "./metrics/operations";
 import { operations as sessions } from "./peers/operations";
-import { operations as executor } from "./runs/operations/execute";
-import { operations as flow } from "./runs/operations/flow";
-import { operations as history } from "./runs/operations/history";
-import { operations as runs } from "./runs/operations/runs";
-import { operations as shell } from "./runs/operations/shell";
+import { operations as runs } from "./runs/operations";
 import { operations as scheduler } from "./scheduler/operations";
 import { operations as sync } from "./sync/operations";
 import { operations as turn } from "./turn/operations";
@@ -27,12 +23,8 @@ import { operations as usb } from "./usb/operations";
 export const operations: readonly Operation[] = [
   ...audit,
   ...rest,
-  ...executor,
   ...runs,
-  ...history,
   ...scheduler,
-  ...flow,
-  ...shell,
   ...metrics,
   ...inspector,
   ...usb,

@@ -239,15 +239,7 @@ export function createService(options: ServiceOptions): Service {
 }
 
 async function startJob(service: Service, { job_id, script_path, timeout_seconds }: Job) {
-  const [executor, runs, { startUnattended }] = await Promise.all([
-    service.executor(),
-    service.runs(),
-    import("./runs/run-file"),
-  ]);
   const base = localCaller(service, "scheduler");
   const caller: Caller = { ...base, announce: (subject) => base.announce(`job=${job_id} ${subject}`) };
-  return startUnattended({ executor, begin: async (run) => runs.begin(run) }, script_path, caller, {
-    sourceId: job_id,
-    timeoutSeconds: timeout_seconds,
-  });
+  return (await service.executor()).startFile(script_path, caller, job_id, timeout_seconds);
 }

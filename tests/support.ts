@@ -8,7 +8,8 @@ import { join } from "node:path";
 import { type Caller, localCaller } from "../src/core/caller";
 import type { RestServer, RestServerOptions } from "../src/http/server";
 import { silentLog } from "../src/lib/log";
-import type { RunOptions, RunReport } from "../src/runs/executor";
+import type { RunOptions } from "../src/runs/executor";
+import type { RunReport } from "../src/runs/types";
 import { createService, type Service, type ServiceOptions } from "../src/service";
 
 /** A new folder that goes when the scope ends: `using folder = temporaryFolder()`. */

@@ -3,70 +3,50 @@
  */
 import type { Caller } from "../core/caller";
 import { type Operation, redact } from "../core/operation";
-import {
-  type ActiveRun,
-  DEFAULT_TIMEOUT_S,
-  type Outcome,
-  type RunStart,
-  type RunStatus,
-  VARIABLE_NAME,
-} from "../core/run";
+import { DEFAULT_TIMEOUT_S, type EndedRun, type Outcome, type RunStatus, type StartedRun } from "../core/run";
 import { badInput, cancelled, forbidden, messageOf } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
 import type { Log } from "../lib/log";
-import type { Service } from "../service";
 import { type Action, type Command, type CommandTable, checkActions, flatten, listFields } from "./actions";
 import { keepable } from "./redact";
 import { createRunner } from "./run";
+import { type ActiveRun, type RunReport, type RunStart, VARIABLE_NAME } from "./types";
 import { MAX_FILLED } from "./variables";
 
 export interface RunOptions {
-  /** Leave the rest of the list once an action has failed (default false). */
-  readonly stopOnError?: boolean;
+  /** Skip the rest of the list when an action fails (default false). */
+  readonly stop_on_error?: boolean;
   /** Seconds after which the run is ended (default {@link DEFAULT_TIMEOUT_S}). */
-  readonly timeoutSeconds?: number;
-  /** What `${name}` stands for at the start. */
+  readonly timeout_seconds?: number;
+  /** The initial values of variables. */
   readonly variables?: Readonly<Record<string, unknown>>;
-  /** The script file the list came from, if it did. */
+  /** The script file of the list, if it came from one. */
   readonly path?: string;
-  /** What started it, for the history: the id of a job. */
-  readonly sourceId?: string;
 }
 
-/** A list that has been checked and has an id, and has not run yet. */
-export interface PreparedRun {
-  readonly id: string;
-  readonly actions: readonly Action[];
-}
-
-/** A list that has been checked, and does not run here. */
+/** A list that passed the check. */
 export interface CheckedList {
-  /** The names in it, nested ones included, once each. */
+  readonly actions: readonly Action[];
+  /** The number of actions, nested ones included. */
+  readonly count: number;
+  /** The names in it, nested ones included, each once. */
   readonly commands: readonly string[];
-  /** What it is, for an audit row. */
+  /** For an audit row: the commands, and a digest of the arguments without secrets. */
   readonly described: string;
 }
 
-/** What became of a list. */
-export interface RunReport {
-  /** The run's id, as the audit log and the history name it. */
-  readonly run_id: string;
-  /** `execute: <the action as JSON>` to what it returned, or to `{error}`; a repeated action's key ends in ` #2`. */
-  readonly result: Record<string, unknown>;
-  /** Whether every action of the list ran and none failed. */
-  readonly ok: boolean;
-  readonly status: RunStatus;
-  /** Why it is not ok, without secrets: the reason it ended early, or the first action that failed. */
-  readonly error_text: string | null;
-  readonly outcomes: Outcome[];
+/** A checked list with the id of its run, which has not begun. */
+export interface PreparedRun extends CheckedList {
+  readonly id: string;
 }
 
 /** What the executor is handed. */
 export interface ExecutorParts {
-  readonly service: Service;
+  /** What operations run on. */
+  readonly service: object;
   readonly operations: readonly Operation[];
   readonly log: Log;
-  /** Whether this process was started so as to run programs for scripts (`--allow-shell`). */
+  /** Whether scripts may run programs (`--allow-shell`). */
   readonly allowShell: boolean;
   /** Registers a run. @throws an `unavailable` failure when no further run may begin. */
   begin(run: RunStart): Promise<ActiveRun>;
@@ -75,32 +55,40 @@ export interface ExecutorParts {
 }
 
 export interface Executor {
-  /** The operations scripts may call, by name, in the order of the names. */
+  /** The operations scripts may call, by name, sorted. */
   readonly commands: ReadonlyMap<string, Command>;
-  /** Whether this process was started so as to allow `command`. */
+  /** Whether this process may run `command`. */
   allows(command: Command): boolean;
   /**
-   * Checks a list that is to run elsewhere: whether this process may run it does not matter.
+   * Checks a list that will run elsewhere: whether this process may run it does not matter.
    *
-   * @throws a `bad_input` failure that lists everything wrong with the list.
+   * @throws a `bad_input` failure that lists every fault.
    */
   check(actions: unknown): CheckedList;
   /**
-   * @throws a `bad_input` failure that lists everything wrong with the list; a `forbidden` one when this process was not
-   *   started so as to allow all of it.
+   * Checks a list that will run here.
+   *
+   * @throws a `bad_input` failure that lists every fault; a `forbidden` one when this process may not run all of it.
    */
   prepare(actions: unknown): PreparedRun;
   /**
-   * {@link Executor.prepare} for the script at `path`. @throws a `bad_input` failure also when it cannot be read; none
-   * quotes an argument in it, as whoever names a path may not be who may read the file.
+   * {@link Executor.prepare} for the script at `path`. @throws a `bad_input` failure also when it cannot be read. No
+   * message quotes an argument: the caller may not be allowed to read the file.
    */
   prepareFile(path: string): Promise<PreparedRun>;
   /**
-   * Runs a list to its end, also when whoever asked for it has gone. What goes wrong is in the report.
+   * Runs a list to its end, also when the caller disconnects. The report has every fault.
    *
-   * @throws an `unavailable` failure when it cannot be put on record or no further run may begin: nothing has run.
+   * @throws an `unavailable` failure when the run cannot be put on record or no further run may begin: nothing has run.
    */
   run(prepared: PreparedRun, caller: Caller, options?: RunOptions): Promise<RunReport>;
+  /**
+   * Starts the script at `path` for nobody who waits. Never throws: what goes wrong, also before the run begins, is a
+   * failed run on record.
+   *
+   * @param source_id what started it, for the history: the id of a job.
+   */
+  startFile(path: string, caller: Caller, source_id: string, timeout_seconds: number): Promise<StartedRun>;
 }
 
 /** The executor over those operations that have a command name. */
@@ -109,77 +97,72 @@ export function createExecutor(parts: ExecutorParts): Executor {
   const sorted = named.toSorted((a, b) => (a.command < b.command ? -1 : 1));
   const commands: CommandTable = new Map(sorted.map((operation) => [operation.command, operation]));
   const allows = ({ needs }: Command) => needs !== "shell" || parts.allowShell;
+
   const prepare = (list: unknown, quote = true): PreparedRun => {
-    const actions = checkActions(commands, list, { quote });
-    const refused = flatten(actions).find(({ operation }) => !allows(operation));
-    if (!refused) return { id: crypto.randomUUID(), actions };
+    const checked = describe(checkActions(commands, list, { quote }));
+    const refused = flatten(checked.actions).find(({ operation }) => !allows(operation));
+    if (!refused) return { id: crypto.randomUUID(), ...checked };
     throw forbidden(`${refused.operation.command} needs svc to be started with --allow-shell`);
   };
+  const prepareFile = async (path: string) => {
+    const { readScript } = await import("./script");
+    return prepare(await readScript(path), false);
+  };
+
   return {
     commands,
     allows,
-    check(list) {
-      const actions = checkActions(commands, list);
-      return { commands: commandsOf(actions), described: describeList(actions) };
-    },
+    check: (list) => describe(checkActions(commands, list)),
     prepare: (list) => prepare(list),
-    async prepareFile(path) {
-      const { readScript } = await import("./script");
-      return prepare(await readScript(path), false);
+    prepareFile,
+    run: (prepared, caller, options = {}) => run(parts, prepared, caller, options),
+    async startFile(path, caller, source_id, timeout_seconds) {
+      const failed = async (id: string, error: unknown): Promise<EndedRun> => {
+        const source = { type: sourceType(caller), id: source_id, path };
+        const timeoutSeconds = timeout_seconds;
+        const active = await parts.begin({ id, commands: [], source, timeoutSeconds, failed: true });
+        const error_text = messageOf(error);
+        active.end("error", error_text);
+        return { run_id: id, status: "error", error_text };
+      };
+      try {
+        const prepared = await prepareFile(path);
+        const running = run(parts, prepared, caller, { path, timeout_seconds }, source_id);
+        return { runId: prepared.id, ended: running.catch((error) => failed(prepared.id, error)) };
+      } catch (error) {
+        const id = crypto.randomUUID();
+        return { runId: id, ended: Promise.resolve(await failed(id, error)) };
+      }
     },
-    run: (prepared, caller, options = {}) => runPrepared(parts, prepared, caller, options),
   };
 }
 
-async function runPrepared(
+async function run(
   parts: ExecutorParts,
-  prepared: PreparedRun,
+  { id, actions, commands, described }: PreparedRun,
   caller: Caller,
-  options: RunOptions,
+  { stop_on_error = false, timeout_seconds = DEFAULT_TIMEOUT_S, path = "", ...options }: RunOptions,
+  sourceId = caller.client ?? "",
 ): Promise<RunReport> {
-  const { id, actions } = prepared;
   const variables = variablesOf(options.variables ?? {});
-  await caller.announce(`run=${id} ${describeList(actions)}`);
-  const active = await parts.begin({
-    id,
-    commands: commandsOf(actions),
-    source: {
-      type: sourceType(caller),
-      id: options.sourceId ?? caller.client ?? "",
-      path: options.path ?? "",
-    },
-    timeoutSeconds: options.timeoutSeconds ?? DEFAULT_TIMEOUT_S,
-  });
+  await caller.announce(`run=${id} ${described}`);
+  const source = { type: sourceType(caller), id: sourceId, path };
+  const active = await parts.begin({ id, commands, source, timeoutSeconds: timeout_seconds });
   const leave = () => active.abort(cancelled("the process that runs it is stopping"));
   if (caller.signal.aborted) leave();
   caller.signal.addEventListener("abort", leave, { once: true });
   const { signal, abort } = active;
-  const runner = createRunner({
-    service: parts.service,
-    id,
-    caller,
-    signal,
-    abort,
-    variables,
-    log: parts.log,
-  });
+  const { service, log } = parts;
+  const runner = createRunner({ service, id, caller, signal, abort, variables, log });
   const keep = (outcome: Outcome) => active.keep(keepable(outcome, runner));
   try {
-    const outcomes = await inTurn(parts, active, actions, () =>
-      runner.run(actions, options.stopOnError ?? false, keep),
-    );
+    const outcomes = await inTurn(parts, active, actions, () => runner.run(actions, stop_on_error, keep));
     const { status, error } = judge(outcomes, actions.length, signal);
-    // It is logged and kept; the outcomes are for whoever asked.
+    // The text is logged and kept; the caller alone gets the outcomes.
     const error_text = error === null ? null : runner.secrets.scrub(error);
     active.end(status, error_text);
-    return {
-      run_id: id,
-      result: resultOf(actions, outcomes),
-      ok: status === "ok",
-      status,
-      error_text,
-      outcomes,
-    };
+    const result = resultOf(actions, outcomes);
+    return { run_id: id, result, ok: status === "ok", status, error_text, outcomes };
   } catch (error) {
     active.end("error", "internal error");
     throw error;
@@ -188,7 +171,7 @@ async function runPrepared(
   }
 }
 
-/** Lets `work` run, with the turn it needs. Without a turn, because the run was ended first, nothing has run. */
+/** Does `work`, which waits for its turn at the input devices if it uses them. A run that ends before its turn does nothing. */
 async function inTurn(
   parts: ExecutorParts,
   active: ActiveRun,
@@ -258,20 +241,18 @@ function sourceType({ kind }: Caller): string {
   return kind === "rest" || kind === "scheduler" ? kind : "manual";
 }
 
-const commandsOf = (actions: readonly Action[]) => [
-  ...new Set(flatten(actions).map(({ operation }) => operation.command)),
-];
-
-/** Who runs what with which arguments, without telling a secret one: the digest covers what `redact` leaves. */
-function describeList(actions: readonly Action[]): string {
-  const digest = Bun.SHA256.hash(JSON.stringify(actions.map(told)), "hex");
-  return `commands=${commandsOf(actions).join(",")} args=sha256:${digest}`;
+function describe(actions: readonly Action[]): CheckedList {
+  const names = flatten(actions).map(({ operation }) => operation.command);
+  const commands = [...new Set(names)];
+  const digest = Bun.SHA256.hash(JSON.stringify(actions.map(redacted)), "hex");
+  const described = `commands=${commands.join(",")} args=sha256:${digest}`;
+  return { actions, count: names.length, commands, described };
 }
 
-function told({ operation, input, lists }: Action): unknown {
-  const plain = { ...redact(operation.input, input) };
+function redacted({ operation, input, lists }: Action): unknown {
+  const plain = redact(operation.input, input);
   for (const field of listFields(operation.input)) {
-    if (plain[field] !== undefined) plain[field] = (lists[field] ?? []).map(told);
+    if (plain[field] !== undefined) plain[field] = (lists[field] ?? []).map(redacted);
   }
   return [operation.command, plain];
 }

@@ -6,26 +6,12 @@
 import { Database } from "bun:sqlite";
 import { chmodSync } from "node:fs";
 import { dirname } from "node:path";
-import { MAX_TIMEOUT_S, type RunRecord } from "../core/run";
+import { MAX_TIMEOUT_S } from "../core/run";
 import { ensurePrivateFile, ensurePrivateFolder, PRIVATE_FILE } from "../lib/files";
+import type { HistoryRow, RunRecord } from "./types";
 
 /** Rows that are kept until somebody says otherwise. */
 const DEFAULT_MAX_ROWS = 10_000;
-
-/** A row as it is told. Times are ISO 8601. */
-export interface HistoryRow {
-  readonly id: number;
-  /** Null in rows of another tool. */
-  readonly run_id: string | null;
-  readonly source_type: string;
-  readonly source_id: string;
-  readonly script_path: string;
-  readonly started_at: string;
-  readonly finished_at: string | null;
-  readonly status: string;
-  readonly error_text: string | null;
-  readonly duration_seconds: number | null;
-}
 
 /** Which rows; what is left out does not narrow. */
 export interface HistoryQuery {

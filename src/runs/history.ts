@@ -6,20 +6,11 @@
  * The newest rows are kept, {@link HistoryOptions.maxRows} of them, whichever process writes them.
  */
 import type { Database } from "bun:sqlite";
-import type { RunRecord } from "../core/run";
 import { messageOf, unavailable } from "../lib/errors";
 import { isBusy } from "../lib/lock";
 import type { Log } from "../lib/log";
-import {
-  findRows,
-  type HistoryQuery,
-  type HistoryRow,
-  keepRows,
-  markInterrupted,
-  openFile,
-  prune,
-  write,
-} from "./history-db";
+import { findRows, type HistoryQuery, keepRows, markInterrupted, openFile, prune, write } from "./history-db";
+import type { HistoryRow, RunRecord } from "./types";
 
 /** Rows that wait to be written at most; the oldest are dropped beyond it. */
 const MAX_WAITING = 10_000;

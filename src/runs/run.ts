@@ -4,15 +4,15 @@
  * Promise: a run ends. It executes at most {@link MAX_EXECUTED} actions and keeps a bounded amount of what they return;
  * once its signal is aborted no further action begins, and one that does not heed the signal is left behind.
  */
+import { performOperation } from "../core/call";
 import type { Caller } from "../core/caller";
 import { checkInput, sentence } from "../core/input";
-import { type Departure, type NestedReport, type Outcome, type RunContext, SHIELD_MS } from "../core/run";
+import type { Departure, NestedReport, Outcome, RunContext } from "../core/run";
 import { metadataOf } from "../core/schema";
 import { deadline } from "../lib/deadline";
 import { badInput, cancelled, Failure, failureOf, messageOf, rejected } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
 import type { Log } from "../lib/log";
-import type { Service } from "../service";
 import type { Action, Command } from "./actions";
 import { Secrets } from "./secrets";
 import { fillIn, referencesIn } from "./variables";
@@ -32,9 +32,13 @@ const MAX_RESULTS = { bytes: 64 * 1024 * 1024, depth: 1_000 };
 /** How long an action may take to notice that its run was cancelled, in milliseconds. */
 const HEED_MS = 5_000;
 
+/** How long a shielded list may go on after its run was cancelled, in milliseconds. */
+const SHIELD_MS = 5_000;
+
 /** What a run is made of. */
 export interface RunParts {
-  readonly service: Service;
+  /** What operations run on. */
+  readonly service: object;
   readonly id: string;
   readonly caller: Caller;
   /** Aborted, with a `Failure` as its reason, when the run is to end. */
@@ -111,11 +115,9 @@ class RunState {
     try {
       await this.step(signal);
       const call = async () => {
-        const answer = await operation.run(
-          this.parts.service,
-          this.input(action),
-          this.callerOf(action, signal),
-        );
+        const input = this.input(action);
+        const caller = this.callerOf(action, signal);
+        const answer = await performOperation(this.parts.service, operation, input, caller);
         return operation.plain ? operation.plain.of(answer) : answer;
       };
       const leaf = Object.keys(action.lists).length === 0;

@@ -3,19 +3,11 @@
  *
  * Promise: each run ends, at its deadline if not before. What is kept is bounded, and holds no secret.
  */
-
-import {
-  type ActiveRun,
-  type Outcome,
-  RUN_ENDINGS,
-  RUN_SOURCES,
-  type RunRecord,
-  type RunStart,
-  type RunStatus,
-} from "../core/run";
+import { type Outcome, RUN_ENDINGS, type RunStatus } from "../core/run";
 import { resolvesWithin } from "../lib/deadline";
 import { cancelled, conflict, notFound, timedOut, unavailable } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
+import { type ActiveRun, RUN_SOURCES, type RunRecord, type RunStart } from "./types";
 
 /** Runs that may go on at once. */
 const MAX_ACTIVE = 256;

@@ -3,9 +3,9 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { RunRecord } from "../../src/core/run";
 import { silentLog } from "../../src/lib/log";
 import { createHistory, type History } from "../../src/runs/history";
+import type { RunRecord } from "../../src/runs/types";
 import { createService } from "../../src/service";
 import { post, runActions, temporaryFolder, testServer, testService } from "../support";
 

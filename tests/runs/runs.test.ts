@@ -73,7 +73,7 @@ describe("a run", () => {
 
   test("ends at its deadline", async () => {
     await using host = testService();
-    const report = await runActions(host.service, [sleepLong, sleepLong], { timeoutSeconds: 0.02 });
+    const report = await runActions(host.service, [sleepLong, sleepLong], { timeout_seconds: 0.02 });
     expect(report).toMatchObject({
       status: "timeout",
       error_text: "the run's deadline of 0.02 s has passed",

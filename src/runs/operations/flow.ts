@@ -1,15 +1,21 @@
 import * as v from "valibot";
 import { ACTION_LIST, field, NO_INPUT, secret } from "../../core/fields";
 import { operation } from "../../core/operation";
-import { OUTCOME, VARIABLE_NAME } from "../../core/run";
+import { OUTCOME } from "../../core/run";
 import { sleep } from "../../lib/deadline";
 import { COMPARISONS, compare } from "../compare";
 import { attempt, branch, loop, retry, runAround, variable } from "../flow";
+import { VARIABLE_NAME } from "../types";
 
 const NAME = v.pipe(
   v.string(),
   v.regex(VARIABLE_NAME, "letters, digits and _, at most 64, not beginning with a digit"),
 );
+/** Flow commands act on the run around them. */
+const leftOut = {
+  http: "it means something inside a list only",
+  cli: "it means something inside a list only",
+};
 const INSIDE = { outcomes: v.array(OUTCOME), omitted: v.number() };
 const body = field(ACTION_LIST, "Actions, up to the first that fails");
 
@@ -19,6 +25,7 @@ export const operations = [
     summary: "Wait",
     scope: "operate",
     command: "AC_sleep",
+    leftOut,
     example: { seconds: 1.5 },
     input: v.strictObject({
       seconds: field(v.pipe(v.number(), v.minValue(0), v.maxValue(86_400)), "How long"),
@@ -34,6 +41,7 @@ export const operations = [
     summary: "Run actions a number of times",
     scope: "operate",
     command: "AC_loop",
+    leftOut,
     example: { times: 3, body: [["AC_sleep", { seconds: 1 }]] },
     input: v.strictObject({
       times: field(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(100_000)), "How often"),
@@ -47,6 +55,7 @@ export const operations = [
     summary: "Leave the loop around this action",
     scope: "operate",
     command: "AC_break",
+    leftOut,
     within: "AC_loop",
     input: NO_INPUT,
     output: v.null(),
@@ -60,6 +69,7 @@ export const operations = [
     summary: "Go on with the next turn of the loop around this action",
     scope: "operate",
     command: "AC_continue",
+    leftOut,
     within: "AC_loop",
     input: NO_INPUT,
     output: v.null(),
@@ -73,6 +83,7 @@ export const operations = [
     summary: "Run actions again until none of them fails",
     scope: "operate",
     command: "AC_retry",
+    leftOut,
     example: { max_attempts: 5, backoff: 1, body: [["AC_wait_window", { title_substring: "Ready" }]] },
     input: v.strictObject({
       max_attempts: field(
@@ -94,6 +105,7 @@ export const operations = [
     summary: "Run actions, others when one of them fails, and others in any case",
     scope: "operate",
     command: "AC_try",
+    leftOut,
     example: {
       body: [["AC_focus_window", { title_substring: "Report" }]],
       catch: [["AC_screenshot", { file_path: "/var/tmp/failed.png" }]],
@@ -118,6 +130,7 @@ export const operations = [
     summary: "Set what `${name}` stands for in the actions that follow",
     scope: "operate",
     command: "AC_set_var",
+    leftOut,
     example: { name: "customer", value: "ACME" },
     input: v.strictObject({
       name: field(NAME, "The variable"),
@@ -134,6 +147,7 @@ export const operations = [
     summary: "Run actions depending on a variable",
     scope: "operate",
     command: "AC_if_var",
+    leftOut,
     example: { name: "count", op: "ge", value: 10, else: [["AC_sleep", { seconds: 1 }]] },
     input: v.strictObject({
       name: field(NAME, "The variable, which has to be set"),

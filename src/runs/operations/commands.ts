@@ -1,0 +1,70 @@
+import * as v from "valibot";
+import { field, NO_INPUT } from "../../core/fields";
+import { operation } from "../../core/operation";
+import { notFound } from "../../lib/errors";
+import { printable } from "../../lib/sanitize";
+import { COMMAND_REFERENCE } from "../command-reference";
+import type { Executor } from "../executor";
+
+interface Uses {
+  executor(): Promise<Pick<Executor, "commands" | "allows">>;
+}
+
+const FOR_AUTHORS = "the reference is for authors of scripts";
+
+export const listCommands = operation({
+  name: "commands.list",
+  summary: "List the commands that an action may name",
+  scope: "read",
+  subcommand: "commands",
+  http: { method: "GET", path: "/commands" },
+  leftOut: { script: FOR_AUTHORS },
+  input: NO_INPUT,
+  output: v.object({ commands: v.array(v.string()), count: v.number() }),
+  async run(service: Uses) {
+    const { commands, allows } = await service.executor();
+    const names = [...commands.values()].filter(allows).map(({ command }) => command);
+    return { commands: names, count: names.length };
+  },
+});
+
+export const describeCommands = operation({
+  name: "commands.reference",
+  summary: "Describe the parameters and the result of every command",
+  scope: "read",
+  http: { method: "GET", path: "/commands/reference" },
+  leftOut: { script: FOR_AUTHORS, cli: "`svc commands NAME` shows one entry, docs/actions.md has them all" },
+  input: NO_INPUT,
+  output: v.object({ commands: v.array(COMMAND_REFERENCE), count: v.number() }),
+  async run(service: Uses) {
+    const [{ commands, allows }, { describeCommand }] = await Promise.all([
+      service.executor(),
+      import("../reference"),
+    ]);
+    const described = [...commands.values()].map((command) => describeCommand(command, allows(command)));
+    return { commands: described, count: described.length };
+  },
+});
+
+export const showCommand = operation({
+  name: "commands.show",
+  summary: "Describe the parameters and the result of a command",
+  scope: "read",
+  http: { method: "GET", path: "/commands/{name}" },
+  leftOut: { script: FOR_AUTHORS, cli: "`svc commands NAME` covers it" },
+  input: v.strictObject({
+    name: field(v.pipe(v.string(), v.maxLength(100)), "The command, with or without AC_"),
+  }),
+  output: COMMAND_REFERENCE,
+  async run(service: Uses, { name }) {
+    const [{ commands, allows }, { describeCommand }] = await Promise.all([
+      service.executor(),
+      import("../reference"),
+    ]);
+    const found = commands.get(name) ?? commands.get(`AC_${name}`);
+    if (!found) throw notFound(`no command ${printable(name, 100)}`);
+    return describeCommand(found, allows(found));
+  },
+});
+
+export const operations = [listCommands, describeCommands, showCommand];

@@ -1,0 +1,84 @@
+/**
+ * The records of a run: how it starts, what it reports, what is kept.
+ */
+import * as v from "valibot";
+import { OUTCOME, type Outcome, RUN_STATUS, type RunStatus } from "../core/run";
+
+/** Where a run may have come from: a request, a job, or this process itself. */
+export const RUN_SOURCES = ["rest", "scheduler", "manual"] as const;
+
+/** Names of variables. */
+export const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
+
+/** How a run ended, or where it stands. */
+const ENDING = {
+  status: v.picklist(RUN_STATUS),
+  /** Without secrets: why the run ended early, or the first action that failed; null when it is ok. */
+  error_text: v.nullable(v.string()),
+};
+
+/** What became of a list. */
+export const RUN_REPORT = v.object({
+  /** As the audit log and the history name it. */
+  run_id: v.string(),
+  /** `execute: <the action as JSON>` to what it returned, or to `{error}`; a repeated action's key ends in ` #2`. */
+  result: v.record(v.string(), v.unknown()),
+  /** Whether every action of the list ran and none failed. */
+  ok: v.boolean(),
+  ...ENDING,
+  outcomes: v.array(OUTCOME),
+});
+
+export type RunReport = v.InferOutput<typeof RUN_REPORT>;
+
+/** A run in a list. Times are ISO 8601. */
+export const RUN_RECORD = v.object({
+  run_id: v.string(),
+  /** One of {@link RUN_SOURCES}. */
+  source_type: v.string(),
+  /** The client's address or the job's id; empty for `manual`. */
+  source_id: v.string(),
+  /** Empty when the list came without a file. */
+  script_path: v.string(),
+  /** The commands of its actions, each once. */
+  commands: v.array(v.string()),
+  ...ENDING,
+  started_at: v.string(),
+  finished_at: v.nullable(v.string()),
+  duration_seconds: v.nullable(v.number()),
+});
+
+export type RunRecord = v.InferOutput<typeof RUN_RECORD>;
+
+/** A row of the history. Rows of another tool may have no id, and a status of its own. */
+export const HISTORY_ROW = v.object({
+  id: v.number(),
+  ...v.omit(RUN_RECORD, ["commands"]).entries,
+  run_id: v.nullable(v.string()),
+  status: v.string(),
+});
+
+export type HistoryRow = v.InferOutput<typeof HISTORY_ROW>;
+
+/** A run that is about to begin. */
+export interface RunStart {
+  readonly id: string;
+  /** The commands of its actions, each once. */
+  readonly commands: readonly string[];
+  /** Where it came from: `rest`, `scheduler` or `manual`; the client or job; the script's path or nothing. */
+  readonly source: { readonly type: string; readonly id: string; readonly path: string };
+  readonly timeoutSeconds: number;
+  /** It failed before it began. It is recorded however many others are active. */
+  readonly failed?: true;
+}
+
+/** A run that is active. */
+export interface ActiveRun {
+  /** Aborted, with a `Failure` as its reason, when the run is cancelled or its deadline passes. */
+  readonly signal: AbortSignal;
+  abort(reason: Error): void;
+  is(status: "waiting" | "running"): void;
+  /** Keeps the outcome of one of its actions; it must hold no secret. */
+  keep(outcome: Outcome): void;
+  end(status: RunStatus, error: string | null): void;
+}
