@@ -18,8 +18,7 @@ const EXAMPLE = `[
 ]
 `;
 
-/** @typedef {import("./script.js").Outcome} Outcome */
-/** @typedef {{ run_id: string, ok: boolean, error_text?: string | null, outcomes: Outcome[] }} Report */
+/** @typedef {import("./wire").Answer<"execute">["outcomes"][number]} Outcome */
 
 /** @param {import("./view.js").View} view */
 export function open(view) {
@@ -94,9 +93,7 @@ function editorPanel({ api, signal }) {
 
   async function check() {
     const actions = parseScript(text.value);
-    const found = /** @type {{ count: number, commands: string[] }} */ (
-      await api.post("execute/check", { actions })
-    );
+    const found = await api.post("execute/check", { actions });
     verdict.replaceChildren(
       notice(
         "ok",
@@ -110,9 +107,7 @@ function editorPanel({ api, signal }) {
     await api.post("execute/check", { actions });
     setText(outcome, "running…");
     try {
-      const report = /** @type {Report} */ (
-        await api.post("execute", { actions, stop_on_error: stop.checked })
-      );
+      const report = await api.post("execute", { actions, stop_on_error: stop.checked });
       if (signal.aborted) return;
       listed.show([]);
       listed.show(report.outcomes.map((one, at) => ({ ...one, nth: at + 1 })));

@@ -13,16 +13,8 @@ import { table } from "./table.js";
 /** Seconds between polls of all hosts, each of which may take seconds. */
 const POLL_EVERY_S = 15;
 
-/** @typedef {{ label: string, base_url: string, tags: string[] }} Host */
-/**
- * @typedef {object} Polled
- * @property {string} label
- * @property {boolean} healthy
- * @property {number | null} latency_ms
- * @property {string | null} error
- * @property {number | null} job_count
- * @property {{ host: { connected_clients: number } } | null} sessions
- */
+/** @typedef {import("./wire").Answer<"admin/hosts">[number]} Host */
+/** @typedef {import("./wire").Answer<"admin/poll">[number]} Polled */
 
 /** @param {import("./view.js").View} view */
 export function open(view) {
@@ -168,7 +160,7 @@ function hostsPanel({ api, poll }, selected, tellSelection) {
   const list = poll(
     30,
     "admin/hosts",
-    (/** @type {Host[]} */ answer) => {
+    (answer) => {
       made.fail(null);
       hosts = answer;
       for (const label of selected) if (!hosts.some((host) => host.label === label)) selected.delete(label);
@@ -179,7 +171,7 @@ function hostsPanel({ api, poll }, selected, tellSelection) {
   const polled = poll(
     POLL_EVERY_S,
     "admin/poll",
-    (/** @type {Polled[]} */ answer, at) => {
+    (answer, at) => {
       found = new Map(answer.map((one) => [one.label, one]));
       const well = answer.filter(({ healthy }) => healthy).length;
       when.replaceChildren(

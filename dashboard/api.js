@@ -23,10 +23,14 @@ const GIVE_UP_AFTER = 75_000;
 /** Seconds to wait where a 429 does not say how many. */
 const WAIT_S = 5;
 
+/** @typedef {import("./wire").GetPath} GetPath */
+/** @typedef {import("./wire").PostPath} PostPath */
+
 /**
- * A body, as `/openapi.json` describes it, and when it was asked for, in milliseconds since 1970.
+ * The body of an answer, and when it was asked for, in milliseconds since 1970.
  *
- * @typedef {{ at: number, body: unknown }} Answer
+ * @template [T=unknown]
+ * @typedef {{ at: number, body: T }} Answered
  */
 
 /**
@@ -64,7 +68,7 @@ export class Api extends EventTarget {
   #goodAt = Number.NEGATIVE_INFINITY;
   /** @type {Promise<unknown> | null} */
   #probe = null;
-  /** @type {Map<string, { at: number, answer: Promise<Answer> }>} */
+  /** @type {Map<string, { at: number, answer: Promise<Answered> }>} */
   #answers = new Map();
   /** @type {BroadcastChannel | null} */
   #others = null;
@@ -106,12 +110,22 @@ export class Api extends EventTarget {
   /**
    * What is at `path`. Panels and tabs that want the same share one request.
    *
-   * @param {string} path without a leading slash
+   * @template {GetPath} Path
+   * @param {Path} path without a leading slash
    * @param {{ maxAge: number }} options how old an answer may be, in milliseconds
-   * @returns {Promise<Answer>}
+   * @returns {Promise<Answered<import("./wire").Answer<Path>>>}
    * @throws {ApiError}
    */
-  get(path, { maxAge }) {
+  get(path, options) {
+    return /** @type {Promise<Answered<import("./wire").Answer<Path>>>} */ (this.#get(path, options));
+  }
+
+  /**
+   * @param {string} path
+   * @param {{ maxAge: number }} options
+   * @returns {Promise<Answered>}
+   */
+  #get(path, { maxAge }) {
     const known = this.#answers.get(path);
     if (known && ageOf(known) < maxAge) return known.answer;
     const at = Date.now();
@@ -134,8 +148,9 @@ export class Api extends EventTarget {
   /**
    * The body at `path`, asked anew and kept nowhere: for what is large, or has to be true now.
    *
-   * @param {string} path without a leading slash
-   * @returns {Promise<unknown>}
+   * @template {GetPath} Path
+   * @param {Path} path without a leading slash
+   * @returns {Promise<import("./wire").Answer<Path>>}
    * @throws {ApiError}
    */
   ask(path) {
@@ -143,22 +158,24 @@ export class Api extends EventTarget {
   }
 
   /**
-   * @param {string} path without a leading slash
-   * @param {unknown} [body]
-   * @returns {Promise<unknown>}
+   * @template {PostPath} Path
+   * @param {Path} path without a leading slash
+   * @param {import("./wire").Body<Path>} body
+   * @returns {Promise<import("./wire").Answer<Path>>}
    * @throws {ApiError}
    */
-  post(path, body = {}) {
+  post(path, body) {
     return this.#ask(path, postOf(body));
   }
 
   /**
    * The answer of an operation that tells things as they happen: one at a time, as lines of JSON.
    *
-   * @param {string} path without a leading slash
-   * @param {unknown} body
+   * @template {PostPath} Path
+   * @param {Path} path without a leading slash
+   * @param {import("./wire").Body<Path>} body
    * @param {AbortSignal} signal ends it, here and at the server
-   * @returns {AsyncGenerator<unknown>}
+   * @returns {AsyncGenerator<import("./wire").Answer<Path>>}
    * @throws {ApiError}
    */
   async *lines(path, body, signal) {
@@ -187,9 +204,7 @@ export class Api extends EventTarget {
    * @throws {ApiError} `failed` as well when the command did
    */
   async run(command, args = {}) {
-    const report = /** @type {{ outcomes: Array<{ ok: boolean, result?: unknown, error?: string }> }} */ (
-      await this.post("execute", { actions: [[command, args]] })
-    );
+    const report = await this.post("execute", { actions: [[command, args]] });
     const [outcome] = report.outcomes;
     if (!outcome?.ok) throw new ApiError("failed", outcome?.error ?? `${command} did not run.`);
     return outcome.result;
@@ -206,7 +221,7 @@ export class Api extends EventTarget {
 
   /**
    * @param {string} path
-   * @param {{ at: number, answer: Promise<Answer> }} answer
+   * @param {{ at: number, answer: Promise<Answered> }} answer
    */
   #remember(path, answer) {
     for (const [old, known] of this.#answers) if (ageOf(known) > FORGET_AFTER) this.#answers.delete(old);
@@ -244,10 +259,10 @@ export class Api extends EventTarget {
   }
 
   /**
-   * @template [Answer=unknown]
+   * @template [T=any]
    * @param {string} path
    * @param {RequestInit} [init]
-   * @param {(response: Response) => Promise<Answer>} [read]
+   * @param {(response: Response) => Promise<T>} [read]
    */
   async #ask(path, init, read) {
     const { token } = this;
@@ -262,11 +277,11 @@ export class Api extends EventTarget {
   }
 
   /**
-   * @template [Answer=unknown]
+   * @template [T=any]
    * @param {string} path
    * @param {string} token
    * @param {RequestInit} [init]
-   * @param {(response: Response) => Promise<Answer>} [read] of a good answer
+   * @param {(response: Response) => Promise<T>} [read] of a good answer
    */
   async #send(path, token, init = {}, read = (response) => response.json()) {
     const wait = Math.ceil((this.#silentUntil - performance.now()) / 1_000);
@@ -291,7 +306,7 @@ export class Api extends EventTarget {
     const body = response.ok ? {} : await response.json().catch(brokeOff);
     this.#goodAt = performance.now();
     this.dispatchEvent(new Event("answered"));
-    if (response.ok) return /** @type {Answer} */ (answer);
+    if (response.ok) return /** @type {T} */ (answer);
     const message = String(body.error ?? `HTTP ${response.status}`);
     throw new ApiError("failed", message, { status: response.status, body });
   }

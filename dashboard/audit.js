@@ -14,17 +14,8 @@ const PAGE = 50;
 /** The last moment that has four digits for its year. */
 const LAST_MOMENT = "9999-12-31T23:59";
 
-/**
- * @typedef {object} Row
- * @property {number} id
- * @property {string} ts
- * @property {string} event_type
- * @property {string | null} host_id
- * @property {string | null} viewer_id
- * @property {string | null} detail
- */
-/** @typedef {{ rows: Row[] }} Rows */
-/** @typedef {{ ok: boolean, broken_at_id: number | null, total_rows: number, reason: string | null }} Verdict */
+/** @typedef {import("./wire").Answer<"audit/list">["rows"][number]} Row */
+/** @typedef {import("./wire").Answer<"audit/verify">} Verdict */
 
 /** @type {ReadonlyArray<import("./table.js").Column<Row>>} */
 const COLUMNS = [
@@ -120,7 +111,7 @@ export function open(view) {
   const polled = view.poll(
     10,
     () => `audit/list?${new URLSearchParams([...pages.query(), ...filter])}`,
-    (/** @type {Rows} */ { rows: found }) => {
+    ({ rows: found }) => {
       rows.fail(null);
       pages.shown(found);
       const [first] = found;
@@ -147,7 +138,7 @@ export function open(view) {
     const before = [...verdict.childNodes];
     verdict.replaceChildren(el("p", { class: "hint" }, "Verifying…"));
     try {
-      const found = /** @type {Verdict} */ (await api.ask("audit/verify"));
+      const found = await api.ask("audit/verify");
       if (signal.aborted) return;
       broken = found.broken_at_id;
       verdict.replaceChildren(tell(found));

@@ -8,15 +8,7 @@ import { actionButton, badge, json, nothing, notice, panel, prose } from "./part
 import { parseScript } from "./script.js";
 import { table } from "./table.js";
 
-/**
- * @typedef {object} Delivered
- * @property {string} label
- * @property {boolean} ok
- * @property {string} status
- * @property {number} duration_ms
- * @property {Array<import("./script.js").Outcome>} [outcomes]
- * @property {string} [error]
- */
+/** @typedef {import("./wire").Answer<"admin/broadcast">} Delivered */
 
 /** Milliseconds after which a result is shown: from many hosts there are many at once, and all are laid out each time. */
 const SHOWN_AFTER_MS = 250;
@@ -126,7 +118,7 @@ export function broadcastPanel({ api, signal }, selected) {
       };
       for await (const result of api.lines("admin/broadcast", body, running.signal)) {
         if (signal.aborted) return;
-        done.push(/** @type {Delivered} */ (result));
+        done.push(result);
         timer ||= setTimeout(show, SHOWN_AFTER_MS);
       }
     } finally {
@@ -161,11 +153,11 @@ export function broadcastPanel({ api, signal }, selected) {
 /**
  * What became of each action at a host; open where one failed.
  *
- * @param {ReadonlyArray<import("./script.js").Outcome>} outcomes
+ * @param {NonNullable<Delivered["outcomes"]>} outcomes
  */
 function outcomesList(outcomes) {
   const bad = outcomes.filter(({ ok }) => !ok).length;
-  const item = (/** @type {import("./script.js").Outcome} */ { command, ok, result, error }) =>
+  const item = (/** @type {typeof outcomes[number]} */ { command, ok, result, error }) =>
     el("li", {}, badge(ok ? "ok" : "error", String(command)), ok ? json(result) : prose(String(error ?? "")));
   return el(
     "details",

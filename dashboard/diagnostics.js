@@ -9,17 +9,8 @@ import { actionButton, badge, json, loading, notice, panel, time } from "./parts
 /** Seconds between looks; a look starts programs and opens devices. */
 export const EVERY_S = 60;
 
-/**
- * @typedef {object} Check
- * @property {string} name
- * @property {boolean} ok
- * @property {"info" | "warn" | "error"} severity
- * @property {string} detail
- * @property {string[]} [advice]
- * @property {Record<string, unknown>} extra
- * @property {number} [duration_ms]
- */
-/** @typedef {{ ok: boolean, checks: Check[], count: number, failed: number }} Report */
+/** @typedef {import("./wire").Answer<"diagnose">} Report */
+/** @typedef {Report["checks"][number]} Check */
 
 /** @param {Check} check */
 const toneOf = ({ ok, severity }) => (ok && severity === "info" ? "ok" : ok ? severity : "error");
@@ -62,7 +53,7 @@ export function open({ root, poll }) {
   const polled = poll(
     EVERY_S,
     "diagnose",
-    (/** @type {Report} */ report, at) => {
+    (report, at) => {
       made.fail(null);
       when.replaceChildren("checked ", time(at.toISOString()));
       verdict.replaceChildren(verdictOf(report));

@@ -21,7 +21,7 @@ const LISTED = 60;
 /**
  * The metrics of the wire format, as a person calls them.
  *
- * @satisfies {ReadonlyArray<{ field: keyof Metrics<unknown>, name: string, unit: string, least: number }>}
+ * @satisfies {ReadonlyArray<{ field: keyof Summary["metrics"], name: string, unit: string, least: number }>}
  */
 export const METRICS = /** @type {const} */ ([
   { field: "rtt_ms", name: "Round-trip time", unit: "ms", least: 10 },
@@ -31,13 +31,9 @@ export const METRICS = /** @type {const} */ ([
   { field: "jitter_ms", name: "Jitter", unit: "ms", least: 5 },
 ]);
 
-/**
- * @template T
- * @typedef {{ rtt_ms: T, fps: T, bitrate_kbps: T, packet_loss_pct: T, jitter_ms: T }} Metrics
- */
-/** @typedef {Metrics<number | null> & { age_seconds: number }} Sample */
-/** @typedef {{ last: number | null, min: number | null, max: number | null, avg: number | null, p95: number | null }} Statistics */
-/** @typedef {{ sample_count: number, window_seconds: number, metrics: Partial<Metrics<Statistics>> }} Summary */
+/** @typedef {import("./wire").Answer<"inspector/summary">} Summary */
+/** @typedef {import("./wire").Answer<"inspector/recent">["samples"][number]} Sample */
+/** @typedef {NonNullable<Summary["metrics"]["rtt_ms"]>} Statistics */
 
 /** What to do about an empty window. */
 export const noSamples = () =>
@@ -95,18 +91,19 @@ export function open({ root, api, signal, poll }) {
     1,
     () =>
       `inspector/recent?${new URLSearchParams({ n: String(PLOTTED), summary: "true", ...(session.value && { session: session.value }) })}`,
-    (/** @type {{ samples: Sample[], summary: Summary, sessions: string[] }} */ answer) => {
+    ({ samples: recent, summary, sessions = [] }) => {
       link.fail(null);
-      offer(answer.sessions);
-      const { sample_count, window_seconds } = answer.summary;
+      offer(sessions);
+      if (!summary) return;
+      const { sample_count, window_seconds } = summary;
       setText(
         overall,
         sample_count === 0
           ? "No samples in the window."
           : `${counted(sample_count, "sample")} over ${duration(window_seconds)}; statistics are over all of them.`,
       );
-      for (const made of plots) made.show(answer.samples, answer.summary);
-      listed.show(answer.samples.slice(-LISTED).reverse());
+      for (const made of plots) made.show(recent, summary);
+      listed.show(recent.slice(-LISTED).reverse());
     },
     link.fail,
   );
@@ -135,7 +132,7 @@ export function open({ root, api, signal, poll }) {
       ))
     )
       return;
-    await api.post("inspector/reset");
+    await api.post("inspector/reset", {});
     polled.now();
   }
 }

@@ -9,25 +9,7 @@ import { actionButton, badge, nothing, notice, panel, time } from "./parts.js";
 import { activePanel, historyPanel } from "./runs.js";
 import { table } from "./table.js";
 
-/**
- * @typedef {object} Job
- * @property {string} job_id
- * @property {string} script_path
- * @property {number} interval_seconds
- * @property {boolean} is_cron
- * @property {string | null} cron_expression
- * @property {string | null} time_zone
- * @property {boolean} repeat
- * @property {number | null} max_runs
- * @property {number} runs
- * @property {boolean} enabled
- * @property {string} if_missed
- * @property {string} if_running
- * @property {number} timeout_seconds
- * @property {string | null} next_run_at
- * @property {string | null} last_run_at
- * @property {string | null} run_id
- */
+/** @typedef {import("./wire").Answer<"jobs">["jobs"][number]} Job */
 
 /** When it runs, and what becomes of runs that cannot be then. @param {Job} job */
 const timesOf = ({ is_cron, cron_expression, time_zone, interval_seconds, repeat, ...job }) =>
@@ -36,7 +18,7 @@ const timesOf = ({ is_cron, cron_expression, time_zone, interval_seconds, repeat
     {},
     is_cron
       ? el("code", {}, cron_expression ?? "")
-      : `${repeat ? "every" : "once, after"} ${duration(interval_seconds)}`,
+      : `${repeat ? "every" : "once, after"} ${duration(interval_seconds ?? 0)}`,
     time_zone && el("div", { class: "hint" }, time_zone),
     el("div", { class: "hint" }, job.if_missed === "once" ? "missed: one for all" : "missed: left out"),
     el(
@@ -44,7 +26,8 @@ const timesOf = ({ is_cron, cron_expression, time_zone, interval_seconds, repeat
       { class: "hint" },
       job.if_running === "queue" ? "still running: right after it" : "still running: left out",
     ),
-    el("div", { class: "hint" }, `each at most ${duration(job.timeout_seconds)}`),
+    job.timeout_seconds !== null &&
+      el("div", { class: "hint" }, `each at most ${duration(job.timeout_seconds)}`),
   );
 
 /** Whether it has had all its runs. @param {Job} job */
@@ -88,11 +71,11 @@ function jobsPanel({ api, poll }, started) {
   const { tell } = made;
 
   /**
-   * @param {string} path
+   * @param {"run" | "pause" | "resume" | "remove"} change
    * @param {Job} job
    */
-  const change = async (path, { job_id }) => {
-    await api.post(`jobs/${path}`, { job_id });
+  const change = async (change, { job_id }) => {
+    await api.post(`jobs/${change}`, { job_id });
     await polled.now();
   };
 
@@ -142,7 +125,7 @@ function jobsPanel({ api, poll }, started) {
   const polled = poll(
     5,
     "jobs",
-    (/** @type {{ jobs: Job[], problems?: string[] }} */ answer) => {
+    (answer) => {
       made.fail(null);
       made.notes.replaceChildren(...(answer.problems ?? []).map((problem) => notice("warn", problem)));
       listed.show(answer.jobs);
@@ -159,12 +142,11 @@ function jobsPanel({ api, poll }, started) {
   }
 
   async function add() {
-    const { fields, read } = jobForm();
+    const { fields, send } = jobForm(api);
     /** @type {string | null} */
     let problem = null;
     const post = async () => {
-      const { path, body } = read();
-      ({ problem } = /** @type {{ problem: string | null }} */ (await api.post(path, body)));
+      ({ problem } = await send());
     };
     if (!(await fill("Add a job", "Add", post, ...fields))) return;
     if (problem) tell({ tone: "warn", message: `Its script cannot be run as it is now: ${problem}` });
@@ -173,8 +155,8 @@ function jobsPanel({ api, poll }, started) {
   return made.root;
 }
 
-/** The fields of a new job, and what they come to. */
-function jobForm() {
+/** The fields of a new job, and the request that they make. @param {import("./api.js").Api} api */
+function jobForm(api) {
   const script = el("input", {
     required: true,
     placeholder: "/home/kiosk/refresh.json",
@@ -221,8 +203,8 @@ function jobForm() {
         labelled("Seconds a run may take", timeout),
       ),
     ],
-    /** The request that adds it. */
-    read() {
+    /** Adds the job. */
+    send() {
       const common = {
         script_path: script.value,
         ...(name.value && { job_id: name.value }),
@@ -233,16 +215,23 @@ function jobForm() {
       };
       if (kind.value !== "cron") {
         const repeat = kind.value === "interval";
-        return { path: "jobs/add", body: { ...common, interval_seconds: seconds.valueAsNumber, repeat } };
+        return api.post("jobs/add", { ...common, interval_seconds: seconds.valueAsNumber, repeat });
       }
-      return {
-        path: "jobs/add_cron",
-        body: { ...common, cron_expression: cron.value, ...(zone.value && { time_zone: zone.value }) },
-      };
+      return api.post("jobs/add_cron", {
+        ...common,
+        cron_expression: cron.value,
+        ...(zone.value && { time_zone: zone.value }),
+      });
     },
   };
 }
 
-/** @param {Record<string, string>} choices what they are called, by value */
-const select = (choices) =>
-  el("select", {}, ...Object.entries(choices).map(([value, text]) => el("option", { value }, text)));
+/**
+ * @template {string} Value
+ * @param {Record<Value, string>} choices the text of each value
+ * @returns {HTMLSelectElement & { value: Value }}
+ */
+function select(choices) {
+  const options = Object.entries(choices).map(([value, text]) => el("option", { value }, String(text)));
+  return /** @type {HTMLSelectElement & { value: Value }} */ (el("select", {}, ...options));
+}

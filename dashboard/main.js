@@ -110,9 +110,7 @@ let polled = null;
 
 /** @param {import("./view.js").View} view */
 function tellHost({ poll }) {
-  polled = poll(60, "overview", (/** @type {import("./overview.js").Overview} */ { server }) =>
-    setText(host, `${server.host_name} · svc ${server.version}`),
-  );
+  polled = poll(60, "overview", ({ server }) => setText(host, `${server.host_name} · svc ${server.version}`));
   if (!trouble.hidden) void polled.now();
 }
 

@@ -15,19 +15,8 @@ const DEVICES = 6;
 const CHECKS = 5;
 const ROWS = 6;
 
-/** @typedef {{ id: string, role: "host" | "viewer", peer: string, state: string, since: string, rtt_ms: number | null, bytes_sent: number, bytes_received: number }} Session */
-
-/**
- * The body of `GET /overview`.
- *
- * @typedef {object} Overview
- * @property {{ url: string, host_name: string, version: string, commit: string, platform: string, arch: string, started_at: string, uptime_seconds: number }} server
- * @property {{ total: number, client_errors: number, server_errors: number, failed_auth: number }} requests
- * @property {{ host: { running: boolean, port: number, connected_clients: number, host_id: string | null }, viewer: { connected: boolean, host_id: string | null }, sessions: Session[] }} sessions
- * @property {import("./inspector.js").Summary} inspector
- * @property {{ watcher_running: boolean, newest_seq: number }} usb
- * @property {{ rows: number } | null} audit
- */
+/** @typedef {import("./wire").Answer<"overview">} Overview */
+/** @typedef {Overview["sessions"]["sessions"][number]} Session */
 
 /** @param {import("./view.js").View} view */
 export function open(view) {
@@ -47,11 +36,11 @@ export function open(view) {
       auditPanel(view),
     ),
   );
-  view.poll(5, "overview", (/** @type {Overview} */ told) => {
-    figures.show(told);
-    link.show(told.inspector);
-    sessions.show(told.sessions);
-    usb.show(told.usb);
+  view.poll(5, "overview", (overview) => {
+    figures.show(overview);
+    link.show(overview.inspector);
+    sessions.show(overview.sessions);
+    usb.show(overview.usb);
   });
 }
 
@@ -68,7 +57,7 @@ function figuresPanel() {
       { class: "figures" },
       ...[uptime, total, refused, failed, guesses, rows].map(({ root }) => root),
     ),
-    /** @param {Overview} told */
+    /** @param {Overview} overview */
     show({ server, requests, audit }) {
       uptime.show(duration(server.uptime_seconds), "none", `since ${moment(server.started_at)}`);
       total.show(count(requests.total));
@@ -119,7 +108,7 @@ function linkPanel() {
   made.body.append(listed.root);
   return {
     root: made.root,
-    /** @param {import("./inspector.js").Summary} summary */
+    /** @param {Overview["inspector"]} summary */
     show({ sample_count, metrics }) {
       const rows = METRICS.map(({ field, name, unit }) => ({ name, unit, statistics: metrics[field] }));
       listed.show(sample_count === 0 ? [] : rows);
@@ -184,7 +173,7 @@ function usbPanel({ poll }) {
   const list = poll(
     30,
     "usb/devices",
-    (/** @type {import("./usb.js").Listing} */ { devices }) => {
+    ({ devices }) => {
       made.fail(null);
       listed.show(devices.slice(0, DEVICES));
       others.textContent = devices.length > DEVICES ? `and ${devices.length - DEVICES} more` : "";
@@ -225,7 +214,7 @@ function diagnosticsPanel({ poll }) {
   poll(
     EVERY_S,
     "diagnose",
-    (/** @type {import("./diagnostics.js").Report} */ report) => {
+    (report) => {
       made.fail(null);
       verdict.replaceChildren(verdictOf(report));
       listed.show(worstFirst(report).slice(0, CHECKS));
@@ -247,7 +236,7 @@ function auditPanel({ poll }) {
   poll(
     10,
     "audit/list?limit=200",
-    (/** @type {import("./audit.js").Rows} */ { rows }) => {
+    ({ rows }) => {
       made.fail(null);
       listed.show(rows.filter((row) => !isReading(row)).slice(0, ROWS));
     },

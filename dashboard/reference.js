@@ -21,17 +21,8 @@ import { badge, loading, panel } from "./parts.js";
  * @property {boolean} [secret]
  * @property {boolean} [actions]
  */
-/**
- * @typedef {object} Command
- * @property {string} command
- * @property {string} summary
- * @property {boolean} changes
- * @property {Array<"input" | "shell">} needs
- * @property {string | null} within
- * @property {boolean} allowed
- * @property {Record<string, unknown> | null} example
- * @property {JsonSchema} input
- */
+/** @typedef {import("./wire").Answer<"commands/reference">["commands"][number]} Command */
+
 /**
  * All commands, to be searched; `insert` is called with an action to start from.
  *
@@ -66,7 +57,7 @@ export function referencePanel({ poll }, insert) {
   poll(
     300,
     "commands/reference",
-    (/** @type {{ commands: Command[] }} */ { commands }) => {
+    ({ commands }) => {
       made.fail(null);
       // What is open stays open.
       const told = JSON.stringify(commands);
@@ -108,8 +99,9 @@ function commandItem(command, insert) {
  * @param {(action: readonly unknown[]) => void} insert
  */
 function commandDetails({ command, needs, within, allowed, changes, example, input }, insert) {
-  const action = exampleOf(command, input, example);
-  const fields = Object.entries(input.properties ?? {});
+  const takes = /** @type {JsonSchema} */ (input);
+  const action = exampleOf(command, takes, example);
+  const fields = Object.entries(takes.properties ?? {});
   return [
     el(
       "div",
@@ -130,7 +122,7 @@ function commandDetails({ command, needs, within, allowed, changes, example, inp
             el("code", {}, name),
             " ",
             el("span", { class: "faint" }, typeOf(schema)),
-            input.required?.includes(name) ? badge("none", "required") : "",
+            takes.required?.includes(name) ? badge("none", "required") : "",
           ),
           el(
             "dd",

@@ -10,20 +10,9 @@ import { table } from "./table.js";
 /** Runs of a page of the history. */
 const PAGE = 50;
 
-/**
- * @typedef {object} Run
- * @property {string | null} run_id
- * @property {string} source_type
- * @property {string} source_id
- * @property {string} script_path
- * @property {string} status
- * @property {string} started_at
- * @property {string | null} finished_at
- * @property {number | null} duration_seconds
- * @property {string | null} error_text
- * @property {string[]} [commands]
- */
-/** @typedef {Run & { id: number }} PastRun */
+/** @typedef {import("./wire").Answer<"runs">["runs"][number]} ActiveRun */
+/** @typedef {import("./wire").Answer<"history">["runs"][number]} PastRun */
+/** @typedef {Pick<ActiveRun | PastRun, keyof ActiveRun & keyof PastRun>} Run */
 
 /** @type {Record<string, import("./parts.js").Tone>} */
 const TONES = {
@@ -75,7 +64,7 @@ export function activePanel({ api, poll }) {
       {
         label: "What",
         kind: "wide",
-        cell: (/** @type {Run} */ { commands = [], script_path }) =>
+        cell: (/** @type {ActiveRun} */ { commands, script_path }) =>
           script_path ? el("code", {}, script_path) : prose(commands.join(", ")),
       },
       FROM,
@@ -85,13 +74,13 @@ export function activePanel({ api, poll }) {
         kind: "actions",
         cell: ({ status, run_id }) =>
           status === "running" || status === "waiting"
-            ? actionButton("Cancel", () => cancel(run_id ?? ""), made.tell, {
-                "aria-label": `Cancel run ${run_id?.slice(0, 8)}`,
+            ? actionButton("Cancel", () => cancel(run_id), made.tell, {
+                "aria-label": `Cancel run ${run_id.slice(0, 8)}`,
               })
             : "",
       },
     ],
-    key: ({ run_id }) => run_id ?? "",
+    key: ({ run_id }) => run_id,
     empty: () =>
       nothing("Nothing has run yet", "Actions, scripts and jobs that this server runs are listed here."),
   });
@@ -101,7 +90,7 @@ export function activePanel({ api, poll }) {
   const polled = poll(
     5,
     "runs",
-    (/** @type {{ runs: Run[] }} */ { runs }) => {
+    ({ runs }) => {
       made.fail(null);
       const going = runs.filter(({ status }) => status === "running" || status === "waiting").length;
       setText(about, going > 0 ? `${counted(going, "run")} going on` : "none going on");
@@ -166,7 +155,7 @@ export function historyPanel({ poll }) {
       if (source.value) wanted.set("source_type", source.value);
       return `history?${wanted}`;
     },
-    (/** @type {{ runs: PastRun[] }} */ { runs }) => {
+    ({ runs }) => {
       made.fail(null);
       pages.shown(runs);
       listed.show(runs);

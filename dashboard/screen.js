@@ -9,8 +9,7 @@ import { table } from "./table.js";
 /** Seconds between pictures while they are taken by themselves. */
 const EVERY_S = 5;
 
-/** @typedef {{ format: string, width?: number, height?: number, data: string }} Screenshot */
-/** @typedef {{ windows: Array<{ hwnd: number, title: string }>, platform_supported?: boolean }} Windows */
+/** @typedef {import("./wire").Answer<"windows">["windows"][number]} Window */
 
 /** @param {import("./view.js").View} view */
 export function open({ root, api, signal, poll }) {
@@ -47,8 +46,7 @@ export function open({ root, api, signal, poll }) {
       {
         label: "Title",
         kind: "wide",
-        cell: (/** @type {{ hwnd: number, title: string }} */ { title }) =>
-          title || el("span", { class: "faint" }, "untitled"),
+        cell: (/** @type {Window} */ { title }) => title || el("span", { class: "faint" }, "untitled"),
       },
       { label: "Id", kind: "number", cell: ({ hwnd }) => String(hwnd) },
     ],
@@ -61,7 +59,7 @@ export function open({ root, api, signal, poll }) {
   poll(
     10,
     "windows",
-    (/** @type {Windows} */ answer) => {
+    (answer) => {
       windows.fail(null);
       setText(about, answer.platform_supported === false ? "not told by this platform" : "");
       listed.show(answer.windows);
@@ -75,7 +73,7 @@ export function open({ root, api, signal, poll }) {
   async function take() {
     setText(when, "taking…");
     try {
-      const { data } = /** @type {Screenshot} */ (await api.ask("screenshot"));
+      const { data } = await api.ask("screenshot");
       if (signal.aborted) return;
       const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
       URL.revokeObjectURL(shown);

@@ -3,17 +3,6 @@
  */
 
 /**
- * @typedef {object} Outcome
- * @property {string} command
- * @property {boolean} ok
- * @property {unknown} [result]
- * @property {string} [error]
- * @property {unknown} [detail]
- * @property {true} [omitted] the result was dropped
- * @property {number} duration_ms
- */
-
-/**
  * The list in a script; `{"auto_control": […]}` around it is taken off.
  *
  * @param {string} text

@@ -8,8 +8,9 @@ import { icon } from "./icons.js";
 import { actionButton, badge, copyButton, download, figure, nothing, notice, panel } from "./parts.js";
 import { legend, plot } from "./plot.js";
 
-/** @typedef {import("./overview.js").Overview} Overview */
-/** @typedef {{ slot_seconds: number, since: string, ok: number[], client_errors: number[], server_errors: number[] }} Requests */
+/** @typedef {import("./wire").Answer<"overview">} Overview */
+/** @typedef {import("./wire").Answer<"requests">} Requests */
+/** @typedef {import("./wire").Answer<"config/import">} ImportReport */
 
 /** @param {import("./view.js").View} view */
 export function open(view) {
@@ -17,11 +18,11 @@ export function open(view) {
   const requests = requestsPanel(view.signal);
   const configuration = configurationPanel(view);
   view.root.append(el("div", { class: "stack" }, about.root, requests.root, configuration));
-  view.poll(5, "overview", (/** @type {Overview} */ told) => {
-    about.show(told);
-    requests.showTotals(told);
+  view.poll(5, "overview", (overview) => {
+    about.show(overview);
+    requests.showTotals(overview);
   });
-  view.poll(10, "requests", (/** @type {Requests} */ told) => requests.show(told), requests.fail);
+  view.poll(10, "requests", requests.show, requests.fail);
 }
 
 /** @param {import("./api.js").Api} api */
@@ -58,7 +59,7 @@ function aboutPanel({ base }) {
   );
   return {
     root: made.root,
-    /** @param {Overview} told */
+    /** @param {Overview} overview */
     show({ server }) {
       setText(values.host, server.host_name);
       setText(values.version, `${server.version} (${server.commit})`);
@@ -102,14 +103,14 @@ function requestsPanel(signal) {
   return {
     root: made.root,
     fail: made.fail,
-    /** @param {Overview} told */
+    /** @param {Overview} overview */
     showTotals({ requests }) {
       total.show(count(requests.total));
       refused.show(count(requests.client_errors));
       failed.show(count(requests.server_errors), requests.server_errors > 0 ? "error" : "none");
       guesses.show(count(requests.failed_auth), requests.failed_auth > 0 ? "warn" : "none");
     },
-    /** @param {Requests} told */
+    /** @param {Requests} requests */
     show({ slot_seconds, since, ok, client_errors, server_errors }) {
       made.fail(null);
       const first = Date.parse(since) / 1_000;
@@ -130,9 +131,6 @@ function requestsPanel(signal) {
     },
   };
 }
-
-/** @typedef {{ name: string, change: "new" | "changed" | "unchanged", diff: string | null, note: string | null }} FileChange */
-/** @typedef {{ written: string[], skipped: string[], backups: Record<string, string>, files: FileChange[], warnings: string[] }} ImportReport */
 
 /** @param {import("./view.js").View} view */
 function configurationPanel({ api }) {
@@ -155,7 +153,7 @@ function configurationPanel({ api }) {
       ))
     )
       return;
-    const bundle = await api.post("config/export");
+    const bundle = await api.post("config/export", {});
     download("svc-config.json", `${JSON.stringify(bundle, null, 2)}\n`);
     result.replaceChildren(notice("ok", "Exported to svc-config.json."));
   };
@@ -165,7 +163,7 @@ function configurationPanel({ api }) {
     file.value = "";
     if (!chosen) return;
     const bundle = await readBundle(chosen);
-    const planned = /** @type {ImportReport} */ (await api.post("config/import?dry_run=true", bundle));
+    const planned = await api.post("config/import?dry_run=true", bundle);
     if (planned.written.length === 0) {
       result.replaceChildren(
         notice(
@@ -186,7 +184,7 @@ function configurationPanel({ api }) {
       ))
     )
       return;
-    const done = /** @type {ImportReport} */ (await api.post("config/import", bundle));
+    const done = await api.post("config/import", bundle);
     result.replaceChildren(
       notice("ok", `Imported: ${done.written.join(", ")}.`),
       ...Object.values(done.backups).map((backup) =>
@@ -220,7 +218,7 @@ function configurationPanel({ api }) {
 
 /**
  * @param {File} file
- * @returns {Promise<unknown>}
+ * @returns {Promise<import("./wire").Body<"config/import">>} not checked: the server does that
  */
 async function readBundle(file) {
   const text = await file.text();

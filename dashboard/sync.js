@@ -11,24 +11,7 @@ import { table } from "./table.js";
 /** Files that are named of each kind; the others are counted. */
 const NAMED = 20;
 
-/**
- * @typedef {object} Sync
- * @property {string} id
- * @property {string} to
- * @property {boolean} connected
- * @property {string | null} connection_error
- * @property {boolean} running
- * @property {string} watch_dir
- * @property {number} tracked
- * @property {number} pending
- * @property {string[]} sending
- * @property {number} sent_files
- * @property {number} sent_bytes
- * @property {number} failures
- * @property {string | null} error
- * @property {Array<{ name: string, error: string, attempts: number }>} errors
- * @property {Array<{ name: string, reason: string }>} passed_over
- */
+/** @typedef {import("./wire").Answer<"sync/status">["syncs"][number]} Sync */
 
 /** @param {import("./view.js").View} view */
 export function open({ root, api, poll }) {
@@ -77,7 +60,7 @@ export function open({ root, api, poll }) {
   const polled = poll(
     5,
     "sync/status",
-    (/** @type {{ syncs: Sync[] }} */ { syncs }) => {
+    ({ syncs }) => {
       made.fail(null);
       listed.show(syncs);
       const told = JSON.stringify(syncs);
@@ -90,7 +73,7 @@ export function open({ root, api, poll }) {
   );
 
   async function start() {
-    const hosts = /** @type {Array<{ label: string }>} */ (await api.ask("admin/hosts"));
+    const hosts = await api.ask("admin/hosts");
     if (hosts.length === 0) throw new Error("No host to send to is known: add one in the admin console.");
     const folder = el("input", { required: true, placeholder: "/home/kiosk/reports", spellcheck: "false" });
     const to = el("select", {}, ...hosts.map(({ label }) => el("option", { value: label }, label)));

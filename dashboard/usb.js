@@ -12,19 +12,8 @@ const LIST_EVERY_S = 15;
 /** Events that are shown. */
 const EVENTS = 100;
 
-/**
- * @typedef {object} Device
- * @property {string | null} vendor_id
- * @property {string | null} product_id
- * @property {string | null} manufacturer
- * @property {string | null} product
- * @property {string | null} serial
- * @property {string | null} bus_location
- * @property {{ class?: string, speed?: string, driver?: string }} extra
- */
-/** @typedef {{ backend: string, error: string | null, devices: Device[], count: number }} Listing */
-/** @typedef {{ seq: number, kind: "added" | "removed", device: Device, at: string }} UsbEvent */
-/** @typedef {{ events: UsbEvent[], watcher_running: boolean, newest_seq: number }} Events */
+/** @typedef {import("./wire").Answer<"usb/devices">["devices"][number]} Device */
+/** @typedef {import("./wire").Answer<"usb/events">["events"][number]} UsbEvent */
 
 /** @param {Device} device its name, as far as it tells one */
 export const nameOf = ({ manufacturer, product, extra }) =>
@@ -86,7 +75,7 @@ export function open({ root, api, poll }) {
   const list = poll(
     LIST_EVERY_S,
     "usb/devices",
-    (/** @type {Listing} */ { backend, error, devices: found }) => {
+    ({ backend, error, devices: found }) => {
       devices.fail(null);
       setText(about, `${counted(found.length, "device")} · seen by ${backend}`);
       devices.notes.replaceChildren(...(error ? [notice("warn", error)] : []));
@@ -99,7 +88,7 @@ export function open({ root, api, poll }) {
   const told = poll(
     5,
     `usb/events?limit=${EVENTS}`,
-    (/** @type {Events} */ answer) => {
+    (answer) => {
       feed.fail(null);
       watch.setAttribute("aria-checked", String(answer.watcher_running));
       events.show([...answer.events].reverse());

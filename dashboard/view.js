@@ -15,15 +15,24 @@ import { ApiError } from "./api.js";
  * @property {HTMLElement} root holds the heading; the rest is the page's own
  * @property {import("./api.js").Api} api
  * @property {AbortSignal} signal aborted when the page is left
- * @property {<T>(seconds: number, path: string | (() => string), show: (answer: T, at: Date) => void, fail?: (error: ApiError) => void) => Poll} poll
- *   asks for `path` now and then every so many seconds, while the page is open and visible; `show` is told when it was
- *   asked for, `fail` what the server says against it (that there is no answer, or that it asks to wait, the shell
- *   tells)
+ * @property {PollPath} poll asks for `path` now and then every so many seconds, while the page is open and visible
+ */
+
+/**
+ * `show` gets each answer and when it was asked for; `fail` gets what the server says against the request (the shell
+ * shows when there is no answer, or when the server asks to wait).
+ *
+ * @typedef {<Asked extends import("./wire").GetPath>(
+ *   seconds: number,
+ *   path: Asked | (() => Asked),
+ *   show: (answer: import("./wire").Answer<Asked>, at: Date) => void,
+ *   fail?: (error: ApiError) => void,
+ * ) => Poll} PollPath
  */
 
 /**
  * @typedef {object} Poll
- * @property {() => Promise<void>} now asks at once, for what is new; resolves when that was told; never rejects
+ * @property {() => Promise<void>} now asks again at once; resolves when the answer is shown; never rejects
  */
 
 /**
@@ -64,7 +73,7 @@ const RETRY_S = 2;
 
 /**
  * @template T
- * @param {() => Promise<import("./api.js").Answer>} ask
+ * @param {() => Promise<import("./api.js").Answered<T>>} ask
  * @param {(answer: T, at: Date) => void} show
  * @param {(error: ApiError) => void} fail
  * @param {() => boolean} over whether nobody wants the answer any more
@@ -75,7 +84,7 @@ async function attempt(ask, show, fail, over, seconds) {
   try {
     const { at, body } = await ask();
     if (over()) return null;
-    show(/** @type {T} */ (body), new Date(at));
+    show(body, new Date(at));
     return seconds;
   } catch (error) {
     if (over()) return null;

@@ -44,8 +44,7 @@ const swaggerUi = () =>
   });
 
 async function showDocument() {
-  const [SwaggerUi, answer] = await Promise.all([swaggerUi(), api.ask("openapi.json")]);
-  const spec = /** @type {Record<string, unknown>} */ (answer);
+  const [SwaggerUi, spec] = await Promise.all([swaggerUi(), api.ask("openapi.json")]);
   const target = el("div", { id: "swagger-ui" });
   main.replaceChildren(target);
   SwaggerUi({

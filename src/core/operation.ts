@@ -26,6 +26,8 @@ export interface HttpRoute {
   readonly body?: string;
   /** The media type of a body that is not JSON; `run` then returns a `Response`. */
   readonly content?: string;
+  /** What each line is, where `content` is lines of JSON. */
+  readonly line?: OutputSchema;
 }
 
 /** The surfaces that are derived from the table. */

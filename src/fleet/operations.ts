@@ -208,7 +208,7 @@ export const broadcastLive = operation({
   summary: "Run a list of actions on hosts of the address book; each result as it comes, a line of JSON each",
   scope: "admin",
   changes: "announces",
-  http: { method: "POST", path: "/admin/broadcast", content: LINES_CONTENT_TYPE },
+  http: { method: "POST", path: "/admin/broadcast", content: LINES_CONTENT_TYPE, line: DELIVERED },
   input: broadcastExecute.input,
   output: v.instance(Response),
   async run(service: Service, input, caller) {

@@ -87,8 +87,13 @@ function requestBody(input: InputSchema, { method, body }: HttpRoute): JsonObjec
 }
 
 function responses({ output }: Operation, http: HttpRoute): JsonObject {
+  // A line stands in the place that JSON Schema has for what a string contains.
+  const line = http.line && {
+    contentMediaType: "application/json",
+    contentSchema: jsonSchema(http.line, "output"),
+  };
   const content = http.content
-    ? { [http.content]: { schema: { type: "string" } } }
+    ? { [http.content]: { schema: { type: "string", ...line } } }
     : { "application/json": { schema: jsonSchema(output, "output") } };
   const ref = (name: string) => ({ $ref: `#/components/responses/${name}` });
   return {
