@@ -3,7 +3,7 @@ import { command, withService } from "../src/cli/command";
 import { ask, onHosts } from "../src/cli/fan-out";
 import { watchable, watching } from "../src/cli/watch";
 import { callLocalServer } from "../src/client/local-server";
-import { METRICS, type Metric, type TimedSample } from "../src/inspector/inspector";
+import { LINK_METRICS, type LinkMetric } from "../src/core/records";
 import { inspectorRecent, inspectorSummary } from "../src/inspector/operations";
 import { sparkline } from "../src/lib/sparkline";
 import { table } from "../src/lib/table";
@@ -45,8 +45,8 @@ type Summary = v.InferOutput<typeof inspectorSummary.output>;
 
 const STATISTICS = ["METRIC", "LAST", "MIN", "AVG", "P95", "MAX"];
 
-const rowsOf = ({ metrics }: Summary): Array<[Metric, string[]]> =>
-  METRICS.map((metric) => {
+const rowsOf = ({ metrics }: Summary): Array<[LinkMetric, string[]]> =>
+  LINK_METRICS.map((metric) => {
     const { last, min, avg, p95, max } = metrics[metric] ?? {};
     return [metric, [metric, ...[last, min, avg, p95, max].map(shown)]];
   });

@@ -2,9 +2,8 @@ import { hostname } from "node:os";
 import * as v from "valibot";
 import { field, NO_INPUT } from "../core/fields";
 import { operation } from "../core/operation";
-import { inspectorSummary } from "../inspector/operations";
+import { LINK_SUMMARY, SESSIONS } from "../core/records";
 import { unavailable } from "../lib/errors";
-import { getSessions } from "../peers/operations";
 import type { Service } from "../service";
 import { commit, version } from "../version";
 
@@ -52,12 +51,12 @@ export const overview = operation({
       server_errors: v.number(),
       failed_auth: v.number(),
     }),
-    sessions: getSessions.output,
-    inspector: inspectorSummary.output,
+    sessions: SESSIONS,
+    inspector: LINK_SUMMARY,
     usb: v.object({ watcher_running: v.boolean(), newest_seq: v.number() }),
     audit: v.nullable(v.object({ rows: v.number(), failures: v.number() })),
   }),
-  async run(service: Service, _input, caller) {
+  async run(service: Service) {
     const { server } = await service.rest();
     if (!server) throw unavailable("the REST server does not run");
     const [metrics, inspector, usb, audit] = await Promise.all([
@@ -84,7 +83,7 @@ export const overview = operation({
         server_errors: totals.serverErrors,
         failed_auth: totals.failedAuth,
       },
-      sessions: await getSessions.run(service, {}, caller),
+      sessions: (await service.sessions()).report(),
       inspector: inspector.summary(),
       usb: {
         watcher_running: usb.watcher.running,

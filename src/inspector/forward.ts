@@ -3,21 +3,21 @@
  * that is where people look.
  */
 import { callLocalServer } from "../client/local-server";
-import type { StatsSnapshot } from "./inspector";
+import type { LinkSample } from "../core/records";
 import { inspectorRecord } from "./operations";
 
 /** Several readings go in one request: each request costs a row of the audit log. */
 const EVERY_MS = 10_000;
 
 export interface Forwarder {
-  take(sample: StatsSnapshot, session: string): void;
+  take(sample: LinkSample, session: string): void;
   /** Hands over what is left. Never rejects. */
   end(): Promise<void>;
 }
 
 /** Takes readings, and hands them to the server on `configDir` if one runs; nothing depends on their getting there. */
 export function createForwarder(configDir: string): Forwarder {
-  const waiting = new Map<string, Array<{ at: number; sample: StatsSnapshot }>>();
+  const waiting = new Map<string, Array<{ at: number; sample: LinkSample }>>();
   const forward = async () => {
     const batches = [...waiting];
     waiting.clear();

@@ -4,47 +4,22 @@
  * What a sample did not measure is null and is left out of every statistic; a number that cannot be is refused, not
  * repaired. The window has a fixed number of samples, so memory and the cost of a summary are bounded.
  */
-import * as v from "valibot";
 import { parseInput } from "../core/input";
+import {
+  LINK_METRICS,
+  LINK_SAMPLE,
+  type LinkMetric,
+  type LinkSample,
+  type LinkSummary,
+  type MetricSummary,
+} from "../core/records";
 import { createRing } from "../lib/ring";
-
-/** The metrics of a sample, in the order in which they are shown. */
-export const METRICS = ["rtt_ms", "fps", "bitrate_kbps", "packet_loss_pct", "jitter_ms"] as const;
-export type Metric = (typeof METRICS)[number];
 
 /** Samples in the window by default: ten minutes at one a second. */
 export const DEFAULT_CAPACITY = 600;
 
-const measured = (max: number, description: string) =>
-  v.pipe(
-    v.optional(v.nullable(v.pipe(v.number(), v.finite(), v.minValue(0), v.maxValue(max))), null),
-    v.description(description),
-  );
-
-/** One reading of a link; a metric that was not measured is null or left out. */
-export const STATS_SNAPSHOT = v.strictObject({
-  rtt_ms: measured(1e9, "Round-trip time, milliseconds"),
-  fps: measured(1e6, "Frames a second"),
-  bitrate_kbps: measured(1e9, "Kilobits a second, received"),
-  packet_loss_pct: measured(100, "Packets lost, per cent"),
-  jitter_ms: measured(1e9, "Inter-arrival jitter, milliseconds (RFC 3550 section 6.4.1)"),
-});
-
-export type StatsSnapshot = v.InferOutput<typeof STATS_SNAPSHOT>;
-
-/** A sample as it is told: `age_seconds` counts back from the newest one told with it. */
-export type TimedSample = { age_seconds: number } & StatsSnapshot;
-
-/** The statistics of one metric; all null when it was never measured. */
-export type MetricSummary = Record<"last" | "min" | "max" | "avg" | "p95", number | null>;
-
-export interface Summary {
-  sample_count: number;
-  /** From the oldest sample to the newest. */
-  window_seconds: number;
-  /** Empty when the window is. */
-  metrics: Partial<Record<Metric, MetricSummary>>;
-}
+/** A sample in an answer: `age_seconds` counts back from the newest sample of the same answer. */
+export type TimedSample = { age_seconds: number } & LinkSample;
 
 export interface Inspector {
   /**
@@ -52,10 +27,10 @@ export interface Inspector {
    *
    * @throws a `bad_input` failure that names what cannot be.
    */
-  record(snapshot: StatsSnapshot, session?: string | null, ageSeconds?: number): void;
+  record(snapshot: LinkSample, session?: string | null, ageSeconds?: number): void;
   /** The newest `n` samples, oldest first; of one session, if given. */
   recent(n: number, session?: string): TimedSample[];
-  summary(session?: string): Summary;
+  summary(session?: string): LinkSummary;
   /** The sessions that samples in the window belong to, in the order in which they came. */
   sessions(): string[];
   /** Empties the window; gives how many samples it held. */
@@ -65,7 +40,7 @@ export interface Inspector {
 interface Sample {
   readonly at: number;
   readonly session: string | null;
-  readonly stats: StatsSnapshot;
+  readonly stats: LinkSample;
 }
 
 /**
@@ -79,7 +54,7 @@ export function createInspector({
 }: {
   capacity?: number;
   now?: () => number;
-  recorded?: (snapshot: StatsSnapshot, newest: boolean) => void;
+  recorded?: (snapshot: LinkSample, newest: boolean) => void;
 } = {}): Inspector {
   const ring = createRing<Sample>(capacity);
   let newestAt = Number.NEGATIVE_INFINITY;
@@ -91,7 +66,7 @@ export function createInspector({
 
   return {
     record(snapshot, session = null, ageSeconds = 0) {
-      const stats = parseInput(STATS_SNAPSHOT, snapshot);
+      const stats = parseInput(LINK_SAMPLE, snapshot);
       const at = now() - ageSeconds * 1_000;
       ring.push({ at, session, stats });
       newestAt = Math.max(newestAt, at);
@@ -106,7 +81,7 @@ export function createInspector({
       const samples = samplesOf(session);
       const [oldest, newest] = [samples[0], samples.at(-1)];
       if (!oldest || !newest) return { sample_count: 0, window_seconds: 0, metrics: {} };
-      const metrics = METRICS.map((metric) => [metric, summarize(samples, metric)] as const);
+      const metrics = LINK_METRICS.map((metric) => [metric, summarize(samples, metric)] as const);
       return {
         sample_count: samples.length,
         window_seconds: (newest.at - oldest.at) / 1_000,
@@ -123,7 +98,7 @@ export function createInspector({
   };
 }
 
-function summarize(samples: readonly Sample[], metric: Metric): MetricSummary {
+function summarize(samples: readonly Sample[], metric: LinkMetric): MetricSummary {
   const values = new Float64Array(samples.length);
   let count = 0;
   let sum = 0;

@@ -1,28 +1,16 @@
 import * as v from "valibot";
 import { field, NO_INPUT } from "../core/fields";
 import { operation } from "../core/operation";
+import { LINK_SAMPLE, LINK_SUMMARY } from "../core/records";
 import type { Service } from "../service";
-import { DEFAULT_CAPACITY, METRICS, STATS_SNAPSHOT } from "./inspector";
+import { DEFAULT_CAPACITY } from "./inspector";
 
 /** The most samples that one call brings or takes. */
 const MAX_SAMPLES = 10_000;
 
-const METRIC_SUMMARY = v.object({
-  last: v.nullable(v.number()),
-  min: v.nullable(v.number()),
-  max: v.nullable(v.number()),
-  avg: v.nullable(v.number()),
-  p95: v.nullable(v.number()),
-});
-const SUMMARY = {
-  sample_count: v.number(),
-  window_seconds: v.number(),
-  metrics: v.partial(v.object(v.entriesFromList(METRICS, METRIC_SUMMARY))),
-};
-
 /** A reading as it is brought: several may come at once, each with its own time. */
 const RECORDED = v.strictObject({
-  ...STATS_SNAPSHOT.entries,
+  ...LINK_SAMPLE.entries,
   age_seconds: field(
     v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(3_600)), 0),
     "How long ago it was taken, seconds",
@@ -50,9 +38,9 @@ export const inspectorRecent = operation({
     ),
   }),
   output: v.object({
-    samples: v.array(v.object({ age_seconds: v.number(), ...STATS_SNAPSHOT.entries })),
+    samples: v.array(v.object({ age_seconds: v.number(), ...LINK_SAMPLE.entries })),
     count: v.number(),
-    summary: v.exactOptional(v.object(SUMMARY)),
+    summary: v.exactOptional(LINK_SUMMARY),
     sessions: v.exactOptional(v.array(v.string())),
   }),
   async run(service: Service, { n, session, summary }) {
@@ -73,7 +61,7 @@ export const inspectorSummary = operation({
   command: "AC_inspector_summary",
   http: { method: "GET", path: "/inspector/summary" },
   input: v.strictObject({ session }),
-  output: v.object(SUMMARY),
+  output: LINK_SUMMARY,
   async run(service: Service, input) {
     return (await service.inspector()).summary(input.session);
   },

@@ -1,56 +1,14 @@
 import * as v from "valibot";
 import { field, NO_INPUT } from "../core/fields";
 import { operation } from "../core/operation";
+import { SESSIONS } from "../core/records";
 import type { Service } from "../service";
 import { PEER_ID } from "./identity";
-import type { PeerSession } from "./session";
 
 /** A description of a connection with all its candidates has some 2 kB. */
 const SDP = v.pipe(v.string(), v.maxLength(65_536));
 
 const FEATURES = v.pipe(v.array(v.pipe(v.string(), v.maxLength(64))), v.maxLength(32));
-
-const SESSION = v.object({
-  id: v.string(),
-  role: v.picklist(["host", "viewer"]),
-  peer: v.string(),
-  state: v.picklist(["connecting", "open", "closed"]),
-  since: v.string(),
-  route: v.nullable(v.string()),
-  rtt_ms: v.nullable(v.number()),
-  bytes_sent: v.number(),
-  bytes_received: v.number(),
-  files_received: v.number(),
-});
-
-function told(session: PeerSession): v.InferInput<typeof SESSION> {
-  const { id, role, peer, state, since, route, counters, filesReceived } = session;
-  return {
-    id,
-    role,
-    peer,
-    state,
-    since: since.toISOString(),
-    route,
-    rtt_ms: counters.rttMs,
-    bytes_sent: counters.bytesSent,
-    bytes_received: counters.bytesReceived,
-    files_received: filesReceived,
-  };
-}
-
-/** `host`: the sessions that others opened to this host; `viewer`: those that it opened to others. */
-const SESSIONS = v.object({
-  host: v.object({
-    running: v.boolean(),
-    port: v.number(),
-    connected_clients: v.number(),
-    host_id: v.nullable(v.string()),
-  }),
-  viewer: v.object({ connected: v.boolean(), host_id: v.nullable(v.string()) }),
-  // Hosts of other make tell no more than the two above.
-  sessions: v.optional(v.array(SESSION), []),
-});
 
 export const getSessions = operation({
   name: "sessions.get",
@@ -60,24 +18,7 @@ export const getSessions = operation({
   http: { method: "GET", path: "/sessions" },
   input: NO_INPUT,
   output: SESSIONS,
-  async run(service: Service) {
-    const sessions = await service.sessions();
-    const all = sessions.list();
-    const open = (role: PeerSession["role"]) =>
-      all.filter((session) => session.role === role && session.state === "open");
-    const [hosts, viewers] = [open("host"), open("viewer")];
-    return {
-      host: {
-        running: hosts.length > 0,
-        // Peers come in through the REST server; there is no port of their own.
-        port: 0,
-        connected_clients: hosts.length,
-        host_id: sessions.hostId(),
-      },
-      viewer: { connected: viewers.length > 0, host_id: viewers[0]?.peer ?? null },
-      sessions: all.map(told),
-    };
-  },
+  run: async (service: Service) => (await service.sessions()).report(),
 });
 
 export const offerSession = operation({

@@ -5,7 +5,8 @@
  * becomes of a peer, its session ends: closed, lost, or never connected.
  */
 import { randomUUID } from "node:crypto";
-import type { StatsSnapshot } from "../inspector/inspector";
+import type * as v from "valibot";
+import type { LinkSample, SESSION, SESSIONS } from "../core/records";
 import { notFound, unavailable } from "../lib/errors";
 import type { Log } from "../lib/log";
 import type { IceConfig } from "./ice";
@@ -48,7 +49,7 @@ export interface SessionsOptions {
   /** Where the files of a peer go. */
   readonly inbox: (sender: string) => Promise<InboxPlace>;
   /** Takes statistics of a live link, once a second. */
-  readonly record: (sample: StatsSnapshot, session: string) => void;
+  readonly record: (sample: LinkSample, session: string) => void;
   /** How many there may be at once (default {@link MAX_SESSIONS}). */
   readonly most?: number;
   /** Told when a session is over. */
@@ -57,8 +58,8 @@ export interface SessionsOptions {
 
 export interface Sessions {
   list(): PeerSession[];
-  /** What this host is called by those who connect to it; null until somebody has. */
-  hostId(): string | null;
+  /** The open sessions of each role, and all sessions. */
+  report(): v.InferInput<typeof SESSIONS>;
   /**
    * Answers an offer.
    *
@@ -119,7 +120,23 @@ export function createSessions(options: SessionsOptions): Sessions {
 
   return {
     list: () => [...sessions.values()],
-    hostId: options.knownHostId,
+    report() {
+      const all = [...sessions.values()];
+      const open = (role: PeerSession["role"]) =>
+        all.filter((session) => session.role === role && session.state === "open");
+      const [hosts, viewers] = [open("host"), open("viewer")];
+      return {
+        host: {
+          running: hosts.length > 0,
+          // Peers come in through the REST server; there is no port of their own.
+          port: 0,
+          connected_clients: hosts.length,
+          host_id: options.knownHostId(),
+        },
+        viewer: { connected: viewers.length > 0, host_id: viewers[0]?.peer ?? null },
+        sessions: all.map(toRecord),
+      };
+    },
     async answer({ sdp, viewer_id, features }) {
       const host_id = identity("host");
       const session = open("host", viewer_id);
@@ -148,5 +165,21 @@ export function createSessions(options: SessionsOptions): Sessions {
     async stop() {
       await Promise.all([...sessions.values()].map((session) => session.close("svc stopped")));
     },
+  };
+}
+
+function toRecord(session: PeerSession): v.InferInput<typeof SESSION> {
+  const { id, role, peer, state, since, route, counters, filesReceived } = session;
+  return {
+    id,
+    role,
+    peer,
+    state,
+    since: since.toISOString(),
+    route,
+    rtt_ms: counters.rttMs,
+    bytes_sent: counters.bytesSent,
+    bytes_received: counters.bytesReceived,
+    files_received: filesReceived,
   };
 }

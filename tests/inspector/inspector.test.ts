@@ -1,16 +1,17 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { createInspector, METRICS, type StatsSnapshot } from "../../src/inspector/inspector";
+import { LINK_METRICS, type LinkSample } from "../../src/core/records";
+import { createInspector } from "../../src/inspector/inspector";
 import { post, testServer } from "../support";
 
-const NOTHING: StatsSnapshot = {
+const NOTHING: LinkSample = {
   rtt_ms: null,
   fps: null,
   bitrate_kbps: null,
   packet_loss_pct: null,
   jitter_ms: null,
 };
-const rtt = (value: number | null): StatsSnapshot => ({ ...NOTHING, rtt_ms: value });
+const rtt = (value: number | null): LinkSample => ({ ...NOTHING, rtt_ms: value });
 const ALL_NULL = { last: null, min: null, max: null, avg: null, p95: null };
 
 /** An inspector whose clock goes on by a second at each sample. */
@@ -119,7 +120,7 @@ describe("over HTTP", () => {
 
   test("a number that cannot be is refused, and none of its batch is taken", async () => {
     await using host = await testServer();
-    for (const metric of METRICS) {
+    for (const metric of LINK_METRICS) {
       for (const value of [-1, "1", 1e300, true]) {
         const response = await host.call(
           "/inspector/samples",
