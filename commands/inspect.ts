@@ -4,6 +4,7 @@ import { ask, onHosts } from "../src/cli/fan-out";
 import { watchable, watching } from "../src/cli/watch";
 import { callLocalServer } from "../src/client/local-server";
 import { LINK_METRICS, type LinkMetric } from "../src/core/records";
+import type { TimedSample } from "../src/inspector/inspector";
 import { inspectorRecent, inspectorSummary } from "../src/inspector/operations";
 import { sparkline } from "../src/lib/sparkline";
 import { table } from "../src/lib/table";
