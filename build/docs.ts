@@ -2,6 +2,7 @@
  * `npm run docs`: writes what is generated of `docs` anew. Tests fail as long as it is not what this would write.
  */
 import { join } from "node:path";
+import { withChecks } from "./checks";
 import { grafanaDashboard } from "./grafana/dashboard";
 import { metricReference } from "./metrics";
 import { actionReference } from "./reference";
@@ -11,3 +12,5 @@ const docs = join(ROOT, "docs");
 await Bun.write(join(docs, "actions.md"), actionReference());
 await Bun.write(join(docs, "metrics.md"), await metricReference());
 await Bun.write(join(docs, "grafana", "svc.json"), grafanaDashboard());
+const diagnostics = join(docs, "diagnostics.md");
+await Bun.write(diagnostics, withChecks(await Bun.file(diagnostics).text()));

@@ -1,9 +1,8 @@
 import { styleText } from "node:util";
+import type * as v from "valibot";
 import { command, withService } from "../src/cli/command";
 import { ask, onHosts } from "../src/cli/fan-out";
-import { CHECK_NAMES } from "../src/diagnostics/check";
-import { diagnose } from "../src/diagnostics/operations";
-import type { CheckResult } from "../src/diagnostics/run";
+import { CHECK_NAMES, diagnose } from "../src/diagnostics/operations";
 import { printable } from "../src/lib/sanitize";
 
 export default command({
@@ -40,10 +39,8 @@ const NAME_WIDTH = Math.max(...CHECK_NAMES.map((name) => name.length));
 /** The columns before the text: verdict, name, and two spaces after each. */
 const INDENT = " ".repeat(4 + 2 + NAME_WIDTH + 2);
 
-/** Of a check, what is shown. */
-type Shown = Pick<CheckResult, "name" | "ok" | "severity" | "detail"> & {
-  readonly advice?: readonly string[] | undefined;
-};
+/** A result as it is shown; a remote host may leave out the advice. */
+type Shown = v.InferInput<typeof diagnose.output>["checks"][number];
 
 function table(report: { readonly checks: readonly Shown[]; readonly count: number }): string {
   const bad = report.checks.filter(({ ok }) => !ok).map(({ name }) => name);

@@ -5,7 +5,10 @@
  * no more. Features do not know one another: what one needs of another it is handed here.
  */
 
+import { existsSync } from "node:fs";
+import type * as v from "valibot";
 import type { AuditLog } from "./audit/log";
+import { callOperation } from "./core/call";
 import { type Caller, localCaller } from "./core/caller";
 import type { Operation } from "./core/operation";
 import type { Desktop } from "./desktop/desktop";
@@ -13,12 +16,14 @@ import type { Diagnostics } from "./diagnostics/diagnostics";
 import type { AddressBook } from "./fleet/address-book";
 import type { PageAssets } from "./http/assets";
 import type { RestControl } from "./http/control";
+import type { overview as overviewOperation } from "./http/overview";
 import type { Inspector } from "./inspector/inspector";
 import { badInput, messageOf, systemCode, unavailable } from "./lib/errors";
 import { ensurePrivateFolder } from "./lib/files";
 import { type Log, silentLog } from "./lib/log";
 import { once } from "./lib/once";
 import { configFiles } from "./lib/paths";
+import { findRunningServer, type RunningServer } from "./lib/running-server";
 import type { Metrics } from "./metrics/metrics";
 import type { PeerOptions } from "./peers/open";
 import type { Sessions } from "./peers/sessions";
@@ -59,6 +64,8 @@ export interface Service {
   addressBook(): Promise<AddressBook>;
   /** Null when the service was made without an audit log. */
   audit(): Promise<AuditLog | null>;
+  /** As `audit()`, but null where no log is kept yet: looking does not make one. */
+  existingAudit(): Promise<AuditLog | null>;
   desktop(): Promise<Desktop>;
   diagnostics(): Promise<Diagnostics>;
   executor(): Promise<Executor>;
@@ -70,6 +77,10 @@ export interface Service {
   rest(): Promise<RestControl>;
   sessions(): Promise<Sessions>;
   syncs(): Promise<Syncs>;
+  /** The server that runs on `{config_dir}`, in this process or another; null when none does. */
+  runningServer(): (RunningServer & ServerReport) | null;
+  /** The version of the WebRTC library. @throws when it does not work here. */
+  probeWebRtc(): Promise<string>;
   usb(): Promise<Usb>;
   runs(): Promise<Runs>;
   scheduler(): Promise<Scheduler>;
@@ -119,6 +130,10 @@ export function createService(options: ServiceOptions): Service {
       stops.unshift(() => audit.close());
       return audit;
     }),
+    existingAudit: async () =>
+      existsSync(configFiles(configDir).auditLog) || findRunningServer(configDir)?.pid === process.pid
+        ? service.audit()
+        : null,
     desktop: feature(
       async () => {
         const { Desktop } = await import("./desktop/desktop");
@@ -127,11 +142,11 @@ export function createService(options: ServiceOptions): Service {
       (desktop) => desktop.stop(),
     ),
     diagnostics: feature(async () => {
-      const [{ createDiagnostics }, { subjectsOf }] = await Promise.all([
+      const [{ createDiagnostics }, { CHECKS }] = await Promise.all([
         import("./diagnostics/diagnostics"),
-        import("./diagnostics/subjects-of"),
+        import("./diagnostics/checks"),
       ]);
-      return createDiagnostics(subjectsOf(service), log);
+      return createDiagnostics(service, CHECKS);
     }),
     operations: feature(async () => options.operations ?? (await import("./operations")).operations),
     executor: feature(async () => {
@@ -184,6 +199,11 @@ export function createService(options: ServiceOptions): Service {
       },
       (rest) => rest.stop(),
     ),
+    runningServer() {
+      const running = findRunningServer(configDir);
+      return running && { ...running, ...serverReport(service, running) };
+    },
+    probeWebRtc: async () => (await import("./peers/session")).probeWebRtc(log),
     usb: feature(
       async () => {
         const { createUsb } = await import("./usb/usb");
@@ -236,6 +256,33 @@ export function createService(options: ServiceOptions): Service {
     },
   };
   return service;
+}
+
+/** What the running server says of itself. */
+interface ServerReport {
+  /** Asks over HTTP, also in this process: whether that works is the question. */
+  health(): Promise<unknown>;
+  overview(): Promise<v.InferInput<typeof overviewOperation.output>>;
+}
+
+function serverReport(service: Service, { pid }: RunningServer): ServerReport {
+  return {
+    async health() {
+      const [{ callLocalServer }, { health }] = await Promise.all([
+        import("./client/local-server"),
+        import("./http/operations"),
+      ]);
+      return callLocalServer(service.configDir, health, {});
+    },
+    async overview() {
+      const [{ callLocalServer }, { overview }] = await Promise.all([
+        import("./client/local-server"),
+        import("./http/overview"),
+      ]);
+      if (pid === process.pid) return callOperation(service, overview, {}, localCaller(service, "api"));
+      return callLocalServer(service.configDir, overview, {});
+    },
+  };
 }
 
 async function startJob(service: Service, { job_id, script_path, timeout_seconds }: Job) {

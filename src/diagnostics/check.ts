@@ -1,53 +1,49 @@
 /**
- * What a check is and what it finds. A check is a function; timing, its deadline, and what becomes of a thrown error
- * are `run.ts`'s, once for all of them.
+ * The shape of a check and of what it finds. `diagnostics.ts` runs checks: timing, deadline and thrown errors are handled
+ * there, once for all of them.
  */
-/** Every check, in the order of the report. */
-export const CHECK_NAMES = [
-  "platform",
-  "optional_deps",
-  "executor",
-  "audit_chain",
-  "clock",
-  "screenshot",
-  "mouse",
-  "disk_space",
-  "permissions",
-  "rest_api",
-  "tls_certificate",
-] as const;
+import * as v from "valibot";
+import type { Caller } from "../core/caller";
 
-export type CheckName = (typeof CHECK_NAMES)[number];
-
-/** `info`: as it should be; `warn`: should be seen to; `error`: something does not work. */
-export type Severity = "info" | "warn" | "error";
+export const FINDING = v.object({
+  /** False makes the whole report bad. */
+  ok: v.boolean(),
+  /** `info`: as it should be; `warn`: needs attention, but is no failure; `error`: something does not work. */
+  severity: v.picklist(["info", "warn", "error"]),
+  /** One line for a person. */
+  detail: v.string(),
+  /** What to do, one line for each step or way; empty when there is nothing to do. */
+  advice: v.optional(v.array(v.string()), []),
+  /** The same for a program: snake_case names, by check. */
+  extra: v.record(v.string(), v.unknown()),
+});
 
 /** What a check found. */
-export interface Finding {
-  /** False makes the whole report bad. */
-  readonly ok: boolean;
-  readonly severity: Severity;
-  /** One line for a person. */
-  readonly detail: string;
-  /** What to do about it, one line for each step or way; empty when there is nothing to do. */
-  readonly advice: readonly string[];
-  /** The same for a program; snake_case names, by check. */
-  readonly extra: Readonly<Record<string, unknown>>;
-}
+export type Finding = v.InferOutput<typeof FINDING>;
 
-export interface Check {
-  readonly name: CheckName;
-  /** Milliseconds it may take (default 5,000). */
-  readonly deadlineMs?: number;
+/** One check: a file in `checks/` and a line in `checks.ts`. `S` is the slice of the service that it uses. */
+export interface Check<S extends object = object> {
+  readonly name: string;
+  /** What it verifies, for the documentation: one line without a full stop. */
+  readonly summary: string;
   /** What to do when it throws or does not answer. */
   readonly advice: readonly string[];
-  /** May throw, hang or ignore `signal`, which is aborted at the deadline: the other checks stand. */
-  run(signal: AbortSignal): Promise<Finding> | Finding;
+  /** Milliseconds it may take (default {@link DEADLINE_MS}). */
+  readonly deadlineMs?: number;
+  /**
+   * May throw or hang without harm to the other checks. It changes nothing.
+   *
+   * @param caller whoever asked for the report; its signal is aborted at the deadline.
+   */
+  run(service: S, caller: Caller): Promise<Finding> | Finding;
 }
 
-type Extra = Readonly<Record<string, unknown>>;
+export const DEADLINE_MS = 5_000;
 
-export const fine = (detail: string, extra: Extra = {}): Finding => ({
+/** Gives a check its types and returns it. */
+export const check = <S extends object = object>(definition: Check<S>): Check<S> => definition;
+
+export const fine = (detail: string, extra: Finding["extra"] = {}): Finding => ({
   ok: true,
   severity: "info",
   detail,
@@ -55,18 +51,16 @@ export const fine = (detail: string, extra: Extra = {}): Finding => ({
   extra,
 });
 
-export const warning = (detail: string, advice: readonly string[], extra: Extra = {}): Finding => ({
-  ok: true,
-  severity: "warn",
-  detail,
-  advice,
-  extra,
-});
+export const warning = (
+  detail: string,
+  advice: readonly string[],
+  extra: Finding["extra"] = {},
+): Finding => ({ ok: true, severity: "warn", detail, advice: [...advice], extra });
 
-export const failed = (detail: string, advice: readonly string[], extra: Extra = {}): Finding => ({
+export const failed = (detail: string, advice: readonly string[], extra: Finding["extra"] = {}): Finding => ({
   ok: false,
   severity: "error",
   detail,
-  advice,
+  advice: [...advice],
   extra,
 });

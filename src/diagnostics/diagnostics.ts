@@ -1,39 +1,100 @@
 /**
- * Diagnostics of one service: each check over what it looks at.
+ * Running checks side by side.
+ *
+ * The promise: a report comes, with a result for each check, in the time of the slowest deadline, whatever a check does
+ * short of blocking the event loop. A check runs once at a time: reports that ask for it meanwhile share its result.
  */
-import { homedir } from "node:os";
+import * as v from "valibot";
+import type { Caller } from "../core/caller";
+import { deadline } from "../lib/deadline";
+import { failureOf, messageOf, systemCode, timedOut } from "../lib/errors";
 import type { Log } from "../lib/log";
-import { auditChainCheck, clockCheck } from "./audit";
-import { createCapabilities, optionalDepsCheck } from "./capabilities";
-import { CHECK_NAMES, type Check, type CheckName } from "./check";
-import { mouseCheck, screenshotCheck } from "./desktop";
-import { diskSpaceCheck } from "./disk";
-import { executorCheck } from "./executor";
-import { permissionsCheck } from "./permissions";
-import { platformCheck } from "./platform";
-import { createRunner, type Report } from "./run";
-import { restApiCheck, tlsCertificateCheck } from "./server";
-import type { Subjects } from "./subjects";
+import { printable } from "../lib/sanitize";
+import { type Check, DEADLINE_MS, FINDING, type Finding, failed } from "./check";
+
+const CHECK_RESULT = v.object({
+  name: v.string(),
+  ...FINDING.entries,
+  /** Milliseconds, to the microsecond; null from hosts that do not measure it. */
+  duration_ms: v.nullable(v.number()),
+});
+
+/** The answer to `diagnostics.run`; the field names are those of the wire. */
+export const REPORT = v.object({
+  /** Whether no check found `ok: false`. */
+  ok: v.boolean(),
+  checks: v.array(CHECK_RESULT),
+  count: v.number(),
+  failed: v.number(),
+});
+
+export type CheckResult = v.InferOutput<typeof CHECK_RESULT>;
+export type Report = v.InferOutput<typeof REPORT>;
 
 export interface Diagnostics {
-  /** Runs the checks of these names; all of them by default. Never throws. */
-  run(names?: readonly CheckName[]): Promise<Report>;
+  /** Runs the checks of these names, in the order of the list. Never throws. */
+  run(names: readonly string[], caller: Caller): Promise<Report>;
 }
 
-export function createDiagnostics(subjects: Subjects, log: Log): Diagnostics {
-  const runner = createRunner(log);
-  const checks: Readonly<Record<CheckName, Check>> = {
-    platform: platformCheck(),
-    optional_deps: optionalDepsCheck(createCapabilities(subjects)),
-    executor: executorCheck(subjects),
-    audit_chain: auditChainCheck(subjects),
-    clock: clockCheck(subjects),
-    screenshot: screenshotCheck(subjects),
-    mouse: mouseCheck(subjects),
-    disk_space: diskSpaceCheck(homedir(), subjects.configDir),
-    permissions: permissionsCheck(subjects),
-    rest_api: restApiCheck(subjects),
-    tls_certificate: tlsCertificateCheck(subjects),
+/** Diagnostics of one service, which each check gets its slice of. */
+export function createDiagnostics<S extends { readonly log: Log }>(
+  service: S,
+  checks: ReadonlyArray<Check<NoInfer<S>>>,
+): Diagnostics {
+  const running = new Map<string, Promise<CheckResult>>();
+
+  const runShared = (check: Check<S>, caller: Caller) => {
+    const already = running.get(check.name);
+    if (already) return already;
+    const result = runCheck(service, check, caller).finally(() => running.delete(check.name));
+    running.set(check.name, result);
+    return result;
   };
-  return { run: (names = CHECK_NAMES) => runner.run(names.map((name) => checks[name])) };
+
+  return {
+    async run(names, caller) {
+      const chosen = checks.filter(({ name }) => names.includes(name));
+      const results = await Promise.all(chosen.map((check) => runShared(check, caller)));
+      const bad = results.filter(({ ok }) => !ok).length;
+      return { ok: bad === 0, checks: results, count: results.length, failed: bad };
+    },
+  };
+}
+
+async function runCheck<S extends { readonly log: Log }>(
+  service: S,
+  check: Check<S>,
+  caller: Caller,
+): Promise<CheckResult> {
+  const started = performance.now();
+  const finding = await findingOf(service, check, caller);
+  return {
+    name: check.name,
+    ...finding,
+    detail: printable(finding.detail, 500),
+    duration_ms: Math.round((performance.now() - started) * 1_000) / 1_000,
+  };
+}
+
+async function findingOf<S extends { readonly log: Log }>(
+  service: S,
+  check: Check<S>,
+  caller: Caller,
+): Promise<Finding> {
+  const { name, advice, deadlineMs: ms = DEADLINE_MS } = check;
+  const controller = new AbortController();
+  const late = () => {
+    controller.abort();
+    throw timedOut(`no answer within ${ms / 1_000} s`);
+  };
+  try {
+    const work = async () => check.run(service, { ...caller, signal: controller.signal });
+    return await deadline(work(), { ms, late });
+  } catch (thrown) {
+    const failure = failureOf(thrown);
+    if (failure) return failed(failure.message, advice);
+    if (systemCode(thrown)) return failed(messageOf(thrown), advice);
+    service.log.error(`the check ${name} failed: ${messageOf(thrown)}`, thrown);
+    return failed(`the check itself failed: ${messageOf(thrown)}`, ["report this, with the log of svc"]);
+  }
 }

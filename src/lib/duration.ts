@@ -18,3 +18,15 @@ export function parseAgo(text: string, now: number = Date.now()): string | undef
 function isUnit(text: string | undefined): text is keyof typeof SECONDS {
   return text !== undefined && Object.hasOwn(SECONDS, text);
 }
+
+const LARGE_UNITS = [
+  ["days", SECONDS.d],
+  ["h", SECONDS.h],
+  ["min", SECONDS.m],
+] as const;
+
+/** `seconds` for a person, in the largest unit of which there are at least two: `75 s`, `40 min`, `3 days`. */
+export function durationText(seconds: number): string {
+  const unit = LARGE_UNITS.find(([, length]) => seconds >= 2 * length);
+  return unit ? `${Math.floor(seconds / unit[1])} ${unit[0]}` : `${Math.round(seconds)} s`;
+}

@@ -1,19 +1,33 @@
 import { expect, test } from "bun:test";
 import { type Check, fine, warning } from "../../src/diagnostics/check";
-import { createRunner } from "../../src/diagnostics/run";
+import { createDiagnostics } from "../../src/diagnostics/diagnostics";
 import { unavailable } from "../../src/lib/errors";
-import { silentLog } from "../../src/lib/log";
+import { type Log, silentLog } from "../../src/lib/log";
+import { CALLER } from "./support";
 
-const good: Check = { name: "platform", advice: [], run: () => fine("well") };
-const hanging: Check = { name: "mouse", advice: [], deadlineMs: 30, run: () => new Promise(() => {}) };
+const good: Check = { summary: "", name: "platform", advice: [], run: () => fine("well") };
+const hanging: Check = {
+  summary: "",
+  name: "mouse",
+  advice: [],
+  deadlineMs: 30,
+  run: () => new Promise(() => {}),
+};
 const throwing: Check = {
   name: "executor",
+  summary: "",
   advice: ["try again"],
   run() {
     throw new TypeError("undefined is not a function");
   },
 };
-const run = (...checks: Check[]) => createRunner(silentLog).run(checks);
+/** Runs all of `checks`, each time they are asked for. */
+const runnerOf = (checks: Check[], log: Log = silentLog) => {
+  const diagnostics = createDiagnostics({ log }, checks);
+  const names = checks.map(({ name }) => name);
+  return () => diagnostics.run(names, CALLER);
+};
+const run = (...checks: Check[]) => runnerOf(checks)();
 
 test("a check that throws and one that hangs leave the others standing", async () => {
   const report = await run(throwing, hanging, good);
@@ -27,23 +41,32 @@ test("a check that throws and one that hangs leave the others standing", async (
 
 test("what a check throws by mistake is logged with its stack, an expected failure is not", async () => {
   const logged: unknown[] = [];
-  const { run: logging } = createRunner({ ...silentLog, error: (_text, thrown) => logged.push(thrown) });
   const expected: Check = {
+    summary: "",
     name: "mouse",
     advice: ["try again"],
     run() {
       throw unavailable("no display");
     },
   };
-  const report = await logging([throwing, expected]);
+  const report = await runnerOf([throwing, expected], {
+    ...silentLog,
+    error: (_text, thrown) => logged.push(thrown),
+  })();
   expect(logged).toEqual([expect.any(TypeError)]);
   expect(report.checks[1]).toMatchObject({ ok: false, severity: "error", detail: "no display" });
 });
 
 test("checks run side by side", async () => {
   const first = Promise.withResolvers<void>();
-  const waits: Check = { name: "mouse", advice: [], run: () => first.promise.then(() => fine("")) };
+  const waits: Check = {
+    summary: "",
+    name: "mouse",
+    advice: [],
+    run: () => first.promise.then(() => fine("")),
+  };
   const releases: Check = {
+    summary: "",
     name: "platform",
     advice: ["try again"],
     run() {
@@ -56,17 +79,22 @@ test("checks run side by side", async () => {
 
 test("the deadline aborts the check's signal", async () => {
   const aborted = Promise.withResolvers<boolean>();
-  const run_ = (signal: AbortSignal) => {
-    signal.addEventListener("abort", () => aborted.resolve(true));
-    return new Promise<never>(() => {});
-  };
-  await run({ name: "mouse", advice: [], deadlineMs: 10, run: run_ });
+  await run({
+    name: "mouse",
+    summary: "",
+    advice: [],
+    deadlineMs: 10,
+    run(_service, { signal }) {
+      signal.addEventListener("abort", () => aborted.resolve(true));
+      return new Promise<never>(() => {});
+    },
+  });
   expect(await aborted.promise).toBe(true);
 });
 
 test("a warning is not a failure", async () => {
   expect(
-    await run({ name: "disk_space", advice: [], run: () => warning("little room", ["delete"]) }),
+    await run({ name: "disk_space", summary: "", advice: [], run: () => warning("little room", ["delete"]) }),
   ).toMatchObject({
     ok: true,
     failed: 0,
@@ -77,6 +105,7 @@ test("a warning is not a failure", async () => {
 test("reports at the same time share one run of a check, later ones do not", async () => {
   let runs = 0;
   const counted: Check = {
+    summary: "",
     name: "platform",
     advice: ["try again"],
     async run() {
@@ -85,19 +114,20 @@ test("reports at the same time share one run of a check, later ones do not", asy
       return fine("");
     },
   };
-  const runner = createRunner(silentLog);
-  await Promise.all([runner.run([counted]), runner.run([counted]), runner.run([counted])]);
+  const report = runnerOf([counted]);
+  await Promise.all([report(), report(), report()]);
   expect(runs).toBe(1);
-  await runner.run([counted]);
+  await report();
   expect(runs).toBe(2);
 });
 
-test("how long each took is told", async () => {
+test("the report says how long each check took", async () => {
   const [check] = (await run(hanging)).checks;
   expect(check?.duration_ms).toBeGreaterThanOrEqual(29);
 });
 
 test("what a check found of hostile text is shown, not sent", async () => {
-  const [check] = (await run({ name: "platform", advice: [], run: () => fine("\u001b[2J") })).checks;
+  const [check] = (await run({ name: "platform", summary: "", advice: [], run: () => fine("\u001b[2J") }))
+    .checks;
   expect(check?.detail).toBe("\\x1b[2J");
 });

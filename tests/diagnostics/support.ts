@@ -1,47 +1,85 @@
-/** What the tests of diagnostics share: a host on which all is well, but for what a test says. */
+/** What the tests of diagnostics share: a service on which all is well, except for what a test says. */
 
+import * as v from "valibot";
+import { localCaller } from "../../src/core/caller";
+import { NO_INPUT } from "../../src/core/fields";
+import { operation } from "../../src/core/operation";
 import type { Check } from "../../src/diagnostics/check";
-import { type CheckResult, createRunner } from "../../src/diagnostics/run";
-import type { DesktopSubject, ExecutorSubject, Subjects } from "../../src/diagnostics/subjects";
+import type { CHECKS } from "../../src/diagnostics/checks";
+import { type CheckResult, createDiagnostics } from "../../src/diagnostics/diagnostics";
 import { badInput } from "../../src/lib/errors";
-import { silentLog } from "../../src/lib/log";
+import { type Log, silentLog } from "../../src/lib/log";
 
-const desktop: DesktopSubject = {
+/** Everything that the checks use of the service. */
+type Uses<C = (typeof CHECKS)[number]> = (C extends Check<infer S> ? (slice: S) => void : never) extends (
+  slices: infer All,
+) => void
+  ? All
+  : never;
+export type Host = { readonly log: Log } & Uses;
+
+export const CALLER = localCaller({ audit: async () => null }, "api");
+
+export const LOG = {
+  problem: async (): Promise<string | null> => null,
+  verify: async () => ({
+    ok: true,
+    broken_at_id: null as number | null,
+    total_rows: 12,
+    reason: null as string | null,
+  }),
+  list: async () => [{ id: 12, ts: "2026-04-27T10:30:00.123456+00:00" }],
+};
+
+export const SERVER = {
+  url: "http://127.0.0.1:9939",
+  pid: 42,
+  health: async (): Promise<unknown> => ({ status: "ok" }),
+  overview: async () => ({ server: { version: "0.1.0", uptime_seconds: 61.4 }, audit: { failures: 0 } }),
+};
+
+export const DESKTOP = {
   screenSize: async () => ({ width: 1280, height: 800 }),
   pointer: async () => ({ x: 100, y: 120 }),
   screenshot: async () => ({ width: 1280, height: 800, base64: "iVBORw0KGgoAAAANSUhEUg==" }),
 };
 
-/** An executor that knows one command, which `perform` is. */
-export const executor = (perform = async () => {}): ExecutorSubject => ({
-  commands: 1,
-  runs: 0,
-  async perform(action, signal) {
-    if (!JSON.stringify(action).includes("AC_diagnose")) throw badInput("unknown command");
-    signal.throwIfAborted();
-    await perform();
+/** An executor that knows one command, which `perform` is; it takes what `isKnown` says. */
+export const executorOf = (
+  perform: () => void = () => {},
+  isKnown = (name: unknown): boolean => name === "AC_diagnose",
+) => ({
+  commands: { size: 1 },
+  prepare(actions: readonly unknown[]) {
+    if (![actions[0]].flat().some(isKnown)) throw badInput("unknown command");
+    const probe = operation({
+      name: "diagnostics.run",
+      summary: "",
+      scope: "read",
+      input: NO_INPUT,
+      output: v.undefined(),
+      run: () => perform() as undefined,
+    });
+    return { actions: [{ operation: probe, input: {} }] };
   },
 });
 
-export const subjects = (different: Partial<Subjects> = {}): Subjects => ({
+export const host = (different: Partial<Host> = {}): Host => ({
+  log: silentLog,
   configDir: "/nonexistent",
-  privateFiles: () => [],
-  desktop: async () => desktop,
-  audit: async () => ({
-    problem: async () => null,
-    verify: async () => ({ ok: true, broken_at_id: null, total_rows: 12, reason: null }),
-    list: async () => [{ id: 12, ts: "2026-04-27T10:30:00.123456+00:00" }],
-  }),
-  webrtc: async () => "0.0.0",
-  usb: async () => ({ backend: "usb", error: null }),
-  executor: async () => executor(),
-  server: () => null,
+  desktop: async () => DESKTOP,
+  existingAudit: async () => LOG,
+  probeWebRtc: async () => "0.0.0",
+  usb: async () => ({ lister: { list: async () => ({ backend: "usb", error: null }) } }),
+  executor: async () => executorOf(),
+  runs: async () => ({ list: () => [{ status: "ok" }] }),
+  runningServer: () => null,
   ...different,
 });
 
-/** What `check` finds, or is found of it. */
-export async function finding(check: Check): Promise<CheckResult> {
-  const [result] = (await createRunner(silentLog).run([check])).checks;
+/** What `check` finds on `service`. */
+export async function finding(check: Check<Host>, service: Host = host()): Promise<CheckResult> {
+  const [result] = (await createDiagnostics(service, [check]).run([check.name], CALLER)).checks;
   if (!result) throw new Error("no result");
   return result;
 }

@@ -2,7 +2,7 @@
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { CHECK_NAMES } from "../../src/diagnostics/check";
+import { CHECK_NAMES } from "../../src/diagnostics/operations";
 import { startDisplay } from "../desktop/support";
 import { installBinary, serveBinary, testWith } from "../support";
 
@@ -80,7 +80,7 @@ test("a check that there is not is exit 2 and named", async () => {
   expect(wrong.exitCode).toBe(2);
   expect(wrong.stderr).toContain('svc: only[0]: expected ("platform" | ');
   const none = await host.run(["diagnose", "--only", "mouse", "--skip", "mouse"]);
-  expect(none).toMatchObject({ exitCode: 2, stderr: "svc: skip: expected to leave a check to run\n" });
+  expect(none).toMatchObject({ exitCode: 2, stderr: "svc: skip: leaves no check to run\n" });
 });
 
 test("over HTTP the server reports the same", async () => {

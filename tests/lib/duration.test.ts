@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { parseDuration } from "../../src/lib/duration";
+import { durationText, parseDuration } from "../../src/lib/duration";
 
 test.each([
   ["90s", 90],
@@ -13,4 +13,15 @@ test.each([
   ["1hour", undefined],
 ] as const)("%p is %p seconds", (text, seconds) => {
   expect(parseDuration(text)).toBe(seconds);
+});
+
+test.each([
+  [0.4, "0 s"],
+  [119, "119 s"],
+  [120, "2 min"],
+  [7_199, "119 min"],
+  [7_200, "2 h"],
+  [172_800, "2 days"],
+] as const)("%d s is shown as %s", (seconds, text) => {
+  expect(durationText(seconds)).toBe(text);
 });

@@ -1,0 +1,63 @@
+/** `rest_api`: the server of `{config_dir}` answers. */
+import { deadline } from "../../lib/deadline";
+import { durationText } from "../../lib/duration";
+import { messageOf } from "../../lib/errors";
+import { check, failed, fine, warning } from "../check";
+
+/** What to do about a server that does not answer. */
+export const RESTART = ["read the log of the server, then restart it"];
+
+/** For an answer that costs the server nothing; within the deadline of the check. */
+const HEALTH_MS = 4_000;
+
+interface Uses {
+  /** The server that runs on this `{config_dir}`, in this process or another; null when none does. */
+  runningServer(): {
+    readonly url: string;
+    readonly pid: number;
+    health(): Promise<unknown>;
+    overview(): Promise<{
+      readonly server: { readonly version: string; readonly uptime_seconds: number };
+      /** `failures`: rows that it could not write. */
+      readonly audit: { readonly failures: number } | null;
+    }>;
+  } | null;
+}
+
+export const restApi = check({
+  name: "rest_api",
+  summary:
+    "The server of this configuration folder answers; a warning when it could not write audit rows, or refuses this token",
+  advice: RESTART,
+  async run({ runningServer }: Uses) {
+    const running = runningServer();
+    if (running === null) return fine("no server runs here (`svc serve` starts one)", { running: false });
+    const { url, pid } = running;
+    const extra = { running: true, url, pid };
+    try {
+      await deadline(running.health(), { ms: HEALTH_MS });
+    } catch (error) {
+      const detail = `process ${pid} serves ${url} and does not answer: ${messageOf(error)}`;
+      return failed(detail, RESTART, extra);
+    }
+    try {
+      const { server, audit } = await running.overview();
+      const { version, uptime_seconds } = server;
+      const audit_failures = audit?.failures ?? 0;
+      const known = { ...extra, version, uptime_seconds, audit_failures };
+      const detail = `${url} answers, up for ${durationText(uptime_seconds)}, svc ${version}`;
+      if (audit_failures === 0) return fine(detail, known);
+      return warning(
+        `${detail}; ${audit_failures} audit rows could not be written`,
+        ["see `audit_chain` and `disk_space`; restart the server once that is repaired"],
+        known,
+      );
+    } catch (error) {
+      return warning(
+        `${url} answers, but does not describe itself: ${messageOf(error)}`,
+        ["if it was started with a token of its own, set SVC_TOKEN to that"],
+        extra,
+      );
+    }
+  },
+});

@@ -1,0 +1,43 @@
+/** `screenshot`: the screen can be seen. */
+import { check, failed, fine } from "../check";
+
+/** A large screen is megabytes of PNG. */
+const DEADLINE_MS = 15_000;
+
+/** The first eight bytes of a PNG (RFC 2083 section 12.11) in base64, as far as whole characters go. */
+const PNG_HEAD = "iVBORw0KGg";
+
+const ADVICE: Partial<Record<NodeJS.Platform, readonly string[]>> = {
+  linux: [
+    "run svc in the desktop's session, or set DISPLAY (and XAUTHORITY) to its X server's",
+    "without a desktop, start one: Xvfb :99 & DISPLAY=:99 svc serve",
+  ],
+  darwin: ["allow svc under System Settings, Privacy & Security, Screen Recording and Accessibility"],
+  win32: ["run svc in the session of the user who is logged in, not as a service of session 0"],
+};
+
+/** What to do where the desktop cannot be reached. */
+export const desktopAdvice = ADVICE[process.platform] ?? [];
+
+interface Uses {
+  desktop(): Promise<{
+    screenshot(
+      frame: { readonly monitor?: number },
+      file: null,
+      signal: AbortSignal,
+    ): Promise<{ readonly width: number; readonly height: number; readonly base64: string | null }>;
+  }>;
+}
+
+export const screenshot = check({
+  name: "screenshot",
+  summary: "The screen can be seen",
+  deadlineMs: DEADLINE_MS,
+  advice: desktopAdvice,
+  async run(service: Uses, { signal }) {
+    const { width, height, base64 } = await (await service.desktop()).screenshot({}, null, signal);
+    const bytes = Math.floor(((base64?.length ?? 0) * 3) / 4);
+    if (!base64?.startsWith(PNG_HEAD)) return failed("the picture of the screen is not a PNG", desktopAdvice);
+    return fine(`${width}x${height}, ${Math.ceil(bytes / 1_000)} kB`, { width, height, bytes });
+  },
+});
