@@ -9,7 +9,7 @@ import { actionReference } from "./reference";
 import { ROOT } from "./targets";
 
 const docs = join(ROOT, "docs");
-await Bun.write(join(docs, "actions.md"), actionReference());
+await Bun.write(join(docs, "actions.md"), await actionReference());
 await Bun.write(join(docs, "metrics.md"), await metricReference());
 await Bun.write(join(docs, "grafana", "svc.json"), grafanaDashboard());
 const diagnostics = join(docs, "diagnostics.md");

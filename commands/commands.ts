@@ -1,6 +1,6 @@
+import type * as v from "valibot";
 import { command, withService } from "../src/cli/command";
 import { ask, onHosts } from "../src/cli/fan-out";
-import { commandText } from "../src/runs/manual";
 import { listCommands, showCommand } from "../src/runs/operations/commands";
 
 export default command({
@@ -47,3 +47,37 @@ export default command({
       { allowShell: flags.allowShell },
     ),
 });
+
+/** A reference entry for a terminal, in lines of at most `width` where words allow. */
+export function commandText(
+  { command, summary, notes, parameters, returns, example }: v.InferOutput<typeof showCommand.output>,
+  width = 80,
+): string {
+  const fields = parameters.flatMap(({ name, type, required, default: fallback, secret, description }) => [
+    `  ${name}  ${type}${required ? ", required" : fallback === null ? "" : `, default ${JSON.stringify(fallback)}`}`,
+    ...indented(`${description}${secret ? " (secret: neither logged nor kept)" : ""}`, 6, width),
+  ]);
+  return [
+    command,
+    ...indented(`${summary}.`, 2, width),
+    ...(fields.length > 0 ? ["", "Parameters", ...fields] : []),
+    "",
+    "Result",
+    ...indented(returns, 2, width),
+    "",
+    "Example",
+    `  ${JSON.stringify(example)}`,
+    ...(notes.length > 0 ? ["", ...notes] : []),
+  ].join("\n");
+}
+
+function indented(text: string, indent: number, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(" ")) {
+    const line = lines.at(-1);
+    if (line !== undefined && line.length + word.length < width - indent)
+      lines[lines.length - 1] = `${line} ${word}`;
+    else lines.push(word);
+  }
+  return lines.map((line) => " ".repeat(indent) + line);
+}

@@ -6,21 +6,6 @@ import { counted } from "./format.js";
 import { icon } from "./icons.js";
 import { badge, loading, panel } from "./parts.js";
 
-/**
- * @typedef {object} JsonSchema
- * @property {string} [type]
- * @property {string} [description]
- * @property {unknown} [default]
- * @property {unknown[]} [enum]
- * @property {JsonSchema} [items]
- * @property {JsonSchema[]} [anyOf]
- * @property {Record<string, JsonSchema>} [properties]
- * @property {string[]} [required]
- * @property {number} [minimum]
- * @property {number} [maximum]
- * @property {boolean} [secret]
- * @property {boolean} [actions]
- */
 /** @typedef {import("./wire").Answer<"commands/reference">["commands"][number]} Command */
 
 /**
@@ -98,10 +83,7 @@ function commandItem(command, insert) {
  * @param {Command} command
  * @param {(action: readonly unknown[]) => void} insert
  */
-function commandDetails({ command, needs, within, allowed, changes, example, input }, insert) {
-  const takes = /** @type {JsonSchema} */ (input);
-  const action = exampleOf(command, takes, example);
-  const fields = Object.entries(takes.properties ?? {});
+function commandDetails({ command, needs, within, allowed, changes, example, parameters }, insert) {
   return [
     el(
       "div",
@@ -111,76 +93,36 @@ function commandDetails({ command, needs, within, allowed, changes, example, inp
       within && badge("info", `only inside ${within}`),
       !allowed && badge("error", "not allowed on this server"),
     ),
-    fields.length > 0 &&
+    parameters.length > 0 &&
       el(
         "dl",
         { class: "arguments" },
-        ...fields.flatMap(([name, schema]) => [
+        ...parameters.flatMap(({ name, type, required, default: fallback, secret, description }) => [
           el(
             "dt",
             {},
             el("code", {}, name),
             " ",
-            el("span", { class: "faint" }, typeOf(schema)),
-            takes.required?.includes(name) ? badge("none", "required") : "",
+            el("span", { class: "faint" }, secret ? `${type}, secret` : type),
+            required ? badge("none", "required") : "",
           ),
           el(
             "dd",
             {},
-            schema.description ?? "",
-            schema.default !== undefined &&
-              el("span", { class: "faint" }, " Default: ", el("code", {}, JSON.stringify(schema.default))),
+            description,
+            fallback !== null &&
+              el("span", { class: "faint" }, " Default: ", el("code", {}, JSON.stringify(fallback))),
           ),
         ]),
       ),
-    fields.length === 0 && el("p", { class: "hint" }, "Takes no arguments."),
-    el("pre", { class: "json", tabindex: 0 }, JSON.stringify(action)),
+    parameters.length === 0 && el("p", { class: "hint" }, "Takes no arguments."),
+    el("pre", { class: "json", tabindex: 0 }, JSON.stringify(example)),
     el(
       "div",
       {},
-      button([icon("add"), "Insert"], () => insert(action), {
+      button([icon("add"), "Insert"], () => insert(example), {
         "aria-label": `Insert ${command} into the script`,
       }),
     ),
   ].filter((part) => part !== false);
-}
-
-/**
- * An action to start from: the given example, else the arguments that have to be there.
- *
- * @param {string} command
- * @param {JsonSchema} input
- * @param {Record<string, unknown> | null} example
- */
-function exampleOf(command, { properties = {}, required = [] }, example) {
-  if (example) return [command, example];
-  const args = required.map((name) => [name, sampleOf(properties[name] ?? {})]);
-  return args.length > 0 ? [command, Object.fromEntries(args)] : [command];
-}
-
-/** @param {JsonSchema} schema */
-function sampleOf({ type, enum: choices, minimum = 1, anyOf }) {
-  if (choices) return choices[0];
-  if (anyOf) return null;
-  if (type === "string") return "…";
-  if (type === "boolean") return true;
-  if (type === "array") return [];
-  return type === "object" ? {} : Math.max(minimum, 1);
-}
-
-/**
- * @param {JsonSchema} schema
- * @returns {string}
- */
-function typeOf({ type, enum: choices, items, actions, secret, anyOf, minimum, maximum }) {
-  const also = secret ? ", secret" : "";
-  if (actions) return "list of actions";
-  if (choices) return choices.map((choice) => JSON.stringify(choice)).join(" | ");
-  if (anyOf) return anyOf.map(typeOf).join(" or ") + also;
-  if (type === "array") return `list of ${items ? typeOf(items) : "anything"}`;
-  const range =
-    minimum !== undefined && maximum !== undefined && Math.abs(maximum) < 1e9
-      ? ` ${minimum} to ${maximum}`
-      : "";
-  return `${type ?? "anything"}${range}${also}`;
 }

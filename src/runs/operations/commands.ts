@@ -3,8 +3,8 @@ import { field, NO_INPUT } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { notFound } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
-import { COMMAND_REFERENCE } from "../command-reference";
 import type { Executor } from "../executor";
+import { COMMAND_REFERENCE, describeCommand } from "../reference";
 
 interface Uses {
   executor(): Promise<Pick<Executor, "commands" | "allows">>;
@@ -37,12 +37,9 @@ export const describeCommands = operation({
   input: NO_INPUT,
   output: v.object({ commands: v.array(COMMAND_REFERENCE), count: v.number() }),
   async run(service: Uses) {
-    const [{ commands, allows }, { describeCommand }] = await Promise.all([
-      service.executor(),
-      import("../reference"),
-    ]);
-    const described = [...commands.values()].map((command) => describeCommand(command, allows(command)));
-    return { commands: described, count: described.length };
+    const { commands, allows } = await service.executor();
+    const all = [...commands.values()].map((command) => describeCommand(command, allows(command)));
+    return { commands: await Promise.all(all), count: all.length };
   },
 });
 
@@ -57,10 +54,7 @@ export const showCommand = operation({
   }),
   output: COMMAND_REFERENCE,
   async run(service: Uses, { name }) {
-    const [{ commands, allows }, { describeCommand }] = await Promise.all([
-      service.executor(),
-      import("../reference"),
-    ]);
+    const { commands, allows } = await service.executor();
     const found = commands.get(name) ?? commands.get(`AC_${name}`);
     if (!found) throw notFound(`no command ${printable(name, 100)}`);
     return describeCommand(found, allows(found));
