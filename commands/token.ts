@@ -7,7 +7,7 @@ import { readTextFile } from "../src/lib/files";
 import { configFiles } from "../src/lib/paths";
 import { printable } from "../src/lib/sanitize";
 import { table } from "../src/lib/table";
-import { addToken, NEW_TOKEN, readTokens, removeToken, SCOPES } from "../src/trust/named-tokens";
+import { addToken, NEW_TOKEN, removeToken, SCOPES, tokenStore } from "../src/trust/named-tokens";
 import { environmentToken, readToken, rotateToken } from "../src/trust/owner-token";
 
 const TOKEN_FILE = {
@@ -69,7 +69,7 @@ const add = command({
       const wanted = parseInput(NEW_TOKEN, { name, scope, token: given });
       await localCaller(service, "cli").announce(`token.add ${wanted.name} scope=${wanted.scope.join(",")}`);
       const own = given === undefined ? undefined : localToken(service.configDir);
-      const token = await addToken(configFiles(service.configDir), wanted, own);
+      const token = await addToken(tokenStore(configFiles(service.configDir), service.log), wanted, own);
       print(flags, { name, scopes: wanted.scope, token }, () => (given ? `${name} added` : token));
       if (!given && process.stdout.isTTY) service.log.info("it is not kept, and cannot be shown again");
       return 0;
@@ -80,11 +80,13 @@ const list = command({
   builder: (argv) => argv.example("$0 token list", "Which there are beside the one that allows everything"),
   handler: (flags) =>
     withService(flags, async (service) => {
-      const tokens = readTokens(configFiles(service.configDir).tokens).map(({ name, scopes, created }) => ({
-        name,
-        scopes,
-        created,
-      }));
+      const tokens = tokenStore(configFiles(service.configDir), service.log)
+        .entries()
+        .map(({ name, scopes, created }) => ({
+          name,
+          scopes,
+          created,
+        }));
       print(flags, { tokens }, () =>
         tokens.length === 0
           ? "No tokens beside the host's own"
@@ -106,7 +108,7 @@ const remove = command({
     withService(flags, async (service) => {
       const { name } = flags;
       await localCaller(service, "cli").announce(`token.remove ${printable(name, 64)}`);
-      await removeToken(configFiles(service.configDir), name);
+      await removeToken(tokenStore(configFiles(service.configDir), service.log), name);
       print(flags, { removed: name }, () => `${name} removed`);
       return 0;
     }),

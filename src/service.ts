@@ -220,10 +220,7 @@ export function createService(options: ServiceOptions): Service {
     ),
     scheduler: feature(
       async () => {
-        const [{ createScheduler, systemClock }, { createJobStore }] = await Promise.all([
-          import("./scheduler/scheduler"),
-          import("./scheduler/store"),
-        ]);
+        const { createJobStore, createScheduler, systemClock } = await import("./scheduler/scheduler");
         const { jobs, jobsLock, schedulerLock } = configFiles(configDir);
         return createScheduler({
           store: createJobStore({ file: jobs, lock: jobsLock }, log),

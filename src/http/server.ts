@@ -97,7 +97,7 @@ export async function startRestServer(service: Service, options: RestServerOptio
   audit?.limitRows(checked.auditMaxRows);
   const stopping = new AbortController();
   const owner = ownerToken(() => token.digest());
-  const others = watchTokens(configFiles(service.configDir).tokens, service.log);
+  const others = watchTokens(configFiles(service.configDir), service.log);
   const gate = createGate((sent) => owner(sent) ?? others(sent), {
     ratePerMinute: checked.rateLimit,
     burst: checked.rateBurst,

@@ -8,17 +8,20 @@
 
 import type { RunStatus } from "../core/run";
 import { conflict, messageOf, notFound } from "../lib/errors";
+import { createJsonStore, type JsonStore, parseBy } from "../lib/json-store";
 import { type Release, tryLock } from "../lib/lock";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
-import { type Job, nextRun } from "./job";
-import { type JobStore, MAX_JOBS } from "./store";
+import { JOB, type Job, nextRun } from "./job";
 
 /** How often the file and the clock are looked at, in milliseconds. */
 const POLL_MS = 1_000;
 
 /** A run that is this late was missed, in milliseconds: nobody looked at the clock when it was time. */
 const LATE_MS = 10_000;
+
+/** The most jobs in the file. */
+const MAX_JOBS = 1_000;
 
 /** What became of the run of a job. */
 export interface JobRun {
@@ -42,7 +45,7 @@ export interface Clock {
 }
 
 export interface SchedulerParts {
-  readonly store: JobStore;
+  readonly store: JsonStore<Job>;
   /** The lock of the process that runs the jobs. */
   readonly lock: string;
   /** Starts the script of a job. Never throws: a script that cannot be run is a run that ended with an error. */
@@ -86,6 +89,12 @@ export interface Scheduler {
    * @throws `not_found`; `conflict` while it runs, and when another process runs the jobs and may be running it.
    */
   runNow(id: string): Promise<StartedRun>;
+}
+
+/** The jobs in `jobs.json`, and how far they have come. */
+export function createJobStore(paths: { file: string; lock: string }, log: Log): JsonStore<Job> {
+  const format = { what: "a list of jobs", list: "jobs", key: "job_id", parse: parseBy(JOB) } as const;
+  return createJsonStore<Job>({ ...paths, ...format }, log);
 }
 
 export const systemClock: Clock = {
@@ -133,33 +142,32 @@ class JobScheduler implements Scheduler {
   }
 
   async count(): Promise<number> {
-    return this.parts.store.jobs().then(
+    return this.parts.store.load().then(
       (jobs) => jobs.length,
       () => 0,
     );
   }
 
   async jobs(): Promise<JobState[]> {
-    return (await this.parts.store.jobs()).map((job) => this.stateOf(job));
+    return (await this.parts.store.load()).map((job) => this.stateOf(job));
   }
 
   async add(job: Job): Promise<JobState> {
     const next = await nextRun(job, this.parts.clock.now());
     if (next === null) throw conflict("cron_expression: there is no such time");
     const added = { ...job, next_run_at: job.enabled ? isoTime(next) : null };
-    await this.parts.store.change((jobs) => {
-      if (jobs.some(({ job_id }) => job_id === job.job_id)) throw conflict(`job_id: ${job.job_id} is taken`);
-      if (jobs.length >= MAX_JOBS) throw conflict(`there are ${MAX_JOBS} jobs already`);
-      return [...jobs, added];
+    await this.parts.store.change((list) => {
+      if (list.has(job.job_id)) throw conflict(`job_id: ${job.job_id} is taken`);
+      if (list.entries.length >= MAX_JOBS) throw conflict(`there are ${MAX_JOBS} jobs already`);
+      list.put(added);
     });
     this.lookSoon();
     return this.stateOf(added);
   }
 
   async remove(id: string): Promise<void> {
-    await this.parts.store.change((jobs) => {
-      find(jobs, id);
-      return jobs.filter(({ job_id }) => job_id !== id);
+    await this.parts.store.change((list) => {
+      if (!list.remove(id)) throw noSuchJob(id);
     });
     this.queued.delete(id);
     this.lookSoon();
@@ -206,14 +214,14 @@ class JobScheduler implements Scheduler {
 
   /** Changes one job. */
   private async edit(id: string, change: (job: Job) => Job | Promise<Job>): Promise<JobState> {
-    let edited: Job | undefined;
-    await this.parts.store.change(async (jobs) => {
-      const changed = await change(find(jobs, id));
-      edited = changed;
-      return jobs.map((job) => (job.job_id === id ? changed : job));
+    const edited = await this.parts.store.change(async (list) => {
+      const job = list.entries.find(({ job_id }) => job_id === id);
+      if (!job) throw noSuchJob(id);
+      const changed = await change(job);
+      if (changed !== job) list.put(changed);
+      return changed;
     });
     this.lookSoon();
-    if (!edited) throw notFound(`no job ${id}`);
     return this.stateOf(edited);
   }
 
@@ -251,7 +259,7 @@ class JobScheduler implements Scheduler {
     const setBack = now < this.lastLook - LATE_MS;
     if (setBack) this.startedAt = now;
     const stale = (job: Job) => job.enabled && (setBack || job.next_run_at === null || timeOf(job) <= now);
-    let jobs = await this.parts.store.jobs();
+    let jobs = await this.parts.store.load();
     if (jobs.some(stale)) {
       const due: Job[] = [];
       const move = async (job: Job) => {
@@ -264,9 +272,11 @@ class JobScheduler implements Scheduler {
         return started;
       };
       try {
-        await this.parts.store.change(async (current) => {
-          jobs = await Promise.all(current.map(move));
-          return jobs.some((job, at) => job !== current[at]) ? jobs : current;
+        jobs = await this.parts.store.change(async (list) => {
+          const current = list.entries;
+          const all = await Promise.all(current.map(move));
+          for (const [at, job] of all.entries()) if (job !== current[at]) list.put(job);
+          return all;
         });
       } catch (error) {
         for (const { job_id } of due) this.going.delete(job_id);
@@ -357,8 +367,4 @@ function counted(job: Job, now: number): Job {
   return { ...job, runs, last_run_at: isoTime(now), ...(over && { enabled: false, next_run_at: null }) };
 }
 
-function find(jobs: readonly Job[], id: string): Job {
-  const found = jobs.find(({ job_id }) => job_id === id);
-  if (found) return found;
-  throw notFound(`no job ${printable(id, 100)}`);
-}
+const noSuchJob = (id: string) => notFound(`no job ${printable(id, 100)}`);

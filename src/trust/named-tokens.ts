@@ -2,14 +2,13 @@
  * Tokens beside the host's own, each with a name and less than everything: for a scraper, for somebody who only looks.
  *
  * The promise: the file holds digests and no token; a server that runs takes a change within two seconds; a file that
- * cannot be used lets nobody in.
+ * cannot be used, or an entry of it, lets nobody in.
  */
-import { readFileSync } from "node:fs";
 import * as v from "valibot";
 import { secret } from "../core/fields";
-import { conflict, messageOf, notFound, systemCode, unavailable } from "../lib/errors";
-import { watchFile, writeFileAtomic } from "../lib/files";
-import { withLock } from "../lib/lock";
+import { conflict, messageOf, notFound } from "../lib/errors";
+import { watchFile } from "../lib/files";
+import { createJsonStore, type JsonStore, parseBy } from "../lib/json-store";
 import type { Log } from "../lib/log";
 import { checkToken, newToken } from "./owner-token";
 import { digestToken, type Grant, type GrantOf, sameToken, type TokenDigest } from "./scopes";
@@ -35,7 +34,6 @@ const ENTRY = v.object({
   /** Of the token, hexadecimal. */
   sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
 });
-const FILE = v.object({ tokens: v.pipe(v.array(ENTRY), v.maxLength(MAX_TOKENS)) });
 
 /** A token as the file has it. */
 export type KnownToken = v.InferOutput<typeof ENTRY>;
@@ -54,21 +52,10 @@ export const NEW_TOKEN = v.strictObject({
 /** The file, and the lock of those who change it. */
 type Place = { readonly tokens: string; readonly tokensLock: string };
 
-/** The tokens in `file`, in its order. @throws an `unavailable` failure when it cannot be read or is no such file. */
-export function readTokens(file: string): readonly KnownToken[] {
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return [];
-    throw unavailable(`${file} cannot be read (${systemCode(error) ?? messageOf(error)})`);
-  }
-  try {
-    return v.parse(FILE, JSON.parse(text)).tokens;
-  } catch (error) {
-    const field = v.isValiError(error) ? (v.getDotPath(error.issues[0]) ?? "the whole") : "the whole";
-    throw unavailable(`${file} holds no tokens that svc knows (${field}): mend it or move it away`);
-  }
+/** The tokens of `{config_dir}`, in the order of the file. */
+export function tokenStore({ tokens, tokensLock }: Place, log: Log): JsonStore<KnownToken> {
+  const format = { what: "a list of tokens", list: "tokens", key: "name", parse: parseBy(ENTRY) } as const;
+  return createJsonStore<KnownToken>({ file: tokens, lock: tokensLock, ...format }, log);
 }
 
 /**
@@ -76,51 +63,39 @@ export function readTokens(file: string): readonly KnownToken[] {
  *
  * @param own the host's own token, which allows everything, whatever else it is called.
  * @throws a `conflict` failure when the name or the token is taken or there are {@link MAX_TOKENS}; `bad_input` for a token
- *   that no client could send; as {@link readTokens} does.
+ *   that no client could send; `unavailable` when the file cannot be read.
  */
 export async function addToken(
-  place: Place,
+  store: JsonStore<KnownToken>,
   { name, scope, token: given }: v.InferOutput<typeof NEW_TOKEN>,
   own?: string,
 ): Promise<string> {
   const token = given === undefined ? newToken() : checkToken(given, "token");
   if (token === own) throw conflict("token: it is the host's own, which allows everything");
   const sha256 = Buffer.from(digestToken(token)).toString("hex");
-  return change(place, (tokens) => {
-    if (tokens.some((known) => known.name === name)) throw conflict(`name: ${name} is taken already`);
-    const same = tokens.find((known) => known.sha256 === sha256);
+  return store.change((list) => {
+    if (list.has(name)) throw conflict(`name: ${name} is taken already`);
+    const same = list.entries.find((known) => known.sha256 === sha256);
     if (same) throw conflict(`token: it is that of ${same.name} already`);
-    if (tokens.length >= MAX_TOKENS) throw conflict(`there are ${MAX_TOKENS} tokens already`);
-    const entry = { name, scopes: scope, created: new Date().toISOString(), sha256 };
-    return { tokens: [...tokens, entry], result: token };
+    if (list.entries.length >= MAX_TOKENS) throw conflict(`there are ${MAX_TOKENS} tokens already`);
+    list.put({ name, scopes: scope, created: new Date().toISOString(), sha256 });
+    return token;
   });
 }
 
-/** Takes a token back. @throws a `not_found` failure when none has the name; as {@link readTokens} does. */
-export function removeToken(place: Place, name: string): Promise<void> {
-  return change(place, (tokens) => {
-    const left = tokens.filter((known) => known.name !== name);
-    if (left.length === tokens.length) throw notFound(`no token is called ${name}`);
-    return { tokens: left, result: undefined };
+/** Takes a token back. @throws a `not_found` failure when none has the name; `unavailable` when the file cannot be read. */
+export function removeToken(store: JsonStore<KnownToken>, name: string): Promise<void> {
+  return store.change((list) => {
+    if (!list.remove(name)) throw notFound(`no token is called ${name}`);
   });
 }
 
-function change<T>(
-  { tokens: file, tokensLock }: Place,
-  edit: (tokens: readonly KnownToken[]) => { tokens: readonly KnownToken[]; result: T },
-): Promise<T> {
-  return withLock(tokensLock, () => {
-    const { tokens, result } = edit(readTokens(file));
-    writeFileAtomic(file, `${JSON.stringify({ tokens }, null, 2)}\n`);
-    return result;
-  });
-}
-
-/** What the tokens in `file` stand for, as the file is now. */
-export function watchTokens(file: string, log: Log): GrantOf {
-  const inForce = watchFile(file, (): Array<{ grant: Grant; digest: TokenDigest }> => {
+/** What the tokens stand for, as the file is now. */
+export function watchTokens(place: Place, log: Log): GrantOf {
+  const store = tokenStore(place, log);
+  const inForce = watchFile(place.tokens, (): Array<{ grant: Grant; digest: TokenDigest }> => {
     try {
-      return readTokens(file).map(({ name, scopes, sha256 }) => ({
+      return store.entries().map(({ name, scopes, sha256 }) => ({
         grant: { name, scopes },
         digest: Buffer.from(sha256, "hex"),
       }));

@@ -174,12 +174,12 @@ describe("the address book", () => {
     }
   });
 
-  test("that is broken is named, exit 1, and stays as it is", async () => {
+  test("that is broken is named, exit 1, and set aside when a host is added", async () => {
     using machine = await consoleWith([{ label: "a", base_url: "http://127.0.0.1:1" }]);
     const file = join(machine.configDir, "admin_hosts.json");
     writeFileSync(file, "{");
     writeFileSync(join(machine.path, "token"), TOKEN);
-    for (const args of [["list"], ["poll"], ["add", "b", "http://127.0.0.1:1", "--token-file", "token"]]) {
+    for (const args of [["list"], ["poll"]]) {
       const { exitCode, stderr } = await machine.run(["admin", ...args]);
       expect({ exitCode, named: stderr.includes("admin_hosts.json is not an address book") }).toEqual({
         exitCode: 1,
@@ -187,6 +187,10 @@ describe("the address book", () => {
       });
     }
     expect(readFileSync(file, "utf8")).toBe("{");
+    const added = await machine.run(["admin", "add", "b", "http://127.0.0.1:1", "--token-file", "token"]);
+    expect(added).toMatchObject({ exitCode: 0, stderr: expect.stringContaining("it was set aside as") });
+    const [aside = ""] = [...new Bun.Glob("admin_hosts.json.broken-*").scanSync(machine.configDir)];
+    expect(readFileSync(join(machine.configDir, aside), "utf8")).toBe("{");
   });
 
   test("is selected from by name: an unknown label is exit 2, and nothing is not everything", async () => {

@@ -5,8 +5,13 @@ import * as v from "valibot";
 import type { RunStatus } from "../../src/core/run";
 import { silentLog } from "../../src/lib/log";
 import { JOB, type Job } from "../../src/scheduler/job";
-import { type Clock, createScheduler, type JobRun, type Scheduler } from "../../src/scheduler/scheduler";
-import { createJobStore } from "../../src/scheduler/store";
+import {
+  type Clock,
+  createJobStore,
+  createScheduler,
+  type JobRun,
+  type Scheduler,
+} from "../../src/scheduler/scheduler";
 import { temporaryFolder } from "../support";
 
 export const HOUR = 3_600_000;
