@@ -1,16 +1,28 @@
 #!/usr/bin/env bun
 /**
- * The entrypoint: `--version` at once, svc's own children next, everything else through yargs.
+ * The entrypoint: `--version` at once, svc's own child processes next, everything else through yargs.
  */
-import { childModule } from "./children";
 import { commit, version } from "./version";
 
+/** The body of a child: what it does with the arguments after its name. */
+type ChildModule = { readonly default: (args: readonly string[]) => Promise<void> };
+
+/** Hidden subcommands that need no parser. Work that may crash, hang or take long runs in a child (`lib/child.ts`). */
+const children: Readonly<Record<string, () => Promise<ChildModule>>> = {
+  // Shells start this one.
+  complete: () => import("./cli/completion"),
+  "audit-child": () => import("./audit/worker-child"),
+  "desktop-child": () => import("./desktop/worker-child"),
+  "session-child": () => import("./peers/worker"),
+  "usb-child": () => import("./usb/worker-child"),
+};
+
 const args = process.argv.slice(2);
-const child = childModule(args[0]);
-if (args.length === 1 && args[0] === "--version") {
+const [first = ""] = args;
+if (args.length === 1 && first === "--version") {
   console.log(`svc ${version} (${commit})`);
-} else if (child) {
-  await (await child()).default(args.slice(1));
+} else if (Object.hasOwn(children, first)) {
+  await (await children[first]?.())?.default(args.slice(1));
 } else {
   const { runCommandLine } = await import("./cli/run");
   await runCommandLine(args);

@@ -136,8 +136,8 @@ export function createService(options: ServiceOptions): Service {
         : null,
     desktop: feature(
       async () => {
-        const { Desktop } = await import("./desktop/desktop");
-        return new Desktop({ turnLock: configFiles(configDir).inputLock, log });
+        const { createDesktop } = await import("./desktop/desktop");
+        return createDesktop({ lockFile: configFiles(configDir).inputLock, log });
       },
       (desktop) => desktop.stop(),
     ),
@@ -157,7 +157,7 @@ export function createService(options: ServiceOptions): Service {
         log,
         allowShell: service.allowShell,
         begin: async (run) => (await service.runs()).begin(run),
-        takeTurn: async (signal) => (await service.desktop()).turns.take(signal),
+        takeTurn: async (signal) => (await service.desktop()).inputLock.take(signal),
       });
     }),
     history: feature(

@@ -117,16 +117,19 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions): 
         .catch((error) => {
           unopened = error;
         });
-      return inChild("verify", path, { noted }, { signal: closing.signal, progress }).catch((error) => {
-        throw unopened ?? error;
-      });
+      return inChild((audit) => audit.verify(path, noted), { signal: closing.signal, log, progress }).catch(
+        (error) => {
+          throw unopened ?? error;
+        },
+      );
     });
     verifying = verdict.catch(() => {});
     next = { noted, verdict };
     return verdict;
   };
 
-  const prune = (options: PruneOptions) => inChild("prune", path, options, { signal: closing.signal });
+  const prune = (options: PruneOptions) =>
+    inChild((audit) => audit.prune(path, options), { signal: closing.signal, log });
   const limit = createLimit(
     (keep) =>
       prune({

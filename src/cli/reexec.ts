@@ -4,7 +4,7 @@
  * The process replaces itself by the same program (execve(2): same id, same arguments, same files), which finds the flags,
  * already read, in its environment and goes on from there.
  */
-import { selfCommand } from "../children";
+import { selfCommand } from "../lib/self-command";
 import { compiled } from "../version";
 
 /** A subcommand, by its usage, and its flags as the parser gave them. */

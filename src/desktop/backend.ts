@@ -32,6 +32,20 @@ export interface DesktopWindow {
   readonly title: string;
 }
 
+/** Which part of the desktop; all of it when neither is given. */
+export interface Frame {
+  /** The number of a monitor, from 0. */
+  readonly monitor?: number | undefined;
+  /** Measured from the corner of that monitor; without one, in the coordinates of the pointer. */
+  readonly region?: Region | undefined;
+}
+
+/** A picture as a PNG. */
+export interface Screenshot extends Size {
+  /** Null when it was written to a file. */
+  readonly base64: string | null;
+}
+
 /** @throws, all of them: Failure; `unavailable` where the display or the platform does not let it. */
 export interface Backend {
   /** What all monitors cover together. Its corner is not 0, 0 where one lies left of the main one, or above it. */
@@ -42,6 +56,7 @@ export interface Backend {
   /** @returns where the pointer then is, as do the other two. */
   move(target: Target): Promise<Point>;
   click(target: Target, button: Button, stroke: Stroke): Promise<Point>;
+  /** @param steps how many notches of the wheel; a negative number turns it the other way. */
   scroll(target: Target, direction: Direction, steps: number): Promise<Point>;
   /** @param keys pressed in order and released in reverse; a `tap` does both. */
   strike(keys: readonly string[], stroke: Stroke): Promise<void>;
@@ -54,4 +69,17 @@ export interface Backend {
   focus(hwnd: number): Promise<void>;
   /** Puts back what was borrowed of the display (a key mapping). */
   close(): Promise<void>;
+}
+
+/** The calls that the child process (`worker-child.ts`) answers: most are the backend's own. */
+export interface DesktopCalls
+  extends Omit<Backend, "desktop" | "monitors" | "capture" | "windows" | "close"> {
+  /** Of all monitors together. */
+  screenSize(): Promise<Size>;
+  /** @param file where to write the PNG; null to have it in the answer. */
+  screenshot(frame: Frame, file: string | null): Promise<Screenshot>;
+  /** Undefined where the platform cannot list them. */
+  windows(): Promise<readonly DesktopWindow[] | undefined>;
+  /** Leaves keys and buttons as they are when the child ends: the runs that pressed them have finished. */
+  keepPressed(): Promise<void>;
 }

@@ -1,65 +1,71 @@
 /**
- * Turns at the input devices: of all the runs that move the pointer or press keys, one at a time.
+ * The lock on the input devices: of all the runs that move the pointer or press keys, one at a time.
  *
- * Promise: turns are given in the order in which they were asked for within a process, and never to two processes on
- * the same `{config_dir}` at once (`svc serve` and a `svc execute` beside it share a pointer too). A process whose runs
- * queue up lets another in between. A holder that dies gives up its turn.
+ * Promise: within a process, runs get the lock in the order in which they asked for it; two processes on the same
+ * `{config_dir}` (`svc serve` and `svc execute` share a pointer) never hold it at once, and a process whose runs queue
+ * up lets another in between. The lock of a process that dies is free.
  */
 import { deadline, sleep } from "../lib/deadline";
 import { cancelled } from "../lib/errors";
 import { type Release, tryLock } from "../lib/lock";
 
-/** The right to use pointer and keyboard until {@link Turn.end}. */
-export interface Turn {
+/** The right to use pointer and keyboard until {@link InputHold.end}. */
+export interface InputHold {
   /**
-   * Passes the turn on; a second call does nothing.
+   * Frees the lock; a second call does nothing. Never throws.
    *
    * @param how `"finished"` leaves pressed keys and buttons as the run left them (a later run may release them);
-   *   `"broken"` (failed, cancelled, out of time) releases them first. Never throws.
+   *   `"broken"` (failed, cancelled, out of time) releases them first.
    */
   end(how: "finished" | "broken"): Promise<void>;
 }
 
-export interface Turns {
+export interface InputLock {
   /**
-   * Waits for a turn. A run that holds one does not take another for its nested lists.
+   * Waits for the lock. A run that holds it does not take it again for its nested lists.
    *
-   * @throws a `cancelled` failure when `signal` is aborted before the turn comes.
+   * @throws a `cancelled` failure when `signal` aborts first.
    */
-  take(signal: AbortSignal): Promise<Turn>;
-  /** Whether a run of this process has one now. */
+  take(signal: AbortSignal): Promise<InputHold>;
+  /** Whether a run of this process holds it now. */
   taken(): boolean;
 }
 
-/** How often a turn that another process holds is asked for again, in milliseconds. */
+/** How often a lock that another process holds is tried again, in milliseconds. */
 const POLL_MS = 25;
 
-const calledOff = (): never => {
-  throw cancelled("cancelled while waiting for a turn at pointer and keyboard");
+const aborted = (): never => {
+  throw cancelled("cancelled while waiting for pointer and keyboard");
 };
 
 /**
- * @param lockFile the lock shared by the processes of a `{config_dir}`.
- * @param letGo releases every key and button that is still pressed.
+ * @param lockFile shared by the processes of a `{config_dir}`.
+ * @param releaseAll releases every key and button that is still pressed.
  */
-export function createTurns(lockFile: string, letGo: () => Promise<void>): Turns {
+export function createInputLock(lockFile: string, releaseAll: () => Promise<void>): InputLock {
   let last: Promise<void> = Promise.resolve();
   let taken = false;
   return {
     taken: () => taken,
     async take(signal) {
       const before = last;
-      const { promise: passedOn, resolve: passOn } = Promise.withResolvers<void>();
-      last = before.then(() => passedOn);
+      const { promise: ended, resolve: passOn } = Promise.withResolvers<void>();
+      last = before.then(() => ended);
       try {
-        await deadline(before, { signal, aborted: calledOff });
+        await deadline(before, { signal, aborted });
         const release = await lockBetweenProcesses(lockFile, signal);
         taken = true;
-        return turn(letGo, () => {
-          taken = false;
-          release();
-          passOn();
-        });
+        let held = true;
+        return {
+          async end(how) {
+            if (!held) return;
+            held = false;
+            if (how === "broken") await releaseAll().catch(() => {});
+            taken = false;
+            release();
+            passOn();
+          },
+        };
       } catch (error) {
         passOn();
         throw error;
@@ -68,19 +74,7 @@ export function createTurns(lockFile: string, letGo: () => Promise<void>): Turns
   };
 }
 
-function turn(letGo: () => Promise<void>, passOn: () => void): Turn {
-  let held = true;
-  return {
-    async end(how) {
-      if (!held) return;
-      held = false;
-      if (how === "broken") await letGo().catch(() => {});
-      passOn();
-    },
-  };
-}
-
-/** Whoever waits for the lock has that of the next in line: a process that has just had a turn queues up behind it. */
+/** A second lock is that of the next in line: a process that has just held the first queues up behind it. */
 async function lockBetweenProcesses(lockFile: string, signal: AbortSignal): Promise<Release> {
   const next = await lockPatiently(`${lockFile}-next`, signal);
   try {
@@ -94,6 +88,6 @@ async function lockPatiently(lockFile: string, signal: AbortSignal): Promise<Rel
   for (;;) {
     const release = tryLock(lockFile);
     if (release) return release;
-    await sleep(POLL_MS, signal, calledOff);
+    await sleep(POLL_MS, signal, aborted);
   }
 }

@@ -1,19 +1,37 @@
 /**
- * The keys and buttons that were pressed and not released, so that they can be let go after a run that broke, and by the
- * child after a parent that died.
+ * The keys and buttons that were pressed and not released, so that they can be released after a run that broke, and by
+ * the child after a parent that died.
  *
  * A display keeps a key down after the program that pressed it has ended: nobody else remembers.
  */
+import type { Remote } from "../lib/child";
 import { Failure } from "../lib/errors";
 import type { Backend, Button } from "./backend";
 
 type Pressed = { readonly key: string } | { readonly button: Button };
 
-export class Held {
+/** What presses and releases. */
+type Devices = Pick<Backend, "click" | "strike">;
+
+export class PressedKeys {
   /** What may be down. */
   private readonly pressed = new Map<string, Pressed>();
-  /** The names of what is down for certain. */
+  /** The names of what is certainly down. */
   private readonly down = new Set<string>();
+
+  /** The same devices, whose strokes are remembered here. */
+  track<Extra extends readonly unknown[]>({ click, strike }: Remote<Devices, Extra>): Remote<Devices, Extra> {
+    return {
+      click: (target, button, stroke, ...extra) =>
+        this.during([{ button }], stroke === "press", () => click(target, button, stroke, ...extra)),
+      strike: (keys, stroke, ...extra) =>
+        this.during(
+          keys.map((key) => ({ key })),
+          stroke === "press",
+          () => strike(keys, stroke, ...extra),
+        ),
+    };
+  }
 
   /** Runs a stroke on `these`; unless it was never made, what may be down after it is remembered. */
   async during<T>(these: readonly Pressed[], leavesDown: boolean, stroke: () => Promise<T>): Promise<T> {
@@ -22,7 +40,7 @@ export class Held {
     try {
       const result = await stroke();
       if (!leavesDown) this.forget(these);
-      // What was let go meanwhile is being released.
+      // What `takeAll` took meanwhile is being released.
       else for (const name of these.map(nameOf)) if (this.pressed.has(name)) this.down.add(name);
       return result;
     } catch (error) {
@@ -31,13 +49,13 @@ export class Held {
     }
   }
 
-  /** Whether something is down for certain. */
+  /** Whether something is certainly down. */
   isDown(): boolean {
     return this.down.size > 0;
   }
 
-  /** Releases all that may be down, the last pressed first. One that cannot be is no reason to leave the others down. */
-  async letGo({ strike, click }: Pick<Backend, "strike" | "click">): Promise<void> {
+  /** Releases all that may be down, the last pressed first. A release that fails does not keep the others from it. */
+  async releaseAll({ strike, click }: Devices): Promise<void> {
     for (const one of this.takeAll()) {
       const released: Promise<unknown> =
         "key" in one ? strike([one.key], "release") : click({}, one.button, "release");
@@ -45,7 +63,7 @@ export class Held {
     }
   }
 
-  /** All that may be down, the last pressed first, and forgets it. */
+  /** All that may be down, the last pressed first; it is forgotten. */
   takeAll(): Pressed[] {
     const all = [...this.pressed.values()].reverse();
     this.forget(all);
@@ -62,6 +80,6 @@ export class Held {
 
 const nameOf = (one: Pressed) => ("key" in one ? `key ${one.key}` : `button ${one.button}`);
 
-/** Whether a stroke failed before anything was struck. */
+/** Whether a stroke failed before any key or button moved. */
 const wasNotMade = (error: unknown) =>
   error instanceof Failure && (error.code === "cancelled" || error.code === "bad_input");

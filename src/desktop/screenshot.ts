@@ -3,34 +3,29 @@
  */
 import { badInput } from "../lib/errors";
 import { writeNamedFile } from "../lib/files";
-import type { Backend } from "./backend";
-import type { Frame, Shot } from "./calls";
+import type { Backend, Frame, Screenshot } from "./backend";
 import { assertInside, type Region, shifted } from "./geometry";
 import { encodePng } from "./png";
 
-/** What of a backend it takes. */
-type Eye = Pick<Backend, "desktop" | "monitors" | "capture">;
+type Screen = Pick<Backend, "desktop" | "monitors" | "capture">;
 
 /**
- * @param options.file where to write it (private to its owner); null to have it in the answer.
- * @throws a `bad_input` failure for a monitor that is not there, a region that is not on the screen, or a file that
- *   cannot be written; whatever the backend throws.
+ * @param file where to write it (private to its owner); null to have it in the answer.
+ * @throws a `bad_input` failure for a monitor that does not exist, a region that is not on the screen, or a file that
+ *   cannot be written; what the backend throws.
  */
-export async function takeScreenshot(
-  backend: Eye,
-  { file, ...frame }: Frame & { readonly file: string | null },
-): Promise<Shot> {
-  const region = await regionOf(backend, frame);
-  const picture = await backend.capture(region);
+export async function takeScreenshot(screen: Screen, frame: Frame, file: string | null): Promise<Screenshot> {
+  const region = await regionOf(screen, frame);
+  const picture = await screen.capture(region);
   const png = encodePng(picture);
   if (file !== null) writeNamedFile(file, png, "file_path");
   const { width, height } = picture;
   return { width, height, base64: file === null ? Buffer.from(png).toString("base64") : null };
 }
 
-async function regionOf(backend: Eye, { monitor, region }: Frame): Promise<Region> {
-  if (monitor === undefined) return partOf(await backend.desktop(), region);
-  const monitors = await backend.monitors();
+async function regionOf(screen: Screen, { monitor, region }: Frame): Promise<Region> {
+  if (monitor === undefined) return partOf(await screen.desktop(), region);
+  const monitors = await screen.monitors();
   const place = monitors[monitor];
   if (!place) throw badInput(`monitor: expected 0 to ${monitors.length - 1} but found ${monitor}`);
   const corner = { x: place.x1, y: place.y1 };

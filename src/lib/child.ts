@@ -1,79 +1,109 @@
 /**
- * A child process that is asked and answers, over Bun's channel between processes: both ends of it.
+ * svc's own child processes: a child serves methods, and its parent calls them over Bun's channel between processes.
  *
- * Work that may crash, hang or take long runs in one. However it ends, each question is answered: by the child, or by
- * a failure that says what became of it.
+ * Work that may crash, hang or take long runs in one. However the child ends, each call ends: with its answer, or with
+ * a failure that says what happened to the child.
  */
-import { Failure, type FailureCode, timedOut, unavailable } from "./errors";
+import { Failure, type FailureCode, failureOf, timedOut, unavailable } from "./errors";
 import type { Log } from "./log";
 
-/** How long a child that was told to end may take to do so unless its owner says otherwise, milliseconds. */
+/** How long a child may take to end by itself unless its owner says otherwise, in milliseconds. */
 const GOODBYE_MS = 1_000;
 
-/** How much of what a child says on stderr is kept for the log, characters. */
+/** How much of a child's stderr is kept for the log, in characters. */
 const LAST_WORDS = 2_000;
 
-type Question<Request> = { readonly id: number; readonly request: Request };
+/** The methods of `M` as another process calls them: every one answers later. `Extra` arguments follow its own. */
+export type Remote<M, Extra extends readonly unknown[] = []> = {
+  readonly [N in keyof M]: M[N] extends (...args: infer A) => infer R
+    ? (...args: [...A, ...Extra]) => Promise<Awaited<R>>
+    : never;
+};
 
-type Message<Answer, Event> =
-  | { readonly id: number; readonly answer: Answer }
+/** An object with the properties of `own`; every other method is `call` with the method's name and arguments. */
+export function remote<R extends object>(
+  call: (method: string, args: readonly unknown[]) => unknown,
+  own: Partial<R> = {},
+): R {
+  return new Proxy<R>(Object.create(null), {
+    get(_target, name) {
+      if (Object.hasOwn(own, name)) return Reflect.get(own, name);
+      // `await` looks for a method `then`.
+      if (typeof name !== "string" || name === "then") return undefined;
+      return (...args: readonly unknown[]) => call(name, args);
+    },
+  });
+}
+
+/** Calls the method of `target` that the other process named. */
+export function invoke(target: object, method: string, args: readonly unknown[]): unknown {
+  return Reflect.apply(Reflect.get(target, method), target, args);
+}
+
+type Call = { readonly id: number; readonly method: string; readonly args: readonly unknown[] };
+
+type Message =
+  | { readonly id: number; readonly answer: unknown }
   | { readonly id: number; readonly code: FailureCode; readonly message: string }
   | { readonly id: number; readonly stack: string }
-  | { readonly event: Event };
+  | { readonly event: string; readonly args: readonly unknown[] };
 
-export interface Child<Request, Answer = unknown> {
+/** A child process that serves the methods of `M`. It is killed when it is disposed of. */
+export interface Child<M> extends AsyncDisposable {
   readonly pid: number;
+  /** Its methods. Each also throws as {@link Child.call} does. @param deadlineMs as there. */
+  calls(deadlineMs?: number): Remote<M>;
   /**
-   * @param deadlineMs a child that has not answered by then is ended.
-   * @throws what the child threw; `timeout` or `unavailable` when it did not live to answer.
+   * Calls one method by its name.
+   *
+   * @param deadlineMs the child is killed when it has not answered by then.
+   * @throws what the child threw; `timeout` or `unavailable` when the child ended before it answered.
    */
-  ask(request: Request, deadlineMs?: number): Promise<Answer>;
-  /** Whether it has ended, or was told to. */
+  call(method: string, args: readonly unknown[], deadlineMs?: number): Promise<unknown>;
+  /** Whether it has ended, or was asked to. */
   ended(): boolean;
-  /** Lets it put things in order for `ms` (default a second), then ends it; resolves when it has ended. */
+  /** Asks it to end, and kills it after `ms` (default a second); resolves when it has ended. */
   leave(ms?: number): Promise<void>;
-  /** Ends it at once; resolves when it has ended. */
+  /** Kills it; resolves when it has ended. */
   kill(): Promise<void>;
 }
 
-export interface ChildOptions<Event> {
-  /** The command line (`selfCommand`). */
+export interface ChildOptions<E extends object> {
+  /** The command line (`selfCommand`) of a process that runs {@link serveParent}. */
   readonly command: readonly string[];
   /** What it is, for messages: "the peer session". */
   readonly what: string;
   readonly log: Log;
   readonly env?: NodeJS.ProcessEnv;
-  /** Takes what the child tells unasked. */
-  readonly event?: (event: Event) => void;
-  /** Called when it has ended, before those who wait for it are told. */
+  /** What the child calls to report events. */
+  readonly events?: E;
+  /** Called when it has ended, before the calls that wait for it fail. */
   readonly exit?: () => void;
 }
 
-/** Starts the child; it runs {@link answerParent}. */
-export function startChild<Request, Event = never, Answer = unknown>(
-  options: ChildOptions<Event>,
-): Child<Request, Answer> {
-  const { command, what, log, env = process.env, event = () => {}, exit = () => {} } = options;
-  const waiting = new Map<number, PromiseWithResolvers<Answer>>();
+/** Starts a child that serves `M` and reports the events of `E`. */
+export function startChild<M extends object, E extends object = object>(options: ChildOptions<E>): Child<M> {
+  const { command, what, log, env = process.env, events, exit = () => {} } = options;
+  const waiting = new Map<number, PromiseWithResolvers<unknown>>();
   let nextId = 1;
   let ended = false;
-  /** Whether it was told to end. */
+  /** Whether it was asked to end. */
   let expected = false;
 
   const child = Bun.spawn([...command], {
     env,
     stdin: "ignore",
-    // Native libraries print; the channel is another.
+    // Native libraries print here; messages have a channel of their own.
     stdout: "ignore",
     stderr: "pipe",
     windowsHide: true,
     serialization: "advanced",
-    ipc(message: Message<Answer, Event>) {
-      if ("event" in message) return event(message.event);
-      const asked = waiting.get(message.id);
-      if ("answer" in message) asked?.resolve(message.answer);
-      else if ("code" in message) asked?.reject(new Failure(message.code, message.message));
-      else asked?.reject(bugIn(message.stack));
+    ipc(message: Message) {
+      if ("event" in message) return void (events && invoke(events, message.event, message.args));
+      const call = waiting.get(message.id);
+      if ("answer" in message) call?.resolve(message.answer);
+      else if ("code" in message) call?.reject(new Failure(message.code, message.message));
+      else call?.reject(bugIn(message.stack));
     },
   });
   const words = lastWords(child.stderr);
@@ -85,37 +115,38 @@ export function startChild<Request, Event = never, Answer = unknown>(
     for (const { reject } of waiting.values()) reject(unavailable(`${what} ${how} during the call`));
     if (crashed) log.warn([`${what} ${how}`, await words].filter(Boolean).join(": "));
   });
+  const over = () => ended || expected;
   const kill = async () => {
     expected = true;
     child.kill("SIGKILL");
     await gone;
   };
-
-  const over = () => ended || expected;
+  const call = async (method: string, args: readonly unknown[], deadlineMs?: number) => {
+    if (over()) throw unavailable(`${what} has ended`);
+    const id = nextId++;
+    const answer = Promise.withResolvers<unknown>();
+    waiting.set(id, answer);
+    const late =
+      deadlineMs &&
+      setTimeout(async () => {
+        waiting.delete(id);
+        await kill();
+        answer.reject(timedOut(`${what} did not answer within ${deadlineMs / 1_000} s, and was killed`));
+      }, deadlineMs);
+    try {
+      const question: Call = { id, method, args };
+      child.send(question);
+      return await answer.promise;
+    } finally {
+      waiting.delete(id);
+      clearTimeout(late);
+    }
+  };
 
   return {
     pid: child.pid,
-    async ask(request, deadlineMs) {
-      if (over()) throw unavailable(`${what} has ended`);
-      const id = nextId++;
-      const answer = Promise.withResolvers<Answer>();
-      waiting.set(id, answer);
-      const late =
-        deadlineMs &&
-        setTimeout(async () => {
-          waiting.delete(id);
-          await kill();
-          answer.reject(timedOut(`${what} did not answer within ${deadlineMs / 1_000} s, and was killed`));
-        }, deadlineMs);
-      try {
-        const question: Question<Request> = { id, request };
-        child.send(question);
-        return await answer.promise;
-      } finally {
-        waiting.delete(id);
-        clearTimeout(late);
-      }
-    },
+    call,
+    calls: (deadlineMs) => remote((method, args) => call(method, args, deadlineMs)),
     ended: over,
     async leave(ms = GOODBYE_MS) {
       expected = true;
@@ -125,31 +156,33 @@ export function startChild<Request, Event = never, Answer = unknown>(
       clearTimeout(timer);
     },
     kill,
+    [Symbol.asyncDispose]: kill,
   };
 }
 
 /**
- * The child's end: answers its parent's questions until the parent goes, then runs `leave` and ends the process.
+ * The child's side: serves the calls of the parent until the parent disconnects, then runs `leave` and ends the process.
  *
- * @param perform is given each question, and `tell` for what nobody asked.
+ * @param serve makes the methods; it is given what reports events to the parent.
  */
-export async function answerParent<Request, Event = never, Answer = unknown>(
-  perform: (request: Request, tell: (event: Event) => void) => Promise<Answer> | Answer,
-  leave: () => Promise<void> | void = () => {},
+export async function serveParent<M extends object, E extends object = object>(
+  serve: (parent: E) => M,
+  leave: () => unknown = () => {},
 ): Promise<void> {
   if (!process.send) {
-    console.error("svc: this subcommand is for svc itself to start");
+    console.error("svc: only svc itself starts this subcommand");
     process.exit(2);
   }
-  const send = (message: Message<Answer, Event>) => process.send?.(message);
-  const tell = (event: Event) => void send({ event });
-  // A terminal's Ctrl-C, or its end, reaches the whole group; it is for the parent, which says when to end.
+  const send = (message: Message) => process.send?.(message);
+  const methods = serve(remote((event, args) => void send({ event, args })));
+  // Ctrl-C, or the end of a terminal, reaches the whole process group; the parent decides when its children end.
   for (const signal of ["SIGINT", "SIGHUP"] as const) process.on(signal, () => {});
-  process.on("message", async ({ id, request }: Question<Request>) => {
+  process.on("message", async ({ id, method, args }: Call) => {
     try {
-      send({ id, answer: await perform(request, tell) });
+      send({ id, answer: await invoke(methods, method, args) });
     } catch (error) {
-      if (error instanceof Failure) send({ id, code: error.code, message: error.message });
+      const failure = failureOf(error);
+      if (failure) send({ id, code: failure.code, message: failure.message });
       else send({ id, stack: error instanceof Error ? (error.stack ?? error.message) : String(error) });
     }
   });
@@ -158,7 +191,7 @@ export async function answerParent<Request, Event = never, Answer = unknown>(
   process.exit();
 }
 
-/** A bug in the child, as if it had happened here: logged with the child's stack. */
+/** A bug in the child, as an error of this process: it is logged with the child's stack. */
 function bugIn(stack: string): Error {
   const error = new Error(stack.split("\n")[0]);
   error.stack = stack;

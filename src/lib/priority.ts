@@ -1,17 +1,14 @@
-/** Who comes first when processors are short: a server before its children that compute for long. */
+/** Who goes first when processors are short: the server, before its children that compute for long. */
 import { setPriority } from "node:os";
 
-/** Half the share of a process that wants the same processor (setpriority(2)); with 10 it would be a tenth. */
+/** Half the share of a process of ordinary priority that wants the same processor (setpriority(2)); 10 would be a tenth. */
 const NICENESS = 3;
 
-/**
- * Lets this process stand back behind those of ordinary priority. No further than that: on a host whose programs take
- * every processor there is, somebody still waits for the answer.
- */
-export function standBack(): void {
+/** Lowers the priority of this process a little: somebody still waits for its answer. */
+export function lowerPriority(): void {
   try {
     setPriority(NICENESS);
   } catch {
-    // It works all the same.
+    // It works at ordinary priority too.
   }
 }

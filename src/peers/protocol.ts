@@ -1,5 +1,5 @@
 /**
- * What a session's process (`child.ts`) can be asked, and what it tells.
+ * What the process of a session (`worker.ts`) does, and the events it reports.
  */
 import type { IceConfig } from "./ice";
 
@@ -12,23 +12,19 @@ export interface InboxPlace {
   readonly minFree: number;
 }
 
-export type SessionRequest =
-  /** Loads the library; answered by its version. */
-  | { readonly do: "probe" }
-  /** Makes an offer; answered by its SDP. */
-  | { readonly do: "offer"; readonly ice: IceConfig }
-  /** Takes the answer to it. */
-  | { readonly do: "accept"; readonly sdp: string; readonly acks: boolean }
-  /** Takes an offer; answered by the SDP of the answer. */
-  | {
-      readonly do: "answer";
-      readonly ice: IceConfig;
-      readonly sdp: string;
-      readonly inbox: InboxPlace;
-      readonly acks: boolean;
-    }
-  /** Sends a file; answered when the peer has it. */
-  | { readonly do: "send"; readonly transfer: number; readonly path: string; readonly name: string };
+/** What the process of a session does. */
+export interface SessionCalls {
+  /** Loads the library. Returns its version. */
+  probe(): Promise<string>;
+  /** Makes an offer. Returns its SDP. */
+  offer(ice: IceConfig): Promise<string>;
+  /** Takes the answer to the offer. */
+  accept(sdp: string, acks: boolean): Promise<void>;
+  /** Takes an offer. Returns the SDP of the answer. */
+  answer(ice: IceConfig, sdp: string, inbox: InboxPlace, acks: boolean): Promise<string>;
+  /** Sends a file; resolves when the peer has it. */
+  send(transfer: number, path: string, name: string): Promise<void>;
+}
 
 /** Readings of the link; counters go up while the connection lives. */
 export interface LinkCounters {
@@ -37,11 +33,14 @@ export interface LinkCounters {
   readonly bytesReceived: number;
 }
 
-export type SessionEvent =
-  | { readonly kind: "open" }
-  | { readonly kind: "closed"; readonly reason: string }
-  | { readonly kind: "stats"; readonly counters: LinkCounters; readonly route: string | null }
-  | { readonly kind: "progress"; readonly transfer: number; readonly bytes: number }
+/** What it reports. */
+export interface SessionEvents {
+  open(): void;
+  closed(reason: string): void;
+  stats(counters: LinkCounters, route: string | null): void;
+  /** How many bytes of a file that is being sent have left. */
+  progress(transfer: number, bytes: number): void;
   /** A file of the peer is in the inbox. */
-  | { readonly kind: "received" }
-  | { readonly kind: "trouble"; readonly text: string };
+  received(): void;
+  trouble(text: string): void;
+}

@@ -1,13 +1,13 @@
 /**
  * One peer session as its owner sees it: a process (`child.ts`), and what it tells.
  */
-import * as v from "valibot";
-import { selfCommand } from "../children";
+
 import { startChild } from "../lib/child";
 import { unavailable } from "../lib/errors";
 import type { Log } from "../lib/log";
+import { selfCommand } from "../lib/self-command";
 import type { IceConfig } from "./ice";
-import type { InboxPlace, LinkCounters, SessionEvent, SessionRequest } from "./protocol";
+import type { InboxPlace, LinkCounters, SessionCalls, SessionEvents } from "./protocol";
 
 /** What the process is called where it is told of. */
 const WHAT = "the process of the session";
@@ -71,12 +71,8 @@ export interface SessionOptions {
 
 /** The version of the WebRTC library. @throws an `unavailable` failure when there is none on this machine. */
 export async function probeWebRtc(log: Log): Promise<string> {
-  const child = startChild<SessionRequest>({ command: selfCommand(["session-child"]), what: WHAT, log });
-  try {
-    return v.parse(v.string(), await child.ask({ do: "probe" }, PROBE_MS));
-  } finally {
-    await child.kill();
-  }
+  await using child = startChild<SessionCalls>({ command: selfCommand(["session-child"]), what: WHAT, log });
+  return await child.calls(PROBE_MS).probe();
 }
 
 export function startSession({ id, role, peer, log, counted }: SessionOptions): PeerSession {
@@ -104,30 +100,32 @@ export function startSession({ id, role, peer, log, counted }: SessionOptions): 
     late = setTimeout(() => close("the two found no way to each other within half a minute"), CONNECT_MS);
   };
 
-  const child = startChild<SessionRequest, SessionEvent>({
+  const child = startChild<SessionCalls, SessionEvents>({
     command: selfCommand(["session-child"]),
     what: WHAT,
     log,
-    event(event) {
-      if (event.kind === "open" && session.state === "connecting") {
+    events: {
+      open() {
+        if (session.state !== "connecting") return;
         clearTimeout(late);
         session.state = "open";
         opened.resolve();
-      }
-      if (event.kind === "closed") close(event.reason);
-      if (event.kind === "stats") {
-        session.route = event.route;
-        session.counters = event.counters;
-        if (session.state === "open") counted(event.counters);
-      }
-      if (event.kind === "progress") sends.get(event.transfer)?.progress?.(event.bytes);
-      if (event.kind === "received") session.filesReceived += 1;
-      if (event.kind === "trouble") log.warn(`session ${id}: ${event.text}`);
+      },
+      closed: (reason) => void close(reason),
+      stats(counters, route) {
+        session.route = route;
+        session.counters = counters;
+        if (session.state === "open") counted(counters);
+      },
+      progress: (transfer, bytes) => sends.get(transfer)?.progress?.(bytes),
+      received() {
+        session.filesReceived += 1;
+      },
+      trouble: (text) => log.warn(`session ${id}: ${text}`),
     },
     exit: () => close("its process ended"),
   });
-  const describe = async (request: SessionRequest) =>
-    v.parse(v.string(), await child.ask(request, DESCRIBE_MS));
+  const calls = child.calls(DESCRIBE_MS);
 
   const session: PeerSession = {
     id,
@@ -139,15 +137,15 @@ export function startSession({ id, role, peer, log, counted }: SessionOptions): 
     route: null,
     counters: { rttMs: null, bytesSent: 0, bytesReceived: 0 },
     filesReceived: 0,
-    offer: (ice) => describe({ do: "offer", ice }),
+    offer: calls.offer,
     async answer(ice, sdp, inbox, acks) {
-      const answer = await describe({ do: "answer", ice, sdp, inbox, acks });
+      const answer = await calls.answer(ice, sdp, inbox, acks);
       expectPeer();
       return answer;
     },
     async accept(sdp, acks) {
       expectPeer();
-      await child.ask({ do: "accept", sdp, acks }, DESCRIBE_MS);
+      await calls.accept(sdp, acks);
     },
     opened: opened.promise,
     closed: closed.promise,
@@ -155,7 +153,7 @@ export function startSession({ id, role, peer, log, counted }: SessionOptions): 
       const transfer = nextTransfer++;
       sends.set(transfer, file);
       try {
-        await child.ask({ do: "send", transfer, path: file.path, name: file.name });
+        await child.calls().send(transfer, file.path, file.name);
       } catch (error) {
         throw parting === undefined ? error : unavailable(parting);
       } finally {

@@ -5,14 +5,14 @@
  * one stall each other (usrsctp): a hostile or unlucky peer costs its own session.
  */
 import type { DataChannel, PeerConnection } from "node-datachannel";
-import { answerParent } from "../lib/child";
+import { serveParent } from "../lib/child";
 import { conflict, messageOf } from "../lib/errors";
 import { createConnection, describe, leaveHandshake, loadLibrary, routeOf, takeRemote } from "./connection";
 import { createLanes } from "./file-channels";
 import type { IceConfig } from "./ice";
 import { type Inbox, openInbox } from "./inbox";
 import { FILES_LABEL, type FileMessage } from "./messages";
-import type { InboxPlace, SessionEvent, SessionRequest } from "./protocol";
+import type { InboxPlace, SessionCalls, SessionEvents } from "./protocol";
 import { createFileReceiver } from "./receive";
 
 /** How many files travel at once to a peer that is svc; any other gets one channel, as the wire format has it. */
@@ -48,24 +48,26 @@ const GOODBYE_MS = 100;
 const UNACKNOWLEDGED_BYTES = 65_536;
 const LINGER_MS = 3_000;
 
-type Tell = (event: SessionEvent) => void;
-
 export default async function sessionChild(): Promise<void> {
   let session: ReturnType<typeof createSession> | undefined;
-  const begin = async (ice: IceConfig, tell: Tell) => {
-    if (session) throw conflict("the session has begun");
-    session = createSession(await createConnection(ice), tell);
+  const begun = () => {
+    if (!session) throw conflict("the session has not begun");
     return session;
   };
-  await answerParent<SessionRequest, SessionEvent>(
-    async (request, tell) => {
-      if (request.do === "probe") return (await loadLibrary()).getLibraryVersion();
-      if (request.do === "offer") return (await begin(request.ice, tell)).offer();
-      if (request.do === "answer")
-        return (await begin(request.ice, tell)).answer(request.sdp, request.inbox, request.acks);
-      if (!session) throw conflict("the session has not begun");
-      if (request.do === "accept") return session.accept(request.sdp, request.acks);
-      return session.send(request.transfer, request.path, request.name);
+  await serveParent<SessionCalls, SessionEvents>(
+    (owner) => {
+      const begin = async (ice: IceConfig) => {
+        if (session) throw conflict("the session has begun");
+        session = createSession(await createConnection(ice), owner);
+        return session;
+      };
+      return {
+        probe: async () => (await loadLibrary()).getLibraryVersion(),
+        offer: async (ice) => (await begin(ice)).offer(),
+        answer: async (ice, sdp, inbox, acks) => (await begin(ice)).answer(sdp, inbox, acks),
+        accept: async (sdp, acks) => begun().accept(sdp, acks),
+        send: async (transfer, path, name) => begun().send(transfer, path, name),
+      };
     },
     () => session?.close(),
   );
@@ -78,7 +80,7 @@ function requireMemory(): void {
   process.exit(1);
 }
 
-function createSession(peer: PeerConnection, tell: Tell) {
+function createSession(peer: PeerConnection, owner: SessionEvents) {
   const lanes = createLanes(peer, () => acks);
   let peerChannels = 0;
   let acks = false;
@@ -86,24 +88,23 @@ function createSession(peer: PeerConnection, tell: Tell) {
   let closing = false;
 
   peer.onStateChange((state) => {
-    if (state === "connected") tell({ kind: "open" });
+    if (state === "connected") owner.open();
     if (closing || !["closed", "failed", "disconnected"].includes(state)) return;
-    tell({ kind: "closed", reason: "the peer is gone" });
+    owner.closed("the peer is gone");
   });
   // Only who answers takes files; `answer` puts its own in place of this.
   peer.onDataChannel((channel) => channel.close());
 
   const stats = setInterval(() => {
     const rtt = peer.rtt();
-    tell({
-      kind: "stats",
-      counters: {
+    owner.stats(
+      {
         rttMs: rtt >= 0 ? rtt : null,
         bytesSent: peer.bytesSent(),
         bytesReceived: peer.bytesReceived(),
       },
-      route: routeOf(peer),
-    });
+      routeOf(peer),
+    );
   }, STATS_MS);
 
   const receiveOn = (channel: DataChannel, place: InboxPlace) => {
@@ -122,8 +123,8 @@ function createSession(peer: PeerConnection, tell: Tell) {
         return inbox.begin(name, size);
       },
       reply,
-      received: () => tell({ kind: "received" }),
-      failed: (error) => tell({ kind: "trouble", text: messageOf(error) }),
+      received: owner.received,
+      failed: (error) => owner.trouble(messageOf(error)),
     });
     let messages = 0;
     channel.onMessage((message) => {
@@ -166,7 +167,7 @@ function createSession(peer: PeerConnection, tell: Tell) {
     },
     async send(transfer: number, path: string, name: string): Promise<void> {
       sentUnacknowledged ||= !acks;
-      await lanes.send(path, name, (bytes) => tell({ kind: "progress", transfer, bytes }));
+      await lanes.send(path, name, (bytes) => owner.progress(transfer, bytes));
     },
     async close(): Promise<void> {
       closing = true;

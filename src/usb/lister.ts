@@ -2,12 +2,13 @@
  * Listing USB devices: through the `usb` addon, and where it cannot, the platform's own way. The work is done in a
  * child process that is there only while somebody lists or watches; one that does not answer in time is replaced.
  */
-import { selfCommand } from "../children";
+
 import { type Child, startChild } from "../lib/child";
 import { messageOf, unavailable } from "../lib/errors";
 import { type Log, silentLog } from "../lib/log";
+import { selfCommand } from "../lib/self-command";
 import type { UsbDevice, UsbListing } from "./device";
-import type { UsbRequest, UsbSource, UsbTold } from "./protocol";
+import type { UsbCalls, UsbEvents, UsbSource } from "./protocol";
 
 /** Lists devices and tells of changes. */
 export interface UsbLister {
@@ -39,7 +40,7 @@ export interface UsbListerOptions {
   readonly log?: Log;
 }
 
-type UsbChild = Child<UsbRequest, readonly UsbDevice[]>;
+type UsbChild = Child<UsbCalls>;
 
 export function createUsbLister(options: UsbListerOptions = {}): UsbLister {
   const command = options.command ?? selfCommand(["usb-child"]);
@@ -55,19 +56,21 @@ export function createUsbLister(options: UsbListerOptions = {}): UsbLister {
 
   const running = () => {
     if (!child || child.ended()) {
-      child = startChild<UsbRequest, UsbTold, readonly UsbDevice[]>({
+      child = startChild<UsbCalls, UsbEvents>({
         command,
         what: "the process that lists devices",
         log,
-        event() {
-          for (const listener of listeners) listener();
+        events: {
+          changed() {
+            for (const listener of listeners) listener();
+          },
         },
       });
     }
     return child;
   };
 
-  const list = (asked: UsbChild, source: UsbSource) => asked.ask({ ask: "list", source }, deadlineMs[source]);
+  const list = (asked: UsbChild, source: UsbSource) => asked.calls(deadlineMs[source]).list(source);
 
   const release = () => {
     users--;
@@ -85,7 +88,7 @@ export function createUsbLister(options: UsbListerOptions = {}): UsbLister {
       // First the events, so that none is missed between the listing and them.
       if (listeners.size > 0 && toldOf !== asked) {
         toldOf = asked;
-        await asked.ask({ ask: "hotplug" }, deadlineMs.usb);
+        await asked.calls(deadlineMs.usb).watch();
       }
       return await list(asked, "usb");
     } catch (error) {

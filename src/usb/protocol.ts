@@ -1,13 +1,18 @@
 /**
- * What `child.ts` can be asked, and what it tells unasked.
+ * What the USB child process does, and the events it reports.
  */
-import type { UsbBackend } from "./device";
+import type { UsbBackend, UsbDevice } from "./device";
 
-/** A way to list that can be asked for. */
+/** A way to list devices. */
 export type UsbSource = Exclude<UsbBackend, "unsupported">;
 
-/** List through `source`, or tell of devices that come and go from now on. */
-export type UsbRequest = { readonly ask: "list"; readonly source: UsbSource } | { readonly ask: "hotplug" };
+export interface UsbCalls {
+  list(source: UsbSource): Promise<UsbDevice[]>;
+  /** Reports `changed` from now on, where the addon can. */
+  watch(): Promise<void>;
+}
 
-/** Something came or went. */
-export type UsbTold = "changed";
+export interface UsbEvents {
+  /** A device came or went. */
+  changed(): void;
+}

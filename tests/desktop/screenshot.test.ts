@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Backend } from "../../src/desktop/backend";
-import type { Frame } from "../../src/desktop/calls";
+import type { Backend, Frame } from "../../src/desktop/backend";
 import { type Region, sizeOf } from "../../src/desktop/geometry";
 import { takeScreenshot } from "../../src/desktop/screenshot";
 
@@ -19,7 +18,7 @@ async function captured(frame: Frame): Promise<Region | undefined> {
       return { width, height, redAt: 0, pixels: new Uint8Array(width * height * 4) };
     },
   };
-  await takeScreenshot(backend, { ...frame, file: null });
+  await takeScreenshot(backend, frame, null);
   return found;
 }
 

@@ -5,7 +5,7 @@ import { expect } from "bun:test";
 import { appendFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Subprocess } from "bun";
-import { Desktop, type DesktopOptions } from "../../src/desktop/desktop";
+import { createDesktop, type Desktop, type DesktopOptions } from "../../src/desktop/desktop";
 import { silentLog } from "../../src/lib/log";
 import { temporaryFolder } from "../support";
 
@@ -54,7 +54,12 @@ export function desktopOn(
   options: Partial<DesktopOptions> = {},
 ): AsyncDisposable & { readonly desktop: Desktop } {
   const folder = temporaryFolder();
-  const desktop = new Desktop({ turnLock: join(folder.path, "input.lock"), log: silentLog, env, ...options });
+  const desktop = createDesktop({
+    lockFile: join(folder.path, "input.lock"),
+    log: silentLog,
+    env,
+    ...options,
+  });
   return {
     desktop,
     async [Symbol.asyncDispose]() {

@@ -139,7 +139,7 @@ describe("keys:", () => {
 
   test("what a broken run has pressed is released, and nothing else", async () => {
     await using listener = await focusedListener("broken");
-    const turn = await desktop.turns.take(forever);
+    const turn = await desktop.inputLock.take(forever);
     await desktop.strike(["shift"], "press", forever);
     await desktop.click({}, "left", "press", forever);
     await desktop.strike(["ctrl"], "tap", forever);
@@ -156,7 +156,7 @@ describe("keys:", () => {
 
   test("it is released however many calls wait", async () => {
     await using listener = await focusedListener("busy");
-    const turn = await desktop.turns.take(forever);
+    const turn = await desktop.inputLock.take(forever);
     await desktop.strike(["shift"], "press", forever);
     const waiting = Promise.allSettled(Array.from({ length: 300 }, () => desktop.pointer(forever)));
     await turn.end("broken");
@@ -168,7 +168,7 @@ describe("keys:", () => {
     await using listener = await focusedListener("stop");
     {
       await using other = desktopOn(display.env);
-      await other.desktop.turns.take(forever);
+      await other.desktop.inputLock.take(forever);
       await other.desktop.strike(["ctrl"], "press", forever);
       await other.desktop.click({}, "left", "press", forever);
     }
@@ -176,7 +176,7 @@ describe("keys:", () => {
     expect(await listener.strokes(4)).toEqual(cutOff);
     {
       await using other = desktopOn(display.env);
-      const turn = await other.desktop.turns.take(forever);
+      const turn = await other.desktop.inputLock.take(forever);
       await other.desktop.strike(["shift"], "press", forever);
       await turn.end("finished");
     }

@@ -193,7 +193,7 @@ test("a run that breaks on a bug gives up its turn", async () => {
 
 test("a run that is cancelled while it waits for its turn has run nothing", async () => {
   await using host = testService({ operations: [...operations, press] });
-  const turn = await (await host.service.desktop()).turns.take(new AbortController().signal);
+  const turn = await (await host.service.desktop()).inputLock.take(new AbortController().signal);
   const waiting = runActions(host.service, [["AC_test_press", ["a"]]]);
   const { run_id } = await firstRun(host.service);
   (await host.service.runs()).cancel(run_id, "cancelled");

@@ -1,24 +1,29 @@
 /** The lister against children that behave, refuse, hang and crash. */
 import { expect, test } from "bun:test";
+import { join } from "node:path";
 import { createUsbLister, type UsbListerOptions } from "../../src/usb/lister";
 import { stick } from "./support";
+
+const CHILD = JSON.stringify(join(import.meta.dir, "../../src/lib/child"));
+const ERRORS = JSON.stringify(join(import.meta.dir, "../../src/lib/errors"));
 
 /** A child whose reply to a request for `source` is `replies[source]`; `"hang"` and `"crash"` do what they say. */
 const child = (replies: Record<string, unknown>) => [
   process.execPath,
   "-e",
-  `const replies = ${JSON.stringify(replies)};
-   process.on("disconnect", () => process.exit());
-   process.on("message", ({ id, request: { ask, source } }) => {
-     if (ask === "hotplug") {
-       process.send({ id, answer: [] });
-       return process.send({ event: "changed" });
-     }
-     if (replies[source] === "hang") for (;;);
-     if (replies[source] === "crash") process.kill(process.pid, "SIGSEGV");
-     const { devices, error } = replies[source];
-     process.send(devices ? { id, answer: devices } : { id, code: "unavailable", message: error });
-   });`,
+  `import { serveParent } from ${CHILD};
+   import { unavailable } from ${ERRORS};
+   const replies = ${JSON.stringify(replies)};
+   await serveParent(({ changed }) => ({
+     watch: () => void setTimeout(changed),
+     list(source) {
+       if (replies[source] === "hang") for (;;);
+       if (replies[source] === "crash") process.kill(process.pid, "SIGSEGV");
+       const { devices, error } = replies[source];
+       if (error) throw unavailable(error);
+       return devices;
+     },
+   }));`,
 ];
 
 function listerOver(replies: Record<string, unknown>, options: UsbListerOptions = {}) {

@@ -38,8 +38,8 @@ export async function createNativeBackend(platform: Platform): Promise<Backend> 
       allowInput(robot);
       go(target);
       const [x, y] = WHEEL[direction];
-      for (let step = 0; step < steps; step++)
-        robot.scrollMouse(x * platform.wheelStep, y * platform.wheelStep);
+      const notch = Math.sign(steps) * platform.wheelStep;
+      for (let step = 0; step < Math.abs(steps); step++) robot.scrollMouse(x * notch, y * notch);
       return pointerAt(robot);
     },
     async strike(keys, stroke) {

@@ -7,7 +7,7 @@ import { assertOn, type Point } from "../geometry";
 import type { XConnection } from "./connection";
 import { rootPlace } from "./screen";
 
-/** Button numbers (X11/X.h); a wheel's steps are clicks of buttons 4 to 7. */
+/** Button numbers (X11/X.h); a wheel's steps are clicks of buttons 4 to 7, opposite directions one apart. */
 const BUTTONS: Record<Button, number> = { left: 1, middle: 2, right: 3 };
 const WHEEL: Record<Direction, number> = { up: 4, down: 5, left: 6, right: 7 };
 
@@ -45,9 +45,10 @@ export async function turnWheel(
   steps: number,
 ): Promise<Point> {
   await sendPointer(connection, target);
-  for (let step = 0; step < steps; step++) {
-    fakeButton(connection, WHEEL[direction], "press");
-    fakeButton(connection, WHEEL[direction], "release");
+  const button = steps < 0 ? WHEEL[direction] ^ 1 : WHEEL[direction];
+  for (let step = 0; step < Math.abs(steps); step++) {
+    fakeButton(connection, button, "press");
+    fakeButton(connection, button, "release");
   }
   await connection.settled();
   return pointerAt(connection);
