@@ -11,7 +11,7 @@ import { constants, createGzip } from "node:zlib";
 import { badInput, systemCode, unavailable } from "../lib/errors";
 import { ensurePrivateFile, PRIVATE_FILE, syncFolder } from "../lib/files";
 import { jsonLine } from "../lib/sanitize";
-import { openSnapshot } from "./file";
+import { readLog } from "./file";
 import type { AuditRow } from "./row";
 
 /** How much is read at a time, in rows and in characters of lines: a row may have megabytes. */
@@ -48,7 +48,7 @@ export function exportLines(db: Database, afterId: number, lastId: number): Expo
  * @throws an `unavailable` failure when it cannot be read.
  */
 export async function* exportAll(path: string): AsyncGenerator<string> {
-  const db = openSnapshot(path);
+  const db = readLog(path);
   try {
     for (let after = Number.MIN_SAFE_INTEGER; ; ) {
       const step = exportLines(db, after, Number.MAX_SAFE_INTEGER);

@@ -4,12 +4,10 @@
  * The promise: a transaction that resolved is on disk (WAL with `synchronous=FULL`); no lock that another process holds
  * ever blocks the event loop; a write fails in seconds rather than waiting for ever.
  */
-import { Database, SQLiteError } from "bun:sqlite";
-import { chmodSync, existsSync, realpathSync, statSync } from "node:fs";
-import { dirname } from "node:path";
+import { type Database, SQLiteError } from "bun:sqlite";
+import { existsSync, realpathSync, statSync } from "node:fs";
 import { systemCode, unavailable } from "../lib/errors";
-import { ensurePrivateFile, ensurePrivateFolder, PRIVATE_FILE } from "../lib/files";
-import { isBusy } from "../lib/lock";
+import { isBusy, openDatabase, openSnapshot } from "../lib/sqlite";
 import { prepareSchema } from "./schema";
 
 /** How long writes wait for a lock that another process holds. Once it has passed they fail at once until it is free. */
@@ -97,7 +95,7 @@ export class AuditFile {
 
   private opened(): Database {
     if (!this.db) {
-      this.db = openDatabase(this.path);
+      this.db = openDatabase(this.path, { synchronous: "FULL", prepare: prepareLog });
       this.identity = new Identity(this.path);
     } else if (!this.identity?.holds()) {
       throw unavailable(
@@ -171,38 +169,21 @@ const READER_WAIT_MS = 5_000;
  *
  * @throws an `unavailable` failure when it cannot be read.
  */
-export function openSnapshot(path: string): Database {
-  let db: Database | undefined;
+export function readLog(path: string): Database {
   try {
-    db = new Database(path, { readonly: true });
-    db.run(`PRAGMA busy_timeout = ${READER_WAIT_MS}`);
-    db.run("BEGIN");
-    return db;
+    return openSnapshot(path, READER_WAIT_MS);
   } catch (error) {
-    db?.close();
     throw asFailure(error);
   }
 }
 
-function openDatabase(path: string): Database {
-  ensurePrivateFolder(dirname(path));
-  // Never opens one that is there: closing it would drop the locks SQLite holds on it.
-  ensurePrivateFile(path);
-  chmodSync(path, PRIVATE_FILE);
-  const db = new Database(path);
-  try {
-    db.run("PRAGMA busy_timeout = 0");
-    const mode = db.query<{ journal_mode: string }, []>("PRAGMA journal_mode = WAL").get()?.journal_mode;
-    if (mode !== "wal")
-      throw unavailable(`the audit log cannot use a write-ahead log (its file system gives "${mode}")`);
-    db.run("PRAGMA synchronous = FULL");
-    db.run(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
-    prepareSchema(db);
-    return db;
-  } catch (error) {
-    db.close();
-    throw error;
+function prepareLog(db: Database): void {
+  const mode = db.query<{ journal_mode: string }, []>("PRAGMA journal_mode").get()?.journal_mode;
+  if (mode !== "wal") {
+    throw unavailable(`the audit log cannot use a write-ahead log (its file system gives "${mode}")`);
   }
+  db.run(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+  prepareSchema(db);
 }
 
 /** What SQLite or the system refused, as an expected failure; anything else is a bug and stays one. */

@@ -7,7 +7,7 @@
 import { type Database, SQLiteError } from "bun:sqlite";
 import { messageOf, unavailable } from "../lib/errors";
 import { Chain, type KnownRow, rowNames } from "./chain";
-import { asFailure, openSnapshot } from "./file";
+import { asFailure, readLog } from "./file";
 import { type Bearings, bearingsState, LOST_BEARINGS, readBearings } from "./high-water";
 import type { AuditRow } from "./row";
 
@@ -39,7 +39,7 @@ const PROGRESS_STEP = 25_000;
  * @throws an `unavailable` failure when it cannot be read, or svc never opened it.
  */
 export function verifyDatabase(path: string, options: VerifyOptions = {}): Verdict {
-  const db = openSnapshot(path);
+  const db = readLog(path);
   try {
     return verifyRows(db, options);
   } catch (error) {

@@ -4,11 +4,9 @@
  * The lock is an exclusive SQLite transaction on an otherwise empty file: the operating system releases it when
  * the holder dies, however it dies, so there is no stale lock to recognise (https://sqlite.org/lockingv3.html).
  */
-import { Database } from "bun:sqlite";
-import { chmodSync } from "node:fs";
-import { basename, dirname } from "node:path";
+import { basename } from "node:path";
 import { timedOut } from "./errors";
-import { ensurePrivateFile, ensurePrivateFolder, PRIVATE_FILE } from "./files";
+import { isBusy, openPrivate } from "./sqlite";
 
 /** Releases the lock; a second call does nothing. */
 export type Release = () => void;
@@ -19,24 +17,16 @@ export type Release = () => void;
  * @throws the system or SQLite error when the lock file cannot be made or opened.
  */
 export function tryLock(path: string): Release | undefined {
-  ensurePrivateFolder(dirname(path));
-  ensurePrivateFile(path);
-  const db = new Database(path);
   try {
-    chmodSync(path, PRIVATE_FILE);
-    db.run("PRAGMA busy_timeout = 0");
-    db.run("BEGIN EXCLUSIVE");
+    const db = openPrivate(path, (file) => {
+      file.run("PRAGMA busy_timeout = 0");
+      file.run("BEGIN EXCLUSIVE");
+    });
+    return () => db.close();
   } catch (error) {
-    db.close();
     if (isBusy(error)) return undefined;
     throw error;
   }
-  let held = true;
-  return () => {
-    if (!held) return;
-    held = false;
-    db.close();
-  };
 }
 
 /**
@@ -60,9 +50,4 @@ export async function withLock<T>(path: string, work: () => T | Promise<T>, wait
       throw timedOut(`another process has held ${basename(path)} for ${waitMs / 1000} s`);
     await Bun.sleep(pause);
   }
-}
-
-/** Whether SQLite failed because somebody else holds the lock. */
-export function isBusy(error: unknown): boolean {
-  return error instanceof Error && "code" in error && String(error.code).startsWith("SQLITE_BUSY");
 }

@@ -5,7 +5,7 @@
  * file that this sender did not write, or that somebody changed since, is never overwritten: the new one is put beside
  * it as `<name>.conflict-<sender>-<time>`.
  */
-import { Database } from "bun:sqlite";
+import type { Database } from "bun:sqlite";
 import { randomUUID } from "node:crypto";
 import {
   closeSync,
@@ -24,6 +24,7 @@ import {
 import { basename, dirname, join } from "node:path";
 import { conflict, systemCode, unavailable } from "../lib/errors";
 import { ensurePrivateFolder, PRIVATE_FILE, PRIVATE_FOLDER, syncFolder } from "../lib/files";
+import { openDatabase } from "../lib/sqlite";
 import { foldName, MAX_COMPONENT_BYTES, parseName } from "./file-name";
 
 /** Where files lie until they are whole: inside the inbox, so that the last step is a rename. */
@@ -228,23 +229,23 @@ interface Written {
   readonly mtimeMs: number;
 }
 
-/**
- * Who wrote what. A file is the one on the books when its inode, size and time are; between two versions of a file both
- * are on the books.
- */
-function openBooks(path: string, sender: string) {
-  ensurePrivateFolder(dirname(path));
-  const db = new Database(path, { create: true, strict: true });
-  db.run("PRAGMA busy_timeout = 10000");
-  db.run("PRAGMA journal_mode = WAL");
-  // What a power cut takes back makes a file a stranger's, which is never overwritten.
-  db.run("PRAGMA synchronous = NORMAL");
+function prepareTables(db: Database): void {
   db.run(`CREATE TABLE IF NOT EXISTS files (sender TEXT, name TEXT, inode INTEGER, size INTEGER, mtime_ms REAL,
     PRIMARY KEY (sender, name, inode)) WITHOUT ROWID`);
   db.run(
     "CREATE TABLE IF NOT EXISTS names (sender TEXT, folded TEXT, name TEXT, PRIMARY KEY (sender, folded)) WITHOUT ROWID",
   );
   db.run("CREATE TABLE IF NOT EXISTS incoming (path TEXT PRIMARY KEY, size INTEGER) WITHOUT ROWID");
+}
+
+/**
+ * Who wrote what. A file is the one on the books when its inode, size and time are; between two versions of a file both
+ * are on the books.
+ */
+function openBooks(path: string, sender: string) {
+  // What a power cut takes back makes a file a stranger's, which is never overwritten.
+  const options = { synchronous: "NORMAL", busyMs: 10_000, prepare: prepareTables } as const;
+  const db = openDatabase(path, options);
 
   const insert = db.query("INSERT OR REPLACE INTO files VALUES ($sender, $name, $inode, $size, $mtimeMs)");
   const claim = db.query("INSERT OR REPLACE INTO names VALUES ($sender, $folded, $name)");

@@ -3,11 +3,9 @@
  *
  * A file that another tool made is taken over: the columns that it lacks are added, its rows stay.
  */
-import { Database } from "bun:sqlite";
-import { chmodSync } from "node:fs";
-import { dirname } from "node:path";
+import type { Database } from "bun:sqlite";
 import { MAX_TIMEOUT_S } from "../core/run";
-import { ensurePrivateFile, ensurePrivateFolder, PRIVATE_FILE } from "../lib/files";
+import { openDatabase } from "../lib/sqlite";
 import type { HistoryRow, RunRecord } from "./types";
 
 /** Rows that are kept until somebody says otherwise. */
@@ -46,21 +44,7 @@ const TOLD = ["id", ...Object.keys(COLUMNS).filter((name) => name !== "pid")].jo
  * @throws the SQLite or system error.
  */
 export function openFile(path: string): Database {
-  ensurePrivateFolder(dirname(path));
-  ensurePrivateFile(path);
-  const db = new Database(path);
-  try {
-    chmodSync(path, PRIVATE_FILE);
-    db.run("PRAGMA busy_timeout = 0");
-    db.run("PRAGMA journal_mode = WAL");
-    // A machine that loses power may lose the last rows, and nothing else (https://sqlite.org/pragma.html#pragma_synchronous).
-    db.run("PRAGMA synchronous = NORMAL");
-    prepareTables(db);
-    return db;
-  } catch (error) {
-    db.close();
-    throw error;
-  }
+  return openDatabase(path, { synchronous: "NORMAL", prepare: prepareTables });
 }
 
 function prepareTables(db: Database): void {

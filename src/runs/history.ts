@@ -7,8 +7,8 @@
  */
 import type { Database } from "bun:sqlite";
 import { messageOf, unavailable } from "../lib/errors";
-import { isBusy } from "../lib/lock";
 import type { Log } from "../lib/log";
+import { isBusy } from "../lib/sqlite";
 import { findRows, type HistoryQuery, keepRows, markInterrupted, openFile, prune, write } from "./history-db";
 import type { HistoryRow, RunRecord } from "./types";
 

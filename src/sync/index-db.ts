@@ -1,20 +1,23 @@
 /**
  * The index of what a sync has sent, so that a restart loses no change (`{config_dir}/sync/<id>.db`).
  */
-import { Database } from "bun:sqlite";
+import { openDatabase } from "../lib/sqlite";
 import type { SentIndex } from "./engine";
 import type { FileState } from "./scan";
 
 /** @throws the SQLite error when the file cannot be opened. */
 export function openSentIndex(path: string): SentIndex & Disposable {
-  const db = new Database(path, { create: true, strict: true });
-  db.run("PRAGMA journal_mode = WAL");
-  // A row that a power cut takes back means that a file is sent once more, never that a change is lost.
-  db.run("PRAGMA synchronous = NORMAL");
-  db.run("PRAGMA busy_timeout = 5000");
-  db.run(
-    "CREATE TABLE IF NOT EXISTS sent (name TEXT PRIMARY KEY, mtime_ms REAL NOT NULL, size INTEGER NOT NULL, inode INTEGER NOT NULL) WITHOUT ROWID",
-  );
+  const db = openDatabase(path, {
+    // A row that a power cut takes back means that a file is sent once more, never that a change is lost.
+    synchronous: "NORMAL",
+    busyMs: 5_000,
+    prepare(file) {
+      file.run(
+        `CREATE TABLE IF NOT EXISTS sent (name TEXT PRIMARY KEY, mtime_ms REAL NOT NULL, size INTEGER NOT NULL,
+           inode INTEGER NOT NULL) WITHOUT ROWID`,
+      );
+    },
+  });
   const put = db.query("INSERT OR REPLACE INTO sent VALUES ($name, $mtimeMs, $size, $inode)");
   const remove = db.query("DELETE FROM sent WHERE name = $name");
   const select = db.query<{ name: string } & FileState, []>(

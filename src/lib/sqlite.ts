@@ -1,0 +1,66 @@
+/**
+ * Opening a SQLite file: private to its owner, with a write-ahead log, closed again when it cannot be prepared.
+ */
+import { Database } from "bun:sqlite";
+import { chmodSync } from "node:fs";
+import { dirname } from "node:path";
+import { ensurePrivateFile, ensurePrivateFolder, PRIVATE_FILE } from "./files";
+
+export interface DatabaseOptions {
+  /** `FULL`: a commit is on disk. `NORMAL`: a power cut may take back the last ones, and breaks nothing. */
+  readonly synchronous: "FULL" | "NORMAL";
+  /** How long a statement waits for a lock of another process, which blocks the thread, in milliseconds (default 0). */
+  readonly busyMs?: number;
+  /** Makes the tables. */
+  readonly prepare: (db: Database) => void;
+}
+
+/**
+ * Opens the file at `path`; it and its folders are made if they are not there. Named parameters have no prefix.
+ *
+ * @throws the system or SQLite error; what `prepare` throws.
+ */
+export function openDatabase(path: string, { synchronous, busyMs = 0, prepare }: DatabaseOptions): Database {
+  return openPrivate(path, (db) => {
+    db.run(`PRAGMA busy_timeout = ${busyMs}`);
+    db.run("PRAGMA journal_mode = WAL");
+    db.run(`PRAGMA synchronous = ${synchronous}`);
+    prepare(db);
+  });
+}
+
+/** {@link openDatabase} without its settings: for a file that is only ever locked. */
+export function openPrivate(path: string, prepare: (db: Database) => void): Database {
+  ensurePrivateFolder(dirname(path));
+  // Never opens a file that is there: closing it would drop the locks that SQLite holds on it (fcntl(2)).
+  ensurePrivateFile(path);
+  chmodSync(path, PRIVATE_FILE);
+  return prepared(new Database(path, { readwrite: true, strict: true }), prepare);
+}
+
+/**
+ * A connection that reads the file at `path` as it is now, whatever is written meanwhile, until it is closed.
+ *
+ * @throws the SQLite error.
+ */
+export function openSnapshot(path: string, busyMs: number): Database {
+  return prepared(new Database(path, { readonly: true, strict: true }), (db) => {
+    db.run(`PRAGMA busy_timeout = ${busyMs}`);
+    db.run("BEGIN");
+  });
+}
+
+function prepared(db: Database, prepare: (db: Database) => void): Database {
+  try {
+    prepare(db);
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** Whether SQLite failed because another connection holds the lock. */
+export function isBusy(error: unknown): boolean {
+  return error instanceof Error && "code" in error && String(error.code).startsWith("SQLITE_BUSY");
+}
