@@ -9,7 +9,7 @@ import { sizeWithin } from "../lib/json-size";
 import type { Log } from "../lib/log";
 import { type Action, type Command, type CommandTable, checkActions, flatten, listFields } from "./actions";
 import { keepable } from "./redact";
-import { createRunner } from "./run";
+import { Runner } from "./run";
 import { type ActiveRun, type RunReport, type RunStart, VARIABLE_NAME } from "./types";
 import { MAX_FILLED } from "./variables";
 
@@ -153,7 +153,7 @@ async function run(
   caller.signal.addEventListener("abort", leave, { once: true });
   const { signal, abort } = active;
   const { service, log } = parts;
-  const runner = createRunner({ service, id, caller, signal, abort, variables, log });
+  const runner = new Runner({ service, id, caller, signal, abort, variables, log });
   const keep = (outcome: Outcome) => active.keep(keepable(outcome, runner));
   try {
     const outcomes = await inTurn(parts, active, actions, () => runner.run(actions, stop_on_error, keep));

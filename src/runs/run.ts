@@ -1,8 +1,8 @@
 /**
- * Running checked actions: one after the other, each outcome kept apart.
+ * Running checked actions, one after the other.
  *
- * Promise: a run ends. It executes at most {@link MAX_EXECUTED} actions and keeps a bounded amount of what they return;
- * once its signal is aborted no further action begins, and one that does not heed the signal is left behind.
+ * Promise: a run ends. It executes at most {@link MAX_EXECUTED} actions and keeps a bounded amount of their results; once
+ * its signal is aborted no further action begins, and one that ignores the signal is abandoned.
  */
 import { performOperation } from "../core/call";
 import type { Caller } from "../core/caller";
@@ -17,31 +17,31 @@ import type { Action, Command } from "./actions";
 import { Secrets } from "./secrets";
 import { fillIn, referencesIn } from "./variables";
 
-/** The most that one run executes: actions, and the lists inside them, every turn of a loop counted. */
+/** The most that one run executes: actions and lists inside them, counted at every iteration. */
 const MAX_EXECUTED = 200_000;
 
-/** How long a run may keep the event loop to itself, in milliseconds; actions that wait for nothing would for good. */
-const BREATH_MS = 5;
+/** How long a run may keep the event loop to itself, in milliseconds. Actions that wait for nothing would never yield. */
+const YIELD_MS = 5;
 
 /** The most outcomes of nested actions that a run reports, and as many again of those that failed. */
 const MAX_NESTED_OUTCOMES = 2_000;
 
-/** What the results of a run may come to. */
+/** The most that the results of a run may take. */
 const MAX_RESULTS = { bytes: 64 * 1024 * 1024, depth: 1_000 };
 
 /** How long an action may take to notice that its run was cancelled, in milliseconds. */
-const HEED_MS = 5_000;
+const ABANDON_MS = 5_000;
 
 /** How long a shielded list may go on after its run was cancelled, in milliseconds. */
 const SHIELD_MS = 5_000;
 
-/** What a run is made of. */
+/** What a runner is handed. */
 export interface RunParts {
   /** What operations run on. */
   readonly service: object;
   readonly id: string;
   readonly caller: Caller;
-  /** Aborted, with a `Failure` as its reason, when the run is to end. */
+  /** Aborted, with a `Failure` as its reason, to end the run. */
   readonly signal: AbortSignal;
   /** Ends the run: aborts `signal` for this reason. */
   readonly abort: (reason: Failure) => void;
@@ -49,51 +49,32 @@ export interface RunParts {
   readonly log: Log;
 }
 
-/** Runs actions, and remembers what they have used up. */
-export interface Runner {
-  /**
-   * Runs `actions` in order, until the signal is aborted. Never throws: what goes wrong is that action's outcome.
-   *
-   * @param each is called with every outcome as it comes.
-   */
-  run(
-    actions: readonly Action[],
-    stopOnError: boolean,
-    each?: (outcome: Outcome) => void,
-  ): Promise<Outcome[]>;
+/** Runs the actions of one run, and counts what they use. */
+export class Runner {
   /** The operation behind an outcome of this run, nested ones included. */
-  operationOf(outcome: Outcome): Command | undefined;
-  /** What was secret in it so far. */
-  readonly secrets: Secrets;
-}
-
-export function createRunner(parts: RunParts): Runner {
-  const state = new RunState(parts);
-  return {
-    run: (actions, stopOnError, each) => state.list(actions, parts.signal, stopOnError, each),
-    operationOf: (outcome) => state.operations.get(outcome),
-    secrets: state.secrets,
-  };
-}
-
-class RunState {
   readonly operations = new WeakMap<object, Command>();
+  /** The secrets of the run so far. */
   readonly secrets = new Secrets();
-  /** What variables were set to because it went wrong, by their names. */
+  /** The error messages that variables were set to, by their names. */
   private readonly errors = new Map<string, string>();
   private executed = 0;
-  private breathedAt = performance.now();
+  private yieldedAt = performance.now();
   private resultBytes = 0;
   private nested = { ok: 0, failed: 0 };
   private departure: Departure | undefined;
 
   constructor(private readonly parts: RunParts) {}
 
-  async list(
+  /**
+   * Runs `actions` in order, until the signal is aborted. Never throws: a failure is that action's outcome.
+   *
+   * @param each is called with every outcome as it comes.
+   */
+  async run(
     actions: readonly Action[],
-    signal: AbortSignal,
     stopOnError: boolean,
     each: (outcome: Outcome) => void = () => {},
+    signal: AbortSignal = this.parts.signal,
   ): Promise<Outcome[]> {
     const outcomes: Outcome[] = [];
     for (const action of actions) {
@@ -121,18 +102,18 @@ class RunState {
         return operation.plain ? operation.plain.of(answer) : answer;
       };
       const leaf = Object.keys(action.lists).length === 0;
-      const result = (await (leaf ? deadline(call(), { signal, graceMs: HEED_MS }) : call())) ?? null;
+      const result = (await (leaf ? deadline(call(), { signal, graceMs: ABANDON_MS }) : call())) ?? null;
       // What a flow command returns has been counted already: it is the results inside it.
       if (leaf && !this.fits(result)) return { command, ok: true, omitted: true, duration_ms: took() };
       return { command, ok: true, result, duration_ms: took() };
     } catch (thrown) {
-      const failure = this.failureOf(thrown, signal, command);
-      const detail = Object.keys(failure.more).length > 0 ? { detail: { ...failure.more } } : {};
-      return { command, ok: false, error: failure.message, ...detail, duration_ms: took() };
+      const { message, more } = this.failureOf(thrown, signal, command);
+      const detail = Object.keys(more).length > 0 ? { detail: { ...more } } : {};
+      return { command, ok: false, error: message, ...detail, duration_ms: took() };
     }
   }
 
-  /** Counts what is executed. Beyond the limit the run is over, but for the clean-up that outlives its signal a little. */
+  /** Counts what is executed. Beyond the limit the run is over, except for a shielded list. */
   private async step(signal: AbortSignal): Promise<void> {
     this.executed++;
     if (this.executed > MAX_EXECUTED) {
@@ -140,12 +121,12 @@ class RunState {
       this.parts.abort(failure);
       if (signal.aborted) throw failure;
     }
-    if (performance.now() - this.breathedAt < BREATH_MS) return;
+    if (performance.now() - this.yieldedAt < YIELD_MS) return;
     await new Promise((resolve) => setImmediate(resolve));
-    this.breathedAt = performance.now();
+    this.yieldedAt = performance.now();
   }
 
-  /** The input with variables filled in. What was filled in may be secret, so no message quotes it. */
+  /** The input with variables filled in; remembers the secrets in it. */
   private input(action: Action): Readonly<Record<string, unknown>> {
     const input = this.filledIn(action);
     for (const [field, schema] of Object.entries(action.operation.input.entries)) {
@@ -161,6 +142,7 @@ class RunState {
       this.conceal(this.parts.variables.get(name));
     }
     const filled = deferred.map((field) => [field, fillIn(input[field], this.parts.variables)]);
+    // A variable may be secret, so no message quotes a value.
     const checked = checkInput(
       operation.input,
       { ...input, ...Object.fromEntries(filled) },
@@ -185,7 +167,7 @@ class RunState {
     };
   }
 
-  private context(action: Action, signal: AbortSignal): RunContext {
+  private context({ lists }: Action, signal: AbortSignal): RunContext {
     return {
       id: this.parts.id,
       variables: this.parts.variables,
@@ -196,7 +178,8 @@ class RunState {
       list: async (field, { shielded = false } = {}) => {
         using shield = shielded ? shieldFrom(signal) : { signal, [Symbol.dispose]() {} };
         await this.step(shield.signal);
-        return this.report(await this.list(action.lists[field] ?? [], shield.signal, true), shield.signal);
+        const outcomes = await this.run(lists[field] ?? [], true, undefined, shield.signal);
+        return this.report(outcomes, shield.signal);
       },
       leave: (how) => {
         this.departure = how;
@@ -209,27 +192,11 @@ class RunState {
     };
   }
 
-  private report(all: Outcome[], signal: AbortSignal): NestedReport {
+  private report(all: readonly Outcome[], { aborted, reason }: AbortSignal): NestedReport {
     const failed = all.find(({ ok }) => !ok);
-    const outcomes = all.filter((outcome) => this.mayReport(outcome));
-    const error = signal.aborted
-      ? messageOf(signal.reason)
-      : failed
-        ? `${failed.command}: ${failed.error}`
-        : null;
-    return {
-      ok: error === null,
-      error,
-      cancelled: signal.aborted,
-      outcomes,
-      omitted: all.length - outcomes.length,
-    };
-  }
-
-  private mayReport({ ok }: Outcome): boolean {
-    const kind = ok ? "ok" : "failed";
-    this.nested[kind]++;
-    return this.nested[kind] <= MAX_NESTED_OUTCOMES;
+    const outcomes = all.filter(({ ok }) => ++this.nested[ok ? "ok" : "failed"] <= MAX_NESTED_OUTCOMES);
+    const error = aborted ? messageOf(reason) : failed ? `${failed.command}: ${failed.error}` : null;
+    return { ok: error === null, error, cancelled: aborted, outcomes, omitted: all.length - outcomes.length };
   }
 
   private fits(result: unknown): boolean {
@@ -241,12 +208,13 @@ class RunState {
   private failureOf(thrown: unknown, signal: AbortSignal, command: string): Failure {
     if (thrown instanceof Failure) return thrown;
     if (signal.aborted) return signal.reason instanceof Failure ? signal.reason : cancelled("cancelled");
+    const { log, id } = this.parts;
     const failure = failureOf(thrown);
     if (failure) {
-      this.parts.log.error(`${command} in run ${this.parts.id}: ${this.secrets.scrub(messageOf(thrown))}`);
+      log.error(`${command} in run ${id}: ${this.secrets.scrub(messageOf(thrown))}`);
       return failure;
     }
-    this.parts.log.error(`${command} failed in run ${this.parts.id}: ${messageOf(thrown)}`, thrown);
+    log.error(`${command} failed in run ${id}: ${messageOf(thrown)}`, thrown);
     return new Failure("unavailable", "internal error");
   }
 }

@@ -1,23 +1,32 @@
+/**
+ * Flow commands: waiting, loops, retries, alternatives and clean-up around lists of actions.
+ *
+ * Promise: when the run is cancelled or its deadline passes, each of them ends at once. Only the `finally` of `AC_try`
+ * still runs, for 5 seconds at most.
+ */
 import * as v from "valibot";
-import { ACTION_LIST, field, NO_INPUT, secret } from "../../core/fields";
+import type { Caller } from "../../core/caller";
+import { ACTION_LIST, field, NO_INPUT, secret, seconds as span } from "../../core/fields";
 import { operation } from "../../core/operation";
-import { OUTCOME } from "../../core/run";
+import { type NestedReport, OUTCOME, type RunContext } from "../../core/run";
 import { sleep } from "../../lib/deadline";
-import { COMPARISONS, compare } from "../compare";
-import { attempt, branch, loop, retry, runAround, variable } from "../flow";
+import { badInput, Failure } from "../../lib/errors";
 import { VARIABLE_NAME } from "../types";
 
 const NAME = v.pipe(
   v.string(),
   v.regex(VARIABLE_NAME, "letters, digits and _, at most 64, not beginning with a digit"),
 );
-/** Flow commands act on the run around them. */
-const leftOut = {
-  http: "it means something inside a list only",
-  cli: "it means something inside a list only",
-};
 const INSIDE = { outcomes: v.array(OUTCOME), omitted: v.number() };
 const body = field(ACTION_LIST, "Actions, up to the first that fails");
+
+const IN_LISTS = "it has a meaning inside a list of actions only";
+const leftOut = { http: IN_LISTS, cli: IN_LISTS };
+
+/** The longest pause between attempts, in seconds, unless the first one is longer. */
+const MAX_BACKOFF_S = 60;
+
+const COMPARISONS = ["eq", "ne", "lt", "le", "gt", "ge", "contains"] as const;
 
 export const operations = [
   operation({
@@ -28,7 +37,7 @@ export const operations = [
     leftOut,
     example: { seconds: 1.5 },
     input: v.strictObject({
-      seconds: field(v.pipe(v.number(), v.minValue(0), v.maxValue(86_400)), "How long"),
+      seconds: field(span(v.pipe(v.number(), v.minValue(0), v.maxValue(86_400))), "How long"),
     }),
     output: v.null(),
     async run(_service, { seconds }, { signal }) {
@@ -48,7 +57,18 @@ export const operations = [
       body,
     }),
     output: v.object({ iterations: v.number(), ...INSIDE }),
-    run: (_service, { times }, { run }) => loop(runAround(run), times),
+    async run(_service, { times }, caller) {
+      const run = runOf(caller);
+      const reports: NestedReport[] = [];
+      for (let iterations = 1; iterations <= times; iterations++) {
+        const report = await run.list("body");
+        reports.push(report);
+        const inside = () => ({ iterations, ...insideOf(reports) });
+        if (!report.ok) throw failed(report, `iteration ${iterations}: ${report.error}`, inside());
+        if (run.arrive() === "break") return inside();
+      }
+      return { iterations: times, ...insideOf(reports) };
+    },
   }),
   operation({
     name: "flow.break",
@@ -59,28 +79,28 @@ export const operations = [
     within: "AC_loop",
     input: NO_INPUT,
     output: v.null(),
-    run(_service, _input, { run }) {
-      runAround(run).leave("break");
+    run(_service, _input, caller) {
+      runOf(caller).leave("break");
       return null;
     },
   }),
   operation({
     name: "flow.continue",
-    summary: "Go on with the next turn of the loop around this action",
+    summary: "Continue with the next iteration of the loop around this action",
     scope: "operate",
     command: "AC_continue",
     leftOut,
     within: "AC_loop",
     input: NO_INPUT,
     output: v.null(),
-    run(_service, _input, { run }) {
-      runAround(run).leave("continue");
+    run(_service, _input, caller) {
+      runOf(caller).leave("continue");
       return null;
     },
   }),
   operation({
     name: "flow.retry",
-    summary: "Run actions again until none of them fails",
+    summary: "Repeat actions until none of them fails",
     scope: "operate",
     command: "AC_retry",
     leftOut,
@@ -88,17 +108,28 @@ export const operations = [
     input: v.strictObject({
       max_attempts: field(
         v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_000)), 3),
-        "How often at most",
+        "The maximum number of attempts",
       ),
       backoff: field(
-        v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(3_600)), 0.5),
-        "Seconds before the second attempt, twice as many before each further one, up to a minute",
+        v.optional(span(v.pipe(v.number(), v.minValue(0), v.maxValue(3_600))), 0.5),
+        "Seconds before the second attempt; the pause doubles before each further attempt, up to a minute",
       ),
       body,
     }),
     output: v.object({ attempts: v.number(), ...INSIDE }),
-    run: (_service, { max_attempts, backoff }, { run, signal }) =>
-      retry(runAround(run), { maxAttempts: max_attempts, backoff }, signal),
+    async run(_service, { max_attempts, backoff }, caller) {
+      const run = runOf(caller);
+      for (let attempts = 1; ; attempts++) {
+        const report = await run.list("body");
+        const inside = { attempts, ...insideOf([report]) };
+        if (report.ok) return inside;
+        if (report.cancelled || attempts === max_attempts) {
+          throw failed(report, `attempt ${attempts}: ${report.error}`, inside);
+        }
+        const pause = Math.min(backoff * 2 ** (attempts - 1), Math.max(backoff, MAX_BACKOFF_S));
+        await sleep(pause * 1_000, caller.signal);
+      }
+    },
   }),
   operation({
     name: "flow.try",
@@ -113,21 +144,39 @@ export const operations = [
     },
     input: v.strictObject({
       body,
-      catch: field(v.optional(ACTION_LIST, []), "Actions for when one of the body fails"),
+      catch: field(v.optional(ACTION_LIST, []), "Actions that run when one of the body fails"),
       finally: field(
         v.optional(ACTION_LIST, []),
-        "Actions that run last in any case; 5 seconds at most when the run was cancelled",
+        "Actions that run last in any case; for 5 seconds at most when the run was cancelled",
       ),
-      error_var: field(v.optional(NAME), "Variable that is set to what went wrong"),
-      reraise: field(v.optional(v.boolean(), false), "Fail after `catch`, with what went wrong in the body"),
+      error_var: field(v.optional(NAME), "Variable that is set to the error message"),
+      reraise: field(v.optional(v.boolean(), false), "Fail after `catch`, with the error of the body"),
     }),
     output: v.object({ error: v.nullable(v.string()), ...INSIDE }),
-    run: (_service, { error_var, reraise }, { run }) =>
-      attempt(runAround(run), { errorVar: error_var, reraise }),
+    async run(_service, { error_var, reraise }, caller) {
+      const run = runOf(caller);
+      const body = await run.list("body");
+      const reports = [body];
+      if (body.error !== null && !body.cancelled) {
+        if (error_var !== undefined) run.blame(error_var, body.error);
+        reports.push(await run.list("catch"));
+      }
+      // `finally` runs in full also after AC_break or AC_continue, which takes effect afterwards, unless this action fails
+      // or `finally` has one of its own.
+      const before = run.arrive();
+      reports.push(await run.list("finally", { shielded: true }));
+      const left = run.arrive() ?? before;
+
+      const inside = { error: body.error, ...insideOf(reports) };
+      const bad = reports.find((report) => !report.ok && (report !== body || reraise || body.cancelled));
+      if (bad) throw failed(bad, bad.error ?? "", inside);
+      if (left) run.leave(left);
+      return inside;
+    },
   }),
   operation({
     name: "flow.set_var",
-    summary: "Set what `${name}` stands for in the actions that follow",
+    summary: "Set the value of `${name}` for the actions that follow",
     scope: "operate",
     command: "AC_set_var",
     leftOut,
@@ -137,8 +186,8 @@ export const operations = [
       value: field(secret(v.unknown()), "Any value; it may be secret, so it is neither logged nor kept"),
     }),
     output: secret(v.unknown()),
-    run(_service, { name, value }, { run }) {
-      runAround(run).variables.set(name, value);
+    run(_service, { name, value }, caller) {
+      runOf(caller).variables.set(name, value);
       return value;
     },
   }),
@@ -153,17 +202,67 @@ export const operations = [
       name: field(NAME, "The variable, which has to be set"),
       op: field(
         v.optional(v.picklist(COMPARISONS), "eq"),
-        "How it compares; `lt`, `le`, `gt` and `ge` are for two numbers or two texts",
+        "The comparison; `lt`, `le`, `gt` and `ge` compare two numbers or two texts",
       ),
-      value: field(secret(v.unknown()), "What it is compared with"),
-      then: field(v.optional(ACTION_LIST, []), "Actions for when it compares so"),
-      else: field(v.optional(ACTION_LIST, []), "Actions for when it does not"),
+      value: field(secret(v.unknown()), "The value to compare it with"),
+      then: field(v.optional(ACTION_LIST, []), "Actions that run when the comparison is true"),
+      else: field(v.optional(ACTION_LIST, []), "Actions that run when it is false"),
     }),
     output: v.object({ matched: v.boolean(), ...INSIDE }),
-    async run(_service, { name, op, value }, { run }) {
-      const around = runAround(run);
-      const matched = compare(variable(around, name), op, value);
-      return { matched, ...(await branch(around, matched ? "then" : "else")) };
+    async run(_service, { name, op, value }, caller) {
+      const run = runOf(caller);
+      if (!run.variables.has(name)) throw badInput(`unknown variable: ${name}`);
+      const matched = compare(run.variables.get(name), op, value);
+      const report = await run.list(matched ? "then" : "else");
+      if (!report.ok) throw failed(report, report.error ?? "", insideOf([report]));
+      return { matched, ...insideOf([report]) };
     },
   }),
 ];
+
+/** The run around an action. @throws a `bad_input` failure when there is none. */
+function runOf({ run }: Caller): RunContext {
+  if (run) return run;
+  throw badInput("expected as an action of a script");
+}
+
+const insideOf = (reports: readonly NestedReport[]) => ({
+  outcomes: reports.flatMap(({ outcomes }) => outcomes),
+  omitted: reports.reduce((sum, { omitted }) => sum + omitted, 0),
+});
+
+/** The failure of an action in which a list failed, or was cut off because the run was cancelled. */
+function failed({ cancelled, error }: NestedReport, message: string, more: Record<string, unknown>) {
+  return cancelled
+    ? new Failure("cancelled", error ?? "cancelled", more)
+    : new Failure("rejected", message, more);
+}
+
+/**
+ * Whether the comparison of two JSON values is true. Values of different types are never equal: `"5"` is not `5`.
+ *
+ * @throws a `bad_input` failure for values that `op` does not compare. It quotes no value: they may be secret.
+ */
+function compare(left: unknown, op: (typeof COMPARISONS)[number], right: unknown): boolean {
+  if (op === "eq") return Bun.deepEquals(left, right, true);
+  if (op === "ne") return !Bun.deepEquals(left, right, true);
+  if (op === "contains") return contains(left, right);
+  const order = orderOf(left, right);
+  if (op === "lt") return order < 0;
+  if (op === "le") return order <= 0;
+  return op === "gt" ? order > 0 : order >= 0;
+}
+
+function contains(whole: unknown, part: unknown): boolean {
+  if (Array.isArray(whole)) return whole.some((item) => Bun.deepEquals(item, part, true));
+  if (typeof whole === "string" && typeof part === "string") return whole.includes(part);
+  if (typeof whole === "object" && whole !== null && typeof part === "string")
+    return Object.hasOwn(whole, part);
+  throw badInput("contains: expected text in a text, an item of a list or the name of a field of an object");
+}
+
+function orderOf(left: unknown, right: unknown): number {
+  if (typeof left === "number" && typeof right === "number") return left - right;
+  if (typeof left === "string" && typeof right === "string") return left < right ? -1 : left > right ? 1 : 0;
+  throw badInput("lt, le, gt, ge: expected two numbers or two texts");
+}
