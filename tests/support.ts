@@ -1,5 +1,5 @@
 /**
- * What many tests need: a folder of their own, a service on it, a server, and real programs where there are any.
+ * What many tests need: a temporary folder, a service or a server on it, waiting, and real programs where installed.
  */
 import { test } from "bun:test";
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
@@ -12,13 +12,13 @@ import type { RunOptions } from "../src/runs/executor";
 import type { RunReport } from "../src/runs/types";
 import { createService, type Service, type ServiceOptions } from "../src/service";
 
-/** A new folder that goes when the scope ends: `using folder = temporaryFolder()`. */
+/** A new folder, removed when the scope ends: `using folder = temporaryFolder()`. */
 export function temporaryFolder(): Disposable & { readonly path: string } {
   const path = mkdtempSync(join(tmpdir(), "svc-test-"));
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) };
 }
 
-/** A service on a folder of its own, stopped when the scope ends: `await using`. */
+/** A service on a temporary folder, stopped when the scope ends: `await using`. */
 export function testService(
   options: Partial<ServiceOptions> = {},
 ): AsyncDisposable & { readonly service: Service; readonly configDir: string } {
@@ -34,7 +34,7 @@ export function testService(
   };
 }
 
-/** The token that {@link testServer} uses unless told otherwise. */
+/** The token that {@link testServer} uses by default. */
 export const TOKEN = "test-token-0123456789";
 
 /** A server on a free port with the rate off, and a `fetch` that sends its token. */
@@ -79,10 +79,13 @@ export async function runActions(
   return executor.run(executor.prepare(actions), caller, options);
 }
 
+/** The command of svc from the source tree, which needs no build. */
+export const SOURCE = [process.execPath, join(import.meta.dir, "..", "src", "main.ts")];
+
 /** The compiled binary, as `bun run build` leaves it. */
 export const BINARY = join(import.meta.dir, "..", "dist", "svc");
 
-/** The compiled binary alone in an empty folder, its configuration in `config` beside it; gone when the scope ends. */
+/** The compiled binary alone in an empty folder, with its configuration in `config` there; removed when the scope ends. */
 export function installBinary(binary = BINARY) {
   const folder = temporaryFolder();
   copyFileSync(binary, join(folder.path, "svc"));
@@ -106,28 +109,44 @@ export function installBinary(binary = BINARY) {
   };
 }
 
+/** A server in a process of its own, in an empty folder of its own; killed when the scope ends. */
+export interface ServerProcess extends AsyncDisposable {
+  readonly url: string;
+  readonly pid: number;
+  readonly token: string;
+  readonly configDir: string;
+  /** Sends the token, unless the request has one. */
+  readonly call: (path: string, init?: RequestInit) => Promise<Response>;
+}
+
+interface ServeOptions {
+  readonly token?: string;
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+/** `svc serve` from the source tree, on a free port unless `flags` has one. */
+export const serveSource = (flags: readonly string[] = [], options: ServeOptions = {}) =>
+  serve(SOURCE, flags, options);
+
 /**
- * The compiled binary as a server, in an empty folder of its own; killed when the scope ends.
+ * `svc serve` of the compiled binary, on a free port unless `flags` has one.
  *
- * @param flags of `svc serve`; unless they say otherwise it takes a free port.
  * @param options.binary a copy of it to run.
  */
-export async function serveBinary(
+export const serveBinary = (
   flags: readonly string[] = [],
-  { token = TOKEN, env = process.env, binary = BINARY } = {},
-): Promise<
-  AsyncDisposable & {
-    readonly url: string;
-    readonly pid: number;
-    readonly token: string;
-    readonly configDir: string;
-    readonly call: (path: string, init?: RequestInit) => Promise<Response>;
-  }
-> {
+  { binary = BINARY, ...options }: ServeOptions & { readonly binary?: string } = {},
+) => serve([binary], flags, options);
+
+async function serve(
+  command: readonly string[],
+  flags: readonly string[],
+  { token = TOKEN, env = process.env }: ServeOptions,
+): Promise<ServerProcess> {
   const folder = temporaryFolder();
   const configDir = join(folder.path, "config");
   const port = flags.includes("--port") ? [] : ["--port", "0"];
-  const child = Bun.spawn([binary, "serve", ...port, "--json", "--config-dir", configDir, ...flags], {
+  const child = Bun.spawn([...command, "serve", ...port, "--json", "--config-dir", configDir, ...flags], {
     cwd: folder.path,
     env: { ...env, SVC_TOKEN: token },
     stdio: ["ignore", "pipe", "inherit"],
@@ -148,7 +167,7 @@ export async function serveBinary(
   };
 }
 
-/** A `fetch` on `url` that sends `token`, unless told otherwise. */
+/** A `fetch` on `url` that sends `token`, unless the request has one. */
 function caller(url: string, token: string): (path: string, init?: RequestInit) => Promise<Response> {
   return (path, init = {}) => {
     const headers = new Headers(init.headers);
@@ -157,18 +176,39 @@ function caller(url: string, token: string): (path: string, init?: RequestInit) 
   };
 }
 
-/** What is written to `stream`, read on and on, and a way to wait for words in it. */
+/**
+ * Polls until `condition` holds.
+ *
+ * @param what stands after "waited for" in the error.
+ * @returns its first truthy value.
+ * @throws after `seconds`.
+ */
+export async function until<T>(
+  what: string,
+  condition: () => T | Promise<T>,
+  seconds = 30,
+): Promise<Exclude<T, false | null | undefined | 0 | "">> {
+  const deadline = performance.now() + seconds * 1_000;
+  for (;;) {
+    const value = await condition();
+    if (value) return value as Exclude<T, false | null | undefined | 0 | "">;
+    if (performance.now() > deadline) throw new Error(`waited for ${what} for ${seconds} s`);
+    await Bun.sleep(5);
+  }
+}
+
+/** Collects what is written to `stream`, and waits for words in it. */
 export function follow(stream: ReadableStream<Uint8Array<ArrayBuffer>>) {
   let text = "";
   let ended = false;
-  let told = () => {};
+  let changed = () => {};
   const whole = (async () => {
     for await (const chunk of stream.pipeThrough(new TextDecoderStream())) {
       text += chunk;
-      told();
+      changed();
     }
     ended = true;
-    told();
+    changed();
     return text;
   })();
   return {
@@ -179,7 +219,7 @@ export function follow(stream: ReadableStream<Uint8Array<ArrayBuffer>>) {
       while (!text.includes(words)) {
         if (ended) throw new Error(`it ended without saying "${words}": ${text}`);
         await new Promise<void>((resolve) => {
-          told = resolve;
+          changed = resolve;
         });
       }
     },
@@ -187,8 +227,8 @@ export function follow(stream: ReadableStream<Uint8Array<ArrayBuffer>>) {
 }
 
 /**
- * `test` where all of `programs` (names on PATH, or absolute paths) are there; otherwise a skipped test whose reason is
- * printed, or with `SVC_TEST_REQUIRE=all` a failing one.
+ * `test` if all of `programs` (names on PATH, or absolute paths) are installed; otherwise a skipped test and a printed
+ * reason, or with `SVC_TEST_REQUIRE=all` a failing test.
  */
 export function testWith(...programs: string[]): typeof test {
   const missing = programs.filter((name) =>

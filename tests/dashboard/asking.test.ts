@@ -2,15 +2,15 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import type { Browser, Page, Route } from "playwright-core";
 import { launchBrowser, openTab } from "../browser";
-import { post, serveBinary, TOKEN, testWith } from "../support";
+import { post, serveSource, TOKEN, testWith } from "../support";
 
 const test = testWith("chromium");
 
 let browser: Browser;
-let host: Awaited<ReturnType<typeof serveBinary>>;
+let host: Awaited<ReturnType<typeof serveSource>>;
 beforeAll(async () => {
   if (!Bun.which("chromium")) return;
-  [browser, host] = await Promise.all([launchBrowser(), serveBinary(["--rate-limit", "0"])]);
+  [browser, host] = await Promise.all([launchBrowser(), serveSource(["--rate-limit", "0"])]);
 }, 30_000);
 afterAll(async () => {
   await browser?.close();

@@ -1,4 +1,4 @@
-/** The pages of the dashboard in Chromium, each on real data of the compiled binary. */
+/** The pages of the dashboard in Chromium, each on real data of a server. */
 
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect } from "bun:test";
@@ -11,7 +11,7 @@ import { listJobs } from "../../src/scheduler/operations";
 import { createService } from "../../src/service";
 import { launchBrowser, openTab } from "../browser";
 import { PROGRAMS, SIZE, startDisplay } from "../desktop/support";
-import { post, serveBinary, TOKEN, temporaryFolder, testWith } from "../support";
+import { post, serveSource, TOKEN, temporaryFolder, testWith } from "../support";
 
 const test = testWith("chromium");
 const AXE = readFileSync(Bun.resolveSync("axe-core/axe.min.js", import.meta.dir), "utf8");
@@ -19,10 +19,10 @@ const AXE = readFileSync(Bun.resolveSync("axe-core/axe.min.js", import.meta.dir)
 const SAMPLE = { rtt_ms: 20, fps: 30, bitrate_kbps: 4_000, packet_loss_pct: 0, jitter_ms: 2 };
 
 let browser: Browser;
-let host: Awaited<ReturnType<typeof serveBinary>>;
+let host: Awaited<ReturnType<typeof serveSource>>;
 beforeAll(async () => {
   if (!Bun.which("chromium")) return;
-  [browser, host] = await Promise.all([launchBrowser(), serveBinary(["--rate-limit", "0"])]);
+  [browser, host] = await Promise.all([launchBrowser(), serveSource(["--rate-limit", "0"])]);
   await host.call("/inspector/samples", post({ samples: [SAMPLE] }));
 }, 30_000);
 afterAll(async () => {
@@ -255,6 +255,8 @@ test("the audit page verifies the chain, and shows the row at which it is broken
   await page.getByText(/^Chain OK \([\d,]+ rows\)$/).waitFor();
 
   const file = new Database(`${host.configDir}/audit.db`);
+  // The server under test writes rows meanwhile.
+  file.run("PRAGMA busy_timeout = 10000");
   const row = file.query<{ id: number }, []>("SELECT id FROM events WHERE detail = 'second'").get();
   file.run("UPDATE events SET detail = 'altered' WHERE id = ?", [row?.id ?? 0]);
   await page.getByRole("button", { name: "Verify chain" }).click();
@@ -434,7 +436,7 @@ testWith("chromium", ...PROGRAMS)(
   "the screen page shows what is on the screen once asked to, and its windows",
   async () => {
     await using display = await startDisplay();
-    await using shown = await serveBinary([], { env: display.env });
+    await using shown = await serveSource([], { env: display.env });
     await using tab = await openTab(browser, shown.url, { token: TOKEN });
     const { page } = tab;
     await page.goto(`${shown.url}/dashboard#screen`);
@@ -458,8 +460,8 @@ testWith("chromium", ...PROGRAMS)(
 );
 
 test("the admin page adds hosts, tells how they are, tags them, and broadcasts with results as they come", async () => {
-  await using lab = await serveBinary([], { token: "lab-token-0123456789" });
-  await using slow = await serveBinary([], { token: "slow-token-0123456789" });
+  await using lab = await serveSource([], { token: "lab-token-0123456789" });
+  await using slow = await serveSource([], { token: "slow-token-0123456789" });
   await using tab = await openPage("admin");
   const { page } = tab;
   const dialog = page.getByRole("dialog");
@@ -532,7 +534,7 @@ test("the admin page adds hosts, tells how they are, tags them, and broadcasts w
 }, 60_000);
 
 test("the sync page sends a folder to another host, shows what was sent, and stops", async () => {
-  await using other = await serveBinary([], { token: "other-token-0123456789" });
+  await using other = await serveSource([], { token: "other-token-0123456789" });
   await host.call("/admin/hosts/add", post({ label: "other", base_url: other.url, token: other.token }));
   using folder = temporaryFolder();
   await using tab = await openPage("sync");

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import type { Browser } from "playwright-core";
 import { launchBrowser, openTab, signIn } from "../browser";
-import { serveBinary, TOKEN, testWith } from "../support";
+import { serveSource, TOKEN, testWith } from "../support";
 
 const test = testWith("chromium");
 let browser: Browser;
@@ -16,7 +16,7 @@ const besides = (complaints: readonly string[], ...expected: string[]) =>
   complaints.filter((text) => !expected.some((known) => text.includes(known)));
 
 test("asks for the token, keeps it for the tab and nowhere else, and forgets it on signing out", async () => {
-  await using host = await serveBinary();
+  await using host = await serveSource();
   await using tab = await openTab(browser, host.url);
   const { page } = tab;
   await page.goto(`${host.url}/dashboard`);
@@ -36,7 +36,7 @@ test("asks for the token, keeps it for the tab and nowhere else, and forgets it 
 }, 30_000);
 
 test("says that a token is wrong, and asks again until the server says to wait", async () => {
-  await using host = await serveBinary();
+  await using host = await serveSource();
   await using tab = await openTab(browser, host.url);
   const { page } = tab;
   await page.goto(`${host.url}/dashboard`);
@@ -54,7 +54,7 @@ test("says that a token is wrong, and asks again until the server says to wait",
 }, 30_000);
 
 test("promises nothing while nobody is signed in and the server is gone", async () => {
-  await using host = await serveBinary();
+  await using host = await serveSource();
   await using tab = await openTab(browser, host.url);
   const { page } = tab;
   await page.goto(`${host.url}/dashboard`);
@@ -66,7 +66,7 @@ test("promises nothing while nobody is signed in and the server is gone", async 
 }, 30_000);
 
 test("says what to do where the browser keeps nothing for a page", async () => {
-  await using host = await serveBinary();
+  await using host = await serveSource();
   await using tab = await openTab(browser, host.url);
   await tab.page.addInitScript(
     `Object.defineProperty(window, "sessionStorage", { get() { throw new DOMException("no", "SecurityError"); } })`,
@@ -76,7 +76,7 @@ test("says what to do where the browser keeps nothing for a page", async () => {
 }, 30_000);
 
 test("waits as long as the server asks to, says so, and goes on by itself", async () => {
-  await using host = await serveBinary(["--rate-limit", "20", "--rate-burst", "4"]);
+  await using host = await serveSource(["--rate-limit", "20", "--rate-burst", "4"]);
   await using tab = await openTab(browser, host.url);
   const { page } = tab;
   await page.goto(`${host.url}/dashboard`);
@@ -93,7 +93,7 @@ test("waits as long as the server asks to, says so, and goes on by itself", asyn
 }, 30_000);
 
 test("outlasts a server that goes and comes back, and asks anew when it has another token by then", async () => {
-  const first = await serveBinary();
+  const first = await serveSource();
   const port = Number(new URL(first.url).port);
   await using tab = await openTab(browser, first.url);
   const { page } = tab;
@@ -103,10 +103,10 @@ test("outlasts a server that goes and comes back, and asks anew when it has anot
   await first[Symbol.asyncDispose]();
   await page.getByText("The server does not answer. Trying again…").waitFor();
   {
-    await using _second = await serveBinary(["--port", String(port)]);
+    await using _second = await serveSource(["--port", String(port)]);
     await page.getByText("The server does not answer. Trying again…").waitFor({ state: "hidden" });
   }
-  await using third = await serveBinary(["--port", String(port)], { token: "another-token-0123456789" });
+  await using third = await serveSource(["--port", String(port)], { token: "another-token-0123456789" });
   await page.getByText("The server no longer takes this token.").waitFor();
   await signIn(page, third.token);
   await page.getByRole("heading", { name: "Overview" }).waitFor();
@@ -114,7 +114,7 @@ test("outlasts a server that goes and comes back, and asks anew when it has anot
 }, 60_000);
 
 test("three tabs ask little more often than one", async () => {
-  await using host = await serveBinary();
+  await using host = await serveSource();
   const context = await browser.newContext();
   let asked = 0;
   context.on("request", (request) => {
@@ -134,7 +134,7 @@ test("three tabs ask little more often than one", async () => {
 }, 30_000);
 
 test("the shell is painted with less than 200 kB, and comes from the browser's own store after that", async () => {
-  await using host = await serveBinary();
+  await using host = await serveSource();
   await using tab = await openTab(browser, host.url);
   const { page } = tab;
   let bytes = 0;
@@ -159,7 +159,7 @@ test("the shell is painted with less than 200 kB, and comes from the browser's o
 }, 30_000);
 
 test("is used with the keyboard alone, on a small screen too", async () => {
-  await using host = await serveBinary();
+  await using host = await serveSource();
   await using tab = await openTab(browser, host.url, { viewport: { width: 360, height: 640 } });
   const { page } = tab;
   await page.goto(`${host.url}/dashboard`);

@@ -4,7 +4,7 @@ import { expect } from "bun:test";
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { launchBrowser, openTab, signIn } from "../browser";
-import { installBinary, TOKEN, testWith } from "../support";
+import { SOURCE, TOKEN, temporaryFolder, testWith } from "../support";
 import { startMachine } from "../usb/machine";
 
 testWith(
@@ -16,14 +16,14 @@ testWith(
 )(
   "a device that is plugged in is in the feed and in the list, its name as text",
   async () => {
-    using binary = installBinary();
+    using folder = temporaryFolder();
     await using machine = await startMachine(
-      binary.path,
-      "./svc serve --port 0 --json --usb-watch --config-dir config",
+      folder.path,
+      `${SOURCE.join(" ")} serve --port 0 --json --usb-watch --config-dir config`,
       { SVC_TOKEN: TOKEN },
     );
     const { url } = JSON.parse((await machine.lines.next()).value ?? "{}");
-    const chromium = join(binary.path, "chromium");
+    const chromium = join(folder.path, "chromium");
     writeFileSync(
       chromium,
       `#!/bin/sh\nexec nsenter -t ${machine.pid} -U -n --preserve-credentials chromium "$@"\n`,

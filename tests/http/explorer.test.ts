@@ -2,17 +2,17 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import type { Browser, Page } from "playwright-core";
 import { launchBrowser, openTab, signIn } from "../browser";
-import { serveBinary, TOKEN, testWith } from "../support";
+import { serveSource, TOKEN, testWith } from "../support";
 
 const test = testWith("chromium");
 /** Once the document is shown, to its last operation. */
 const shown = (page: Page) => page.getByText("Tell how many requests were answered").waitFor();
 
 let browser: Browser;
-let host: Awaited<ReturnType<typeof serveBinary>>;
+let host: Awaited<ReturnType<typeof serveSource>>;
 beforeAll(async () => {
   if (!Bun.which("chromium")) return;
-  [browser, host] = await Promise.all([launchBrowser(), serveBinary(["--rate-limit", "0"])]);
+  [browser, host] = await Promise.all([launchBrowser(), serveSource(["--rate-limit", "0"])]);
 }, 30_000);
 afterAll(async () => {
   await browser?.close();

@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { $ } from "bun";
+import { addons } from "../../build/addons";
+import { compile } from "../../build/compile";
+import { hostTarget, type Packages, packagesFor, type Target, targetNames } from "../../build/targets";
+import { traced } from "../../build/trace";
+import { BINARY, temporaryFolder } from "../support";
+
+/** The other platforms' packages are a download of some 200 MB the first time. */
+const TARGETS = process.env.SVC_TEST_REQUIRE === "all" ? targetNames : [hostTarget()];
+
+const packages: Packages[] = [];
+beforeAll(async () => {
+  for (const target of TARGETS) packages.push(await packagesFor(target));
+}, 180_000);
+afterAll(async () => {
+  for (const own of packages) await own[Symbol.asyncDispose]();
+});
+
+test("a binary holds the addons of its own platform and of no other, and tells their licences", async () => {
+  using folder = temporaryFolder();
+  const entry = join(folder.path, "entry.ts");
+  const loads = Object.keys(addons).map((name) => {
+    const there = addons[name]?.files[hostTarget()] !== null;
+    const load = `import(${JSON.stringify(Bun.resolveSync(name, import.meta.dir))})`;
+    return there ? load : `${load}.then(() => { throw new Error("${name}"); }, () => {})`;
+  });
+  await Bun.write(entry, `await Promise.all([${loads}]); console.log("loaded");`);
+
+  const found: Record<string, Target[]> = {};
+  for (const own of packages) {
+    const binary = await compile(own, { folder: folder.path, name: own.target, entry });
+    found[own.target] = await platformsIn(binary);
+    // Also of what is linked into the addons: see build/linked.ts.
+    expect(await Bun.file(join(folder.path, `${own.target}.cdx.json`)).text()).not.toContain('"unknown"');
+  }
+  expect(found).toEqual(Object.fromEntries(TARGETS.map((target) => [target, [target]])));
+  expect(await $`${join(folder.path, hostTarget())}`.cwd("/").env({}).text()).toBe("loaded\n");
+}, 180_000);
+
+test("svc itself holds no other platform's addon", async () => {
+  expect(await platformsIn(BINARY)).toEqual([hostTarget()]);
+}, 60_000);
+
+test("a stack of the binary names places in it, which the maps beside it lead back to the source", async () => {
+  const child = Bun.spawn([BINARY, "audit-child", "verify", "nowhere", "not JSON"], {
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  const stack = await child.stderr.text();
+  expect(stack).not.toContain("src/audit/child.ts");
+  const maps = join(BINARY, "..", "maps", hostTarget());
+  expect(await traced(stack, maps)).toMatch(/at \w+ \(src\/audit\/child\.ts:\d+:\d+\)/);
+  expect(await traced("at f (/$bunfs/root/other.js:1:1)", maps)).toBe("at f (/$bunfs/root/other.js:1:1)");
+});
+
+/** The targets of which the file at `path` holds an addon, by the addon's own bytes. */
+async function platformsIn(path: string): Promise<Target[]> {
+  const binary = await readFile(path);
+  const found = new Set<Target>();
+  for (const { target, modules } of packages) {
+    for (const { files } of Object.values(addons)) {
+      const file = files[target];
+      if (file !== null && binary.includes(await readFile(join(modules, file)))) found.add(target);
+    }
+  }
+  return [...found];
+}
