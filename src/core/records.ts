@@ -74,3 +74,14 @@ export const SESSIONS = v.object({
 });
 
 export type SessionsRecord = v.InferOutput<typeof SESSIONS>;
+
+/** Requests since the server's service was made. */
+export const REQUEST_TOTALS = v.object({
+  total: v.number(),
+  client_errors: v.number(),
+  server_errors: v.number(),
+  /** Requests with a wrong or malformed token, also among `client_errors`. */
+  failed_auth: v.number(),
+});
+
+export type RequestTotals = v.InferOutput<typeof REQUEST_TOTALS>;

@@ -44,21 +44,6 @@ export const operations = [
     },
   }),
   operation({
-    name: "rest.requests",
-    summary: "Tell how many requests were answered over the last hour, and how",
-    scope: "read",
-    http: { method: "GET", path: "/requests" },
-    input: NO_INPUT,
-    output: v.object({
-      slot_seconds: v.number(),
-      since: v.string(),
-      ok: v.array(v.number()),
-      client_errors: v.array(v.number()),
-      server_errors: v.array(v.number()),
-    }),
-    run: async (service: Service) => (await service.metrics()).requestTimeline(),
-  }),
-  operation({
     name: "rest.start",
     summary: "Start the REST server in this process",
     scope: "admin",

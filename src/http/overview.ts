@@ -2,7 +2,7 @@ import { hostname } from "node:os";
 import * as v from "valibot";
 import { field, NO_INPUT } from "../core/fields";
 import { operation } from "../core/operation";
-import { LINK_SUMMARY, SESSIONS } from "../core/records";
+import { LINK_SUMMARY, REQUEST_TOTALS, SESSIONS } from "../core/records";
 import { unavailable } from "../lib/errors";
 import type { Service } from "../service";
 import { commit, version } from "../version";
@@ -45,12 +45,7 @@ export const overview = operation({
       started_at: v.string(),
       uptime_seconds: v.number(),
     }),
-    requests: v.object({
-      total: v.number(),
-      client_errors: v.number(),
-      server_errors: v.number(),
-      failed_auth: v.number(),
-    }),
+    requests: REQUEST_TOTALS,
     sessions: SESSIONS,
     inspector: LINK_SUMMARY,
     usb: v.object({ watcher_running: v.boolean(), newest_seq: v.number() }),
@@ -65,7 +60,6 @@ export const overview = operation({
       service.usb(),
       service.audit(),
     ]);
-    const totals = await metrics.requestTotals();
     return {
       server: {
         url: server.url,
@@ -77,12 +71,7 @@ export const overview = operation({
         started_at: new Date(server.startedAt).toISOString(),
         uptime_seconds: server.uptimeSeconds(),
       },
-      requests: {
-        total: totals.total,
-        client_errors: totals.clientErrors,
-        server_errors: totals.serverErrors,
-        failed_auth: totals.failedAuth,
-      },
+      requests: await metrics.requestTotals(),
       sessions: (await service.sessions()).report(),
       inspector: inspector.summary(),
       usb: {

@@ -5,17 +5,15 @@ import Counter from "prom-client/lib/counter";
 import Gauge from "prom-client/lib/gauge";
 import Histogram from "prom-client/lib/histogram";
 import Registry from "prom-client/lib/registry";
-import { commit, version } from "../version";
-import { addGauge } from "./gauge";
-import { addProcessMetrics } from "./process";
+import type { LinkSample, RequestTotals } from "../core/records";
+import { addReadings, type MetricSources } from "./readings";
 import { countRequests } from "./requests";
-import { addRunMetrics, type RunTotals } from "./runs";
-import { createTimeline, type TimelineReport } from "./timeline";
+import { createTimeline, type Timeline } from "./timeline";
 
 /**
- * What is measured of a link: its field in the wire format, its name and unit in Prometheus (base units:
- * https://prometheus.io/docs/practices/naming/#base-units), what it is in words, the factor between the two units, and
- * the histogram's buckets, from a wired LAN to a link that is beyond use.
+ * The metrics of a link: the field of a sample, the name in Prometheus in base units
+ * (https://prometheus.io/docs/practices/naming/#base-units), a description, the factor between the two units, and the
+ * buckets of the histogram, from a wired LAN to an unusable link.
  */
 const LINK_METRICS = [
   {
@@ -55,93 +53,21 @@ const LINK_METRICS = [
   },
 ] as const;
 
-/** Link statistics by their fields in the wire format; null for what was not measured. */
-export type LinkReading = Readonly<Record<(typeof LINK_METRICS)[number]["field"], number | null>>;
-
-/** Whom a scrape asks for what is counted elsewhere; none may cost a query over a whole log. */
-export interface MetricSources {
-  uptimeSeconds(): number | Promise<number>;
-  auditRows(): number | Promise<number>;
-  activeSessions(): number | Promise<number>;
-  schedulerJobs(): number | Promise<number>;
-  runs(): Promise<RunTotals>;
-}
-
-/** Requests answered, and how many of them in which way. */
-export interface RequestTotals {
-  readonly total: number;
-  readonly clientErrors: number;
-  readonly serverErrors: number;
-  /** Requests with a wrong or malformed token, also among `clientErrors`. */
-  readonly failedAuth: number;
-}
-
-export interface Metrics {
-  /**
-   * Counts a request that was answered.
-   *
-   * @param path the route's template, or `unmatched`; never what the client sent.
-   * @param method a method of the table, or `other`.
-   */
-  recordRequest(method: string, path: string, status: number, seconds: number): void;
-  /** Counts a request with a wrong or malformed token. */
-  recordFailedAuth(): void;
-  /** Counts an audit row that could not be written. */
-  recordAuditFailure(): void;
-  /** Takes a reading of a peer's link. @param isNewest whether none was taken later. */
-  recordLink(reading: LinkReading, isNewest: boolean): void;
-  /** What has been counted since the service was made. */
-  requestTotals(): Promise<RequestTotals>;
-  /** How they spread over the last hour. */
-  requestTimeline(): TimelineReport;
-  /** Audit rows that could not be written since the service was made. */
-  auditFailures(): Promise<number>;
-  /** The text of a scrape. */
-  render(): Promise<string>;
-}
-
 /** Metrics over `sources`, the process's own included. */
-export function createMetrics(sources: MetricSources): Metrics {
+export function createMetrics(sources: MetricSources) {
   const registry = new Registry();
   const registers = [registry];
-  addProcessMetrics(registry);
-
-  addGauge(
-    registry,
-    "service_rest_uptime_seconds",
-    "Seconds since the REST server started",
-    sources.uptimeSeconds,
-  );
-  addGauge(
-    registry,
-    "service_rest_audit_rows",
-    "Rows in the audit log, those in its archives not counted; 0 where there is none",
-    sources.auditRows,
-  );
-  addGauge(registry, "service_active_sessions", "Peer sessions that are connected", sources.activeSessions);
-  addGauge(
-    registry,
-    "service_scheduler_jobs",
-    "Scheduled jobs, paused ones included; 0 also when their file cannot be read",
-    sources.schedulerJobs,
-  );
-  addRunMetrics(registry, sources.runs);
-  new Gauge({
-    name: "service_build_info",
-    help: "Always 1; the labels say what is running",
-    labelNames: ["version", "commit", "platform", "arch"],
-    registers,
-  }).set({ version, commit, platform: process.platform, arch: process.arch }, 1);
+  addReadings(registry, sources);
 
   const timeline = createTimeline();
   const failedAuth = new Counter({
     name: "service_rest_failed_auth_total",
-    help: "Requests with a wrong or malformed token; those of a client that is locked out are not counted",
+    help: "Requests with a wrong or malformed token, without those of a client that is locked out",
     registers,
   });
   const auditFailures = new Counter({
     name: "service_audit_failures_total",
-    help: "Audit rows of requests that could not be written; what would change something is refused then",
+    help: "Audit rows of requests that could not be written; changes are refused then",
     registers,
   });
   const { requests, record } = countRequests(registry);
@@ -149,7 +75,7 @@ export function createMetrics(sources: MetricSources): Metrics {
   const links = LINK_METRICS.map(({ field, name, what, factor, buckets }) => {
     const newest = new Gauge({
       name: `service_link_newest_${name}`,
-      help: `The newest sample of a peer link: ${what}; NaN when it was not measured`,
+      help: `Newest sample of a peer link: ${what}; NaN when it was not measured`,
       registers,
     });
     newest.set(Number.NaN);
@@ -163,35 +89,50 @@ export function createMetrics(sources: MetricSources): Metrics {
   });
 
   return {
-    recordLink(reading, isNewest) {
+    /** Takes a sample of a peer link. @param isNewest whether none was taken later. */
+    recordLink(sample: LinkSample, isNewest: boolean): void {
       for (const { field, factor, newest, all } of links) {
-        const value = reading[field];
+        const value = sample[field];
         if (isNewest) newest.set(value === null ? Number.NaN : value * factor);
         if (value !== null) all.observe(value * factor);
       }
     },
-    recordRequest(method, path, status, seconds) {
+    /**
+     * Counts a request that was answered.
+     *
+     * @param path the route's template, or `unmatched`; never what the client sent.
+     * @param method a method of the table, or `other`.
+     */
+    recordRequest(method: string, path: string, status: number, seconds: number): void {
       record(method, path, status, seconds);
       timeline.record(status);
     },
-    recordFailedAuth: () => failedAuth.inc(),
-    recordAuditFailure: () => auditFailures.inc(),
-    async requestTotals() {
+    /** Counts a request with a wrong or malformed token. */
+    recordFailedAuth: (): void => failedAuth.inc(),
+    /** Counts an audit row that could not be written. */
+    recordAuditFailure: (): void => auditFailures.inc(),
+    /** Requests since the service was made. */
+    async requestTotals(): Promise<RequestTotals> {
       const counted = (await requests.get()).values;
       const withStatus = (from: number, to: number) =>
         sum(counted.filter(({ labels }) => Number(labels.status) >= from && Number(labels.status) < to));
       return {
         total: sum(counted),
-        clientErrors: withStatus(400, 500),
-        serverErrors: withStatus(500, 600),
-        failedAuth: sum((await failedAuth.get()).values),
+        client_errors: withStatus(400, 500),
+        server_errors: withStatus(500, 600),
+        failed_auth: sum((await failedAuth.get()).values),
       };
     },
-    requestTimeline: () => timeline.report(),
-    auditFailures: async () => sum((await auditFailures.get()).values),
-    render: () => registry.metrics(),
+    /** Requests over the last hour. */
+    requestTimeline: (): Timeline => timeline.report(),
+    /** Audit rows that could not be written since the service was made. */
+    auditFailures: async (): Promise<number> => sum((await auditFailures.get()).values),
+    /** The text of a scrape. */
+    render: (): Promise<string> => registry.metrics(),
   };
 }
+
+export type Metrics = ReturnType<typeof createMetrics>;
 
 const sum = (values: ReadonlyArray<{ readonly value: number }>) =>
   values.reduce((total, { value }) => total + value, 0);

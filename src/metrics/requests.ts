@@ -1,6 +1,6 @@
 /**
- * Requests by method, route and status, and how long they took. Counted here, on the path of every request, and put into
- * prom-client's form at a scrape: prom-client itself hashes the labels at each count.
+ * Requests by method, route and status, and their durations. Every request is counted here, and a scrape converts the counts
+ * to prom-client's form: prom-client itself would hash the labels at each count.
  */
 import Counter from "prom-client/lib/counter";
 import Histogram from "prom-client/lib/histogram";
@@ -11,34 +11,28 @@ const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 
 
 const DURATIONS = {
   name: "service_rest_request_duration_seconds",
-  help: "From a request's headers to the beginning of its answer",
+  help: "Time from a request's headers to the beginning of its answer",
 };
 
-/** What became of the requests of a method to a route. */
+/** The requests of one method to one route. */
 interface Tally {
   readonly labels: { readonly method: string; readonly path: string };
   /** By status, since the last scrape. */
   readonly statuses: Map<number, number>;
-  /** How many fell into each bucket; the last is for what took longer. */
+  /** Count by bucket; the last one is for longer durations. */
   readonly buckets: number[];
   seconds: number;
   count: number;
 }
 
-export interface RequestCounts {
-  record(method: string, path: string, status: number, seconds: number): void;
-  /** `service_rest_requests_total`. */
-  readonly requests: Counter<"method" | "path" | "status">;
-}
-
-/** Adds both families to `registry`. */
-export function countRequests(registry: Registry): RequestCounts {
+/** Adds `service_rest_requests_total` and the durations to `registry`. */
+export function countRequests(registry: Registry) {
   const tallies = new Map<string, Tally>();
   const registers = [registry];
 
   const requests = new Counter({
     name: "service_rest_requests_total",
-    help: "Requests answered, also those that were refused",
+    help: "Requests answered, refused ones included",
     labelNames: ["method", "path", "status"],
     registers,
     collect() {
@@ -50,13 +44,13 @@ export function countRequests(registry: Registry): RequestCounts {
   });
 
   class Durations extends Histogram<"method" | "path"> {
-    /** What the registry asks a histogram for. */
+    /** Called by the registry at a scrape. */
     async getForPromString() {
       return {
         ...DURATIONS,
         type: "histogram",
         aggregator: "sum",
-        values: [...tallies.values()].flatMap(told),
+        values: [...tallies.values()].flatMap(samplesOf),
       };
     }
   }
@@ -64,7 +58,7 @@ export function countRequests(registry: Registry): RequestCounts {
 
   return {
     requests,
-    record(method, path, status, seconds) {
+    record(method: string, path: string, status: number, seconds: number): void {
       const key = `${method} ${path}`;
       let tally = tallies.get(key);
       if (!tally) {
@@ -82,11 +76,11 @@ export function countRequests(registry: Registry): RequestCounts {
   };
 }
 
-/** The lines of a histogram: its buckets, each with all that is below it, sum and count. */
-function told({ labels, buckets, seconds, count }: Tally) {
+/** The samples of a histogram: its buckets, which are cumulative, sum and count. */
+function samplesOf({ labels, buckets, seconds, count }: Tally) {
   let below = 0;
-  const lines = buckets.map((fell, at) => {
-    below += fell;
+  const lines = buckets.map((count, at) => {
+    below += count;
     const le = String(DURATION_BUCKETS[at] ?? "+Inf");
     return { metricName: `${DURATIONS.name}_bucket`, labels: { le, ...labels }, value: below };
   });

@@ -1,7 +1,8 @@
 /**
- * How many requests were answered, and how, over the last hour: a fixed number of slots of time, so that memory is
- * bounded and looking costs the same after a year.
+ * Requests of the last hour by outcome: a fixed number of time slots, so that memory is bounded and reading costs the same
+ * after a year.
  */
+import * as v from "valibot";
 
 /** Seconds of one slot. */
 export const SLOT_S = 30;
@@ -9,31 +10,28 @@ export const SLOT_S = 30;
 /** Slots that are kept: an hour. */
 const SLOTS = 120;
 
-/** One entry a slot in each list, oldest first; the last slot still counts. */
-export interface TimelineReport {
-  slot_seconds: number;
+/** One entry per slot in each list, oldest first; the last slot is not complete. */
+export const TIMELINE = v.object({
+  slot_seconds: v.number(),
   /** When the first slot began. */
-  since: string;
-  ok: number[];
-  client_errors: number[];
-  server_errors: number[];
-}
+  since: v.string(),
+  ok: v.array(v.number()),
+  client_errors: v.array(v.number()),
+  server_errors: v.array(v.number()),
+});
 
-export interface Timeline {
-  record(status: number): void;
-  report(): TimelineReport;
-}
+export type Timeline = v.InferOutput<typeof TIMELINE>;
 
 interface Slot {
-  /** Slots of time since 1970; tells an old round of the ring from this one. */
+  /** Slots since 1970; distinguishes rounds of the ring. */
   readonly nth: number;
   ok: number;
   clientErrors: number;
   serverErrors: number;
 }
 
-/** @param now milliseconds since 1970, of a clock that is never put back. */
-export function createTimeline(now = () => performance.timeOrigin + performance.now()): Timeline {
+/** @param now milliseconds since 1970, of a clock that is never set back. */
+export function createTimeline(now = () => performance.timeOrigin + performance.now()) {
   const slots: Slot[] = [];
   const nthNow = () => Math.floor(now() / (SLOT_S * 1_000));
   const first = nthNow();
@@ -43,14 +41,15 @@ export function createTimeline(now = () => performance.timeOrigin + performance.
   };
 
   return {
-    record(status) {
+    /** Counts a request by the HTTP status of its answer. */
+    record(status: number): void {
       const slot = slotOf(nthNow());
       slots[slot.nth % SLOTS] = slot;
       if (status >= 500) slot.serverErrors++;
       else if (status >= 400) slot.clientErrors++;
       else slot.ok++;
     },
-    report() {
+    report(): Timeline {
       const newest = nthNow();
       const oldest = Math.max(first, newest - SLOTS + 1);
       const shown = Array.from({ length: newest - oldest + 1 }, (_, at) => slotOf(oldest + at));

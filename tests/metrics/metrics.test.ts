@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { createMetrics, type MetricSources } from "../../src/metrics/metrics";
+import { createMetrics } from "../../src/metrics/metrics";
+import type { MetricSources } from "../../src/metrics/readings";
 import { testServer, testWith } from "../support";
 
 const SOURCES: MetricSources = {

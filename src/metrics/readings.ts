@@ -1,0 +1,164 @@
+/**
+ * The metrics that are read at each scrape, one declaration each. One that cannot be read is NaN (with labels: absent), and
+ * the rest of the scrape is served.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import Counter from "prom-client/lib/counter";
+import Gauge from "prom-client/lib/gauge";
+import type Registry from "prom-client/lib/registry";
+import { commit, version } from "../version";
+
+/** What is read of the features; none may cost a query over a whole log. */
+export interface MetricSources {
+  uptimeSeconds(): number | Promise<number>;
+  auditRows(): number | Promise<number>;
+  activeSessions(): number | Promise<number>;
+  schedulerJobs(): number | Promise<number>;
+  runs(): Promise<{
+    readonly active: number;
+    /** Runs that ended since the process started; also the ways in which none has ended yet, as 0. */
+    readonly ended: ReadonlyArray<{
+      readonly source: string;
+      readonly status: string;
+      readonly count: number;
+    }>;
+  }>;
+}
+
+interface Sample {
+  readonly value: number;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+interface Reading {
+  readonly name: string;
+  readonly help: string;
+  /** Absent for a gauge. */
+  readonly type?: "counter";
+  readonly labels?: readonly string[];
+  read(sources: MetricSources): number | readonly Sample[] | Promise<number | readonly Sample[]>;
+}
+
+/** https://prometheus.io/docs/instrumenting/writing_clientlibs/#process-metrics */
+const PROCESS: readonly Reading[] = [
+  {
+    name: "process_cpu_seconds_total",
+    help: "User and system CPU time spent, without that of child processes",
+    type: "counter",
+    read() {
+      const { user, system } = process.cpuUsage();
+      return (user + system) / 1e6;
+    },
+  },
+  {
+    name: "process_start_time_seconds",
+    help: "When the process started, in Unix time",
+    read: () => performance.timeOrigin / 1_000,
+  },
+  {
+    name: "process_resident_memory_bytes",
+    help: "Resident memory, without that of child processes",
+    read: () => process.memoryUsage.rss(),
+  },
+];
+
+const PROCESS_LINUX: readonly Reading[] = [
+  {
+    name: "process_virtual_memory_bytes",
+    help: "Virtual memory (Linux)",
+    // proc_pid_status(5): `VmSize` in kB.
+    read: () => Number(procField("status", /^VmSize:\s+(\d+) kB/m)) * 1_024,
+  },
+  {
+    name: "process_open_fds",
+    help: "Open file descriptors (Linux)",
+    read: () => readdirSync("/proc/self/fd").length - 1,
+  },
+  {
+    name: "process_max_fds",
+    help: "File descriptors that may be open at once (Linux)",
+    // proc_pid_limits(5): the soft limit.
+    read: () => Number(procField("limits", /^Max open files\s+(\S+)/m)?.replace("unlimited", "Infinity")),
+  },
+];
+
+const SERVICE: readonly Reading[] = [
+  {
+    name: "service_rest_uptime_seconds",
+    help: "Seconds since the REST server started",
+    read: (sources) => sources.uptimeSeconds(),
+  },
+  {
+    name: "service_rest_audit_rows",
+    help: "Rows in the audit log, those in its archives not counted; 0 where there is none",
+    read: (sources) => sources.auditRows(),
+  },
+  {
+    name: "service_active_sessions",
+    help: "Peer sessions that are connected",
+    read: (sources) => sources.activeSessions(),
+  },
+  {
+    name: "service_scheduler_jobs",
+    help: "Scheduled jobs, paused ones included; 0 also when their file cannot be read",
+    read: (sources) => sources.schedulerJobs(),
+  },
+  {
+    name: "service_runs_total",
+    help: "Runs of action lists that ended",
+    type: "counter",
+    labels: ["source", "status"],
+    async read(sources) {
+      const { ended } = await sources.runs();
+      return ended.map(({ source, status, count }) => ({ labels: { source, status }, value: count }));
+    },
+  },
+  {
+    name: "service_active_runs",
+    help: "Runs in progress, also those that wait for the input devices",
+    read: async (sources) => (await sources.runs()).active,
+  },
+  {
+    name: "service_build_info",
+    help: "Always 1; the labels name the build",
+    labels: ["version", "commit", "platform", "arch"],
+    read: () => [{ labels: { version, commit, platform: process.platform, arch: process.arch }, value: 1 }],
+  },
+];
+
+/** Adds all of them to `registry`. */
+export function addReadings(registry: Registry, sources: MetricSources): void {
+  const linux = process.platform === "linux" ? PROCESS_LINUX : [];
+  for (const { name, help, type, labels = [], read } of [...PROCESS, ...linux, ...SERVICE]) {
+    const samples = async (): Promise<readonly Sample[]> => {
+      try {
+        const value = await read(sources);
+        return typeof value === "number" ? [{ value, labels: {} }] : value;
+      } catch {
+        return labels.length > 0 ? [] : [{ value: Number.NaN, labels: {} }];
+      }
+    };
+    const configuration = { name, help, labelNames: labels, registers: [registry] };
+    if (type === "counter") {
+      new Counter({
+        ...configuration,
+        async collect() {
+          const read = await samples();
+          this.reset();
+          for (const { labels, value } of read) this.inc(labels, value);
+        },
+      });
+    } else {
+      new Gauge({
+        ...configuration,
+        async collect() {
+          for (const { labels, value } of await samples()) this.set(labels, value);
+        },
+      });
+    }
+  }
+}
+
+/** What `pattern` captures in a file of /proc/self. */
+const procField = (file: string, pattern: RegExp) =>
+  pattern.exec(readFileSync(`/proc/self/${file}`, "utf8"))?.[1];
