@@ -1,22 +1,16 @@
 /**
- * Link statistics of a process that is no server, such as `svc sync`, on their way to the server that runs beside it:
- * that is where people look.
+ * Sends the link statistics of a process that is not a server, such as `svc sync`, to the server on the same
+ * `{config_dir}`, where people look.
  */
 import { callLocalServer } from "../client/local-server";
 import type { LinkSample } from "../core/records";
 import { inspectorRecord } from "./operations";
 
-/** Several readings go in one request: each request costs a row of the audit log. */
+/** Several samples go in one request: each request costs a row of the audit log. */
 const EVERY_MS = 10_000;
 
-export interface Forwarder {
-  take(sample: LinkSample, session: string): void;
-  /** Hands over what is left. Never rejects. */
-  end(): Promise<void>;
-}
-
-/** Takes readings, and hands them to the server on `configDir` if one runs; nothing depends on their getting there. */
-export function createForwarder(configDir: string): Forwarder {
+/** Collects samples and sends them to the server on `configDir` if one runs; a failure to send is ignored. */
+export function createForwarder(configDir: string) {
   const waiting = new Map<string, Array<{ at: number; sample: LinkSample }>>();
   const forward = async () => {
     const batches = [...waiting];
@@ -30,10 +24,11 @@ export function createForwarder(configDir: string): Forwarder {
     }
   };
   return {
-    take(sample, session) {
+    take(sample: LinkSample, session: string): void {
       if (waiting.size === 0) setTimeout(forward, EVERY_MS).unref();
       waiting.set(session, [...(waiting.get(session) ?? []), { at: performance.now(), sample }]);
     },
+    /** Sends what is left. Never rejects. */
     end: forward,
   };
 }

@@ -1,9 +1,10 @@
 /**
- * The inspector: a rolling window of link statistics, and what they come to.
+ * The inspector: a rolling window of link statistics and their summary.
  *
- * What a sample did not measure is null and is left out of every statistic; a number that cannot be is refused, not
- * repaired. The window has a fixed number of samples, so memory and the cost of a summary are bounded.
+ * A metric that a sample did not measure is null and left out of every statistic; an impossible number is refused, not
+ * corrected. The window has a fixed number of samples, so memory and the cost of a summary are bounded.
  */
+import * as v from "valibot";
 import { parseInput } from "../core/input";
 import {
   LINK_METRICS,
@@ -19,23 +20,9 @@ import { createRing } from "../lib/ring";
 export const DEFAULT_CAPACITY = 600;
 
 /** A sample in an answer: `age_seconds` counts back from the newest sample of the same answer. */
-export type TimedSample = { age_seconds: number } & LinkSample;
+export const TIMED_SAMPLE = v.object({ age_seconds: v.number(), ...LINK_SAMPLE.entries });
 
-export interface Inspector {
-  /**
-   * Adds a reading, of the session it belongs to if any, taken `ageSeconds` ago.
-   *
-   * @throws a `bad_input` failure that names what cannot be.
-   */
-  record(snapshot: LinkSample, session?: string | null, ageSeconds?: number): void;
-  /** The newest `n` samples, oldest first; of one session, if given. */
-  recent(n: number, session?: string): TimedSample[];
-  summary(session?: string): LinkSummary;
-  /** The sessions that samples in the window belong to, in the order in which they came. */
-  sessions(): string[];
-  /** Empties the window; gives how many samples it held. */
-  reset(): number;
-}
+export type TimedSample = v.InferOutput<typeof TIMED_SAMPLE>;
 
 interface Sample {
   readonly at: number;
@@ -45,7 +32,7 @@ interface Sample {
 
 /**
  * @param now milliseconds of a clock that only goes forward.
- * @param recorded is told of each reading, and whether none was taken later.
+ * @param recorded called with each sample, and whether no other was taken later.
  */
 export function createInspector({
   capacity = DEFAULT_CAPACITY,
@@ -54,30 +41,36 @@ export function createInspector({
 }: {
   capacity?: number;
   now?: () => number;
-  recorded?: (snapshot: LinkSample, newest: boolean) => void;
-} = {}): Inspector {
+  recorded?: (sample: LinkSample, isNewest: boolean) => void;
+} = {}) {
   const ring = createRing<Sample>(capacity);
   let newestAt = Number.NEGATIVE_INFINITY;
-  /** In the order in which they were taken; they may have come in another. */
+  /** In the order in which they were taken, which may differ from the order of arrival. */
   const samplesOf = (session: string | undefined) => {
     const samples = ring.items().sort((a, b) => a.at - b.at);
     return session === undefined ? samples : samples.filter((sample) => sample.session === session);
   };
 
   return {
-    record(snapshot, session = null, ageSeconds = 0) {
-      const stats = parseInput(LINK_SAMPLE, snapshot);
+    /**
+     * Adds a sample, of the session it belongs to if any, taken `ageSeconds` ago.
+     *
+     * @throws a `bad_input` failure that names the impossible values.
+     */
+    record(sample: LinkSample, session: string | null = null, ageSeconds = 0): void {
+      const stats = parseInput(LINK_SAMPLE, sample);
       const at = now() - ageSeconds * 1_000;
       ring.push({ at, session, stats });
       newestAt = Math.max(newestAt, at);
       recorded(stats, at === newestAt);
     },
-    recent(n, session) {
+    /** The newest `n` samples, oldest first; of one session, if given. */
+    recent(n: number, session?: string): TimedSample[] {
       const samples = n > 0 ? samplesOf(session).slice(-n) : [];
       const newest = samples.at(-1)?.at ?? 0;
       return samples.map(({ at, stats }) => ({ age_seconds: (newest - at) / 1_000, ...stats }));
     },
-    summary(session) {
+    summary(session?: string): LinkSummary {
       const samples = samplesOf(session);
       const [oldest, newest] = [samples[0], samples.at(-1)];
       if (!oldest || !newest) return { sample_count: 0, window_seconds: 0, metrics: {} };
@@ -88,8 +81,10 @@ export function createInspector({
         metrics: Object.fromEntries(metrics),
       };
     },
-    sessions: () => [...new Set(ring.items().flatMap(({ session }) => session ?? []))],
-    reset() {
+    /** The sessions that samples in the window belong to, in the order of their first samples. */
+    sessions: (): string[] => [...new Set(ring.items().flatMap(({ session }) => session ?? []))],
+    /** Empties the window; returns how many samples it held. */
+    reset(): number {
       const cleared = ring.size;
       ring.clear();
       newestAt = Number.NEGATIVE_INFINITY;
@@ -97,6 +92,8 @@ export function createInspector({
     },
   };
 }
+
+export type Inspector = ReturnType<typeof createInspector>;
 
 function summarize(samples: readonly Sample[], metric: LinkMetric): MetricSummary {
   const values = new Float64Array(samples.length);
