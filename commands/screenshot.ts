@@ -5,7 +5,7 @@ import { callOperation } from "../src/core/call";
 import { localCaller } from "../src/core/caller";
 import { parseInput } from "../src/core/input";
 import { fromQuery } from "../src/core/text";
-import { screenshot } from "../src/desktop/operations/screen";
+import { screenshot } from "../src/desktop/operations";
 import { writeNamedFile } from "../src/lib/files";
 import { printable } from "../src/lib/sanitize";
 

@@ -51,7 +51,7 @@ export function open({ root, api, signal, poll }) {
       { label: "Id", kind: "number", cell: ({ hwnd }) => String(hwnd) },
     ],
     key: ({ hwnd }) => hwnd,
-    empty: () => nothing("No windows", "None is open, or this platform does not tell which there are."),
+    empty: () => nothing("No windows", "None is open, or this platform cannot list them."),
   });
   windows.body.append(listed.root);
   root.append(el("div", { class: "stack" }, screen.root, windows.root));

@@ -56,7 +56,7 @@ export interface Operation<
   readonly changes?: true | "announces";
   /**
    * What it shares with every other run on this host: pointer, keyboard and focus. A run that has such an action
-   * holds a turn (`desktop/turn.ts`) while it goes on.
+   * holds the input lock (`desktop/input-lock.ts`) until it ends.
    */
   readonly uses?: "input";
   /** What svc has to be started with for it: `--allow-shell`. Checked before a run, and by `run` itself. */

@@ -1,6 +1,361 @@
-import { operations as keyboard } from "./operations/keyboard";
-import { operations as pointer } from "./operations/pointer";
-import { operations as screen } from "./operations/screen";
-import { operations as windows } from "./operations/windows";
+/**
+ * The operations of the desktop: screen, pointer, keyboard and windows.
+ */
+import * as v from "valibot";
+import { field, NO_INPUT, path, seconds, secret } from "../core/fields";
+import { type InputSchema, type Operation, type OutputSchema, operation } from "../core/operation";
+import { unavailable } from "../lib/errors";
+import type { Stroke } from "./backend";
+import type { Desktop } from "./desktop";
+import type { Point } from "./geometry";
+import { isKey, isTypable, KEY_NAMES } from "./keys";
+import { CANNOT_LIST, focusByTitle, waitForTitle } from "./windows";
 
-export const operations = [...screen, ...pointer, ...keyboard, ...windows];
+interface Uses {
+  desktop(): Promise<Desktop>;
+}
+
+/** The most characters that one action types, and the most keys in one hotkey. */
+const MAX_WRITTEN = 20_000;
+const MAX_HOTKEY = 16;
+/** The most notches that one action turns the wheel. */
+const MAX_NOTCHES = 1_000;
+
+const NO_ROUTE = { http: "POST /execute runs it as an action" };
+
+/** A column or row: far beyond any desktop (X11 has 16 bits for one). */
+const COORDINATE = v.pipe(v.number(), v.integer(), v.minValue(-32_768), v.maxValue(32_767));
+/** Two numbers, as scripts get them. */
+const PAIR = v.strictTuple([v.number(), v.number()]);
+
+const pair = ({ x, y }: Point): [number, number] => [x, y];
+
+/** An operation of pointer, keyboard or focus, which is an action of scripts. */
+function inputOperation<const I extends InputSchema, O extends OutputSchema>(
+  verb: string,
+  {
+    perform,
+    ...definition
+  }: Pick<Operation<I, O>, "summary" | "example" | "input" | "output"> & {
+    perform(desktop: Desktop, input: v.InferOutput<I>, signal: AbortSignal): Promise<v.InferInput<O>>;
+  },
+) {
+  return operation<I, O, Uses>({
+    name: `desktop.${verb}`,
+    scope: "operate",
+    changes: true,
+    uses: "input",
+    command: `AC_${verb}`,
+    leftOut: NO_ROUTE,
+    ...definition,
+    run: async (service, input, { signal }) => perform(await service.desktop(), input, signal),
+  });
+}
+
+// The screen
+
+const REGION = v.pipe(
+  v.strictTuple([COORDINATE, COORDINATE, COORDINATE, COORDINATE]),
+  v.check(([x1, y1, x2, y2]) => x2 > x1 && y2 > y1, "[x1, y1, x2, y2] with x2 above x1 and y2 above y1"),
+);
+const FRAME = v.strictObject({
+  screen_region: field(
+    v.optional(REGION),
+    "[x1, y1, x2, y2] in pixels, without the last column and row; in a query string x1,y1,x2,y2",
+  ),
+  monitor: field(
+    v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(63))),
+    "Number of a monitor, from 0; screen_region is then within it",
+  ),
+});
+
+const INLINE = v.object({
+  format: v.literal("png"),
+  /** Null of hosts that do not report it. */
+  width: v.nullable(v.number()),
+  height: v.nullable(v.number()),
+  encoding: v.literal("base64"),
+  data: v.string(),
+});
+const IN_FILE = v.object({
+  format: v.literal("png"),
+  width: v.number(),
+  height: v.number(),
+  file_path: v.string(),
+});
+
+const screenSize = operation({
+  name: "desktop.screen_size",
+  summary: "Get the size of the desktop, all monitors together",
+  scope: "read",
+  command: "AC_screen_size",
+  http: { method: "GET", path: "/screen_size" },
+  input: NO_INPUT,
+  output: v.object({ width: v.number(), height: v.number() }),
+  plain: { output: PAIR, of: ({ width, height }) => [width, height] },
+  run: async (service: Uses, _input, { signal }) => (await service.desktop()).screenSize(signal),
+});
+
+async function takeScreenshot(
+  service: Uses,
+  { screen_region, monitor }: v.InferOutput<typeof FRAME>,
+  file: string | null,
+  signal: AbortSignal,
+) {
+  const [x1 = 0, y1 = 0, x2 = 0, y2 = 0] = screen_region ?? [];
+  const region = screen_region && { x1, y1, x2, y2 };
+  const { base64, ...size } = await (await service.desktop()).screenshot({ monitor, region }, file, signal);
+  return { format: "png", ...size, encoding: "base64", data: base64 ?? "" } as const;
+}
+
+export const screenshot = operation({
+  name: "desktop.screenshot",
+  summary: "Take a picture of the desktop, a monitor or a region, as a PNG in base64",
+  scope: "read",
+  subcommand: "screenshot",
+  http: { method: "GET", path: "/screenshot" },
+  leftOut: { script: "AC_screenshot does it, and can write a file" },
+  input: FRAME,
+  output: INLINE,
+  run: (service: Uses, frame, { signal }) => takeScreenshot(service, frame, null, signal),
+});
+
+const saveScreenshot = operation({
+  name: "desktop.save_screenshot",
+  summary: "Take a picture of the desktop, a monitor or a region, as a PNG in a file or in base64",
+  scope: "operate",
+  changes: true,
+  command: "AC_screenshot",
+  leftOut: { ...NO_ROUTE, cli: "`svc screenshot --output` writes the file" },
+  example: { file_path: "/var/tmp/screen.png", screen_region: [0, 0, 640, 400] },
+  input: v.strictObject({
+    file_path: field(
+      v.optional(
+        path(v.pipe(v.string(), v.maxLength(4_096), v.regex(/^[^\0]*\.png$/i, "a path that ends in .png"))),
+      ),
+      "File to write on the host; an existing one is replaced (default: none, the answer has the picture)",
+    ),
+    ...FRAME.entries,
+  }),
+  output: v.union([INLINE, IN_FILE]),
+  async run(service: Uses, { file_path, ...frame }, { signal }) {
+    const taken = await takeScreenshot(service, frame, file_path ?? null, signal);
+    if (file_path === undefined) return taken;
+    const { format, width, height } = taken;
+    return { format, width, height, file_path };
+  },
+});
+
+// The pointer
+
+const BUTTONS = { mouse_left: "left", mouse_middle: "middle", mouse_right: "right" } as const;
+const DIRECTIONS = {
+  scroll_up: "up",
+  scroll_down: "down",
+  scroll_left: "left",
+  scroll_right: "right",
+} as const;
+
+const target = {
+  x: field(v.optional(COORDINATE), "Column to move the pointer to first (default: where it is)"),
+  y: field(v.optional(COORDINATE), "Row to move the pointer to first (default: where it is)"),
+};
+
+const mousePosition = operation({
+  name: "desktop.mouse_position",
+  summary: "Get the position of the pointer",
+  scope: "read",
+  command: "AC_get_mouse_position",
+  http: { method: "GET", path: "/mouse_position" },
+  input: NO_INPUT,
+  output: v.object({ x: v.number(), y: v.number() }),
+  plain: { output: PAIR, of: pair },
+  run: async (service: Uses, _input, { signal }) => (await service.desktop()).pointer(signal),
+});
+
+const setMousePosition = inputOperation("set_mouse_position", {
+  summary: "Move the pointer; returns its new position",
+  example: { x: 640, y: 400 },
+  input: v.strictObject({ x: field(COORDINATE, "Column"), y: field(COORDINATE, "Row") }),
+  output: PAIR,
+  perform: async (desktop, place, signal) => pair(await desktop.move(place, signal)),
+});
+
+function buttonOperation(verb: string, what: string, stroke: Stroke) {
+  return inputOperation(verb, {
+    summary: `${what}; returns the position of the pointer`,
+    input: v.strictObject({
+      mouse_keycode: field(
+        v.optional(v.picklist(["mouse_left", "mouse_middle", "mouse_right"]), "mouse_left"),
+        "The button",
+      ),
+      ...target,
+    }),
+    output: PAIR,
+    perform: async (desktop, { mouse_keycode, ...place }, signal) =>
+      pair(await desktop.click(place, BUTTONS[mouse_keycode], stroke, signal)),
+  });
+}
+
+const scrollMouse = inputOperation("mouse_scroll", {
+  summary: "Turn the wheel; returns the position of the pointer",
+  example: { scroll_value: 3 },
+  input: v.strictObject({
+    scroll_value: field(
+      v.pipe(v.number(), v.integer(), v.minValue(-MAX_NOTCHES), v.maxValue(MAX_NOTCHES)),
+      "How many notches; a negative number turns the wheel the other way",
+    ),
+    ...target,
+    scroll_direction: field(
+      v.optional(v.picklist(["scroll_up", "scroll_down", "scroll_left", "scroll_right"]), "scroll_down"),
+      "The direction",
+    ),
+  }),
+  output: PAIR,
+  perform: async (desktop, { scroll_value, scroll_direction, ...place }, signal) =>
+    pair(await desktop.scroll(place, DIRECTIONS[scroll_direction], scroll_value, signal)),
+});
+
+// The keyboard
+
+const KEY = v.pipe(v.string(), v.check(isKey, `one character, or one of ${KEY_NAMES.join(" ")}`));
+
+function keyOperation(verb: string, summary: string, stroke: Stroke) {
+  return inputOperation(verb, {
+    summary,
+    input: v.strictObject({
+      keycode: field(KEY, "The key: one character, or a name such as enter, ctrl, f5 or num0"),
+      is_shift: field(v.optional(v.boolean(), false), "Together with Shift"),
+    }),
+    output: v.null(),
+    async perform(desktop, { keycode, is_shift }, signal) {
+      await desktop.strike(is_shift ? ["shift", keycode] : [keycode], stroke, signal);
+      return null;
+    },
+  });
+}
+
+const hotkey = inputOperation("hotkey", {
+  summary: "Press keys one after the other and release them in reverse order",
+  example: { key_code_list: ["ctrl", "s"] },
+  input: v.strictObject({
+    key_code_list: field(
+      v.pipe(v.array(KEY), v.minLength(1), v.maxLength(MAX_HOTKEY)),
+      'The keys in order, such as ["ctrl", "s"]',
+    ),
+  }),
+  output: v.null(),
+  async perform(desktop, { key_code_list }, signal) {
+    await desktop.strike(key_code_list, "tap", signal);
+    return null;
+  },
+});
+
+const writeText = inputOperation("write", {
+  summary: "Type text into the window that has the focus",
+  example: { write_string: "Grüße" },
+  input: v.strictObject({
+    write_string: field(
+      secret(
+        v.pipe(
+          v.string(),
+          v.maxLength(MAX_WRITTEN),
+          v.check(isTypable, "text without control characters other than tab and line feed"),
+        ),
+      ),
+      "Any Unicode text; a tab and a line feed are the keys Tab and Enter",
+    ),
+  }),
+  output: v.null(),
+  async perform(desktop, { write_string }, signal) {
+    await desktop.type(write_string, signal);
+    return null;
+  },
+});
+
+// Windows
+
+const HWND = v.number();
+const TITLE = {
+  title_substring: field(v.pipe(v.string(), v.nonEmpty(), v.maxLength(1_000)), "A part of its title"),
+  case_sensitive: field(v.optional(v.boolean(), false), "Distinguish capitals from small letters"),
+};
+
+const listWindows = operation({
+  name: "desktop.windows",
+  summary: "List the windows on the desktop",
+  scope: "read",
+  command: "AC_list_windows",
+  http: { method: "GET", path: "/windows" },
+  input: v.strictObject({
+    titled_only: field(v.optional(v.boolean(), true), "Leave out windows without a title"),
+  }),
+  output: v.object({
+    windows: v.array(v.object({ hwnd: HWND, title: v.string() })),
+    platform_supported: v.exactOptional(v.literal(false)),
+  }),
+  plain: {
+    output: v.array(v.strictTuple([HWND, v.string()])),
+    of({ windows, platform_supported }) {
+      // An empty list would mean that there are none.
+      if (platform_supported === false) throw unavailable(CANNOT_LIST);
+      return windows.map(({ hwnd, title }) => [hwnd, title]);
+    },
+  },
+  async run(service: Uses, { titled_only }, { signal }) {
+    const windows = await (await service.desktop()).windows(signal);
+    if (!windows) return { windows: [], platform_supported: false as const };
+    return { windows: windows.filter(({ title }) => title !== "" || !titled_only) };
+  },
+});
+
+const focusWindow = inputOperation("focus_window", {
+  summary: "Focus the first window whose title contains a text; returns its hwnd",
+  example: { title_substring: "Report" },
+  input: v.strictObject(TITLE),
+  output: HWND,
+  perform: focusByTitle,
+});
+
+const waitWindow = operation({
+  name: "desktop.wait_window",
+  summary: "Wait for a window whose title contains a text; returns its hwnd",
+  scope: "read",
+  command: "AC_wait_window",
+  leftOut: NO_ROUTE,
+  example: { title_substring: "Report", timeout: 30 },
+  input: v.strictObject({
+    title_substring: TITLE.title_substring,
+    timeout: field(
+      v.optional(seconds(v.pipe(v.number(), v.minValue(0), v.maxValue(3_600))), 10),
+      "How long to wait, in seconds",
+    ),
+    poll: field(
+      v.optional(seconds(v.pipe(v.number(), v.minValue(0.01), v.maxValue(60))), 0.5),
+      "How often to look, in seconds",
+    ),
+    case_sensitive: TITLE.case_sensitive,
+  }),
+  output: HWND,
+  run: async (service: Uses, query, { signal }) => waitForTitle(await service.desktop(), query, signal),
+});
+
+export const operations = [
+  screenSize,
+  screenshot,
+  saveScreenshot,
+  mousePosition,
+  setMousePosition,
+  buttonOperation("click_mouse", "Click a button", "tap"),
+  buttonOperation("press_mouse", "Press a button and leave it down", "press"),
+  buttonOperation("release_mouse", "Release a button", "release"),
+  scrollMouse,
+  keyOperation("type_keyboard", "Press and release a key", "tap"),
+  keyOperation("press_keyboard_key", "Press a key and leave it down", "press"),
+  keyOperation("release_keyboard_key", "Release a key", "release"),
+  hotkey,
+  writeText,
+  listWindows,
+  focusWindow,
+  waitWindow,
+];

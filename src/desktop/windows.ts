@@ -7,19 +7,12 @@ import { jsonLine } from "../lib/sanitize";
 import type { DesktopWindow } from "./backend";
 import type { Desktop } from "./desktop";
 
-/** What is said where the windows cannot be listed. */
-export const NOT_TOLD = "this platform does not tell which windows there are";
+export const CANNOT_LIST = "this platform cannot list windows";
 
 /** Which window. */
 export interface TitleQuery {
-  readonly titleSubstring: string;
-  readonly caseSensitive: boolean;
-}
-
-/** How long to wait and how often to look, in seconds. */
-export interface Patience {
-  readonly timeout: number;
-  readonly poll: number;
+  readonly title_substring: string;
+  readonly case_sensitive: boolean;
 }
 
 /**
@@ -34,7 +27,7 @@ export async function focusByTitle(
   signal: AbortSignal,
 ): Promise<number> {
   const window = await find(desktop, query, signal);
-  if (!window) throw notFound(`there is no window with ${described(query)} in its title`);
+  if (!window) throw notFound(`there is no window with ${quoted(query)} in its title`);
   await desktop.focus(window.hwnd, signal);
   return window.hwnd;
 }
@@ -42,21 +35,22 @@ export async function focusByTitle(
 /**
  * Waits until there is a window whose title matches.
  *
+ * @param query with `timeout`, how long to wait, and `poll`, how often to look, both in seconds.
  * @returns its hwnd.
  * @throws a `timeout` failure when none appears in time; `cancelled`.
  */
 export async function waitForTitle(
   desktop: Desktop,
-  query: TitleQuery,
-  { timeout, poll }: Patience,
+  query: TitleQuery & { readonly timeout: number; readonly poll: number },
   signal: AbortSignal,
 ): Promise<number> {
-  const deadline = performance.now() + timeout * 1_000;
+  const { timeout, poll } = query;
+  const end = performance.now() + timeout * 1_000;
   for (;;) {
     const window = await find(desktop, query, signal);
     if (window) return window.hwnd;
-    const left = deadline - performance.now();
-    if (left <= 0) throw timedOut(`no window with ${described(query)} in its title within ${timeout} s`);
+    const left = end - performance.now();
+    if (left <= 0) throw timedOut(`no window with ${quoted(query)} in its title within ${timeout} s`);
     await sleep(Math.min(poll * 1_000, left), signal, () => {
       throw cancelled("cancelled while waiting for a window");
     });
@@ -65,14 +59,14 @@ export async function waitForTitle(
 
 async function find(
   desktop: Desktop,
-  { titleSubstring, caseSensitive }: TitleQuery,
+  { title_substring, case_sensitive }: TitleQuery,
   signal: AbortSignal,
 ): Promise<DesktopWindow | undefined> {
   const windows = await desktop.windows(signal);
-  if (!windows) throw unavailable(NOT_TOLD);
-  const folded = (text: string) => (caseSensitive ? text : text.toLowerCase());
-  return windows.find(({ title }) => folded(title).includes(folded(titleSubstring)));
+  if (!windows) throw unavailable(CANNOT_LIST);
+  const folded = (text: string) => (case_sensitive ? text : text.toLowerCase());
+  return windows.find(({ title }) => folded(title).includes(folded(title_substring)));
 }
 
-/** Whole: in a part of it, nobody would know a secret again. */
-const described = ({ titleSubstring }: TitleQuery) => jsonLine(titleSubstring);
+/** The whole title: in a part of it, a secret could not be recognized and redacted. */
+const quoted = ({ title_substring }: TitleQuery) => jsonLine(title_substring);

@@ -66,8 +66,8 @@ testOnDisplay("buttons, wheel and keys strike the window under the pointer", asy
   await using display = await startDisplay();
   await using made = desktopOn(display.env);
   await using listener = openListener(display.env, "native");
-  const query = { titleSubstring: "native", caseSensitive: true };
-  await waitForTitle(made.desktop, query, { timeout: 10, poll: 0.02 }, forever);
+  const query = { title_substring: "native", case_sensitive: true, timeout: 10, poll: 0.02 };
+  await waitForTitle(made.desktop, query, forever);
   await focusByTitle(made.desktop, query, forever);
   await onBackend(display.env, async (backend) => {
     await backend.click({ x: 700, y: 420 }, "right", "tap");

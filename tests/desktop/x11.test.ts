@@ -23,7 +23,11 @@ import {
 setDefaultTimeout(30_000);
 const test = testWith(...PROGRAMS);
 const PATIENCE = { timeout: 10, poll: 0.02 };
-const query = (titleSubstring: string, caseSensitive = false) => ({ titleSubstring, caseSensitive });
+const query = (title_substring: string, case_sensitive = false, patience = PATIENCE) => ({
+  title_substring,
+  case_sensitive,
+  ...patience,
+});
 
 let display: Awaited<ReturnType<typeof startDisplay>>;
 let made: ReturnType<typeof desktopOn>;
@@ -48,7 +52,7 @@ async function focusedTerminal() {
   const { env } = stack.use(await startDisplay());
   const { desktop } = stack.use(desktopOn(env));
   const { typed } = stack.use(openTerminal(env, "terminal"));
-  await waitForTitle(desktop, query("terminal"), PATIENCE, forever);
+  await waitForTitle(desktop, query("terminal"), forever);
   await focusByTitle(desktop, query("terminal"), forever);
   const own = stack.move();
   return { env, desktop, typed, [Symbol.asyncDispose]: () => own.disposeAsync() };
@@ -78,7 +82,7 @@ async function focusedListener(
   on: { env: NodeJS.ProcessEnv; desktop: Desktop } = { env: display.env, desktop },
 ) {
   const listener = openListener(on.env, title);
-  await waitForTitle(on.desktop, query(title), PATIENCE, forever);
+  await waitForTitle(on.desktop, query(title), forever);
   await focusByTitle(on.desktop, query(title), forever);
   await on.desktop.move({ x: 700, y: 420 }, forever);
   return listener;
@@ -247,11 +251,11 @@ describe("text:", () => {
       stdio: ["ignore", "ignore", "ignore"],
     });
     try {
-      await waitForTitle(made.desktop, query("empty page"), { timeout: 20, poll: 0.05 }, forever);
+      await waitForTitle(made.desktop, query("empty page", false, { timeout: 20, poll: 0.05 }), forever);
       await focusByTitle(made.desktop, query("empty page"), forever);
       const text = "Grüße 世界 한국어 😀👩‍👩‍👧 e\u0301 Привет {[]}~^`´";
       await made.desktop.type(text, forever);
-      await waitForTitle(made.desktop, query(text, true), PATIENCE, forever);
+      await waitForTitle(made.desktop, query(text, true), forever);
     } finally {
       browser.kill();
       await browser.exited;
@@ -336,7 +340,7 @@ function layout(env: NodeJS.ProcessEnv): Promise<string> {
 describe("windows:", () => {
   test("a window is listed with its title, whatever the title is", async () => {
     await using _terminal = openTerminal(display.env, "Fenster ☕ 日本");
-    const hwnd = await waitForTitle(desktop, query("Fenster"), PATIENCE, forever);
+    const hwnd = await waitForTitle(desktop, query("Fenster"), forever);
     // The window manager spells the title out a moment after the window is there.
     const title = await eventually(async () => {
       const window = (await desktop.windows(forever))?.find((candidate) => candidate.hwnd === hwnd);
@@ -349,7 +353,7 @@ describe("windows:", () => {
     await using first = openTerminal(display.env, "first window");
     await using second = openTerminal(display.env, "second window");
     // A window that has just come takes the focus.
-    for (const title of ["first", "second"]) await waitForTitle(desktop, query(title), PATIENCE, forever);
+    for (const title of ["first", "second"]) await waitForTitle(desktop, query(title), forever);
     for (const [terminal, title, lines] of [
       [first, "FIRST win", 1],
       [second, "second", 1],
@@ -364,7 +368,7 @@ describe("windows:", () => {
 
   test("capitals matter where they are said to", async () => {
     await using _terminal = openTerminal(display.env, "Capital");
-    await waitForTitle(desktop, query("Capital", true), PATIENCE, forever);
+    await waitForTitle(desktop, query("Capital", true), forever);
     await expect(focusByTitle(desktop, query("capital", true), forever)).rejects.toThrow(
       'there is no window with "capital" in its title',
     );
@@ -376,15 +380,15 @@ describe("windows:", () => {
   });
 
   test("waiting ends when the window appears, when time is up, and when it is called off", async () => {
-    const waiting = waitForTitle(desktop, query("late comer"), PATIENCE, forever);
+    const waiting = waitForTitle(desktop, query("late comer"), forever);
     await using _terminal = openTerminal(display.env, "late comer");
     expect(await waiting).toBeGreaterThan(0);
     const brief = { timeout: 0.05, poll: 0.02 };
-    await expect(waitForTitle(desktop, query("never"), brief, forever)).rejects.toThrow(
+    await expect(waitForTitle(desktop, query("never", false, brief), forever)).rejects.toThrow(
       'no window with "never" in its title within 0.05 s',
     );
     const gone = new AbortController();
-    const called = waitForTitle(desktop, query("never"), { timeout: 60, poll: 60 }, gone.signal);
+    const called = waitForTitle(desktop, query("never", false, { timeout: 60, poll: 60 }), gone.signal);
     gone.abort();
     await expect(called).rejects.toThrow("cancelled");
   });
@@ -393,7 +397,7 @@ describe("windows:", () => {
 describe("screenshots:", () => {
   test("the picture has the size of the screen and shows the window", async () => {
     await using _terminal = openTerminal(display.env, "blue", "40x10+400+300");
-    await waitForTitle(desktop, query("blue"), PATIENCE, forever);
+    await waitForTitle(desktop, query("blue"), forever);
     await desktop.move({ x: 0, y: 0 }, forever);
     const at = { x: 500, y: 380 };
     const png = await eventually(async () => {
