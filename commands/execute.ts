@@ -5,7 +5,7 @@ import { localCaller } from "../src/core/caller";
 import { DEFAULT_TIMEOUT_S, type Outcome } from "../src/core/run";
 import { printable } from "../src/lib/sanitize";
 import { executeActions, executeFile } from "../src/runs/operations/execute";
-import { parseScript } from "../src/runs/script";
+import { parseScript } from "../src/core/script";
 
 const NO_SCRIPT = "script: expected JSON, or the path of a .json file";
 const NO_STDIN = "script: expected JSON on stdin";

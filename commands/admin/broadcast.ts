@@ -10,7 +10,7 @@ import { selectHosts } from "../../src/fleet/selection";
 import { badInput } from "../../src/lib/errors";
 import { readTextFile } from "../../src/lib/files";
 import { printable } from "../../src/lib/sanitize";
-import { parseScript, readScript } from "../../src/runs/script";
+import { parseScript, readScript } from "../../src/core/script";
 
 export const broadcast = command({
   builder: (argv) =>

@@ -1,8 +1,8 @@
 /**
- * Action lists: what a script is made of, and the check that a whole list passes before any of it runs.
+ * Action lists, and the check of a whole list before any of it runs.
  *
  * An action is `["NAME"]`, `["NAME", {keyword arguments}]` or `["NAME", [positional arguments]]`. An argument with a
- * `${name}` in it is checked when that is filled in, everything else beforehand.
+ * `${name}` in it is checked when the action runs, everything else beforehand.
  */
 import * as v from "valibot";
 import { checkInput, type Offence, sentence } from "../core/input";
@@ -13,7 +13,7 @@ import { sizeWithin } from "../lib/json-size";
 import { printable } from "../lib/sanitize";
 import { hasReference } from "./variables";
 
-/** The most actions in one list, those nested in others included. */
+/** The most actions in one list, nested ones included. */
 const MAX_ACTIONS = 1_000;
 
 /** The deepest nesting of action lists within actions. */
@@ -31,7 +31,7 @@ export type CommandTable = ReadonlyMap<string, Command>;
 /** An action whose name and arguments have been checked. */
 export interface Action {
   readonly operation: Command;
-  /** The arguments as keywords, checked and defaulted, except for those in `deferred`, which are as written. */
+  /** The arguments as keywords, checked and with defaults; those in `deferred` are as written. */
   readonly input: Readonly<Record<string, unknown>>;
   /** The fields with a `${name}` in them. */
   readonly deferred: readonly string[];
@@ -59,7 +59,7 @@ export function checkActions(
   return actions;
 }
 
-/** `actions` and all that are nested in them, each before those inside it. */
+/** `actions` and all nested ones, each before those inside it. */
 export function flatten(actions: readonly Action[]): Action[] {
   return actions.flatMap((action) => [action, ...Object.values(action.lists).flatMap(flatten)]);
 }
@@ -152,7 +152,7 @@ class ListChecker {
     return Object.fromEntries(given.map((value, index) => [names[index], value]));
   }
 
-  /** The nested lists; one that is no list at all is left for the input check to refuse. */
+  /** The nested lists. The input check refuses a value that is no list. */
   private lists(operation: Command, keywords: Record<string, unknown>, { at, around }: Place) {
     const lists: Record<string, Action[]> = {};
     for (const field of listFields(operation.input)) {
@@ -183,7 +183,7 @@ function deferredFields(schema: InputSchema, keywords: Record<string, unknown>):
   );
 }
 
-/** `schema`, with any value at all in `fields`. */
+/** `schema`, accepting any value in `fields`. */
 function withUnchecked(schema: InputSchema, fields: readonly string[]): InputSchema {
   if (fields.length === 0) return schema;
   const unchecked = Object.fromEntries(fields.map((field) => [field, v.unknown()]));

@@ -105,7 +105,7 @@ export function createExecutor(parts: ExecutorParts): Executor {
     throw forbidden(`${refused.operation.command} needs svc to be started with --allow-shell`);
   };
   const prepareFile = async (path: string) => {
-    const { readScript } = await import("./script");
+    const { readScript } = await import("../core/script");
     return prepare(await readScript(path), false);
   };
 

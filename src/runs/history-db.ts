@@ -1,17 +1,17 @@
 /**
- * `history.db`: its tables, and the statements on it.
+ * `history.db`: its tables and statements.
  *
- * A file that another tool made is taken over: the columns that it lacks are added, its rows stay.
+ * A file of another tool is adopted: missing columns are added, its rows stay.
  */
 import type { Database } from "bun:sqlite";
 import { MAX_TIMEOUT_S } from "../core/run";
 import { openDatabase } from "../lib/sqlite";
 import type { HistoryRow, RunRecord } from "./types";
 
-/** Rows that are kept until somebody says otherwise. */
+/** How many rows are kept by default. */
 const DEFAULT_MAX_ROWS = 10_000;
 
-/** Which rows; what is left out does not narrow. */
+/** Which rows to find. A field that is left out does not filter. */
 export interface HistoryQuery {
   readonly limit: number;
   readonly source_type?: string | undefined;
@@ -35,11 +35,11 @@ const COLUMNS = {
   pid: "INTEGER",
 } as const;
 
-/** What {@link HistoryRow} has. */
-const TOLD = ["id", ...Object.keys(COLUMNS).filter((name) => name !== "pid")].join(", ");
+/** The columns of a {@link HistoryRow}. */
+const ROW_COLUMNS = ["id", ...Object.keys(COLUMNS).filter((name) => name !== "pid")].join(", ");
 
 /**
- * Opens the file, which is made if it is not there. A lock that another process holds is never waited for.
+ * Opens the file, or makes it. Never waits for a lock of another process.
  *
  * @throws the SQLite or system error.
  */
@@ -58,16 +58,16 @@ function prepareTables(db: Database): void {
   db.transaction(() => {
     if (!hasKept()) db.run(`CREATE TABLE kept AS SELECT ${DEFAULT_MAX_ROWS} AS max_rows`);
     db.run("CREATE TABLE IF NOT EXISTS runs (id INTEGER PRIMARY KEY AUTOINCREMENT)");
-    // Looked up again: another process may have prepared it meanwhile.
+    // Read again: another process may have prepared it meanwhile.
     for (const [name, type] of lacking()) db.run(`ALTER TABLE runs ADD COLUMN ${name} ${type}`);
     db.run("CREATE UNIQUE INDEX IF NOT EXISTS runs_run_id ON runs(run_id)");
     db.run("CREATE INDEX IF NOT EXISTS runs_source ON runs(source_type, source_id)");
   }).immediate();
 }
 
-/** Inserts what is new, and completes what has ended. */
+/** Inserts new runs, and completes those that have ended. */
 export function write(db: Database, runs: Iterable<RunRecord>): void {
-  // Not an upsert: each of those takes an id, also when it only updates.
+  // No upsert: it would use up an id also when it updates.
   const complete = db.query(
     "UPDATE runs SET finished_at = ?, status = ?, error_text = ?, duration_seconds = ? WHERE run_id = ?",
   );
@@ -85,22 +85,22 @@ export function write(db: Database, runs: Iterable<RunRecord>): void {
   }
 }
 
-/** Notes how many rows are kept, for processes that are not told: `svc execute` beside a server that is. */
+/** Stores how many rows to keep, for processes that do not have the option: `svc execute` beside a server. */
 export function keepRows(db: Database, maxRows: number): void {
   db.query("UPDATE kept SET max_rows = ? WHERE max_rows <> ?").run(maxRows, maxRows);
 }
 
-/** Deletes all but the newest rows, as many as {@link keepRows} has noted. */
+/** Deletes all but the newest rows; {@link keepRows} has stored how many. */
 export function prune(db: Database): void {
   db.run(`DELETE FROM runs WHERE id <=
     (SELECT id FROM runs ORDER BY id DESC LIMIT 1 OFFSET (SELECT max_rows FROM kept))`);
 }
 
 /**
- * Marks the runs whose process is gone: no other can tell how they ended.
+ * Marks the runs whose process has ended without recording how they ended.
  *
- * @param untouched whether this process has put no run on record yet: one that has its id is then of another, before it
- *   (in a container each svc may have the same).
+ * @param untouched whether this process has recorded no run yet: a run with its process id is then of an earlier process
+ *   (in a container, each svc may have the same id).
  */
 export function markInterrupted(db: Database, untouched = false): void {
   const going = db
@@ -108,7 +108,7 @@ export function markInterrupted(db: Database, untouched = false): void {
       "SELECT id, pid, started_at FROM runs WHERE status IN ('running', 'waiting') AND run_id IS NOT NULL",
     )
     .all();
-  // A process id is used again some day; no run is older than the longest deadline.
+  // Process ids are reused; no active run is older than the longest deadline.
   const oldest = Date.now() - (MAX_TIMEOUT_S + 60) * 1_000;
   const isGone = (pid: number) => (untouched && pid === process.pid) || !isAlive(pid);
   const gone = going.filter(
@@ -125,12 +125,12 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // EPERM: it lives, and is somebody else's (kill(2)).
+    // EPERM: it is alive and belongs to another user (kill(2)).
     return error instanceof Error && "code" in error && error.code === "EPERM";
   }
 }
 
-/** The rows that `query` asks for, newest first. */
+/** The rows that match `query`, newest first. */
 export function findRows(db: Database, query: HistoryQuery): HistoryRow[] {
   const narrowing: Array<[condition: string, value: string | number | undefined]> = [
     ["source_type = ?", query.source_type],
@@ -141,6 +141,8 @@ export function findRows(db: Database, query: HistoryQuery): HistoryRow[] {
   const given = narrowing.filter((pair): pair is [string, string | number] => pair[1] !== undefined);
   const where = given.length > 0 ? `WHERE ${given.map(([condition]) => condition).join(" AND ")}` : "";
   return db
-    .query<HistoryRow, Array<string | number>>(`SELECT ${TOLD} FROM runs ${where} ORDER BY id DESC LIMIT ?`)
+    .query<HistoryRow, Array<string | number>>(
+      `SELECT ${ROW_COLUMNS} FROM runs ${where} ORDER BY id DESC LIMIT ?`,
+    )
     .all(...given.map(([, value]) => value), query.limit);
 }

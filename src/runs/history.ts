@@ -1,9 +1,9 @@
 /**
  * The history of runs, in a file that outlives the process: what ran, from where, for how long, and how it ended.
  *
- * Promise: it never holds up a run, nor the event loop for another process's lock, and never fails one: rows are written
- * a moment later, several at once, and what cannot be written is tried again. A run whose process died is `interrupted`.
- * The newest rows are kept, {@link HistoryOptions.maxRows} of them, whichever process writes them.
+ * Promise: it never delays or fails a run, and never blocks the event loop while another process holds the lock: rows are
+ * written a moment later, several at once, and written again when that fails. A run whose process died is `interrupted`.
+ * The newest {@link HistoryOptions.maxRows} rows are kept, whichever process writes them.
  */
 import type { Database } from "bun:sqlite";
 import { messageOf, unavailable } from "../lib/errors";
@@ -12,7 +12,7 @@ import { isBusy } from "../lib/sqlite";
 import { findRows, type HistoryQuery, keepRows, markInterrupted, openFile, prune, write } from "./history-db";
 import type { HistoryRow, RunRecord } from "./types";
 
-/** Rows that wait to be written at most; the oldest are dropped beyond it. */
+/** The most rows that wait to be written; beyond it the oldest are dropped. */
 const MAX_WAITING = 10_000;
 
 /** How long a row may wait to be written, in milliseconds. */
@@ -23,17 +23,17 @@ const LOCK_WAIT_MS = 2_000;
 
 export interface HistoryOptions {
   readonly path: string;
-  /** How many rows are kept from now on (default: as many as so far). */
+  /** How many rows to keep from now on (default: unchanged). */
   readonly maxRows: number | undefined;
   readonly log: Log;
 }
 
 export interface History {
-  /** Puts the run on record, as it begins or, again, as it ends. Never throws. */
+  /** Records the run when it begins, and again when it ends. Never throws. */
   note(run: RunRecord): void;
   /** Newest first. @throws an `unavailable` failure when the file cannot be read. */
   list(query: HistoryQuery): Promise<HistoryRow[]>;
-  /** Writes what waits, then closes the file. */
+  /** Writes the waiting rows, then closes the file. */
   close(): Promise<void>;
 }
 
@@ -57,7 +57,7 @@ export function createHistory({ path, maxRows, log }: HistoryOptions): History {
     return db;
   };
 
-  /** Whether nothing waits any more. */
+  /** Writes the waiting rows. @returns whether none waits any more. */
   const flush = (): boolean => {
     clearTimeout(timer);
     timer = undefined;
@@ -87,7 +87,7 @@ export function createHistory({ path, maxRows, log }: HistoryOptions): History {
     timer.unref();
   };
 
-  /** `work`, tried again while another process holds the lock. */
+  /** Repeats `work` while another process holds the lock. */
   const patiently = async <T>(work: () => T): Promise<T> => {
     const deadline = performance.now() + LOCK_WAIT_MS;
     for (;;) {

@@ -1,7 +1,7 @@
 /**
- * The runs of this process: those that go on, which can be cancelled, and the last ones that ended.
+ * The runs of this process: active ones, which can be cancelled, and recently ended ones.
  *
- * Promise: each run ends, at its deadline if not before. What is kept is bounded, and holds no secret.
+ * Promise: each run ends, at its deadline at the latest. What is kept is bounded and holds no secret.
  */
 import { type Outcome, RUN_ENDINGS, type RunStatus } from "../core/run";
 import { resolvesWithin } from "../lib/deadline";
@@ -9,37 +9,37 @@ import { cancelled, conflict, notFound, timedOut, unavailable } from "../lib/err
 import { sizeWithin } from "../lib/json-size";
 import { type ActiveRun, RUN_SOURCES, type RunRecord, type RunStart } from "./types";
 
-/** Runs that may go on at once. */
+/** The most runs that are active at once. */
 const MAX_ACTIVE = 256;
 
-/** Ended runs that are kept, and what is kept of each: so many outcomes, of so many bytes together. */
+/** How many ended runs are kept, and the most that is kept of each: outcomes, and their size in bytes. */
 const MAX_KEPT_RUNS = 100;
 const MAX_KEPT_OUTCOMES = 200;
 const MAX_KEPT_BYTES = 64 * 1_024;
 
 export interface Runs {
-  /** @throws an `unavailable` failure when {@link MAX_ACTIVE} go on, or the process is about to stop. */
+  /** @throws an `unavailable` failure when {@link MAX_ACTIVE} are active, or the process is stopping. */
   begin(run: RunStart): ActiveRun;
   /** Newest first. */
   list(): RunRecord[];
-  /** How many go on, and how many have ended in which way since the process started; 0 where none has. */
+  /** How many are active, and how many have ended since the process started, by source and status; 0 counts too. */
   totals(): { active: number; ended: readonly RunCount[] };
   /**
-   * @param id the run's id, or as much of its beginning as no other run shares.
-   * @throws a `not_found` failure; `conflict` when several runs begin so.
+   * @param id the run's id, or a beginning of it that no other run shares.
+   * @throws a `not_found` failure; `conflict` when several ids begin so.
    */
   show(id: string): RunRecord & { outcomes: Outcome[] };
-  /** Asks a run to end; it does so at its next action, or at once when that heeds its signal. As {@link Runs.show}. */
+  /** Asks a run to end: at once when its action obeys the signal, else at the next action. As {@link Runs.show}. */
   cancel(id: string, why: string): RunRecord;
   /**
-   * Lets no further run begin, waits for those that go on, then cancels them.
+   * Lets no further run begin, waits for the active ones, then cancels them.
    *
-   * @param graceMs how long they may go on; then each has {@link LAST_MS} for its end.
+   * @param graceMs how long to wait; cancelled runs have {@link LAST_MS} to end.
    */
   stop(graceMs?: number): Promise<void>;
 }
 
-/** How long runs may go on once the process is to stop: with {@link LAST_MS}, within the 10 s of the server. */
+/** How long runs may go on while the process stops. Together they stay within the 10 s of the server. */
 const GRACE_MS = 8_000;
 const LAST_MS = 1_500;
 
@@ -58,7 +58,7 @@ interface Entry {
 }
 
 /**
- * @param note is called with each run as it begins, and again as it ends.
+ * @param note is called with each run when it begins, and again when it ends.
  * @param now milliseconds since the epoch.
  */
 export function createRuns(note: (run: RunRecord) => void, now: () => number = Date.now): Runs {
@@ -66,7 +66,7 @@ export function createRuns(note: (run: RunRecord) => void, now: () => number = D
   const counts: RunCount[] = RUN_SOURCES.flatMap((source) =>
     RUN_ENDINGS.map((status) => ({ source, status, count: 0 })),
   );
-  /** The runs that have ended, the one that did so first in front. */
+  /** The ids of ended runs, oldest first. */
   const ended: string[] = [];
   let stopping = false;
 
@@ -76,7 +76,7 @@ export function createRuns(note: (run: RunRecord) => void, now: () => number = D
     const exact = entries.get(id);
     if (exact) return exact;
     const found = [...entries].filter(([known]) => id.length >= 4 && known.startsWith(id));
-    if (found.length > 1) throw conflict("several runs begin so: give more of the id");
+    if (found.length > 1) throw conflict("several ids of runs begin so: give more of the id");
     const [only] = found;
     if (only) return only[1];
     throw notFound("no such run, or it ended too long ago");
@@ -85,7 +85,8 @@ export function createRuns(note: (run: RunRecord) => void, now: () => number = D
   return {
     begin({ id, commands, source, timeoutSeconds, failed }) {
       if (stopping && !failed) throw unavailable("this process is stopping");
-      if (active().length >= MAX_ACTIVE && !failed) throw unavailable(`${MAX_ACTIVE} runs go on already`);
+      if (active().length >= MAX_ACTIVE && !failed)
+        throw unavailable(`${MAX_ACTIVE} runs are active already`);
       const started = now();
       const control = new AbortController();
       const { promise: done, resolve } = Promise.withResolvers<void>();
@@ -109,14 +110,11 @@ export function createRuns(note: (run: RunRecord) => void, now: () => number = D
       };
       entries.set(id, entry);
       note(entry.record);
-      const abort = (reason: Error) => control.abort(reason);
-      const deadline = setTimeout(
-        () => abort(timedOut(`the run's deadline of ${timeoutSeconds} s has passed`)),
-        timeoutSeconds * 1_000,
-      );
+      const late = () => control.abort(timedOut(`the run's deadline of ${timeoutSeconds} s has passed`));
+      const deadline = setTimeout(late, timeoutSeconds * 1_000);
       return {
         signal: control.signal,
-        abort,
+        abort: (reason) => control.abort(reason),
         is(status) {
           entry.record = { ...entry.record, status };
         },

@@ -1,23 +1,23 @@
 /**
- * The secrets of a run: what was in secret fields or was filled in, and is taken out of what is kept of the run.
+ * The secrets of a run: the values of secret fields and of variables, to be removed from everything that is kept.
  *
- * An operation knows which of its fields are secret, not that a variable with a password in it was filled into another;
- * its errors and results may quote that one.
+ * An operation knows which of its fields are secret, but not that a variable with a password was filled into another
+ * field, which its errors and results may quote.
  */
 import { jsonLine } from "../lib/sanitize";
 
-/** Shorter texts are no secrets worth the name, and are part of any sentence; longer ones are never kept whole. */
+/** In characters. Shorter texts occur in any sentence; longer ones are never kept whole. */
 const MIN_LENGTH = 4;
 const MAX_LENGTH = 4_096;
 
-/** The most texts that are remembered; the oldest are forgotten beyond it. */
+/** The most texts that are remembered; beyond it the oldest are forgotten. */
 const MAX_TEXTS = 200;
 
 export class Secrets {
   private readonly texts = new Set<string>();
   private pattern: RegExp | undefined;
 
-  /** Remembers each text and number in `value`, also as it is written in JSON. */
+  /** Remembers each text and number in `value`, and its form in JSON. */
   add(value: unknown): void {
     if (typeof value === "number") this.remember(`${value}`);
     else if (typeof value === "string") {
@@ -28,7 +28,7 @@ export class Secrets {
     }
   }
 
-  /** Remembers each also as it is written where a text that quotes it is quoted in turn; forgets none for that. */
+  /** Remembers each also in the form it has in a quoted text that quotes it. Forgets none in exchange. */
   quote(): void {
     for (const text of [...this.texts]) if (this.texts.size < MAX_TEXTS - 1) this.rememberQuoted(text);
   }
@@ -53,7 +53,7 @@ export class Secrets {
   }
 }
 
-/** Any of `texts`; the longest first, because one may be a part of another. */
+/** Matches any of `texts`, the longest first: one may be part of another. */
 function patternOf(texts: ReadonlySet<string>): RegExp {
   const longest = [...texts].sort((a, b) => b.length - a.length);
   return new RegExp(longest.map((text) => RegExp.escape(text)).join("|"), "g");

@@ -1,25 +1,25 @@
 /**
  * Running a program for a script.
  *
- * Promise: it runs in a process group of its own, which ends, all of it, when the run is cancelled or the time is up.
- * What a program that ended by itself has left in the background lives on.
+ * Promise: it runs in its own process group, which is ended as a whole when the run is cancelled or the time is up.
+ * Background processes of a program that ended by itself live on.
  */
 import { deadline } from "../lib/deadline";
 import { badInput, Failure, rejected, systemCode } from "../lib/errors";
 
-/** The most that is kept of what a program writes to stdout, and to stderr, in bytes; the rest is read and dropped. */
+/** How much of stdout, and of stderr, is kept, in bytes; the rest is read and dropped. */
 const MAX_OUTPUT = 64 * 1_024;
 
-/** How long a program has between being asked to end and being killed, in milliseconds. */
+/** How long a program has to end before it is killed, in milliseconds. */
 const KILL_AFTER_MS = 2_000;
 
-/** How long output is waited for once the program has ended: what it left in the background may keep the pipe. */
+/** How long to wait for output once the program has ended, in milliseconds: a background process may hold the pipe. */
 const DRAIN_MS = 250;
 
 export interface ShellCommand {
   /** A line for the shell (`/bin/sh -c`, on Windows `cmd /c`), or a program and its arguments. */
   readonly command: string | readonly string[];
-  /** Where it runs (default: where svc does). */
+  /** Working folder (default: that of svc). */
   readonly cwd?: string | undefined;
   readonly timeoutSeconds: number;
 }
@@ -30,7 +30,7 @@ export interface ShellResult {
   readonly signal: string | null;
   readonly stdout: string;
   readonly stderr: string;
-  /** Whether there was more output than is kept. */
+  /** Whether some output was dropped. */
   readonly truncated: boolean;
 }
 
@@ -86,7 +86,7 @@ function start(cmd: string[], cwd: string | undefined): Child {
       stdin: "ignore",
       stdout: "pipe",
       stderr: "pipe",
-      // A group of its own, so that all of it can be ended (setsid(2)).
+      // In its own group, which can be ended as a whole (setsid(2)).
       detached: process.platform !== "win32",
       windowsHide: true,
     });
@@ -100,14 +100,14 @@ function start(cmd: string[], cwd: string | undefined): Child {
 const shellLine = (line: string) =>
   process.platform === "win32" ? ["cmd.exe", "/d", "/c", line] : ["/bin/sh", "-c", line];
 
-/** Asks the program and what it has started to end, and kills what does not. */
+/** Asks the program and its descendants to end, and kills those that do not. */
 async function endGroup(child: Child): Promise<void> {
   signalGroup(child, "SIGTERM");
   const kill = () => signalGroup(child, "SIGKILL");
   const timer = setTimeout(kill, KILL_AFTER_MS);
   await child.exited;
   clearTimeout(timer);
-  // Also when the program itself has ended: what it started may have not.
+  // Also when the program itself has ended: its descendants may still run.
   kill();
 }
 
@@ -119,7 +119,7 @@ function signalGroup(child: Child, signal: "SIGTERM" | "SIGKILL"): void {
   try {
     process.kill(-child.pid, signal);
   } catch {
-    // Nobody is left in the group.
+    // The group is empty.
   }
 }
 

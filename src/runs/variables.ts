@@ -1,18 +1,18 @@
 /**
- * `${name}` in the arguments of an action: found before a run, filled in when the action's turn comes.
+ * `${name}` in the arguments of an action: found before a run, filled in when the action runs.
  *
- * A text that is nothing but `${name}` becomes the variable's value, whatever its type; within other text the value is
- * written out, anything but text as JSON. `$${name}` stands for `${name}` itself. Nothing is ever evaluated.
+ * A text that consists of `${name}` alone becomes the variable's value, of any type. Within other text, a value that is no
+ * text is written as JSON. `$${name}` stands for a literal `${name}`. Nothing is ever evaluated.
  */
 import { badInput } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
 
-/** The largest argument that filling in may make; without a limit, a loop doubles a text until memory is gone. */
+/** The largest argument that filling in may produce: a loop could double a text until memory is full. */
 export const MAX_FILLED = { bytes: 4 * 1024 * 1024, depth: 64 };
 
 const REFERENCE = /(\$?)\$\{([A-Za-z_][A-Za-z0-9_]{0,63})\}/g;
 
-/** Whether a `${name}` (or `$${name}`) is anywhere in `value`. */
+/** Whether `value` contains a `${name}` or `$${name}` anywhere. */
 export function hasReference(value: unknown): boolean {
   if (typeof value === "string") return value.search(REFERENCE) >= 0;
   return typeof value === "object" && value !== null && Object.values(value).some(hasReference);
@@ -25,7 +25,7 @@ export function referencesIn(value: unknown): string[] {
 }
 
 /**
- * `value` with every `${name}` filled in, also within lists and objects (not in their keys).
+ * `value` with every `${name}` filled in, also within lists and objects, but not in keys.
  *
  * @throws a `bad_input` failure that names an unknown variable, or when the result is over {@link MAX_FILLED}.
  */

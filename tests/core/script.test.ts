@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { readScript } from "../../src/runs/script";
+import { readScript } from "../../src/core/script";
 import { temporaryFolder, testService } from "../support";
 
 test("a script may begin with a byte order mark, as editors write it", async () => {

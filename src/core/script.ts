@@ -5,7 +5,7 @@ import { constants } from "node:fs";
 import { open, realpath } from "node:fs/promises";
 import { badInput, Failure, messageOf, systemCode } from "../lib/errors";
 
-/** The largest script that is read, in bytes. 1,000 actions fit many times over. */
+/** The largest script that is read, in bytes: much more than 1,000 actions need. */
 const MAX_SCRIPT_BYTES = 4 * 1024 * 1024;
 
 /**
@@ -19,9 +19,9 @@ export async function readScript(path: string): Promise<unknown> {
 }
 
 /**
- * The unchecked action list in `script`, which may begin with a byte order mark when it is bytes.
+ * The unchecked action list in `script`. Bytes may begin with a byte order mark.
  *
- * @throws a `bad_input` failure that says `otherwise` when it is not JSON in UTF-8.
+ * @throws a `bad_input` failure with the message `otherwise` when it is not JSON in UTF-8.
  */
 export function parseScript(script: string | Uint8Array, otherwise: string): unknown {
   const content = parse(script, otherwise);
@@ -33,7 +33,7 @@ async function readRegularJson(path: string): Promise<Uint8Array> {
   try {
     const real = await realpath(path);
     if (!path.endsWith(".json") || !real.endsWith(".json")) throw badInput("path: expected a .json file");
-    // Without O_NONBLOCK, opening a FIFO waits for its writer (open(2)).
+    // Without O_NONBLOCK, opening a FIFO waits for a writer (open(2)).
     const file = await open(real, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
     try {
       const found = await file.stat();
@@ -48,12 +48,7 @@ async function readRegularJson(path: string): Promise<Uint8Array> {
     const code = systemCode(error);
     if (code === "ENOENT" || code === "ENOTDIR") throw badInput("path: no such file");
     if (code === "EACCES" || code === "EPERM") throw badInput("path: not readable");
-    if (
-      code === "ELOOP" ||
-      code === "ENAMETOOLONG" ||
-      code === "EINVAL" ||
-      code === "ERR_INVALID_ARG_VALUE"
-    ) {
+    if (/^(ELOOP|ENAMETOOLONG|EINVAL|ERR_INVALID_ARG_VALUE)$/.test(code ?? "")) {
       throw badInput("path: not a usable path");
     }
     throw badInput(`path: cannot be read (${code ?? messageOf(error)})`);
@@ -62,7 +57,7 @@ async function readRegularJson(path: string): Promise<Uint8Array> {
 
 function parse(script: string | Uint8Array, otherwise: string): unknown {
   try {
-    // Replaced by another character, one that cannot be read would be typed as that.
+    // Not lenient: a replacement character would be typed on the keyboard.
     const decoded =
       typeof script === "string" ? script : new TextDecoder("utf-8", { fatal: true }).decode(script);
     return JSON.parse(decoded);
