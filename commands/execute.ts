@@ -3,9 +3,9 @@ import { command, print, terminated, withService } from "../src/cli/command";
 import { callOperation } from "../src/core/call";
 import { localCaller } from "../src/core/caller";
 import { DEFAULT_TIMEOUT_S, type Outcome } from "../src/core/run";
+import { parseScript } from "../src/core/script";
 import { printable } from "../src/lib/sanitize";
 import { executeActions, executeFile } from "../src/runs/operations/execute";
-import { parseScript } from "../src/core/script";
 
 const NO_SCRIPT = "script: expected JSON, or the path of a .json file";
 const NO_STDIN = "script: expected JSON on stdin";

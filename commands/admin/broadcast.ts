@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { command, print, terminated, withService } from "../../src/cli/command";
 import { localCaller } from "../../src/core/caller";
 import { parseInput } from "../../src/core/input";
+import { parseScript, readScript } from "../../src/core/script";
 import { DELIVERY_STATUS, type Delivered } from "../../src/fleet/delivered";
 import { BROADCAST, broadcastTo } from "../../src/fleet/operations";
 import { createResultFile } from "../../src/fleet/result-file";
@@ -10,7 +11,6 @@ import { selectHosts } from "../../src/fleet/selection";
 import { badInput } from "../../src/lib/errors";
 import { readTextFile } from "../../src/lib/files";
 import { printable } from "../../src/lib/sanitize";
-import { parseScript, readScript } from "../../src/core/script";
 
 export const broadcast = command({
   builder: (argv) =>
