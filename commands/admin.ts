@@ -1,4 +1,4 @@
-import type { CommandGroup } from "../src/cli/command";
+import type { Group } from "../src/cli/subcommand";
 import { broadcast } from "./admin/broadcast";
 import { add, list, remove, tag, targets } from "./admin/hosts";
 import { poll } from "./admin/poll";
@@ -7,17 +7,7 @@ import { exportHosts, importHosts } from "./admin/transfer";
 export default {
   examples: [
     ["$0 admin add lab https://lab.example:9939 --tag floor1", "Add a host"],
-    ["$0 admin poll", "How all of them are"],
+    ["$0 admin poll", "The state of all hosts"],
   ],
-  group: {
-    "add <label> <url>": { describe: "Add a host", ...add },
-    "remove <label>": { describe: "Remove a host", ...remove },
-    "tag <label> [tags..]": { describe: "Set the tags of a host", ...tag },
-    list: { describe: "List the hosts", ...list },
-    poll: { describe: "Ask hosts how they are", ...poll },
-    "broadcast <actions>": { describe: "Run actions on hosts", ...broadcast },
-    "export [file]": { describe: "Write the hosts to a file", ...exportHosts },
-    "import <file>": { describe: "Add the hosts of a file", ...importHosts },
-    targets: { describe: "Give the hosts to Prometheus", ...targets },
-  },
-} satisfies CommandGroup;
+  verbs: { add, remove, tag, list, poll, broadcast, export: exportHosts, import: importHosts, targets },
+} satisfies Group;

@@ -1,52 +1,43 @@
-import type * as v from "valibot";
-import { command, withService } from "../src/cli/command";
-import { ask, onHosts } from "../src/cli/fan-out";
+import * as v from "valibot";
+import { oneOf } from "../src/cli/subcommand";
+import { view } from "../src/cli/view";
+import { field } from "../src/core/fields";
 import { listCommands, showCommand } from "../src/runs/operations/commands";
 
-export default command({
-  builder: (argv) =>
-    onHosts(argv)
-      .positional("name", { type: "string", describe: "The command to explain" })
-      .option("allow-shell", {
-        type: "boolean",
-        default: false,
-        describe: "List what is there with --allow-shell",
-      })
-      .example("$0 commands", "One name a line")
-      .example("$0 commands AC_click_mouse", "Its parameters, result and an example")
-      .example("$0 commands --on tag:lab", "What each host of the lab offers"),
-  handler: (flags) =>
-    withService(
-      flags,
-      (service) => {
-        if (flags.name !== undefined) {
-          return ask(
-            service,
-            flags,
-            showCommand,
-            { name: flags.name },
-            {
-              columns: ["COMMAND", "SUMMARY"],
-              rows: ({ command, summary }) => [[command, summary]],
-              text: (reference) => commandText(reference),
-            },
-          );
-        }
-        return ask(
-          service,
-          flags,
-          listCommands,
-          {},
-          {
-            columns: ["COMMAND"],
-            rows: ({ commands }) => commands.map((name) => [name]),
-            text: ({ commands }) => commands.join("\n"),
-          },
-        );
-      },
-      { allowShell: flags.allowShell },
-    ),
+const extra = {
+  allow_shell: field(v.optional(v.boolean(), false), "Include what needs --allow-shell"),
+};
+const service = ({ allow_shell }: { readonly allow_shell: boolean }) => ({ allowShell: allow_shell });
+
+const list = view(listCommands, {
+  extra,
+  service,
+  columns: ["COMMAND"],
+  rows: ({ commands }) => commands.map((name) => [name]),
+  text: ({ commands }) => commands.join("\n"),
 });
+
+const show = view(showCommand, {
+  extra,
+  service,
+  positionals: ["name"],
+  columns: ["COMMAND", "SUMMARY"],
+  rows: ({ command, summary }) => [[command, summary]],
+  text: (reference) => commandText(reference),
+});
+
+export default oneOf(
+  {
+    describe: "List or explain the commands of actions",
+    examples: [
+      ["$0 commands", "One name a line"],
+      ["$0 commands AC_click_mouse", "Its parameters, result and an example"],
+      ["$0 commands --on tag:lab", "The commands of each host of the lab"],
+    ],
+  },
+  [list, show],
+  ({ name }) => (name === undefined ? list : show),
+);
 
 /** A reference entry for a terminal, in lines of at most `width` where words allow. */
 export function commandText(

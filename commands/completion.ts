@@ -1,18 +1,25 @@
-import { command } from "../src/cli/command";
+/**
+ * Not an operation: the script is for the shell that runs svc, and no other surface has a use for it.
+ */
+import * as v from "valibot";
 import { scripts } from "../src/cli/completion";
+import { subcommand } from "../src/cli/subcommand";
+import { field } from "../src/core/fields";
 
-const SHELLS = ["bash", "zsh", "fish", "powershell"] as const;
-
-export default command({
-  builder: (argv) =>
-    argv
-      .positional("shell", { choices: SHELLS, demandOption: true, describe: "Whose script to print" })
-      .example("source <($0 completion bash)", "For this shell; in ~/.bashrc for all")
-      .example("$0 completion zsh > ~/.zfunc/_svc", "For zsh, in a folder of its fpath")
-      .example("$0 completion fish > ~/.config/fish/completions/svc.fish", "For fish")
-      .example("$0 completion powershell >> $PROFILE", "For PowerShell"),
-  async handler(flags) {
-    process.stdout.write(scripts[flags.shell]);
+export default subcommand({
+  describe: "Print a shell completion script",
+  input: v.strictObject({
+    shell: field(v.picklist(["bash", "zsh", "fish", "powershell"]), "The shell that runs the script"),
+  }),
+  positionals: ["shell"],
+  async run({ shell }) {
+    process.stdout.write(scripts[shell]);
     return 0;
   },
+  examples: [
+    ["source <(svc completion bash)", "For this shell; in ~/.bashrc for all"],
+    ["svc completion zsh > ~/.zfunc/_svc", "For zsh, in a folder of its fpath"],
+    ["svc completion fish > ~/.config/fish/completions/svc.fish", "For fish"],
+    ["svc completion powershell >> $PROFILE", "For PowerShell"],
+  ],
 });

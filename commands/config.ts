@@ -1,99 +1,74 @@
-import type { Argv } from "yargs";
-import { type CommandGroup, command, print, withService } from "../src/cli/command";
-import { BUNDLED_NAMES } from "../src/config/bundle";
+import * as v from "valibot";
+import { type Group, print } from "../src/cli/subcommand";
+import { view } from "../src/cli/view";
 import { readBundleFile, writeBundleFile } from "../src/config/file";
 import { exportConfig, importConfig } from "../src/config/operations";
-import { callOperation } from "../src/core/call";
-import { localCaller } from "../src/core/caller";
+import { field } from "../src/core/fields";
 import { badInput } from "../src/lib/errors";
 import { printable } from "../src/lib/sanitize";
 import { readSecret } from "../src/lib/secret";
 
-/** What both take. */
-const ofFile = <Flags>(argv: Argv<Flags>, describe: string) =>
-  argv
-    .positional("file", { type: "string", demandOption: true, describe })
-    .nargs("file", 1) // else yargs takes `-` for the empty text
-    .option("passphrase-file", {
-      type: "string",
-      describe: "File with the passphrase (else SVC_PASSPHRASE, else a prompt)",
-    })
-    .nargs("passphrase-file", 1);
+const passphrase_file = field(
+  v.optional(v.string()),
+  "File with the passphrase (else SVC_PASSPHRASE, else a prompt)",
+);
 
 const passphrase = (file: string | undefined, confirm: boolean) =>
-  readSecret({
-    name: "passphrase",
-    file,
-    flag: "--passphrase-file",
-    variable: "SVC_PASSPHRASE",
-    confirm,
-  });
-
-const exportTo = command({
-  builder: (argv) =>
-    ofFile(argv, "The bundle; - for stdout")
-      .option("encrypt", { type: "boolean", default: false, describe: "Seal the bundle under a passphrase" })
-      .example("$0 config export host.json --encrypt", "Tokens and all, sealed"),
-  handler: (flags) =>
-    withService(flags, async (service) => {
-      if (flags.passphraseFile !== undefined && !flags.encrypt) {
-        throw badInput("passphrase-file: expected with --encrypt only");
-      }
-      const bundle = await callOperation(service, exportConfig, {}, localCaller(service, "cli"));
-      const text = flags.json ? JSON.stringify(bundle) : JSON.stringify(bundle, null, 2);
-      const sealing = flags.encrypt ? await passphrase(flags.passphraseFile, true) : undefined;
-      await writeBundleFile(flags.file, text, sealing);
-      const files = Object.keys(bundle.files);
-      if (flags.file !== "-") print(flags, { file: flags.file, files }, () => exported(flags.file, files));
-      return 0;
-    }),
-});
-
-const importFrom = command({
-  builder: (argv) =>
-    ofFile(argv, "The bundle; - for stdin")
-      .option("dry-run", { type: "boolean", default: false, describe: "Show the changes, make none" })
-      .option("only", {
-        type: "string",
-        array: true,
-        choices: BUNDLED_NAMES,
-        describe: "These files of the bundle only",
-      })
-      .example("$0 config import host.json --dry-run", "What would change here")
-      .example("$0 config import host.json --only viewer_id", "One file of it"),
-  handler: (flags) =>
-    withService(flags, async (service) => {
-      const bundle = await readBundleFile(flags.file, () => passphrase(flags.passphraseFile, false));
-      const input = { bundle, dry_run: flags.dryRun, ...(flags.only && { only: flags.only }) };
-      const report = await callOperation(service, importConfig, input, localCaller(service, "cli"));
-      print(flags, report, () => imported(report));
-      for (const warning of report.warnings) service.log.warn(warning);
-      return 0;
-    }),
-});
+  readSecret({ name: "passphrase", file, flag: "--passphrase-file", variable: "SVC_PASSPHRASE", confirm });
 
 export default {
   examples: [
     ["$0 config export host.json --encrypt", "Tokens and all, sealed"],
     ["$0 config import host.json --dry-run", "What would change here"],
   ],
-  group: {
-    "export <file>": { describe: "Write the configuration of this host as one bundle", ...exportTo },
-    "import <file>": { describe: "Take over the configuration of a bundle", ...importFrom },
+  verbs: {
+    export: view(exportConfig, {
+      on: false,
+      describe: "Write the configuration of this host as one bundle",
+      extra: {
+        file: field(v.string(), "The bundle; - for stdout"),
+        encrypt: field(v.optional(v.boolean(), false), "Seal the bundle under a passphrase"),
+        passphrase_file,
+      },
+      positionals: ["file"],
+      async run({ call, input, extra, globals }) {
+        const { file, encrypt } = extra;
+        if (extra.passphrase_file !== undefined && !encrypt) {
+          throw badInput("passphrase_file: expected with --encrypt only");
+        }
+        const bundle = await call(input);
+        const text = globals.json ? JSON.stringify(bundle) : JSON.stringify(bundle, null, 2);
+        const sealing = encrypt ? await passphrase(extra.passphrase_file, true) : undefined;
+        await writeBundleFile(file, text, sealing);
+        const files = Object.keys(bundle.files);
+        if (file !== "-") {
+          print(globals, { file, files }, () => `${printable(file)}: ${files.join(", ") || "no files"}`);
+        }
+        return 0;
+      },
+      examples: [["$0 config export host.json --encrypt", "Tokens and all, sealed"]],
+    }),
+    import: view(importConfig, {
+      on: false,
+      describe: "Import the configuration of a bundle",
+      hidden: ["bundle"],
+      extra: { file: field(v.string(), "The bundle; - for stdin"), passphrase_file },
+      positionals: ["file"],
+      complete: async (input, extra) => ({
+        ...input,
+        bundle: await readBundleFile(extra.file, () => passphrase(extra.passphrase_file, false)),
+      }),
+      text: imported,
+      warnings: ({ warnings }) => warnings,
+      examples: [
+        ["$0 config import host.json --dry-run", "What would change here"],
+        ["$0 config import host.json --only viewer_id", "One file of it"],
+      ],
+    }),
   },
-} satisfies CommandGroup;
+} satisfies Group;
 
-function exported(file: string, files: readonly string[]): string {
-  return `${printable(file)}: ${files.length === 0 ? "no files" : files.join(", ")}`;
-}
-
-interface Told {
-  readonly dry_run: boolean;
-  readonly files: ReadonlyArray<{ name: string; change: string; diff: string | null; note: string | null }>;
-  readonly backups: Readonly<Record<string, string>>;
-}
-
-function imported({ dry_run, files, backups }: Told): string {
+function imported({ dry_run, files, backups }: v.InferInput<typeof importConfig.output>): string {
   const lines = files.flatMap(({ name, change, diff, note }) => [
     [`${change.padEnd(9)}  ${name}`, note && `(${note})`, backups[name] && `(was: ${backups[name]})`]
       .filter(Boolean)

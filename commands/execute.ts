@@ -1,74 +1,63 @@
-import { resolve } from "node:path";
-import { command, print, terminated, withService } from "../src/cli/command";
-import { callOperation } from "../src/core/call";
-import { localCaller } from "../src/core/caller";
-import { DEFAULT_TIMEOUT_S, type Outcome } from "../src/core/run";
+import * as v from "valibot";
+import { oneOf } from "../src/cli/subcommand";
+import { view } from "../src/cli/view";
+import { field } from "../src/core/fields";
+import type { Outcome } from "../src/core/run";
 import { parseScript } from "../src/core/script";
 import { printable } from "../src/lib/sanitize";
 import { executeActions, executeFile } from "../src/runs/operations/execute";
 
-const NO_SCRIPT = "script: expected JSON, or the path of a .json file";
-const NO_STDIN = "script: expected JSON on stdin";
+const LIST = v.object({ actions: v.array(v.unknown()) });
 
-export default command({
-  builder: (argv) =>
-    argv
-      .positional("script", {
-        type: "string",
-        demandOption: true,
-        describe: "Actions as JSON, a .json file, or - for stdin",
-      })
-      .nargs("script", 1) // else yargs takes `-` for the empty text
-      .option("stop-on-error", {
-        type: "boolean",
-        default: false,
-        describe: "Leave the rest once one has failed",
-      })
-      .option("timeout", {
-        type: "number",
-        default: DEFAULT_TIMEOUT_S,
-        describe: "Seconds after which the run is ended",
-      })
-      .option("allow-shell", {
-        type: "boolean",
-        default: false,
-        describe: "Let the script run programs (AC_shell_command)",
-      })
-      .example(`$0 execute '[["AC_rest_api_status"]]'`, "Run one action")
-      .example("$0 execute nightly.json --json", "Run a script, print its outcomes as JSON")
-      .example("$0 execute - < actions.json", "Actions from stdin, in no list of processes"),
-  handler: (flags) =>
-    withService(
-      flags,
-      async (service) => {
-        // Before a signal means that a run is to be cancelled: until there is one, it ends svc.
-        const script = flags.script === "-" ? await Bun.stdin.bytes() : flags.script;
-        const piped = typeof script !== "string";
-        const cancel = new AbortController();
-        void terminated().then(() => cancel.abort());
-        const caller = localCaller(service, "script", { signal: cancel.signal });
-        const options = { stop_on_error: flags.stopOnError, timeout_seconds: flags.timeout };
-        const report =
-          piped || /^\s*[[{]/.test(script)
-            ? await callOperation(
-                service,
-                executeActions,
-                { actions: parseScript(script, piped ? NO_STDIN : NO_SCRIPT), ...options },
-                caller,
-              )
-            : await callOperation(service, executeFile, { path: resolve(script), ...options }, caller);
-        print(flags, report, () => table(report.outcomes));
-        if (!report.ok) service.log.error(`run ${report.run_id} (${report.status}): ${report.error_text}`);
-        return report.ok ? 0 : 1;
-      },
-      { allowShell: flags.allowShell },
-    ),
+const allow_shell = field(v.optional(v.boolean(), false), "Let the script run programs (AC_shell_command)");
+
+const shared = {
+  on: false,
+  cancellable: true,
+  kind: "script",
+  names: { path: "script" },
+  service: ({ allow_shell: allowShell }: { readonly allow_shell: boolean }) => ({ allowShell }),
+  text: ({ outcomes }: { readonly outcomes: readonly Outcome[] }) => outcomes.map(line).join("\n"),
+  good: ({ ok }: { readonly ok: boolean }) => ok,
+  problems: (report: {
+    readonly ok: boolean;
+    readonly run_id: string;
+    readonly status: string;
+    readonly error_text: string | null;
+  }) => (report.ok ? [] : [`run ${report.run_id} (${report.status}): ${report.error_text}`]),
+} as const;
+
+const inline = view(executeActions, {
+  ...shared,
+  hidden: ["actions"],
+  extra: { script: field(v.string(), "Actions as JSON, a .json file, or - for stdin"), allow_shell },
+  positionals: ["script"],
+  async complete(input, { script }) {
+    const [text, otherwise] =
+      script === "-"
+        ? [await Bun.stdin.bytes(), "script: expected JSON on stdin"]
+        : [script, "script: expected JSON, or the path of a .json file"];
+    const { actions } = v.parse(LIST, { actions: parseScript(text, otherwise) });
+    return { ...input, actions };
+  },
 });
 
-function table(outcomes: readonly Outcome[]): string {
-  const lines = outcomes.map(({ command, ok, result, error, duration_ms }) => {
-    const told = printable(ok ? JSON.stringify(result ?? null) : (error ?? ""), 200);
-    return `${ok ? "ok    " : "FAILED"}  ${command}  ${told}  (${duration_ms} ms)`;
-  });
-  return lines.join("\n");
+const file = view(executeFile, { ...shared, extra: { allow_shell }, positionals: ["path"] });
+
+export default oneOf(
+  {
+    describe: "Run a list of actions",
+    examples: [
+      [`$0 execute '[["AC_rest_api_status"]]'`, "Run one action"],
+      ["$0 execute nightly.json --json", "Run a script, print its outcomes as JSON"],
+      ["$0 execute - < actions.json", "Actions from stdin, in no list of processes"],
+    ],
+  },
+  [file, inline],
+  ({ script }) => (Array.isArray(script) && /^\s*[[{]|^-$/.test(script[0] ?? "") ? inline : file),
+);
+
+function line({ command, ok, result, error, duration_ms }: Outcome): string {
+  const said = printable(ok ? JSON.stringify(result ?? null) : (error ?? ""), 200);
+  return `${ok ? "ok    " : "FAILED"}  ${command}  ${said}  (${duration_ms} ms)`;
 }

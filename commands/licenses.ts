@@ -1,31 +1,31 @@
-import { command, print } from "../src/cli/command";
+import * as v from "valibot";
+import { print, subcommand } from "../src/cli/subcommand";
+import { field } from "../src/core/fields";
 import { table } from "../src/lib/table";
 import { type Component, embeddedBom } from "../src/licenses/bom";
 
-export default command({
-  builder: (argv) =>
-    argv
-      .option("text", { type: "boolean", default: false, describe: "Print the licences in full" })
-      .example("$0 licenses", "What is embedded in svc, and under which licences")
-      .example("$0 licenses --json > svc.cdx.json", "The same as a CycloneDX document"),
-  async handler(flags) {
+export default subcommand({
+  describe: "List embedded packages and their licences",
+  input: v.strictObject({ text: field(v.optional(v.boolean(), false), "Print the licences in full") }),
+  async run({ text }, globals) {
     const bom = embeddedBom();
     const rows = bom.components.flatMap((component) => [
       rowOf(component),
       ...(component.components ?? []).map((linked) => rowOf(linked, "  ")),
     ]);
-    print(flags, bom, () =>
-      flags.text
-        ? bom.components
-            .flatMap((component) => [component, ...(component.components ?? [])])
-            .map(inFull)
-            .join("\n\n")
-        : table(["package", "version", "licence"], rows),
-    );
+    const inFullAll = () =>
+      bom.components
+        .flatMap((component) => [component, ...(component.components ?? [])])
+        .map(inFull)
+        .join("\n\n");
+    print(globals, bom, () => (text ? inFullAll() : table(["package", "version", "licence"], rows)));
     return 0;
   },
+  examples: [
+    ["$0 licenses", "The packages in svc, and their licences"],
+    ["$0 licenses --json > svc.cdx.json", "The same as a CycloneDX document"],
+  ],
 });
-
 const rowOf = (component: Component, indent = "") => [
   indent + component.name,
   component.version ?? "",

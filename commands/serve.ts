@@ -1,5 +1,7 @@
-import { command, print, terminated, withService } from "../src/cli/command";
-import { iceOptions, withIceFlags } from "../src/cli/ice-flags";
+import * as v from "valibot";
+import { ICE_FIELDS, iceOptions } from "../src/cli/ice-flags";
+import { print, subcommand, terminated, withService } from "../src/cli/subcommand";
+import { bytes, field } from "../src/core/fields";
 import { findSupervisor } from "../src/daemon/notify";
 import type { RestServer } from "../src/http/server";
 import { badInput, messageOf, systemCode } from "../src/lib/errors";
@@ -8,85 +10,50 @@ import { configFiles } from "../src/lib/paths";
 import { startOnceThereAreJobs } from "../src/scheduler/lazy-start";
 import { version } from "../src/version";
 
-/** When a start is over and done with, milliseconds. */
+/** After this the start is over, milliseconds. */
 const SETTLED_MS = 1_000;
 
-export default command({
-  builder: (argv) =>
-    withIceFlags(argv)
-      .option("host", { type: "string", default: "127.0.0.1", describe: "Address to listen on" })
-      .option("port", { type: "number", default: 9939, describe: "Port to listen on; 0 picks one" })
-      .option("audit", {
-        type: "boolean",
-        default: true,
-        describe: "Keep the audit log (--no-audit: do not)",
-      })
-      .option("allow-shell", {
-        type: "boolean",
-        default: false,
-        describe: "Let scripts run programs (AC_shell_command)",
-      })
-      .option("audit-max-rows", {
-        type: "number",
-        default: 1_000_000,
-        describe: "Archive the oldest rows of the audit log beyond this; 0: never",
-      })
-      .option("allow-audit-clear", {
-        type: "boolean",
-        default: false,
-        describe: "Let requests clear the audit log",
-      })
-      .option("token-file", { type: "string", describe: "File that holds the bearer token" })
-      .option("tls-cert", {
-        type: "string",
-        describe: "PEM file with the certificate chain",
-      })
-      .option("tls-key", { type: "string", describe: "PEM file with the private key" })
-      .option("rate-limit", {
-        type: "number",
-        default: 120,
-        describe: "Requests a minute and client; 0: any",
-      })
-      .option("rate-burst", { type: "number", default: 30, describe: "Requests that may come at once" })
-      .option("trust-proxy", {
-        type: "string",
-        array: true,
-        default: [] as string[],
-        describe: "Address or CIDR block whose X-Forwarded-For counts",
-      })
-      .option("allow-host", {
-        type: "string",
-        array: true,
-        default: [] as string[],
-        describe: "Host name to answer to when bound to loopback",
-      })
-      .option("history-rows", { type: "number", default: 10_000, describe: "Runs that the history keeps" })
-      .option("max-body", { type: "number", default: 1_000_000, describe: "Largest request body, in bytes" })
-      .option("inbox", { type: "string", describe: "Folder for files from peers (~/.svc/inbox)" })
-      .option("inbox-quota", {
-        type: "number",
-        default: 0,
-        describe: "Bytes the inbox may hold; 0: any amount",
-      })
-      .option("inbox-min-free", {
-        type: "number",
-        describe: "Bytes that files from peers leave free on the disk (1 GB)",
-      })
-      .option("usb-watch", {
-        type: "boolean",
-        default: false,
-        describe: "Watch USB devices come and go (/usb/events)",
-      })
-      .option("mask-serials", {
-        type: "boolean",
-        default: false,
-        describe: "Hide serial numbers of USB devices",
-      })
-      .example("$0 serve", "On this machine only, http://127.0.0.1:9939")
-      .example("$0 serve --host 0.0.0.0 --tls-cert c.pem --tls-key k.pem", "For the network"),
-  handler: async (flags) =>
-    withService(
-      flags,
+const INPUT = v.strictObject({
+  host: field(v.optional(v.string(), "127.0.0.1"), "Address to listen on"),
+  port: field(v.optional(v.number(), 9939), "Port to listen on; 0 picks one"),
+  audit: field(v.optional(v.boolean(), true), "Keep the audit log (--no-audit: do not)"),
+  allow_shell: field(v.optional(v.boolean(), false), "Let scripts run programs (AC_shell_command)"),
+  audit_max_rows: field(
+    v.optional(v.number(), 1_000_000),
+    "Archive the oldest rows of the audit log beyond this; 0: never",
+  ),
+  allow_audit_clear: field(v.optional(v.boolean(), false), "Let requests clear the audit log"),
+  token_file: field(v.optional(v.string()), "File that holds the bearer token"),
+  tls_cert: field(v.optional(v.string()), "PEM file with the certificate chain"),
+  tls_key: field(v.optional(v.string()), "PEM file with the private key"),
+  rate_limit: field(v.optional(v.number(), 120), "Requests a minute and client; 0: any"),
+  rate_burst: field(v.optional(v.number(), 30), "Requests that may come at once"),
+  trust_proxy: field(
+    v.optional(v.array(v.string()), []),
+    "Address or CIDR block whose X-Forwarded-For counts",
+  ),
+  allow_host: field(v.optional(v.array(v.string()), []), "Host name to answer to when bound to loopback"),
+  history_rows: field(v.optional(v.number(), 10_000), "Runs that the history keeps"),
+  max_body: field(v.optional(bytes(v.number()), 1_000_000), "Largest request body, in bytes"),
+  inbox: field(v.optional(v.string()), "Folder for files from peers (~/.svc/inbox)"),
+  inbox_quota: field(v.optional(bytes(v.number()), 0), "Bytes the inbox may hold; 0: any amount"),
+  inbox_min_free: field(
+    v.optional(bytes(v.number())),
+    "Bytes that files from peers leave free on the disk (1 GB)",
+  ),
+  usb_watch: field(v.optional(v.boolean(), false), "Watch USB devices come and go (/usb/events)"),
+  mask_serials: field(v.optional(v.boolean(), false), "Hide serial numbers of USB devices"),
+  ...ICE_FIELDS,
+});
+
+export default subcommand({
+  describe: "Run the REST server",
+  input: INPUT,
+  resident: true,
+  async run(given, globals) {
+    const flags = v.parse(INPUT, given);
+    return withService(
+      globals,
       async (service) => {
         const ended = terminated();
         const supervisor = await findSupervisor();
@@ -94,24 +61,24 @@ export default command({
         const server = await rest.start({
           host: flags.host,
           port: flags.port,
-          tokenFile: flags.tokenFile,
+          tokenFile: flags.token_file,
           audit: flags.audit,
-          auditMaxRows: flags.auditMaxRows,
-          allowAuditClear: flags.allowAuditClear,
-          tlsCert: flags.tlsCert,
-          tlsKey: flags.tlsKey,
-          rateLimit: flags.rateLimit,
-          rateBurst: flags.rateBurst,
-          trustProxy: flags.trustProxy,
-          allowHost: flags.allowHost,
-          maxBody: flags.maxBody,
+          auditMaxRows: flags.audit_max_rows,
+          allowAuditClear: flags.allow_audit_clear,
+          tlsCert: flags.tls_cert,
+          tlsKey: flags.tls_key,
+          rateLimit: flags.rate_limit,
+          rateBurst: flags.rate_burst,
+          trustProxy: flags.trust_proxy,
+          allowHost: flags.allow_host,
+          maxBody: flags.max_body,
         });
-        if (flags.usbWatch) void (await service.usb()).watcher.start();
+        if (flags.usb_watch) void (await service.usb()).watcher.start();
         const { jobs } = configFiles(service.configDir);
         const scheduler = await startOnceThereAreJobs(jobs, service.scheduler, service.log);
-        print(flags, about(server), () => greeting(server));
+        print(globals, about(server), () => greeting(server));
         supervisor.ready();
-        // What starting needed is not needed again, and an idle server has no occasion to notice.
+        // An idle server has no occasion to collect what only the start needed.
         setTimeout(() => Bun.gc(true), SETTLED_MS).unref();
         await ended;
         supervisor.stopping();
@@ -122,17 +89,22 @@ export default command({
       },
       {
         audit: flags.audit,
-        maskSerials: flags.maskSerials,
-        allowShell: flags.allowShell,
-        historyRows: flags.historyRows,
+        maskSerials: flags.mask_serials,
+        allowShell: flags.allow_shell,
+        historyRows: flags.history_rows,
         peers: {
           ice: await iceOptions(flags),
           inbox: madeFolder("inbox", flags.inbox),
-          inboxQuota: atLeastZero("inbox-quota", flags.inboxQuota),
-          inboxMinFree: atLeastZero("inbox-min-free", flags.inboxMinFree),
+          inboxQuota: atLeastZero("inbox-quota", flags.inbox_quota),
+          inboxMinFree: atLeastZero("inbox-min-free", flags.inbox_min_free),
         },
       },
-    ),
+    );
+  },
+  examples: [
+    ["$0 serve", "On this machine only, http://127.0.0.1:9939"],
+    ["$0 serve --host 0.0.0.0 --tls-cert c.pem --tls-key k.pem", "For the network"],
+  ],
 });
 
 /** At the start, where somebody reads what is wrong with it. */

@@ -1,34 +1,20 @@
 import { homedir, userInfo } from "node:os";
 import { resolve } from "node:path";
-import type { Argv } from "yargs";
-import { type CommandGroup, command, type GlobalFlags, print } from "../src/cli/command";
+import * as v from "valibot";
 import { UsageError } from "../src/cli/flags";
+import { type GlobalFlags, type Group, print, subcommand } from "../src/cli/subcommand";
+import { field } from "../src/core/fields";
 import { type DaemonPlan, planDaemon } from "../src/daemon/daemon";
 import { installDaemon, runThrough, uninstallDaemon } from "../src/daemon/manage";
 import { compiled } from "../src/version";
 
-const withScope = (argv: Argv<GlobalFlags>) =>
-  argv
-    .option("system", {
-      type: "boolean",
-      default: false,
-      describe: "For the machine, not for this user",
-    })
-    .option("print", {
-      type: "boolean",
-      default: false,
-      describe: "Show what it comes to, touch nothing",
-    });
-
-type Flags = {
-  readonly system: boolean;
-  readonly print: boolean;
-  readonly json: boolean;
-  readonly configDir?: string | undefined;
+const FIELDS = {
+  system: field(v.optional(v.boolean(), false), "For the machine, not for this user"),
+  print: field(v.optional(v.boolean(), false), "Show the files and commands, change nothing"),
 };
 
-/** @param flags of `svc serve`, for one that is to be installed: of what is there already, only the name matters. */
-function planFor({ system, configDir }: Flags, flags?: readonly string[]): DaemonPlan {
+/** @param flags of `svc serve`, for one that is installed: of one that is there already, only the name matters. */
+function planFor(system: boolean, { configDir }: GlobalFlags, flags?: readonly string[]): DaemonPlan {
   const { USERDOMAIN: domain } = process.env;
   const { username } = userInfo();
   return planDaemon({
@@ -44,79 +30,85 @@ function planFor({ system, configDir }: Flags, flags?: readonly string[]): Daemo
 
 const shown = (commands: DaemonPlan["install"]) => commands.map((line) => `$ ${line.join(" ")}`);
 
-function showCommand(flags: Flags, { file: { path } }: DaemonPlan, line: DaemonPlan["status"]): void {
-  print(flags, { file: { path }, commands: [line] }, () => shown([line]).join("\n"));
+function showCommand(
+  globals: GlobalFlags,
+  { file: { path } }: DaemonPlan,
+  line: DaemonPlan["status"],
+): number {
+  print(globals, { file: { path }, commands: [line] }, () => shown([line]).join("\n"));
+  return 0;
 }
-
-const install = command({
-  builder: (argv) =>
-    withScope(argv)
-      .positional("flags", { type: "string", array: true, default: [], describe: "Of svc serve" })
-      .usage("$0 service install [-- flags of svc serve]")
-      .example("$0 service install", "Run svc serve for this user, now and at each log-in")
-      .example("$0 service install --print -- --port 80", "Show it, with a flag of svc serve"),
-  async handler(flags) {
-    const [first = "-"] = flags.flags;
-    if (!first.startsWith("-")) throw new UsageError(`Expected flags of svc serve after --, not ${first}`);
-    const plan = planFor(flags, flags.flags);
-    const { file, install: commands } = plan;
-    if (!flags.print) await installDaemon(plan);
-    else
-      print(flags, { file, commands }, () => [`# ${file.path}`, file.content, ...shown(commands)].join("\n"));
-    return 0;
-  },
-});
-
-const uninstall = command({
-  builder: (argv) =>
-    withScope(argv).example("$0 service uninstall", "Stop it and forget it; its folder stays"),
-  async handler(flags) {
-    const plan = planFor(flags);
-    const { file, uninstall, forget } = plan;
-    if (!flags.print) await uninstallDaemon(plan);
-    else {
-      print(flags, { file: { path: file.path }, commands: [...uninstall, ...forget] }, () =>
-        [...shown(uninstall), `# ${file.path} is removed`, ...shown(forget)].join("\n"),
-      );
-    }
-    return 0;
-  },
-});
-
-const status = command({
-  builder: (argv) =>
-    withScope(argv).example("$0 service status", "As systemctl, launchctl or schtasks tell it"),
-  async handler(flags) {
-    const plan = planFor(flags);
-    if (!flags.print) return (await runThrough(plan.status)) === 0 ? 0 : 1;
-    showCommand(flags, plan, plan.status);
-    return 0;
-  },
-});
-
-const logs = command({
-  builder: (argv) =>
-    withScope(argv)
-      .option("follow", { type: "boolean", default: false, describe: "Go on as more comes" })
-      .example("$0 service logs --follow", "The last hundred lines, and what comes"),
-  async handler(flags) {
-    const plan = planFor(flags);
-    const line = plan.logs(flags.follow);
-    if (!flags.print) return (await runThrough(line)) === 0 ? 0 : 1;
-    showCommand(flags, plan, line);
-    return 0;
-  },
-});
 
 export default {
   examples: [
     ["$0 service install --print", "Show what would be written and run"],
     ["$0 service install -- --tls-cert c.pem --tls-key k.pem", "With flags of svc serve"],
   ],
-  group: {
-    "install [flags..]": { describe: "Write it, enable it and start it", ...install },
-    uninstall: { describe: "Stop it and remove it", ...uninstall },
-    status: { describe: "Tell how it is", ...status },
-    logs: { describe: "Show what it logged", ...logs },
+  verbs: {
+    install: subcommand({
+      describe: "Install and start svc serve as a system service",
+      input: v.strictObject({
+        ...FIELDS,
+        flags: field(v.optional(v.array(v.string()), []), "Flags of svc serve, after --"),
+      }),
+      positionals: ["flags"],
+      async run({ system = false, print: isShown, flags = [] }, globals) {
+        const [first = "-"] = flags;
+        if (!first.startsWith("-"))
+          throw new UsageError(`Expected flags of svc serve after --, not ${first}`);
+        const plan = planFor(system, globals, flags);
+        const { file, install: commands } = plan;
+        if (!isShown) await installDaemon(plan);
+        else
+          print(globals, { file, commands }, () =>
+            [`# ${file.path}`, file.content, ...shown(commands)].join("\n"),
+          );
+        return 0;
+      },
+      examples: [
+        ["$0 service install", "Run svc serve for this user, now and at each log-in"],
+        ["$0 service install --print -- --port 80", "Show it, with a flag of svc serve"],
+      ],
+    }),
+    uninstall: subcommand({
+      describe: "Stop and remove the service",
+      input: v.strictObject(FIELDS),
+      async run({ system = false, print: isShown }, globals) {
+        const plan = planFor(system, globals);
+        const { file, uninstall, forget } = plan;
+        if (!isShown) await uninstallDaemon(plan);
+        else {
+          print(globals, { file: { path: file.path }, commands: [...uninstall, ...forget] }, () =>
+            [...shown(uninstall), `# ${file.path} is removed`, ...shown(forget)].join("\n"),
+          );
+        }
+        return 0;
+      },
+      examples: [["$0 service uninstall", "Its configuration folder stays"]],
+    }),
+    status: subcommand({
+      describe: "Show the state of the service",
+      input: v.strictObject(FIELDS),
+      async run({ system = false, print: isShown }, globals) {
+        const plan = planFor(system, globals);
+        if (isShown) return showCommand(globals, plan, plan.status);
+        return (await runThrough(plan.status)) === 0 ? 0 : 1;
+      },
+      examples: [["$0 service status", "As systemctl, launchctl or schtasks report it"]],
+    }),
+    logs: subcommand({
+      describe: "Show the log of the service",
+      input: v.strictObject({
+        ...FIELDS,
+        follow: field(v.optional(v.boolean(), false), "Show new lines as they come"),
+      }),
+      async run({ system = false, print: isShown, follow = false }, globals) {
+        const plan = planFor(system, globals);
+        const line = plan.logs(follow);
+        if (isShown) return showCommand(globals, plan, line);
+        return (await runThrough(line)) === 0 ? 0 : 1;
+      },
+      examples: [["$0 service logs --follow", "The last hundred lines, and new ones"]],
+    }),
   },
-} satisfies CommandGroup;
+} satisfies Group;

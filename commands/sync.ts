@@ -1,94 +1,59 @@
-import { command, print, terminated, withService } from "../src/cli/command";
-import { iceOptions, withIceFlags } from "../src/cli/ice-flags";
+import * as v from "valibot";
+import { ICE_FIELDS, iceOptions } from "../src/cli/ice-flags";
+import { print, terminated } from "../src/cli/subcommand";
+import { view } from "../src/cli/view";
 import { localCaller } from "../src/core/caller";
+import { field } from "../src/core/fields";
 import { parseInput } from "../src/core/input";
-import { badInput } from "../src/lib/errors";
 import { jsonLine, printable } from "../src/lib/sanitize";
-import type { Service } from "../src/service";
 import type { SyncEvents, SyncInfo } from "../src/sync/manager";
-import { MAX_INTERVAL_S, MIN_INTERVAL_S, SYNC_INPUT } from "../src/sync/operations";
+import { startSync } from "../src/sync/operations";
 
-/** How often the progress line is written anew, milliseconds. */
+/** How often the progress line is drawn again, milliseconds. */
 const REDRAW_MS = 250;
 
-export default command({
-  builder: (argv) =>
-    withIceFlags(argv)
-      .positional("dir", { type: "string", demandOption: true, describe: "The folder to watch" })
-      .option("to", { type: "string", demandOption: true, describe: "Label of a host in the address book" })
-      .option("subdirs", { type: "boolean", default: false, describe: "Also what is in folders below it" })
-      .option("interval", { type: "number", default: 3, describe: "Seconds between two looks at the folder" })
-      .option("resume", {
-        type: "boolean",
-        default: false,
-        describe: "Begin with what changed since the last sync to that host",
-      })
-      .option("once", {
-        type: "boolean",
-        default: false,
-        describe: "Send what changed since the last sync, then end",
-      })
-      .option("dry-run", {
-        type: "boolean",
-        default: false,
-        describe: "List what --once would send",
-      })
-      .example("$0 sync ./reports --to lab-01", "Send each file that is new or changes from now on")
-      .example("$0 sync ./reports --to lab-01 --once", "Send what lab-01 has not got, then end")
-      .example("$0 sync ./reports --to lab-01 --subdirs --resume", "Go on where the last sync ended"),
-  handler: async (flags) =>
-    withService(flags, (service) => sync(service, flags), {
-      peers: { ice: await iceOptions(flags), forwardSamples: true },
-    }),
+export default view(startSync, {
+  on: false,
+  describe: "Send the files of a folder to another host",
+  positionals: ["dir"],
+  names: { include_subdirs: "subdirs", poll_interval_s: "interval" },
+  extra: {
+    once: field(v.optional(v.boolean(), false), "Send what changed since the last sync, then end"),
+    dry_run: field(v.optional(v.boolean(), false), "List what --once would send"),
+    ...ICE_FIELDS,
+  },
+  service: async (extra) => ({ peers: { ice: await iceOptions(extra), forwardSamples: true } }),
+  async run({ service, globals, input, extra }) {
+    const request = parseInput(startSync.input, input);
+    const syncs = await service.syncs();
+    if (extra.dry_run) {
+      const files = await syncs.changes(request);
+      print(globals, { files, count: files.length }, () =>
+        files.length === 0 ? "nothing to send" : files.map(({ name }) => printable(name)).join("\n"),
+      );
+      return 0;
+    }
+    await localCaller(service, "cli").announce(
+      `sync.start dir=${JSON.stringify(request.dir)} to=${JSON.stringify(request.to)}`,
+    );
+    const shown = showProgress(globals.json);
+    try {
+      if (extra.once) return finish(globals.json, await syncs.once(request, shown.events));
+      const sync = await syncs.start(request, shown.events);
+      service.log.info(`watching ${sync.info().watch_dir}; Ctrl-C ends it`);
+      await terminated();
+      await sync.stop();
+      return finish(globals.json, sync.info());
+    } finally {
+      shown.end();
+    }
+  },
+  examples: [
+    ["$0 sync ./reports --to lab-01", "Send each file that is new or changes from now on"],
+    ["$0 sync ./reports --to lab-01 --once", "Send what lab-01 has not got, then end"],
+    ["$0 sync ./reports --to lab-01 --subdirs --resume", "Go on where the last sync ended"],
+  ],
 });
-
-interface Flags {
-  readonly json: boolean;
-  readonly dir: string;
-  readonly to: string;
-  readonly subdirs: boolean;
-  readonly interval: number;
-  readonly resume: boolean;
-  readonly once: boolean;
-  readonly dryRun: boolean;
-}
-
-async function sync(service: Service, flags: Flags): Promise<number> {
-  if (!(flags.interval >= MIN_INTERVAL_S && flags.interval <= MAX_INTERVAL_S)) {
-    throw badInput(
-      `interval: expected ${MIN_INTERVAL_S} to ${MAX_INTERVAL_S} seconds but found ${flags.interval}`,
-    );
-  }
-  const request = parseInput(SYNC_INPUT, {
-    dir: flags.dir,
-    to: flags.to,
-    include_subdirs: flags.subdirs,
-    poll_interval_s: flags.interval,
-    resume: flags.resume,
-  });
-  const syncs = await service.syncs();
-  if (flags.dryRun) {
-    const files = await syncs.changes(request);
-    print(flags, { files, count: files.length }, () =>
-      files.length === 0 ? "nothing to send" : files.map(({ name }) => printable(name)).join("\n"),
-    );
-    return 0;
-  }
-  await localCaller(service, "cli").announce(
-    `sync.start dir=${JSON.stringify(request.dir)} to=${JSON.stringify(request.to)}`,
-  );
-  const shown = showProgress(flags.json);
-  try {
-    if (flags.once) return finish(flags.json, await syncs.once(request, shown.events));
-    const sync = await syncs.start(request, shown.events);
-    service.log.info(`watching ${sync.info().watch_dir}; Ctrl-C ends it`);
-    await terminated();
-    await sync.stop();
-    return finish(flags.json, sync.info());
-  } finally {
-    shown.end();
-  }
-}
 
 /** A line for each file on stdout; on a terminal also one on stderr that says how far it is, in all and by file. */
 function showProgress(json: boolean): { events: SyncEvents; end(): void } {

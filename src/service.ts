@@ -10,10 +10,11 @@ import type * as v from "valibot";
 import type { AuditLog } from "./audit/log";
 import { callOperation } from "./core/call";
 import { type Caller, localCaller } from "./core/caller";
-import type { Operation } from "./core/operation";
+import type { InputSchema, Operation, OutputSchema } from "./core/operation";
 import type { Desktop } from "./desktop/desktop";
 import type { Diagnostics } from "./diagnostics/diagnostics";
 import type { AddressBook } from "./fleet/address-book";
+import type { Answer } from "./fleet/fan-out";
 import type { PageAssets } from "./http/assets";
 import type { RestControl } from "./http/control";
 import type { overview as overviewOperation } from "./http/overview";
@@ -83,6 +84,17 @@ export interface Service {
   probeWebRtc(): Promise<string>;
   usb(): Promise<Usb>;
   runs(): Promise<Runs>;
+  /**
+   * Asks the selected hosts of the address book for `operation`, each for its own answer.
+   *
+   * @param on the selection: labels, `tag:TAG`, `all`, `!…`, between commas.
+   */
+  askHosts<I extends InputSchema, O extends OutputSchema>(
+    on: string,
+    operation: Operation<I, O>,
+    input: v.InferInput<I>,
+    options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
+  ): Promise<Array<Answer<v.InferOutput<O>>>>;
   scheduler(): Promise<Scheduler>;
   /**
    * Stops what was started, last first. The service is not used afterwards.
@@ -160,6 +172,13 @@ export function createService(options: ServiceOptions): Service {
         takeTurn: async (signal) => (await service.desktop()).inputLock.take(signal),
       });
     }),
+    async askHosts(on, operation, input, options) {
+      const [{ selectHosts }, { askHosts }] = await Promise.all([
+        import("./fleet/selection"),
+        import("./fleet/fan-out"),
+      ]);
+      return askHosts(selectHosts((await service.addressBook()).hosts(), on), operation, input, options);
+    },
     history: feature(
       async () => {
         const { createHistory } = await import("./runs/history");

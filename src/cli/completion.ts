@@ -2,8 +2,9 @@
  * Completing a command line: what may come next. The shells ask through the hidden `svc complete`, so that what they
  * offer follows from the subcommands themselves and is never out of date.
  */
-import type { AnyCommand, CommandGroup } from "./command";
-import { commands } from "./registry";
+import type { Flag } from "./flags";
+import { findSubcommand } from "./run";
+import type { Subcommand } from "./subcommand";
 
 /** What the last word may become, and what that does. */
 export type Candidate = readonly [text: string, description: string];
@@ -30,84 +31,35 @@ export async function complete(words: readonly string[]): Promise<Candidate[]> {
 
 async function following(before: readonly string[], flags: boolean): Promise<readonly Candidate[]> {
   if (before.at(-1) === CONFIG_DIR) return [];
-  const words = before.filter((word, at) => word !== CONFIG_DIR && before[at - 1] !== CONFIG_DIR);
-  const [first, after] = firstWord(words);
-  if (first === undefined) {
-    return flags ? [...GLOBAL, ["--version", "Show the version"]] : named(commands.map(asCandidate));
+  const found = await findSubcommand(before);
+  if ("one" in found) {
+    return own(found.one, found.rest, flags, found.verbs);
   }
-  const entry = commands.find(({ usage }) => wordOf(usage) === first);
-  if (!entry) return [];
-  const module = (await entry.load()).default;
-  if (!("group" in module)) return own(module, after, flags);
-  const group: CommandGroup["group"] = module.group;
-  const [second, rest] = firstWord(after);
-  if (second === undefined) {
-    return flags ? GLOBAL : named(Object.entries(group).map(([usage, { describe }]) => [usage, describe]));
-  }
-  const found = Object.entries(group).find(([usage]) => wordOf(usage) === second)?.[1];
-  return found ? own(found, rest, flags) : [];
+  if (!found.isKnown) return [];
+  if (flags) return found.called === "svc" ? [...GLOBAL, ["--version", "Show the version"]] : GLOBAL;
+  return found.help.map(({ name, describe }) => [name, describe]);
 }
 
-/** The first of `words` that is no flag, and what stands after it. */
-function firstWord(words: readonly string[]): [string | undefined, readonly string[]] {
-  const at = words.findIndex((word) => !word.startsWith("-"));
-  return at < 0 ? [undefined, []] : [words[at], words.slice(at + 1)];
-}
-
-/** The flags of a subcommand, or the choices of the flag that is open or of its first argument. */
-function own(module: AnyCommand, after: readonly string[], flags: boolean): readonly Candidate[] {
-  const declared = declarations(module);
-  const options = declared.filter(({ kind }) => kind === "option");
-  const valued = (flag: string | undefined) =>
-    options.find(({ name, boolean }) => !boolean && flag === `--${name}`);
+/** The flags of a subcommand, or the choices of the flag that is open or of its next argument. */
+function own(
+  one: Subcommand,
+  after: readonly string[],
+  flags: boolean,
+  verbs: readonly Candidate[],
+): readonly Candidate[] {
+  const valued = (word: string | undefined) =>
+    one.flags.find(({ name, kind }) => kind !== "boolean" && word === `--${name}`);
   const open = valued(after.at(-1));
-  if (open) return (open.choices ?? []).map((choice) => [choice, ""]);
-  if (flags) return [...options.map(({ name, describe }): Candidate => [`--${name}`, describe]), ...GLOBAL];
-  if (after.some((word, at) => !word.startsWith("-") && !valued(after[at - 1]))) return [];
-  const argument = declared.find(({ kind }) => kind === "positional");
-  return (argument?.choices ?? []).map((choice) => [choice, ""]);
+  if (open) return choices(open);
+  if (flags) return [...one.flags.map(({ name, describe }): Candidate => [`--${name}`, describe]), ...GLOBAL];
+  const isPlace = (word: string, at: number) =>
+    !word.startsWith("-") && !valued(after[at - 1]) && after[at - 1] !== CONFIG_DIR;
+  const places = after.filter(isPlace).length;
+  const place = one.positionals[places];
+  return [...(places === 0 ? verbs : []), ...(place ? choices(place) : [])];
 }
 
-interface Declaration {
-  readonly kind: "option" | "positional";
-  readonly name: string;
-  readonly describe: string;
-  readonly boolean: boolean;
-  readonly choices: readonly string[] | undefined;
-}
-
-/** What a subcommand declares to the parser; a stand-in for the parser writes it down. */
-function declarations(module: AnyCommand): Declaration[] {
-  const found: Declaration[] = [];
-  const standIn: object = new Proxy(
-    {},
-    {
-      get: (_target, method) => (name: unknown, told: Partial<Record<string, unknown>> | undefined) => {
-        if ((method === "option" || method === "positional") && typeof name === "string") {
-          found.push({
-            kind: method,
-            name,
-            describe: String(told?.describe ?? ""),
-            boolean: told?.type === "boolean",
-            choices: Array.isArray(told?.choices) ? told.choices.map(String) : undefined,
-          });
-        }
-        return standIn;
-      },
-    },
-  );
-  module.builder(standIn as Parameters<AnyCommand["builder"]>[0]);
-  return found;
-}
-
-/** `audit` of `audit <action>`. */
-const wordOf = (usage: string) => usage.split(" ")[0] ?? usage;
-const asCandidate = ({ usage, describe }: { usage: string; describe: string }): Candidate => [
-  usage,
-  describe,
-];
-const named = (usages: readonly Candidate[]): Candidate[] =>
-  usages.map(([usage, describe]) => [wordOf(usage), describe]);
+const choices = (flag: Flag): Candidate[] => (flag.choices ?? []).map((choice) => [choice, ""]);
 
 /** The hidden subcommand: a candidate a line, its description after a tab. */
 export default async function (words: readonly string[]): Promise<void> {
@@ -116,7 +68,7 @@ export default async function (words: readonly string[]): Promise<void> {
   for (const [text, description] of candidates) console.log(description ? `${text}\t${description}` : text);
 }
 
-/** What the named shell has to be told. */
+/** The completion script of each shell. */
 export const scripts: Readonly<Record<"bash" | "zsh" | "fish" | "powershell", string>> = {
   bash: `_svc() {
   local text

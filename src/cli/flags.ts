@@ -1,77 +1,170 @@
 /**
- * Values of flags that the parser takes and nobody meant.
+ * The flags and positionals of a subcommand, from a schema: names, help, choices and defaults; and back, what was typed
+ * as the fields of an input.
  */
+import { resolve } from "node:path";
+import * as v from "valibot";
+import { checkInput, type Offence, sentence } from "../core/input";
+import type { InputSchema } from "../core/operation";
+import { baseOf, choicesOf, defaultOf, isOptional, metadataOf } from "../core/schema";
+import { fromTexts, holdsJson } from "../core/text";
+import { badInput } from "../lib/errors";
+import { readTextFile } from "../lib/files";
+import { printable } from "../lib/sanitize";
+import { readSecret } from "../lib/secret";
 
-/** The command line could not be understood. */
+/** The command line could not be understood. Exit code 2. */
 export class UsageError extends Error {}
 
+/** A flag or a positional. */
+export interface Flag {
+  /** `event-type` of `--event-type`; of a positional, what usage lines call it. */
+  readonly name: string;
+  /** The field of the input. */
+  readonly field: string;
+  readonly schema: v.GenericSchema;
+  /** `list` takes several values: `--tag a --tag b`, or `--tag a,b`. */
+  readonly kind: "boolean" | "value" | "list";
+  readonly describe: string;
+  readonly choices: readonly string[] | undefined;
+  readonly required: boolean;
+  readonly default: string | undefined;
+  /** A secret: the flag takes the path of a file that holds it, or the secret itself (`inline`). */
+  readonly secret: false | "file" | "inline";
+  /** Given without a dash, by its place. */
+  readonly positional?: true;
+}
+
+/** What was typed, by flag: true or false, or texts. */
+export type Typed = Readonly<Record<string, boolean | readonly string[] | undefined>>;
+
+export interface FlagOptions {
+  /** Names of flags that are not those of their fields, by field: `{ source_type: "source" }`. */
+  readonly names?: Readonly<Record<string, string>> | undefined;
+  /** Environment variables that may hold a secret, by field. */
+  readonly variables?: Readonly<Record<string, string>> | undefined;
+  /** Secrets that may be typed, by field: every user of the machine can then read them. */
+  readonly inlineSecrets?: readonly string[] | undefined;
+  /** Secrets to ask for on a terminal even where they may be left out, by field. */
+  readonly prompts?: readonly string[] | undefined;
+}
+
+/** `poll-interval` of `poll_interval_s`: units stand in the help. */
+const flagName = (field: string) => field.replace(/_(s|seconds)$/, "").replaceAll("_", "-");
+
+/** The flags of `schema`, in the order of its fields. */
+export function flagsOf(schema: InputSchema, { names = {}, inlineSecrets = [] }: FlagOptions = {}): Flag[] {
+  return Object.entries(schema.entries).map(([field, entry]) => {
+    const type = baseOf(entry).type;
+    const isSecret = metadataOf(entry).secret === true && type === "string";
+    const secret = isSecret && (inlineSecrets.includes(field) ? "inline" : "file");
+    const isList = type === "array" && !holdsJson(entry);
+    const preset = defaultOf(entry);
+    return {
+      name: names[field] ?? (secret === "file" ? `${flagName(field)}-file` : flagName(field)),
+      field,
+      schema: entry,
+      kind: type === "boolean" ? "boolean" : isList ? "list" : "value",
+      describe: describeFlag(entry, secret),
+      choices: choicesOf(entry),
+      required: !isOptional(entry) && !secret,
+      default: preset === undefined || preset === null || preset === false ? undefined : textOf(preset),
+      secret,
+    };
+  });
+}
+
+function describeFlag(entry: v.GenericSchema, secret: Flag["secret"]): string {
+  const description = v.getDescription(entry) ?? "";
+  if (secret === "file") return `File that holds it, - for stdin: ${description}`;
+  if (secret === "inline")
+    return `${description}; - reads it from stdin, as others here can see a command line`;
+  if (holdsJson(entry)) return `${description} (JSON, a .json file, or - for stdin)`;
+  const { text } = metadataOf(entry);
+  return text === "file" ? `File with it, - for stdin: ${description}` : description;
+}
+
+const textOf = (value: unknown) =>
+  Array.isArray(value) ? value.join(",") || undefined : `${typeof value === "object" ? "" : value}`;
+
 /**
- * @param args as the user wrote them.
- * @param declared names of flags by their type, as yargs hands them over.
- * @throws a {@link UsageError} for a value that yargs makes of a flag and that is not of its type: NaN, a list of those that
- *   were given where one is meant, `undefined` for none, `false` of `--no-…`, and of `--dry-run=yes`.
+ * The input that was typed, checked.
+ *
+ * @returns the fields that were given; defaults are not filled in.
+ * @throws a `bad_input` failure that names each flag or positional at fault.
  */
-export function refuseOddFlags(
-  args: readonly string[],
-  flags: Readonly<Record<string, unknown>>,
-  declared: Readonly<Record<string, unknown>>,
-): true {
-  const words = ownWords(args);
-  const named = (type: string) => new Set([declared[type]].flat());
-  const [lists, texts, numbers] = [named("array"), named("string"), named("number")];
-  for (const name of named("boolean")) {
-    const given = words.find((word) => word.startsWith(`--${name}=`));
-    if (given && !/=(true|false)$/.test(given))
-      throw new UsageError(`--${name}: expected no value, true or false`);
+export async function inputOf<I extends InputSchema>(
+  schema: I,
+  flags: readonly Flag[],
+  typed: Typed,
+  options: FlagOptions = {},
+): Promise<v.InferInput<I>> {
+  const input: Record<string, unknown> = {};
+  for (const flag of flags) {
+    const value = await typedValue(flag, typed[flag.name], options);
+    if (value !== undefined) input[flag.field] = value;
   }
-  for (const [name, value] of Object.entries(flags)) {
-    // Of an empty value, as of a variable that is not set, the parser makes 0.
-    const odd = [value].flat().some((one) => typeof one === "number" && !Number.isFinite(one));
-    if (odd || (numbers.has(name) && isEmpty(words, name))) {
-      throw new UsageError(`--${name}: expected a number`);
-    }
-    if (Array.isArray(value) && /^[a-z][a-z-]*$/.test(name) && !lists.has(name)) {
-      throw new UsageError(`--${name}: given more than once`);
-    }
-    const valued = lists.has(name) || texts.has(name) || numbers.has(name);
-    if (value === undefined || (valued && (value === false || isBare(words, name) || isEmpty(words, name)))) {
-      throw new UsageError(`--${name}: expected a value`);
-    }
+  const checked = checkInput(schema, input);
+  if (!checked.ok) throw badInput(sentence(asTyped(checked.offences, flags)));
+  // It has passed the check of that very schema.
+  return input as v.InferInput<I>;
+}
+
+async function typedValue(flag: Flag, given: Typed[string], options: FlagOptions): Promise<unknown> {
+  if (typeof given === "boolean") return given;
+  if (flag.secret) return secretOf(flag, given?.[0], options);
+  if (given === undefined) return undefined;
+  const [first = ""] = given;
+  const { text } = metadataOf(flag.schema);
+  if (text === "file") return readTextFile(first, flag.name);
+  if (text === "path") return first && resolve(first);
+  if (holdsJson(flag.schema)) return jsonOf(flag, first);
+  const words = flag.kind === "list" && !flag.positional ? given.flatMap((one) => one.split(",")) : given;
+  return fromTexts(typedName(flag), flag.schema, words);
+}
+
+/** A secret as it was typed, from its file or its variable; a required one else from stdin or a prompt. */
+async function secretOf(
+  flag: Flag,
+  given: string | undefined,
+  { variables = {}, prompts = [] }: FlagOptions,
+): Promise<string | undefined> {
+  if (flag.secret === "inline" && given !== undefined && given !== "-") return given;
+  const variable = variables[flag.field] ?? "";
+  const isFound = given !== undefined || Boolean(process.env[variable]);
+  if (!isFound && isOptional(flag.schema) && !prompts.includes(flag.field)) return undefined;
+  return readSecret({
+    name: flag.field.replaceAll("_", " "),
+    file: isFound || process.stdin.isTTY ? given : "-",
+    flag: `--${flag.name}`,
+    variable,
+  });
+}
+
+function jsonOf(flag: Flag, given: string): unknown {
+  const isInline = /^\s*[[{"]/.test(given);
+  const text = isInline ? given : readTextFile(given, flag.name);
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw badInput(`${flag.name}: expected JSON${isInline ? "" : ` in ${printable(given, 200)}`}`);
   }
-  return true;
 }
 
-/** What stands before a `--`. */
-const ownWords = (args: readonly string[]) =>
-  args.includes("--") ? args.slice(0, args.indexOf("--")) : args;
-
-const isEmpty = (words: readonly string[], name: string) =>
-  words.some((word, at) => word === `--${name}=` || (word === `--${name}` && words[at + 1] === ""));
-
-/** Whether the flag `name` stands without a value after it; of a number, the parser makes its default then. */
-function isBare(words: readonly string[], name: string): boolean {
-  const next = words[words.lastIndexOf(`--${name}`) + 1];
-  return words.includes(`--${name}`) && (next === undefined || next.startsWith("--"));
+/** Offences named as they were typed: `--limit` for the field `limit`. */
+export function asTyped(offences: readonly Offence[], flags: readonly Flag[]): Offence[] {
+  return offences.map((offence) => {
+    const [, top = "", rest = ""] = /^([^.[]*)(.*)$/s.exec(offence.field) ?? [];
+    const flag = flags.find(({ field }) => field === top);
+    return flag ? { ...offence, field: `${typedName(flag)}${rest}` } : offence;
+  });
 }
 
-/** What stands in the place of `--`, after which the parser would fill in no positional; it also ends the values of a list. */
-export const END_OF_FLAGS = "end-of-flags";
-
-/** Keeps a word after `--` from being read as a flag. No argument of a process holds it (execve(2)). */
-const NO_FLAG = "\0";
-
-/** `args` for the parser: all that follows a `--` is positional (POSIX.1-2024, XBD 12.2, guideline 10). */
-export function withEndOfFlags(args: readonly string[]): string[] {
-  const own = ownWords(args);
-  if (own.length === args.length) return [...args];
-  const positionals = args
-    .slice(own.length + 1)
-    .map((word) => (word.startsWith("-") ? NO_FLAG + word : word));
-  return [...own, `--${END_OF_FLAGS}=true`, ...positionals];
+/** A message that begins with the name of a field, with that of its flag instead. */
+export function messageAsTyped(message: string, flags: readonly Flag[]): string {
+  const [, field = "", rest = ""] = /^([a-z][a-z0-9_]*)(\b.*)$/s.exec(message) ?? [];
+  const flag = flags.find((one) => one.field === field);
+  return flag && /^[:.[]/.test(rest) ? `${typedName(flag)}${rest}` : message;
 }
 
-/** What the parser made of {@link withEndOfFlags}, with the words as the user wrote them. */
-export function asWritten(value: unknown): unknown {
-  if (typeof value === "string") return value.startsWith(NO_FLAG) ? value.slice(NO_FLAG.length) : value;
-  return Array.isArray(value) ? value.map(asWritten) : value;
-}
+const typedName = ({ name, positional }: Flag) => (positional ? name : `--${name}`);

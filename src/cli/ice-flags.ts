@@ -1,39 +1,30 @@
 /**
  * The flags that say by which servers peers are reached.
  */
-import type { Argv } from "yargs";
+import * as v from "valibot";
+import { field } from "../core/fields";
 
-/** Adds them to a subcommand that connects to peers. */
-export const withIceFlags = <Flags>(argv: Argv<Flags>) =>
-  argv
-    .option("ice-server", {
-      type: "string",
-      array: true,
-      default: [] as string[],
-      describe: "stun:HOST or turn:HOST, instead of those in ice.json",
-    })
-    .option("ice-user", { type: "string", describe: "User of the turn: servers" })
-    .option("ice-secret-file", { type: "string", describe: "File that holds that user's secret" })
-    .option("relay-only", {
-      type: "boolean",
-      default: false,
-      describe: "Tell peers of relayed addresses only",
-    });
+/** Fields of a subcommand that connects to peers. */
+export const ICE_FIELDS = {
+  ice_server: field(
+    v.optional(v.array(v.string()), []),
+    "stun:HOST or turn:HOST, instead of those in ice.json",
+  ),
+  ice_user: field(v.optional(v.string()), "User of the turn: servers"),
+  ice_secret_file: field(v.optional(v.string()), "File that holds that user's secret"),
+  relay_only: field(v.optional(v.boolean(), false), "Offer peers relayed addresses only"),
+};
 
-/**
- * What the flags of {@link withIceFlags} say.
- *
- * @throws a `bad_input` failure, before a peer would be the first to be told.
- */
-export const iceOptions = async (flags: {
-  readonly iceServer: readonly string[];
-  readonly iceUser: string | undefined;
-  readonly iceSecretFile: string | undefined;
-  readonly relayOnly: boolean;
+/** What {@link ICE_FIELDS} say. @throws a `bad_input` failure. */
+export const iceOptions = async (fields: {
+  readonly ice_server?: readonly string[] | undefined;
+  readonly ice_user?: string | undefined;
+  readonly ice_secret_file?: string | undefined;
+  readonly relay_only?: boolean | undefined;
 }) =>
   (await import("../peers/ice")).iceOfFlags({
-    servers: flags.iceServer,
-    user: flags.iceUser,
-    secretFile: flags.iceSecretFile,
-    relayOnly: flags.relayOnly,
+    servers: fields.ice_server ?? [],
+    user: fields.ice_user,
+    secretFile: fields.ice_secret_file,
+    relayOnly: fields.relay_only ?? false,
   });

@@ -1,16 +1,16 @@
 /**
- * Starting over: a subcommand that stays for weeks does not keep in memory what read its command line.
+ * Starting over: a subcommand that runs for weeks does not keep the parser in memory.
  *
- * The process replaces itself by the same program (execve(2): same id, same arguments, same files), which finds the flags,
- * already read, in its environment and goes on from there.
+ * The process replaces itself by the same program (execve(2): same id, arguments and files), which finds the parsed flags
+ * in its environment and goes on from there.
  */
 import { selfCommand } from "../lib/self-command";
 import { compiled } from "../version";
+import type { Parsed } from "./parser";
 
-/** A subcommand, by its usage, and its flags as the parser gave them. */
-export interface HandedOver {
-  readonly usage: string;
-  readonly flags: unknown;
+/** A subcommand without a verb, and what was typed for it. */
+export interface HandedOver extends Parsed {
+  readonly noun: string;
 }
 
 const VARIABLE = "SVC_PARSED_COMMAND_LINE";

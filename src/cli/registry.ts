@@ -1,97 +1,128 @@
 /**
- * The table of subcommands. Each is loaded when it is called.
+ * The table of subcommands: those with a view of their own in `commands/`, each loaded when it is called, and for every
+ * other operation of the table one that is generated.
  */
-import type { AnyCommand, CommandGroup } from "./command";
+import type { Operation } from "../core/operation";
+import type { Group, Subcommand } from "./subcommand";
 
-interface CommandEntry {
-  readonly usage: string;
+interface Entry {
   readonly describe: string;
-  readonly load: () => Promise<{ default: AnyCommand | CommandGroup }>;
-  /** Runs until it is told to end: see `resident.ts`. */
-  readonly resident?: true;
+  readonly load: () => Promise<{ readonly default: Subcommand | Group }>;
 }
 
-/** Every subcommand. */
-export const commands: readonly CommandEntry[] = [
-  {
-    usage: "serve",
-    describe: "Run the REST server",
-    load: () => import("../../commands/serve"),
-    resident: true,
-  },
-  {
-    usage: "execute <script>",
-    describe: "Run a list of actions",
-    load: () => import("../../commands/execute"),
-  },
-  { usage: "runs", describe: "See and cancel what runs", load: () => import("../../commands/runs") },
-  { usage: "jobs", describe: "Run scripts at their times", load: () => import("../../commands/jobs") },
-  { usage: "history", describe: "List what ran here", load: () => import("../../commands/history") },
-  {
-    usage: "commands [name]",
+/** The first words of a command line, in the order of the help. */
+export const nouns: Readonly<Record<string, Entry>> = {
+  serve: { describe: "Run the REST server", load: () => import("../../commands/serve") },
+  execute: { describe: "Run a list of actions", load: () => import("../../commands/execute") },
+  runs: { describe: "List, show and cancel runs", load: () => import("../../commands/runs") },
+  jobs: { describe: "Schedule scripts", load: () => import("../../commands/jobs") },
+  history: { describe: "List past runs", load: () => import("../../commands/history") },
+  commands: {
     describe: "List or explain the commands of actions",
     load: () => import("../../commands/commands"),
   },
-  {
-    usage: "audit",
-    describe: "Read, check and keep the audit log",
-    load: () => import("../../commands/audit"),
-  },
-  {
-    usage: "token",
-    describe: "Show, replace, add and remove bearer tokens",
-    load: () => import("../../commands/token"),
-  },
-  {
-    usage: "diagnose",
-    describe: "Check whether this host is fit",
-    load: () => import("../../commands/diagnose"),
-  },
-  { usage: "inspect", describe: "Show how the links are", load: () => import("../../commands/inspect") },
-  {
-    usage: "admin",
-    describe: "Manage many hosts: an address book, polls and broadcasts",
+  audit: { describe: "Read, verify and export the audit log", load: () => import("../../commands/audit") },
+  token: { describe: "Manage bearer tokens", load: () => import("../../commands/token") },
+  diagnose: { describe: "Check this host", load: () => import("../../commands/diagnose") },
+  inspect: { describe: "Show link quality", load: () => import("../../commands/inspect") },
+  admin: {
+    describe: "Manage many hosts: address book, polls, broadcasts",
     load: () => import("../../commands/admin"),
   },
-  { usage: "usb <action>", describe: "List and watch USB devices", load: () => import("../../commands/usb") },
-  {
-    usage: "screenshot",
-    describe: "Take a picture of the desktop",
-    load: () => import("../../commands/screenshot"),
-  },
-  {
-    usage: "config",
-    describe: "Export or import the configuration of a host as one bundle",
+  usb: { describe: "List and watch USB devices", load: () => import("../../commands/usb") },
+  screenshot: { describe: "Take a screenshot", load: () => import("../../commands/screenshot") },
+  config: {
+    describe: "Export or import the configuration of a host",
     load: () => import("../../commands/config"),
   },
-  {
-    usage: "turn [action] [url]",
-    describe: "Make a TURN relay of another machine, or test one",
-    load: () => import("../../commands/turn"),
-  },
-  {
-    usage: "sessions <action> [id]",
-    describe: "List and close peer sessions",
-    load: () => import("../../commands/sessions"),
-  },
-  {
-    usage: "sync <dir>",
-    describe: "Send the files of a folder to another host",
-    load: () => import("../../commands/sync"),
-  },
-  {
-    usage: "service",
-    describe: "Run the REST server as a daemon of this machine",
-    load: () => import("../../commands/service"),
-  },
-  {
-    usage: "licenses",
-    describe: "List what is embedded in svc, and under which licences",
+  turn: { describe: "Set up or test a TURN relay", load: () => import("../../commands/turn") },
+  sessions: { describe: "List and close peer sessions", load: () => import("../../commands/sessions") },
+  sync: { describe: "Send the files of a folder to another host", load: () => import("../../commands/sync") },
+  service: { describe: "Run svc serve as a system service", load: () => import("../../commands/service") },
+  licenses: {
+    describe: "List embedded packages and their licences",
     load: () => import("../../commands/licenses"),
   },
-  {
-    usage: "completion <shell>",
-    describe: "Print what makes a shell complete svc's command lines",
+  completion: {
+    describe: "Print a shell completion script",
     load: () => import("../../commands/completion"),
   },
-];
+};
+
+/** What the first word of a command line stands for. */
+export interface Noun {
+  readonly describe: string;
+  /** What it does without a verb. */
+  readonly own?: Subcommand | undefined;
+  readonly verbs: Readonly<Record<string, Subcommand>>;
+  readonly examples: Group["examples"];
+}
+
+/**
+ * The subcommands of `noun`, those with a view before the generated ones; undefined when there are none.
+ *
+ * @param verb the word that follows, where there is one: the table of operations, which takes time to load, is not read
+ *   when a view has it.
+ */
+export async function findNoun(noun: string, verb?: string): Promise<Noun | undefined> {
+  const entry = Object.hasOwn(nouns, noun) ? nouns[noun] : undefined;
+  const known = entry && asNoun(entry.describe, (await entry.load()).default);
+  // What follows a subcommand of one word is its arguments.
+  const isWhole = known?.own && Object.keys(known.verbs).length === 0;
+  if (isWhole || (verb !== undefined && known && Object.hasOwn(known.verbs, verb))) return known;
+  const generated = (await generatedNouns()).get(noun);
+  if (!known || !generated) return known ?? generated;
+  return { ...known, verbs: { ...generated.verbs, ...known.verbs } };
+}
+
+function asNoun(describe: string, module: Subcommand | Group): Noun {
+  if ("verbs" in module) return { describe, ...module };
+  return { describe, own: module, verbs: {}, examples: module.examples };
+}
+
+/** Every noun with a line of what it does. */
+export async function everyNoun(): Promise<Array<{ readonly name: string; readonly describe: string }>> {
+  const generated = [...(await generatedNouns())].filter(([name]) => !Object.hasOwn(nouns, name));
+  return [
+    ...Object.entries(nouns).map(([name, { describe }]) => ({ name, describe })),
+    ...generated.map(([name, { describe }]) => ({ name, describe })),
+  ];
+}
+
+/** The words that call an operation: `["jobs", "pause"]`. */
+export const wordsOf = ({ name, subcommand }: Operation): string[] =>
+  subcommand?.split(" ") ?? name.replaceAll("_", "-").split(".");
+
+let generatedOnce: ReturnType<typeof generate> | undefined;
+
+async function generatedNouns(): Promise<ReadonlyMap<string, Noun>> {
+  generatedOnce ??= generate();
+  return generatedOnce;
+}
+
+async function generate(): Promise<ReadonlyMap<string, Noun>> {
+  const [{ operations }, { view }] = await Promise.all([import("../operations"), import("./view")]);
+  return nounsOf(operations, view);
+}
+
+/** The subcommands that follow from `operations` alone. */
+export function nounsOf(
+  operations: ReadonlyArray<Operation>,
+  make: (operation: Operation) => Subcommand,
+): ReadonlyMap<string, Noun> {
+  const found = new Map<
+    string,
+    { describe: string; own?: Subcommand; verbs: Record<string, Subcommand>; examples: Group["examples"] }
+  >();
+  for (const operation of operations) {
+    if (operation.leftOut?.cli !== undefined) continue;
+    const [noun = "", ...rest] = wordsOf(operation);
+    const verb = rest.join("-");
+    const entry = found.get(noun) ?? { describe: "", verbs: {}, examples: [] };
+    if (verb === "") entry.own = make(operation);
+    else entry.verbs[verb] = make(operation);
+    entry.describe = entry.own?.describe ?? Object.keys(entry.verbs).join(", ");
+    found.set(noun, entry);
+  }
+  return found;
+}

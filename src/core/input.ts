@@ -113,6 +113,7 @@ export function expectation({ type, expected, message, input }: v.BaseIssue<unkn
   // A check without an expectation of its own says what it wants in its message.
   if (/^(regex|includes|check|raw_check)$/.test(type)) return message;
   if (expected === "never") return "no such field";
+  if (type === "number" && expected === "number") return "a number";
   if (type.endsWith("_length")) return `${expected} ${typeof input === "string" ? "characters" : "items"}`;
   return EXPECTED.get(type) ?? expected ?? message;
 }

@@ -3,8 +3,8 @@
  */
 
 export interface Progress {
-  /** Shows how far it is; nothing where stderr is no terminal. */
-  show(done: number, total: number): void;
+  /** Shows how far it is; nothing where stderr is no terminal. @param step.what is counted: `rows verified`. */
+  show(step: { readonly what: string; readonly done: number; readonly total: number }): void;
   /** Takes the line away. */
   end(): void;
 }
@@ -14,11 +14,11 @@ const REDRAW_MS = 100;
 
 const BAR_WIDTH = 24;
 
-/** @param what is counted: `rows verified`. */
-export function createProgress(what: string): Progress {
+/** A bar that is drawn at the first {@link Progress.show}. */
+export function createProgress(): Progress {
   let drawnAt = Number.NEGATIVE_INFINITY;
   return {
-    show(done, total) {
+    show({ what, done, total }) {
       const now = performance.now();
       if (!process.stderr.isTTY || now - drawnAt < REDRAW_MS) return;
       drawnAt = now;

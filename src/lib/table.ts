@@ -4,10 +4,17 @@
 import { printable } from "./sanitize";
 
 /**
- * `rows` as lines of aligned columns, two spaces apart; `-` for an empty cell. What is hostile in a cell is shown, not
- * sent.
+ * `rows` as lines of aligned columns, two spaces apart; `-` for an empty cell. Control characters in a cell are shown as
+ * escapes.
+ *
+ * @param none in place of a table without rows.
  */
-export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+export function table(
+  headings: readonly string[],
+  rows: readonly (readonly string[])[],
+  none?: string,
+): string {
+  if (rows.length === 0 && none !== undefined) return none;
   const lines = [headings, ...rows.map((row) => row.map((cell) => printable(cell, 60) || "-"))];
   const widths = headings.map((_, column) =>
     Math.max(...lines.map((line) => Bun.stringWidth(line[column] ?? ""))),

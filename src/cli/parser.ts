@@ -1,0 +1,199 @@
+/**
+ * Parsing the flags of one subcommand, and the help of all, with yargs.
+ */
+import type { Argv } from "yargs";
+import { commit, version } from "../version";
+import { type Flag, type Typed, UsageError } from "./flags";
+import type { Example, GlobalFlags, Subcommand } from "./subcommand";
+
+/** What was typed for a subcommand; undefined when help or the version was printed instead. */
+export interface Parsed {
+  readonly typed: Typed;
+  readonly globals: GlobalFlags;
+}
+
+/**
+ * Reads the flags and positionals of `one`.
+ *
+ * @param called its words, for help and errors: `svc audit verify`.
+ * @param args what follows them.
+ * @throws a {@link UsageError} for what it does not take.
+ */
+export async function parseFlags(
+  called: string,
+  one: Subcommand,
+  args: readonly string[],
+): Promise<Parsed | undefined> {
+  const usage = [called, ...one.positionals.map(placeOf)].join(" ");
+  let parsed: Parsed | undefined;
+  const parser = (await createParser(called, one.examples)).command(
+    ["$0", ...one.positionals.map(placeOf)].join(" "),
+    one.describe,
+    (argv: Argv) => {
+      for (const flag of one.positionals) declarePlace(argv, flag);
+      for (const flag of one.flags) declareFlag(argv, flag);
+      groupGlobals(argv);
+      if (one.epilogue) argv.epilogue(one.epilogue);
+    },
+    (given) => {
+      parsed = readTyped(one, given, args);
+    },
+  );
+  await run(parser, args, usage);
+  return parsed;
+}
+
+/** Prints the list of subcommands below `called`, with what each does. */
+export async function printHelp(
+  called: string,
+  commands: ReadonlyArray<{ readonly name: string; readonly describe: string }>,
+  examples: readonly Example[],
+): Promise<void> {
+  const parser = await createParser(called, examples);
+  parser.usage(`${called} <command>`);
+  for (const { name, describe } of commands) parser.command(name, describe, () => {});
+  groupGlobals(parser);
+  await run(parser, ["--help"], called);
+}
+
+async function createParser(called: string, examples: readonly Example[]): Promise<Argv> {
+  const { default: yargs } = await import("yargs");
+  const parser = yargs()
+    .scriptName(called)
+    .option("config-dir", { type: "string", describe: "Folder that holds everything svc keeps (~/.svc)" })
+    .option("json", { type: "boolean", default: false, describe: "Print what the HTTP API would answer" })
+    .option(END_OF_FLAGS, { type: "boolean", hidden: true })
+    .version(`svc ${version} (${commit})`)
+    .help()
+    // The label of a flag that takes a value: each is parsed as a list, so that one given twice is noticed.
+    .updateStrings({ array: "value", string: "value" })
+    .parserConfiguration({
+      "boolean-negation": true,
+      "camel-case-expansion": false,
+      // `--on.x` would be an object in `on`.
+      "dot-notation": false,
+      "greedy-arrays": false,
+      "parse-numbers": false,
+      "parse-positional-numbers": false,
+    })
+    .strict()
+    .wrap(Math.min(80, process.stdout.columns ?? 80))
+    .exitProcess(false);
+  for (const [line, does] of examples) parser.example(line.replace(/^\$0(?= |$)/, "svc"), does);
+  return parser;
+}
+
+async function run(parser: Argv, args: readonly string[], usage: string): Promise<void> {
+  parser.fail((message, error) => {
+    throw error ?? new UsageError(advised(message, usage));
+  });
+  try {
+    await parser.parseAsync(withEndOfFlags(args));
+  } catch (error) {
+    // For a flag without its value, yargs does not always call `fail`.
+    throw error instanceof Error && error.name === "YError"
+      ? new UsageError(advised(error.message, usage))
+      : error;
+  }
+}
+
+/** `<script>`, `[name]` or `[tags..]` of a usage line. */
+function placeOf({ name, required, kind }: Flag): string {
+  const shown = kind === "list" ? `${name}..` : name;
+  return required ? `<${shown}>` : `[${shown}]`;
+}
+
+function declarePlace(argv: Argv, { name, kind, describe, required }: Flag): void {
+  argv.positional(name, { type: "string", array: kind === "list", describe, demandOption: required });
+  // Otherwise yargs takes `-` for the empty text.
+  if (kind !== "list") argv.nargs(name, 1);
+}
+
+function declareFlag(argv: Argv, flag: Flag): void {
+  const { name, kind, describe, choices, required } = flag;
+  const values = choices ? `${describe} (${choices.join(", ")})` : describe;
+  const preset = flag.default === undefined ? {} : { defaultDescription: flag.default };
+  const type =
+    kind === "boolean"
+      ? { type: "boolean" as const }
+      : { type: "string" as const, array: kind === "list", nargs: 1 };
+  argv.option(name, { ...type, describe: values, demandOption: required, group: "Options:", ...preset });
+}
+
+/** Below a subcommand's own flags: groups are printed in the order in which they were made. */
+const groupGlobals = (argv: Argv) => argv.group(["config-dir", "json", "help", "version"], "Global options:");
+
+/** @throws a {@link UsageError} for a value that yargs makes of a flag and that nobody typed. */
+function readTyped(one: Subcommand, given: Record<string, unknown>, args: readonly string[]): Parsed {
+  const words = ownWords(args);
+  const typed: Record<string, boolean | readonly string[]> = {};
+  const flags = [...one.flags, CONFIG_DIR, JSON_FLAG];
+  for (const flag of flags) {
+    const assigned = words.find((word) => word.startsWith(`--${flag.name}=`));
+    if (flag.kind === "boolean" && assigned && !/=(true|false)$/.test(assigned)) {
+      throw new UsageError(`--${flag.name}: expected no value, true or false`);
+    }
+    const value = given[flag.name];
+    if (value === undefined) continue;
+    typed[flag.name] = flag.kind === "boolean" ? value === true : textsOf(flag, value);
+  }
+  for (const { name } of one.positionals) {
+    if (given[name] !== undefined) typed[name] = [asWritten(given[name])].flat().map(String);
+  }
+  const { "config-dir": folder, json, ...rest } = typed;
+  const configDir = Array.isArray(folder) ? folder[0] : undefined;
+  return { typed: rest, globals: { configDir, json: json === true } };
+}
+
+const GLOBAL = {
+  field: "",
+  describe: "",
+  choices: undefined,
+  required: false,
+  default: undefined,
+  secret: false,
+};
+const CONFIG_DIR = { ...GLOBAL, name: "config-dir", kind: "value" as const };
+const JSON_FLAG = { ...GLOBAL, name: "json", kind: "boolean" as const };
+
+function textsOf({ name, kind }: Pick<Flag, "name" | "kind">, value: unknown): readonly string[] {
+  const texts = [value].flat();
+  const isText = (text: unknown): text is string => typeof text === "string" && text !== "";
+  if (texts.length === 0 || !texts.every(isText)) throw new UsageError(`--${name}: expected a value`);
+  if (kind === "value" && texts.length > 1) throw new UsageError(`--${name}: given more than once`);
+  return texts;
+}
+
+/** What the parser says, with what to do next where it does not say that. */
+function advised(said: string, usage: string): string {
+  const message = said.replaceAll(/\0|\\u0000/g, "");
+  if (message.startsWith("Not enough non-option arguments")) return `An argument is missing: ${usage}`;
+  const [, flag] = /^Not enough arguments following: (.+)$/.exec(message) ?? [];
+  if (flag !== undefined) return `--${flag}: expected a value`;
+  if (!message.startsWith("Unknown")) return message;
+  return `${message} (see \`${usage.replace(/ [<[].*$/, "")} --help\`)`;
+}
+
+/** In the place of `--`, after which the parser would fill in no positional. */
+const END_OF_FLAGS = "end-of-flags";
+
+/** Keeps a word after `--` from being read as a flag. No argument of a process holds it (execve(2)). */
+const NO_FLAG = "\0";
+
+/** The words before a `--`. */
+export const ownWords = (args: readonly string[]) =>
+  args.includes("--") ? args.slice(0, args.indexOf("--")) : args;
+
+/** `args` for the parser: all that follows a `--` is positional (POSIX.1-2024, XBD 12.2, guideline 10). */
+function withEndOfFlags(args: readonly string[]): string[] {
+  const own = ownWords(args);
+  if (own.length === args.length) return [...args];
+  const rest = args.slice(own.length + 1).map((word) => (word.startsWith("-") ? NO_FLAG + word : word));
+  return [...own, `--${END_OF_FLAGS}=true`, ...rest];
+}
+
+/** What the parser made of {@link withEndOfFlags}, with the words as they were typed. */
+function asWritten(value: unknown): unknown {
+  if (typeof value === "string") return value.startsWith(NO_FLAG) ? value.slice(NO_FLAG.length) : value;
+  return Array.isArray(value) ? value.map(asWritten) : value;
+}

@@ -1,0 +1,150 @@
+/**
+ * What a subcommand is: data from which the parser, the help and completion follow, and a function that runs it.
+ */
+import type * as v from "valibot";
+import type { InputSchema } from "../core/operation";
+import { badInput, Failure } from "../lib/errors";
+import { stderrLog } from "../lib/log";
+import { resolveConfigDir } from "../lib/paths";
+import { jsonLine } from "../lib/sanitize";
+import { createService, type Service, type ServiceOptions } from "../service";
+import { type Flag, type FlagOptions, flagsOf, inputOf, messageAsTyped, type Typed } from "./flags";
+
+/** The flags of every subcommand. */
+export interface GlobalFlags {
+  readonly configDir?: string | undefined;
+  readonly json: boolean;
+}
+
+/** A command line and what it does. */
+export type Example = readonly [line: string, does: string];
+
+export interface Subcommand {
+  /** One line for the list of subcommands. */
+  readonly describe: string;
+  readonly positionals: readonly Flag[];
+  readonly flags: readonly Flag[];
+  readonly examples: readonly Example[];
+  /** What stands below the flags in its help. */
+  readonly epilogue?: string | undefined;
+  /** Runs until it is asked to end: its process starts over without the parser (`reexec.ts`). */
+  readonly resident?: true | undefined;
+  /** @returns the exit code: 0 done and good, 1 done and the answer is bad. */
+  run(typed: Typed, globals: GlobalFlags): Promise<number>;
+}
+
+/** Subcommands under one noun: `svc audit verify`. */
+export interface Group {
+  readonly examples: readonly Example[];
+  /** What `svc <noun>` does without a verb, if it does anything. */
+  readonly own?: Subcommand;
+  readonly verbs: Readonly<Record<string, Subcommand>>;
+}
+
+/** A subcommand by the schema of its flags. */
+export interface SubcommandOptions<I extends InputSchema> extends FlagOptions {
+  readonly describe: string;
+  readonly input: I;
+  /** The fields that are given without a flag, in order. */
+  readonly positionals?: readonly string[];
+  readonly examples?: readonly Example[];
+  /** What stands below the flags in its help. */
+  readonly epilogue?: string;
+  readonly resident?: true;
+  /** @param given the fields that were typed: checked, without defaults. @returns the exit code. */
+  run(given: v.InferInput<I>, globals: GlobalFlags): Promise<number>;
+}
+
+/** A subcommand whose flags and positionals are the fields of a schema. */
+export function subcommand<I extends InputSchema>(options: SubcommandOptions<I>): Subcommand {
+  const { describe, input, positionals = [], examples = [], epilogue, resident } = options;
+  const all = flagsOf(input, options).map((flag): Flag => {
+    return positionals.includes(flag.field) ? { ...flag, positional: true } : flag;
+  });
+  return {
+    describe,
+    positionals: positionals.flatMap((name) => all.find((flag) => flag.field === name) ?? []),
+    flags: all.filter((flag) => !flag.positional),
+    examples,
+    epilogue,
+    resident,
+    async run(typed, globals) {
+      try {
+        return await options.run(await inputOf(input, all, typed, options), globals);
+      } catch (error) {
+        throw asTyped(error, all);
+      }
+    },
+  };
+}
+
+/**
+ * One subcommand over several that share its words, such as `svc jobs add` with `--every` or `--cron`: it takes the flags of
+ * all of them.
+ *
+ * @param choose gives the one that was meant, from what was typed.
+ */
+export function oneOf(
+  about: Pick<Subcommand, "describe" | "examples">,
+  several: readonly Subcommand[],
+  choose: (typed: Typed) => Subcommand,
+): Subcommand {
+  const merged = (key: "flags" | "positionals"): Flag[] => {
+    const all = new Map(several.flatMap((one) => one[key]).map((flag) => [flag.name, flag]));
+    const isShared = ({ name }: Flag) => several.every((one) => one[key].some((flag) => flag.name === name));
+    return [...all.values()].map((flag) => ({ ...flag, required: flag.required && isShared(flag) }));
+  };
+  return {
+    ...about,
+    positionals: merged("positionals"),
+    flags: merged("flags"),
+    async run(typed, globals) {
+      const one = choose(typed);
+      const known = [...one.flags, ...one.positionals];
+      const stray = Object.keys(typed).find((name) => !known.some((flag) => flag.name === name));
+      if (stray === undefined) return one.run(typed, globals);
+      throw badInput(`--${stray}: does not go with the other flags (see --help)`);
+    },
+  };
+}
+
+/** A failure whose message begins with a field, with what was typed in its place. */
+function asTyped(error: unknown, flags: readonly Flag[]): unknown {
+  if (!(error instanceof Failure)) return error;
+  const message = messageAsTyped(error.message, flags);
+  if (message === error.message) return error;
+  return Object.assign(new Failure(error.code, message, error.more), { cause: error.cause });
+}
+
+/** Makes a service on the folder that the flags name, lets `work` use it, and stops it. */
+export async function withService<T>(
+  { configDir }: GlobalFlags,
+  work: (service: Service) => Promise<T>,
+  options: Partial<ServiceOptions> = {},
+): Promise<T> {
+  const service = createService({ configDir: resolveConfigDir(configDir), log: stderrLog(), ...options });
+  try {
+    return await work(service);
+  } finally {
+    await service.stop();
+  }
+}
+
+/** Prints data on stdout: as one line of JSON with `--json`, else as `text` says. */
+export function print({ json }: { readonly json: boolean }, data: unknown, text: () => string): void {
+  // Unlike console.log, this reports a reader that has gone: see `unread`.
+  process.stdout.write(`${json ? jsonLine(data) : text()}\n`);
+}
+
+/** Resolves when the process is asked to end (Ctrl-C, `kill`). */
+export function terminated(): Promise<void> {
+  return new Promise((resolve) => {
+    process.once("SIGTERM", () => resolve());
+    process.once("SIGINT", () => resolve());
+  });
+}
+
+/** Resolves when the reader of stdout has gone. */
+export function unread(): Promise<void> {
+  return new Promise((resolve) => process.stdout.once("error", () => resolve()));
+}

@@ -1,0 +1,228 @@
+/**
+ * Subcommands from operations: the flags come from the operation's input, and a file in `commands/` adds what the table
+ * cannot know, such as how a person sees the answer.
+ */
+import * as v from "valibot";
+import { callLocalServer } from "../client/local-server";
+import { callOperation } from "../core/call";
+import { type Caller, localCaller } from "../core/caller";
+import type { InputSchema, Operation, OutputSchema } from "../core/operation";
+import { createProgress } from "../lib/progress";
+import { findRunningServer } from "../lib/running-server";
+import { table } from "../lib/table";
+import type { Service, ServiceOptions } from "../service";
+import { askHosts, ON } from "./fan-out";
+import {
+  type GlobalFlags,
+  print,
+  type Subcommand,
+  type SubcommandOptions,
+  subcommand,
+  terminated,
+  withService,
+} from "./subcommand";
+import { repeat, watchFields } from "./watch";
+
+/** An answer, as this process gives it or as it was read from another. */
+export type Body<O extends OutputSchema> = v.InferInput<O> | v.InferOutput<O>;
+
+/** How a person sees an answer. */
+export interface Shown<B, E> {
+  readonly columns?: readonly string[];
+  /**
+   * @param host the label of the host that answered; undefined for an answer from here.
+   * @param extra the fields of the command line alone.
+   */
+  readonly rows?: (body: B, host: string | undefined, extra: E) => ReadonlyArray<readonly string[]>;
+  /** The answer from here, where a table is not the way to show it. */
+  readonly text?: (body: B) => string;
+  /** Instead of a table without rows. */
+  readonly none?: string;
+  /** Lines for stderr. */
+  readonly warnings?: (body: B) => readonly string[];
+  /** Lines for stderr that say what failed. */
+  readonly problems?: (body: B) => readonly string[];
+  /** Whether the exit code is 0 (default: always). */
+  readonly good?: (body: B) => boolean;
+}
+
+/** No flags of the command line alone. */
+type NoFields = Record<never, never>;
+
+type Extra<X extends v.ObjectEntries> = v.InferOutput<v.StrictObjectSchema<X, undefined>>;
+
+/** What the `run` of a view works with. */
+export interface Context<I extends InputSchema, O extends OutputSchema, X extends v.ObjectEntries> {
+  readonly service: Service;
+  readonly globals: GlobalFlags;
+  /** The fields of the operation that were given: checked, without defaults. */
+  readonly input: v.InferInput<I>;
+  /** The fields of the command line alone, with defaults. */
+  readonly extra: Extra<X>;
+  /** The answer of this process, or of the server that runs here (`Operation.answeredBy`). */
+  call(input: v.InferInput<I>, caller?: CallerParts): Promise<Body<O>>;
+  /** Prints an answer as the view says, or as JSON. @returns the exit code. */
+  show(body: Body<O>): number;
+}
+
+/** What a view may want of its caller: a signal of its own, or progress other than a bar. */
+export type CallerParts = Partial<Pick<Caller, "signal" | "progress">>;
+
+/** What the table cannot know of a subcommand. */
+export interface ViewOptions<I extends InputSchema, O extends OutputSchema, X extends v.ObjectEntries>
+  extends Shown<Body<O>, Extra<X>>,
+    Omit<SubcommandOptions<InputSchema>, "describe" | "input" | "run"> {
+  /** One line for the list of subcommands (default: the operation's summary). */
+  readonly describe?: string;
+  /** Fields that have no flag. */
+  readonly hidden?: ReadonlyArray<keyof I["entries"]>;
+  /** Flags of the command line alone, by field: each a `field()`. */
+  readonly extra?: X;
+  /** Leaves `--on` out, which operations with a JSON route otherwise have. */
+  readonly on?: false;
+  /** Adds `--watch`, with this interval in seconds by default. */
+  readonly watch?: number;
+  /** Ctrl-C cancels the operation, and svc waits for its end (default: it ends svc). */
+  readonly cancellable?: true;
+  /** What its audit rows call it (default `cli`). */
+  readonly kind?: "script";
+  /** How the service is made. */
+  readonly service?: (extra: Extra<X>) => Partial<ServiceOptions> | Promise<Partial<ServiceOptions>>;
+  /** Completes the input before the call, or refuses what only the command line knows. */
+  readonly complete?: (input: v.InferInput<I>, extra: Extra<X>) => v.InferInput<I> | Promise<v.InferInput<I>>;
+  /** In place of "call and show". @returns the exit code. */
+  readonly run?: (context: Context<I, O, X>) => Promise<number>;
+}
+
+/** A subcommand over `operation`. */
+export function view<I extends InputSchema, O extends OutputSchema, X extends v.ObjectEntries = NoFields>(
+  operation: Operation<I, O, Service>,
+  options: ViewOptions<I, O, X> = {},
+): Subcommand {
+  const { hidden = [], watch } = options;
+  const own = Object.fromEntries(
+    Object.entries(operation.input.entries).filter(([name]) => !hidden.includes(name)),
+  );
+  const extraSchema = v.strictObject(options.extra ?? ({} as X));
+  const on = options.on !== false && isAskable(operation) ? ON : {};
+  const watched = watch === undefined ? {} : watchFields(watch);
+  return subcommand({
+    ...options,
+    describe: options.describe ?? operation.summary,
+    input: v.strictObject({ ...own, ...extraSchema.entries, ...on, ...watched }),
+    async run(given, globals) {
+      const extra = v.parse(extraSchema, pick(given, extraSchema.entries));
+      const where = v.parse(v.partial(v.object(ON)), pick(given, on));
+      const again = v.parse(v.partial(v.object(watchFields(watch ?? 1))), pick(given, watched));
+      const typed = pick(given, own) as v.InferInput<I>;
+      const made = await options.service?.(extra);
+      return withService(
+        globals,
+        async (service) => {
+          const input = (await options.complete?.(typed, extra)) ?? typed;
+          const context = contextOf({ service, globals, operation, options, input, extra });
+          const once = async () => {
+            const elsewhere = where.on;
+            if (elsewhere !== undefined) {
+              return askHosts(
+                service,
+                globals,
+                { on: elsewhere, timeoutS: where.on_timeout_s },
+                operation,
+                input,
+                { ...options, extra },
+              );
+            }
+            return options.run ? options.run(context) : context.show(await context.call(input));
+          };
+          return again.watch ? repeat(again.interval_s ?? 1, globals, once) : once();
+        },
+        made,
+      );
+    },
+  });
+}
+
+function pick(given: Readonly<Record<string, unknown>>, entries: v.ObjectEntries): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(given).filter(([name]) => Object.hasOwn(entries, name)));
+}
+
+/** Whether another host can be asked for it: over a route that answers with JSON. */
+function isAskable({ http, input }: Operation): boolean {
+  return http !== undefined && !http.public && !http.content && !Object.hasOwn(input.entries, "on");
+}
+
+interface ContextParts<I extends InputSchema, O extends OutputSchema, X extends v.ObjectEntries>
+  extends Pick<Context<I, O, X>, "service" | "globals" | "input" | "extra"> {
+  readonly operation: Operation<I, O, Service>;
+  readonly options: ViewOptions<I, O, X>;
+}
+
+function contextOf<I extends InputSchema, O extends OutputSchema, X extends v.ObjectEntries>(
+  parts: ContextParts<I, O, X>,
+): Context<I, O, X> {
+  const { service, globals, operation, options } = parts;
+  const { configDir } = service;
+  return {
+    ...parts,
+    async call(input, caller = {}) {
+      const { answeredBy } = operation;
+      const isServers = answeredBy === "server" || (answeredBy && findRunningServer(configDir) !== null);
+      if (isServers) return callLocalServer(configDir, operation, input);
+      const bar = createProgress();
+      const cancel = new AbortController();
+      if (options.cancellable) void terminated().then(() => cancel.abort());
+      try {
+        const progress = caller.progress ?? bar.show;
+        const body = await callOperation(
+          service,
+          operation,
+          input,
+          localCaller(service, options.kind ?? "cli", { signal: caller.signal ?? cancel.signal, progress }),
+        );
+        return body;
+      } finally {
+        bar.end();
+      }
+    },
+    show(body) {
+      for (const warning of options.warnings?.(body) ?? []) service.log.warn(warning);
+      print(globals, body, () => textOf(body, options, parts.extra));
+      for (const problem of options.problems?.(body) ?? []) service.log.error(problem);
+      return options.good?.(body) === false ? 1 : 0;
+    },
+  };
+}
+
+function textOf<B, E>(body: B, { text, columns, rows, none }: Shown<B, E>, extra: E): string {
+  if (text) return text(body);
+  return columns && rows ? table(columns, rows(body, undefined, extra), none) : plainText(body);
+}
+
+/** An answer that no view describes: a list as a table, an object as a line for each field. */
+function plainText(body: unknown): string {
+  if (typeof body === "string") return body;
+  if (Array.isArray(body)) return listText(body);
+  if (typeof body !== "object" || body === null) return JSON.stringify(body);
+  const [only] = Object.values(body).filter(Array.isArray);
+  const others = Object.entries(body).filter(([, value]) => value !== only && typeof value !== "number");
+  if (only && others.length === 0) return listText(only);
+  return table(
+    ["FIELD", "VALUE"],
+    Object.entries(body).map(([name, value]) => [name, cell(value)]),
+  );
+}
+
+function listText(items: readonly unknown[]): string {
+  const [first] = items;
+  if (typeof first !== "object" || first === null || Array.isArray(first)) return items.map(cell).join("\n");
+  const names = Object.keys(first);
+  const rows = items.map((item) => names.map((name) => cell(Reflect.get(Object(item), name))));
+  return table(
+    names.map((name) => name.toUpperCase()),
+    rows,
+  );
+}
+
+const cell = (value: unknown) =>
+  value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
