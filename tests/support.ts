@@ -1,7 +1,7 @@
 /**
  * What many tests need: a temporary folder, a service or a server on it, waiting, and real programs where installed.
  */
-import { test } from "bun:test";
+import { spyOn, test } from "bun:test";
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,6 +11,10 @@ import { silentLog } from "../src/lib/log";
 import type { RunOptions } from "../src/runs/executor";
 import type { RunReport } from "../src/runs/types";
 import { createService, type Service, type ServiceOptions } from "../src/service";
+
+// As they are before a test replaces them.
+const { sleep } = Bun;
+const now = performance.now.bind(performance);
 
 /** A new folder, removed when the scope ends: `using folder = temporaryFolder()`. */
 export function temporaryFolder(): Disposable & { readonly path: string } {
@@ -181,20 +185,43 @@ function caller(url: string, token: string): (path: string, init?: RequestInit) 
  *
  * @param what stands after "waited for" in the error.
  * @returns its first truthy value.
- * @throws after `seconds`.
+ * @throws after `options.seconds`.
  */
 export async function until<T>(
   what: string,
   condition: () => T | Promise<T>,
-  seconds = 30,
+  { seconds = 30, everyMs = 5 } = {},
 ): Promise<Exclude<T, false | null | undefined | 0 | "">> {
-  const deadline = performance.now() + seconds * 1_000;
+  const deadline = now() + seconds * 1_000;
   for (;;) {
     const value = await condition();
     if (value) return value as Exclude<T, false | null | undefined | 0 | "">;
-    if (performance.now() > deadline) throw new Error(`waited for ${what} for ${seconds} s`);
-    await Bun.sleep(5);
+    if (now() > deadline) throw new Error(`waited for ${what} for ${seconds} s`);
+    await sleep(everyMs);
   }
+}
+
+/** Lets everything happen that is due in this turn of the event loop. */
+export const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** The monotonic clock (`performance.now`), which a test puts forward; right again when the scope ends. */
+export function movableClock(): Disposable & { advance(ms: number): void } {
+  let ahead = 0;
+  const clock = spyOn(performance, "now").mockImplementation(() => now() + ahead);
+  return {
+    advance(ms) {
+      ahead += ms;
+    },
+    [Symbol.dispose]: () => clock.mockRestore(),
+  };
+}
+
+/** Calls `act` in place of the next pause (`Bun.sleep`) of the code under test; the pauses after it are real. */
+export function onNextPause(act: () => void): Disposable {
+  const pauses = spyOn(Bun, "sleep")
+    .mockImplementationOnce(async () => act())
+    .mockImplementation(sleep);
+  return { [Symbol.dispose]: () => pauses.mockRestore() };
 }
 
 /** Collects what is written to `stream`, and waits for words in it. */

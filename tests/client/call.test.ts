@@ -71,11 +71,24 @@ describe("its answer", () => {
     await expect(call(server.url, told, {})).rejects.toThrow("unexpected answer: rows.0.id");
   });
 
-  test("that is wrong a million times is refused by the first", async () => {
-    await using server = await answering(ok(`{"rows":[${"0,".repeat(500_000)}0]}`));
-    const started = performance.now();
-    await expect(call(server.url, told, {})).rejects.toThrow("unexpected answer: rows.0");
-    expect(performance.now() - started).toBeLessThan(500);
+  test("that is wrong many times is refused by the first", async () => {
+    let looks = 0;
+    const note = v.custom<string>(() => {
+      looks += 1;
+      return false;
+    });
+    const picky = operation({
+      name: "test.told",
+      summary: "Say something",
+      scope: "read",
+      http: { method: "GET", path: "/told" },
+      input: NO_INPUT,
+      output: v.object({ rows: v.array(v.object({ note })) }),
+      run: () => ({ rows: [] }),
+    });
+    await using server = await answering(ok(`{"rows":[${'{"note":0},'.repeat(1_000)}{"note":0}]}`));
+    await expect(call(server.url, picky, {})).rejects.toThrow("unexpected answer: rows.0.note");
+    expect(looks).toBe(1);
   });
 
   test("that is an error is told in the server's words", async () => {

@@ -126,10 +126,8 @@ describe("what goes wrong is told in words", () => {
       socket.on("close", () => clearInterval(drip));
     });
     for (const { url } of [silent, dripping]) {
-      const started = performance.now();
       const told = await ask(lineTo(url), GET, 300);
       expect(told).toEqual({ fault: "timeout", message: "timeout after 0.3 s", sent: true });
-      expect(performance.now() - started).toBeWithin(290, 1_500);
     }
   });
 

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { createInputLock } from "../../src/desktop/input-lock";
 import { tryLock } from "../../src/lib/lock";
-import { temporaryFolder } from "../support";
+import { nextTurn, temporaryFolder } from "../support";
 
 const forever = new AbortController().signal;
 
@@ -17,7 +17,7 @@ test("runs hold the lock one at a time, in the order in which they asked for it"
   const run = async (name: string) => {
     const hold = await inputLock.take(forever);
     order.push(`${name} in`);
-    await Bun.sleep(1);
+    await nextTurn();
     order.push(`${name} out`);
     await hold.end("finished");
   };
@@ -54,7 +54,7 @@ test("a process whose runs queue up lets another in between", async () => {
   const [busy, other] = [lockIn(folder.path), lockIn(folder.path)];
   const first = await busy.take(forever);
   const theirs = other.take(forever);
-  await new Promise((resolve) => setImmediate(resolve));
+  await nextTurn();
   const second = busy.take(forever);
   await first.end("finished");
   const order = [theirs.then(() => "theirs"), second.then(() => "second")];

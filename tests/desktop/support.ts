@@ -1,13 +1,12 @@
 /**
  * A display of a test's own: Xvfb with openbox, programs that show windows on it, and what svc is asked to do there.
  */
-import { expect } from "bun:test";
 import { appendFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Subprocess } from "bun";
 import { createDesktop, type Desktop, type DesktopOptions } from "../../src/desktop/desktop";
 import { silentLog } from "../../src/lib/log";
-import { temporaryFolder } from "../support";
+import { temporaryFolder, until } from "../support";
 
 export const PROGRAMS = ["Xvfb", "openbox", "xterm", "xev", "xmodmap", "setxkbmap"] as const;
 export const SIZE = { width: 1280, height: 800 };
@@ -88,7 +87,7 @@ export function openTerminal(env: NodeJS.ProcessEnv, title: string, geometry = "
   return {
     /** What has been typed, once it holds `lines` line feeds. */
     async typed(lines: number): Promise<string> {
-      return eventually(() => {
+      return until(`${lines} lines to be typed`, () => {
         const text = readFileSync(file, "utf8");
         return text.split("\n").length > lines ? text : undefined;
       });
@@ -99,17 +98,6 @@ export function openTerminal(env: NodeJS.ProcessEnv, title: string, geometry = "
       folder[Symbol.dispose]();
     },
   };
-}
-
-/** What `look` finds, as soon as it finds something; fails after ten seconds. */
-export async function eventually<T>(look: () => T | undefined | Promise<T | undefined>): Promise<T> {
-  const deadline = performance.now() + 10_000;
-  for (;;) {
-    const found = await look();
-    if (found !== undefined) return found;
-    expect(performance.now()).toBeLessThan(deadline);
-    await Bun.sleep(10);
-  }
 }
 
 /** A window of xev's that tells of each button and key that it is struck with; it ends with the scope. */
@@ -123,7 +111,7 @@ export function openListener(env: NodeJS.ProcessEnv, title: string) {
   return {
     /** The strokes since the start (`+button 1`, `-key Shift_L`), once there are `count` of them. */
     strokes: (count: number) =>
-      eventually(() => {
+      until(`${count} strokes`, () => {
         const strokes = strokesIn(told);
         return strokes.length >= count ? strokes : undefined;
       }),

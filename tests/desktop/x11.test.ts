@@ -7,11 +7,10 @@ import { decode } from "fast-png";
 import type { Desktop } from "../../src/desktop/desktop";
 import { isTypable, KEY_NAMES } from "../../src/desktop/keys";
 import { focusByTitle, waitForTitle } from "../../src/desktop/windows";
-import { temporaryFolder, testWith } from "../support";
+import { temporaryFolder, testWith, until } from "../support";
 import {
   childOf,
   desktopOn,
-  eventually,
   forever,
   openListener,
   openTerminal,
@@ -326,7 +325,7 @@ describe("text:", () => {
       String.fromCodePoint(...Array.from({ length: 60 }, (_, nth) => from + nth));
     await terminal.desktop.type(characters(0x3041), forever);
     process.kill(childOf(terminal.desktop), "SIGKILL");
-    await eventually(() => (terminal.desktop.childPid === null ? true : undefined));
+    await until("the child to be missed", () => terminal.desktop.childPid === null);
     await terminal.desktop.type(`${characters(0xac00)}\n`, forever);
     expect(await terminal.typed(1)).toBe(`${characters(0x3041)}${characters(0xac00)}\n`);
   });
@@ -342,7 +341,7 @@ describe("windows:", () => {
     await using _terminal = openTerminal(display.env, "Fenster ☕ 日本");
     const hwnd = await waitForTitle(desktop, query("Fenster"), forever);
     // The window manager spells the title out a moment after the window is there.
-    const title = await eventually(async () => {
+    const title = await until("the window's whole title", async () => {
       const window = (await desktop.windows(forever))?.find((candidate) => candidate.hwnd === hwnd);
       return window?.title.includes("日本") ? window.title : undefined;
     });
@@ -400,7 +399,7 @@ describe("screenshots:", () => {
     await waitForTitle(desktop, query("blue"), forever);
     await desktop.move({ x: 0, y: 0 }, forever);
     const at = { x: 500, y: 380 };
-    const png = await eventually(async () => {
+    const png = await until("the window on the screen", async () => {
       const shot = await desktop.screenshot({}, null, forever);
       expect(shot).toMatchObject(SIZE);
       const decoded = decode(Buffer.from(shot.base64 ?? "", "base64"));
@@ -414,7 +413,7 @@ describe("screenshots:", () => {
     const region = { x1: 101, y1: 50, x2: 164, y2: 70 };
     const take = async (frame: Parameters<Desktop["screenshot"]>[0]) =>
       decode(Buffer.from((await desktop.screenshot(frame, null, forever)).base64 ?? "", "base64"));
-    await eventually(async () => {
+    await until("the region to be equal to that part of the screen", async () => {
       // A window that has just closed may still be on one of them.
       const [whole, part] = [await take({}), await take({ region })];
       expect(part).toMatchObject({ width: 63, height: 20 });
@@ -422,11 +421,9 @@ describe("screenshots:", () => {
         const start = ((50 + row) * SIZE.width + 101) * 3;
         return whole.data.slice(start, start + 63 * 3);
       });
-      return (
-        Bun.deepEquals(
-          rows.flatMap((row) => [...row]),
-          [...part.data],
-        ) || undefined
+      return Bun.deepEquals(
+        rows.flatMap((row) => [...row]),
+        [...part.data],
       );
     });
   });
@@ -463,11 +460,11 @@ describe("screenshots:", () => {
     await using sixteen = await startDisplay({ screens: ["640x480x16"] });
     await using made = desktopOn(sixteen.env);
     await using _terminal = openTerminal(sixteen.env, "sixteen", "40x10+100+100");
-    await eventually(async () => {
+    await until("the window's colour", async () => {
       const shot = await made.desktop.screenshot({}, null, forever);
       const png = decode(Buffer.from(shot.base64 ?? "", "base64"));
       // #123456 with five bits of red and blue and six of green.
-      return colourAt(png, { x: 200, y: 180 }) === "103552" || undefined;
+      return colourAt(png, { x: 200, y: 180 }) === "103552";
     });
     await using eight = await startDisplay({ screens: ["640x480x8"], managed: false });
     await using coarse = desktopOn(eight.env);

@@ -15,7 +15,7 @@ import { restApi } from "../../src/diagnostics/checks/rest-api";
 import { screenshot } from "../../src/diagnostics/checks/screenshot";
 import { judgeValidity, tlsCertificate } from "../../src/diagnostics/checks/tls-certificate";
 import { unavailable } from "../../src/lib/errors";
-import { temporaryFolder, testServer, testWith } from "../support";
+import { movableClock, temporaryFolder, testServer, testWith } from "../support";
 import { CALLER, DESKTOP, executorOf, finding, host, LOG, SERVER } from "./support";
 
 describe("platform", () => {
@@ -171,7 +171,8 @@ describe("audit_chain", () => {
     await using host = await testServer();
     await host.call("/commands");
     rmSync(join(host.configDir, "audit.db"));
-    await Bun.sleep(2 * CHECK_MS);
+    using clock = movableClock();
+    clock.advance(2 * CHECK_MS);
     const { checks } = (await (await host.call("/diagnose?only=audit_chain")).json()) as {
       checks: Array<{ ok: boolean; detail: string }>;
     };

@@ -3,6 +3,7 @@ import { type Check, fine, warning } from "../../src/diagnostics/check";
 import { createDiagnostics } from "../../src/diagnostics/diagnostics";
 import { unavailable } from "../../src/lib/errors";
 import { type Log, silentLog } from "../../src/lib/log";
+import { nextTurn } from "../support";
 import { CALLER } from "./support";
 
 const good: Check = { summary: "", name: "platform", advice: [], run: () => fine("well") };
@@ -110,7 +111,7 @@ test("reports at the same time share one run of a check, later ones do not", asy
     advice: ["try again"],
     async run() {
       runs++;
-      await Bun.sleep(1);
+      await nextTurn();
       return fine("");
     },
   };

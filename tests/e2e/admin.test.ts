@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Delivered } from "../../src/fleet/delivered";
 import type { Polled } from "../../src/fleet/polled";
 import { answering, IDLE_SESSIONS, ok, rawServer, selfSigned } from "../client/support";
-import { installBinary, post, serveBinary, TOKEN, temporaryFolder, testWith } from "../support";
+import { installBinary, post, serveBinary, TOKEN, temporaryFolder, testWith, until } from "../support";
 
 /** What no terminal should get: controls other than line feed, C1 controls, bidirectional overrides. */
 const HOSTILE = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/;
@@ -77,9 +77,7 @@ describe("a mixed fleet", () => {
       { label: "also good", base_url: `${second.url}/` },
     ]);
 
-    const started = performance.now();
     const told = await machine.run(["admin", "poll", "--json", "--timeout", "1", "--concurrency", "2"]);
-    expect(performance.now() - started).toBeLessThan(4_000);
     expect(told.exitCode).toBe(1);
     const results: Polled[] = JSON.parse(told.stdout);
     expect(results.map(({ label, healthy, error }) => [label, healthy, error])).toEqual([
@@ -310,7 +308,7 @@ describe("a broadcast", () => {
       };
       return listed.runs.find(({ status }) => status === "running")?.run_id;
     };
-    while (!(await running())) await Bun.sleep(10);
+    await until("a run", running);
     child.kill("SIGINT");
     expect(await child.exited).toBe(1);
     const { stdout, stderr } = { stdout: await child.stdout.text(), stderr: await child.stderr.text() };
@@ -497,10 +495,10 @@ testWith("prometheus")(
           .toSorted();
       };
       const wanted = ["lab-1 lab=true up=1", "lab-2 lab=true up=1", "lab-3 lab= up=1"];
-      const deadline = Date.now() + 40_000;
-      while (JSON.stringify(await up()) !== JSON.stringify(wanted) && Date.now() < deadline)
-        await Bun.sleep(100);
-      expect(await up()).toEqual(wanted);
+      await until("Prometheus to see the three hosts", async () => Bun.deepEquals(await up(), wanted), {
+        seconds: 40,
+        everyMs: 100,
+      });
     } finally {
       prometheus.kill();
       served.kill();

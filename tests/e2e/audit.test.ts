@@ -5,7 +5,7 @@ import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "n
 import { join } from "node:path";
 import { verifyDatabase } from "../../src/audit/verify";
 import { rowsOf, withDatabase } from "../audit/support";
-import { installBinary, post, TOKEN, testWith } from "../support";
+import { installBinary, post, TOKEN, testWith, until } from "../support";
 
 /** The binary alone in an empty folder, with a configuration of its own. */
 function installed() {
@@ -203,7 +203,7 @@ test("killed under load 20 times: what was answered is on record, the chain and 
     };
     const clients = Array.from({ length: 16 }, client);
     const enough = answered.size + 20 + Math.random() * 300;
-    while (answered.size < enough) await Bun.sleep(1);
+    await until("enough answers", () => answered.size >= enough);
     process.kill(pid, "SIGKILL");
     await Promise.all(clients);
     goOn = false;

@@ -4,7 +4,7 @@ import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
 import { grafanaPanels, ungrafana } from "../docs/dashboard";
-import { post, serveBinary, temporaryFolder, testWith } from "../support";
+import { post, serveBinary, temporaryFolder, testWith, until } from "../support";
 import { freePort } from "./binary";
 
 type Server = Awaited<ReturnType<typeof serveBinary>>;
@@ -38,14 +38,14 @@ testWith("prometheus")(
     const empty = new Set(
       grafanaPanels().flatMap(({ title, targets = [] }) => targets.map(({ expr }) => `${title}: ${expr}`)),
     );
-    const deadline = performance.now() + 30_000;
-    while (empty.size > 0 && performance.now() < deadline) {
+    const allShown = async () => {
       for (const query of empty) {
         const series = await prometheus.ask(ungrafana(query.slice(query.indexOf(": ") + 2), 5));
         if (series.length > 0) empty.delete(query);
       }
-      await Bun.sleep(100);
-    }
+      return empty.size === 0;
+    };
+    await until("something in every panel", allShown, { everyMs: 100 }).catch(() => {});
     expect(empty).toEqual(new Set());
   },
   60_000,
@@ -115,13 +115,8 @@ function startPrometheus({ url, token }: Server) {
   return {
     ask,
     /** The labels of a series, once there is one. */
-    async first(query: string) {
-      for (;;) {
-        const [series] = await ask(query);
-        if (series) return series;
-        await Bun.sleep(100);
-      }
-    },
+    first: (query: string) =>
+      until(`a series of ${query}`, async () => (await ask(query))[0], { everyMs: 100 }),
     async [Symbol.asyncDispose]() {
       child.kill();
       await child.exited;

@@ -18,7 +18,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { $, type Subprocess } from "bun";
-import { BINARY, TOKEN, temporaryFolder, testWith } from "../support";
+import { BINARY, TOKEN, temporaryFolder, testWith, until } from "../support";
 
 /** 2 GiB where everything is required; elsewhere just enough to cut the link while it travels. */
 const LARGE_BYTES = process.env.SVC_TEST_REQUIRE === "all" ? 2 ** 31 : 2 ** 28;
@@ -102,20 +102,23 @@ testWith("ip", "turnserver")(
     );
     const memory = watchMemory(sync.pid);
     const arrived = () => bytesOfLarge(at("receiver"));
-    const until = async (done: () => boolean) => {
-      while (!done()) {
-        if (sync.exitCode !== null) throw new Error(`svc sync ended with ${sync.exitCode}`);
-        await Bun.sleep(50);
-      }
-    };
+    const wait = (what: string, done: () => boolean) =>
+      until(
+        what,
+        () => {
+          if (sync.exitCode !== null) throw new Error(`svc sync ended with ${sync.exitCode}`);
+          return done();
+        },
+        { seconds: 240, everyMs: 50 },
+      );
 
-    await until(() => arrived() > LARGE_BYTES * 0.05);
+    await wait("more of the large file", () => arrived() > LARGE_BYTES * 0.05);
     receiver.kill("SIGKILL");
     await receiver.exited;
     receiver = await serve(RECEIVER, "receiver", "20.0.2.2");
-    await until(() => arrived() < LARGE_BYTES * 0.05);
+    await wait("the large file to begin anew", () => arrived() < LARGE_BYTES * 0.05);
     for (const share of [0.1, 0.2, 0.3]) {
-      await until(() => arrived() > LARGE_BYTES * share);
+      await wait("more of the large file", () => arrived() > LARGE_BYTES * share);
       await network.cut(2_000);
     }
     const ask = async (path: string, from = SENDER, url = "http://20.0.1.2:9939") =>
@@ -129,7 +132,7 @@ testWith("ip", "turnserver")(
     expect(there.metrics.rtt_ms.last).toBeNumber();
     expect(there.metrics.bitrate_kbps.max).toBeGreaterThan(1_000);
 
-    await until(() => sentNames(at("sync.out")).size === SMALL_FILES + 1);
+    await wait("the small files", () => sentNames(at("sync.out")).size === SMALL_FILES + 1);
     const here = await ask("/inspector/summary");
     expect(here.metrics.rtt_ms.avg).toBeNumber();
     expect(here.metrics.bitrate_kbps.max).toBeGreaterThan(1_000);

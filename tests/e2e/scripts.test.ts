@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { BINARY, post, temporaryFolder } from "../support";
+import { BINARY, post, temporaryFolder, until } from "../support";
 
 const TOKEN = "test-token-0123456789";
 
@@ -46,11 +46,6 @@ function installed() {
     },
     [Symbol.dispose]: () => folder[Symbol.dispose](),
   };
-}
-
-/** Asks until it is so. */
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await Bun.sleep(20);
 }
 
 /** Whether a process lives; a zombie does not. */
@@ -117,11 +112,11 @@ test.each(["execute", "jobs run"])(
     const what = way === "execute" ? ["execute", script] : ["jobs", "run", "job"];
     const child = machine.spawn([...what, "--allow-shell", "--json"]);
     const pidFile = join(machine.path, "pid");
-    await until(() => existsSync(pidFile) && readFileSync(pidFile, "utf8").endsWith("\n"));
+    await until("the process id", () => existsSync(pidFile) && readFileSync(pidFile, "utf8").endsWith("\n"));
     child.kill("SIGINT");
     expect(JSON.parse(await child.stdout.text())).toMatchObject({ status: "cancelled" });
     expect(await child.exited).toBe(1);
-    await until(() => !isAlive(Number(readFileSync(pidFile, "utf8"))));
+    await until("the process to end", () => !isAlive(Number(readFileSync(pidFile, "utf8"))));
   },
 );
 
@@ -135,7 +130,7 @@ test("a job that is added beside a running server runs, survives kill -9, and is
     await using server = await machine.serve();
     const added = await machine.run("jobs", "add", script, "--every", "1s", "--id", "tick");
     expect(added.stdout).toStartWith("tick runs next at 20");
-    await until(async () => (await runsOf("--status ok")).length > 0);
+    await until("a good run", async () => (await runsOf("--status ok")).length > 0);
     expect(await (await server.call("/jobs")).json()).toMatchObject({
       jobs: [{ job_id: "tick", enabled: true }],
     });
@@ -143,9 +138,9 @@ test("a job that is added beside a running server runs, survives kill -9, and is
   }
   const before = (await runsOf("--limit 1"))[0].id;
   await using server = await machine.serve();
-  await until(async () => (await runsOf("--limit 1"))[0].id > before);
+  await until("another run", async () => (await runsOf("--limit 1"))[0].id > before);
   expect((await machine.run("jobs", "pause", "tick")).stdout).toBe("tick is paused\n");
-  await until(async () => {
+  await until("the server to know that the job is paused", async () => {
     const { jobs } = (await (await server.call("/jobs")).json()) as { jobs: { enabled: boolean }[] };
     return jobs[0]?.enabled === false;
   });
@@ -180,7 +175,7 @@ test("svc runs and svc jobs run ask the server that runs", async () => {
   expect(again).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("long runs already") });
 
   expect((await machine.run("runs", "cancel", id)).stdout).toBe(`${begun.run_id} is cancelled\n`);
-  await until(async () => {
+  await until("the run to be cancelled", async () => {
     const { status } = (await (await server.call(`/runs/${id}`)).json()) as { status: string };
     return status === "cancelled";
   });
@@ -208,7 +203,7 @@ test("a server that is stopped lets short runs end, cancels long ones with their
   const short = run(["AC_sleep", [1]], ["AC_sleep", [0]]);
   const long = run(["AC_shell_command", ["echo $$ > pid; sleep 600"]]);
   const pidFile = join(machine.path, "pid");
-  await until(() => existsSync(pidFile) && readFileSync(pidFile, "utf8").endsWith("\n"));
+  await until("the process id", () => existsSync(pidFile) && readFileSync(pidFile, "utf8").endsWith("\n"));
   const stopped = server.stop();
   expect((await short).status).toBe("ok");
   expect((await long).status).toBe("cancelled");

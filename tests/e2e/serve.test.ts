@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { $ } from "bun";
 import { version } from "../../package.json";
 import { configFiles } from "../../src/lib/paths";
-import { temporaryFolder, testWith } from "../support";
+import { temporaryFolder, testWith, until } from "../support";
 import { type Installed, installedBinary, type Running } from "./binary";
 
 let svc: Installed;
@@ -228,12 +228,11 @@ describe("the folder and the token", () => {
     const old = tokenIn(own.path);
     expect((await asking(server.url, old)).status).toBe(200);
     const rotated = await svc.run(["token", "rotate", "--config-dir", own.path]);
-    const since = performance.now();
     const token = rotated.stdout.trim();
     expect(token).not.toBe(old);
     // Each attempt that comes too early is a guess, and eight of them lock out.
-    while ((await asking(server.url, token)).status !== 200) await Bun.sleep(300);
-    expect(performance.now() - since).toBeLessThan(2_000);
+    const accepted = async () => (await asking(server.url, token)).status === 200;
+    await until("the new token to be accepted", accepted, { everyMs: 300 });
     expect((await asking(server.url, old)).status).toBe(401);
     expect((await svc.run(["token", "show", "--config-dir", own.path])).stdout).toBe(`${token}\n`);
   });
@@ -243,12 +242,13 @@ describe("the folder and the token", () => {
     await using server = await svc.serve(own.flags);
     const run = (...args: string[]) => svc.run(["token", ...args, "--config-dir", own.path]);
     const token = (await run("add", "prometheus", "--scope", "metrics")).stdout.trim();
-    const until = async (status: number) => {
-      const since = performance.now();
-      while ((await asking(server.url, token, "/metrics")).status !== status) await Bun.sleep(300);
-      expect(performance.now() - since).toBeLessThan(2_000);
-    };
-    await until(200);
+    const answered = (status: number) =>
+      until(
+        `an answer of ${status}`,
+        async () => (await asking(server.url, token, "/metrics")).status === status,
+        { everyMs: 300 },
+      );
+    await answered(200);
     expect((await asking(server.url, token, "/commands")).status).toBe(403);
     expect((await run("list")).stdout).toMatch(/^NAME +SCOPES +CREATED\nprometheus +metrics +2/);
     expect(await run("add", "prometheus", "--scope", "read")).toMatchObject({
@@ -259,7 +259,7 @@ describe("the folder and the token", () => {
     expect(await run("add", "x", "--scope", "admin")).toMatchObject({ exitCode: 2, stdout: "" });
     expect((await run("add", "a b", "--scope", "read")).stderr).toContain("name: ");
     expect((await run("remove", "prometheus")).stdout).toBe("prometheus removed\n");
-    await until(401);
+    await answered(401);
   });
 
   test("SVC_TOKEN comes before --token-file, that before {config_dir}", async () => {
@@ -337,9 +337,7 @@ describe("over the wire", () => {
       clearInterval(dripping);
     });
     for (let i = 0; i < 20; i++) expect((await asking(server.url, token)).status).toBe(200);
-    const since = performance.now();
     await Promise.all(cutOff);
-    expect(performance.now() - since).toBeLessThan(20_000);
   }, 30_000);
 });
 
@@ -395,18 +393,15 @@ async function running({ url }: Running, token: string): Promise<void> {
   }
 }
 
-/** Resolves once `server` accepts no connection any more. */
-async function refusesConnections({ port }: Running): Promise<void> {
-  for (;;) {
-    const refused = await new Promise((resolve) => {
-      const socket = connect(port, "127.0.0.1");
-      socket.once("error", () => resolve(true));
-      socket.once("connect", () => {
-        socket.destroy();
-        resolve(false);
-      });
+/** Resolves once `server` accepts no more connections. */
+const refusesConnections = ({ port }: Running) =>
+  until("connections to be refused", () => {
+    const { promise: refused, resolve } = Promise.withResolvers<boolean>();
+    const socket = connect(port, "127.0.0.1");
+    socket.once("error", () => resolve(true));
+    socket.once("connect", () => {
+      socket.destroy();
+      resolve(false);
     });
-    if (refused) return;
-    await Bun.sleep(5);
-  }
-}
+    return refused;
+  });

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { BINARY, installBinary } from "../support";
+import { BINARY, installBinary, until } from "../support";
 import { bootMachine, type Scope, testWithSystemd } from "./systemd";
 
 const SCOPES: ReadonlyArray<{ scope: Scope; flags: string[]; configDir: string }> = [
@@ -18,11 +18,12 @@ for (const { scope, flags, configDir } of SCOPES) {
       const svc = (...words: string[]) => machine.run("svc", ...words);
       const shown = async (name: string) =>
         (await machine.systemctl("show", "svc.service", "--property", name, "--value")).stdout.trim();
-      const restarted = async (times: number) => {
-        while ((await shown("NRestarts")) !== String(times) || (await shown("SubState")) !== "running") {
-          await Bun.sleep(50);
-        }
-      };
+      const restarted = (times: number) =>
+        until(
+          `restart ${times}`,
+          async () => (await shown("NRestarts")) === String(times) && (await shown("SubState")) === "running",
+          { seconds: 60, everyMs: 50 },
+        );
       /** Status of the answer to an authenticated request. */
       const answer = async () => {
         const { url } = JSON.parse((await machine.run("cat", `${configDir}/run/rest.json`)).stdout);

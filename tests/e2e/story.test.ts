@@ -10,7 +10,7 @@ import { expect } from "bun:test";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { launchBrowser, openTab, signIn } from "../browser";
-import { follow, installBinary, temporaryFolder, testWith } from "../support";
+import { follow, installBinary, temporaryFolder, testWith, until } from "../support";
 import { startMachine } from "../usb/machine";
 import { type Clone, freshClone } from "./clone";
 
@@ -111,7 +111,7 @@ told(
 
     // A device is plugged in.
     machine.plug(7, 4);
-    await until(async () => (await svc("kiosk-1", "usb", "events")).includes("added"));
+    await until("the device", async () => (await svc("kiosk-1", "usb", "events")).includes("added"));
     expect(await svc("kiosk-1", "usb", "events")).toMatch(
       /added {4}046d:c52b {2}Logitech USB Receiver {2}at 1-7\n/,
     );
@@ -202,7 +202,7 @@ told(
       `--web.listen-address=${PROMETHEUS}`,
       "--log.level=error",
     );
-    await until(async () => {
+    await until("Prometheus to see the three hosts", async () => {
       const answer = await get(`http://${PROMETHEUS}/api/v1/query?query=up`).catch(() => undefined);
       const up = answer?.data.result.map(
         ({ metric, value }: { metric: { svc_host: string }; value: [number, string] }) =>
@@ -245,11 +245,6 @@ const prometheusConfig = (targets: string, tokenFile: string) => `scrape_configs
         refresh_interval: 1s
         authorization: { type: Bearer, credentials_file: ${tokenFile} }
 `;
-
-/** Resolves once `holds`. */
-async function until(holds: () => Promise<boolean>): Promise<void> {
-  while (!(await holds())) await Bun.sleep(100);
-}
 
 /** How many addresses coturn has relayed for somebody. */
 const allocationsIn = (log: string) => log.match(/ALLOCATE processed, success/g)?.length ?? 0;

@@ -6,7 +6,7 @@
 import { accessSync, constants, existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { $ } from "bun";
-import { temporaryFolder, testWith } from "../support";
+import { temporaryFolder, testWith, until } from "../support";
 
 /** What a manager is started for. */
 export type Scope = "system" | "user";
@@ -118,10 +118,11 @@ export async function bootMachine(binary: string, scope: Scope) {
   };
   const systemctl = (...words: string[]) =>
     run("systemctl", ...(scope === "user" ? ["--user"] : []), ...words);
-  while ((await systemctl("is-system-running")).stdout !== "running\n") {
+  const booted = async () => {
     if (child.exitCode !== null) throw new Error(`it did not boot: exit code ${child.exitCode}`);
-    await Bun.sleep(50);
-  }
+    return (await systemctl("is-system-running")).stdout === "running\n";
+  };
+  await until("systemd to be running", booted, { seconds: 60, everyMs: 50 });
   const own = stack.move();
   return { run, systemctl, [Symbol.asyncDispose]: () => own.disposeAsync() };
 }

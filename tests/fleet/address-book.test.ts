@@ -6,7 +6,7 @@ import { parseHost } from "../../src/fleet/host";
 import type { Log } from "../../src/lib/log";
 import { silentLog } from "../../src/lib/log";
 import { selfSigned } from "../client/support";
-import { post, temporaryFolder, testServer, testWith } from "../support";
+import { nextTurn, post, temporaryFolder, testServer, testWith } from "../support";
 import { host } from "./support";
 
 function bookIn(folder: string, log: Log = silentLog) {
@@ -77,7 +77,7 @@ describe("the address book", () => {
     const reading = (async () => {
       while (running) {
         book.hosts();
-        await Bun.sleep(1);
+        await nextTurn();
       }
     })();
     expect(await Promise.all(children.map((child) => child.exited))).toEqual([0, 0]);

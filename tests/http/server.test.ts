@@ -24,7 +24,16 @@ import { type Log, silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { findRunningServer } from "../../src/lib/running-server";
 import { operations } from "../../src/operations";
-import { post, runActions, TOKEN, temporaryFolder, testServer, testService } from "../support";
+import {
+  movableClock,
+  nextTurn,
+  post,
+  runActions,
+  TOKEN,
+  temporaryFolder,
+  testServer,
+  testService,
+} from "../support";
 
 const bodyOf = async (response: Response) => (await response.json()) as Record<string, unknown>;
 
@@ -355,7 +364,7 @@ describe("stopping", () => {
     const rest = await host.service.rest();
     let stopped = 0;
     const stops = [rest.stop(), rest.stop()].map((stop) => stop.then(() => void stopped++));
-    await Bun.sleep(0);
+    await nextTurn();
     expect(stopped).toBe(0);
     mayFinish.resolve();
     expect(await bodyOf(await answer)).toEqual({ done: true });
@@ -494,12 +503,13 @@ describe("the token", () => {
 
   test("stays in force when its file cannot be looked at any more", async () => {
     using folder = temporaryFolder();
+    using clock = movableClock();
     const { made, server } = await startOn(folder.path);
     const token = server.token.current();
     const { token: file } = configFiles(folder.path);
     rmSync(file);
     symlinkSync(file, file);
-    await Bun.sleep(1_010);
+    clock.advance(1_010);
     expect(await statusWith(server.url, token)).toBe(200);
     await made[Symbol.asyncDispose]();
   });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { inLanes } from "../../src/lib/pool";
+import { nextTurn } from "../support";
 
 const FOREVER = Number.POSITIVE_INFINITY;
 
@@ -26,7 +27,7 @@ describe("work in lanes", () => {
     let most = 0;
     await inLanes(Array.from({ length: 40 }), { lanes: 4, patienceMs: FOREVER }, async () => {
       most = Math.max(most, ++atWork);
-      await Bun.sleep(1);
+      await nextTurn();
       atWork--;
     });
     expect(most).toBe(4);

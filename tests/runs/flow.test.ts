@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { localCaller } from "../../src/core/caller";
 import type { Outcome } from "../../src/core/run";
 import type { Service } from "../../src/service";
-import { runActions, testService } from "../support";
+import { runActions, testService, until } from "../support";
 
 /** Sets `trail` to itself and `mark`: what ran, in order, can be read off it. */
 const mark = (text: string) => ["AC_set_var", { name: "trail", value: `\${trail}${text}` }];
@@ -265,12 +265,6 @@ test("flow commands are no use outside a script", async () => {
 
 async function cancelWhenRunning(service: Service): Promise<void> {
   const runs = await service.runs();
-  for (;;) {
-    const [run] = runs.list();
-    if (run) {
-      runs.cancel(run.run_id, "cancelled");
-      return;
-    }
-    await new Promise((resolve) => setImmediate(resolve));
-  }
+  const { run_id } = await until("a run", () => runs.list()[0]);
+  runs.cancel(run_id, "cancelled");
 }

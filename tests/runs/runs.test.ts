@@ -8,17 +8,13 @@ import { silentLog } from "../../src/lib/log";
 import { operations } from "../../src/operations";
 import { createRuns } from "../../src/runs/runs";
 import type { Service } from "../../src/service";
-import { post, runActions, testServer, testService } from "../support";
+import { post, runActions, testServer, testService, until } from "../support";
 
 const sleepLong = ["AC_sleep", { seconds: 60 }];
 
 async function firstRun(service: Service) {
   const runs = await service.runs();
-  for (;;) {
-    const [run] = runs.list();
-    if (run) return run;
-    await new Promise((resolve) => setImmediate(resolve));
-  }
+  return until("a run", () => runs.list()[0]);
 }
 
 describe("a run", () => {
@@ -31,7 +27,7 @@ describe("a run", () => {
     const { run_id, status, commands } = await firstRun(host.service);
     expect({ status, commands }).toEqual({ status: "running", commands: ["AC_sleep"] });
     const runs = await host.service.runs();
-    while (runs.show(run_id).outcomes.length === 0) await Bun.sleep(1);
+    await until("an outcome", () => runs.show(run_id).outcomes.length > 0);
 
     const cancelled = await host.call("/runs/cancel", post({ run_id: run_id.slice(0, 8) }));
     expect(await cancelled.json()).toMatchObject({ run_id });
@@ -112,7 +108,7 @@ describe("a run", () => {
     client.abort();
     await answer.catch(() => {});
     const runs = await host.service.runs();
-    while (runs.show(run_id).status === "running") await Bun.sleep(5);
+    await until("the run to end", () => runs.show(run_id).status !== "running");
     expect(runs.show(run_id).status).toBe("ok");
   });
 
@@ -163,10 +159,10 @@ test("two runs that touch the input devices take turns, others do not wait", asy
   const runs = await host.service.runs();
   const first = runActions(host.service, [["AC_test_press", ["a"]], sleepLong]);
   const running = await firstRun(host.service);
-  while (runs.show(running.run_id).outcomes.length === 0) await Bun.sleep(1);
+  await until("an outcome", () => runs.show(running.run_id).outcomes.length > 0);
 
   const second = runActions(host.service, [["AC_loop", { times: 1, body: [["AC_test_press", ["b"]]] }]]);
-  while (runs.list()[0]?.status !== "waiting") await Bun.sleep(1);
+  await until("the second run to wait", () => runs.list()[0]?.status === "waiting");
   expect((await runActions(host.service, [["AC_sleep", [0]]])).ok).toBe(true);
   expect(runs.list().filter(({ status }) => status === "waiting")).toHaveLength(1);
 
@@ -331,7 +327,7 @@ test("runs are counted while they go on, and by how they ended ever after", asyn
   await host.call("/execute", post({ actions: [["AC_runs_show", { run_id: "ffffffff" }]] }));
   const cancelled = runActions(service, [sleepLong]);
   const runs = await service.runs();
-  while (runs.totals().active === 0) await Bun.sleep(1);
+  await until("an active run", () => runs.totals().active > 0);
   expect(await scraped()).toEqual([
     'service_runs_total{source="rest",status="error"} 1',
     'service_runs_total{source="manual",status="ok"} 1',

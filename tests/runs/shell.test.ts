@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { runShell, type ShellCommand } from "../../src/runs/shell";
-import { runActions, temporaryFolder, testService } from "../support";
+import { runActions, temporaryFolder, testService, until } from "../support";
 
 const never = new AbortController().signal;
 const run = (command: ShellCommand["command"], options: Partial<ShellCommand> = {}, signal = never) =>
@@ -85,13 +85,13 @@ unix("a program", () => {
       ["AC_shell_command", { shell_command: line }],
       ["AC_sleep", [0]],
     ]);
-    while (!existsSync(join(folder.path, "ready"))) await Bun.sleep(5);
+    await until("the grandchild", () => existsSync(join(folder.path, "ready")));
     const runs = await host.service.runs();
     runs.cancel(runs.list()[0]?.run_id ?? "", "cancelled");
     const report = await running;
     expect(report).toMatchObject({ status: "cancelled", outcomes: [{ ok: false, error: "cancelled" }] });
     const pid = Number(readFileSync(pids, "utf8"));
-    while (isAlive(pid)) await Bun.sleep(5);
+    await until("the grandchild to end", () => !isAlive(pid));
   });
 });
 

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { post, runActions, testServer, testService } from "../support";
+import { post, runActions, testServer, testService, until } from "../support";
 import { job } from "./support";
 
 const writeScript = (folder: string, actions: unknown) => {
@@ -137,7 +137,7 @@ test("a job runs for real, once a second, and leaves rows in history and audit l
   const history = await host.service.history();
   const ids = async () =>
     new Set((await history.list({ limit: 100, status: "ok" })).map((run) => run.source_id));
-  while (!((await ids()).has("tick") && (await ids()).has("tock"))) await Bun.sleep(20);
+  await until("both jobs to have run", async () => (await ids()).isSupersetOf(new Set(["tick", "tock"])));
   scheduler.stop();
   const rows = await (await host.service.audit())?.list({ limit: 50, event_type: "scheduler" });
   expect(rows?.[0]?.detail).toMatch(

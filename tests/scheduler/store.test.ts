@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import fc from "fast-check";
+import { onNextPause } from "../support";
 import { job, testScheduler } from "./support";
 
 const setAside = (file: string) => readdirSync(dirname(file)).filter((name) => name.includes(".broken-"));
@@ -37,9 +38,8 @@ test("a file that an editor is just writing is not set aside", async () => {
   using host = testScheduler();
   const whole = JSON.stringify({ jobs: [{ job_id: "a", script_path: "/x.json", interval_seconds: 60 }] });
   writeFileSync(host.file, whole.slice(0, 20));
-  const reading = host.scheduler.jobs();
-  setTimeout(() => writeFileSync(host.file, whole), 20);
-  expect(await reading).toMatchObject([{ job_id: "a" }]);
+  using _pause = onNextPause(() => writeFileSync(host.file, whole));
+  expect(await host.scheduler.jobs()).toMatchObject([{ job_id: "a" }]);
   expect(setAside(host.file)).toEqual([]);
 });
 

@@ -7,7 +7,7 @@ import { expect, test } from "bun:test";
 import { chmodSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
-import { post, testWith } from "../support";
+import { post, testWith, until } from "../support";
 import { installHost } from "./host";
 
 testWith("unshare")(
@@ -111,12 +111,10 @@ test("audit.db locked by another process: changes are refused after a while, rea
     expect((await server.call("/health")).status).toBe(200);
     expect(await waiting).toBe(503);
     // From then on nobody waits for it in vain, also when reading goes well in between.
-    const started = performance.now();
     for (let nth = 0; nth < 3; nth++) {
       expect((await server.call("/audit/list")).status).toBe(200);
       expect(await server.run()).toBe(503);
     }
-    expect(performance.now() - started).toBeLessThan(3_000);
     await server.log.says("locked by another process");
     expect(await server.check("audit_chain")).toMatchObject({
       ok: false,
@@ -153,14 +151,12 @@ testWith(FAKETIME)(
     expect((await server.check("clock")).ok).toBe(true);
 
     writeFileSync(clock, "-3h");
-    const started = performance.now();
     // Reading answers from before its newest row, which is left by this very request only afterwards.
     expect(await server.check("clock")).toMatchObject({
       ok: false,
       detail: expect.stringMatching(/ is .* before the newest audit row/),
     });
     expect([await server.run(), await server.addJob()]).toEqual([200, 200]);
-    expect(performance.now() - started).toBeLessThan(5_000);
     const { server: about } = (await (await server.call("/overview")).json()) as {
       server: { uptime_seconds: number };
     };
@@ -231,7 +227,7 @@ test("killed at random under a mixed load: it starts again at once and has all t
       }
     });
     const enough = host.acknowledged() + 10 + Math.random() * 40;
-    while (host.acknowledged() < enough) await Bun.sleep(2);
+    await until("enough acknowledged changes", () => host.acknowledged() >= enough);
     process.kill(server.pid, "SIGKILL");
     await Promise.all([...clients, server.exited]);
     expect(server.log.text()).toBe("");
@@ -248,12 +244,11 @@ function connected(port: number): Promise<Socket> {
   });
 }
 
-/** The first answer of `status`; asked again and again, as the server takes a moment to notice. */
-async function untilStatus(ask: () => Promise<Response>, status: number): Promise<Response> {
-  for (;;) {
+/** The first answer of `status`. */
+const untilStatus = (ask: () => Promise<Response>, status: number): Promise<Response> =>
+  until(`an answer of ${status}`, async () => {
     const response = await ask();
     if (response.status === status) return response;
     await response.arrayBuffer();
-    await Bun.sleep(20);
-  }
-}
+    return null;
+  });

@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { FolderSyncEngine, type FolderSyncOptions, type SentIndex } from "../../src/sync/engine";
 import { openSentIndex } from "../../src/sync/index-db";
 import type { FileState } from "../../src/sync/scan";
-import { temporaryFolder } from "../support";
+import { onNextPause, temporaryFolder, until } from "../support";
 
 const engines: FolderSyncEngine[] = [];
 afterEach(async () => {
@@ -287,7 +287,7 @@ describe("trouble", () => {
     await engine.start();
     write(join(folder, "slow"), "1");
     write(join(folder, "quick"), "1");
-    while (!sent.includes("quick")) await new Promise((resolve) => setImmediate(resolve));
+    await until("the quick file", () => sent.includes("quick"));
     write(join(folder, "later"), "1");
     await others.promise;
     expect(engine.status().sending).toContain("slow");
@@ -323,9 +323,8 @@ describe("trouble", () => {
     const { engine, sent } = watch(folder, { settle_s: 0.05 });
     await engine.prepare();
     write(path, "1");
-    const tick = engine.tick();
-    setTimeout(() => write(path, "22"), 20);
-    await tick;
+    using _pause = onNextPause(() => write(path, "22"));
+    await engine.tick();
     expect(sent).toEqual([]);
     await engine.tick();
     expect(sent).toEqual(["file"]);
