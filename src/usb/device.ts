@@ -1,51 +1,76 @@
 /**
- * A USB device as svc tells of it, whatever told svc: text from the device is bounded and well-formed, ids are four
+ * A USB device as svc shows it, whatever its source: text from the device is bounded and well-formed, ids are four
  * lower-case hex digits or null, and what is not known is null.
  */
+import * as v from "valibot";
 
-/** A device; the field names are those of the wire. */
-export interface UsbDevice {
-  readonly vendor_id: string | null;
-  readonly product_id: string | null;
-  readonly manufacturer: string | null;
-  readonly product: string | null;
-  readonly serial: string | null;
-  /** Which port of which bus: what tells two identical devices apart. */
-  readonly bus_location: string | null;
-  readonly extra: UsbExtra;
-}
+const ID = v.nullable(v.pipe(v.string(), v.regex(/^[0-9a-f]{4}$/)));
 
-/** What only some backends know. */
-export interface UsbExtra {
-  /** bDeviceClass, two hex digits; `00`: each interface has its own (USB 2.0 section 9.6.1). */
-  readonly class?: string;
-  readonly speed?: UsbSpeed;
-  /** The kernel drivers (Linux) or the service (Windows) that hold it. */
-  readonly driver?: string;
-  /** Port numbers from the root hub down. */
-  readonly ports?: number[];
-  /** The address the bus gave it: another one means that it was plugged in anew. */
-  readonly address?: number;
-}
+const USB_DEVICE = v.object({
+  vendor_id: ID,
+  product_id: ID,
+  manufacturer: v.nullable(v.string()),
+  product: v.nullable(v.string()),
+  serial: v.nullable(v.string()),
+  /** Which port of which bus: distinguishes two identical devices. */
+  bus_location: v.nullable(v.string()),
+  /** What only some sources know. */
+  extra: v.object({
+    /** bDeviceClass, two hex digits; `00`: each interface has its own (USB 2.0 section 9.6.1). */
+    class: v.exactOptional(v.string()),
+    /** low 1.5, full 12, high 480, super 5,000, super_plus 10,000 Mbit/s and more. */
+    speed: v.exactOptional(v.picklist(["low", "full", "high", "super", "super_plus"])),
+    /** The kernel drivers (Linux) or the service (Windows) that use it. */
+    driver: v.exactOptional(v.string()),
+    /** Port numbers from the root hub down. */
+    ports: v.exactOptional(v.array(v.number())),
+    /** The address the bus gave it: another one means that it was unplugged and plugged in again. */
+    address: v.exactOptional(v.number()),
+  }),
+});
 
-/** low 1.5, full 12, high 480, super 5,000, super_plus 10,000 Mbit/s and more. */
-export type UsbSpeed = "low" | "full" | "high" | "super" | "super_plus";
+export type UsbDevice = v.InferOutput<typeof USB_DEVICE>;
+export type UsbSpeed = NonNullable<UsbDevice["extra"]["speed"]>;
 
-/** What told svc of the devices. */
-export type UsbBackend = "usb" | "windows" | "macos" | "linux" | "unsupported";
+/** The devices that are plugged in now. */
+export const USB_LISTING = v.object({
+  /** `usb`, `windows`, `macos`, `linux` or `unsupported`; hosts of other makes have names of their own. */
+  backend: v.string(),
+  /** Why the backend is not `usb`; null when it is. */
+  error: v.nullable(v.string()),
+  devices: v.array(USB_DEVICE),
+});
 
-/** The devices that are there now. */
-export interface UsbListing {
-  readonly backend: UsbBackend;
-  /** Why another backend than `usb` had to; null when it did not. */
-  readonly error: string | null;
-  readonly devices: readonly UsbDevice[];
-}
+export type UsbListing = v.InferOutput<typeof USB_LISTING>;
+
+/** A device that came or went. */
+const USB_EVENT = v.object({
+  /** 1 for the first event of this process, then one more for each. */
+  seq: v.number(),
+  kind: v.picklist(["added", "removed"]),
+  device: USB_DEVICE,
+  /** When it was noticed, ISO 8601 in UTC. */
+  at: v.string(),
+});
+
+export type UsbEvent = v.InferOutput<typeof USB_EVENT>;
+
+/** Events of a watcher. */
+export const USB_EVENTS = v.object({
+  /** Oldest first. */
+  events: v.array(USB_EVENT),
+  count: v.number(),
+  watcher_running: v.boolean(),
+  /** The oldest number still kept, null without events: events between a lower `since` and it were forgotten. */
+  oldest_seq: v.nullable(v.number()),
+  /** The number of the newest event, 0 without: one lower than `since` means that the process started anew. */
+  newest_seq: v.number(),
+});
 
 /** A string descriptor has at most 126 UTF-16 units (USB 2.0 section 9.6.7); drivers' own names are longer. */
 const MAX_TEXT = 256;
 
-/** `value` without surrounding white space and NULs, cut, without lone surrogates; null for anything but text. */
+/** `value` without surrounding white space and NULs, cut, without lone surrogates; null when that is empty or no text. */
 export function deviceText(value: unknown): string | null {
   if (typeof value !== "string") return null;
   const text = value
@@ -65,7 +90,7 @@ export function hexId(value: unknown): string | null {
   return digits === undefined ? null : digits.toLowerCase().padStart(4, "0");
 }
 
-/** The speed of a link of `mbps` Mbit/s, or undefined when there is no such link. */
+/** The speed of a link of `mbps` Mbit/s; undefined when there is no such link. */
 export function speedOf(mbps: number): UsbSpeed | undefined {
   if (!(mbps > 0)) return undefined;
   if (mbps < 12) return "low";
@@ -74,7 +99,7 @@ export function speedOf(mbps: number): UsbSpeed | undefined {
   return mbps < 10_000 ? "super" : "super_plus";
 }
 
-/** The device with its serial number hidden but for the last four characters of a long one. */
+/** The device with its serial number hidden, except the last four characters of a long one. */
 export function maskSerial<D extends UsbDevice>(device: D): D {
   if (device.serial === null) return device;
   const tail = device.serial.length > 8 ? device.serial.slice(-4) : "";

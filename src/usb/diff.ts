@@ -1,21 +1,18 @@
 /**
  * What changed between two listings.
  */
-import type { UsbDevice, UsbListing } from "./device";
-
-/** A device that came or went. */
-export interface UsbChange {
-  readonly kind: "added" | "removed";
-  readonly device: UsbDevice;
-}
+import type { UsbDevice, UsbEvent, UsbListing } from "./device";
 
 /**
- * The changes from `before` to `after`, those that went first. Devices are the same when ids, serial number and
- * location are, so two identical sticks differ by their port; the same device under another address on the bus was
- * unplugged and plugged in again. Between listings of different backends, whose locations differ, ids and serial
- * numbers have to do.
+ * The changes from `before` to `after`, the devices that went first. Devices are the same when ids, serial number and
+ * location are, so the port distinguishes two identical sticks; the same device under another address on the bus was
+ * unplugged and plugged in again. Between listings of different backends, whose locations differ, only ids and serial
+ * numbers count.
  */
-export function diffListings(before: UsbListing, after: UsbListing): UsbChange[] {
+export function diffListings(
+  before: UsbListing,
+  after: UsbListing,
+): Array<Pick<UsbEvent, "kind" | "device">> {
   const sameBackend = before.backend === after.backend;
   const key = sameBackend ? placeKey : deviceKey;
   const unmatched = new Map<string, UsbDevice[]>();

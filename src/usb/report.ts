@@ -1,5 +1,5 @@
 /**
- * The JSON reports of the platforms' own tools, taken as they come: wrong types are passed over, never trusted.
+ * The JSON reports of the platforms' own tools: a value of an unexpected type is ignored.
  */
 import { unavailable } from "../lib/errors";
 
@@ -21,7 +21,7 @@ export function parseReport(tool: string, bytes: Uint8Array): unknown {
   }
 }
 
-/** The objects of `value`, which may be a list or (as PowerShell has it for a list of one) the object itself. */
+/** The objects of `value`: a list, or the object itself, which is what PowerShell prints for a list of one. */
 export function itemsOf(value: unknown): Report[] {
   return (Array.isArray(value) ? value : [value]).filter(isReport);
 }

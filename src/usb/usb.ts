@@ -1,5 +1,5 @@
 /**
- * USB of one process: a lister, a watcher over it, and whether serial numbers may be told.
+ * USB of one process: a lister, a watcher over it, and whether serial numbers may be shown.
  */
 import type { Log } from "../lib/log";
 import { maskSerial, type UsbDevice } from "./device";
@@ -9,7 +9,7 @@ import { createUsbWatcher, type UsbWatcher } from "./watcher";
 export interface Usb {
   readonly lister: UsbLister;
   readonly watcher: UsbWatcher;
-  /** The device as it may be told: with its serial number masked when `mask` or the process says so. */
+  /** The device as it may be shown: with its serial number masked when `mask` or the process says so. */
   tell(device: UsbDevice, mask: boolean): UsbDevice;
   stop(): void;
 }

@@ -1,51 +1,35 @@
 /**
  * Watching USB devices come and go.
  *
- * Polls, and at once when the addon tells of a change; what was there at the start is not announced. The newest 500
- * events are kept under numbers that only grow, so that a caller who has been away can tell whether it missed any. A
- * poll or a listener that fails is logged and ends nothing.
+ * Polls at an interval, and at once when the addon reports a change; what is there at the start is not announced. The
+ * newest 500 events are kept under numbers that only grow, so that a caller can find out whether it missed any. A poll
+ * or a listener that fails is logged and ends nothing.
  */
+
+import type * as v from "valibot";
 import { messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { createRing } from "../lib/ring";
-import type { UsbDevice, UsbListing } from "./device";
+import type { USB_EVENTS, UsbEvent, UsbListing } from "./device";
 import { diffListings } from "./diff";
 import type { UsbLister } from "./lister";
 
-export interface UsbEvent {
-  /** 1 for the first event of this process, then one more for each. */
-  readonly seq: number;
-  readonly kind: "added" | "removed";
-  readonly device: UsbDevice;
-  /** When it was noticed, ISO 8601 in UTC. */
-  readonly at: string;
-}
-
-export interface UsbEvents {
-  /** Oldest first. */
-  readonly events: UsbEvent[];
-  /** The oldest number still kept, null without events: events between a lower `since` and it were forgotten. */
-  readonly oldest_seq: number | null;
-  /** The number of the newest event, 0 without: one lower than `since` means that the process started anew. */
-  readonly newest_seq: number;
-}
-
 export interface UsbWatcher {
   readonly running: boolean;
-  /** Seconds between polls, also while it does not run. */
+  /** Seconds between polls, also while it is stopped. */
   readonly intervalS: number;
   /**
-   * Starts, or goes on at another interval. Resolves once it knows what is there, or could not find out.
+   * Starts, or changes the interval. Resolves when the first listing has succeeded or failed.
    *
    * @param intervalS seconds from the end of a poll to the next, at least {@link MIN_INTERVAL_S}.
    */
   start(intervalS?: number): Promise<void>;
   stop(): void;
-  /** Polls now; one that runs already is followed by another. */
+  /** Polls now; a poll that is already running is followed by another. */
   poll(): Promise<void>;
   /** @param limit the newest so many of those after `since`. */
-  recentEvents(query?: { since?: number | undefined; limit?: number | undefined }): UsbEvents;
-  /** Calls `listener` with each event from now on; returns what ends that. */
+  recentEvents(query?: { since?: number; limit?: number }): v.InferOutput<typeof USB_EVENTS>;
+  /** Calls `listener` with each event from now on. Returns a function that ends it. */
   subscribe(listener: (event: UsbEvent) => void): () => void;
 }
 
@@ -89,7 +73,7 @@ export function createUsbWatcher(
     for (const change of changes) announce({ seq: ++newestSeq, ...change, at });
   };
 
-  /** Once when it begins to fail, once when the reason changes, once when it works again. */
+  /** Logs the first failure, each new reason, and the recovery. */
   const logFailure = (error: string | undefined) => {
     if (error === lastError) return;
     lastError = error;
@@ -145,9 +129,11 @@ export function createUsbWatcher(
     poll,
     recentEvents({ since = 0, limit = MAX_EVENTS } = {}) {
       const kept = ring.items();
-      const events = kept.filter(({ seq }) => seq > since);
+      const events = kept.filter(({ seq }) => seq > since).slice(-limit);
       return {
-        events: limit > 0 ? events.slice(-limit) : [],
+        events,
+        count: events.length,
+        watcher_running: hotplug !== undefined,
         oldest_seq: kept[0]?.seq ?? null,
         newest_seq: newestSeq,
       };

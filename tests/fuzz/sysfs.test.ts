@@ -4,7 +4,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { systemCode } from "../../src/lib/errors";
-import { listLinux } from "../../src/usb/linux";
+import { list as listLinux } from "../../src/usb/lister-linux";
 import { temporaryFolder } from "../support";
 import { RUNS } from "./corpus";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type AddonDevice, fromAddon } from "../../src/usb/addon";
+import { type AddonDevice, fromAddon } from "../../src/usb/lister-addon";
 import { temporaryFolder } from "../support";
 import { addToSysfs } from "./support";
 

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { listLinux } from "../../src/usb/linux";
+import { list as listLinux } from "../../src/usb/lister-linux";
 import { temporaryFolder } from "../support";
 import { addToSysfs } from "./support";
 

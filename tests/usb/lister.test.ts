@@ -45,13 +45,13 @@ test("an addon that cannot list is replaced by the platform, and the reason told
   });
 });
 
-test("an addon that hangs costs its deadline once, then is left alone", async () => {
+test("an addon that hangs costs its deadline once, then is not used for a minute", async () => {
   using usb = listerOver({ usb: "hang", linux: { devices: [] } }, { deadlineMs: { usb: 150 } });
   expect(await usb.lister.list()).toMatchObject({
     backend: "linux",
     error: "usb: the process that lists devices did not answer within 0.15 s, and was killed",
   });
-  expect((await usb.lister.list()).error).toStartWith("usb: left alone for a minute");
+  expect((await usb.lister.list()).error).toStartWith("usb: not used for a minute");
 });
 
 test("an addon that crashes takes only the child with it", async () => {

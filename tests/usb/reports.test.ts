@@ -3,8 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { parseMacos } from "../../src/usb/macos";
-import { parseWindows } from "../../src/usb/windows";
+import { parseMacos } from "../../src/usb/lister-macos";
+import { parseWindows } from "../../src/usb/lister-windows";
 
 const fixture = (name: string) => readFileSync(join(import.meta.dir, "../fixtures/usb", name));
 const bytes = (text: string) => new TextEncoder().encode(text);

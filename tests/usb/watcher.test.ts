@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Log } from "../../src/lib/log";
 import { silentLog } from "../../src/lib/log";
-import type { UsbDevice } from "../../src/usb/device";
+import type { UsbDevice, UsbEvent } from "../../src/usb/device";
 import { diffListings } from "../../src/usb/diff";
-import { createUsbWatcher, MAX_EVENTS, type UsbEvent } from "../../src/usb/watcher";
+import { createUsbWatcher, MAX_EVENTS } from "../../src/usb/watcher";
 import { fakeLister, listing, stick } from "./support";
 
 /** A watcher that polls only when told to, and its lister. */
@@ -42,6 +42,8 @@ test("a device that comes is announced, and so is one that goes", async () => {
       { seq: 1, kind: "added", device: stick(), at: "2026-04-27T10:30:00.000Z" },
       { seq: 2, kind: "removed", device: stick(), at: "2026-04-27T10:30:00.000Z" },
     ],
+    count: 2,
+    watcher_running: true,
     oldest_seq: 1,
     newest_seq: 2,
   });
@@ -78,7 +80,7 @@ test("two identical sticks of unknown location are counted", async () => {
 test("a change of backend, whose locations differ, is not a change of devices", () => {
   const before = listing(stick());
   const there = stick({ bus_location: "0x14100000", extra: {} });
-  const after = { backend: "macos", error: "usb: gone", devices: [there, stick({ serial: "new" })] } as const;
+  const after = { backend: "macos", error: "usb: gone", devices: [there, stick({ serial: "new" })] };
   expect(diffListings(before, after).map(({ kind, device }) => [kind, device.serial])).toEqual([
     ["added", "new"],
   ]);

@@ -1,12 +1,11 @@
 /**
- * USB devices as the Windows plug and play manager tells of them.
+ * USB devices from the Windows plug and play manager.
  */
-
 import { runTool } from "../lib/run-program";
 import { deviceText, hexId, type UsbDevice } from "./device";
 import { itemsOf, parseReport, type Report } from "./report";
 
-/** One fixed script: nothing is ever put into it. PowerShell 5 would answer in the console's code page otherwise. */
+/** A fixed script without parameters. Without its first line, PowerShell 5 answers in the console's code page. */
 const SCRIPT = `
 [Console]::OutputEncoding = [System.Text.UTF8Encoding]::new($false)
 Get-PnpDevice -PresentOnly -Class USB -ErrorAction SilentlyContinue |
@@ -14,14 +13,14 @@ Get-PnpDevice -PresentOnly -Class USB -ErrorAction SilentlyContinue |
   ConvertTo-Json -Compress
 `;
 
-/** @throws an `unavailable` or `timeout` failure when PowerShell does not answer with a report. */
-export async function listWindows(): Promise<UsbDevice[]> {
+/** @throws an `unavailable` or `timeout` failure when PowerShell gives no report. */
+export async function list(): Promise<UsbDevice[]> {
   return parseWindows(await runTool(["powershell.exe", "-NoProfile", "-NonInteractive", "-Command", SCRIPT]));
 }
 
 /**
- * The devices of a report: one object, a list of them, or nothing at all. Host controllers, root hubs and the single
- * interfaces of composite devices are not devices.
+ * The devices of a report, which is one object, a list of them, or empty. Host controllers, root hubs and the interfaces
+ * of composite devices are not devices.
  *
  * @throws an `unavailable` failure when it is not JSON.
  */
@@ -35,7 +34,7 @@ function isDevice({ InstanceId: id }: Report): boolean {
   return /^USB\\/i.test(id) && !/^USB\\ROOT_HUB/i.test(id) && !/&MI_[0-9a-f]{2}/i.test(id);
 }
 
-/** `USB\VID_046D&PID_C52B\5&2F8B1C&0&2`: ids, then a serial number, or a made-up one with `&` in it and the port. */
+/** `USB\VID_046D&PID_C52B\5&2F8B1C&0&2`: ids, then a serial number, or one that Windows made up, with `&` and the port in it. */
 function toDevice(item: Report): UsbDevice {
   const id = typeof item.InstanceId === "string" ? item.InstanceId : "";
   const [, hardware = "", instance = ""] = id.split("\\");

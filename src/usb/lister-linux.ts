@@ -1,7 +1,7 @@
 /**
- * USB devices as Linux tells of them in sysfs (Documentation/ABI/testing/sysfs-bus-usb, sysfs-bus-usb-*).
+ * USB devices from Linux's sysfs (Documentation/ABI/testing/sysfs-bus-usb, sysfs-bus-usb-*).
  *
- * An attribute that cannot be read is one the device does not have; a device that goes while it is read is left out.
+ * An attribute that cannot be read counts as absent; a device that goes while it is read is left out.
  */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -14,9 +14,9 @@ const DEVICE_NAME = /^\d+-(\d+(?:\.\d+)*)$/;
 /**
  * The devices under `{root}/bus/usb/devices`; none when the kernel has no USB.
  *
- * @throws the system error when the folder is there and cannot be read.
+ * @throws the system error when the folder exists and cannot be read.
  */
-export function listLinux(root = "/sys"): UsbDevice[] {
+export function list(root = "/sys"): UsbDevice[] {
   return deviceNames(root).flatMap((name) => readDevice(root, name) ?? []);
 }
 
@@ -29,7 +29,7 @@ function deviceNames(root: string): string[] {
   }
 }
 
-/** The device that sysfs calls `name`, or undefined when there is none. */
+/** The device that sysfs calls `name`; undefined when there is none. */
 export function readDevice(root: string, name: string): UsbDevice | undefined {
   const folder = `${root}/bus/usb/devices/${name}`;
   const entries = folderEntries(folder);
@@ -56,7 +56,7 @@ export function readDevice(root: string, name: string): UsbDevice | undefined {
   };
 }
 
-/** A device's own driver is always `usb`; what works it is the drivers of its interfaces (`1-4:1.0`). */
+/** The drivers of a device's interfaces (`1-4:1.0`): its own is always `usb`. */
 function interfaceDrivers(folder: string, name: string, entries: readonly string[]): string {
   const drivers = entries
     .filter((entry) => entry.startsWith(`${name}:`))
@@ -64,25 +64,13 @@ function interfaceDrivers(folder: string, name: string, entries: readonly string
   return [...new Set(drivers)].sort().join(", ");
 }
 
-function folderEntries(folder: string): string[] | undefined {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return undefined;
-  }
-}
+const folderEntries = (folder: string) => orNothing(() => readdirSync(folder));
+const readText = (path: string) => orNothing(() => readFileSync(path, "utf8").trim());
+const linkName = (path: string) => orNothing(() => basename(readlinkSync(path)));
 
-function readText(path: string): string | undefined {
+function orNothing<T>(read: () => T): T | undefined {
   try {
-    return readFileSync(path, "utf8").trim();
-  } catch {
-    return undefined;
-  }
-}
-
-function linkName(path: string): string | undefined {
-  try {
-    return basename(readlinkSync(path));
+    return read();
   } catch {
     return undefined;
   }

@@ -1,13 +1,13 @@
 /**
- * USB devices as the `usb` addon (https://github.com/node-usb/node-usb-rs) tells of them.
+ * USB devices from the `usb` addon (https://github.com/node-usb/node-usb-rs).
  *
- * Only for svc's own child process (`child.ts`): reading a string that the platform did not keep opens the device,
+ * Only for svc's own child process (`worker-child.ts`): reading a string that the platform did not keep opens the device
  * on the JavaScript thread, and an addon can crash.
  */
 import { deviceText, hexId, type UsbDevice, type UsbSpeed } from "./device";
-import { readDevice } from "./linux";
+import { readDevice } from "./lister-linux";
 
-/** The part of the addon's device that is read; each of the strings may throw. */
+/** What is read of an addon's device; each of the strings may throw. */
 export interface AddonDevice {
   readonly vendorId: number;
   readonly productId: number;
@@ -22,7 +22,7 @@ export interface AddonDevice {
 }
 
 /** @throws what the addon throws when it cannot be loaded or cannot list. */
-export async function listAddon(sysfsRoot = "/sys"): Promise<UsbDevice[]> {
+export async function list(sysfsRoot = "/sys"): Promise<UsbDevice[]> {
   const { usb } = await import("usb");
   const devices: readonly AddonDevice[] = await usb.getDevices();
   return devices.map((device) => fromAddon(device, process.platform === "linux" ? sysfsRoot : null));
@@ -44,14 +44,14 @@ const SPEEDS: Record<string, UsbSpeed> = {
 };
 
 /**
- * @param sysfsRoot where Linux keeps what it read from the device when it came, so that the device need not be opened;
+ * @param sysfsRoot where Linux keeps what it read from the device when it came, so that nothing has to open the device;
  *   null on other platforms.
  */
 export function fromAddon(device: AddonDevice, sysfsRoot: string | null): UsbDevice {
   const bus = /^\d+$/.test(device.bus) ? String(Number(device.bus)) : device.bus;
   const location = device.ports.length > 0 ? `${bus}-${device.ports.join(".")}` : bus;
   const known = sysfsRoot === null ? undefined : readDevice(sysfsRoot, location);
-  // The addon knows no link of 20 Gbit/s.
+  // The addon has no name for a link of 20 Gbit/s.
   const speed = (device.speed && SPEEDS[device.speed]) || known?.extra.speed;
   return {
     vendor_id: hexId(device.vendorId),
@@ -70,7 +70,7 @@ export function fromAddon(device: AddonDevice, sysfsRoot: string | null): UsbDev
   };
 }
 
-/** A device that refuses to be opened is listed without what it would have said. */
+/** A device that cannot be opened is listed without its strings. */
 function ask(read: () => unknown): string | null {
   try {
     return deviceText(read());

@@ -1,21 +1,20 @@
 /**
- * USB devices as the macOS system profiler tells of them: a tree of buses, hubs and devices.
+ * USB devices from the macOS system profiler: a tree of buses, hubs and devices.
  */
-
 import { runTool } from "../lib/run-program";
 import { deviceText, hexId, speedOf, type UsbDevice, type UsbSpeed } from "./device";
 import { itemsOf, parseReport, type Report } from "./report";
 
-/** Up to macOS 15 devices are in the first of these, from macOS 26 on in the second, under other names. */
+/** macOS 15 and older lists devices in the first of these, macOS 26 and newer in the second, under other names. */
 const DATA_TYPES = ["SPUSBDataType", "SPUSBHostDataType"] as const;
 
-/** @throws an `unavailable` or `timeout` failure when the profiler does not answer with a report. */
-export async function listMacos(): Promise<UsbDevice[]> {
+/** @throws an `unavailable` or `timeout` failure when the profiler gives no report. */
+export async function list(): Promise<UsbDevice[]> {
   return parseMacos(await runTool(["/usr/sbin/system_profiler", "-json", ...DATA_TYPES]));
 }
 
 /**
- * The devices of a report, hubs before what hangs on them; buses are not devices.
+ * The devices of a report, a hub before the devices behind it; buses are not devices.
  *
  * @throws an `unavailable` failure when it is not JSON.
  */
@@ -24,7 +23,7 @@ export function parseMacos(report: Uint8Array): UsbDevice[] {
   return DATA_TYPES.flatMap((type) => itemsOf(tree?.[type]).flatMap((bus) => walk(bus, 0)));
 }
 
-/** Deeper than seven tiers no bus goes (USB 2.0 section 4.1.1); a report may. */
+/** No bus has more than seven tiers (USB 2.0 section 4.1.1); a report may. */
 const MAX_DEPTH = 32;
 
 function walk(item: Report, depth: number): UsbDevice[] {
@@ -40,7 +39,7 @@ function isBus(item: Report, depth: number): boolean {
 
 function toDevice(item: Report): UsbDevice {
   const speed = speedIn(item.device_speed ?? item.USBDeviceKeyLinkSpeed);
-  // `0x14200000 / 3`: where it is, then its address on the bus.
+  // `0x14200000 / 3`: the location, then the address on the bus.
   const location = /^\s*(0x[0-9a-f]{1,8})(?:\s*\/\s*(\d{1,3}))?/i.exec(
     deviceText(item.location_id ?? item.USBKeyLocationID) ?? "",
   );
