@@ -8,9 +8,7 @@ import type { Operation } from "./core/operation";
 import { operations as desktop } from "./desktop/operations";
 import { operations as diagnostics } from "./diagnostics/operations";
 import { operations as admin } from "./fleet/operations";
-import { operations as explorer } from "./http/explorer-operations";
-import { operations as rest } from "./http/operations";
-import { operations as dashboard } from "./http/overview";
+import { operations as http } from "./http/operations";
 import { operations as inspector } from "./inspector/operations";
 import { operations as metrics } from "./metrics/operations";
 import { operations as sessions } from "./peers/operations";
@@ -22,14 +20,12 @@ import { operations as usb } from "./usb/operations";
 
 export const operations: readonly Operation[] = [
   ...audit,
-  ...rest,
+  ...http,
   ...runs,
   ...scheduler,
   ...metrics,
   ...inspector,
   ...usb,
-  ...dashboard,
-  ...explorer,
   ...config,
   ...desktop,
   ...diagnostics,

@@ -16,8 +16,8 @@ import type { Diagnostics } from "./diagnostics/diagnostics";
 import type { AddressBook } from "./fleet/address-book";
 import type { Answer } from "./fleet/fan-out";
 import type { PageAssets } from "./http/assets";
-import type { RestControl } from "./http/control";
-import type { overview as overviewOperation } from "./http/overview";
+import type { overview as overviewOperation } from "./http/operations";
+import type { RestControl } from "./http/server";
 import type { Inspector } from "./inspector/inspector";
 import { badInput, messageOf, systemCode, unavailable } from "./lib/errors";
 import { ensurePrivateFolder } from "./lib/files";
@@ -193,8 +193,8 @@ export function createService(options: ServiceOptions): Service {
       ]);
       return createInspector({ recorded: metrics.recordLink });
     }),
-    dashboard: feature(async () => (await import("./http/dashboard")).createDashboard()),
-    explorer: feature(async () => (await import("./http/explorer")).createExplorer()),
+    dashboard: feature(async () => (await import("./http/page-files")).createDashboard()),
+    explorer: feature(async () => (await import("./http/page-files")).createExplorer()),
     metrics: feature(async () => {
       const { createMetrics } = await import("./metrics/metrics");
       return createMetrics({
@@ -213,7 +213,7 @@ export function createService(options: ServiceOptions): Service {
     }),
     rest: feature(
       async () => {
-        const { createRestControl } = await import("./http/control");
+        const { createRestControl } = await import("./http/server");
         return createRestControl(service);
       },
       (rest) => rest.stop(),
@@ -293,7 +293,7 @@ function serverReport(service: Service, { pid }: RunningServer): ServerReport {
     async overview() {
       const [{ callLocalServer }, { overview }] = await Promise.all([
         import("./client/local-server"),
-        import("./http/overview"),
+        import("./http/operations"),
       ]);
       if (pid === process.pid) return callOperation(service, overview, {}, localCaller(service, "api"));
       return callLocalServer(service.configDir, overview, {});

@@ -37,7 +37,7 @@ test("opens a {config_dir} that svc 0.1.0 has filled", async () => {
   await using stack = new AsyncDisposableStack();
   const service = createService({ configDir });
   stack.defer(() => service.stop());
-  const { url } = await (await service.rest()).start({ port: 0, rateLimit: 0 });
+  const { url } = await (await service.rest()).start({ port: 0, rate_limit: 0 });
   const owner = readFileSync(join(fixture, "rest_token"), "utf8").trim();
   const send = (path: string, token = owner, method = "GET") =>
     fetch(url + path, { method, headers: { authorization: `Bearer ${token}` } });

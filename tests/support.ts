@@ -6,7 +6,8 @@ import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Caller, localCaller } from "../src/core/caller";
-import type { RestServer, RestServerOptions } from "../src/http/server";
+import type { RestServerOptions } from "../src/http/options";
+import type { RestServer } from "../src/http/server";
 import { silentLog } from "../src/lib/log";
 import type { RunOptions } from "../src/runs/executor";
 import type { RunReport } from "../src/runs/types";
@@ -55,7 +56,7 @@ export async function testServer(
   const { service: serviceOptions, ...restOptions } = options;
   const made = testService(serviceOptions);
   const rest = await made.service.rest();
-  const server = await rest.start({ port: 0, token: TOKEN, rateLimit: 0, ...restOptions });
+  const server = await rest.start({ port: 0, token: TOKEN, rate_limit: 0, ...restOptions });
   return {
     server,
     service: made.service,

@@ -3,31 +3,42 @@
  */
 import ipaddr from "ipaddr.js";
 import { badInput } from "../lib/errors";
+import type { Step } from "./exchange";
+
+export const identifyClient =
+  (clients: ClientResolver): Step =>
+  (next) =>
+  (exchange) => {
+    const { raw } = exchange.request;
+    const peer = exchange.server.requestIP(raw)?.address ?? "unknown";
+    exchange.client = clients.resolve(peer, raw.headers.get("x-forwarded-for"));
+    return next(exchange);
+  };
 
 /** Finds the client behind a connection and its `X-Forwarded-For`. */
 export interface ClientResolver {
   /**
-   * @param peer address of the connection's other end.
-   * @param forwarded the `X-Forwarded-For` header, believed only when `peer` is a trusted proxy.
-   * @returns `address`, an IP address for a person to read; `key`, what limits count by: the IPv4 address or the
-   *   IPv6 /64 (RFC 6177: the smallest block that one site is given).
+   * @param peer address of the other end of the connection.
+   * @param forwarded the `X-Forwarded-For` header, which counts only when `peer` is a trusted proxy.
    */
   resolve(peer: string, forwarded: string | null): Client;
 }
 
 export interface Client {
+  /** An IP address for a person to read; `unknown` where there is none. */
   readonly address: string;
+  /** What limits count by: the IPv4 address or the IPv6 /64 (RFC 6177: the smallest block that one site is given). */
   readonly key: string;
 }
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** Clients seen lately, so that a busy one is not parsed at every request. */
+/** Clients seen recently, so that the address of a busy one is not parsed at every request. */
 const CACHE_SIZE = 1_024;
 
 /**
  * @param trustedProxies addresses and CIDR blocks whose `X-Forwarded-For` counts.
- * @throws a `bad_input` failure naming a block that is not one.
+ * @throws a `bad_input` failure naming a value that is neither.
  */
 export function createClientResolver(trustedProxies: readonly string[]): ClientResolver {
   const trusted = trustedProxies.map(parseBlock);
@@ -49,7 +60,7 @@ export function createClientResolver(trustedProxies: readonly string[]): ClientR
     resolve(peer, forwarded) {
       if (forwarded === null || trusted.length === 0) return clientAt(peer);
       let hop: Address | undefined = parseAddress(peer);
-      // Each proxy appends the address it saw, so only hops to the right of the last untrusted one can be believed.
+      // Each proxy appends the address it saw, so nothing to the left of the last untrusted hop can be trusted.
       const hops = forwarded.split(",").slice(-MAX_HOPS);
       while (hop !== undefined && isTrusted(hop)) {
         const next = parseAddress(hops.pop()?.trim() ?? "");
@@ -61,12 +72,12 @@ export function createClientResolver(trustedProxies: readonly string[]): ClientR
   };
 }
 
-/** Proxies in a row that are looked through. */
+/** The longest chain of proxies that is followed. */
 const MAX_HOPS = 32;
 
 function parseBlock(text: string): [Address, number] {
   try {
-    // ipaddr.js also reads shortened, octal and hexadecimal IPv4, which a person hardly means.
+    // ipaddr.js also reads shortened, octal and hexadecimal IPv4, which hardly anybody means.
     if (!text.includes(":") && !ipaddr.IPv4.isValidFourPartDecimal(text.replace(/\/.*$/, "")))
       throw new Error(text);
     if (text.includes("/")) {
@@ -77,7 +88,7 @@ function parseBlock(text: string): [Address, number] {
     const address = ipaddr.process(text);
     return [address, address.kind() === "ipv4" ? 32 : 128];
   } catch {
-    throw badInput(`trust-proxy: expected an IP address or a CIDR block but found "${text}"`);
+    throw badInput(`trust_proxy: expected an IP address or a CIDR block but found "${text}"`);
   }
 }
 
@@ -85,7 +96,7 @@ function isMapped(address: Address): address is ipaddr.IPv6 {
   return address.kind() === "ipv6" && (address as ipaddr.IPv6).isIPv4MappedAddress();
 }
 
-/** Undefined for what is not an address; `[…]`, a port and a zone are taken off. */
+/** Undefined for text that is no address. Brackets, a port and a zone are removed. */
 function parseAddress(text: string): Address | undefined {
   const bare = text.replace(/^\[([^\]]*)\](:\d+)?$/, "$1").replace(/%.*$/, "");
   const host = /^\d+\.\d+\.\d+\.\d+:\d+$/.test(bare) ? bare.slice(0, bare.indexOf(":")) : bare;

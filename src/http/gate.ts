@@ -1,13 +1,39 @@
 /**
  * The gate: whether a request may pass, from its headers alone.
  *
- * The promise: a wrong token is refused in constant time; eight of them within a minute lock their client out for the
- * next, valid token included; what fails never spends what a valid token of the same client has; memory is bounded
- * whatever arrives, and no flood frees a client that is locked out.
+ * The promise: a wrong token is refused in constant time. Eight wrong tokens within a minute lock their client out for the
+ * next minute, also with a valid token. Refused requests never use up the limit of a valid token of the same client.
+ * Memory is bounded whatever arrives, and no flood frees a client that is locked out.
  */
 import { digestToken, type Grant, type GrantOf } from "../trust/scopes";
+import type { Step } from "./exchange";
+import type { RequestMetrics } from "./measure";
+import { errorResponse } from "./responses";
 
-/** What the gate says of a request. */
+/** Lets requests with a token in force pass, and refuses all others. */
+export const passGate =
+  (gate: Gate, metrics: RequestMetrics): Step =>
+  (next) =>
+  (exchange) => {
+    const authorization = exchange.request.raw.headers.get("authorization");
+    const verdict = gate.check(exchange.client?.key ?? "unknown", authorization, exchange.started);
+    if (verdict.kind === "pass") {
+      exchange.grant = verdict.grant;
+      return next(exchange);
+    }
+    if (verdict.guess) metrics.recordFailedAuth();
+    exchange.refusal = verdict.kind;
+    if (verdict.kind === "unauthorized") {
+      return errorResponse(401, "unauthorized", { "www-authenticate": "Bearer" });
+    }
+    const error = verdict.kind === "rate_limited" ? "rate limited" : "too many failed auth attempts";
+    return errorResponse(429, error, { "retry-after": String(verdict.retryAfterSeconds) });
+  };
+
+/** Why a request was refused before its route; `misdirected`: for its `Host`. */
+export type Refusal = Exclude<Verdict["kind"], "pass"> | "misdirected";
+
+/** The gate's answer for one request; `guess`: it brought a wrong token. */
 export type Verdict =
   | { readonly kind: "pass"; readonly grant: Grant }
   | { readonly kind: "unauthorized"; readonly guess: boolean }
@@ -24,33 +50,33 @@ export interface GateOptions {
   readonly burst: number;
 }
 
-export const DEFAULT_RATE_PER_MINUTE = 120;
-export const DEFAULT_BURST = 30;
+/** How old the known tokens may be when a token is refused, in milliseconds: a token just made is good at once. */
+const REFUSAL_MAX_AGE_MS = 100;
 
-/** Wrong tokens within {@link LOCKOUT_WINDOW_MS} that lock a client out, for as long again. */
+/** This many wrong tokens within {@link LOCKOUT_WINDOW_MS} lock a client out for as long again. */
 export const LOCKOUT_GUESSES = 8;
 export const LOCKOUT_WINDOW_MS = 60_000;
 
-/** Clients whose buckets and guesses are kept; those longest unseen are forgotten first. */
+/** Clients whose buckets and guesses are kept; those unseen for longest are dropped first. */
 const MAX_CLIENTS = 32_768;
 
-/** Clients locked out at a time. Filling it takes 2,000 guesses a second; see {@link Gate.check} for when it is full. */
+/** The most clients locked out at a time. To reach it takes 2,000 guesses a second; see {@link Gate.check} for what happens then. */
 const MAX_LOCKED = 131_072;
 
 export interface Gate {
   /**
-   * Judges one request and counts it.
+   * Decides on one request and counts it.
    *
    * With {@link MAX_LOCKED} clients locked out, any further wrong token is answered as locked out.
    *
-   * @param client key of the client, as `client.ts` makes it.
+   * @param client the client's `key` (`client-address.ts`).
    * @param authorization the header, or null when there is none.
    * @param now milliseconds of a clock that only goes forward.
    */
   check(client: string, authorization: string | null, now: number): Verdict;
 }
 
-/** @param grantOf is called at every request that brings a token. */
+/** @param grantOf is called for every request with a token. */
 export function createGate(grantOf: GrantOf, options: GateOptions): Gate {
   const passes = createBuckets(options);
   const failures = createBuckets(options);
@@ -64,7 +90,7 @@ export function createGate(grantOf: GrantOf, options: GateOptions): Gate {
     return undefined;
   };
 
-  /** Locks are made in the order in which they end, so the ones to forget are at the front. */
+  /** Locks end in the order in which they were made, so those that have ended are at the front. */
   const forgetEnded = (now: number) => {
     for (const [client, until] of lockedUntil) {
       if (until > now) return;
@@ -93,7 +119,8 @@ export function createGate(grantOf: GrantOf, options: GateOptions): Gate {
       const until = lockout(client, now);
       if (until !== undefined) return { kind: "locked_out", ...retryAfter(until - now), guess: false };
       const guess = authorization !== null;
-      const grant = guess ? grantOf(digestToken(tokenIn(authorization))) : undefined;
+      const token = guess ? digestToken(tokenIn(authorization)) : undefined;
+      const grant = token && (grantOf(token) ?? grantOf(token, REFUSAL_MAX_AGE_MS));
       if (grant) {
         const wait = passes.spend(client, now);
         return wait === 0
@@ -115,19 +142,19 @@ function retryAfter(milliseconds: number) {
 }
 
 /**
- * What `Bearer <token>` brings (RFC 6750 section 2.1; the scheme in any case, RFC 9110 section 11.1); empty, which no token
- * is, for any other header.
+ * The token of `Bearer <token>` (RFC 6750 section 2.1; the scheme in any case, RFC 9110 section 11.1). Any other header
+ * gives the empty text, which no token is.
  */
 function tokenIn(authorization: string): string {
   return /^bearer +(\S.*)$/is.exec(authorization)?.[1] ?? "";
 }
 
 interface Buckets {
-  /** Takes one from the client's bucket: 0, or the milliseconds until there is one to take. */
+  /** Takes a token from the client's bucket. @returns 0, or the milliseconds until the bucket has one. */
   spend(client: string, now: number): number;
 }
 
-/** Token buckets: `burst` deep, refilled at `ratePerMinute`. A full bucket is one that need not be remembered. */
+/** Token buckets: `burst` deep, refilled at `ratePerMinute`. A client without a bucket has a full one. */
 function createBuckets({ ratePerMinute, burst }: GateOptions): Buckets {
   if (ratePerMinute === 0) return { spend: () => 0 };
   const perMs = ratePerMinute / 60_000;
@@ -146,8 +173,8 @@ function createBuckets({ ratePerMinute, burst }: GateOptions): Buckets {
 }
 
 /**
- * A map that holds at most `max` keys and forgets those longest untouched, half of them at a time: two generations,
- * because deleting one key at a time from the front of a large Map costs a walk over what was deleted before.
+ * A map of at most `max` keys that drops those untouched for longest, half of them at a time: two generations, because
+ * deleting keys one by one from the front of a large Map costs a walk over what was deleted before.
  */
 class RecentMap<V> {
   private young = new Map<string, V>();

@@ -1,8 +1,18 @@
+import { hostname } from "node:os";
 import * as v from "valibot";
 import type { Caller } from "../core/caller";
-import { field, NO_INPUT, secret } from "../core/fields";
-import { operation } from "../core/operation";
-import type { Service } from "../service";
+import { NO_INPUT } from "../core/fields";
+import { type Operation, operation } from "../core/operation";
+import { LINK_SUMMARY, REQUEST_TOTALS, SESSIONS } from "../core/records";
+import { unavailable } from "../lib/errors";
+import { commit, version } from "../version";
+import { SERVER_OPTIONS } from "./options";
+import { pageOperations } from "./pages";
+import type { RestControl } from "./server";
+
+interface Uses {
+  rest(): Promise<RestControl>;
+}
 
 const STATUS = v.object({
   running: v.boolean(),
@@ -12,21 +22,113 @@ const STATUS = v.object({
   token: v.nullable(v.string()),
 });
 
-async function statusFor(service: Service, caller: Caller): Promise<v.InferInput<typeof STATUS>> {
+async function statusFor(service: Uses, caller: Caller): Promise<v.InferInput<typeof STATUS>> {
   const { server } = await service.rest();
   if (!server) return { running: false, host: null, port: null, url: null, token: null };
   const { host, port, url, token } = server;
   return { running: true, host, port, url, token: caller.kind === "rest" ? null : token.current() };
 }
 
+const OVERVIEW = v.object({
+  server: v.object({
+    url: v.string(),
+    host_name: v.string(),
+    version: v.string(),
+    commit: v.string(),
+    platform: v.string(),
+    arch: v.string(),
+    started_at: v.string(),
+    uptime_seconds: v.number(),
+  }),
+  requests: REQUEST_TOTALS,
+  sessions: SESSIONS,
+  inspector: LINK_SUMMARY,
+  usb: v.object({ watcher_running: v.boolean(), newest_seq: v.number() }),
+  audit: v.nullable(v.object({ rows: v.number(), failures: v.number() })),
+});
+
+type Overview = v.InferInput<typeof OVERVIEW>;
+
+/** What the overview shows of the other features. */
+interface OverviewUses extends Uses {
+  metrics(): Promise<{
+    requestTotals(): Promise<Overview["requests"]>;
+    auditFailures(): Promise<number>;
+  }>;
+  sessions(): Promise<{ report(): Overview["sessions"] }>;
+  inspector(): Promise<{ summary(): Overview["inspector"] }>;
+  usb(): Promise<{
+    watcher: { running: boolean; recentEvents(query: { limit: number }): { newest_seq: number } };
+  }>;
+  audit(): Promise<{ rowCount(): number } | null>;
+}
+
+const { entries: OPTIONS } = SERVER_OPTIONS;
+
 export const health = operation({
   name: "health",
-  summary: "Tell that the server answers",
+  summary: "Report that the server answers",
   scope: "read",
   http: { method: "GET", path: "/health", public: true },
   input: NO_INPUT,
   output: v.object({ status: v.literal("ok") }),
   run: () => ({ status: "ok" as const }),
+});
+
+export const overview = operation({
+  name: "dashboard.overview",
+  summary: "Summarize the state of this host",
+  scope: "read",
+  http: { method: "GET", path: "/overview" },
+  answeredBy: "server",
+  input: NO_INPUT,
+  output: OVERVIEW,
+  async run(service: OverviewUses) {
+    const { server } = await service.rest();
+    if (!server) throw unavailable("the REST server does not run");
+    const [metrics, sessions, inspector, { watcher }, audit] = await Promise.all([
+      service.metrics(),
+      service.sessions(),
+      service.inspector(),
+      service.usb(),
+      service.audit(),
+    ]);
+    return {
+      server: {
+        url: server.url,
+        host_name: hostname(),
+        version,
+        commit,
+        platform: process.platform,
+        arch: process.arch,
+        started_at: new Date(server.startedAt).toISOString(),
+        uptime_seconds: server.uptimeSeconds(),
+      },
+      requests: await metrics.requestTotals(),
+      sessions: sessions.report(),
+      inspector: inspector.summary(),
+      usb: { watcher_running: watcher.running, newest_seq: watcher.recentEvents({ limit: 1 }).newest_seq },
+      audit: audit && { rows: audit.rowCount(), failures: await metrics.auditFailures() },
+    };
+  },
+});
+
+/** Called on the local server by `svc` after it has changed a file that the server uses. */
+export const refresh = operation({
+  name: "server.refresh",
+  summary: "Make the server read its tokens and jobs again now",
+  scope: "admin",
+  http: { method: "POST", path: "/refresh" },
+  leftOut: {
+    cli: "svc calls it after each change that a running server must use",
+    script: "a script that changes something changes it in the server itself",
+  },
+  input: NO_INPUT,
+  output: v.object({ refreshed: v.literal(true) }),
+  async run(service: { refresh(): Promise<void> }) {
+    await service.refresh();
+    return { refreshed: true as const };
+  },
 });
 
 export const operations = [
@@ -38,7 +140,7 @@ export const operations = [
     http: { method: "GET", path: "/openapi.json" },
     input: NO_INPUT,
     output: v.record(v.string(), v.unknown()),
-    async run(service: Service) {
+    async run(service: Uses & { operations(): Promise<readonly Operation[]> }) {
       const { openApiDocument } = await import("./openapi");
       return openApiDocument(await service.operations(), (await service.rest()).server?.url ?? "/");
     },
@@ -49,32 +151,37 @@ export const operations = [
     scope: "admin",
     changes: true,
     command: "AC_rest_api_start",
+    leftOut: {
+      cli: "the process of a subcommand ends, and the server with it: use `svc serve`",
+      http: "the server that would answer runs already",
+    },
     input: v.strictObject({
-      host: field(v.optional(v.pipe(v.string(), v.nonEmpty())), "Address to listen on (default 127.0.0.1)"),
-      port: field(
-        v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(65_535))),
-        "Port to listen on; 0 picks a free one (default 9939)",
-      ),
-      token: field(v.optional(secret(v.string())), "Bearer token (default: as `svc serve` finds it)"),
-      enable_audit: field(v.optional(v.boolean(), true), "Whether requests leave rows in the audit log"),
+      host: OPTIONS.host,
+      port: OPTIONS.port,
+      token: OPTIONS.token,
+      enable_audit: OPTIONS.audit,
     }),
     output: STATUS,
-    async run(service: Service, { host, port, token, enable_audit }, caller) {
-      await (await service.rest()).start({ host, port, token, audit: enable_audit });
+    async run(service: Uses, { enable_audit, ...options }, caller) {
+      await (await service.rest()).start({ ...options, audit: enable_audit });
       return statusFor(service, caller);
     },
   }),
   operation({
     name: "rest.stop",
-    summary: "Stop the REST server of this process, once what is in flight is done",
+    summary: "Stop the REST server of this process when its requests are answered",
     scope: "admin",
     changes: true,
     command: "AC_rest_api_stop",
+    leftOut: {
+      cli: "the server is another process: end that one",
+      http: "a server that has stopped cannot be started from afar",
+    },
     input: NO_INPUT,
     output: STATUS,
-    async run(service: Service, _input, caller) {
+    async run(service: Uses, _input, caller) {
       const rest = await service.rest();
-      // Waiting for what is in flight would wait for this very request when it came over HTTP.
+      // Over HTTP, this very request is one of those that it would wait for.
       const stopped = rest.stop();
       if (caller.kind !== "rest") await stopped;
       return statusFor(service, caller);
@@ -82,11 +189,18 @@ export const operations = [
   }),
   operation({
     name: "rest.status",
-    summary: "Tell whether the REST server of this process runs, and where",
+    summary: "Show whether the REST server of this process runs, and where",
     scope: "read",
     command: "AC_rest_api_status",
+    leftOut: {
+      cli: "it shows the server of the same process, which a subcommand does not have",
+      http: "a server that answers runs; `GET /overview` has its address",
+    },
     input: NO_INPUT,
     output: STATUS,
-    run: (service: Service, _input, caller) => statusFor(service, caller),
+    run: (service: Uses, _input, caller) => statusFor(service, caller),
   }),
+  refresh,
+  overview,
+  ...pageOperations,
 ];

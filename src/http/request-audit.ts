@@ -1,56 +1,94 @@
 /**
- * The trail that REST requests leave in the audit log.
+ * The rows that requests leave in the audit log.
  *
- * The promise: every request with a valid token leaves its rows; refused ones leave at most {@link MAX_REFUSED_ROWS}
+ * The promise: every request with a valid token leaves its rows. Refused requests leave at most {@link MAX_REFUSED_ROWS}
  * rows a minute and as many counts, however many they are and wherever they come from.
  */
-import type { AuditLog } from "../audit/log";
-import type { Verdict } from "./gate";
+import type { CallerService } from "../core/caller";
+import { printable } from "../lib/sanitize";
+import { after, type Exchange, type Step } from "./exchange";
+import type { Refusal } from "./gate";
 
-/** Who asked for what; `path` without its query. */
-export interface Asked {
+/** Records each request after it was answered, and each change before it is made. */
+export const record =
+  (audit: RequestAudit): Step =>
+  (next) =>
+  (exchange) => {
+    let subject: string | null = null;
+    exchange.announce = (announced) => {
+      // What the actions of a run announce after it has rows of its own.
+      subject ??= announced;
+      return audit.announce(entryOf(exchange), announced);
+    };
+    return after(next(exchange), async (response) => {
+      const { refusal } = exchange;
+      if (refusal) await audit.refused(entryOf(exchange), refusal);
+      else await audit.answered(entryOf(exchange), outcomeOf(response.status), subject);
+      return response;
+    });
+  };
+
+/** A request as its rows show it; `path` without its query. */
+export interface RequestEntry {
   readonly client: string;
-  /** What limits count by (`client.ts`). */
+  /** What limits count by (`client-address.ts`). */
   readonly clientKey: string;
   readonly method: string;
   readonly path: string;
-  /** What the token is called that came along; null for the host's own, and for none. */
+  /** The name of its token; null for the host's own token, and without a valid one. */
   readonly token: string | null;
 }
 
+function entryOf({ client, request, grant }: Exchange): RequestEntry {
+  return {
+    client: client?.address ?? "unknown",
+    clientKey: client?.key ?? "unknown",
+    method: printable(request.method, 20),
+    // A decoded path could look like an outcome.
+    path: printable(request.path, 500).replace(/\s/g, encodeURIComponent),
+    token: grant?.name ?? null,
+  };
+}
+
+/** `ok` up to 399, `failed` for the caller's faults, `error` for a crash. */
+function outcomeOf(status: number): string {
+  if (status === 500) return "error";
+  return status < 400 ? `ok:${status}` : `failed:${status}`;
+}
+
 /** The rows of requests. Each method resolves when its row is on disk. */
-export interface Trail {
+export interface RequestAudit {
   /** Before a change is made. @throws an `unavailable` failure when the row cannot be written. */
-  announce(asked: Asked, subject: string): Promise<void>;
+  announce(entry: RequestEntry, subject: string): Promise<void>;
   /** After a request with a valid token was answered; `outcome` is `ok:200`, `failed:404`, `error`. Never throws. */
-  answered(asked: Asked, outcome: string, subject: string | null): Promise<void>;
-  /** After a request was refused by the gate or for its `Host`; resolves at once when it was only counted. Never throws. */
-  refused(asked: Asked, verdict: Refusal): Promise<void>;
+  answered(entry: RequestEntry, outcome: string, subject: string | null): Promise<void>;
+  /** After a request was refused; resolves at once when it was only counted. Never throws. */
+  refused(entry: RequestEntry, refusal: Refusal): Promise<void>;
   /** Writes the counts of the minute that has not ended. Never throws. */
   close(): Promise<void>;
 }
 
-/** `misdirected`: to a host name that the server does not answer to. */
-type Refusal = Exclude<Verdict["kind"], "pass"> | "misdirected";
+/** Where the rows go. */
+type AuditLog = NonNullable<Awaited<ReturnType<CallerService["audit"]>>>;
 
-/** Refused requests of one client and minute that get a row each. */
+/** Refused requests of one client within a minute that get a row each. */
 const MAX_CLIENT_ROWS = 10;
 
-/** Refused requests of one minute that get a row each, all clients together: with the counts, under a million rows a day. */
+/** Refused requests of all clients within a minute that get a row each: with the counts, under a million rows a day. */
 export const MAX_REFUSED_ROWS = 300;
 
 const MINUTE_MS = 60_000;
 
 /** @param failed is called for each row that could not be written. */
-export function createTrail(
-  audit: Pick<AuditLog, "append"> | null,
+export function createRequestAudit(
+  audit: AuditLog | null,
   failed: () => void,
   minuteMs: number = MINUTE_MS,
-): Trail {
+): RequestAudit {
   const append = async (host_id: string | null, detail: string) => {
     await audit?.append({ event_type: "rest_api", host_id, viewer_id: null, detail });
   };
-  const appendRequest = ({ client, method, path, token }: Asked, outcome: string) =>
+  const appendRequest = ({ client, method, path, token }: RequestEntry, outcome: string) =>
     append(client, `${method} ${path} -> ${outcome}${token === null ? "" : ` token=${token}`}`);
 
   let minute: RefusedMinute | undefined;
@@ -64,35 +102,35 @@ export function createTrail(
   };
 
   return {
-    announce: (asked, subject) =>
-      appendRequest(asked, `started ${subject}`).catch((error) => {
+    announce: (entry, subject) =>
+      appendRequest(entry, `started ${subject}`).catch((error) => {
         failed();
         throw error;
       }),
-    answered: (asked, outcome, subject) =>
-      appendRequest(asked, subject ? `${outcome} ${subject}` : outcome).catch(failed),
-    async refused(asked, verdict) {
+    answered: (entry, outcome, subject) =>
+      appendRequest(entry, subject ? `${outcome} ${subject}` : outcome).catch(failed),
+    async refused(entry, refusal) {
       if (!minute) {
         minute = new RefusedMinute();
         ending = setTimeout(endMinute, minuteMs);
         ending.unref();
       }
-      if (minute.admits(asked, verdict)) await appendRequest(asked, verdict).catch(failed);
+      if (minute.admits(entry, refusal)) await appendRequest(entry, refusal).catch(failed);
     },
     close: endMinute,
   };
 }
 
-/** What was refused within a minute: who has had how many rows, and what was only counted. */
+/** The requests refused within a minute: the rows of each client, and the counts of the rest. */
 class RefusedMinute {
   private rows = 0;
   private readonly clients = new Map<string, { client: string; rows: number; more: Counts }>();
   private readonly others: Counts = new Map();
 
   /** Whether this refusal gets a row of its own; otherwise it is counted. */
-  admits({ client, clientKey }: Asked, verdict: Refusal): boolean {
+  admits({ client, clientKey }: RequestEntry, refusal: Refusal): boolean {
     let known = this.clients.get(clientKey);
-    // A client that comes when the minute's rows are used up is counted with the others: memory is bounded too.
+    // A client that comes when the rows of the minute are used up is counted with the others, so memory is bounded.
     if (!known && this.rows < MAX_REFUSED_ROWS) {
       known = { client, rows: 0, more: new Map() };
       this.clients.set(clientKey, known);
@@ -103,11 +141,11 @@ class RefusedMinute {
       return true;
     }
     const counts = known?.more ?? this.others;
-    counts.set(verdict, (counts.get(verdict) ?? 0) + 1);
+    counts.set(refusal, (counts.get(refusal) ?? 0) + 1);
     return false;
   }
 
-  /** One row for each client that was refused more often than it has rows, and one for all others. */
+  /** One row for each client that has refused requests without a row, and one for all other clients. */
   counts(): Array<{ client: string | null; detail: string }> {
     return [
       ...[...this.clients.values()].map(({ client, more }) => ({ client, more })),
@@ -123,7 +161,7 @@ type Counts = Map<Refusal, number>;
 /** `27 more requests in a minute -> unauthorized:20 rate_limited:7`. */
 function countedDetail(client: string | null, counts: Counts): string {
   const total = [...counts.values()].reduce((sum, count) => sum + count, 0);
-  const outcomes = [...counts].map(([verdict, count]) => `${verdict}:${count}`).join(" ");
+  const outcomes = [...counts].map(([refusal, count]) => `${refusal}:${count}`).join(" ");
   const whose = client === null ? "requests of other clients" : "requests";
   return `${total} more ${whose} in a minute -> ${outcomes}`;
 }

@@ -2,6 +2,7 @@
  * Responses: what every one of them carries, and how a failure becomes one.
  */
 import type { Failure, FailureCode } from "../lib/errors";
+import { after, type Step } from "./exchange";
 
 const STATUS: Record<FailureCode, number> = {
   bad_input: 400,
@@ -31,13 +32,13 @@ export function json(body: unknown, status = 200, headers = NO_HEADERS): Respons
   return new Response(JSON.stringify(body), { status, headers: all });
 }
 
-/** A response that an operation made itself (a page, an asset, the metrics), with what every one carries. */
+/** A response that an operation made itself (a page, an asset, the metrics), with the header that every one carries. */
 export function content(response: Response): Response {
   response.headers.set("x-content-type-options", "nosniff");
   return response;
 }
 
-/** `{"error": text}` and what stands beside it. */
+/** `{"error": text}`. */
 export function errorResponse(status: number, error: string, headers: Record<string, string> = {}): Response {
   return json({ error }, status, headers);
 }
@@ -50,4 +51,14 @@ export function failureResponse({ code, message, more }: Failure): Response {
 /** After a body that was not read to its end, the connection cannot carry another request (RFC 9112 section 9.3). */
 function closing(code: FailureCode): Record<string, string> {
   return code === "too_large" || code === "slow_client" ? { connection: "close" } : {};
+}
+
+/** Hono removes the body of the answer to a HEAD; this keeps its length (RFC 9110 section 9.3.2). */
+export const completeHead: Step = (next) => (exchange) =>
+  exchange.request.method === "HEAD" ? after(next(exchange), withLength) : next(exchange);
+
+async function withLength(response: Response): Promise<Response> {
+  const { byteLength } = await response.clone().arrayBuffer();
+  response.headers.set("content-length", String(byteLength));
+  return response;
 }

@@ -1,59 +1,25 @@
 /**
- * The REST server: the app on a port, with its token, its claim on `{config_dir}` and its end.
+ * The REST server of a service, at most one at a time: the app on a port, its token, its claim on `{config_dir}`, its end.
  */
-import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import * as v from "valibot";
-import { secret } from "../core/fields";
-import { checkInput, sentence } from "../core/input";
-import { badInput, conflict, messageOf, systemCode, unavailable } from "../lib/errors";
+import type { CallerService } from "../core/caller";
+import { parseInput } from "../core/input";
+import type { Operation } from "../core/operation";
+import { conflict } from "../lib/errors";
+import type { Log } from "../lib/log";
 import { configFiles } from "../lib/paths";
 import { claimConfigDir, removeRunFile, writeRunFile } from "../lib/running-server";
-import type { Service } from "../service";
 import { watchTokens } from "../trust/named-tokens";
 import { openToken, type TokenSource } from "../trust/owner-token";
-import { ownerToken } from "../trust/scopes";
-import { createApp, IDLE_TIMEOUT_S } from "./app";
-import { DEFAULT_MAX_BODY } from "./body";
+import { digestToken, type GrantOf, ownerToken } from "../trust/scopes";
+import { createApp } from "./app";
 import { createClientResolver } from "./client-address";
-import { createGate, DEFAULT_BURST, DEFAULT_RATE_PER_MINUTE } from "./gate";
+import { createGate } from "./gate";
 import { createHostCheck, isLoopback } from "./host-header";
-import { createTrail } from "./request-audit";
-
-const DEFAULT_HOST = "127.0.0.1";
-const DEFAULT_PORT = 9939;
-
-/** Rows of the audit log beyond which the oldest are archived: some 400 MB. */
-const DEFAULT_AUDIT_MAX_ROWS = 1_000_000;
-
-const OPTIONS = v.strictObject({
-  host: v.optional(v.pipe(v.string(), v.nonEmpty()), DEFAULT_HOST),
-  port: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(65_535)), DEFAULT_PORT),
-  token: v.optional(secret(v.string())),
-  tokenFile: v.optional(v.string()),
-  audit: v.optional(v.boolean(), true),
-  tlsCert: v.optional(v.string()),
-  tlsKey: v.optional(v.string()),
-  rateLimit: v.optional(v.pipe(v.number(), v.finite(), v.minValue(0)), DEFAULT_RATE_PER_MINUTE),
-  rateBurst: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), DEFAULT_BURST),
-  trustProxy: v.optional(v.array(v.string()), []),
-  allowHost: v.optional(v.array(v.string()), []),
-  allowAuditClear: v.optional(v.boolean(), false),
-  auditMaxRows: v.optional(
-    v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(1_000_000_000)),
-    DEFAULT_AUDIT_MAX_ROWS,
-  ),
-  maxBody: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), DEFAULT_MAX_BODY),
-});
-
-/**
- * How a server is started, by the flags of `svc serve`; what is left out has its default. `port` 0 picks a free one;
- * `token` is the token itself, from a caller in this process (otherwise see `openToken`); `tlsCert` and `tlsKey` are
- * PEM files; `rateLimit` is in requests a minute and client, 0 for any; `maxBody` in bytes; without `audit`, requests
- * leave no rows in the audit log; beyond `auditMaxRows` (0: any number) its oldest rows go to an archive;
- * `allowAuditClear` lets requests clear it.
- */
-export type RestServerOptions = v.InferInput<typeof OPTIONS>;
+import { listen, readTls, urlHost } from "./listen";
+import type { RequestMetrics } from "./measure";
+import { type RestServerOptions, SERVER_OPTIONS } from "./options";
+import { createRequestAudit } from "./request-audit";
 
 /** A server that accepts connections. */
 export interface RestServer {
@@ -65,76 +31,123 @@ export interface RestServer {
   /** Whether requests may clear the audit log. */
   readonly allowAuditClear: boolean;
   readonly startedAt: number;
-  /** Seconds since then, whatever is done to the clock meanwhile. */
+  /** Seconds since then, even if the clock was set meanwhile. */
   uptimeSeconds(): number;
-  /** Refuses new connections, lets what is in flight finish for {@link GRACE_MS}, then cuts it off. */
+  /** Reads the tokens again now if their files have changed. */
+  refresh(): void;
+  /** Refuses new connections, lets requests in flight finish for {@link GRACE_MS}, then cuts them off. */
   stop(): Promise<void>;
 }
 
-/** How long requests in flight may take once the server was told to stop. */
-export const GRACE_MS = 10_000;
+/** What the server needs of the service that it belongs to. */
+export interface ServerUses {
+  readonly configDir: string;
+  readonly log: Log;
+  operations(): Promise<readonly Operation[]>;
+  audit(): Promise<(AuditLog & { limitRows(max: number): void }) | null>;
+  metrics(): Promise<RequestMetrics & { recordAuditFailure(): void }>;
+}
 
-/**
- * Starts a server.
- *
- * @throws `conflict` when the port is taken or a server runs on `{config_dir}` already; `bad_input` for an unusable
- *   option; `unavailable` for a file that cannot be read. Nothing is left running or claimed then.
- */
-export async function startRestServer(service: Service, options: RestServerOptions): Promise<RestServer> {
-  const checked = checkOptions(options);
-  const { host, tlsCert, tlsKey } = checked;
-  const tls = tlsCert === undefined && tlsKey === undefined ? undefined : readTls(tlsCert, tlsKey);
-  const clients = createClientResolver(checked.trustProxy);
-  const release = claimConfigDir(service.configDir);
-  if (!release) throw conflict(`a server already runs on ${service.configDir}`);
+type AuditLog = NonNullable<Awaited<ReturnType<CallerService["audit"]>>>;
+
+export interface RestControl {
+  /** The server that runs, or null. */
+  readonly server: RestServer | null;
+  /**
+   * Starts a server.
+   *
+   * @throws `conflict` when one runs already, here or on the same `{config_dir}`, or the port is taken; `bad_input` for an
+   *   unusable option; `unavailable` for a file that cannot be read. Nothing is left running or claimed then.
+   */
+  start(options: RestServerOptions): Promise<RestServer>;
+  /** Finishes the requests in flight, then stops; does nothing when no server runs. */
+  stop(): Promise<void>;
+}
+
+export function createRestControl(service: ServerUses): RestControl {
+  let server: RestServer | null = null;
+  let starting: Promise<RestServer> | undefined;
+  let stopped: Promise<void> | undefined;
+  return {
+    get server() {
+      return server;
+    },
+    async start(options) {
+      if (server) throw conflict(`the REST server already runs at ${server.url}`);
+      if (starting) throw conflict("the REST server is already starting");
+      starting = startRestServer(service, options);
+      try {
+        server = await starting;
+      } finally {
+        starting = undefined;
+      }
+      return server;
+    },
+    async stop() {
+      if (starting) await starting.catch(() => {});
+      // A second caller waits as well: the process ends when this resolves.
+      if (server) stopped = server.stop();
+      server = null;
+      await stopped;
+    },
+  };
+}
+
+/** How long requests in flight may take when the server stops. */
+const GRACE_MS = 10_000;
+
+async function startRestServer(service: ServerUses, given: RestServerOptions): Promise<RestServer> {
+  const options = parseInput(SERVER_OPTIONS, given);
+  const { configDir, log } = service;
+  const { host } = options;
+  const tls = readTls(options.tls_cert, options.tls_key);
+  const clients = createClientResolver(options.trust_proxy);
+  const release = claimConfigDir(configDir);
+  if (!release) throw conflict(`a server already runs on ${configDir}`);
   // What is undone when the start fails from here on.
   using undo = new DisposableStack();
   undo.defer(release);
-  const file = checked.tokenFile ?? configFiles(service.configDir).token;
-  const token = openToken({ given: checked.token, file }, service.log);
+  const files = configFiles(configDir);
+  const token = openToken({ given: options.token, file: options.token_file ?? files.token }, log);
+  const owner = ownerToken(token.digest);
+  const named = watchTokens(files, log);
+  const grantOf: GrantOf = (sent, maxAgeMs) => owner(sent, maxAgeMs) ?? named(sent, maxAgeMs);
   const metrics = await service.metrics();
-  const audit = checked.audit ? await service.audit() : null;
-  audit?.limitRows(checked.auditMaxRows);
+  const auditLog = options.audit ? await service.audit() : null;
+  auditLog?.limitRows(options.audit_max_rows);
+  const audit = createRequestAudit(auditLog, () => metrics.recordAuditFailure());
   const stopping = new AbortController();
-  const owner = ownerToken(() => token.digest());
-  const others = watchTokens(configFiles(service.configDir), service.log);
-  const gate = createGate((sent) => owner(sent) ?? others(sent), {
-    ratePerMinute: checked.rateLimit,
-    burst: checked.rateBurst,
-  });
-  const trail = createTrail(audit, () => metrics.recordAuditFailure());
   const app = createApp({
     service,
     operations: await service.operations(),
-    gate,
+    gate: createGate(grantOf, { ratePerMinute: options.rate_limit, burst: options.rate_burst }),
     clients,
-    answersTo: createHostCheck(host, checked.allowHost),
+    answersTo: createHostCheck(host, options.allow_host),
     metrics,
-    trail,
-    maxBodyBytes: checked.maxBody,
-    log: service.log,
+    audit,
+    maxBodyBytes: options.max_body,
+    log,
     stopping: stopping.signal,
   });
-  const server = listen({ host, port: checked.port, tls, fetch: app.fetch });
+  const server = listen({ host, port: options.port, tls, fetch: app.fetch });
   undo.defer(() => void server.stop(true));
   const started = performance.now();
   const port = server.port ?? 0;
   const url = `${tls ? "https" : "http"}://${urlHost(host)}:${port}`;
-  writeRunFile(service.configDir, { url, pid: process.pid, token_file: token.file && resolve(token.file) });
+  writeRunFile(configDir, { url, pid: process.pid, token_file: token.file && resolve(token.file) });
   undo.move();
   if (!isLoopback(host) && !tls) {
-    service.log.warn(
-      `${host} is reachable from other machines and tokens travel unencrypted: use --tls-cert`,
-    );
+    log.warn(`${host} is reachable from other machines and tokens travel unencrypted: use --tls-cert`);
   }
   return {
     url,
     host,
     port,
     token,
-    allowAuditClear: checked.allowAuditClear,
+    allowAuditClear: options.allow_audit_clear,
     startedAt: Date.now(),
     uptimeSeconds: () => (performance.now() - started) / 1_000,
+    refresh: () => void grantOf(digestToken(""), 0),
     async stop() {
       const cutOff = setTimeout(() => {
         stopping.abort();
@@ -142,71 +155,9 @@ export async function startRestServer(service: Service, options: RestServerOptio
       }, GRACE_MS);
       await server.stop();
       clearTimeout(cutOff);
-      await trail.close();
-      removeRunFile(service.configDir);
+      await audit.close();
+      removeRunFile(configDir);
       release();
     },
   };
-}
-
-/** @throws a `bad_input` failure that names options as flags are written. */
-function checkOptions(options: RestServerOptions): v.InferOutput<typeof OPTIONS> {
-  const checked = checkInput(OPTIONS, options);
-  if (checked.ok) return checked.input;
-  const asFlag = (name: string) => name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-  throw badInput(sentence(checked.offences.map((offence) => ({ ...offence, field: asFlag(offence.field) }))));
-}
-
-type Listening = {
-  host: string;
-  port: number;
-  tls: Bun.TLSOptions | undefined;
-  fetch: (request: Request, env: { server: Bun.Server<unknown> }) => Response | Promise<Response>;
-};
-
-function listen({ host, port, tls, fetch }: Listening): Bun.Server<unknown> {
-  try {
-    return Bun.serve({
-      hostname: host.replace(/^\[(.*)\]$/, "$1"),
-      port,
-      ...(tls && { tls }),
-      // Otherwise Bun answers what it cannot handle with a page that shows the source.
-      development: false,
-      // With `development: false`, Bun 1.4 shares a taken port with its other listener unless told not to.
-      reusePort: false,
-      idleTimeout: IDLE_TIMEOUT_S,
-      // Bun's own limit answers before the gate has been asked; `body.ts` has the real one.
-      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-      fetch: (request, server) => fetch(request, { server }),
-    });
-  } catch (error) {
-    const code = systemCode(error);
-    if (code === "EADDRINUSE") throw conflict(`port ${port} on ${host} is taken`);
-    if (code === "EACCES")
-      throw unavailable(`port ${port} on ${host} needs more rights than this process has`);
-    if (tls && !/^E[A-Z]+$/.test(code ?? ""))
-      throw badInput(`tls-cert, tls-key: not a usable pair (${messageOf(error)})`);
-    throw badInput(`host: cannot listen on ${host}:${port} (${code ?? messageOf(error)})`);
-  }
-}
-
-function readTls(certFile: string | undefined, keyFile: string | undefined): Bun.TLSOptions {
-  if (certFile === undefined || keyFile === undefined) {
-    const missing = certFile === undefined ? "tls-cert" : "tls-key";
-    throw badInput(`${missing}: missing: a certificate and its key are given together`);
-  }
-  const read = (flag: string, path: string) => {
-    try {
-      return readFileSync(path, "utf8");
-    } catch (error) {
-      throw unavailable(`${flag}: ${path} cannot be read (${systemCode(error) ?? messageOf(error)})`);
-    }
-  };
-  return { cert: read("tls-cert", certFile), key: read("tls-key", keyFile) };
-}
-
-function urlHost(host: string): string {
-  if (host === "0.0.0.0" || host === "") return "127.0.0.1";
-  if (host === "::" || host === "[::]") return "[::1]";
-  return host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
 }

@@ -155,11 +155,17 @@ export function fileStamp(path: string): string {
   return found ? `${found.ino}:${found.mtimeMs}:${found.size}` : "";
 }
 
-/** How long what {@link watchFile} gives can be out of date, milliseconds. */
-const RECHECK_MS = 1_000;
+/** How old the content that {@link watchFile} returns may be unless the caller says otherwise, in milliseconds. */
+export const WATCH_MS = 1_000;
 
-/** What `read` made of the file at `path`, which is read again once it has changed. @param read does not throw. */
-export function watchFile<T>(path: string, read: () => T): () => T {
+/**
+ * Keeps what `read` made of the file at `path`, and reads the file again once it has changed.
+ *
+ * @param read does not throw.
+ * @returns a function that returns the content. The file is checked if that was last done `maxAgeMs` ago or earlier
+ *   (default {@link WATCH_MS}).
+ */
+export function watchFile<T>(path: string, read: () => T): (maxAgeMs?: number) => T {
   const look = () => {
     try {
       return fileStamp(path);
@@ -171,9 +177,9 @@ export function watchFile<T>(path: string, read: () => T): () => T {
   let stamp = look();
   let made = read();
   let checkedAt = performance.now();
-  return () => {
+  return (maxAgeMs = WATCH_MS) => {
     const now = performance.now();
-    if (now - checkedAt < RECHECK_MS) return made;
+    if (now - checkedAt < maxAgeMs) return made;
     checkedAt = now;
     const found = look();
     if (found !== stamp) {

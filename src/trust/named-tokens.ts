@@ -104,5 +104,5 @@ export function watchTokens(place: Place, log: Log): GrantOf {
       return [];
     }
   });
-  return (sent) => inForce().find(({ digest }) => sameToken(sent, digest))?.grant;
+  return (sent, maxAgeMs) => inForce(maxAgeMs).find(({ digest }) => sameToken(sent, digest))?.grant;
 }

@@ -14,8 +14,8 @@ export interface TokenSource {
   /** Whether this start made the file. */
   readonly created: boolean;
   current(): string;
-  /** The digest of `current()`; a changed file is noticed within a second. */
-  digest(): TokenDigest;
+  /** The digest of the token; `maxAgeMs` as {@link GrantOf} has it. */
+  readonly digest: (maxAgeMs?: number) => TokenDigest;
 }
 
 /**
@@ -97,7 +97,7 @@ function watchedToken(file: string, first: string, created: boolean, log: Log): 
     }
     return { token, digest: digestToken(token) };
   });
-  return { file, created, current: () => inForce().token, digest: () => inForce().digest };
+  return { file, created, current: () => inForce().token, digest: (maxAgeMs) => inForce(maxAgeMs).digest };
 }
 
 /**

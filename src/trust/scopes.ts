@@ -1,33 +1,37 @@
 /**
- * What a token allows: the scopes (`operation.ts`) of the operations that its holder may use.
+ * What a token allows: the operations of its scopes (`core/operation.ts`).
  */
 import type { Scope } from "../core/operation";
 
 export interface Grant {
-  /** What the token is called on record; null for the host's own. */
+  /** The name of the token in the audit log; null for the host's own token. */
   readonly name: string | null;
   readonly scopes: readonly Scope[];
 }
 
-/** What a token stands for; undefined for one that is not in force. */
-export type GrantOf = (token: TokenDigest) => Grant | undefined;
+/**
+ * What a token allows; undefined for a token that is not in force.
+ *
+ * @param maxAgeMs how long ago the tokens may have been read, in milliseconds; 0 reads them now if they have changed.
+ */
+export type GrantOf = (token: TokenDigest, maxAgeMs?: number) => Grant | undefined;
 
 /** SHA-256 of a token: digests of equal length can be compared in constant time whatever was sent. */
 export type TokenDigest = Uint8Array;
 
 const OWNER: Grant = { name: null, scopes: ["admin"] };
 
-/** The host's own token, which allows everything. @param digest gives that of the one in force; called at every request. */
+/** The grant of the host's own token, which allows everything. @param digest returns the digest of the token in force. */
 export const ownerToken =
-  (digest: () => TokenDigest): GrantOf =>
-  (sent) =>
-    sameToken(sent, digest()) ? OWNER : undefined;
+  (digest: (maxAgeMs?: number) => TokenDigest): GrantOf =>
+  (sent, maxAgeMs) =>
+    sameToken(sent, digest(maxAgeMs)) ? OWNER : undefined;
 
 export function digestToken(token: string): TokenDigest {
   return new Bun.CryptoHasher("sha256").update(Buffer.from(token, "latin1")).digest();
 }
 
-/** In a time that tells nothing of where they differ. */
+/** Whether two digests are equal; takes the same time wherever they differ. */
 export function sameToken(one: TokenDigest, other: TokenDigest): boolean {
   return crypto.timingSafeEqual(one, other);
 }

@@ -388,7 +388,7 @@ describe("AC_audit_log_clear", () => {
   });
 
   test("says how many rows went where it is allowed", async () => {
-    await using host = await testServer({ allowAuditClear: true });
+    await using host = await testServer({ allow_audit_clear: true });
     await host.call("/commands");
     const report = (await (await host.call("/execute", clear)).json()) as { ok: boolean; result: object };
     expect(Object.values(report.result)).toEqual([{ deleted: 2 }]);

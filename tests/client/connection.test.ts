@@ -326,7 +326,8 @@ describe("over https", () => {
 
   const pem = (path: string) => readFileSync(path, "utf8");
   const pinOf = (fingerprint: string) => fingerprint.replaceAll(":", "").toLowerCase();
-  const serve = ({ cert, key }: { cert: string; key: string }) => testServer({ tlsCert: cert, tlsKey: key });
+  const serve = ({ cert, key }: { cert: string; key: string }) =>
+    testServer({ tls_cert: cert, tls_key: key });
   const asked = async (url: string, trust: Trust) => {
     const told = await ask(new Line({ url, token: TOKEN, trust }), { method: "GET", path: "/commands" });
     return "status" in told ? told.status : told.message;

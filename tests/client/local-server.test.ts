@@ -35,7 +35,7 @@ test("the token of a server is that of the file that it says it uses, else that 
   rotateToken(configFiles(made.configDir).token);
   expect(localToken(made.configDir)).toBe(readToken(configFiles(made.configDir).token));
   const tokenFile = `${made.configDir}/elsewhere`;
-  await (await made.service.rest()).start({ port: 0, tokenFile });
+  await (await made.service.rest()).start({ port: 0, token_file: tokenFile });
   expect(localToken(made.configDir)).toBe(readToken(tokenFile));
   expect(localTokenFile(made.configDir)).toBe(tokenFile);
 });

@@ -122,7 +122,7 @@ async function expectBadInput(answer: Promise<Response>): Promise<void> {
 test("what was expected is said in words", async () => {
   const error = async (path: string) => ((await (await host.call(path)).json()) as { error: string }).error;
   expect(await error("/audit/list?before_id=1.5")).toBe("before_id: expected a whole number but found 1.5");
-  expect(await error("/inspector/recent?session=")).toBe("session: expected one that is not empty");
+  expect(await error("/inspector/recent?session=")).toBe("session: must not be empty");
   expect(checkInput(importConfig.input, {})).toMatchObject({
     offences: [{ field: "bundle", message: "missing: expected any value" }],
   });

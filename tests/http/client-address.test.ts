@@ -62,7 +62,7 @@ describe("X-Forwarded-For", () => {
 test("a trusted proxy that is not an address or a block is refused by name", () => {
   for (const block of ["10.0.0.0/33", "proxy.example", "", "10.0.0/8"]) {
     expect(() => createClientResolver([block])).toThrow(
-      "trust-proxy: expected an IP address or a CIDR block",
+      "trust_proxy: expected an IP address or a CIDR block",
     );
   }
 });

@@ -6,7 +6,7 @@ import { serveSource, TOKEN, testWith } from "../support";
 
 const test = testWith("chromium");
 /** Once the document is shown, to its last operation. */
-const shown = (page: Page) => page.getByText("Tell how many requests were answered").waitFor();
+const shown = (page: Page) => page.getByText("Count the requests of the last hour").waitFor();
 
 let browser: Browser;
 let host: Awaited<ReturnType<typeof serveSource>>;

@@ -7,7 +7,7 @@ import { createApp } from "../../src/http/app";
 import { createClientResolver } from "../../src/http/client-address";
 import { createGate } from "../../src/http/gate";
 import { openApiDocument } from "../../src/http/openapi";
-import { createTrail } from "../../src/http/request-audit";
+import { createRequestAudit } from "../../src/http/request-audit";
 import { silentLog } from "../../src/lib/log";
 import { operations } from "../../src/operations";
 import type { Service } from "../../src/service";
@@ -125,7 +125,7 @@ async function registeredRoutes(service: Service): Promise<string[]> {
     clients: createClientResolver([]),
     answersTo: () => true,
     metrics: await service.metrics(),
-    trail: createTrail(null, () => {}),
+    audit: createRequestAudit(null, () => {}),
     maxBodyBytes: 1,
     log: silentLog,
     stopping: new AbortController().signal,

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import type { AuditLog } from "../../src/audit/log";
 import type { AuditEvent } from "../../src/audit/row";
-import { type Asked, createTrail, MAX_REFUSED_ROWS } from "../../src/http/request-audit";
+import { createRequestAudit, MAX_REFUSED_ROWS, type RequestEntry } from "../../src/http/request-audit";
 import { configFiles } from "../../src/lib/paths";
 import { post, testServer } from "../support";
 
@@ -12,7 +12,7 @@ function memoryLog(): { readonly audit: Pick<AuditLog, "append">; readonly rows:
   return { audit: { append: async (event: AuditEvent) => rows.push(event) }, rows };
 }
 
-const asked = (client: string): Asked => ({
+const entry = (client: string): RequestEntry => ({
   client,
   clientKey: client,
   method: "GET",
@@ -24,11 +24,11 @@ const details = (rows: readonly AuditEvent[]) => rows.map(({ host_id, detail }) 
 describe("refused requests", () => {
   test("of one client and minute get ten rows and then one with their count", async () => {
     const { audit, rows } = memoryLog();
-    const trail = createTrail(audit, () => {});
-    for (let nth = 0; nth < 25; nth++) await trail.refused(asked("1.2.3.4"), "unauthorized");
-    for (let nth = 0; nth < 7; nth++) await trail.refused(asked("1.2.3.4"), "locked_out");
+    const requests = createRequestAudit(audit, () => {});
+    for (let nth = 0; nth < 25; nth++) await requests.refused(entry("1.2.3.4"), "unauthorized");
+    for (let nth = 0; nth < 7; nth++) await requests.refused(entry("1.2.3.4"), "locked_out");
     expect(details(rows)).toEqual(Array(10).fill(["1.2.3.4", "GET /sessions -> unauthorized"]));
-    await trail.close();
+    await requests.close();
     expect(details(rows.slice(10))).toEqual([
       ["1.2.3.4", "22 more requests in a minute -> unauthorized:15 locked_out:7"],
     ]);
@@ -43,21 +43,21 @@ describe("refused requests", () => {
       if (event.detail?.includes("more")) counted.resolve();
       return id;
     };
-    const trail = createTrail(audit, () => {}, 20);
-    for (let nth = 0; nth < 12; nth++) await trail.refused(asked("1.2.3.4"), "unauthorized");
+    const requests = createRequestAudit(audit, () => {}, 20);
+    for (let nth = 0; nth < 12; nth++) await requests.refused(entry("1.2.3.4"), "unauthorized");
     await counted.promise;
-    await trail.refused(asked("1.2.3.4"), "rate_limited");
-    await trail.close();
+    await requests.refused(entry("1.2.3.4"), "rate_limited");
+    await requests.close();
     expect(rows).toHaveLength(12);
     expect(rows.at(-1)?.detail).toBe("GET /sessions -> rate_limited");
   });
 
   test("from ever new addresses cannot fill the log", async () => {
     const { audit, rows } = memoryLog();
-    const trail = createTrail(audit, () => {});
+    const requests = createRequestAudit(audit, () => {});
     for (let nth = 0; nth < 10_000; nth++)
-      await trail.refused(asked(`10.0.${nth >> 8}.${nth & 255}`), "unauthorized");
-    await trail.close();
+      await requests.refused(entry(`10.0.${nth >> 8}.${nth & 255}`), "unauthorized");
+    await requests.close();
     expect(rows).toHaveLength(MAX_REFUSED_ROWS + 1);
     expect(details(rows).at(-1)).toEqual([
       null,
@@ -66,7 +66,7 @@ describe("refused requests", () => {
   });
 });
 
-describe("a server's trail", () => {
+describe("a server's requests", () => {
   const rowsOf = async (host: Awaited<ReturnType<typeof testServer>>) => {
     const audit = await host.service.audit();
     return details((await audit?.list({ limit: 100 })) ?? []).reverse();

@@ -17,8 +17,8 @@ import * as v from "valibot";
 import { field, NO_INPUT, secret } from "../../src/core/fields";
 import { operation } from "../../src/core/operation";
 import { BODY_DEADLINE_MS, readJson } from "../../src/http/body";
+import type { RestServerOptions } from "../../src/http/options";
 import { failureResponse } from "../../src/http/responses";
-import type { RestServerOptions } from "../../src/http/server";
 import { conflict } from "../../src/lib/errors";
 import { type Log, silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
@@ -66,7 +66,7 @@ describe("public paths", () => {
   });
 
   test("are not limited", async () => {
-    await using host = await testServer({ rateLimit: 1, rateBurst: 1 });
+    await using host = await testServer({ rate_limit: 1, rate_burst: 1 });
     for (let i = 0; i < 20; i++) expect((await fetch(`${host.server.url}/health`)).status).toBe(200);
   });
 
@@ -105,7 +105,7 @@ describe("without a valid token", () => {
   });
 
   test("a spent bucket is 429 with Retry-After", async () => {
-    await using host = await testServer({ rateLimit: 60, rateBurst: 2 });
+    await using host = await testServer({ rate_limit: 60, rate_burst: 2 });
     await host.call("/commands");
     await host.call("/commands");
     const response = await host.call("/commands");
@@ -148,7 +148,7 @@ describe("routing", () => {
   });
 
   test("bound to loopback, another Host is 421", async () => {
-    await using host = await testServer({ allowHost: ["lab.example"] });
+    await using host = await testServer({ allow_host: ["lab.example"] });
     const status = async (name: string) => {
       const head = `GET /health HTTP/1.1\r\nHost: ${name}\r\nConnection: close\r\n\r\n`;
       return (await rawExchange(host.server.port, head)).slice(9, 12);
@@ -233,7 +233,7 @@ describe("a body", () => {
   };
 
   test("over the limit is 413, declared or streamed", async () => {
-    await using host = await testServer({ maxBody: 1_000 });
+    await using host = await testServer({ max_body: 1_000 });
     const declared = await host.call("/execute", { method: "POST", body: "x".repeat(1_001) });
     expect(declared.status).toBe(413);
     const chunk = `${(600).toString(16)}\r\n${"x".repeat(600)}\r\n`;
@@ -247,7 +247,7 @@ describe("a body", () => {
 
   test("of exactly the limit is read", async () => {
     await using host = await testServer({
-      maxBody: 1_000,
+      max_body: 1_000,
       service: withOperation(() => ({ done: true })),
     });
     const body = JSON.stringify({ text: "x".repeat(1_000 - '{"text":""}'.length) });
@@ -375,7 +375,7 @@ describe("stopping", () => {
     const made = testService();
     const rest = await made.service.rest();
     const starting = rest.start({ port: 0 });
-    await expect(rest.start({ port: 0 })).rejects.toThrow("is being started already");
+    await expect(rest.start({ port: 0 })).rejects.toThrow("is already starting");
     await made[Symbol.asyncDispose]();
     await expect(fetch((await starting).url)).rejects.toThrow();
   });
@@ -448,16 +448,16 @@ describe("one server a folder", () => {
 describe("an option", () => {
   const cases: Array<[RestServerOptions, RegExp]> = [
     [{ port: 65_536 }, /^port: expected <=65535 but found 65536/],
-    [{ rateLimit: Number.NaN }, /^rate-limit: expected/],
-    [{ rateBurst: 0 }, /^rate-burst: expected >=1/],
-    [{ maxBody: -1 }, /^max-body: expected >=1/],
+    [{ rate_limit: Number.NaN }, /^rate_limit: expected/],
+    [{ rate_burst: 0 }, /^rate_burst: expected >=1/],
+    [{ max_body: -1 }, /^max_body: expected >=1/],
     [{ host: "" }, /^host: must not be empty/],
-    [{ trustProxy: ["nowhere"] }, /^trust-proxy: expected an IP address or a CIDR block/],
-    [{ tlsCert: "cert.pem" }, /^tls-key: missing/],
-    [{ tlsKey: "key.pem" }, /^tls-cert: missing/],
+    [{ trust_proxy: ["nowhere"] }, /^trust_proxy: expected an IP address or a CIDR block/],
+    [{ tls_cert: "cert.pem" }, /^tls_key: missing/],
+    [{ tls_key: "key.pem" }, /^tls_cert: missing/],
   ];
   for (const [options, message] of cases) {
-    test(`out of range is refused by its flag's name: ${JSON.stringify(options)}`, async () => {
+    test(`out of range is refused by its name: ${JSON.stringify(options)}`, async () => {
       await using made = testService();
       const rest = await made.service.rest();
       await expect(rest.start(options)).rejects.toThrow(message);
@@ -470,20 +470,20 @@ describe("TLS", () => {
   test("files that cannot be read or are no pair are refused by name", async () => {
     await using made = testService();
     const rest = await made.service.rest();
-    const missing = { tlsCert: join(made.configDir, "none.pem"), tlsKey: join(made.configDir, "none.pem") };
+    const missing = { tls_cert: join(made.configDir, "none.pem"), tls_key: join(made.configDir, "none.pem") };
     await expect(rest.start({ port: 0, ...missing })).rejects.toThrow(
-      /tls-cert: .*none\.pem cannot be read \(ENOENT\)/,
+      /tls_cert: .*none\.pem cannot be read \(ENOENT\)/,
     );
     const junk = join(made.configDir, "junk.pem");
     writeFileSync(junk, "junk");
-    await expect(rest.start({ port: 0, tlsCert: junk, tlsKey: junk })).rejects.toThrow(/tls-cert, tls-key/);
+    await expect(rest.start({ port: 0, tls_cert: junk, tls_key: junk })).rejects.toThrow(/tls_cert, tls_key/);
   });
 });
 
 describe("the token", () => {
   const startOn = async (configDir: string) => {
     const made = testService({ configDir });
-    const server = await (await made.service.rest()).start({ port: 0, rateLimit: 0 });
+    const server = await (await made.service.rest()).start({ port: 0, rate_limit: 0 });
     return { made, server };
   };
   const statusWith = async (url: string, token: string) =>

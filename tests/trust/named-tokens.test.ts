@@ -26,7 +26,7 @@ async function scopedServer() {
     both: await addToken(tokenStore(files, silentLog), { name: "wall", scope: ["read", "metrics"] }),
     own: TOKEN,
   };
-  const server = await (await made.service.rest()).start({ port: 0, token: TOKEN, rateLimit: 0 });
+  const server = await (await made.service.rest()).start({ port: 0, token: TOKEN, rate_limit: 0 });
   const ask = (who: keyof typeof tokens, path: string, init: RequestInit = {}) =>
     fetch(server.url + path, {
       ...init,
@@ -73,7 +73,7 @@ test("what is not allowed is told as RFC 6750 has it, and costs no lockout", asy
     const refused = await server.ask("metrics", "/config/export", post({}));
     expect(refused.status).toBe(403);
     expect(refused.headers.get("www-authenticate")).toBe('Bearer error="insufficient_scope", scope="admin"');
-    expect(await refused.json()).toEqual({ error: "this token allows metrics, and not what needs admin" });
+    expect(await refused.json()).toEqual({ error: "this token allows metrics, but this needs admin" });
   }
   expect((await server.ask("metrics", "/nowhere")).status).toBe(404);
   expect((await server.ask("metrics", "/metrics")).status).toBe(200);

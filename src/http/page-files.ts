@@ -1,9 +1,12 @@
 /**
- * The dashboard: a static page and its modules (`dashboard/` in the source tree).
+ * The files of the two pages: the dashboard (`dashboard/` in the source tree), and the API explorer (`explorer/`), which is
+ * Swagger UI on this server's own API document.
  *
- * The imports are literal, so that the bundler sees each file and the binary has it.
+ * The imports are literal, so that the bundler embeds each file in the binary.
  */
 
+import swaggerStyle from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
+import swaggerScript from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import uplot from "uplot/dist/uPlot.esm.js" with { type: "file" };
 import uplotStyle from "uplot/dist/uPlot.min.css" with { type: "file" };
 import actions from "../../dashboard/actions.js" with { type: "file" };
@@ -37,27 +40,30 @@ import sync from "../../dashboard/sync.js" with { type: "file" };
 import table from "../../dashboard/table.js" with { type: "file" };
 import usb from "../../dashboard/usb.js" with { type: "file" };
 import view from "../../dashboard/view.js" with { type: "file" };
+import explorerScript from "../../explorer/explorer.js" with { type: "file" };
+import explorerPage from "../../explorer/index.html" with { type: "file" };
+import explorerStyle from "../../explorer/style.css" with { type: "file" };
 import { createPageAssets, type PageAssets } from "./assets";
 
-/** Nothing from elsewhere, nothing inline, and no string ever becomes markup or script; `blob:` is for screenshots. */
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' blob:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
-].join("; ");
+/** A Content-Security-Policy: nothing from other origins and nothing inline, but for what `more` allows. */
+const policy = (...more: string[]) =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    ...more,
+  ].join("; ");
 
-export function createDashboard(): PageAssets {
-  return createPageAssets({
+export const createDashboard = (): PageAssets =>
+  createPageAssets({
     path: "dashboard",
     page,
-    policy: POLICY,
+    // Screenshots are `blob:`; no string ever becomes markup or script.
+    policy: policy("img-src 'self' blob:", "require-trusted-types-for 'script'", "trusted-types 'none'"),
     assets: {
       "actions.js": actions,
       "admin.js": admin,
@@ -93,4 +99,17 @@ export function createDashboard(): PageAssets {
       "view.js": view,
     },
   });
-}
+
+export const createExplorer = (): PageAssets =>
+  createPageAssets({
+    path: "docs",
+    page: explorerPage,
+    // The icons of Swagger UI are `data:`.
+    policy: policy("img-src 'self' data:"),
+    assets: {
+      "explorer.js": explorerScript,
+      "style.css": explorerStyle,
+      "swagger-ui-bundle.js": swaggerScript,
+      "swagger-ui.css": swaggerStyle,
+    },
+  });

@@ -1,0 +1,89 @@
+/**
+ * The call of an operation: its input from the request, its answer or failure as a response.
+ */
+import { callOperation } from "../core/call";
+import type { Caller } from "../core/caller";
+import { fromQuery } from "../core/text";
+import { badInput, failureOf, messageOf } from "../lib/errors";
+import type { Log } from "../lib/log";
+import { readJson } from "./body";
+import { after, type Exchange, type Handler } from "./exchange";
+import { content, errorResponse, failureResponse, json } from "./responses";
+import type { RoutedOperation } from "./route";
+
+/** Seconds of silence after which a connection is closed; this also ends a client that drips its headers. */
+export const IDLE_TIMEOUT_S = 10;
+
+export interface CallParts {
+  /** What operations run on. */
+  readonly service: object;
+  readonly maxBodyBytes: number;
+  readonly log: Log;
+  /** Aborted when the server is about to stop without waiting any longer. */
+  readonly stopping: AbortSignal;
+}
+
+/** Never throws: a failure has its status, a bug is logged and answered with a plain 500. */
+export function call(
+  operation: RoutedOperation,
+  { service, maxBodyBytes, log, stopping }: CallParts,
+): Handler {
+  const inputOf = createReader(operation, maxBodyBytes);
+  const respond = (result: unknown) => (result instanceof Response ? content(result) : json(result));
+  const fail = (thrown: unknown) => {
+    const failure = failureOf(thrown);
+    if (failure === undefined) {
+      log.error(`${operation.name} failed: ${messageOf(thrown)}`, thrown);
+      return errorResponse(500, "internal error");
+    }
+    if (failure !== thrown) log.error(`${operation.name}: ${messageOf(thrown)}`);
+    return failureResponse(failure);
+  };
+
+  return (exchange) => {
+    const { request, server, client, announce } = exchange;
+    const caller: Caller = {
+      kind: "rest",
+      client: client?.address ?? null,
+      headers: request.raw.headers,
+      signal: stopping,
+      announce,
+    };
+    try {
+      const answered = after(inputOf(exchange), (input) => {
+        const result = callOperation(service, operation, input, caller);
+        if (!(result instanceof Promise)) return respond(result);
+        // The idle timeout is for clients: an operation may take longer than a silent client may.
+        server.timeout(request.raw, 0);
+        return result.then(respond).finally(() => server.timeout(request.raw, IDLE_TIMEOUT_S));
+      });
+      return answered instanceof Promise ? answered.catch(fail) : answered;
+    } catch (thrown) {
+      return fail(thrown);
+    }
+  };
+}
+
+/** Reads the input of an operation: from the query of a GET, the body of a POST, and the parameters of the path. */
+function createReader({ http, input }: RoutedOperation, maxBytes: number): (exchange: Exchange) => unknown {
+  const { method, path, body } = http;
+  if (method === "POST" && body === undefined) {
+    return ({ request }) => {
+      if (request.url.includes("?")) throw badInput("query: expected none, the fields go in the body");
+      return readJson(request.raw, maxBytes);
+    };
+  }
+  // Links to a page may carry any query; a page takes no configuration from there.
+  const isPage = http.public && http.content !== undefined;
+  const queryOf = ({ request: { url } }: Exchange) =>
+    url.includes("?") && !isPage ? fromQuery(input, new URL(url).searchParams) : {};
+  if (body !== undefined) {
+    return async (exchange) => {
+      const query = queryOf(exchange);
+      if (Object.hasOwn(query, body)) throw badInput(`${body}: expected in the body, not in the query`);
+      return { ...query, [body]: await readJson(exchange.request.raw, maxBytes) };
+    };
+  }
+  if (path.includes("{")) return (exchange) => ({ ...queryOf(exchange), ...exchange.request.param() });
+  return queryOf;
+}

@@ -1,0 +1,47 @@
+/**
+ * A request on its way to its answer. It passes steps, each one concern in a file of its own; `app.ts` has their order.
+ */
+import type { HonoRequest } from "hono";
+import type { Caller } from "../core/caller";
+import type { Grant } from "../trust/scopes";
+import type { Client } from "./client-address";
+import type { Refusal } from "./gate";
+import type { Route } from "./route";
+
+/** A response; not a promise where it is ready, so that nobody waits for a turn of the event loop. */
+export type Answer = Response | Promise<Response>;
+export type Handler = (exchange: Exchange) => Answer;
+
+/** A step answers a request itself, or hands it to the next step and may look at the answer. */
+export type Step = (next: Handler) => Handler;
+
+/** The steps as one handler: the first step gets the request first and the answer last. */
+export const chain = (steps: readonly Step[], last: Handler): Handler =>
+  steps.reduceRight((next, step) => step(next), last);
+
+/** `next` of a value, at once where it is not a promise. */
+export function after<T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
+  return value instanceof Promise ? value.then(next) : next(value);
+}
+
+const noRecord = async () => {};
+
+/** One request, and what the steps found out about it. */
+export class Exchange {
+  /** Milliseconds of a clock that only goes forward. */
+  readonly started = performance.now();
+  /** Null on a public route, which counts nobody's requests. */
+  client: Client | null = null;
+  /** What its token allows, once it has passed the gate. */
+  grant: Grant | null = null;
+  /** Why it did not get as far as its route. */
+  refusal: Refusal | null = null;
+  /** Puts a change on record; a public route changes nothing. */
+  announce: Caller["announce"] = noRecord;
+
+  constructor(
+    readonly request: HonoRequest,
+    readonly server: Bun.Server<unknown>,
+    readonly route: Route,
+  ) {}
+}

@@ -1,0 +1,27 @@
+/**
+ * Counts every answer and times it, refusals included.
+ */
+import { after, type Step } from "./exchange";
+
+export interface RequestMetrics {
+  /**
+   * Counts a request that was answered.
+   *
+   * @param method `GET`, `POST` or `other`.
+   * @param path the path template of its route.
+   */
+  recordRequest(method: string, path: string, status: number, seconds: number): void;
+  /** Counts a request with a wrong or malformed token. */
+  recordFailedAuth(): void;
+}
+
+export const measure =
+  (metrics: RequestMetrics): Step =>
+  (next) =>
+  (exchange) =>
+    after(next(exchange), (response) => {
+      const { request, route, started } = exchange;
+      const method = request.method === "GET" || request.method === "POST" ? request.method : "other";
+      metrics.recordRequest(method, route.path, response.status, (performance.now() - started) / 1_000);
+      return response;
+    });

@@ -1,0 +1,71 @@
+/**
+ * What `svc serve` takes: each option once, with its default, bounds and description. Flags, their help and completion,
+ * the fields of `AC_rest_api_start`, and the check when a server starts follow from here.
+ */
+import * as v from "valibot";
+import { bytes, field, path, secret } from "../core/fields";
+
+const flag = (description: string, byDefault = false) =>
+  field(v.optional(v.boolean(), byDefault), description);
+
+const file = (description: string) => field(v.optional(path(v.pipe(v.string(), v.nonEmpty()))), description);
+
+const SIZE = bytes(v.pipe(v.number(), v.integer(), v.minValue(0)));
+const TEXTS = v.optional(v.array(v.pipe(v.string(), v.nonEmpty())), []);
+
+/** The server's own options. */
+export const SERVER_FIELDS = {
+  host: field(v.optional(v.pipe(v.string(), v.nonEmpty()), "127.0.0.1"), "Address to listen on"),
+  port: field(
+    v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(65_535)), 9939),
+    "Port to listen on; 0 picks a free one",
+  ),
+  audit: flag("Keep an audit log", true),
+  audit_max_rows: field(
+    // A million rows take some 400 MB.
+    v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(1_000_000_000)), 1_000_000),
+    "Archive the oldest rows of the audit log beyond this number; 0: never",
+  ),
+  allow_audit_clear: flag("Let requests clear the audit log"),
+  token_file: file("File that holds the bearer token"),
+  tls_cert: file("PEM file with the certificate chain"),
+  tls_key: file("PEM file with the private key"),
+  rate_limit: field(
+    v.optional(v.pipe(v.number(), v.finite(), v.minValue(0)), 120),
+    "Requests per minute and client; 0: no limit",
+  ),
+  rate_burst: field(
+    v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 30),
+    "Requests that may come at once",
+  ),
+  trust_proxy: field(TEXTS, "Address or CIDR block whose X-Forwarded-For header is trusted"),
+  allow_host: field(TEXTS, "Further host name to answer to when bound to loopback"),
+  max_body: field(
+    v.optional(bytes(v.pipe(v.number(), v.integer(), v.minValue(1))), 1_000_000),
+    "Largest request body, in bytes",
+  ),
+};
+
+/** What a server is started with. `token` is the token itself; without it, see `openToken`. */
+export const SERVER_OPTIONS = v.strictObject({
+  ...SERVER_FIELDS,
+  token: field(v.optional(secret(v.string())), "Bearer token (default: as `svc serve` finds it)"),
+});
+
+/** {@link SERVER_OPTIONS} as a caller gives them: what is left out has its default. */
+export type RestServerOptions = v.InferInput<typeof SERVER_OPTIONS>;
+
+/** What `svc serve` takes: the options of the server, and those of the service behind it. */
+export const SERVE_OPTIONS = v.strictObject({
+  ...SERVER_FIELDS,
+  allow_shell: flag("Let scripts run programs (AC_shell_command)"),
+  history_rows: field(
+    v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 10_000),
+    "Runs that the history keeps",
+  ),
+  inbox: file("Folder for files from peers (~/.svc/inbox)"),
+  inbox_quota: field(v.optional(SIZE, 0), "Bytes that the inbox may hold; 0: no limit"),
+  inbox_min_free: field(v.optional(SIZE), "Bytes that files from peers leave free on the disk (1 GB)"),
+  usb_watch: flag("Record when USB devices come and go (/usb/events)"),
+  mask_serials: flag("Hide serial numbers of USB devices"),
+});

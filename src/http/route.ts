@@ -1,0 +1,52 @@
+/**
+ * Where a request goes: to the operation that has its path and method, else to a 404 or 405, by the same steps.
+ */
+import type { HttpRoute, Operation } from "../core/operation";
+import type { Handler } from "./exchange";
+import { errorResponse } from "./responses";
+
+export type RoutedOperation = Operation & { readonly http: HttpRoute };
+
+export interface Route {
+  /** The path template, `unmatched` for a path that has no route: a label of the metrics. */
+  readonly path: string;
+  /** Whether it needs no token, spends from no bucket and leaves no audit row. */
+  readonly public: boolean;
+  readonly handle: Handler;
+}
+
+/** The last step of every request. */
+export const route: Handler = (exchange) => exchange.route.handle(exchange);
+
+export const routeOf = (http: HttpRoute, handle: Handler): Route => ({
+  path: http.path,
+  public: http.public ?? false,
+  handle,
+});
+
+/** The routes of what no operation answers, by path: a 405 where the path has other methods, else a 404. */
+export function createUnrouted(operations: readonly RoutedOperation[]): (path: string) => Route {
+  const known = operations.map(({ http }) => {
+    const sharing = operations.filter((other) => other.http.path === http.path);
+    return { pattern: pathPattern(http), route: routeOf(http, () => methodNotAllowed(sharing)) };
+  });
+  const unknown = { path: "unmatched", public: false, handle: () => errorResponse(404, "not found") };
+  return (path) => known.find(({ pattern }) => pattern.test(path))?.route ?? unknown;
+}
+
+function methodNotAllowed(sharing: readonly RoutedOperation[]): Response {
+  const methods = sharing.flatMap(({ http }) => (http.method === "GET" ? ["GET", "HEAD"] : [http.method]));
+  return errorResponse(405, "method not allowed", { allow: methods.join(", ") });
+}
+
+/** What a parameter of a path matches: a segment; all that follows in a public path, whose every name is public. */
+const parameterPattern = ({ public: isPublic }: HttpRoute) => (isPublic ? "[^]*" : "[^/]+");
+
+/** The path template as Hono writes it. */
+export const honoPath = (http: HttpRoute): string =>
+  http.path.replaceAll(/\{(\w+)\}/g, `:$1{${parameterPattern(http)}}`);
+
+function pathPattern(http: HttpRoute): RegExp {
+  const literal = http.path.replaceAll(".", "\\.");
+  return new RegExp(`^${literal.replaceAll(/\{\w+\}/g, parameterPattern(http))}$`);
+}
