@@ -96,6 +96,8 @@ export interface Service {
     options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
   ): Promise<Array<Answer<v.InferOutput<O>>>>;
   scheduler(): Promise<Scheduler>;
+  /** Reads the files again now that other processes change while a server runs: its tokens. */
+  refresh(): Promise<void>;
   /**
    * Stops what was started, last first. The service is not used afterwards.
    *
@@ -259,6 +261,9 @@ export function createService(options: ServiceOptions): Service {
       async () => (await import("./peers/open")).openSyncs(service, options),
       (syncs) => syncs.stopAll(),
     ),
+    async refresh() {
+      (await service.rest()).server?.refresh();
+    },
     async stop() {
       const faults: unknown[] = [];
       for (let stop = stops.pop(); stop; stop = stops.pop()) {
