@@ -1,15 +1,12 @@
-/**
- * The TURN bundle: the four files with which coturn runs on another machine.
- */
+/** The TURN bundle: the four files with which coturn runs on another machine. */
 import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { badInput, conflict, systemCode } from "../lib/errors";
 import { PRIVATE_FILE, PRIVATE_FOLDER, writeFileAtomic } from "../lib/files";
-import { composeFile } from "./compose";
 import { turnserverConf } from "./conf";
 import { readme } from "./readme";
 import type { Settings } from "./settings";
-import { systemdUnit } from "./systemd-unit";
+import { composeFile, systemdUnit } from "./units";
 
 const PUBLIC_FILE = 0o644;
 
@@ -31,16 +28,16 @@ export function renderBundle(settings: Settings): BundleFile[] {
 }
 
 /**
- * Writes `files` to `folder`, which is made (0700) if it is not there. Returns its absolute path.
+ * Writes `files` to `folder`, which is made (0700) if it does not exist. Returns its absolute path.
  *
- * @param force overwrite files of these names in a folder that has content.
- * @throws `conflict` when the folder has content and `force` is off; `bad_input` when it cannot be written to.
+ * @param force overwrite files of these names in a folder that is not empty.
+ * @throws `conflict` when the folder is not empty and `force` is off; `bad_input` when it cannot be written to.
  */
 export function writeBundle(files: readonly BundleFile[], folder: string, force: boolean): string {
   const path = resolve(folder);
   try {
     if (existsSync(path) && readdirSync(path).length > 0 && !force) {
-      throw conflict(`${path} has content: expected an empty or new folder, or --force`);
+      throw conflict(`${path} is not empty: expected an empty or new folder, or --force`);
     }
     mkdirSync(path, { recursive: true, mode: PRIVATE_FOLDER });
     for (const { name, text, mode } of files) writeFileAtomic(join(path, name), text, mode);

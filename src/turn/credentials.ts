@@ -5,20 +5,13 @@ import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { badInput, notFound, systemCode } from "../lib/errors";
+import type { TurnCredentials } from "./operations";
 import { userFault } from "./settings";
 
-export interface TurnCredentials {
-  /** `<unix time of expiry>:<user>`. */
-  readonly username: string;
-  /** Base64 of the HMAC-SHA1 over `username`. */
-  readonly password: string;
-  readonly expires_at: string;
-}
-
 /**
- * The pair that a client uses for `ttlSeconds` from `now` on.
+ * The credentials of a client for `ttlSeconds` from `now` on.
  *
- * @throws a `bad_input` failure for a user name that coturn would read otherwise.
+ * @throws a `bad_input` failure for a user name that coturn would read differently.
  */
 export function timeLimitedCredentials(
   secret: string,
@@ -38,9 +31,9 @@ export function timeLimitedCredentials(
 }
 
 /**
- * The signing secret in the bundle at `folder`.
+ * The signing secret of the bundle at `folder`.
  *
- * @throws a `not_found` failure when there is no bundle, or it is not one made with --auth-secret.
+ * @throws a `not_found` failure when there is no bundle, or it was not made with --auth-secret.
  */
 export function secretOfBundle(folder: string): string {
   const file = join(folder, "turnserver.conf");

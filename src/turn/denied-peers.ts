@@ -1,20 +1,20 @@
 /**
- * The addresses that a relay must never send to for a client: every special-purpose range of IANA.
+ * The addresses that a relay must never send to: every special-purpose range of IANA.
  *
- * Ranges are whole prefixes, written first-last: older coturn ignores CIDR without a word, and compares IPv6 addresses
- * byte by byte, which is right for prefixes only.
+ * Ranges are whole prefixes, written first-last: older coturn silently ignores CIDR, and compares IPv6 addresses byte by
+ * byte, which is right for prefixes only.
  */
 import ipaddr from "ipaddr.js";
 
-/** A block of addresses and what it is. */
+/** A block of addresses and its purpose. */
 export interface Block {
   readonly cidr: string;
   readonly what: string;
 }
 
 /**
- * IANA IPv4 Special-Purpose Address Registry (RFC 6890), and multicast (RFC 5771). None of them holds a peer that a
- * client of a public relay has any business with.
+ * IANA IPv4 Special-Purpose Address Registry (RFC 6890), and multicast (RFC 5771). None of them has a legitimate peer of a
+ * public relay's client.
  */
 export const IPV4_BLOCKS: readonly Block[] = [
   { cidr: "0.0.0.0/8", what: "this network, RFC 791" },
@@ -40,8 +40,8 @@ export const IPV4_BLOCKS: readonly Block[] = [
 /**
  * IANA IPv6 Special-Purpose Address Registry, multicast (RFC 4291), and the retired blocks that hold an IPv4 address.
  *
- * `::` alone is not among them: coturn refuses it by itself, and older versions take a range that begins with it for
- * every address there is.
+ * `::` itself is not among them: coturn refuses it anyway, and older versions read a range that begins with it as every
+ * address.
  */
 export const IPV6_BLOCKS: readonly Block[] = [
   { cidr: "::1/128", what: "loopback, RFC 4291" },
@@ -71,7 +71,7 @@ export function rangeOf({ cidr }: Block): string {
   return `${kind.networkAddressFromCIDR(cidr)}-${kind.broadcastAddressFromCIDR(cidr)}`;
 }
 
-/** `::/96` without `::` and `::1`: what is left after halving towards them, ::2/127, ::4/126, … ::8000:0/97. */
+/** `::/96` without `::` and `::1`, by halving: ::2/127, ::4/126, … ::8000:0/97. */
 function withoutUnspecified(what: string): Block[] {
   return Array.from({ length: 31 }, (_, at) => {
     const bits = 2 ** (at + 1);

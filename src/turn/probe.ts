@@ -1,6 +1,4 @@
-/**
- * Trying a live relay: does it serve its user, and does it refuse to be a way into the network around it?
- */
+/** The test of a live relay: it must serve its user, and refuse to be a way into the network around it. */
 import { randomBytes } from "node:crypto";
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
@@ -10,49 +8,31 @@ import { Message } from "werift-ice/lib/ice/src/stun/message";
 import { TurnProtocol } from "werift-ice/lib/ice/src/turn/protocol";
 import { deadline } from "../lib/deadline";
 import { printable } from "../lib/sanitize";
-import { errorCode, errorCodeOf, explain, Finding, meaningOf, readMessage } from "./stun-errors";
+import type { ProbeReport } from "./operations";
+import { errorCode, explain, Finding, meaningOf, unauthorizedIn } from "./stun-errors";
 import { openTransport } from "./transport";
 import type { TurnUrl } from "./url";
 
-/** What a relay must not send to: its own host, the metadata service of clouds, a private network. */
+/** Peers that a relay must refuse: its own host, the metadata service of clouds, a private network. */
 const FORBIDDEN_PEERS = ["127.0.0.1", "169.254.169.254", "10.0.0.1"] as const;
 
-/** The discard port (RFC 863): should a datagram get through after all, it does no harm. */
+/** The discard port (RFC 863): a datagram that gets through does no harm. */
 const PEER_PORT = 9;
 
-/** Seconds; the least that a relay gives (RFC 8656 section 7.2). */
+/** Seconds; the shortest lifetime that a relay gives (RFC 8656 section 7.2). */
 const LIFETIME_S = 600;
 
 export interface ProbeOptions {
   readonly url: TurnUrl;
   readonly user: string;
   readonly secret: string;
-  /** Certificates that are trusted instead of the usual ones, PEM. */
+  /** Certificates that are trusted instead of the system's, PEM. */
   readonly ca?: string | undefined;
   /** For each step. */
   readonly timeoutMs: number;
 }
 
-export interface Check {
-  readonly name: string;
-  readonly ok: boolean;
-  readonly detail: string;
-}
-
-export interface ProbeReport {
-  /** Whether every step was taken and found good. */
-  readonly ok: boolean;
-  /** Where peers reach the client; null when there was no allocation. */
-  readonly relayed_address: string | null;
-  /** This machine's address as the relay sees it. */
-  readonly mapped_address: string | null;
-  /** From here through the relay to itself and back; null when nothing came back. */
-  readonly round_trip_ms: number | null;
-  /** In order; it ends with the step after which there was no going on. */
-  readonly checks: Check[];
-}
-
-/** Takes every step and gives the allocation back. Never throws for what the relay does: that is the report. */
+/** Takes every step and releases the allocation. Never throws for what the relay does: the report says that. */
 export async function probeRelay(options: ProbeOptions): Promise<ProbeReport> {
   const probe = new Probe(options);
   try {
@@ -64,8 +44,8 @@ export async function probeRelay(options: ProbeOptions): Promise<ProbeReport> {
 }
 
 class Probe {
-  private readonly checks: Check[] = [];
-  /** Aborted, with what happened as its reason, when the socket fails. */
+  private readonly checks: ProbeReport["checks"] = [];
+  /** Aborted when the socket fails, with the error as its reason. */
   private readonly lost = new AbortController();
   private relay: TurnProtocol | undefined;
   private roundTripMs: number | null = null;
@@ -101,14 +81,14 @@ class Probe {
     };
   }
 
-  /** Gives the allocation back (RFC 8656 section 7.3: a lifetime of zero) and closes the socket. */
+  /** Releases the allocation (RFC 8656 section 7.3: a lifetime of zero) and closes the socket. */
   async close(): Promise<void> {
     const { relay } = this;
     if (relay && this.allocated) {
       const release = new Message(methods.REFRESH, classes.REQUEST).setAttribute("LIFETIME", 0);
       await this.inTime(relay.requestWithRetry(release, relay.server)).catch(() => {});
     }
-    // What waits for an answer would keep the process alive until it has tried six times.
+    // Pending transactions would keep the process alive until they had been tried six times.
     for (const transaction of Object.values(relay?.transactions ?? {})) transaction.cancel();
     this.over.abort();
   }
@@ -122,7 +102,7 @@ class Probe {
       ca,
       signal: this.over.signal,
       failed: (error) => this.lost.abort(error),
-      received: (data) => this.heed(data),
+      received: (data) => this.noteUnauthorized(data),
     });
     const relay = new TurnProtocol([address, url.port], user, secret, LIFETIME_S, transport);
     // The allocation outlives the probe; the timer to renew it would keep the process alive as long.
@@ -131,17 +111,17 @@ class Probe {
   }
 
   /**
-   * The client passes over an answer that is not signed, and that is what a relay answers to a wrong secret. The first
-   * request is always answered so, with what the second is signed with.
+   * The client ignores an answer that is not signed, which is how a relay answers a wrong secret. The first request is
+   * always answered so, with the values to sign the second one with.
    */
-  private heed(data: Buffer): void {
-    const message = readMessage(data);
-    if (!message || errorCodeOf(message) !== 401) return;
-    this.unauthorized.add(message.transactionIdHex);
+  private noteUnauthorized(data: Buffer): void {
+    const transaction = unauthorizedIn(data);
+    if (transaction === undefined) return;
+    this.unauthorized.add(transaction);
     if (this.unauthorized.size > 1) this.lost.abort(new Finding(meaningOf(401)));
   }
 
-  /** What `work` gives, put on the list of checks; undefined when it failed or took too long. */
+  /** The result of `work`, which becomes a check; undefined when it failed or took too long. */
   private async step<T>(name: string, work: () => Promise<T>): Promise<T | undefined> {
     const started = performance.now();
     try {
@@ -183,7 +163,7 @@ async function roundTrip(relay: TurnProtocol): Promise<number> {
   }
 }
 
-/** Both ways to open a path to a peer have to be answered with 403 (RFC 8656 sections 9 and 12). */
+/** The relay has to answer both ways to open a path to a peer with 403 (RFC 8656 sections 9 and 12). */
 async function expectRefusal(relay: TurnProtocol, peer: string): Promise<void> {
   const where = [peer, PEER_PORT] as const;
   for (const ask of [() => relay.getPermission(where), () => relay.getChannel(where)]) {

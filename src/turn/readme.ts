@@ -1,15 +1,12 @@
-/**
- * `README.txt`: what the operator of the relay does next, and what its clients are told.
- */
-import { CONTAINER_USER } from "./compose";
+/** `README.txt`: the next steps for the operator of the relay, and what its clients need. */
 import type { Settings } from "./settings";
-import { CONF_PATH } from "./systemd-unit";
+import { CONF_PATH, CONTAINER_USER } from "./units";
 import { turnUrls } from "./url";
 
 /** The text of the file. It holds the secret. */
 export function readme(settings: Settings): string {
-  const { realm, listenPort, tlsPort, minPort, maxPort } = settings;
-  const urls = turnUrls(realm, listenPort, tlsPort);
+  const { realm, listen_port, tls_port, min_port, max_port } = settings;
+  const urls = turnUrls(settings);
   return `TURN relay ${realm}
 ${"=".repeat(11 + realm.length)}
 
@@ -26,8 +23,8 @@ ${credentials(settings)}
 On the relay
 ------------
 
-Open in the firewall: ${listenPort} udp and tcp, ${tlsPort} tcp, ${minPort}-${maxPort} udp.
-${realm} has to lead to this machine.${natNote(settings)}
+Open in the firewall: ${listen_port} udp and tcp, ${tls_port} tcp, ${min_port}-${max_port} udp.
+${realm} has to resolve to this machine.${natNote(settings)}
 
 With systemd (Debian, Ubuntu):
 
@@ -50,11 +47,11 @@ How to test
 
 From another machine:
 
-  svc turn test '${urls.plain[0]}' --user ${testUser(settings)}
+  svc turn test '${urls.plain[0]}' --user ${settings.auth_secret ? "USERNAME" : settings.user}
 
-It asks the relay for a port, sends itself a datagram through it, and proves that the relay refuses to send to
-127.0.0.1, 169.254.169.254 and 10.0.0.1.${settings.timeLimited ? " The pair comes from `svc turn credentials`." : ""}
-With coturn's own client: turnutils_uclient -p ${listenPort} -u USER -w SECRET -y ${realm}
+It requests a port of the relay, sends itself a datagram through it, and proves that the relay refuses to send to
+127.0.0.1, 169.254.169.254 and 10.0.0.1.${settings.auth_secret ? " The pair comes from `svc turn credentials`." : ""}
+With coturn's own client: turnutils_uclient -p ${listen_port} -u USER -w SECRET -y ${realm}
 `;
 }
 
@@ -62,19 +59,19 @@ function secureNote({ tls }: Settings): string {
   return tls ? "" : "\n    (not yet: it needs a certificate, see TLS below)";
 }
 
-function credentials({ user, secret, timeLimited }: Settings): string {
-  if (!timeLimited) return `  user name  ${user}\n  secret     ${secret}`;
-  return `  Time-limited. The pair for a client, good for an hour:
+function credentials({ user, secret, auth_secret }: Settings): string {
+  if (!auth_secret) return `  user name  ${user}\n  secret     ${secret}`;
+  return `  Time-limited. The pair for a client, valid for an hour:
 
     svc turn credentials --ttl 1h --user ${user ?? "NAME"} --output-dir .
 
   secret     ${secret}
-  (it signs the pairs; clients never get to see it)`;
+  (it signs the pairs; do not give it to clients)`;
 }
 
 function natNote({ external }: Settings): string {
   if (external?.local) {
-    return `\nThe router in front of it passes those ports of ${external.address} on to ${external.local}, unchanged.`;
+    return `\nThe router in front of it has to forward those ports of ${external.address} to ${external.local}, unchanged.`;
   }
   return "\nBehind a router (NAT), make this bundle again with --external-ip PUBLIC/PRIVATE.";
 }
@@ -98,5 +95,3 @@ turns: needs a certificate for the name above and its key, in PEM, readable for 
 container: ${CONTAINER_USER}, and mounted there). Make this bundle again with --tls-cert and --tls-key.
 `;
 }
-
-const testUser = ({ user, timeLimited }: Settings) => (timeLimited ? "USERNAME" : user);

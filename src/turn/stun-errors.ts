@@ -1,11 +1,9 @@
-/**
- * What a relay's answers mean, in words for its operator.
- */
+/** The meaning of a relay's answers, in words for its operator. */
 import { TransactionFailed, TransactionTimeout } from "werift-ice/lib/ice/src/exceptions";
 import { type Message, parseMessage } from "werift-ice/lib/ice/src/stun/message";
 import { messageOf, systemCode } from "../lib/errors";
 
-/** What a check found wrong, in words. */
+/** A step of the test found a fault; the message says which. */
 export class Finding extends Error {}
 
 /** Error codes that the operator can do something about (RFC 8656 section 19). */
@@ -31,17 +29,18 @@ export function explain(error: unknown): string {
 export const errorCode = (error: unknown) =>
   error instanceof TransactionFailed ? errorCodeOf(error.response) : null;
 
-/** The STUN error code in `message`; null when it has none. */
-export function errorCodeOf(message: Message): number | null {
-  const attribute: unknown = message.getAttributeValue("ERROR-CODE");
-  return Array.isArray(attribute) && typeof attribute[0] === "number" ? attribute[0] : null;
-}
-
-/** The STUN message that `data` is, if it is one and no more than one. */
-export function readMessage(data: Buffer): Message | undefined {
+/** Whether `data` is a relay's answer with the error 401; then the id of its transaction. */
+export function unauthorizedIn(data: Buffer): string | undefined {
   try {
-    return parseMessage(data);
+    const message = parseMessage(data);
+    return message && errorCodeOf(message) === 401 ? message.transactionIdHex : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** The STUN error code in `message`; null when it has none. */
+function errorCodeOf(message: Message): number | null {
+  const attribute: unknown = message.getAttributeValue("ERROR-CODE");
+  return Array.isArray(attribute) && typeof attribute[0] === "number" ? attribute[0] : null;
 }

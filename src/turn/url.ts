@@ -3,6 +3,7 @@
  */
 import { isIP } from "node:net";
 import { badInput } from "../lib/errors";
+import type { GivenSettings } from "./operations";
 
 export interface TurnUrl {
   /** Host name or IP address, the latter without brackets. */
@@ -35,7 +36,7 @@ export function parseTurnUrl(text: string): TurnUrl {
   }
   const isSecure = scheme.toLowerCase() === "turns";
   if (isSecure && transport?.toLowerCase() === "udp") {
-    throw badInput("url: turns: over UDP (DTLS) is not spoken here: expected ?transport=tcp");
+    throw badInput("url: turns: over UDP (DTLS) is not supported: expected ?transport=tcp");
   }
   const number = port === undefined ? (isSecure ? 5349 : 3478) : Number(port);
   if (number < 1 || number > 65_535) throw badInput("url: expected a port from 1 to 65535");
@@ -46,11 +47,15 @@ export function parseTurnUrl(text: string): TurnUrl {
   };
 }
 
-/** `turn:` URLs, and a `turns:` one, of the relay at `host`. */
-export function turnUrls(host: string, port: number, tlsPort: number): { plain: string[]; secure: string } {
-  const name = isIP(host) === 6 ? `[${host}]` : host;
+/** The `turn:` URLs and the `turns:` URL of a relay. */
+export function turnUrls({
+  realm,
+  listen_port,
+  tls_port,
+}: Pick<GivenSettings, "realm" | "listen_port" | "tls_port">): { plain: string[]; secure: string } {
+  const host = isIP(realm) === 6 ? `[${realm}]` : realm;
   return {
-    plain: ["udp", "tcp"].map((transport) => `turn:${name}:${port}?transport=${transport}`),
-    secure: `turns:${name}:${tlsPort}?transport=tcp`,
+    plain: ["udp", "tcp"].map((transport) => `turn:${host}:${listen_port}?transport=${transport}`),
+    secure: `turns:${host}:${tls_port}?transport=tcp`,
   };
 }

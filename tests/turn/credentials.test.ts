@@ -24,7 +24,7 @@ test("a user name that coturn would part elsewhere is refused", () => {
 
 test("an empty secret is refused: no relay takes what it signs", () => {
   expect(() => parseInput(makeTurnCredentials.input, { secret: "" })).toThrow(
-    "secret: expected one that is not empty",
+    "secret: must not be empty",
   );
 });
 

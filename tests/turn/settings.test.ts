@@ -1,6 +1,7 @@
 /** What a relay may be set to, and what is refused with a reason. */
 import { describe, expect, test } from "bun:test";
-import { checkSettings, type GivenSettings } from "../../src/turn/settings";
+import type { GivenSettings } from "../../src/turn/operations";
+import { checkSettings } from "../../src/turn/settings";
 import { given } from "./support";
 
 describe("refused, with the field in the message:", () => {
@@ -84,5 +85,5 @@ test("without a secret there is a new one each time, 32 URL-safe characters", ()
 
 test("time-limited credentials need no user, and their secret may begin with 0x", () => {
   const settings = checkSettings(given({ user: undefined, auth_secret: true, secret: "0xabc" }));
-  expect(settings).toMatchObject({ user: null, timeLimited: true, secret: "0xabc" });
+  expect(settings).toMatchObject({ user: null, auth_secret: true, secret: "0xabc" });
 });

@@ -1,7 +1,7 @@
 /**
  * What the tests of TURN bundles need: settings to start from, and coturn's own way of reading its file.
  */
-import type { GivenSettings } from "../../src/turn/settings";
+import type { GivenSettings } from "../../src/turn/operations";
 
 /** Settings that are good; what is in `changes` is not as usual. */
 export const given = (changes: Partial<GivenSettings> = {}): GivenSettings => ({

@@ -45,7 +45,7 @@ test("what is written is read as it was meant", () => {
   );
   fc.assert(
     fc.property(host, port, port, (host, plainPort, tlsPort) => {
-      const { plain, secure } = turnUrls(host, plainPort, tlsPort);
+      const { plain, secure } = turnUrls({ realm: host, listen_port: plainPort, tls_port: tlsPort });
       expect(plain.map(parseTurnUrl)).toEqual([
         { host, port: plainPort, transport: "udp" },
         { host, port: plainPort, transport: "tcp" },
