@@ -3,6 +3,7 @@
  * offer follows from the subcommands themselves and is never out of date.
  */
 import type { Flag } from "./flags";
+import type { LoadTable } from "./registry";
 import { findSubcommand } from "./run";
 import type { Subcommand } from "./subcommand";
 
@@ -22,16 +23,20 @@ const GLOBAL: readonly Candidate[] = [
  * @param words what stands after `svc`, the last of them still being typed (empty: nothing of it yet).
  * @returns what begins with the last word; nothing where anything goes, such as a path.
  */
-export async function complete(words: readonly string[]): Promise<Candidate[]> {
+export async function complete(words: readonly string[], load?: LoadTable): Promise<Candidate[]> {
   const typed = words.at(-1) ?? "";
   const before = words.slice(0, -1);
-  const offered = await following(before, typed.startsWith("-"));
+  const offered = await following(before, typed.startsWith("-"), load);
   return offered.filter(([text]) => text.startsWith(typed));
 }
 
-async function following(before: readonly string[], flags: boolean): Promise<readonly Candidate[]> {
+async function following(
+  before: readonly string[],
+  flags: boolean,
+  load: LoadTable | undefined,
+): Promise<readonly Candidate[]> {
   if (before.at(-1) === CONFIG_DIR) return [];
-  const found = await findSubcommand(before);
+  const found = await findSubcommand(before, load);
   if ("one" in found) {
     return own(found.one, found.rest, flags, found.verbs);
   }

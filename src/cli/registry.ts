@@ -64,13 +64,17 @@ export interface Noun {
  * @param verb the word that follows, where there is one: the table of operations, which takes time to load, is not read
  *   when a view has it.
  */
-export async function findNoun(noun: string, verb?: string): Promise<Noun | undefined> {
+export async function findNoun(
+  noun: string,
+  verb?: string,
+  load: LoadTable = svcTable,
+): Promise<Noun | undefined> {
   const entry = Object.hasOwn(nouns, noun) ? nouns[noun] : undefined;
   const known = entry && asNoun(entry.describe, (await entry.load()).default);
   // What follows a subcommand of one word is its arguments.
   const isWhole = known?.own && Object.keys(known.verbs).length === 0;
   if (isWhole || (verb !== undefined && known && Object.hasOwn(known.verbs, verb))) return known;
-  const generated = (await generatedNouns()).get(noun);
+  const generated = (await generatedNouns(load)).get(noun);
   if (!known || !generated) return known ?? generated;
   return { ...known, verbs: { ...generated.verbs, ...known.verbs } };
 }
@@ -81,8 +85,10 @@ function asNoun(describe: string, module: Subcommand | Group): Noun {
 }
 
 /** Every noun with a line of what it does. */
-export async function everyNoun(): Promise<Array<{ readonly name: string; readonly describe: string }>> {
-  const generated = [...(await generatedNouns())].filter(([name]) => !Object.hasOwn(nouns, name));
+export async function everyNoun(
+  load: LoadTable = svcTable,
+): Promise<Array<{ readonly name: string; readonly describe: string }>> {
+  const generated = [...(await generatedNouns(load))].filter(([name]) => !Object.hasOwn(nouns, name));
   return [
     ...Object.entries(nouns).map(([name, { describe }]) => ({ name, describe })),
     ...generated.map(([name, { describe }]) => ({ name, describe })),
@@ -93,15 +99,13 @@ export async function everyNoun(): Promise<Array<{ readonly name: string; readon
 export const wordsOf = ({ name, subcommand }: Operation): string[] =>
   subcommand?.split(" ") ?? name.replaceAll("_", "-").split(".");
 
-let generatedOnce: ReturnType<typeof generate> | undefined;
+/** The table of operations; loaded when a subcommand is needed that has no view. */
+export type LoadTable = () => Promise<readonly Operation[]>;
 
-async function generatedNouns(): Promise<ReadonlyMap<string, Noun>> {
-  generatedOnce ??= generate();
-  return generatedOnce;
-}
+const svcTable: LoadTable = async () => (await import("../operations")).operations;
 
-async function generate(): Promise<ReadonlyMap<string, Noun>> {
-  const [{ operations }, { view }] = await Promise.all([import("../operations"), import("./view")]);
+async function generatedNouns(load: LoadTable): Promise<ReadonlyMap<string, Noun>> {
+  const [operations, { view }] = await Promise.all([load(), import("./view")]);
   return nounsOf(operations, view);
 }
 

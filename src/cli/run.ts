@@ -9,7 +9,7 @@ import { jsonLine, printable } from "../lib/sanitize";
 import { UsageError } from "./flags";
 import { ownWords, parseFlags, printHelp } from "./parser";
 import { startOver, takeOver } from "./reexec";
-import { everyNoun, findNoun, nouns } from "./registry";
+import { everyNoun, findNoun, type LoadTable, nouns } from "./registry";
 import type { Example, Subcommand } from "./subcommand";
 
 /** Parses `args`, runs the subcommand, sets the exit code. Never throws. */
@@ -79,14 +79,20 @@ export type Found =
     };
 
 /** Finds the subcommand that `args` name. Nothing runs. */
-export async function findSubcommand(args: readonly string[]): Promise<Found> {
+export async function findSubcommand(args: readonly string[], load?: LoadTable): Promise<Found> {
   const [first, ...after] = placesOfWords(args);
   const name = first === undefined ? undefined : args[first];
   const verb = after[0] === undefined ? undefined : args[after[0]];
-  const noun = name === undefined ? undefined : await findNoun(name, verb);
+  const noun = name === undefined ? undefined : await findNoun(name, verb, load);
   if (name === undefined || first === undefined || !noun) {
     const fault = name === undefined ? "Name a command; `svc --help` lists them." : unknown(name, "svc");
-    return { called: "svc", help: await everyNoun(), examples: EXAMPLES, fault, isKnown: name === undefined };
+    return {
+      called: "svc",
+      help: await everyNoun(load),
+      examples: EXAMPLES,
+      fault,
+      isKnown: name === undefined,
+    };
   }
   const one = verb !== undefined && Object.hasOwn(noun.verbs, verb) ? noun.verbs[verb] : undefined;
   const without = (...places: Array<number | undefined>) => args.filter((_, at) => !places.includes(at));

@@ -1,0 +1,117 @@
+/** The table: one definition, every surface. */
+import { describe, expect, spyOn, test } from "bun:test";
+import * as v from "valibot";
+import { complete } from "../src/cli/completion";
+import { parseFlags } from "../src/cli/parser";
+import { findSubcommand } from "../src/cli/run";
+import { field, seconds } from "../src/core/fields";
+import { type Operation, operation, type Surface } from "../src/core/operation";
+import { metadataOf } from "../src/core/schema";
+import { operations } from "../src/operations";
+import { post, testServer } from "./support";
+
+/** All that a new operation takes. */
+const measureTide = operation({
+  name: "tide.measure",
+  summary: "Measure the tide",
+  scope: "read",
+  command: "AC_tide_measure",
+  http: { method: "GET", path: "/tide" },
+  input: v.strictObject({
+    within_s: field(v.optional(seconds(v.pipe(v.number(), v.maxValue(60))), 5), "How long it may take"),
+  }),
+  output: v.object({ metres: v.number() }),
+  run: (_service: object, { within_s }) => ({ metres: within_s / 10 }),
+});
+
+const table: readonly Operation[] = [...operations, measureTide];
+const load = async () => table;
+
+describe("an operation in one file is on every surface:", () => {
+  test("HTTP, with its check", async () => {
+    await using host = await testServer({ service: { operations: table } });
+    expect(await (await host.call("/tide?within_s=20")).json()).toEqual({ metres: 2 });
+    expect((await host.call("/tide?within_s=2m")).status).toBe(400);
+  });
+
+  test("action scripts, and the reference", async () => {
+    await using host = await testServer({ service: { operations: table } });
+    const ran = await host.call("/execute", post({ actions: [["AC_tide_measure", { within_s: 30 }]] }));
+    expect(await ran.json()).toMatchObject({ ok: true, outcomes: [{ result: { metres: 3 } }] });
+    const entry = await (await host.call("/commands/AC_tide_measure")).json();
+    expect(entry).toMatchObject({
+      summary: "Measure the tide",
+      parameters: [{ name: "within_s", default: 5 }],
+    });
+  });
+
+  test("the API document", async () => {
+    await using host = await testServer({ service: { operations: table } });
+    const document = await (await host.call("/openapi.json")).json();
+    expect(document.paths["/tide"].get).toMatchObject({ operationId: "tide.measure" });
+  });
+
+  test("the command line, with help and completion", async () => {
+    const found = await findSubcommand(["tide", "measure", "--within", "1m"], load);
+    if (!("one" in found)) throw new Error(found.fault);
+    const parsed = await parseFlags(found.called, found.one, found.rest);
+    expect(parsed).toMatchObject({ typed: { within: ["1m"] } });
+    const said = spyOn(console, "log").mockImplementation(() => {});
+    try {
+      await parseFlags(found.called, found.one, ["--help"]);
+      expect(said.mock.calls.join("\n")).toMatch(/--within +How long it may take +\[value\] \[default: 5\]/);
+    } finally {
+      said.mockRestore();
+    }
+    expect(await complete(["tide", ""], load)).toEqual([["measure", "Measure the tide"]]);
+    expect(await complete(["tide", "measure", "--wi"], load)).toEqual([["--within", "How long it may take"]]);
+  });
+});
+
+describe("each operation of svc", () => {
+  test("has a name of its own, and describes every field", () => {
+    expect(new Set(operations.map(({ name }) => name)).size).toBe(operations.length);
+    const silent = operations.flatMap(({ name, input }) =>
+      Object.entries(input.entries)
+        .filter(([, entry]) => !v.getDescription(entry as v.GenericSchema))
+        .map(([entry]) => `${name}: ${entry}`),
+    );
+    expect(silent).toEqual([]);
+  });
+
+  test("is on every surface, or says why not", () => {
+    const reasons = operations.flatMap((one) => missing(one).map((surface) => [surface, one] as const));
+    const lines = reasons.map(
+      ([surface, { name, leftOut }]) => `${surface}: ${name}: ${leftOut?.[surface] ?? "NO REASON"}`,
+    );
+    console.info(lines.toSorted().join("\n"));
+    expect(lines.filter((line) => line.endsWith("NO REASON"))).toEqual([]);
+  });
+
+  test("does not say why it is missing where it is there", () => {
+    const odd = operations.filter((one) => {
+      const { leftOut = {} } = one;
+      return (leftOut.http && one.http) || (leftOut.script && one.command);
+    });
+    expect(odd.map(({ name }) => name)).toEqual([]);
+  });
+
+  test("takes spans of time and sizes with a unit, where it takes text", () => {
+    const plain = operations.flatMap(({ name, input }) =>
+      Object.entries(input.entries)
+        .filter(
+          ([entry, schema]) => /_s$|seconds$/.test(entry) && !metadataOf(schema as v.GenericSchema).text,
+        )
+        .map(([entry]) => `${name}: ${entry}`),
+    );
+    expect(plain).toEqual([]);
+  });
+});
+
+function missing({ http, command, leftOut }: Operation): Surface[] {
+  const surfaces: Surface[] = [];
+  if (!http) surfaces.push("http");
+  if (!command) surfaces.push("script");
+  if (leftOut?.cli !== undefined) surfaces.push("cli");
+  return surfaces;
+}
