@@ -9,8 +9,6 @@ type ChildModule = { readonly default: (args: readonly string[]) => Promise<void
 
 /** Hidden subcommands that need no parser. Work that may crash, hang or take long runs in a child (`lib/child.ts`). */
 const children: Readonly<Record<string, () => Promise<ChildModule>>> = {
-  // Shells start this one.
-  complete: () => import("./cli/completion"),
   "audit-child": () => import("./audit/worker-child"),
   "desktop-child": () => import("./desktop/worker-child"),
   "session-child": () => import("./peers/worker"),
@@ -24,6 +22,7 @@ if (args.length === 1 && first === "--version") {
 } else if (Object.hasOwn(children, first)) {
   await (await children[first]?.())?.default(args.slice(1));
 } else {
-  const { runCommandLine } = await import("./cli/run");
-  await runCommandLine(args);
+  const { registry } = await import("../commands");
+  if (first === "complete") await (await import("./cli/completion")).printCandidates(registry, args.slice(1));
+  else await (await import("./cli/run")).runCommandLine(registry, args);
 }

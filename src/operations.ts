@@ -4,7 +4,7 @@
 
 import { operations as audit } from "./audit/operations";
 import { operations as config } from "./config/operations";
-import type { Operation } from "./core/operation";
+import type { InputSchema, Operation, OutputSchema } from "./core/operation";
 import { operations as desktop } from "./desktop/operations";
 import { operations as diagnostics } from "./diagnostics/operations";
 import { operations as admin } from "./fleet/operations";
@@ -14,11 +14,12 @@ import { operations as metrics } from "./metrics/operations";
 import { operations as sessions } from "./peers/operations";
 import { operations as runs } from "./runs/operations";
 import { operations as scheduler } from "./scheduler/operations";
+import type { Service } from "./service";
 import { operations as sync } from "./sync/operations";
 import { operations as turn } from "./turn/operations";
 import { operations as usb } from "./usb/operations";
 
-export const operations: readonly Operation[] = [
+const all = [
   ...audit,
   ...http,
   ...runs,
@@ -33,4 +34,7 @@ export const operations: readonly Operation[] = [
   ...sessions,
   ...sync,
   ...admin,
-];
+] satisfies ReadonlyArray<Operation<InputSchema, OutputSchema, Service>>;
+
+/** Every operation of svc. Each names the slice of the service that it uses; the service has them all. */
+export const operations: readonly Operation[] = all;

@@ -3,7 +3,7 @@
  * offer follows from the subcommands themselves and is never out of date.
  */
 import type { Flag } from "./flags";
-import type { LoadTable } from "./registry";
+import type { Registry } from "./registry";
 import { findSubcommand } from "./run";
 import type { Subcommand } from "./subcommand";
 
@@ -23,20 +23,20 @@ const GLOBAL: readonly Candidate[] = [
  * @param words what stands after `svc`, the last of them still being typed (empty: nothing of it yet).
  * @returns what begins with the last word; nothing where anything goes, such as a path.
  */
-export async function complete(words: readonly string[], load?: LoadTable): Promise<Candidate[]> {
+export async function complete(registry: Registry, words: readonly string[]): Promise<Candidate[]> {
   const typed = words.at(-1) ?? "";
   const before = words.slice(0, -1);
-  const offered = await following(before, typed.startsWith("-"), load);
+  const offered = await following(registry, before, typed.startsWith("-"));
   return offered.filter(([text]) => text.startsWith(typed));
 }
 
 async function following(
+  registry: Registry,
   before: readonly string[],
   flags: boolean,
-  load: LoadTable | undefined,
 ): Promise<readonly Candidate[]> {
   if (before.at(-1) === CONFIG_DIR) return [];
-  const found = await findSubcommand(before, load);
+  const found = await findSubcommand(registry, before);
   if ("one" in found) {
     return own(found.one, found.rest, flags, found.verbs);
   }
@@ -66,10 +66,13 @@ function own(
 
 const choices = (flag: Flag): Candidate[] => (flag.choices ?? []).map((choice) => [choice, ""]);
 
-/** The hidden subcommand: a candidate a line, its description after a tab. */
-export default async function (words: readonly string[]): Promise<void> {
-  // Some shells cannot hand over an empty word; a blank one is the same.
-  const candidates = await complete(words.map((word) => word.trim()));
+/** The hidden `svc complete`: a candidate a line, its description after a tab. */
+export async function printCandidates(registry: Registry, words: readonly string[]): Promise<void> {
+  // Some shells cannot pass an empty word; a blank one is the same.
+  const candidates = await complete(
+    registry,
+    words.map((word) => word.trim()),
+  );
   for (const [text, description] of candidates) console.log(description ? `${text}\t${description}` : text);
 }
 

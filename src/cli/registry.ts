@@ -1,6 +1,6 @@
 /**
- * The table of subcommands: those with a view of their own in `commands/`, each loaded when it is called, and for every
- * other operation of the table one that is generated.
+ * Finding subcommands: those with a view of their own, each loaded when it is called, and for every other operation of the
+ * table one that is generated.
  */
 import type { Operation } from "../core/operation";
 import type { Group, Subcommand } from "./subcommand";
@@ -10,44 +10,13 @@ interface Entry {
   readonly load: () => Promise<{ readonly default: Subcommand | Group }>;
 }
 
-/** The first words of a command line, in the order of the help. */
-export const nouns: Readonly<Record<string, Entry>> = {
-  serve: { describe: "Run the REST server", load: () => import("../../commands/serve") },
-  execute: { describe: "Run a list of actions", load: () => import("../../commands/execute") },
-  runs: { describe: "List, show and cancel runs", load: () => import("../../commands/runs") },
-  jobs: { describe: "Schedule scripts", load: () => import("../../commands/jobs") },
-  history: { describe: "List past runs", load: () => import("../../commands/history") },
-  commands: {
-    describe: "List or explain the commands of actions",
-    load: () => import("../../commands/commands"),
-  },
-  audit: { describe: "Read, verify and export the audit log", load: () => import("../../commands/audit") },
-  token: { describe: "Manage bearer tokens", load: () => import("../../commands/token") },
-  diagnose: { describe: "Check this host", load: () => import("../../commands/diagnose") },
-  inspect: { describe: "Show link quality", load: () => import("../../commands/inspect") },
-  admin: {
-    describe: "Manage many hosts: address book, polls, broadcasts",
-    load: () => import("../../commands/admin"),
-  },
-  usb: { describe: "List and watch USB devices", load: () => import("../../commands/usb") },
-  screenshot: { describe: "Take a screenshot", load: () => import("../../commands/screenshot") },
-  config: {
-    describe: "Export or import the configuration of a host",
-    load: () => import("../../commands/config"),
-  },
-  turn: { describe: "Set up or test a TURN relay", load: () => import("../../commands/turn") },
-  sessions: { describe: "List and close peer sessions", load: () => import("../../commands/sessions") },
-  sync: { describe: "Send the files of a folder to another host", load: () => import("../../commands/sync") },
-  service: { describe: "Run svc serve as a system service", load: () => import("../../commands/service") },
-  licenses: {
-    describe: "List embedded packages and their licences",
-    load: () => import("../../commands/licenses"),
-  },
-  completion: {
-    describe: "Print a shell completion script",
-    load: () => import("../../commands/completion"),
-  },
-};
+/** What a command line can call. */
+export interface Registry {
+  /** Subcommands with a view, by the first word of a command line, in the order of the help. */
+  readonly nouns: Readonly<Record<string, Entry>>;
+  /** The table; asked for when a subcommand is needed that has no view. */
+  operations(): Promise<readonly Operation[]>;
+}
 
 /** What the first word of a command line stands for. */
 export interface Noun {
@@ -64,17 +33,13 @@ export interface Noun {
  * @param verb the word that follows, where there is one: the table of operations, which takes time to load, is not read
  *   when a view has it.
  */
-export async function findNoun(
-  noun: string,
-  verb?: string,
-  load: LoadTable = svcTable,
-): Promise<Noun | undefined> {
-  const entry = Object.hasOwn(nouns, noun) ? nouns[noun] : undefined;
+export async function findNoun(registry: Registry, noun: string, verb?: string): Promise<Noun | undefined> {
+  const entry = Object.hasOwn(registry.nouns, noun) ? registry.nouns[noun] : undefined;
   const known = entry && asNoun(entry.describe, (await entry.load()).default);
   // What follows a subcommand of one word is its arguments.
   const isWhole = known?.own && Object.keys(known.verbs).length === 0;
   if (isWhole || (verb !== undefined && known && Object.hasOwn(known.verbs, verb))) return known;
-  const generated = (await generatedNouns(load)).get(noun);
+  const generated = (await nounsOf(await registry.operations())).get(noun);
   if (!known || !generated) return known ?? generated;
   return { ...known, verbs: { ...generated.verbs, ...known.verbs } };
 }
@@ -85,10 +50,11 @@ function asNoun(describe: string, module: Subcommand | Group): Noun {
 }
 
 /** Every noun with a line of what it does. */
-export async function everyNoun(
-  load: LoadTable = svcTable,
-): Promise<Array<{ readonly name: string; readonly describe: string }>> {
-  const generated = [...(await generatedNouns(load))].filter(([name]) => !Object.hasOwn(nouns, name));
+export async function everyNoun({
+  nouns,
+  operations,
+}: Registry): Promise<Array<{ readonly name: string; readonly describe: string }>> {
+  const generated = [...(await nounsOf(await operations()))].filter(([name]) => !Object.hasOwn(nouns, name));
   return [
     ...Object.entries(nouns).map(([name, { describe }]) => ({ name, describe })),
     ...generated.map(([name, { describe }]) => ({ name, describe })),
@@ -99,21 +65,9 @@ export async function everyNoun(
 export const wordsOf = ({ name, subcommand }: Operation): string[] =>
   subcommand?.split(" ") ?? name.replaceAll("_", "-").split(".");
 
-/** The table of operations; loaded when a subcommand is needed that has no view. */
-export type LoadTable = () => Promise<readonly Operation[]>;
-
-const svcTable: LoadTable = async () => (await import("../operations")).operations;
-
-async function generatedNouns(load: LoadTable): Promise<ReadonlyMap<string, Noun>> {
-  const [operations, { view }] = await Promise.all([load(), import("./view")]);
-  return nounsOf(operations, view);
-}
-
 /** The subcommands that follow from `operations` alone. */
-export function nounsOf(
-  operations: ReadonlyArray<Operation>,
-  make: (operation: Operation) => Subcommand,
-): ReadonlyMap<string, Noun> {
+export async function nounsOf(operations: readonly Operation[]): Promise<ReadonlyMap<string, Noun>> {
+  const { view } = await import("./view");
   const found = new Map<
     string,
     { describe: string; own?: Subcommand; verbs: Record<string, Subcommand>; examples: Group["examples"] }
@@ -123,8 +77,8 @@ export function nounsOf(
     const [noun = "", ...rest] = wordsOf(operation);
     const verb = rest.join("-");
     const entry = found.get(noun) ?? { describe: "", verbs: {}, examples: [] };
-    if (verb === "") entry.own = make(operation);
-    else entry.verbs[verb] = make(operation);
+    if (verb === "") entry.own = view(operation);
+    else entry.verbs[verb] = view(operation);
     entry.describe = entry.own?.describe ?? Object.keys(entry.verbs).join(", ");
     found.set(noun, entry);
   }

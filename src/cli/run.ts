@@ -9,11 +9,11 @@ import { jsonLine, printable } from "../lib/sanitize";
 import { UsageError } from "./flags";
 import { ownWords, parseFlags, printHelp } from "./parser";
 import { startOver, takeOver } from "./reexec";
-import { everyNoun, findNoun, type LoadTable, nouns } from "./registry";
+import { everyNoun, findNoun, type Registry } from "./registry";
 import type { Example, Subcommand } from "./subcommand";
 
 /** Parses `args`, runs the subcommand, sets the exit code. Never throws. */
-export async function runCommandLine(args: readonly string[]): Promise<void> {
+export async function runCommandLine(registry: Registry, args: readonly string[]): Promise<void> {
   const json = ownWords(args).includes("--json");
   process.stdout.on("error", (error) => {
     // A reader that has gone (`| head`) is no error of ours; a full disk is.
@@ -23,14 +23,14 @@ export async function runCommandLine(args: readonly string[]): Promise<void> {
   // What cannot be logged (a full disk, a reader that has gone) is lost, and the work goes on.
   process.stderr.on("error", () => {});
   try {
-    process.exitCode = (await resume()) ?? (await dispatch(args));
+    process.exitCode = (await resume(registry)) ?? (await dispatch(registry, args));
   } catch (error) {
     process.exitCode = report(error, json);
   }
 }
 
 /** Runs the subcommand that this process has started over for; undefined when it has not. */
-async function resume(): Promise<number | undefined> {
+async function resume({ nouns }: Registry): Promise<number | undefined> {
   const handed = takeOver();
   const module = handed && (await nouns[handed.noun]?.load())?.default;
   return handed && module && "run" in module ? module.run(handed.typed, handed.globals) : undefined;
@@ -43,8 +43,8 @@ const EXAMPLES: readonly Example[] = [
   ["svc diagnose", "Check this host"],
 ];
 
-async function dispatch(args: readonly string[]): Promise<number> {
-  const found = await findSubcommand(args);
+async function dispatch(registry: Registry, args: readonly string[]): Promise<number> {
+  const found = await findSubcommand(registry, args);
   if ("help" in found) {
     if (!ownWords(args).includes("--help")) throw new UsageError(found.fault);
     await printHelp(found.called, found.help, found.examples);
@@ -79,16 +79,16 @@ export type Found =
     };
 
 /** Finds the subcommand that `args` name. Nothing runs. */
-export async function findSubcommand(args: readonly string[], load?: LoadTable): Promise<Found> {
+export async function findSubcommand(registry: Registry, args: readonly string[]): Promise<Found> {
   const [first, ...after] = placesOfWords(args);
   const name = first === undefined ? undefined : args[first];
   const verb = after[0] === undefined ? undefined : args[after[0]];
-  const noun = name === undefined ? undefined : await findNoun(name, verb, load);
+  const noun = name === undefined ? undefined : await findNoun(registry, name, verb);
   if (name === undefined || first === undefined || !noun) {
     const fault = name === undefined ? "Name a command; `svc --help` lists them." : unknown(name, "svc");
     return {
       called: "svc",
-      help: await everyNoun(load),
+      help: await everyNoun(registry),
       examples: EXAMPLES,
       fault,
       isKnown: name === undefined,

@@ -1,12 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { Language, Parser } from "web-tree-sitter";
+import { registry } from "../../commands";
 import { complete, scripts } from "../../src/cli/completion";
 
-const offered = async (...words: string[]) => (await complete(words)).map(([text]) => text);
+const offered = async (...words: string[]) => (await complete(registry, words)).map(([text]) => text);
 
 describe("completing", () => {
   test("an empty line offers every subcommand, with what it does", async () => {
-    expect(await complete([""])).toContainEqual(["serve", "Run the REST server"]);
+    expect(await complete(registry, [""])).toContainEqual(["serve", "Run the REST server"]);
     expect(await offered("exe")).toEqual(["execute"]);
   });
 

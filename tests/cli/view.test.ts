@@ -88,15 +88,15 @@ const greet = operation({
 });
 
 describe("an operation without a view", () => {
-  test("is a subcommand by its name", () => {
-    const noun = nounsOf([greet], view).get("greeting");
+  test("is a subcommand by its name", async () => {
+    const noun = (await nounsOf([greet])).get("greeting");
     expect(Object.keys(noun?.verbs ?? {})).toEqual(["say-hello"]);
     expect(noun?.verbs["say-hello"]?.flags.map(({ name }) => name)).toEqual(["name"]);
   });
 
-  test("that leaves the command line out is none", () => {
+  test("that leaves the command line out is none", async () => {
     const hidden = { ...greet, leftOut: { cli: "a test" } };
-    expect(nounsOf([hidden], view).size).toBe(0);
+    expect((await nounsOf([hidden])).size).toBe(0);
   });
 });
 

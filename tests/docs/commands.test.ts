@@ -1,5 +1,6 @@
 /** What the pages tell an operator to type: the subcommands and flags are there. */
 import { describe, expect, test } from "bun:test";
+import { registry } from "../../commands";
 import { parseFlags } from "../../src/cli/parser";
 import { everyNoun, findNoun } from "../../src/cli/registry";
 import { findSubcommand } from "../../src/cli/run";
@@ -70,7 +71,7 @@ async function faultOf(words: readonly string[]): Promise<string | null> {
   const end = words.indexOf("--");
   const own = (end < 0 ? words : words.slice(0, end)).filter((word) => !/^--(help|version)$/.test(word));
   if (own.length === 0) return null;
-  const found = await findSubcommand(own);
+  const found = await findSubcommand(registry, own);
   if (!("one" in found)) return found.fault;
   try {
     await parseFlags(found.called, found.one, found.rest);
@@ -84,8 +85,8 @@ async function faultOf(words: readonly string[]): Promise<string | null> {
 /** The flags of all subcommands, those of booleans also with `no-`. */
 async function everyFlag(): Promise<Set<string>> {
   const flags = new Set(["--config-dir", "--json", "--help", "--version"]);
-  for (const { name } of await everyNoun()) {
-    const noun = await findNoun(name);
+  for (const { name } of await everyNoun(registry)) {
+    const noun = await findNoun(registry, name);
     for (const one of [noun?.own ?? [], Object.values(noun?.verbs ?? {})].flat()) {
       for (const flag of one.flags) flags.add(`--${flag.name}`).add(`--no-${flag.name}`);
     }

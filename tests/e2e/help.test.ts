@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { registry } from "../../commands";
 import { everyNoun, findNoun } from "../../src/cli/registry";
 import { testWith } from "../support";
 import { type Installed, installedBinary } from "./binary";
@@ -12,8 +13,8 @@ afterAll(() => svc[Symbol.dispose]());
 describe("--help", () => {
   test("of svc and of each subcommand fits 80 columns", async () => {
     const lines: string[][] = [[]];
-    for (const { name } of await everyNoun()) {
-      const noun = await findNoun(name);
+    for (const { name } of await everyNoun(registry)) {
+      const noun = await findNoun(registry, name);
       lines.push([name], ...Object.keys(noun?.verbs ?? {}).map((verb) => [name, verb]));
     }
     for (const words of lines) {

@@ -1,0 +1,48 @@
+/**
+ * The table of subcommands that have a view of their own; the others follow from the table of operations.
+ */
+import type { Registry } from "../src/cli/registry";
+
+const nouns: Registry["nouns"] = {
+  serve: { describe: "Run the REST server", load: () => import("./serve") },
+  execute: { describe: "Run a list of actions", load: () => import("./execute") },
+  runs: { describe: "List, show and cancel runs", load: () => import("./runs") },
+  jobs: { describe: "Schedule scripts", load: () => import("./jobs") },
+  history: { describe: "List past runs", load: () => import("./history") },
+  commands: {
+    describe: "List or explain the commands of actions",
+    load: () => import("./commands"),
+  },
+  audit: { describe: "Read, verify and export the audit log", load: () => import("./audit") },
+  token: { describe: "Manage bearer tokens", load: () => import("./token") },
+  diagnose: { describe: "Check this host", load: () => import("./diagnose") },
+  inspect: { describe: "Show link quality", load: () => import("./inspect") },
+  admin: {
+    describe: "Manage many hosts: address book, polls, broadcasts",
+    load: () => import("./admin"),
+  },
+  usb: { describe: "List and watch USB devices", load: () => import("./usb") },
+  screenshot: { describe: "Take a screenshot", load: () => import("./screenshot") },
+  config: {
+    describe: "Export or import the configuration of a host",
+    load: () => import("./config"),
+  },
+  turn: { describe: "Set up or test a TURN relay", load: () => import("./turn") },
+  sessions: { describe: "List and close peer sessions", load: () => import("./sessions") },
+  sync: { describe: "Send the files of a folder to another host", load: () => import("./sync") },
+  service: { describe: "Run svc serve as a system service", load: () => import("./service") },
+  licenses: {
+    describe: "List embedded packages and their licences",
+    load: () => import("./licenses"),
+  },
+  completion: {
+    describe: "Print a shell completion script",
+    load: () => import("./completion"),
+  },
+};
+
+/** What svc can be called with. */
+export const registry: Registry = {
+  nouns,
+  operations: async () => (await import("../src/operations")).operations,
+};
