@@ -1,11 +1,10 @@
 import * as v from "valibot";
-import { type Group, oneOf } from "../src/cli/subcommand";
+import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { field } from "../src/core/fields";
 import {
-  addCronJob,
   addJob,
-  type JobTold,
+  type JobView,
   listJobs,
   pauseJob,
   removeJob,
@@ -14,19 +13,6 @@ import {
 } from "../src/scheduler/operations";
 
 const one = { positionals: ["job_id"], names: { job_id: "id" }, on: false } as const;
-
-const added = {
-  on: false,
-  positionals: ["script_path"],
-  text: (job: JobTold) => `${job.job_id} runs next at ${job.next_run_at}`,
-  warnings: ({ problem }: { readonly problem: string | null }) =>
-    problem === null ? [] : [`its script cannot be run as it is now: ${problem}`],
-} as const;
-
-const names = { script_path: "script", job_id: "id", interval_seconds: "every", cron_expression: "cron" };
-
-const every = view(addJob, { ...added, names });
-const cron = view(addCronJob, { ...added, names });
 
 export default {
   examples: [
@@ -42,17 +28,18 @@ export default {
       good: ({ problems = [] }) => problems.length === 0,
       examples: [["$0 jobs list", "Every job, and when it runs next"]],
     }),
-    add: oneOf(
-      {
-        describe: "Add a job: a script at an interval, or at the times of a cron expression",
-        examples: [
-          ["$0 jobs add refresh.json --every 15m", "Every quarter of an hour"],
-          ['$0 jobs add n.json --cron "30 2 * * *"', "At half past two each night"],
-        ],
-      },
-      [every, cron],
-      (typed) => (typed.cron === undefined ? every : cron),
-    ),
+    add: view(addJob, {
+      on: false,
+      positionals: ["script_path"],
+      names: { script_path: "script", job_id: "id", interval_seconds: "every", cron_expression: "cron" },
+      text: (job) => `${job.job_id} runs next at ${job.next_run_at}`,
+      warnings: ({ problem }) =>
+        problem === null ? [] : [`its script cannot be run as it is now: ${problem}`],
+      examples: [
+        ["$0 jobs add refresh.json --every 15m", "Every quarter of an hour"],
+        ['$0 jobs add n.json --cron "30 2 * * *"', "At half past two each night"],
+      ],
+    }),
     remove: view(removeJob, {
       ...one,
       text: () => "removed",
@@ -70,7 +57,6 @@ export default {
     }),
     run: view(runJob, {
       ...one,
-      hidden: ["wait"],
       extra: {
         allow_shell: field(
           v.optional(v.boolean(), false),
@@ -78,8 +64,6 @@ export default {
         ),
       },
       service: ({ allow_shell }) => ({ allowShell: allow_shell }),
-      // Without a server the run ends with this process.
-      complete: (input) => ({ ...input, wait: true }),
       cancellable: true,
       text: ({ run_id, status }) => `run ${run_id}: ${status}`,
       problems: ({ error_text }) => (error_text ? [error_text] : []),
@@ -89,7 +73,7 @@ export default {
   },
 } satisfies Group;
 
-function rowOf(job: JobTold): string[] {
+function rowOf(job: JobView): string[] {
   const times = job.is_cron
     ? [job.cron_expression ?? "cron", job.time_zone].filter(Boolean).join(" ")
     : `every ${job.interval_seconds} s`;

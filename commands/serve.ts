@@ -6,8 +6,6 @@ import { SERVE_OPTIONS } from "../src/http/options";
 import type { RestServer } from "../src/http/server";
 import { badInput, messageOf, systemCode } from "../src/lib/errors";
 import { ensurePrivateFolder } from "../src/lib/files";
-import { configFiles } from "../src/lib/paths";
-import { startOnceThereAreJobs } from "../src/scheduler/lazy-start";
 import { version } from "../src/version";
 
 /** After this the start is over, milliseconds. */
@@ -39,15 +37,14 @@ export default subcommand({
         const rest = await service.rest();
         const server = await rest.start(options);
         if (usb_watch) void (await service.usb()).watcher.start();
-        const { jobs } = configFiles(service.configDir);
-        const scheduler = await startOnceThereAreJobs(jobs, service.scheduler, service.log);
+        const stopJobs = await service.runJobs();
         print(globals, about(server), () => greeting(server));
         supervisor.ready();
         // An idle server has no occasion to collect what only the start needed.
         setTimeout(() => Bun.gc(true), SETTLED_MS).unref();
         await ended;
         supervisor.stopping();
-        scheduler.stop();
+        stopJobs();
         // Together: runs that are cancelled in time can still answer their callers.
         await Promise.all([rest.stop(), service.runs().then((runs) => runs.stop())]);
         return 0;

@@ -99,12 +99,21 @@ export interface Service {
   /** Reads the files again now that other processes change while a server runs: its tokens. */
   refresh(): Promise<void>;
   /**
+   * Runs the jobs in this process from now on. A host without jobs does not load the scheduler.
+   *
+   * @returns a function that starts no further run.
+   */
+  runJobs(): Promise<() => void>;
+  /**
    * Stops what was started, last first. The service is not used afterwards.
    *
    * @throws the first fault of those that could not be stopped as they should; the others are stopped all the same.
    */
   stop(): Promise<void>;
 }
+
+/** How often to look for a first jobs file, in milliseconds. */
+const JOBS_LOOK_MS = 1_000;
 
 /** @throws an `unavailable` failure when `{config_dir}` cannot be made; `bad_input` for an unusable option. */
 export function createService(options: ServiceOptions): Service {
@@ -118,6 +127,8 @@ export function createService(options: ServiceOptions): Service {
     throw unavailable(`${configDir} cannot be made (${systemCode(error) ?? messageOf(error)})`);
   }
   const stops: Array<() => Promise<void> | void> = [];
+  let madeScheduler: Scheduler | undefined;
+  let runsJobs = false;
 
   /** `make` on the first call, its result ever after; what was made is stopped with the service. */
   const feature = <T>(make: () => Promise<T>, stop?: (made: T) => Promise<void> | void) =>
@@ -241,18 +252,42 @@ export function createService(options: ServiceOptions): Service {
     ),
     scheduler: feature(
       async () => {
-        const { createJobStore, createScheduler, systemClock } = await import("./scheduler/scheduler");
+        const { createJobStore, Scheduler, systemClock } = await import("./scheduler/scheduler");
         const { jobs, jobsLock, schedulerLock } = configFiles(configDir);
-        return createScheduler({
+        madeScheduler = new Scheduler({
           store: createJobStore({ file: jobs, lock: jobsLock }, log),
           lock: schedulerLock,
           start: (job) => startJob(service, job),
           clock: systemClock,
           log,
         });
+        if (runsJobs) await madeScheduler.start();
+        return madeScheduler;
       },
       (scheduler) => scheduler.stop(),
     ),
+    async runJobs() {
+      runsJobs = true;
+      const { jobs } = configFiles(configDir);
+      const start = async () => (await service.scheduler()).start();
+      const look = () => {
+        if (!existsSync(jobs)) return;
+        clearInterval(timer);
+        start().catch((error) => log.error("the scheduler did not start", error));
+      };
+      const timer = setInterval(look, JOBS_LOOK_MS);
+      const stop = () => {
+        runsJobs = false;
+        clearInterval(timer);
+        madeScheduler?.stop();
+      };
+      stops.push(stop);
+      if (madeScheduler || existsSync(jobs)) {
+        clearInterval(timer);
+        await start();
+      }
+      return stop;
+    },
     sessions: feature(
       async () => (await import("./peers/open")).openSessions(service, options),
       (sessions) => sessions.stop(),

@@ -1,14 +1,15 @@
 /**
- * A job: a script, when it runs, and what happens when that cannot be.
+ * A job: a script, when it runs, and what happens when a run is missed or takes too long.
  */
 import * as v from "valibot";
+import { seconds } from "../core/fields";
 import { DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S } from "../core/run";
 import { badInput } from "../lib/errors";
 
-/** When a run was missed, because svc or the host was down or asleep: leave it, or run once for all that were missed. */
+/** After runs were missed because svc or the host was down or asleep: run none of them, or once for all. */
 export const IF_MISSED = ["skip", "once"] as const;
 
-/** When it is time again and the last run still goes on: leave it, or run once more as soon as that has ended. */
+/** When a job is due while it still runs: do not run it, or run it right afterwards. */
 export const IF_RUNNING = ["skip", "queue"] as const;
 
 /** The shortest and the longest interval, in seconds. */
@@ -18,21 +19,21 @@ const MAX_INTERVAL_S = 366 * 86_400;
 const ISO_TIME = v.pipe(
   v.string(),
   v.isoTimestamp(),
-  // Not all that looks like one is read as one: `…T00:00:00+02` is not.
+  // isoTimestamp accepts more than Date: `…T00:00:00+02`.
   v.check((text) => !Number.isNaN(Date.parse(text)), "expected a time in ISO 8601"),
 );
 
-/** What can be set of any job, checked wherever a job comes in. */
+/** The settings of a job, checked wherever a job comes in. */
 export const JOB_SETTINGS = {
   job_id: v.pipe(v.string(), v.regex(/^[\w.-]{1,100}$/, "1 to 100 letters, digits, '.', '_' or '-'")),
   script_path: v.pipe(v.string(), v.nonEmpty(), v.maxLength(4_096)),
-  interval_seconds: v.pipe(v.number(), v.minValue(MIN_INTERVAL_S), v.maxValue(MAX_INTERVAL_S)),
+  interval_seconds: seconds(v.pipe(v.number(), v.minValue(MIN_INTERVAL_S), v.maxValue(MAX_INTERVAL_S))),
   cron_expression: v.pipe(v.string(), v.nonEmpty(), v.maxLength(200)),
   time_zone: v.pipe(v.string(), v.nonEmpty(), v.maxLength(100)),
   max_runs: v.nullable(v.pipe(v.number(), v.integer(), v.minValue(1))),
   if_missed: v.picklist(IF_MISSED),
   if_running: v.picklist(IF_RUNNING),
-  timeout_seconds: v.pipe(v.number(), v.minValue(1), v.maxValue(MAX_TIMEOUT_S)),
+  timeout_seconds: seconds(v.pipe(v.number(), v.minValue(1), v.maxValue(MAX_TIMEOUT_S))),
 } as const;
 
 /** The fields of a job in the file. */
@@ -42,24 +43,24 @@ const ENTRIES = {
   /** 0 for a cron job. */
   interval_seconds: v.optional(v.union([v.literal(0), JOB_SETTINGS.interval_seconds]), 0),
   cron_expression: v.optional(v.nullable(JOB_SETTINGS.cron_expression), null),
-  /** IANA name; what the cron expression is read in. */
+  /** The time zone of the cron expression, an IANA name. */
   time_zone: v.optional(v.nullable(JOB_SETTINGS.time_zone), null),
-  /** False: it runs once, and is paused then. */
+  /** False: it runs once and is then paused. */
   repeat: v.optional(v.boolean(), true),
-  /** How often it runs at most; it is paused then. */
+  /** The maximum number of runs; then it is paused. */
   max_runs: v.optional(JOB_SETTINGS.max_runs, null),
   if_missed: v.optional(JOB_SETTINGS.if_missed, "skip"),
   if_running: v.optional(JOB_SETTINGS.if_running, "skip"),
   timeout_seconds: v.optional(JOB_SETTINGS.timeout_seconds, DEFAULT_TIMEOUT_S),
   enabled: v.optional(v.boolean(), true),
-  /** How often it was started. */
+  /** The number of runs so far. */
   runs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0)), 0),
-  /** Null while it is paused; a job written by hand has none either, and its times count from when it is noticed. */
+  /** Null while it is paused, and in a job written by hand: its interval counts from when it is noticed. */
   next_run_at: v.optional(v.nullable(ISO_TIME), null),
   last_run_at: v.optional(v.nullable(ISO_TIME), null),
 } as const;
 
-/** A job as it is in the file. What svc does not know of an entry stays in it. */
+/** A job in the file. Fields that svc does not know stay in it. */
 export const JOB = v.pipe(
   v.looseObject(ENTRIES),
   v.check(
@@ -71,10 +72,10 @@ export const JOB = v.pipe(
 export type Job = v.InferOutput<v.ObjectSchema<typeof ENTRIES, undefined>>;
 
 /**
- * When a job runs next.
+ * When a job runs next, in milliseconds since the epoch.
  *
- * @param after milliseconds since the epoch.
- * @param previous a time that it was to run at, which the times of an interval are counted from, both ways.
+ * @param after the same.
+ * @param previous a scheduled time: an interval counts from it, also backwards.
  * @returns the first time after `after`, or null when there is none.
  * @throws a `bad_input` failure for an unusable cron expression or time zone.
  */
@@ -91,12 +92,12 @@ async function nextCronRun(
   after: number,
 ): Promise<number | null> {
   const timezone = checkTimeZone(timeZone ?? hostTimeZone());
-  // croner also takes a date for a pattern.
+  // croner also accepts a date as a pattern.
   if (!/^(@\w+|\S+(\s+\S+){4,5})$/.test(expression.trim()))
     throw badCron("five or six fields, or a nickname");
   const { Cron } = await import("croner");
   try {
-    // A list of hours or minutes names times as one of them does: each has its run in the nights when clocks change.
+    // When clocks change at night, a list of hours or minutes keeps all its runs, as a single one does.
     const options = { timezone, mode: "5-or-6-parts", fixedTimeRule: "no-wildcard" } as const;
     return new Cron(expression, options).nextRun(new Date(after))?.getTime() ?? null;
   } catch (error) {

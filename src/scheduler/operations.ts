@@ -1,14 +1,18 @@
 import { resolve } from "node:path";
 import * as v from "valibot";
-import { field, NO_INPUT } from "../core/fields";
+import { field, NO_INPUT, path } from "../core/fields";
 import { operation } from "../core/operation";
-import { DEFAULT_TIMEOUT_S, RUN_STATUS } from "../core/run";
+import { RUN_STATUS } from "../core/run";
 import { badInput, Failure } from "../lib/errors";
-import type { Service } from "../service";
-import { hostTimeZone, JOB_SETTINGS, type Job } from "./job";
-import type { JobState } from "./scheduler";
+import { hostTimeZone, JOB, JOB_SETTINGS } from "./job";
+import type { JobState, Scheduler } from "./scheduler";
 
-const JOB = v.object({
+interface Uses {
+  scheduler(): Promise<Scheduler>;
+  executor(): Promise<{ prepareFile(path: string): Promise<unknown> }>;
+}
+
+const JOB_VIEW = v.object({
   job_id: v.string(),
   script_path: v.string(),
   interval_seconds: v.number(),
@@ -21,98 +25,121 @@ const JOB = v.object({
   enabled: v.boolean(),
   next_run_at: v.nullable(v.string()),
   last_run_at: v.nullable(v.string()),
-  /** These three are null of hosts that do not tell. */
+  /** Hosts of another make answer null here. */
   if_missed: v.nullable(v.string()),
   if_running: v.nullable(v.string()),
   timeout_seconds: v.nullable(v.number()),
   run_id: v.nullable(v.string()),
 });
 
-/** A job as it is told. */
-export type JobTold = v.InferOutput<typeof JOB>;
+export type JobView = v.InferOutput<typeof JOB_VIEW>;
 
-const told = (job: JobState): JobTold =>
-  v.parse(JOB, { ...job, is_cron: job.cron_expression !== null } satisfies JobTold);
+const toView = (job: JobState): JobView =>
+  v.parse(JOB_VIEW, { ...job, is_cron: job.cron_expression !== null } satisfies JobView);
 
-const script_path = field(JOB_SETTINGS.script_path, "Path of a .json file on the host");
-const existing = v.strictObject({ job_id: field(JOB_SETTINGS.job_id, "The job") });
+const ONE_JOB = v.strictObject({ job_id: field(JOB_SETTINGS.job_id, "The job") });
 
-/** What can be set of a job however its times are given. */
+const script_path = field(path(JOB_SETTINGS.script_path), "Path of a .json file on the host");
+const cron_expression = field(
+  JOB_SETTINGS.cron_expression,
+  "Minute, hour, day, month and day of the week, with seconds in front if there are six fields; or `@daily` and the like",
+);
+const time_zone = field(
+  v.optional(JOB_SETTINGS.time_zone),
+  "IANA name of the time zone of the cron expression (default: the current one of the host)",
+);
+
+/** The settings of both kinds of jobs. */
 const SETTINGS = {
-  max_runs: field(v.optional(JOB_SETTINGS.max_runs, null), "How often it runs at most (default: no limit)"),
-  job_id: field(v.optional(JOB_SETTINGS.job_id), "What to call it (default: a random id)"),
+  max_runs: field(v.optional(JOB_SETTINGS.max_runs, null), "The maximum number of runs (default: no limit)"),
+  job_id: field(v.optional(JOB_SETTINGS.job_id), "The name of the job (default: a random id)"),
   if_missed: field(
     v.optional(JOB_SETTINGS.if_missed, "skip"),
-    "What becomes of runs that were missed while svc or the host was down: none (`skip`), or one for all (`once`)",
+    "After runs were missed because svc or the host was down: run none of them (`skip`), or `once` for all",
   ),
   if_running: field(
     v.optional(JOB_SETTINGS.if_running, "skip"),
-    "What happens when it is time and the last run goes on: nothing (`skip`), or a run right after it (`queue`)",
+    "When the job is due while it still runs: do not run it (`skip`), or run it right afterwards (`queue`)",
   ),
   timeout_seconds: field(
-    v.optional(JOB_SETTINGS.timeout_seconds, DEFAULT_TIMEOUT_S),
-    "Seconds after which a run of it is ended",
+    JOB.pipe[0].entries.timeout_seconds,
+    "Seconds after which a run of the job is ended",
   ),
 } as const;
 
-const NEW = { enabled: true, runs: 0, next_run_at: null, last_run_at: null } as const;
+const NEW_JOB = v.strictObject({
+  script_path,
+  interval_seconds: field(
+    v.optional(JOB_SETTINGS.interval_seconds),
+    "Seconds from one run to the next, and to the first; or give a cron expression",
+  ),
+  repeat: field(v.optional(v.boolean(), true), "Whether a job with an interval runs more than once"),
+  ...SETTINGS,
+  cron_expression: field(v.optional(cron_expression), v.getDescription(cron_expression) ?? ""),
+  time_zone,
+});
 
-const ADDED = v.object({ ...JOB.entries, problem: v.nullable(v.string()) });
+const ADDED = v.object({ ...JOB_VIEW.entries, problem: v.nullable(v.string()) });
 
-/** Adds a job. A script that cannot be run yet is no reason not to: it may be on its way. */
-async function add(service: Service, given: Omit<Job, "job_id"> & { readonly job_id?: string | undefined }) {
-  const job_id = given.job_id ?? crypto.randomUUID().slice(0, 8);
-  const job = { ...given, job_id, script_path: resolve(given.script_path) };
-  const added = told(await (await service.scheduler()).add(job));
+/** Adds a job. `problem` says why its script cannot run yet: it may still be on its way. */
+async function add(
+  service: Uses,
+  given: v.InferOutput<typeof NEW_JOB>,
+): Promise<v.InferOutput<typeof ADDED>> {
+  const isCron = given.cron_expression !== undefined;
+  if (isCron === (given.interval_seconds !== undefined)) {
+    throw badInput("interval_seconds, cron_expression: expected one of them");
+  }
+  if (isCron && !given.repeat) throw badInput("repeat: expected with interval_seconds only");
+  if (!isCron && given.time_zone !== undefined)
+    throw badInput("time_zone: expected with cron_expression only");
+  const job = v.parse(JOB, {
+    ...given,
+    job_id: given.job_id ?? crypto.randomUUID().slice(0, 8),
+    script_path: resolve(given.script_path),
+    ...(isCron && { time_zone: given.time_zone ?? hostTimeZone() }),
+  });
+  const added = toView(await (await service.scheduler()).add(job));
   return { ...added, problem: await problemWith(service, job.script_path) };
 }
 
-/** Why the script cannot be run as it is now, or null. */
-async function problemWith(service: Service, path: string): Promise<string | null> {
+/** Why the script cannot run as it is now, or null. */
+async function problemWith(service: Uses, script: string): Promise<string | null> {
   try {
-    await (await service.executor()).prepareFile(path);
+    await (await service.executor()).prepareFile(script);
     return null;
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    // Whether programs may be run is for the process that runs the jobs to say.
+    // Another process may run the jobs, with --allow-shell.
     return error.code === "forbidden" ? null : error.message;
   }
 }
 
 export const listJobs = operation({
   name: "jobs.list",
-  summary: "List the jobs of the scheduler",
+  summary: "List the scheduled jobs",
   scope: "read",
   command: "AC_scheduler_list_jobs",
   http: { method: "GET", path: "/jobs" },
   input: NO_INPUT,
-  output: v.object({ jobs: v.array(JOB), problems: v.optional(v.array(v.string()), []) }),
-  async run(service: Service) {
+  output: v.object({ jobs: v.array(JOB_VIEW), problems: v.optional(v.array(v.string()), []) }),
+  async run(service: Uses) {
     const scheduler = await service.scheduler();
-    return { jobs: (await scheduler.jobs()).map(told), problems: scheduler.problems() };
+    return { jobs: (await scheduler.jobs()).map(toView), problems: scheduler.problems() };
   },
 });
 
 export const addJob = operation({
   name: "jobs.add",
-  summary: "Run a script at an interval",
+  summary: "Run a script at an interval, or at the times of a cron expression",
   scope: "operate",
   changes: true,
   command: "AC_scheduler_add_job",
   http: { method: "POST", path: "/jobs/add" },
   example: { script_path: "/home/kiosk/refresh.json", interval_seconds: 900, job_id: "refresh" },
-  input: v.strictObject({
-    script_path,
-    interval_seconds: field(
-      JOB_SETTINGS.interval_seconds,
-      "Seconds from one run to the next, and to the first",
-    ),
-    repeat: field(v.optional(v.boolean(), true), "Whether it runs more than once"),
-    ...SETTINGS,
-  }),
+  input: NEW_JOB,
   output: ADDED,
-  run: (service: Service, input) =>
-    add(service, { ...NEW, ...input, cron_expression: null, time_zone: null }),
+  run: add,
 });
 
 export const addCronJob = operation({
@@ -122,40 +149,29 @@ export const addCronJob = operation({
   changes: true,
   command: "AC_scheduler_add_cron_job",
   http: { method: "POST", path: "/jobs/add_cron" },
+  leftOut: { cli: "`svc jobs add` takes a cron expression too" },
   example: {
     script_path: "/home/kiosk/nightly.json",
     cron_expression: "30 2 * * *",
     time_zone: "Europe/Berlin",
     job_id: "nightly",
   },
-  input: v.strictObject({
-    script_path,
-    cron_expression: field(
-      JOB_SETTINGS.cron_expression,
-      "Minute, hour, day, month and day of the week, seconds before them if there are six; or `@daily` and the like",
-    ),
-    time_zone: field(
-      v.optional(JOB_SETTINGS.time_zone),
-      "IANA name of the time zone it is read in (default: that of the host as it is now)",
-    ),
-    ...SETTINGS,
-  }),
+  input: v.strictObject({ script_path, cron_expression, time_zone, ...SETTINGS }),
   output: ADDED,
-  run: (service: Service, { time_zone = hostTimeZone(), ...input }) =>
-    add(service, { ...NEW, ...input, time_zone, interval_seconds: 0, repeat: true }),
+  run: (service: Uses, input) => add(service, { ...input, repeat: true }),
 });
 
 export const removeJob = operation({
   name: "jobs.remove",
-  summary: "Remove a job; a run of it that goes on is not ended",
+  summary: "Remove a job; an active run of it goes on",
   scope: "operate",
   changes: true,
   command: "AC_scheduler_remove_job",
   example: { job_id: "nightly" },
   http: { method: "POST", path: "/jobs/remove" },
-  input: existing,
+  input: ONE_JOB,
   output: v.object({ removed: v.literal(true) }),
-  async run(service: Service, { job_id }) {
+  async run(service: Uses, { job_id }) {
     await (await service.scheduler()).remove(job_id);
     return { removed: true as const };
   },
@@ -163,40 +179,41 @@ export const removeJob = operation({
 
 export const pauseJob = operation({
   name: "jobs.pause",
-  summary: "Start no further run of a job until it is resumed",
+  summary: "Pause a job until it is resumed; an active run of it goes on",
   scope: "operate",
   changes: true,
   command: "AC_scheduler_pause_job",
   example: { job_id: "nightly" },
   http: { method: "POST", path: "/jobs/pause" },
-  input: existing,
-  output: JOB,
-  run: async (service: Service, { job_id }) => told(await (await service.scheduler()).pause(job_id)),
+  input: ONE_JOB,
+  output: JOB_VIEW,
+  run: async (service: Uses, { job_id }) => toView(await (await service.scheduler()).pause(job_id)),
 });
 
 export const resumeJob = operation({
   name: "jobs.resume",
-  summary: "Go on with a job that was paused; its times count from now",
+  summary: "Resume a paused job; its interval counts from now",
   scope: "operate",
   changes: true,
   command: "AC_scheduler_resume_job",
   example: { job_id: "nightly" },
   http: { method: "POST", path: "/jobs/resume" },
-  input: existing,
-  output: JOB,
-  run: async (service: Service, { job_id }) => told(await (await service.scheduler()).resume(job_id)),
+  input: ONE_JOB,
+  output: JOB_VIEW,
+  run: async (service: Uses, { job_id }) => toView(await (await service.scheduler()).resume(job_id)),
 });
 
 export const runJob = operation({
   name: "jobs.run",
-  summary: "Run a job now, besides its times",
+  summary: "Run a job now; its schedule does not change",
   scope: "operate",
   changes: true,
   command: "AC_scheduler_run_job",
   example: { job_id: "nightly" },
   http: { method: "POST", path: "/jobs/run" },
+  answeredBy: "server or here",
   input: v.strictObject({
-    ...existing.entries,
+    ...ONE_JOB.entries,
     wait: field(v.optional(v.boolean(), false), "Answer when the run has ended, not when it has begun"),
   }),
   output: v.object({
@@ -205,12 +222,12 @@ export const runJob = operation({
     status: v.picklist(RUN_STATUS),
     error_text: v.nullable(v.string()),
   }),
-  async run(service: Service, { job_id, wait }, caller) {
-    // The run would wait for the turn at the input devices that the script around it has.
+  async run(service: Uses, { job_id, wait }, caller) {
+    // The run could wait forever for the input devices, which the script around this action holds.
     if (wait && caller.run) throw badInput("wait: expected false within a script");
     const { runId, ended } = await (await service.scheduler()).runNow(job_id);
-    // One that could not begin has ended by now.
-    const done = await (wait ? ended : Promise.race([ended, null]));
+    // The process of a subcommand ends with its answer, and so would the run. One that could not begin has ended.
+    const done = await (wait || caller.kind === "cli" ? ended : Promise.race([ended, null]));
     return { job_id, ...(done ?? { run_id: runId, status: "running" as const, error_text: null }) };
   },
 });

@@ -1,12 +1,11 @@
 /**
- * The scheduler: runs scripts at their times.
+ * The scheduler: starts the scripts of jobs when they are due.
  *
- * Promise: of all processes on a `{config_dir}`, one runs the jobs. A time is written off in the file before its run
- * begins, so that a crash may lose that run and never repeats it. Jobs that another process adds, changes or removes are
- * noticed within {@link POLL_MS}; so is a clock that was set, or a host that slept.
+ * Promise: of all processes on a `{config_dir}`, one runs the jobs. A time is crossed off in the file before its run
+ * begins, so a crash may lose that run but never repeats it. Changes that another process makes to the jobs are noticed
+ * within {@link POLL_MS}, and so is a clock that was set, or a host that slept.
  */
-
-import type { RunStatus } from "../core/run";
+import type { StartedRun } from "../core/run";
 import { conflict, messageOf, notFound } from "../lib/errors";
 import { createJsonStore, type JsonStore, parseBy } from "../lib/json-store";
 import { type Release, tryLock } from "../lib/lock";
@@ -14,33 +13,19 @@ import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
 import { JOB, type Job, nextRun } from "./job";
 
-/** How often the file and the clock are looked at, in milliseconds. */
+/** How often to look at the file and the clock, in milliseconds. */
 const POLL_MS = 1_000;
 
-/** A run that is this late was missed, in milliseconds: nobody looked at the clock when it was time. */
+/** A run that is later than this was missed, in milliseconds: the host slept or the clock was set. */
 const LATE_MS = 10_000;
 
 /** The most jobs in the file. */
 const MAX_JOBS = 1_000;
 
-/** What became of the run of a job. */
-export interface JobRun {
-  readonly run_id: string;
-  readonly status: RunStatus;
-  readonly error_text: string | null;
-}
-
-/** A run of a job that goes on. */
-export interface StartedRun {
-  readonly runId: string;
-  /** Never rejects. */
-  readonly ended: Promise<JobRun>;
-}
-
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Calls `work` after `ms`; what it returns calls that off. */
+  /** Calls `work` after `ms`. @returns a function that cancels it. */
   after(ms: number, work: () => void): () => void;
 }
 
@@ -48,7 +33,7 @@ export interface SchedulerParts {
   readonly store: JsonStore<Job>;
   /** The lock of the process that runs the jobs. */
   readonly lock: string;
-  /** Starts the script of a job. Never throws: a script that cannot be run is a run that ended with an error. */
+  /** Starts the script of a job. Never throws: a script that cannot run is a run that ended with an error. */
   start(job: Job): Promise<StartedRun>;
   readonly clock: Clock;
   readonly log: Log;
@@ -56,42 +41,13 @@ export interface SchedulerParts {
   readonly pollMs?: number;
 }
 
-/** A job, and what the process that runs the jobs knows of it. */
+/** A job, and its active run. */
 export interface JobState extends Job {
-  /** The run that goes on, when this process runs it. */
+  /** Null when none is active, or another process runs it. */
   readonly run_id: string | null;
 }
 
-export interface Scheduler {
-  /**
-   * Runs the jobs from now on; as soon as no other process does.
-   *
-   * @returns when the jobs that were due have been told to start.
-   */
-  start(): Promise<void>;
-  /** Starts no further run. Those that go on are the business of whoever runs them. */
-  stop(): void;
-  jobs(): Promise<JobState[]>;
-  /** The number of jobs, for a gauge. Never throws: 0 when the file cannot be read. */
-  count(): Promise<number>;
-  problems(): string[];
-  /** @throws `conflict` when the id is taken or there are too many jobs; `bad_input` for unusable times. */
-  add(job: Job): Promise<JobState>;
-  /** @throws `not_found`. A run that goes on is not ended. */
-  remove(id: string): Promise<void>;
-  /** @throws `not_found`. A run that goes on is not ended. */
-  pause(id: string): Promise<JobState>;
-  /** Counts its times from now. @throws `not_found`; `conflict` when it has had all its runs. */
-  resume(id: string): Promise<JobState>;
-  /**
-   * Runs it now, also when it is paused, besides its times.
-   *
-   * @throws `not_found`; `conflict` while it runs, and when another process runs the jobs and may be running it.
-   */
-  runNow(id: string): Promise<StartedRun>;
-}
-
-/** The jobs in `jobs.json`, and how far they have come. */
+/** The jobs in `jobs.json`. */
 export function createJobStore(paths: { file: string; lock: string }, log: Log): JsonStore<Job> {
   const format = { what: "a list of jobs", list: "jobs", key: "job_id", parse: parseBy(JOB) } as const;
   return createJsonStore<Job>({ ...paths, ...format }, log);
@@ -105,18 +61,15 @@ export const systemClock: Clock = {
   },
 };
 
-export function createScheduler(parts: SchedulerParts): Scheduler {
-  return new JobScheduler(parts);
-}
-
-class JobScheduler implements Scheduler {
-  /** The runs that go on, by job; null for one that is about to begin. */
+/** Reads, changes and runs the jobs. */
+export class Scheduler {
+  /** The active runs, by job; null for one that is about to begin. */
   private readonly going = new Map<string, string | null>();
   private readonly queued = new Set<string>();
   private claim: Release | undefined;
   private startedAt = 0;
   private lastLook = 0;
-  /** What the last look has failed with. */
+  /** The error of the last look. */
   private complaint = "";
   private started = false;
   private callOff: () => void = () => {};
@@ -124,12 +77,23 @@ class JobScheduler implements Scheduler {
 
   constructor(private readonly parts: SchedulerParts) {}
 
+  /**
+   * Runs the jobs from now on, as soon as no other process does.
+   *
+   * @returns when the jobs that are due have been asked to start.
+   */
   async start(): Promise<void> {
     if (this.started) return;
     this.started = true;
     await this.look();
   }
 
+  /** Uses the jobs file as it is now, without waiting for the next look. */
+  async refresh(): Promise<void> {
+    if (this.started) await this.look();
+  }
+
+  /** Starts no further run. Active ones go on. */
   stop(): void {
     this.started = false;
     this.callOff();
@@ -141,6 +105,7 @@ class JobScheduler implements Scheduler {
     return this.parts.store.problems();
   }
 
+  /** The number of jobs, for a gauge. Never throws: 0 when the file cannot be read. */
   async count(): Promise<number> {
     return this.parts.store.load().then(
       (jobs) => jobs.length,
@@ -152,6 +117,7 @@ class JobScheduler implements Scheduler {
     return (await this.parts.store.load()).map((job) => this.stateOf(job));
   }
 
+  /** @throws `conflict` when the id is taken or there are too many jobs; `bad_input` for unusable times. */
   async add(job: Job): Promise<JobState> {
     const next = await nextRun(job, this.parts.clock.now());
     if (next === null) throw conflict("cron_expression: there is no such time");
@@ -165,6 +131,7 @@ class JobScheduler implements Scheduler {
     return this.stateOf(added);
   }
 
+  /** Does not end its active run. @throws `not_found`. */
   async remove(id: string): Promise<void> {
     await this.parts.store.change((list) => {
       if (!list.remove(id)) throw noSuchJob(id);
@@ -173,11 +140,13 @@ class JobScheduler implements Scheduler {
     this.lookSoon();
   }
 
+  /** Does not end its active run. @throws `not_found`. */
   pause(id: string): Promise<JobState> {
     this.queued.delete(id);
     return this.edit(id, (job) => ({ ...job, enabled: false, next_run_at: null }));
   }
 
+  /** Counts its times from now. @throws `not_found`; `conflict` when it has had all its runs. */
   resume(id: string): Promise<JobState> {
     return this.edit(id, async (job) => {
       if (job.max_runs !== null && job.runs >= job.max_runs) {
@@ -189,14 +158,19 @@ class JobScheduler implements Scheduler {
     });
   }
 
+  /**
+   * Runs it now, also when it is paused. Its schedule does not change.
+   *
+   * @throws `not_found`; `conflict` while it runs, and when another process runs the jobs and may be running it.
+   */
   async runNow(id: string): Promise<StartedRun> {
     const claim = this.claim ?? tryLock(this.parts.lock);
-    if (!claim) throw conflict("another process runs the jobs, and has to be asked (svc jobs run)");
+    if (!claim) throw conflict("another process runs the jobs: use svc jobs run");
     if (claim !== this.claim) claim();
     return this.runOnce(id, () => true);
   }
 
-  /** Runs it besides its times, if it is `wanted` as it is in the file now. */
+  /** Runs it now, if it is `wanted` as it is in the file. */
   private async runOnce(id: string, wanted: (job: Job) => boolean): Promise<StartedRun> {
     if (this.going.has(id)) throw conflict(`${id} runs already`);
     this.going.set(id, null);
@@ -233,7 +207,7 @@ class JobScheduler implements Scheduler {
     if (this.claim) void this.look();
   }
 
-  /** Looks at file and clock, one look after the other, and again when it is time. */
+  /** Looks at file and clock now, after a look that is under way, and again when the next job is due. */
   private look(): Promise<void> {
     this.looking = this.looking.then(async () => {
       if (!this.started) return;
@@ -252,7 +226,7 @@ class JobScheduler implements Scheduler {
     return this.looking;
   }
 
-  /** Starts what is due. @returns when the next job is, or null. */
+  /** Starts the jobs that are due. @returns when the next one is, or null. */
   private async runDue(): Promise<number | null> {
     if (!this.claimed()) return null;
     const now = this.parts.clock.now();
@@ -282,7 +256,7 @@ class JobScheduler implements Scheduler {
         for (const { job_id } of due) this.going.delete(job_id);
         throw error;
       }
-      // Nobody waits for them: a script may be on a disk that does not answer.
+      // Not awaited: a script may be on a disk that does not answer.
       for (const job of due) void this.launch(job);
     }
     this.lastLook = now;
@@ -294,12 +268,12 @@ class JobScheduler implements Scheduler {
   private claimed(): boolean {
     if (this.claim) return true;
     this.claim = tryLock(this.parts.lock);
-    // While nobody looked, the clock may have been set back.
+    // The clock may have been set back before the first look.
     this.lastLook = Number.POSITIVE_INFINITY;
     return this.claim !== undefined;
   }
 
-  /** `job`, to run at its next time after `now`; paused when it has none. */
+  /** `job` with its next time after `now`; paused when it has none. */
   private async moved(job: Job, now: number): Promise<Job> {
     const time = job.next_run_at === null ? undefined : timeOf(job);
     const over = time !== undefined && time <= now && !job.repeat;
@@ -308,7 +282,7 @@ class JobScheduler implements Scheduler {
       const next = await nextRun(job, now, time);
       if (next !== null && next === time) return job;
       if (next !== null) return { ...job, next_run_at: isoTime(next) };
-      this.parts.log.warn(`job ${job.job_id} has no further time: it is paused`);
+      this.parts.log.warn(`job ${job.job_id} has no further time and is paused`);
     } catch (error) {
       this.parts.log.error(`job ${job.job_id} is paused: ${printable(messageOf(error))}`);
     }
@@ -326,7 +300,7 @@ class JobScheduler implements Scheduler {
     }
     if (!this.going.has(job_id)) return true;
     if (job.if_running === "queue") this.queued.add(job_id);
-    else this.parts.log.warn(`job ${job_id} still runs: its run of ${job.next_run_at} is left out`);
+    else this.parts.log.warn(`job ${job_id} still runs: its run of ${job.next_run_at} is skipped`);
     return false;
   }
 
@@ -346,21 +320,21 @@ class JobScheduler implements Scheduler {
 
   private async runQueued(id: string): Promise<void> {
     try {
-      // One that is to run once has been paused when it was queued.
+      // A job that runs once was paused when it was queued.
       await this.runOnce(id, ({ enabled, repeat }) => enabled || !repeat);
     } catch (error) {
-      this.parts.log.warn(`job ${id}: the queued run is left out: ${messageOf(error)}`);
+      this.parts.log.warn(`job ${id}: the queued run is skipped: ${messageOf(error)}`);
     }
   }
 }
 
 const isoTime = (ms: number) => new Date(ms).toISOString();
 
-/** When it is to run; never, when it has no time. */
+/** When it runs next, in milliseconds; infinity when it has no time. */
 const timeOf = ({ next_run_at }: Job) =>
   next_run_at === null ? Number.POSITIVE_INFINITY : Date.parse(next_run_at);
 
-/** `job`, started once more. */
+/** `job` with one more run. */
 function counted(job: Job, now: number): Job {
   const runs = job.runs + 1;
   const over = job.max_runs !== null && runs >= job.max_runs;

@@ -24,5 +24,5 @@ test("what is wrong in a script is named, and its content not quoted", async () 
   const path = join(made.configDir, "script.json");
   writeFileSync(path, '[["AC_sleep",{"seconds":"hunter2"}]]');
   const executor = await made.service.executor();
-  await expect(executor.prepareFile(path)).rejects.toThrow(/^actions\[0\]\.seconds: expected number$/);
+  await expect(executor.prepareFile(path)).rejects.toThrow(/^actions\[0\]\.seconds: expected a number$/);
 });

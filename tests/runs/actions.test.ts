@@ -94,7 +94,7 @@ describe("a refused list", () => {
       ["AC_set_var", ["name"]],
     ];
     expect(refusal(list)?.message).toBe(
-      "actions[0].body[0].seconds: missing: expected number; actions[0].finally[0].seconds: expected number but found true; actions[1].value: missing: expected any value",
+      "actions[0].body[0].seconds: missing: expected number; actions[0].finally[0].seconds: expected a number but found true; actions[1].value: missing: expected any value",
     );
   });
 

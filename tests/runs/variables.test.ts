@@ -77,7 +77,7 @@ describe("in a run", () => {
       ["AC_sleep", { seconds: "${how_long}" }],
     ]);
     expect(report.outcomes.map(({ ok }) => ok)).toEqual([true, true, true, false]);
-    expect(report.error_text).toBe("AC_sleep: seconds: expected number");
+    expect(report.error_text).toBe("AC_sleep: seconds: expected a number");
   });
 
   test("an unknown name is that action's error, and the list goes on", async () => {

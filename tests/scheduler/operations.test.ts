@@ -2,6 +2,9 @@
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { callOperation } from "../../src/core/call";
+import { localCaller } from "../../src/core/caller";
+import { removeJob } from "../../src/scheduler/operations";
 import { post, runActions, testServer, testService, until } from "../support";
 import { job } from "./support";
 
@@ -143,4 +146,62 @@ test("a job runs for real, once a second, and leaves rows in history and audit l
   expect(rows?.[0]?.detail).toMatch(
     /^job=t[io]ck run=[0-9a-f-]{36} commands=AC_sleep args=sha256:[0-9a-f]{64}$/,
   );
+});
+
+test("the audit row of a change names the job", async () => {
+  await using host = testService();
+  const { service } = host;
+  const caller = localCaller(service, "api");
+  const scheduler = await service.scheduler();
+  await scheduler.add(job({ job_id: "nightly", interval_seconds: 60 }));
+  await callOperation(service, removeJob, { job_id: "nightly" }, caller);
+  const [row] = (await (await service.audit())?.list({ limit: 1 })) ?? [];
+  expect(row?.detail).toBe('jobs.remove job_id="nightly"');
+});
+
+test("one operation takes an interval or a cron expression, and refuses what belongs to the other", async () => {
+  await using host = await testServer();
+  const add = async (times: object) => {
+    const answer = await host.call("/jobs/add", post({ script_path: "/x.json", ...times }));
+    return (await answer.json()) as { error?: string; is_cron?: boolean; time_zone?: string };
+  };
+  expect(await add({ cron_expression: "@daily", time_zone: "Asia/Tokyo" })).toMatchObject({
+    is_cron: true,
+    time_zone: "Asia/Tokyo",
+  });
+  const both = "interval_seconds, cron_expression: expected one of them";
+  expect((await add({})).error).toBe(both);
+  expect((await add({ interval_seconds: 60, cron_expression: "@daily" })).error).toBe(both);
+  expect((await add({ interval_seconds: 60, time_zone: "Asia/Tokyo" })).error).toContain("time_zone: ");
+  expect((await add({ cron_expression: "@daily", repeat: false })).error).toContain("repeat: ");
+});
+
+describe("a process that runs the jobs", () => {
+  const overdue = { job_id: "due", next_run_at: "2026-01-01T00:00:00.000Z", if_missed: "once", runs: 0 };
+  const file = (folder: string) => join(folder, "jobs.json");
+  const jobs = [{ ...overdue, script_path: "/gone.json", interval_seconds: 3_600 }];
+
+  test("starts what is due when it begins", async () => {
+    await using host = testService();
+    writeFileSync(file(host.configDir), JSON.stringify({ jobs }));
+    await host.service.runJobs();
+    expect(await (await host.service.scheduler()).jobs()).toMatchObject([{ runs: 1 }]);
+  });
+
+  test("uses a job that another process added as soon as it is refreshed", async () => {
+    await using host = testService();
+    await host.service.runJobs();
+    writeFileSync(file(host.configDir), JSON.stringify({ jobs }));
+    await (await host.service.scheduler()).refresh();
+    expect(await (await host.service.scheduler()).jobs()).toMatchObject([{ runs: 1 }]);
+  });
+
+  test("starts none once it was told to stop", async () => {
+    await using host = testService();
+    const stop = await host.service.runJobs();
+    stop();
+    writeFileSync(file(host.configDir), JSON.stringify({ jobs }));
+    await (await host.service.scheduler()).refresh();
+    expect(await (await host.service.scheduler()).jobs()).toMatchObject([{ runs: 0 }]);
+  });
 });

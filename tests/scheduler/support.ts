@@ -2,16 +2,10 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
-import type { RunStatus } from "../../src/core/run";
+import type { EndedRun, RunStatus } from "../../src/core/run";
 import { silentLog } from "../../src/lib/log";
 import { JOB, type Job } from "../../src/scheduler/job";
-import {
-  type Clock,
-  createJobStore,
-  createScheduler,
-  type JobRun,
-  type Scheduler,
-} from "../../src/scheduler/scheduler";
+import { type Clock, createJobStore, Scheduler } from "../../src/scheduler/scheduler";
 import { temporaryFolder } from "../support";
 
 export const HOUR = 3_600_000;
@@ -81,14 +75,14 @@ export function testScheduler({ start = "2026-06-01T00:00:00.000Z", hold = false
 
   /** Another process, in effect. */
   const open = () => {
-    const scheduler = createScheduler({
+    const scheduler = new Scheduler({
       store: createJobStore({ file, lock: join(folder.path, "run", "jobs.lock") }, log),
       lock: join(folder.path, "run", "scheduler.lock"),
       clock: time.clock,
       pollMs: 48 * HOUR,
       log,
       async start(job) {
-        const { promise: ended, resolve } = Promise.withResolvers<JobRun>();
+        const { promise: ended, resolve } = Promise.withResolvers<EndedRun>();
         if (job.job_id === stuck) await ended;
         const run_id = `run-${runs.length + 1}`;
         runs.push({
