@@ -73,7 +73,7 @@ const NEW_JOB = v.strictObject({
     v.optional(JOB_SETTINGS.interval_seconds),
     "Seconds from one run to the next, and to the first; or give a cron expression",
   ),
-  repeat: field(v.optional(v.boolean(), true), "Whether a job with an interval runs more than once"),
+  repeat: field(v.optional(v.boolean(), true), "Whether the job runs more than once"),
   ...SETTINGS,
   cron_expression: field(v.optional(cron_expression), v.getDescription(cron_expression) ?? ""),
   time_zone,
@@ -90,7 +90,6 @@ async function add(
   if (isCron === (given.interval_seconds !== undefined)) {
     throw badInput("interval_seconds, cron_expression: expected one of them");
   }
-  if (isCron && !given.repeat) throw badInput("repeat: expected with interval_seconds only");
   if (!isCron && given.time_zone !== undefined)
     throw badInput("time_zone: expected with cron_expression only");
   const job = v.parse(JOB, {
