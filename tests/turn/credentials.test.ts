@@ -23,9 +23,7 @@ test("a user name that coturn would part elsewhere is refused", () => {
 });
 
 test("an empty secret is refused: no relay takes what it signs", () => {
-  expect(() => parseInput(makeTurnCredentials.input, { secret: "" })).toThrow(
-    "secret: must not be empty",
-  );
+  expect(() => parseInput(makeTurnCredentials.input, { secret: "" })).toThrow("secret: must not be empty");
 });
 
 test("the secret comes from the bundle, however it had to be quoted", () => {
