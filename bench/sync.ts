@@ -57,7 +57,7 @@ async function healthWhileLooking(folder: string, home: string): Promise<Figure>
   const started = await fetch(`${server.url}/sync/start`, {
     method: "POST",
     headers: { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" },
-    body: JSON.stringify({ dir: folder, to: "nobody", include_subdirs: true, poll_interval_s: 0.25 }),
+    body: JSON.stringify({ dir: folder, to: "nobody", include_subdirs: true, interval_s: 0.25 }),
   });
   if (!started.ok) throw new Error(await started.text());
   const times: number[] = [];
@@ -89,7 +89,7 @@ async function rate(home: string): Promise<Figure> {
       knownHostId: () => null,
       inbox: async (sender) => ({
         folder: join(home, "inbox"),
-        books: join(home, "inbox.db"),
+        index: join(home, "inbox.db"),
         sender,
         quota: 0,
         minFree: 0,

@@ -98,7 +98,7 @@ export function open({ root, api, poll }) {
       api.post("sync/start", {
         dir: folder.value,
         to: to.value,
-        poll_interval_s: interval.valueAsNumber,
+        interval_s: interval.valueAsNumber,
         include_subdirs: below.checked,
         resume: resume.checked,
       });

@@ -51,5 +51,6 @@ export { type Log, silentLog, stderrLog } from "./lib/log";
 export { resolveConfigDir } from "./lib/paths";
 export { operations } from "./operations";
 export { createService, type Service, type ServiceOptions } from "./service";
-export { FolderSyncEngine, type FolderSyncOptions, type Sender, type SyncStatus } from "./sync/engine";
+export { FolderSyncEngine, type FolderSyncOptions, type Sender } from "./sync/engine";
+export type { SyncStatus } from "./sync/operations";
 export { commit, version } from "./version";

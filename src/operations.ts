@@ -7,7 +7,8 @@ import { operations as config } from "./config/operations";
 import type { InputSchema, Operation, OutputSchema } from "./core/operation";
 import { operations as desktop } from "./desktop/operations";
 import { operations as diagnostics } from "./diagnostics/operations";
-import { operations as admin } from "./fleet/operations";
+import { operations as fleet } from "./fleet/operations/fleet";
+import { operations as admin } from "./fleet/operations/hosts";
 import { operations as http } from "./http/operations";
 import { operations as inspector } from "./inspector/operations";
 import { operations as metrics } from "./metrics/operations";
@@ -34,6 +35,7 @@ const all = [
   ...sessions,
   ...sync,
   ...admin,
+  ...fleet,
 ] satisfies ReadonlyArray<Operation<InputSchema, OutputSchema, Service>>;
 
 /** Every operation of svc. Each names the slice of the service that it uses; the service has them all. */

@@ -6,15 +6,15 @@
  */
 
 import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import type * as v from "valibot";
 import type { AuditLog } from "./audit/log";
 import { callOperation } from "./core/call";
 import { type Caller, localCaller } from "./core/caller";
-import type { InputSchema, Operation, OutputSchema } from "./core/operation";
+import type { Operation } from "./core/operation";
 import type { Desktop } from "./desktop/desktop";
 import type { Diagnostics } from "./diagnostics/diagnostics";
 import type { AddressBook } from "./fleet/address-book";
-import type { Answer } from "./fleet/fan-out";
 import type { PageAssets } from "./http/assets";
 import type { overview as overviewOperation } from "./http/operations";
 import type { RestControl } from "./http/server";
@@ -84,17 +84,6 @@ export interface Service {
   probeWebRtc(): Promise<string>;
   usb(): Promise<Usb>;
   runs(): Promise<Runs>;
-  /**
-   * Asks the selected hosts of the address book for `operation`, each for its own answer.
-   *
-   * @param on the selection: labels, `tag:TAG`, `all`, `!…`, between commas.
-   */
-  askHosts<I extends InputSchema, O extends OutputSchema>(
-    on: string,
-    operation: Operation<I, O>,
-    input: v.InferInput<I>,
-    options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
-  ): Promise<Array<Answer<v.InferOutput<O>>>>;
   scheduler(): Promise<Scheduler>;
   /** Reads the files again now that other processes change while a server runs: its tokens. */
   refresh(): Promise<void>;
@@ -137,6 +126,15 @@ export function createService(options: ServiceOptions): Service {
       if (stop) stops.push(() => stop(made));
       return made;
     });
+
+  const { peers = {} } = options;
+  const inbox = resolve(peers.inbox ?? configFiles(configDir).inbox);
+  /** Made before the sessions, so that it stops after them. */
+  const forwardedSamples = feature(
+    async () =>
+      peers.forwardSamples ? (await import("./inspector/forward")).createForwarder(configDir) : null,
+    (forwarder) => forwarder?.end(),
+  );
 
   const service: Service = {
     configDir,
@@ -185,13 +183,6 @@ export function createService(options: ServiceOptions): Service {
         takeTurn: async (signal) => (await service.desktop()).inputLock.take(signal),
       });
     }),
-    async askHosts(on, operation, input, options) {
-      const [{ selectHosts }, { askHosts }] = await Promise.all([
-        import("./fleet/selection"),
-        import("./fleet/fan-out"),
-      ]);
-      return askHosts(selectHosts((await service.addressBook()).hosts(), on), operation, input, options);
-    },
     history: feature(
       async () => {
         const { createHistory } = await import("./runs/history");
@@ -289,11 +280,41 @@ export function createService(options: ServiceOptions): Service {
       return stop;
     },
     sessions: feature(
-      async () => (await import("./peers/open")).openSessions(service, options),
+      async () => {
+        const [{ openSessions }, inspector, forwarder] = await Promise.all([
+          import("./peers/open"),
+          service.inspector(),
+          forwardedSamples(),
+        ]);
+        return openSessions({
+          configDir,
+          inbox,
+          peers,
+          log,
+          record(sample, session) {
+            inspector.record(sample, session);
+            forwarder?.take(sample, session);
+          },
+        });
+      },
       (sessions) => sessions.stop(),
     ),
     syncs: feature(
-      async () => (await import("./peers/open")).openSyncs(service, options),
+      async () => {
+        const [{ createSyncs }, sessions, book] = await Promise.all([
+          import("./sync/manager"),
+          service.sessions(),
+          service.addressBook(),
+        ]);
+        return createSyncs({
+          configDir,
+          folder: configFiles(configDir).syncFolder,
+          inbox,
+          log,
+          requireHost: (label) => void book.server(label),
+          connect: async (label, signal) => sessions.connectTo(book.server(label), signal),
+        });
+      },
       (syncs) => syncs.stopAll(),
     ),
     async refresh() {

@@ -1,74 +1,39 @@
-import { resolve } from "node:path";
 import * as v from "valibot";
-import { print, terminated } from "../../src/cli/subcommand";
+import { print } from "../../src/cli/subcommand";
 import { view } from "../../src/cli/view";
-import { localCaller } from "../../src/core/caller";
 import { field } from "../../src/core/fields";
-import { parseInput } from "../../src/core/input";
 import { parseScript, readScript } from "../../src/core/script";
-import { DELIVERY_STATUS, type Delivered } from "../../src/fleet/delivered";
-import { BROADCAST, broadcastExecute, broadcastTo } from "../../src/fleet/operations";
-import { createResultFile } from "../../src/fleet/result-file";
-import { labelsToRetry } from "../../src/fleet/retry";
-import { selectHosts } from "../../src/fleet/selection";
-import { badInput } from "../../src/lib/errors";
-import { readTextFile } from "../../src/lib/files";
+import { broadcastExecute, DELIVERY_STATUS, type Delivered } from "../../src/fleet/operations/fleet";
 import { printable } from "../../src/lib/sanitize";
 
+const LIST = v.array(v.unknown());
+
 export const broadcast = view(broadcastExecute, {
-  hidden: ["actions", "on"],
-  names: { delivery_timeout_s: "delivery-timeout", execution_timeout_s: "timeout" },
+  hidden: ["actions"],
+  extra: { script: field(v.string(), "Actions as JSON, a .json file, or - for stdin") },
   positionals: ["script"],
-  extra: {
-    script: field(v.string(), "Actions as JSON, a .json file, or - for stdin"),
-    on: field(v.optional(v.string()), "Which hosts: labels, tag:TAG, all, !… between commas"),
-    retry: field(v.optional(v.string()), "Results of an earlier broadcast: those hosts again"),
-    only: field(
-      v.optional(v.string()),
-      "With --retry: hosts that ended like this (failed,unreachable,cancelled)",
-    ),
-    output: field(v.optional(v.string()), "File for the results, one a line"),
-  },
-  async run({ service, globals, input: given, extra }) {
-    const all = (await service.addressBook()).hosts();
-    const on = extra.on ?? (extra.retry === undefined ? undefined : "all");
-    if (on === undefined) throw badInput("on: missing: name the hosts, or say all");
-    if (extra.only !== undefined && extra.retry === undefined) {
-      throw badInput("only: expected with --retry only");
+  cancellable: true,
+  complete: async (input, { script }) => ({ ...input, actions: v.parse(LIST, await actionsOf(script)) }),
+  async run({ globals, input, call }) {
+    const results: Delivered[] = [];
+    const progress = ({ item }: { readonly item?: unknown }) => {
+      const result = item as Delivered;
+      results.push(result);
+      if (!globals.json) print(globals, result, () => resultLine(result));
+    };
+    try {
+      const all = await call(input, { progress });
+      if (globals.json) print(globals, all, String);
+    } finally {
+      // Also when they could not be written to `--output`.
+      if (!globals.json && results.length > 0) print(globals, results, () => summary(results));
     }
-    const only = extra.only ?? "failed,unreachable,cancelled";
-    const again =
-      extra.retry === undefined ? undefined : labelsToRetry(readTextFile(extra.retry, "retry"), only);
-    if (extra.output && extra.retry && resolve(extra.output) === resolve(extra.retry)) {
-      throw badInput("output: expected another file than --retry");
-    }
-    const input = parseInput(BROADCAST, { ...given, on, actions: await actionsOf(extra.script) });
-    if (again?.length === 0) {
-      service.log.info(`nothing to do again: no host of ${extra.retry} is ${only}`);
-      return 0;
-    }
-    const selected = selectHosts(all, on);
-    const hosts = again ? selected.filter(({ label }) => again.includes(label)) : selected;
-    const gone = again?.filter((label) => !all.some((host) => host.label === label)) ?? [];
-    if (gone.length > 0) service.log.warn(`not in the address book any more: ${gone.join(", ")}`);
-    if (hosts.length === 0) throw badInput("retry: expected hosts that are selected, and there are none");
-    const cancel = new AbortController();
-    void terminated().then(() => cancel.abort());
-    const file = extra.output === undefined ? undefined : createResultFile(extra.output);
-    const caller = localCaller(service, "cli", { signal: cancel.signal });
-    const width = Math.max(...hosts.map(({ label }) => Bun.stringWidth(label)));
-    const results = await broadcastTo(service, hosts, input, caller, (result) => {
-      file?.add(result);
-      if (!globals.json) print(globals, result, () => resultLine(result, width));
-    });
-    print(globals, results, () => summary(results));
-    file?.close();
     return results.every(({ ok }) => ok) ? 0 : 1;
   },
   examples: [
     [`$0 admin broadcast '[["AC_screen_size"]]' --on tag:lab`, "One action, some hosts"],
     ["$0 admin broadcast nightly.json --on all --canary 1", "One host first"],
-    ["$0 admin broadcast nightly.json --retry results.jsonl", "Those that failed, again"],
+    ["$0 admin broadcast nightly.json --retry results.jsonl", "Again on the hosts that failed"],
   ],
 });
 
@@ -78,12 +43,10 @@ async function actionsOf(given: string): Promise<unknown> {
   return /^\s*[[{]/.test(text) || given === "-" ? parseScript(text, otherwise) : readScript(text);
 }
 
-function resultLine({ label, status, duration_ms, error, result }: Delivered, width: number): string {
+function resultLine({ label, status, duration_ms, error, result }: Delivered): string {
   const returned = error ?? JSON.stringify(Object.values(result ?? {})).slice(1, -1);
-  const name = printable(label, 130);
-  const gap = " ".repeat(Math.max(0, width - Bun.stringWidth(name)));
-  const seconds = `${(duration_ms / 1_000).toFixed(2)} s`;
-  return `${status.padEnd(12)}  ${name}${gap}  ${seconds}  ${printable(returned, 120)}`.trimEnd();
+  const seconds = `${(duration_ms / 1_000).toFixed(2)} s`.padStart(8);
+  return `${status.padEnd(12)}  ${seconds}  ${printable(label, 130)}  ${printable(returned, 120)}`.trimEnd();
 }
 
 function summary(results: readonly Delivered[]): string {

@@ -1,6 +1,6 @@
 import type * as v from "valibot";
 import { view } from "../../src/cli/view";
-import { addHost, listHosts, listTargets, removeHost, tagHost } from "../../src/fleet/operations";
+import { addHost, listHosts, listTargets, removeHost, tagHost } from "../../src/fleet/operations/hosts";
 import { table } from "../../src/lib/table";
 
 type Host = v.InferOutput<typeof listHosts.output>[number];

@@ -1,5 +1,5 @@
 import { view } from "../../src/cli/view";
-import { poll as pollHosts } from "../../src/fleet/operations";
+import { poll as pollHosts } from "../../src/fleet/operations/fleet";
 import { table } from "../../src/lib/table";
 
 const COLUMNS = ["LABEL", "STATE", "LATENCY", "CLIENTS", "JOBS", "ADDRESS", "ERROR"];

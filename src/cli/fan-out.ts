@@ -34,7 +34,9 @@ export async function askHosts<I extends InputSchema, O extends OutputSchema, E>
   view: Shown<Body<O>, E> & { readonly extra: E },
 ): Promise<number> {
   parseInput(operation.input, input);
-  const answers = await service.askHosts(on, operation, input, { timeoutMs: timeoutS * 1_000 });
+  const servers = (await service.addressBook()).servers(on);
+  const { askServers } = await import("../client/fan-out");
+  const answers = await askServers(servers, operation, input, { timeoutMs: timeoutS * 1_000 });
   if (globals.json) {
     for (const answer of answers) print(globals, answer, String);
   } else {

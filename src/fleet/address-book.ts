@@ -1,43 +1,45 @@
 /**
  * The address book: `{config_dir}/admin_hosts.json`, with the promises of `lib/json-store.ts`.
  */
+import type { RemoteServer } from "../client/connection";
 import { conflict, notFound } from "../lib/errors";
 import { createJsonStore } from "../lib/json-store";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
-import { type Host, parseHost } from "./host";
+import { type Host, parseHost, serverOf } from "./host";
+import { selectHosts } from "./selection";
 
 export interface AddressBook {
   /**
-   * The hosts as the file has them now, in its order.
+   * The hosts that are in the file now, in its order.
    *
    * @throws an `unavailable` failure when the file cannot be read or is broken.
    */
   hosts(): readonly Host[];
-  /** The host with that label. @throws `not_found` when there is none; as {@link hosts} does. */
-  host(label: string): Host;
-  /** Adds a host at the end. @throws `conflict` when the label is taken; as {@link hosts} does. */
+  /** The hosts that `selection` matches. @throws as {@link selectHosts} and {@link hosts} do. */
+  select(selection: string): Host[];
+  /** Their labels and servers. @throws as {@link select} does. */
+  servers(selection: string): Array<{ readonly label: string; readonly server: RemoteServer }>;
+  /** The server with that label. @throws `not_found` when there is none; as {@link hosts} does. */
+  server(label: string): RemoteServer;
+  /** Appends a host. @throws `conflict` when the label is taken; as {@link hosts} does. */
   add(host: Host): Promise<void>;
   /**
-   * Adds many hosts at once, or none.
+   * Adds all these hosts or, when it throws, none.
    *
-   * @param replace whether a host takes the place of the one that has its label.
+   * @param replace whether a host replaces the one with the same label.
    * @throws `conflict` naming the labels that are taken, unless `replace`.
    */
   addAll(hosts: readonly Host[], replace: boolean): Promise<{ added: number; replaced: number }>;
-  /** Gives a host these tags and no others. @throws `not_found` when none has the label; as {@link hosts} does. */
+  /** Sets the tags of a host. @throws `not_found` when none has the label; as {@link hosts} does. */
   tag(label: string, tags: readonly string[]): Promise<Host>;
   /** @throws `not_found` when no host has the label; as {@link hosts} does. */
   remove(label: string): Promise<void>;
 }
 
-/** @param paths the file, and the lock of those who change it. */
+/** @param paths the file, and the lock for changes to it. */
 export function createAddressBook(paths: { file: string; lock: string }, log: Log): AddressBook {
-  const parse = (value: unknown) => {
-    const parsed = parseHost(value);
-    return "host" in parsed ? { entry: parsed.host } : parsed;
-  };
-  const format = { what: "an address book", list: "hosts", key: "label", parse } as const;
+  const format = { what: "an address book", list: "hosts", key: "label", parse: parseHost } as const;
   const store = createJsonStore<Host>({ ...paths, ...format }, log);
 
   const addAll = (hosts: readonly Host[], replace: boolean) =>
@@ -48,12 +50,16 @@ export function createAddressBook(paths: { file: string; lock: string }, log: Lo
       return { added: hosts.length - taken.length, replaced: taken.length };
     });
 
+  const select = (selection: string) => selectHosts(store.entries(), selection);
+
   return {
     hosts: store.entries,
-    host(label) {
+    select,
+    servers: (selection) => select(selection).map((host) => ({ label: host.label, server: serverOf(host) })),
+    server(label) {
       const found = store.entries().find((host) => host.label === label);
       if (!found) throw noSuchHost(label);
-      return found;
+      return serverOf(found);
     },
     async add(host) {
       await addAll([host], false);
@@ -72,7 +78,6 @@ export function createAddressBook(paths: { file: string; lock: string }, log: Lo
   };
 }
 
-/** The failure for a label that no host has. */
 const noSuchHost = (label: string) => notFound(`no host is labelled ${printable(label, 130)}`);
 
 function takenText(labels: readonly string[]): string {

@@ -1,15 +1,14 @@
 /**
- * A broadcast: one action list to many hosts.
+ * A broadcast: one action list for many hosts.
  *
- * Promises. Each host has exactly one result, whatever becomes of it, and results are in the order of the hosts. No more
- * than `maxParallel` hosts are at work at once; the canaries come first, and unless all of them are ok, nobody else does.
- * Once more than `maxFailures` have failed, or the broadcast is cancelled, no further host is begun.
+ * Promises. Each host has exactly one result, and the results are in the order of the hosts. At most `maxParallel` hosts
+ * run at once. The canaries go first; unless all of them are ok, no other host starts. Once more than `maxFailures` hosts
+ * have failed, or the broadcast is cancelled, no further host starts.
  */
-
 import { inLanes } from "../lib/pool";
 import { printable } from "../lib/sanitize";
-import type { Delivered } from "./delivered";
 import type { Host } from "./host";
+import type { Delivered } from "./results";
 
 export interface BroadcastOptions {
   readonly maxParallel: number;
@@ -17,11 +16,11 @@ export interface BroadcastOptions {
   /** How many of the first hosts are canaries. */
   readonly canary: number;
   readonly signal?: AbortSignal | undefined;
-  /** Told of each host as it is done. */
+  /** Receives each result when it is complete. */
   readonly done?: ((result: Delivered) => void) | undefined;
 }
 
-/** @param deliver brings the list to one host; what it throws is a bug, and that host's result. */
+/** @param deliver sends the list to one host; when it throws, that is a bug, and the host's result. */
 export async function broadcast(
   hosts: readonly Host[],
   { maxParallel, maxFailures, canary, signal, done }: BroadcastOptions,
@@ -32,7 +31,7 @@ export async function broadcast(
 
   const visit = async (host: Host) => {
     const reason = signal?.aborted ? "cancelled" : stopped;
-    const result = reason === undefined ? await orFailed(host, deliver) : notBegun(host, reason);
+    const result = await (reason === undefined ? orFailed(host, deliver) : notBegun(host, reason));
     if (!result.ok && result.status !== "cancelled") failures++;
     if (failures > maxFailures) stopped ??= `not begun: ${failures} failed`;
     done?.(result);
@@ -40,10 +39,10 @@ export async function broadcast(
   };
 
   const lanes = { lanes: maxParallel, patienceMs: Number.POSITIVE_INFINITY };
-  const first = await inLanes(hosts.slice(0, canary), lanes, visit);
-  const dead = first.find(({ ok }) => !ok);
-  if (dead) stopped ??= `not begun: the canary ${printable(dead.label, 130)} is not ok`;
-  return [...first, ...(await inLanes(hosts.slice(canary), lanes, visit))];
+  const canaries = await inLanes(hosts.slice(0, canary), lanes, visit);
+  const bad = canaries.find(({ ok }) => !ok);
+  if (bad) stopped ??= `not begun: the canary ${printable(bad.label, 130)} is not ok`;
+  return [...canaries, ...(await inLanes(hosts.slice(canary), lanes, visit))];
 }
 
 async function orFailed(host: Host, deliver: (host: Host) => Promise<Delivered>): Promise<Delivered> {
@@ -52,22 +51,11 @@ async function orFailed(host: Host, deliver: (host: Host) => Promise<Delivered>)
     return await deliver(host);
   } catch {
     const duration_ms = Math.round(performance.now() - started);
-    return {
-      label: host.label,
-      ok: false,
-      status: "failed",
-      delivered: true,
-      duration_ms,
-      error: "internal error",
-    };
+    const { label } = host;
+    return { label, ok: false, status: "failed", delivered: true, duration_ms, error: "internal error" };
   }
 }
 
-const notBegun = ({ label }: Host, error: string): Delivered => ({
-  label,
-  ok: false,
-  status: "cancelled",
-  delivered: false,
-  duration_ms: 0,
-  error,
-});
+function notBegun({ label }: Host, error: string): Delivered {
+  return { label, ok: false, status: "cancelled", delivered: false, duration_ms: 0, error };
+}

@@ -1,37 +1,37 @@
 /**
- * Bringing an action list to one host: asks what the host offers, then sends the list, then waits for the run.
+ * Sending an action list to one host: asks for the host's commands, sends the list, waits for the run.
  */
 import * as v from "valibot";
 import { bodyOf, typed } from "../client/call";
 import { type Deadline, deadlineIn, Line } from "../client/connection";
 import { RemoteError } from "../client/error";
 import { printable } from "../lib/sanitize";
-import type { Delivered, DeliveryStatus } from "./delivered";
 import { type Host, serverOf } from "./host";
+import type { Delivered, DeliveryStatus } from "./results";
 
 /** The largest answers: of `/commands`, and of a run. */
 const MAX_COMMANDS_BYTES = 1_048_576;
 const MAX_REPORT_BYTES = 8 * 1_048_576;
 
-/** The host ends a run that is out of time by itself; how long its word of that is waited for. */
+/** The host ends a run that takes too long; how long its report is waited for after that, milliseconds. */
 const GRACE_MS = 1_000;
 
-/** A list that the local table has found good. */
+/** A list that passed the check against the local table. */
 export interface Delivery {
   readonly actions: readonly unknown[];
-  /** The names in it, nested ones included. */
+  /** The names of its commands, nested ones included. */
   readonly commands: readonly string[];
   readonly stopOnError: boolean;
-  /** How long until the whole list has been sent, in milliseconds. */
+  /** How long sending the list may take, milliseconds. */
   readonly deliveryMs: number;
-  /** From then on, how long until the run has ended. */
+  /** How long the run may take after that, milliseconds. */
   readonly executionMs: number;
   readonly signal?: AbortSignal | undefined;
 }
 
 const COMMANDS = v.object({ commands: v.array(v.string()) });
 
-/** What `/execute` answers; hosts that are no svc have `result` alone. */
+/** The answer to `/execute`; hosts other than svc send only `result`. */
 const REPORT = v.object({
   result: v.record(v.string(), v.unknown()),
   ok: v.exactOptional(v.boolean()),
@@ -50,36 +50,37 @@ const REPORT = v.object({
 });
 type Report = v.InferOutput<typeof REPORT>;
 
-/** @throws only what is a bug: what a host does is its result. */
+/** The host's result. An exception is a bug: what a host does wrong is its result. */
 export async function deliver(host: Host, delivery: Delivery): Promise<Delivered> {
   const started = performance.now();
   const line = new Line(serverOf(host), delivery.signal);
-  const result = (status: DeliveryStatus, delivered: boolean, more: Told): Delivered => {
+  const result = (status: DeliveryStatus, delivered: boolean, more: Reported): Delivered => {
     const duration_ms = Math.round(performance.now() - started);
     return { label: host.label, ok: status === "ok", status, delivered, duration_ms, ...more };
   };
   let sending = false;
   try {
     const deadline = deadlineIn(delivery.deliveryMs);
-    const missing = missingFrom(await offeredBy(line, deadline), delivery.commands);
+    const offered = new Set(await offeredBy(line, deadline));
+    const missing = delivery.commands.filter((name) => !offered.has(name));
     if (missing.length > 0)
       return result("failed", false, { error: `the host has no ${missing.join(", ")}` });
     sending = true;
     const report = await run(line, delivery, deadline);
     const error = errorOf(report);
     const status = error === undefined ? "ok" : report.status === "timeout" ? "timeout" : "failed";
-    return result(status, true, { ...told(report), ...(error !== undefined && { error }) });
+    return result(status, true, { ...reported(report), ...(error !== undefined && { error }) });
   } catch (error) {
     if (!(error instanceof RemoteError)) throw error;
-    // A host that refuses the token has not begun.
+    // A host that refuses the token has run nothing.
     const delivered = sending && error.sent && error.fault !== "unauthorized";
-    return result(statusOf(error, delivered), delivered, { error: wordsOf(error, delivered, delivery) });
+    return result(statusOf(error, delivered), delivered, { error: messageFor(error, delivered, delivery) });
   } finally {
     line.close();
   }
 }
 
-type Told = Pick<Delivered, "run_id" | "result" | "outcomes" | "error">;
+type Reported = Pick<Delivered, "run_id" | "result" | "outcomes" | "error">;
 
 async function offeredBy(line: Line, deadline: Deadline): Promise<string[]> {
   const answer = await line.ask(
@@ -89,17 +90,12 @@ async function offeredBy(line: Line, deadline: Deadline): Promise<string[]> {
   return typed(COMMANDS, bodyOf(answer)).commands;
 }
 
-const missingFrom = (offered: readonly string[], wanted: readonly string[]) => {
-  const names = new Set(offered);
-  return wanted.filter((name) => !names.has(name));
-};
-
 async function run(line: Line, delivery: Delivery, deadline: Deadline): Promise<Report> {
   const { actions, stopOnError, executionMs } = delivery;
   const body = JSON.stringify({
     actions,
     ...(stopOnError && { stop_on_error: true }),
-    // So that the host ends the run by itself once nobody waits for it.
+    // The host ends the run when nobody waits for it any more.
     timeout_seconds: executionMs / 1_000,
   });
   const limits = { deadline, answerWithinMs: executionMs + GRACE_MS, maxBytes: MAX_REPORT_BYTES };
@@ -118,13 +114,13 @@ function errorOf({ ok, error_text, outcomes, result }: Report): string | undefin
   return entry && printable(`${entry[0]}: ${JSON.stringify(entry[1])}`, 300);
 }
 
-/** Hosts that report no outcomes put an error where the result would be: `{"error": …}`, or `ValueError('…')` as text. */
+/** Hosts that report no outcomes return an error as the result: `{"error": …}`, or `ValueError('…')` as text. */
 function looksFailed(returned: unknown): boolean {
   if (typeof returned === "string") return /^[A-Z]\w*(Error|Exception)\(/.test(returned);
   return typeof returned === "object" && returned !== null && "error" in returned;
 }
 
-function told({ run_id, result, outcomes }: Report): Told {
+function reported({ run_id, result, outcomes }: Report): Reported {
   return {
     ...(run_id !== undefined && { run_id: printable(run_id, 64) }),
     result,
@@ -138,7 +134,7 @@ function statusOf({ fault }: RemoteError, delivered: boolean): DeliveryStatus {
   return fault === "timeout" ? "timeout" : "failed";
 }
 
-function wordsOf({ fault, message }: RemoteError, delivered: boolean, { executionMs }: Delivery): string {
+function messageFor({ fault, message }: RemoteError, delivered: boolean, { executionMs }: Delivery): string {
   if (!delivered || fault === "answer") return message;
   if (fault === "timeout") return `timeout after ${executionMs / 1_000} s: it may still run`;
   return fault === "cancelled" ? `${message}: it may still run` : `${message}: it may have run`;

@@ -1,5 +1,5 @@
 /**
- * Polling: asks each host how it is, all of them within one timeout and the time it takes to ask.
+ * Polling: asks many hosts for their state. Dead hosts cost the timeout once, not once each.
  */
 import type * as v from "valibot";
 import { bodyOf, typed } from "../client/call";
@@ -8,22 +8,22 @@ import { RemoteError } from "../client/error";
 import { inLanes, patienceFor } from "../lib/pool";
 import { printable } from "../lib/sanitize";
 import { type Host, serverOf } from "./host";
-import { POLLED_JOBS, POLLED_SESSIONS, type Polled } from "./polled";
+import { POLLED_JOBS, POLLED_SESSIONS, type Polled } from "./results";
 
-/** The largest answer that a poll takes. */
+/** The largest answer that a poll accepts. */
 const MAX_POLL_BYTES = 1_048_576;
 
 export interface PollOptions {
-  /** How many hosts are asked at once; one that is slow to answer stops counting. */
+  /** How many hosts are asked at once; a slow one stops counting. */
   readonly concurrency: number;
-  /** How long a host may take for all that it is asked, in milliseconds. */
+  /** How long a host may take for both answers, in milliseconds. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
-  /** Told of each host as it is done. */
+  /** Receives each result when it is complete. */
   readonly polled?: (result: Polled) => void;
 }
 
-/** Polls `hosts`; the results are in their order. Never throws: what goes wrong is that host's result. */
+/** The results of `hosts`, in their order. Never throws: an error is that host's result. */
 export function pollHosts(hosts: readonly Host[], options: PollOptions): Promise<Polled[]> {
   const { concurrency, timeoutMs, polled } = options;
   return inLanes(hosts, { lanes: concurrency, patienceMs: patienceFor(timeoutMs) }, async (host) => {
@@ -38,36 +38,28 @@ async function pollHost(host: Host, { timeoutMs, signal }: PollOptions): Promise
   const started = performance.now();
   const limits = { deadline: deadlineIn(timeoutMs), maxBytes: MAX_POLL_BYTES };
   const line = new Line(serverOf(host), signal);
+  const unknown = { label, base_url, latency_ms: null, sessions: null, job_count: null };
   let latency_ms: number | null = null;
   try {
-    const sessions = shown(
-      typed(POLLED_SESSIONS, bodyOf(await line.ask({ method: "GET", path: "/sessions" }, limits))),
+    const sessions = typed(
+      POLLED_SESSIONS,
+      bodyOf(await line.ask({ method: "GET", path: "/sessions" }, limits)),
     );
     latency_ms = Math.round((performance.now() - started) * 10) / 10;
     const jobs = await line.ask({ method: "GET", path: "/jobs" }, limits);
     const job_count = jobs.status === 404 ? null : typed(POLLED_JOBS, bodyOf(jobs)).jobs.length;
-    return { label, base_url, healthy: true, latency_ms, error: null, sessions, job_count };
+    const state = { latency_ms, sessions: withPrintableIds(sessions), job_count };
+    return { ...unknown, healthy: true, error: null, ...state };
   } catch (error) {
     if (!(error instanceof RemoteError)) throw error;
-    return {
-      label,
-      base_url,
-      healthy: false,
-      latency_ms,
-      error: error.message,
-      sessions: null,
-      job_count: null,
-    };
+    return { ...unknown, healthy: false, error: error.message, latency_ms };
   } finally {
     line.close();
   }
 }
 
-function shown({
-  host,
-  viewer,
-}: v.InferOutput<typeof POLLED_SESSIONS>): v.InferOutput<typeof POLLED_SESSIONS> {
-  const id = (text: string | null) => (text === null ? null : printable(text));
+function withPrintableIds({ host, viewer }: v.InferOutput<typeof POLLED_SESSIONS>) {
+  const id = (text: string | null) => text && printable(text);
   return {
     host: { ...host, host_id: id(host.host_id) },
     viewer: { ...viewer, host_id: id(viewer.host_id) },

@@ -1,37 +1,35 @@
 /**
- * The address book in a file, for a hundred hosts at once: as JSON (the form of `admin_hosts.json`) or as CSV (RFC 4180)
- * with the columns label, base_url, token, tags, ca and pin; several tags are separated by spaces.
+ * The address book in other forms: JSON (as in `admin_hosts.json`) and CSV (RFC 4180; columns label, base_url, token, tags,
+ * ca and pin, with spaces between tags), and the targets that Prometheus discovers.
  */
 import * as v from "valibot";
 import { badInput } from "../lib/errors";
 import { printable } from "../lib/sanitize";
 import { type Host, parseHost } from "./host";
 
-export type TransferFormat = "csv" | "json";
+export const TRANSFER_FORMATS = ["csv", "json"] as const;
+export type TransferFormat = (typeof TRANSFER_FORMATS)[number];
 
-const COLUMNS = ["label", "base_url", "token", "tags", "ca", "pin"] as const;
+const COLUMNS = ["label", "base_url", "token", "tags", "ca", "pin"];
 
-/** `hosts` as text. Without `withTokens`, the tokens are left out. */
+/** `hosts` as text; without their tokens unless `withTokens`. */
 export async function exportHosts(
   hosts: readonly Host[],
   format: TransferFormat,
   withTokens: boolean,
 ): Promise<string> {
-  const told = hosts.map((host) => ({ ...host, token: withTokens ? host.token : "" }));
-  if (format === "json") {
-    const entries = withTokens ? told : told.map(({ token, ...rest }) => rest);
-    return `${JSON.stringify({ hosts: entries }, null, 2)}\n`;
-  }
+  const entries = withTokens ? hosts : hosts.map(({ token, ...rest }) => rest);
+  if (format === "json") return `${JSON.stringify({ hosts: entries }, null, 2)}\n`;
   const { stringify } = await import("csv-stringify/sync");
-  const rows = told.map((host) => ({ ...host, tags: host.tags.join(" ") }));
-  return stringify(rows, { header: true, columns: [...COLUMNS] });
+  const rows = entries.map((entry) => ({ ...entry, tags: entry.tags.join(" ") }));
+  return stringify(rows, { header: true, columns: COLUMNS });
 }
 
 /**
- * The hosts in `text`. An entry without a token takes that of the host in `known` with its label.
+ * The hosts in `text`. An entry without a token takes that of the host in `known` with the same label.
  *
- * @param format what it is written in; by default JSON when it looks like it, else CSV.
- * @throws a `bad_input` failure naming the entries at fault by line (CSV) or position (JSON), never quoting a token.
+ * @param format default: JSON when the text starts with a bracket or a brace, else CSV.
+ * @throws a `bad_input` failure that names each entry at fault by line (CSV) or position (JSON) and never quotes a token.
  */
 export async function importHosts(
   text: string,
@@ -39,35 +37,31 @@ export async function importHosts(
   format: TransferFormat = /^\s*[[{]/.test(text) ? "json" : "csv",
 ): Promise<Host[]> {
   const entries = format === "json" ? fromJson(text) : await fromCsv(text);
-  if (entries.length === 0) throw badInput("file: expected hosts in it, and there are none");
+  if (entries.length === 0) throw badInput("file: expected at least one host");
   const tokens = new Map(known.map(({ label, token }) => [label, token]));
+  const labels = new Set<string>();
   const faults: string[] = [];
-  const seen = new Set<string>();
-  const hosts = entries.flatMap(({ where, entry }) => {
+  const hosts: Host[] = [];
+  for (const { where, entry } of entries) {
     const token = entry.token || (typeof entry.label === "string" ? tokens.get(entry.label) : undefined);
     const parsed = token ? parseHost({ ...entry, token }) : { fault: "token: missing" };
-    const fault = "fault" in parsed ? parsed.fault : twice(parsed.host.label, seen);
-    if (fault !== undefined) faults.push(`${where}: ${fault}`);
-    return "host" in parsed ? [parsed.host] : [];
-  });
-  if (faults.length > 0) throw badInput(faultText(faults));
-  return hosts;
+    if ("fault" in parsed) faults.push(`${where}: ${parsed.fault}`);
+    else if (labels.has(parsed.entry.label))
+      faults.push(`${where}: label: ${printable(parsed.entry.label, 130)} is there twice`);
+    else {
+      labels.add(parsed.entry.label);
+      hosts.push(parsed.entry);
+    }
+  }
+  if (faults.length === 0) return hosts;
+  const more = faults.length > 20 ? `; and ${faults.length - 20} more` : "";
+  throw badInput(`file: ${faults.slice(0, 20).join("; ")}${more}`);
 }
 
 interface Entry {
+  /** For messages: `line 3`. */
   readonly where: string;
   readonly entry: Readonly<Record<string, unknown>>;
-}
-
-const twice = (label: string, seen: Set<string>) => {
-  if (seen.has(label)) return `label: ${printable(label, 130)} is there twice`;
-  seen.add(label);
-  return undefined;
-};
-
-function faultText(faults: readonly string[]): string {
-  const more = faults.length > 20 ? `; and ${faults.length - 20} more` : "";
-  return `file: ${faults.slice(0, 20).join("; ")}${more}`;
 }
 
 const ENTRIES = v.array(v.record(v.string(), v.unknown()));
@@ -75,8 +69,8 @@ const ENTRIES = v.array(v.record(v.string(), v.unknown()));
 function fromJson(text: string): Entry[] {
   try {
     const content: unknown = JSON.parse(text);
-    const listed = v.safeParse(v.object({ hosts: ENTRIES }), content);
-    const entries = listed.success ? listed.output.hosts : v.parse(ENTRIES, content);
+    const wrapped = v.safeParse(v.object({ hosts: ENTRIES }), content);
+    const entries = wrapped.success ? wrapped.output.hosts : v.parse(ENTRIES, content);
     return entries.map((entry, at) => ({ where: `hosts[${at}]`, entry }));
   } catch {
     throw badInput('file: expected JSON of the form {"hosts": [{…}]}');
@@ -108,21 +102,47 @@ async function fromCsv(text: string): Promise<Entry[]> {
   }));
 }
 
-/** @throws an error that says which column is odd. */
+/** @throws an error that names the column at fault by its number: a file without a header has a token there. */
 function checkedHeader(header: readonly string[]): string[] {
   const names = header.map((name) => name.trim().toLowerCase());
-  const odd = names.findIndex((name) => COLUMNS.every((column) => column !== name));
-  // Not by its name: without a header, the first line has a token in it.
-  if (odd !== -1) throw new Error(`expected columns of ${COLUMNS.join(", ")} but number ${odd + 1} is none`);
+  const unknown = names.findIndex((name) => !COLUMNS.includes(name));
+  if (unknown !== -1)
+    throw new Error(`column ${unknown + 1} of the first line: expected one of ${COLUMNS.join(", ")}`);
   if (!names.includes("label") || !names.includes("base_url"))
     throw new Error("expected columns label and base_url");
   return names;
 }
 
-/** csv-parse quotes the record it fails at, which holds a token: only its own code and our own words are told. */
+/** csv-parse quotes the record at fault, which holds a token: only its code and our own messages are shown. */
 function csvFault(error: unknown): string {
   if (!(error instanceof Error)) return "expected CSV";
   if (!("code" in error)) return error.message;
   const line = "lines" in error ? ` at line ${error.lines}` : "";
   return `expected CSV${line} (${error.code})`;
+}
+
+/**
+ * A host as a target for Prometheus (https://prometheus.io/docs/prometheus/latest/http_sd/), without its token:
+ * `__scheme__` and `__metrics_path__` lead to its metrics, `svc_host` is its label, and a tag `lab` is `svc_tag_lab="true"`.
+ */
+export function targetOf({ label, base_url, tags }: Host) {
+  const { protocol, hostname, port, pathname } = new URL(base_url);
+  return {
+    targets: [`${hostname}:${port || (protocol === "https:" ? 443 : 80)}`],
+    labels: {
+      __scheme__: protocol.slice(0, -1),
+      // Prometheus escapes it.
+      __metrics_path__: `${unescaped(pathname.replace(/\/+$/, ""))}/metrics`,
+      svc_host: label,
+      ...Object.fromEntries(tags.map((tag) => [`svc_tag_${tag.replaceAll(/[^A-Za-z0-9_]/g, "_")}`, "true"])),
+    },
+  };
+}
+
+function unescaped(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
 }

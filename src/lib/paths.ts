@@ -36,6 +36,6 @@ export const configFiles = (configDir: string) => ({
   viewerId: join(configDir, "viewer_id"),
   inbox: join(configDir, "inbox"),
   syncFolder: join(configDir, "sync"),
-  inboxBooks: join(configDir, "sync", "inbox.db"),
+  inboxIndex: join(configDir, "sync", "inbox.db"),
   inputLock: join(configDir, "run", "input.lock"),
 });

@@ -1,74 +1,61 @@
 /**
- * The inbox of one sender: the folder in which the files it sends appear.
+ * The inbox of one sender: the folder for the files that it sends.
  *
- * The promise: no name leaves the folder, whatever it says and whatever links lie in it; a file appears whole; and a
- * file that this sender did not write, or that somebody changed since, is never overwritten: the new one is put beside
- * it as `<name>.conflict-<sender>-<time>`.
+ * Promises. No name leads out of the folder, whatever links are in it. A file appears whole. A file that this sender did not
+ * write, or that somebody changed since, is never overwritten: the new one becomes `<name>.conflict-<sender>-<time>`.
  */
-import type { Database } from "bun:sqlite";
 import { randomUUID } from "node:crypto";
 import {
   closeSync,
   fdatasyncSync,
   fstatSync,
   linkSync,
-  lstatSync,
   mkdirSync,
   openSync,
   renameSync,
   rmSync,
-  type Stats,
   statfsSync,
   writeSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { conflict, systemCode, unavailable } from "../lib/errors";
 import { ensurePrivateFolder, PRIVATE_FILE, PRIVATE_FOLDER, syncFolder } from "../lib/files";
-import { openDatabase } from "../lib/sqlite";
-import { foldName, MAX_COMPONENT_BYTES, parseName } from "./file-name";
+import { MAX_COMPONENT_BYTES, parseName } from "./file-name";
+import { look, openInboxIndex } from "./inbox-index";
+import type { InboxPlace } from "./protocol";
 
-/** Where files lie until they are whole: inside the inbox, so that the last step is a rename. */
+/** The folder for files under way: inside the inbox, so that the last step is a rename. */
 export const INCOMING = ".incoming";
 
-/** Flushing as it goes keeps each flush short: a disk of 1 MB/s takes less for one than a sender waits (`STALL_MS`). */
+/** Flushing in pieces keeps each flush short: at 1 MB/s, one takes less than a sender waits (`STALL_MS`). */
 const FLUSH_BYTES = 16 * 1_048_576;
 
-export interface InboxOptions {
-  /** The inboxes of all senders. */
-  readonly folder: string;
-  /** The database that says which file was written by whom. */
-  readonly books: string;
-  /** Names the folder of this sender; safe as a file name. */
-  readonly sender: string;
-  /** What all inboxes may hold together, bytes; 0 for no limit. */
-  readonly quota: number;
-  /** What must stay free on the disk, bytes. */
-  readonly minFree: number;
+export interface InboxOptions extends InboxPlace {
   readonly now?: () => Date;
 }
 
-/** A file on its way in. */
+/** A file under way. */
 export interface Incoming {
   write(bytes: Uint8Array): void;
-  /** Flushes the file and gives it its name; returns that name, relative to the sender's folder. */
+  /** Flushes the file and moves it to its name. @returns that name, relative to the sender's folder. */
   commit(): string;
-  /** Leaves nothing behind. */
+  /** Removes the file. */
   abort(): void;
 }
 
 export interface Inbox extends Disposable {
   /**
-   * @param size bytes that will be written.
-   * @throws a `bad_input` failure for a name that may not be written, `conflict` for one that clashes with another,
-   *   `unavailable` when there is no room; the system error when the disk refuses.
+   * @param size the number of bytes that will be index.
+   * @throws a `bad_input` failure for a name that is not allowed, `conflict` for one that clashes with another,
+   *   `unavailable` when there is no room; the system error of the disk.
    */
   begin(name: string, size: number): Incoming;
 }
 
-/** @throws the system or SQLite error when the folder or the books cannot be opened. */
+/** @throws the system or SQLite error when the folder or the index cannot be opened. */
 export function openInbox({
   folder,
-  books,
+  index: path,
   sender,
   quota,
   minFree,
@@ -76,47 +63,44 @@ export function openInbox({
 }: InboxOptions): Inbox {
   const root = join(folder, sender);
   const incomingFolder = join(folder, INCOMING);
-  // Again for each file: whoever empties an inbox may take the folders, too.
+  // For each file: a person who empties an inbox may also delete its folders.
   const ensureFolders = () => {
     ensurePrivateFolder(incomingFolder);
     ensurePrivateFolder(root);
   };
   ensureFolders();
-  const written = openBooks(books, sender);
+  const index = openInboxIndex(path, sender);
 
-  /** Puts a file that is to come on the books. */
+  /** Notes a file under way. @throws `unavailable` when the quota or the disk has no room for it. */
   const reserve = (temporary: string, size: number) => {
-    if (!written.reserve(temporary, size, quota)) {
-      written.forgetGone((from, name) => join(folder, from, name));
-      if (!written.reserve(temporary, size, quota)) {
+    if (!index.reserve(temporary, size, quota)) {
+      index.forgetGone((from, name) => join(folder, from, name));
+      if (!index.reserve(temporary, size, quota)) {
         throw unavailable(`the inbox would hold more than ${quota} bytes`);
       }
     }
     const { bavail, bsize } = statfsSync(folder);
-    const missing = written.incoming().map((file) => Math.max(0, file.size - (look(file.path)?.size ?? 0)));
+    const missing = index.incoming().map((file) => Math.max(0, file.size - (look(file.path)?.size ?? 0)));
     if (bavail * bsize - missing.reduce((a, b) => a + b) >= minFree) return;
-    written.release(temporary);
-    throw unavailable(`the disk would be left with less than ${minFree} bytes free`);
+    index.release(temporary);
+    throw unavailable(`the disk would have less than ${minFree} bytes free`);
   };
 
-  /** Refuses a name one part of which is a link, a file where a folder should be, or another's but for its case. */
+  /** The name and its folders. @throws `conflict` when one is a link or a file, or differs from another in case only. */
   const requirePlace = (parts: readonly string[]) => {
-    const prefixes = parts.map((_part, index) => parts.slice(0, index + 1).join("/"));
+    const name = JSON.stringify(parts.join("/"));
+    const prefixes = parts.map((_part, at) => parts.slice(0, at + 1).join("/"));
     for (const prefix of prefixes) {
-      const other = written.claimant(prefix);
-      if (other !== undefined && other !== prefix && look(join(root, other))) {
-        throw conflict(
-          `the file name ${JSON.stringify(prefix)} differs from ${JSON.stringify(other)} in case only`,
-        );
-      }
+      const other = index.claimant(prefix);
+      if (other === undefined || other === prefix || !look(join(root, other))) continue;
+      const names = `${JSON.stringify(prefix)} differs from ${JSON.stringify(other)}`;
+      throw conflict(`the file name ${names} in case only`);
     }
-    for (const at of [root, ...prefixes.slice(0, -1).map((prefix) => join(root, prefix))]) {
-      const found = look(at);
-      if (found && !found.isDirectory())
-        throw conflict(`${JSON.stringify(parts.join("/"))} is below what is no folder`);
+    for (const folder of ["", ...prefixes.slice(0, -1)]) {
+      const found = look(join(root, folder));
+      if (found && !found.isDirectory()) throw conflict(`${name} is below a file or a link, not a folder`);
     }
-    if (look(join(root, ...parts))?.isDirectory())
-      throw conflict(`${JSON.stringify(parts.join("/"))} is a folder`);
+    if (look(join(root, ...parts))?.isDirectory()) throw conflict(`${name} is a folder`);
     return prefixes;
   };
 
@@ -124,7 +108,7 @@ export function openInbox({
     try {
       return openSync(temporary, "wx", PRIVATE_FILE);
     } catch (error) {
-      written.release(temporary);
+      index.release(temporary);
       throw error;
     }
   };
@@ -145,7 +129,7 @@ export function openInbox({
         dropped = true;
         closeSync(file);
         rmSync(temporary, { force: true });
-        written.release(temporary);
+        index.release(temporary);
       };
       return {
         write(bytes) {
@@ -164,12 +148,12 @@ export function openInbox({
             const { ino, size, mtimeMs } = fstatSync(file);
             const state = { inode: ino, size, mtimeMs };
             const existing = look(join(root, name));
-            const ours = existing?.isFile() === true && written.has(name, existing);
+            const ours = existing?.isFile() === true && index.has(name, existing);
             const storedAs = existing && !ours ? freeName(root, name, sender, now()) : name;
-            // On the books before it is in place: a crash between the two must not make it a stranger's.
-            written.add(storedAs, state, prefixes);
+            // First the index, then the file: after a crash between the two, it must not look like somebody else's.
+            index.add(storedAs, state, prefixes);
             place(temporary, join(root, storedAs), ours);
-            written.settle(storedAs, state);
+            index.settle(storedAs, state);
             syncFolder(dirname(join(root, storedAs)));
             return storedAs;
           } finally {
@@ -179,12 +163,9 @@ export function openInbox({
         abort: drop,
       };
     },
-    [Symbol.dispose]: () => written.close(),
+    [Symbol.dispose]: () => index.close(),
   };
 }
-
-/** What is at `path`, links not followed. */
-const look = (path: string): Stats | undefined => lstatSync(path, { throwIfNoEntry: false });
 
 function makeFolder(path: string): void {
   try {
@@ -194,7 +175,7 @@ function makeFolder(path: string): void {
   }
 }
 
-/** Gives the file its name; one that appeared there meanwhile is overwritten only if it is `ours`. */
+/** Moves the file to its name; overwrites what is there only if it is `ours`. */
 function place(temporary: string, target: string, ours: boolean): void {
   if (ours) {
     renameSync(temporary, target);
@@ -203,13 +184,13 @@ function place(temporary: string, target: string, ours: boolean): void {
   try {
     linkSync(temporary, target);
   } catch (error) {
-    if (systemCode(error) === "EEXIST") throw conflict("a file of that name appeared just now");
+    if (systemCode(error) === "EEXIST") throw conflict("another file of that name has just appeared");
     // A file system without hard links (FAT).
     renameSync(temporary, target);
   }
 }
 
-/** A name beside `name` that nothing has, cut where it would be too long. */
+/** A free name for a conflicting version of `name`, shortened if it would be too long. */
 function freeName(root: string, name: string, sender: string, now: Date): string {
   const time = now.toISOString().replaceAll(/[-:]|\.\d+/g, "");
   const parent = name.slice(0, name.lastIndexOf("/") + 1);
@@ -220,90 +201,26 @@ function freeName(root: string, name: string, sender: string, now: Date): string
     const candidate = parent + letters.join("") + ending;
     if (!look(join(root, candidate))) return candidate;
   }
-  throw conflict(`${JSON.stringify(name)} has a thousand conflicts of this second already`);
-}
-
-interface Written {
-  readonly inode: number;
-  readonly size: number;
-  readonly mtimeMs: number;
-}
-
-function prepareTables(db: Database): void {
-  db.run(`CREATE TABLE IF NOT EXISTS files (sender TEXT, name TEXT, inode INTEGER, size INTEGER, mtime_ms REAL,
-    PRIMARY KEY (sender, name, inode)) WITHOUT ROWID`);
-  db.run(
-    "CREATE TABLE IF NOT EXISTS names (sender TEXT, folded TEXT, name TEXT, PRIMARY KEY (sender, folded)) WITHOUT ROWID",
-  );
-  db.run("CREATE TABLE IF NOT EXISTS incoming (path TEXT PRIMARY KEY, size INTEGER) WITHOUT ROWID");
+  throw conflict(`${JSON.stringify(name)} already has a thousand conflicts in this second`);
 }
 
 /**
- * Who wrote what. A file is the one on the books when its inode, size and time are; between two versions of a file both
- * are on the books.
- */
-function openBooks(path: string, sender: string) {
-  // What a power cut takes back makes a file a stranger's, which is never overwritten.
-  const options = { synchronous: "NORMAL", busyMs: 10_000, prepare: prepareTables } as const;
-  const db = openDatabase(path, options);
-
-  const insert = db.query("INSERT OR REPLACE INTO files VALUES ($sender, $name, $inode, $size, $mtimeMs)");
-  const claim = db.query("INSERT OR REPLACE INTO names VALUES ($sender, $folded, $name)");
-  const claimed = db.query<{ name: string }, { sender: string; folded: string }>(
-    "SELECT name FROM names WHERE sender = $sender AND folded = $folded",
-  );
-  const find = db.query(
-    "SELECT 1 FROM files WHERE sender = $sender AND name = $name AND inode = $inode AND size = $size AND mtime_ms = $mtimeMs",
-  );
-  const others = db.query("DELETE FROM files WHERE sender = $sender AND name = $name AND inode <> $inode");
-  const expect = db.query(
-    `INSERT INTO incoming SELECT $path, $size WHERE $quota = 0 OR
-      (SELECT total(size) FROM files) + (SELECT total(size) FROM incoming) + $size <= $quota`,
-  );
-
-  return {
-    claimant: (name: string) => claimed.get({ sender, folded: foldName(name) })?.name,
-    has: (name: string, { ino, size, mtimeMs }: Stats) =>
-      find.get({ sender, name, inode: ino, size, mtimeMs }) !== null,
-    /** Whether there was room for it. */
-    reserve: (path: string, size: number, quota: number) => expect.run({ path, size, quota }).changes > 0,
-    incoming: () => db.query<{ path: string; size: number }, []>("SELECT path, size FROM incoming").all(),
-    release: (path: string) => void db.run("DELETE FROM incoming WHERE path = ?", [path]),
-    add: db.transaction((name: string, file: Written, prefixes: readonly string[]) => {
-      insert.run({ sender, name, ...file });
-      for (const prefix of prefixes) claim.run({ sender, folded: foldName(prefix), name: prefix });
-    }),
-    /** The file is in place: what was there before it is no more. */
-    settle: (name: string, { inode }: Written) => void others.run({ sender, name, inode }),
-    /** Takes off the books what is no longer where it was written: it does not count against the quota. */
-    forgetGone(pathOf: (sender: string, name: string) => string) {
-      const rows = db
-        .query<{ sender: string; name: string; inode: number }, []>("SELECT sender, name, inode FROM files")
-        .all();
-      const forget = db.query("DELETE FROM files WHERE sender = $sender AND name = $name AND inode = $inode");
-      for (const row of rows) if (look(pathOf(row.sender, row.name))?.ino !== row.inode) forget.run(row);
-    },
-    close: () => db.close(),
-  };
-}
-
-/**
- * Clears away what transfers left that a crash cut short.
+ * Removes the partial files of transfers that a crash ended.
  *
- * @param pid the process that has ended; without it, nothing may be on its way in.
- * @throws the system or SQLite error of what cannot be removed.
+ * @param pid the process that has ended; without it, no transfer may be under way.
+ * @throws the system or SQLite error.
  */
-export function clearIncoming({ folder, books }: { folder: string; books: string }, pid?: number): void {
-  if (pid === undefined) rmSync(join(folder, INCOMING), { recursive: true, force: true });
-  if (!look(books)) return;
-  const written = openBooks(books, "");
+export function clearIncoming(place: { folder: string; index: string }, pid?: number): void {
+  if (pid === undefined) rmSync(join(place.folder, INCOMING), { recursive: true, force: true });
+  if (!look(place.index)) return;
+  const index = openInboxIndex(place.index, "");
   try {
-    for (const { path } of written.incoming()) {
+    for (const { path } of index.incoming()) {
       if (pid !== undefined && !basename(path).startsWith(`${pid}.`)) continue;
       rmSync(path, { force: true });
-      written.release(path);
+      index.release(path);
     }
   } finally {
-    written.close();
+    index.close();
   }
 }

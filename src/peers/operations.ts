@@ -1,64 +1,82 @@
 import * as v from "valibot";
-import { field, NO_INPUT } from "../core/fields";
+import { field, NO_INPUT, secret } from "../core/fields";
 import { operation } from "../core/operation";
 import { SESSIONS } from "../core/records";
-import type { Service } from "../service";
 import { PEER_ID } from "./identity";
+import type { Sessions } from "./sessions";
 
-/** A description of a connection with all its candidates has some 2 kB. */
+interface Uses {
+  sessions(): Promise<Sessions>;
+}
+
+/** A session description with all its candidates has some 2 kB. */
 const SDP = v.pipe(v.string(), v.maxLength(65_536));
 
-const FEATURES = v.pipe(v.array(v.pipe(v.string(), v.maxLength(64))), v.maxLength(32));
+const FEATURES = v.optional(v.pipe(v.array(v.pipe(v.string(), v.maxLength(64))), v.maxLength(32)), []);
+
+const OFFER = v.strictObject({
+  type: field(v.literal("offer"), "Kind of the session description"),
+  // It holds the ICE password of the caller.
+  sdp: field(secret(SDP), "Session description with all candidates (RFC 8829)"),
+  viewer_id: field(PEER_ID, "Id of the caller; also the name of its folder in the inbox"),
+  features: field(FEATURES, "Additions to the wire format that the caller supports"),
+});
+
+const ANSWER = v.object({
+  type: v.literal("answer"),
+  sdp: SDP,
+  // Peers of other makers leave out the following.
+  session_id: v.optional(v.string(), ""),
+  host_id: v.optional(v.string(), ""),
+  features: FEATURES,
+});
+
+/** The offer of a session. */
+export type Offer = v.InferOutput<typeof OFFER>;
+
+/** The answer to it. */
+export type Answer = v.InferOutput<typeof ANSWER>;
 
 export const getSessions = operation({
   name: "sessions.get",
-  summary: "Tell which peer sessions there are",
+  subcommand: "sessions list",
+  summary: "List the peer sessions",
   scope: "read",
+  answeredBy: "server",
   command: "AC_sessions_list",
   http: { method: "GET", path: "/sessions" },
   input: NO_INPUT,
   output: SESSIONS,
-  run: async (service: Service) => (await service.sessions()).report(),
+  run: async (service: Uses) => (await service.sessions()).report(),
 });
+
+const BETWEEN_SERVERS = "only the server of a peer sends offers";
 
 export const offerSession = operation({
   name: "sessions.offer",
-  summary: "Take the offer of a peer that wants to connect, and answer it",
+  summary: "Answer the offer of a peer that wants to connect",
   scope: "operate",
-  changes: "announces",
+  changes: true,
+  leftOut: { cli: BETWEEN_SERVERS, script: BETWEEN_SERVERS },
   http: { method: "POST", path: "/sessions/offer" },
-  input: v.strictObject({
-    type: field(v.literal("offer"), "What the description is"),
-    sdp: field(SDP, "Session description with all candidates (RFC 8829)"),
-    viewer_id: field(PEER_ID, "What the caller is called; names its folder in the inbox"),
-    features: field(v.optional(FEATURES, []), "What the caller can do beyond the wire format"),
-  }),
-  output: v.object({
-    type: v.literal("answer"),
-    sdp: SDP,
-    session_id: v.optional(v.string(), ""),
-    // Peers of other make name neither themselves nor their features.
-    host_id: v.optional(v.string(), ""),
-    features: v.optional(FEATURES, []),
-  }),
-  async run(service: Service, offer, caller) {
-    await caller.announce(`sessions.offer viewer_id=${offer.viewer_id}`);
-    return (await service.sessions()).answer(offer);
-  },
+  input: OFFER,
+  output: ANSWER,
+  run: async (service: Uses, offer) => (await service.sessions()).answer(offer),
 });
 
 export const closeSession = operation({
   name: "sessions.close",
-  summary: "End a peer session",
+  summary: "Close a peer session",
   scope: "operate",
   changes: true,
+  answeredBy: "server",
   command: "AC_sessions_close",
   http: { method: "POST", path: "/sessions/close" },
   input: v.strictObject({
-    id: field(v.pipe(v.string(), v.nonEmpty(), v.maxLength(64)), "The session, as sessions.get gives its id"),
+    id: field(v.pipe(v.string(), v.nonEmpty(), v.maxLength(64)), "Id of the session, from sessions.get"),
   }),
   output: v.object({ closed: v.boolean() }),
-  async run(service: Service, { id }) {
+  async run(service: Uses, { id }) {
     await (await service.sessions()).close(id);
     return { closed: true };
   },

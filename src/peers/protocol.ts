@@ -3,12 +3,17 @@
  */
 import type { IceConfig } from "./ice";
 
-/** Where files of the peer go. */
+/** The inbox for the files of a peer. */
 export interface InboxPlace {
+  /** The folder of all inboxes. */
   readonly folder: string;
-  readonly books: string;
+  /** The database that records which sender wrote which file. */
+  readonly index: string;
+  /** The folder of this sender; a safe file name. */
   readonly sender: string;
+  /** The most that all inboxes may hold together, bytes; 0 for no limit. */
   readonly quota: number;
+  /** What must stay free on the disk, bytes. */
   readonly minFree: number;
 }
 
@@ -18,15 +23,15 @@ export interface SessionCalls {
   probe(): Promise<string>;
   /** Makes an offer. Returns its SDP. */
   offer(ice: IceConfig): Promise<string>;
-  /** Takes the answer to the offer. */
+  /** Accepts the answer to the offer. */
   accept(sdp: string, acks: boolean): Promise<void>;
-  /** Takes an offer. Returns the SDP of the answer. */
+  /** Accepts an offer. Returns the SDP of the answer. */
   answer(ice: IceConfig, sdp: string, inbox: InboxPlace, acks: boolean): Promise<string>;
   /** Sends a file; resolves when the peer has it. */
   send(transfer: number, path: string, name: string): Promise<void>;
 }
 
-/** Readings of the link; counters go up while the connection lives. */
+/** The counters of a link; they only grow during a connection. */
 export interface LinkCounters {
   readonly rttMs: number | null;
   readonly bytesSent: number;
@@ -38,7 +43,7 @@ export interface SessionEvents {
   open(): void;
   closed(reason: string): void;
   stats(counters: LinkCounters, route: string | null): void;
-  /** How many bytes of a file that is being sent have left. */
+  /** How many bytes of a file were sent. */
   progress(transfer: number, bytes: number): void;
   /** A file of the peer is in the inbox. */
   received(): void;

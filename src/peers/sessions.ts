@@ -1,58 +1,46 @@
 /**
  * The peer sessions of this process: those that others opened to it (`host`) and those that it opened (`viewer`).
  *
- * Signalling is one request: the caller sends its offer to the REST server of the other and gets the answer. Whatever
- * becomes of a peer, its session ends: closed, lost, or never connected.
+ * Signalling is one request: the caller sends its offer to the REST server of the other side and gets the answer. Every
+ * session ends, whatever happens to the peer: closed, lost, or never connected.
  */
 import { randomUUID } from "node:crypto";
 import type * as v from "valibot";
+import type { RemoteServer } from "../client/connection";
 import type { LinkSample, SESSION, SESSIONS } from "../core/records";
 import { notFound, unavailable } from "../lib/errors";
 import type { Log } from "../lib/log";
 import type { IceConfig } from "./ice";
 import { type LinkReading, linkSample } from "./link";
 import { ACKS_FEATURE } from "./messages";
+import type { Answer, Offer } from "./operations";
 import type { InboxPlace } from "./protocol";
 import { type PeerSession, startSession } from "./session";
 
 /** Each is a process of some 60 MB. */
 const MAX_SESSIONS = 16;
 
-/** What both sides of a new session say they can do. */
+/** How long a peer may take to answer an offer, milliseconds: it asks STUN and TURN servers meanwhile. */
+const SIGNALLING_MS = 40_000;
+
+/** The additions to the wire format that svc supports. */
 const FEATURES = [ACKS_FEATURE];
-
-/** An offer, as it travels. */
-export interface Offer {
-  readonly type: "offer";
-  readonly sdp: string;
-  readonly viewer_id: string;
-  readonly features: string[];
-}
-
-/** The answer to it. */
-export interface Answer {
-  readonly type: "answer";
-  readonly sdp: string;
-  readonly session_id: string;
-  readonly host_id: string;
-  readonly features: string[];
-}
 
 export interface SessionsOptions {
   readonly log: Log;
-  /** Read anew for each session. */
+  /** Called for each session. */
   readonly ice: () => IceConfig;
-  /** What this host is called as the one that answers, and as the one that calls. */
+  /** The id of this host in a role; makes one if there is none. */
   readonly identity: (role: "host" | "viewer") => string;
-  /** What it is called as the one that answers, if it has been called anything. */
+  /** The id of this host as `host`; null while there is none. */
   readonly knownHostId: () => string | null;
-  /** Where the files of a peer go. */
+  /** The inbox for files of a peer. */
   readonly inbox: (sender: string) => Promise<InboxPlace>;
-  /** Takes statistics of a live link, once a second. */
+  /** Receives the statistics of each link, once a second. */
   readonly record: (sample: LinkSample, session: string) => void;
-  /** How many there may be at once (default {@link MAX_SESSIONS}). */
+  /** The most sessions at once (default {@link MAX_SESSIONS}). */
   readonly most?: number;
-  /** Told when a session is over. */
+  /** Called when a session has ended. */
   readonly ended?: (session: PeerSession) => void;
 }
 
@@ -63,16 +51,18 @@ export interface Sessions {
   /**
    * Answers an offer.
    *
-   * @throws `unavailable` when there are as many sessions as there may be, or no WebRTC; `rejected` for a bad offer.
+   * @throws `unavailable` when there are too many sessions, or no WebRTC; `rejected` for a bad offer.
    */
   answer(offer: Offer): Promise<Answer>;
   /**
-   * Opens a session; resolves once the two are connected.
+   * Opens a session; resolves when the two sides are connected.
    *
-   * @param deliver takes the offer to the other side and brings back its answer.
-   * @throws as {@link answer}; `unavailable` when no way was found; what `deliver` throws.
+   * @param deliver sends the offer to the other side and returns its answer.
+   * @throws as {@link answer}; `unavailable` when there is no route; what `deliver` throws.
    */
   connect(deliver: (offer: Offer) => Promise<Answer>): Promise<PeerSession>;
+  /** {@link connect} by way of the REST server of the other side. @throws also a `RemoteError` of that server. */
+  connectTo(server: RemoteServer, signal: AbortSignal): Promise<PeerSession>;
   /** @throws a `not_found` failure. */
   close(id: string): Promise<void>;
   stop(): Promise<void>;
@@ -84,7 +74,7 @@ export function createSessions(options: SessionsOptions): Sessions {
 
   const open = (role: PeerSession["role"], peer: string) => {
     if (sessions.size >= most) {
-      throw unavailable(`${most} sessions are open, which is as many as there may be`);
+      throw unavailable(`${most} sessions are open, which is the limit`);
     }
     let previous: LinkReading | null = null;
     const session = startSession({
@@ -102,13 +92,13 @@ export function createSessions(options: SessionsOptions): Sessions {
     session.closed.then((reason) => {
       sessions.delete(session.id);
       const whose = session.peer && ` with ${session.peer}`;
-      log.info(`session ${session.id}${whose} is over: ${reason}`);
+      log.info(`session ${session.id}${whose} ended: ${reason}`);
       ended(session);
     });
     return session;
   };
 
-  /** Whatever goes wrong while a session is set up ends it. */
+  /** Closes the session when `setUp` throws. */
   const orClose = async <T>(session: PeerSession, setUp: () => Promise<T>): Promise<T> => {
     try {
       return await setUp();
@@ -118,7 +108,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     }
   };
 
-  return {
+  const manager: Sessions = {
     list: () => [...sessions.values()],
     report() {
       const all = [...sessions.values()];
@@ -157,6 +147,15 @@ export function createSessions(options: SessionsOptions): Sessions {
         return session;
       });
     },
+    async connectTo(server, signal) {
+      const [{ callRemote, MAX_ANSWER_BYTES }, { deadlineIn }, { offerSession }] = await Promise.all([
+        import("../client/call"),
+        import("../client/connection"),
+        import("./operations"),
+      ]);
+      const limits = { deadline: deadlineIn(SIGNALLING_MS), maxBytes: MAX_ANSWER_BYTES };
+      return manager.connect((offer) => callRemote(server, offerSession, offer, limits, signal));
+    },
     async close(id) {
       const session = sessions.get(id);
       if (!session) throw notFound(`no session has the id ${JSON.stringify(id)}`);
@@ -166,6 +165,7 @@ export function createSessions(options: SessionsOptions): Sessions {
       await Promise.all([...sessions.values()].map((session) => session.close("svc stopped")));
     },
   };
+  return manager;
 }
 
 function toRecord(session: PeerSession): v.InferInput<typeof SESSION> {

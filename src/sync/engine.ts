@@ -1,32 +1,18 @@
 /**
- * Folder sync: watches a folder and hands each file that is new or changed to a sender.
+ * Folder sync: watches a folder and hands each new or changed file to a sender.
  *
- * The promise: no change is lost, nothing is sent that did not change, and neither a deletion nor a rename ever
- * travels. A file counts as sent only once the sender has succeeded and the file is still what was read. One that
- * fails, or is slow, holds no other up. The engine knows nothing of networks.
+ * Promises. No change is lost, nothing is sent that did not change, and neither a deletion nor a rename travels. A file
+ * counts as sent only when the sender has succeeded and the file is still what was read. A file that fails or is slow delays
+ * no other. The engine knows nothing of networks.
  */
 import pLimit, { type LimitFunction } from "p-limit";
 import { badInput, messageOf } from "../lib/errors";
-import {
-  createSlices,
-  type FileState,
-  type FoundFile,
-  type Scan,
-  sameState,
-  scanFolder,
-  stateOf,
-} from "./scan";
+import { Ledger, type Pending, type SentIndex } from "./ledger";
+import type { SyncStatus } from "./operations";
+import { type FileState, type FoundFile, type Scan, sameState, scanFolder, stateOf } from "./scan";
 
-/** Delivers the file at `local_path` as `remote_name` (relative, `/`-separated, NFC); rejects when it could not. */
+/** Delivers the file at `local_path` as `remote_name` (relative, `/`-separated, NFC); rejects when it fails. */
 export type Sender = (local_path: string, remote_name: string) => Promise<void>;
-
-/** What has been sent, kept beyond the process (`sent.ts`). */
-export interface SentIndex {
-  load(): Map<string, FileState>;
-  replace(files: ReadonlyMap<string, FileState>): void;
-  put(name: string, state: FileState): void;
-  remove(name: string): void;
-}
 
 export interface FolderSyncOptions {
   readonly watch_dir: string;
@@ -36,66 +22,29 @@ export interface FolderSyncOptions {
   readonly include_subdirs?: boolean;
   /** How many files are sent at once. */
   readonly parallel?: number;
-  /** Seconds for which a file must keep still before it is sent (default a third of the interval, at most 1). */
+  /** Seconds for which a file must stay unchanged before it is sent (default a third of the interval, at most 1). */
   readonly settle_s?: number;
   readonly index?: SentIndex;
+  /** Called for each file that was sent (`error` is null) or failed. */
+  readonly settled?: (name: string, error: string | null) => void;
 }
 
-/** How a sync stands. Lists are cut to the first hundred. */
-export interface SyncStatus {
-  running: boolean;
-  watch_dir: string;
-  /** Files whose present state has been sent, or was there at the start. */
-  tracked: number;
-  /** Files that changed and are not sent yet. */
-  pending: number;
-  sending: string[];
-  sent_files: number;
-  sent_bytes: number;
-  /** Sends that failed. */
-  failures: number;
-  /** Why the folder could not be read, last time. */
-  error: string | null;
-  errors: Array<{ name: string; error: string; attempts: number }>;
-  passed_over: Array<{ name: string; reason: string }>;
-}
-
-/** A file that is to be sent. */
-interface Pending {
-  path: string;
-  /** As it was last seen. */
-  state: FileState;
-  /** Whether it waits for its turn to be sent, or has it. */
-  queued: boolean;
-  attempts: number;
-  error: string | null;
-  /** The first tick at which it is tried again. */
-  notBefore: number;
-  /** The tick at which it was last there. */
-  seen: number;
-}
-
-/** The longest that a timer waits, seconds: `setTimeout` takes 2^31 − 1 milliseconds, and more for one. */
+/** The longest interval, seconds: `setTimeout` takes 2^31 − 1 milliseconds, and treats more as one. */
 const MAX_INTERVAL_S = 2_147_483;
 
-/** The longest that a failing file is left alone, in ticks. */
-const MAX_BACK_OFF = 20;
-
-/** How much of a list a status tells. */
+/** The most items in each list of a status. */
 const LIST_LIMIT = 100;
 
 export class FolderSyncEngine {
   readonly #watchDir: string;
   readonly #sender: Sender;
-  readonly #index: SentIndex | undefined;
+  readonly #ledger: Ledger;
   readonly #includeSubdirs: boolean;
   readonly #pollMs: number;
   readonly #settleMs: number;
   readonly #slots: LimitFunction;
+  readonly #settled: NonNullable<FolderSyncOptions["settled"]>;
 
-  /** What has been sent, or was there at the start, and the look at which it was last there. */
-  readonly #tracked = new Map<string, { state: FileState; seen: number }>();
-  readonly #pending = new Map<string, Pending>();
   readonly #sends = new Set<Promise<void>>();
   readonly #underWay = new Set<string>();
   #passedOver: ReadonlyMap<string, string> = new Map();
@@ -103,13 +52,12 @@ export class FolderSyncEngine {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #running = false;
   #stopped = false;
-  #ticks = 0;
   #sentFiles = 0;
   #sentBytes = 0;
   #failures = 0;
   #error: string | null = null;
 
-  /** @throws a `bad_input` failure when `poll_interval_s` is none that a timer takes. */
+  /** @throws a `bad_input` failure when `poll_interval_s` is out of range. */
   constructor({
     watch_dir,
     sender,
@@ -118,6 +66,7 @@ export class FolderSyncEngine {
     parallel = 4,
     settle_s = Math.min(1, poll_interval_s / 3),
     index,
+    settled = () => {},
   }: FolderSyncOptions) {
     if (!(poll_interval_s > 0 && poll_interval_s <= MAX_INTERVAL_S)) {
       throw badInput(
@@ -126,28 +75,27 @@ export class FolderSyncEngine {
     }
     this.#watchDir = watch_dir;
     this.#sender = sender;
-    this.#index = index;
+    this.#ledger = new Ledger(index, include_subdirs);
     this.#includeSubdirs = include_subdirs;
     this.#pollMs = poll_interval_s * 1_000;
     this.#settleMs = settle_s * 1_000;
     this.#slots = pLimit(parallel);
+    this.#settled = settled;
   }
 
   /**
-   * Takes what is in the folder now as sent; with `resume`, what the index says was sent.
+   * Counts what is in the folder now as sent; with `resume`, what the index holds.
    *
    * @throws the system error when the folder cannot be read.
    */
   async prepare({ resume = false }: { resume?: boolean } = {}): Promise<void> {
     const present = new Map<string, FileState>();
     await this.#scan((name, _path, state) => void present.set(name, state));
-    const sent = resume ? (this.#index?.load() ?? new Map<string, FileState>()) : present;
-    for (const [name, state] of sent) this.#tracked.set(name, { state, seen: 0 });
-    if (!resume) this.#index?.replace(present);
+    this.#ledger.open(resume ? undefined : present);
   }
 
   /**
-   * {@link prepare}, then a look every `poll_interval_s` seconds; the first at once when it resumes.
+   * {@link prepare}, then a look every `poll_interval_s` seconds; with `resume`, the first look is at once.
    *
    * @throws what {@link prepare} throws.
    */
@@ -170,7 +118,7 @@ export class FolderSyncEngine {
     if (this.#running) this.#schedule(options.resume ? 0 : this.#pollMs);
   }
 
-  /** Begins no more sends; resolves once those that go on have ended. */
+  /** Starts no further send; resolves when those under way have ended. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#running = false;
@@ -179,41 +127,46 @@ export class FolderSyncEngine {
     await Promise.all(this.#sends);
   }
 
-  /** Looks at the folder once; resolves once what that look made it send has been sent, or has failed. */
+  /** Looks at the folder once; resolves when every send has ended. */
   async tick(): Promise<void> {
     await this.#look();
     await Promise.all(this.#sends);
   }
 
+  /** How many files were sent, and how many wait. */
+  counts(): { readonly sent: number; readonly pending: number } {
+    return { sent: this.#sentFiles, pending: this.#ledger.pending.size };
+  }
+
   status(): SyncStatus {
-    const pending = [...this.#pending];
+    const { tracked, pending } = this.#ledger;
     return {
       running: this.#running,
       watch_dir: this.#watchDir,
-      tracked: this.#tracked.size,
-      pending: pending.length,
+      tracked,
+      pending: pending.size,
       sending: [...this.#underWay],
       sent_files: this.#sentFiles,
       sent_bytes: this.#sentBytes,
       failures: this.#failures,
       error: this.#error,
-      errors: pending
+      errors: [...pending]
         .flatMap(([name, { error, attempts }]) => (error === null ? [] : [{ name, error, attempts }]))
         .slice(0, LIST_LIMIT),
       passed_over: Array.from(this.#passedOver, ([name, reason]) => ({ name, reason })).slice(0, LIST_LIMIT),
     };
   }
 
-  /** What a look would send now, by name, without sending it. Call it after {@link prepare}. */
+  /** The files that a look would send now. Call it after {@link prepare}. */
   async changes(): Promise<Map<string, FileState>> {
     const changed = new Map<string, FileState>();
     await this.#scan((name, _path, state) => {
-      if (!sameState(this.#tracked.get(name)?.state, state)) changed.set(name, state);
+      if (!this.#ledger.isSent(name, state)) changed.set(name, state);
     });
     return changed;
   }
 
-  /** A slow send does not put off the next look. */
+  /** Slow sends do not delay the next look. */
   #schedule(delayMs: number): void {
     this.#timer = setTimeout(async () => {
       await this.#look();
@@ -229,28 +182,22 @@ export class FolderSyncEngine {
   }
 
   async #lookOnce(): Promise<void> {
-    this.#ticks += 1;
+    this.#ledger.beginLook();
     const due: string[] = [];
-    let present = 0;
     try {
       const { unread } = await this.#scan((name, path, state) => {
-        const tracked = this.#tracked.get(name);
-        if (tracked) {
-          tracked.seen = this.#ticks;
-          present += 1;
-        }
-        if (this.#isDue(name, path, state, tracked?.state)) due.push(name);
+        if (this.#ledger.found(name, path, state)) due.push(name);
       });
       this.#error = null;
-      if (present < this.#tracked.size || this.#pending.size > 0) await this.#forgetDeleted(unread);
+      await this.#ledger.endLook(unread);
     } catch (error) {
-      // An unmounted disk is no deletion: what was sent stays on the books.
+      // An unmounted disk is not a deletion: what was sent stays in the ledger.
       this.#error = messageOf(error);
       return;
     }
     if (due.length === 0) return;
-    // Still alike after this pause, the file's time stamp is older than the clock that file systems stamp with is
-    // coarse: a later write cannot hide behind an equal one.
+    // A file that is unchanged after this pause has a time stamp older than the granularity of file systems' clocks: a
+    // later write cannot have the same one.
     if (this.#settleMs > 0) await Bun.sleep(this.#settleMs);
     for (const name of due) this.#begin(name);
   }
@@ -261,44 +208,8 @@ export class FolderSyncEngine {
     return scan;
   }
 
-  /** A file that is gone is tracked no longer, unless nobody could look where it was. */
-  async #forgetDeleted(unread: readonly string[]): Promise<void> {
-    const unseen = (name: string) =>
-      (!this.#includeSubdirs && name.includes("/")) ||
-      unread.some((at) => name === at || (at.endsWith("/") && name.startsWith(at)));
-    const pause = createSlices();
-    for (const [name, { seen }] of this.#tracked) {
-      await pause();
-      if (seen === this.#ticks || unseen(name)) continue;
-      this.#tracked.delete(name);
-      this.#index?.remove(name);
-    }
-    for (const [name, { queued, seen }] of this.#pending) {
-      if (!queued && seen !== this.#ticks && !unseen(name)) this.#pending.delete(name);
-    }
-  }
-
-  /** Whether it is the turn of a file that was found; what moved since the last look waits for the next. */
-  #isDue(name: string, path: string, state: FileState, sent: FileState | undefined): boolean {
-    const pending = this.#pending.get(name);
-    if (pending) pending.seen = this.#ticks;
-    if (pending?.queued) return false;
-    if (sameState(sent, state)) {
-      this.#pending.delete(name);
-      return false;
-    }
-    if (!pending) {
-      const fresh = { queued: false, attempts: 0, error: null, notBefore: 0, seen: this.#ticks };
-      this.#pending.set(name, { path, state, ...fresh });
-      return true;
-    }
-    if (sameState(pending.state, state)) return this.#ticks >= pending.notBefore;
-    Object.assign(pending, { path, state, attempts: 0, notBefore: this.#ticks + 1 });
-    return false;
-  }
-
   #begin(name: string): void {
-    const pending = this.#pending.get(name);
+    const pending = this.#ledger.pending.get(name);
     if (!pending) return;
     pending.queued = true;
     const send = this.#slots(() => this.#send(name, pending)).finally(() => {
@@ -313,36 +224,36 @@ export class FolderSyncEngine {
     if (this.#stopped) return;
     this.#underWay.add(name);
     try {
-      await this.#deliver(name, pending);
+      if (await this.#deliver(name, pending)) this.#settled(name, null);
     } catch (error) {
       this.#failures += 1;
-      pending.attempts += 1;
-      pending.error = messageOf(error);
-      pending.notBefore = this.#ticks + Math.min(2 ** (pending.attempts - 1), MAX_BACK_OFF);
+      this.#ledger.markFailed(pending, messageOf(error));
+      this.#settled(name, messageOf(error));
     } finally {
       this.#underWay.delete(name);
     }
   }
 
-  /** @throws why the file was not sent, or that it cannot be remembered to be. */
-  async #deliver(name: string, pending: Pending): Promise<void> {
+  /**
+   * @returns false when the file is gone, or changed since the look or while it was read.
+   * @throws why it was not sent, or could not be recorded as sent.
+   */
+  async #deliver(name: string, pending: Pending): Promise<boolean> {
     const before = stateOf(pending.path);
-    if (!before) return;
+    if (!before) return false;
     if (!sameState(pending.state, before)) {
       pending.state = before;
-      return;
+      return false;
     }
     await this.#sender(pending.path, name);
     const after = stateOf(pending.path);
     if (after && !sameState(before, after)) {
-      // What was read may be half of the old and half of the new.
       pending.state = after;
-      return;
+      return false;
     }
-    this.#index?.put(name, before);
+    this.#ledger.markSent(name, before);
     this.#sentFiles += 1;
     this.#sentBytes += before.size;
-    this.#tracked.set(name, { state: before, seen: this.#ticks });
-    this.#pending.delete(name);
+    return true;
   }
 }

@@ -1,14 +1,14 @@
 /**
- * The index of what a sync has sent, so that a restart loses no change (`{config_dir}/sync/<id>.db`).
+ * The index of the files that a sync has sent (`{config_dir}/sync/<id>.db`): with it, a restart loses no change.
  */
 import { openDatabase } from "../lib/sqlite";
-import type { SentIndex } from "./engine";
+import type { SentIndex } from "./ledger";
 import type { FileState } from "./scan";
 
 /** @throws the SQLite error when the file cannot be opened. */
 export function openSentIndex(path: string): SentIndex & Disposable {
   const db = openDatabase(path, {
-    // A row that a power cut takes back means that a file is sent once more, never that a change is lost.
+    // When a power cut undoes a row, its file is sent once more; no change is lost.
     synchronous: "NORMAL",
     busyMs: 5_000,
     prepare(file) {

@@ -1,164 +1,140 @@
 /**
- * The folder syncs of this process: an engine each, over sessions to a host of the address book.
+ * The syncs of this process: each has an engine, an index, and sessions to one host of the address book.
  */
 import { createHash, randomUUID } from "node:crypto";
 import { existsSync, opendirSync, realpathSync, statSync } from "node:fs";
 import { basename, join, sep } from "node:path";
+import type { Caller } from "../core/caller";
 import { badInput, conflict, messageOf, notFound, systemCode, unavailable } from "../lib/errors";
 import { ensurePrivateFolder } from "../lib/files";
 import { tryLock } from "../lib/lock";
 import type { Log } from "../lib/log";
-import { FolderSyncEngine, type SyncStatus } from "./engine";
+import { once } from "../lib/once";
+import { FolderSyncEngine } from "./engine";
 import { openSentIndex } from "./index-db";
+import type { SyncEvent, SyncInfo, SyncRequest } from "./operations";
 import { createPeerSender, type Link } from "./sender";
 
-/** How often the folder is looked at when it is sent once: with the back-off, a file is tried three times in four. */
+/** How many looks at the folder `once` takes: with the back-off, each file is tried three times. */
 const ONCE_LOOKS = 4;
 
-/** How long a connection is tried for when the folder is sent once, milliseconds. */
+/** How long `once` tries to connect, milliseconds. */
 const ONCE_GIVE_UP_MS = 30_000;
 
-export interface SyncRequest {
-  readonly dir: string;
-  /** The label of a host of the address book. */
-  readonly to: string;
-  readonly include_subdirs: boolean;
-  readonly poll_interval_s: number;
-  /** Send what changed since the last sync of this folder to this host; else only what changes from now on. */
-  readonly resume: boolean;
-}
-
-/** What becomes of the files, as it happens. */
-export interface SyncEvents {
-  /** Called once the sync is under way, with what tells how it stands. */
-  readonly started?: (info: () => SyncInfo) => void;
-  /** @param bytes how many of the file's `size` have been sent. */
-  readonly progress?: (name: string, bytes: number, size: number) => void;
-  readonly sent?: (name: string) => void;
-  readonly failed?: (name: string, error: string) => void;
-}
-
-export interface SyncInfo extends SyncStatus {
-  readonly id: string;
-  readonly to: string;
-  readonly connected: boolean;
-  /** Why there is no connection, when there should be one. */
-  readonly connection_error: string | null;
-}
-
-export interface Sync {
-  info(): SyncInfo;
-  stop(): Promise<void>;
-}
+/** Reports how many files were sent, with a {@link SyncEvent} as the item. */
+type Report = Caller["progress"];
 
 export interface Syncs {
   /**
-   * Watches the folder until it is stopped.
+   * Watches the folder until {@link stop}.
    *
-   * @throws `bad_input` when the folder cannot be read or holds svc's own files; `conflict` when it is being synced to
-   *   that host already, in whatever process; `not_found` for an unknown host.
+   * @throws `bad_input` when the folder cannot be read or holds svc's own files; `conflict` when any process syncs it to
+   *   that host already; `not_found` for an unknown host.
    */
-  start(request: SyncRequest, events?: SyncEvents): Promise<Sync>;
-  /** Sends what changed since the last sync; each file is tried a few times. @throws as {@link start}. */
-  once(request: SyncRequest, events?: SyncEvents): Promise<SyncInfo>;
-  /** The names and sizes that {@link once} would send. @throws as {@link start}. */
-  changes(request: SyncRequest): Promise<Array<{ name: string; size: number }>>;
+  start(request: SyncRequest, report?: Report): Promise<SyncInfo>;
+  /** Sends what changed since the last sync; tries each file a few times. @throws as {@link start}. */
+  once(request: SyncRequest, report?: Report, signal?: AbortSignal): Promise<SyncInfo>;
+  /** The state with the `files` that {@link once} would send. @throws as {@link start}. */
+  preview(request: SyncRequest): Promise<SyncInfo>;
   list(): SyncInfo[];
-  /** @throws a `not_found` failure. */
+  /** @returns its last state. @throws a `not_found` failure. */
   stop(id: string): Promise<SyncInfo>;
   stopAll(): Promise<void>;
 }
 
 export interface SyncsOptions {
   readonly configDir: string;
-  /** Where the indexes are kept. */
+  /** The folder of the indexes. */
   readonly folder: string;
-  /** Whose files may be sent on. */
+  /** The inbox, whose files may be sent on. */
   readonly inbox: string;
   readonly log: Log;
   /** @throws a `not_found` failure when no host has that label. */
-  readonly requireHost: (label: string) => Promise<void>;
+  readonly requireHost: (label: string) => void;
   readonly connect: (label: string, signal: AbortSignal) => Promise<Link>;
 }
 
 export function createSyncs({ configDir, folder, inbox, log, requireHost, connect }: SyncsOptions): Syncs {
-  const running = new Map<string, Sync>();
+  const running = new Map<string, { info(): SyncInfo; stop(): Promise<void> }>();
 
-  const open = async (request: SyncRequest, events: SyncEvents, giveUpMs = Number.POSITIVE_INFINITY) => {
+  const open = (request: SyncRequest, report: Report, giveUpMs?: number) => {
     const watch_dir = resolveFolder(request, { configDir, inbox });
-    await requireHost(request.to);
+    const { to } = request;
+    requireHost(to);
     ensurePrivateFolder(folder);
-    const key = createHash("sha256").update(`${watch_dir}\n${request.to}`).digest("hex").slice(0, 24);
+    const key = createHash("sha256").update(`${watch_dir}\n${to}`).digest("hex").slice(0, 24);
     const release = tryLock(join(folder, `${key}.lock`));
-    if (!release) throw conflict(`${JSON.stringify(request.dir)} is being synced to ${request.to} already`);
+    if (!release) throw conflict(`${JSON.stringify(request.dir)} is already being synced to ${to}`);
     const index = openIndex(join(folder, `${key}.db`), release);
-    const peer = createPeerSender({ connect: (signal) => connect(request.to, signal), log, giveUpMs });
+    const peer = createPeerSender({ connect: (signal) => connect(to, signal), log, giveUpMs });
+    const tell = (item: SyncEvent) => {
+      const { sent, pending } = engine.counts();
+      report?.({ what: "files sent", done: sent, total: sent + pending, item });
+    };
     const engine = new FolderSyncEngine({
       watch_dir,
       include_subdirs: request.include_subdirs,
-      poll_interval_s: request.poll_interval_s,
+      poll_interval_s: request.interval_s,
       index,
       async sender(path, name) {
-        try {
-          const { size } = statSync(path);
-          await peer.send(path, name, (bytes) => events.progress?.(name, bytes, size));
-          events.sent?.(name);
-        } catch (error) {
-          events.failed?.(name, messageOf(error));
-          throw error;
-        }
+        const { size } = statSync(path);
+        await peer.send(path, name, (bytes) => tell({ event: "sending", name, bytes, size }));
       },
+      settled: (name, error) =>
+        tell(error === null ? { event: "sent", name } : { event: "failed", name, error }),
     });
     const id = randomUUID();
     const info = (): SyncInfo => ({
       id,
-      to: request.to,
+      to,
       connected: peer.connected,
       connection_error: peer.error,
       ...engine.status(),
     });
-    const stop = async () => {
+    const stop = once(async () => {
       // Sends end with their connection; the engine waits for them.
       await peer.close();
       await engine.stop();
       index[Symbol.dispose]();
       release();
       running.delete(id);
-    };
+    });
     running.set(id, { info, stop });
-    events.started?.(info);
     return { engine, info, stop };
   };
 
   return {
-    async start(request, events = {}) {
-      const sync = await open(request, events);
+    async start(request, report) {
+      const { engine, info, stop } = open(request, report);
       try {
-        await sync.engine.start({ resume: request.resume });
+        await engine.start({ resume: request.resume });
       } catch (error) {
-        await sync.stop();
+        await stop();
         throw error;
       }
-      return sync;
+      return info();
     },
-    async once(request, events = {}) {
-      const { engine, info, stop } = await open(request, events, ONCE_GIVE_UP_MS);
+    async once(request, report, signal) {
+      const { engine, info, stop } = open(request, report, ONCE_GIVE_UP_MS);
+      signal?.addEventListener("abort", stop, { once: true });
       try {
         await engine.prepare({ resume: true });
-        for (let look = 0; look < ONCE_LOOKS; look++) {
+        for (let look = 0; look < ONCE_LOOKS && !signal?.aborted; look++) {
           await engine.tick();
-          if (engine.status().pending === 0) break;
+          if (engine.counts().pending === 0) break;
         }
         return info();
       } finally {
+        signal?.removeEventListener("abort", stop);
         await stop();
       }
     },
-    async changes(request) {
-      const { engine, stop } = await open(request, {});
+    async preview(request) {
+      const { engine, info, stop } = open(request, undefined);
       try {
         await engine.prepare({ resume: true });
-        return Array.from(await engine.changes(), ([name, { size }]) => ({ name, size }));
+        const files = Array.from(await engine.changes(), ([name, { size }]) => ({ name, size }));
+        return { ...info(), pending: files.length, files };
       } finally {
         await stop();
       }
@@ -176,18 +152,19 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
   };
 }
 
-/** @throws an `unavailable` failure when it cannot be opened; the lock is then `release`d. */
+/** @throws an `unavailable` failure when it cannot be opened, after calling `release`. */
 function openIndex(path: string, release: () => void) {
   try {
     return openSentIndex(path);
   } catch (error) {
     release();
-    const name = basename(path);
-    throw unavailable(`what was sent so far cannot be read (sync/${name}: ${messageOf(error)})`);
+    throw unavailable(
+      `the record of sent files cannot be read (sync/${basename(path)}: ${messageOf(error)})`,
+    );
   }
 }
 
-/** The folder, links resolved. It must not give away what `{config_dir}` holds: tokens, and others' bundles. */
+/** The folder, with links resolved. Syncing must not give away the tokens and bundles in `{config_dir}`. */
 function resolveFolder(
   { dir, include_subdirs }: SyncRequest,
   { configDir, inbox }: { configDir: string; inbox: string },
@@ -197,7 +174,7 @@ function resolveFolder(
     folder = realpathSync(dir);
     opendirSync(folder).closeSync();
   } catch (error) {
-    if (systemCode(error) === "ENOTDIR") throw badInput(`dir: ${JSON.stringify(dir)} is no folder`);
+    if (systemCode(error) === "ENOTDIR") throw badInput(`dir: ${JSON.stringify(dir)} is not a folder`);
     throw badInput(`dir: ${JSON.stringify(dir)} cannot be read (${systemCode(error) ?? messageOf(error)})`);
   }
   const within = (path: string, parent: string) => path === parent || path.startsWith(join(parent, sep));

@@ -1,85 +1,118 @@
 import * as v from "valibot";
-import { field, NO_INPUT } from "../core/fields";
+import { field, NO_INPUT, path, seconds } from "../core/fields";
 import { operation } from "../core/operation";
-import type { Service } from "../service";
+import type { Syncs } from "./manager";
 
-const SYNC = v.object({
-  id: v.string(),
-  to: v.string(),
-  connected: v.boolean(),
-  connection_error: v.nullable(v.string()),
+interface Uses {
+  syncs(): Promise<Syncs>;
+}
+
+/** The state of an engine. Lists are cut to the first hundred items. */
+const STATUS = v.object({
   running: v.boolean(),
   watch_dir: v.string(),
+  /** Files that were sent as they are now, or were there at the start. */
   tracked: v.number(),
+  /** Files that changed and are not sent yet. */
   pending: v.number(),
   sending: v.array(v.string()),
   sent_files: v.number(),
   sent_bytes: v.number(),
+  /** Attempts to send that failed. */
   failures: v.number(),
+  /** Why the folder could not be read, last time. */
   error: v.nullable(v.string()),
   errors: v.array(v.object({ name: v.string(), error: v.string(), attempts: v.number() })),
   passed_over: v.array(v.object({ name: v.string(), reason: v.string() })),
 });
 
+export type SyncStatus = v.InferOutput<typeof STATUS>;
+
+const SYNC = v.object({
+  id: v.string(),
+  to: v.string(),
+  connected: v.boolean(),
+  /** Why there is no connection, when there should be one. */
+  connection_error: v.nullable(v.string()),
+  ...STATUS.entries,
+});
+
+const STARTED = v.object({
+  ...SYNC.entries,
+  /** After a dry run, what would be sent. */
+  files: v.exactOptional(v.array(v.object({ name: v.string(), size: v.number() }))),
+});
+
+export type SyncInfo = v.InferOutput<typeof STARTED>;
+
 const text = v.pipe(v.string(), v.nonEmpty(), v.maxLength(4_096));
+const flag = v.optional(v.boolean(), false);
 
-/** The shortest and the longest time between two looks, seconds. */
-export const MIN_INTERVAL_S = 0.25;
-export const MAX_INTERVAL_S = 86_400;
-
-/** What `svc sync` takes too. */
-export const SYNC_INPUT = v.strictObject({
-  dir: field(text, "The folder to watch, on the host that runs this"),
-  to: field(text, "Label of the host in the address book that gets the files"),
-  include_subdirs: field(v.optional(v.boolean(), false), "Also what is in folders below it"),
-  poll_interval_s: field(
-    v.optional(v.pipe(v.number(), v.minValue(MIN_INTERVAL_S), v.maxValue(MAX_INTERVAL_S)), 3),
+const INPUT = v.strictObject({
+  dir: field(path(text), "Folder to watch"),
+  to: field(text, "Label of the host in the address book that receives the files"),
+  include_subdirs: field(flag, "Include the folders below it"),
+  interval_s: field(
+    v.optional(seconds(v.pipe(v.number(), v.minValue(0.25), v.maxValue(86_400))), 3),
     "Seconds between two looks at the folder",
   ),
-  resume: field(
-    v.optional(v.boolean(), false),
-    "Send what changed since the last sync of this folder to this host; else what changes from now on",
-  ),
+  resume: field(flag, "Start with what changed since the last sync to that host"),
+  once: field(flag, "Send what changed since the last sync to that host, then end"),
+  dry_run: field(flag, "Send nothing; list what once would send"),
 });
+
+export type SyncRequest = v.InferOutput<typeof INPUT>;
+
+/** What progress reports as `item`: the state of one file. */
+export type SyncEvent =
+  | { readonly event: "sending"; readonly name: string; readonly bytes: number; readonly size: number }
+  | { readonly event: "sent"; readonly name: string }
+  | { readonly event: "failed"; readonly name: string; readonly error: string };
 
 export const startSync = operation({
   name: "sync.start",
+  subcommand: "sync",
   summary: "Watch a folder and send each new or changed file to another host",
   scope: "operate",
-  changes: "announces",
+  changes: true,
   command: "AC_sync_start",
   http: { method: "POST", path: "/sync/start" },
-  input: SYNC_INPUT,
-  output: SYNC,
-  async run(service: Service, input, caller) {
-    await caller.announce(`sync.start dir=${JSON.stringify(input.dir)} to=${JSON.stringify(input.to)}`);
-    return (await (await service.syncs()).start(input)).info();
+  input: INPUT,
+  output: STARTED,
+  async run(service: Uses, input, { progress, signal }) {
+    const syncs = await service.syncs();
+    if (input.dry_run) return syncs.preview(input);
+    return input.once ? syncs.once(input, progress, signal) : syncs.start(input, progress);
   },
 });
 
+const IN_FOREGROUND = "`svc sync` runs in the foreground: it shows its state, and Ctrl-C stops it";
+
 export const stopSync = operation({
   name: "sync.stop",
-  summary: "Stop watching a folder; what is on its way is given up",
+  summary: "Stop a sync, and the transfers under way",
   scope: "operate",
   changes: true,
+  leftOut: { cli: IN_FOREGROUND },
   command: "AC_sync_stop",
   http: { method: "POST", path: "/sync/stop" },
-  input: v.strictObject({ id: field(text, "The sync, as sync.start and sync.status give its id") }),
+  input: v.strictObject({ id: field(text, "Id of the sync, from sync.start or sync.status") }),
   output: SYNC,
-  async run(service: Service, { id }) {
+  async run(service: Uses, { id }) {
     return (await service.syncs()).stop(id);
   },
 });
 
 export const syncStatus = operation({
   name: "sync.status",
-  summary: "List the folders that are being sent to other hosts",
+  summary: "List the syncs and their state",
   scope: "read",
+  leftOut: { cli: IN_FOREGROUND },
   command: "AC_sync_status",
   http: { method: "GET", path: "/sync/status" },
   input: NO_INPUT,
   output: v.object({ syncs: v.array(SYNC), count: v.number() }),
-  async run(service: Service) {
+  async run(service: Uses) {
     const syncs = (await service.syncs()).list();
     return { syncs, count: syncs.length };
   },

@@ -1,23 +1,22 @@
 /**
- * Sending files over peer sessions that come and go: connects when there is something to send, and again, with
- * back-off, when the session drops.
+ * Sending files over peer sessions: connects when there is something to send and, with back-off, again when the session
+ * drops.
  */
 import { deadline, sleep } from "../lib/deadline";
 import { cancelled, Failure, messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 
-/** The first pause after an attempt that failed, and the longest, milliseconds. */
+/** The first pause after a failed attempt, and the longest, milliseconds. */
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 30_000;
 
-/** Why nothing is sent any more. */
 const STOPPED = "the sync was stopped";
 
-/** What is needed of a peer session. */
+/** The part of a peer session that a sender uses. */
 export interface Link {
-  /** Once it is `closed`, it takes no more, though it may not be over yet. */
+  /** A `closed` session accepts nothing more, though it may not have ended yet. */
   readonly state: string;
-  /** Resolves with the reason when it is over. */
+  /** Resolves with the reason when the session has ended. */
   readonly closed: Promise<string>;
   send(file: { path: string; name: string; progress: (bytes: number) => void }): Promise<void>;
   close(reason: string): Promise<void>;
@@ -25,8 +24,8 @@ export interface Link {
 
 export interface PeerSender {
   /**
-   * @param progress told of the bytes of the file that have been sent.
-   * @throws why the file did not arrive; `cancelled` once {@link close} was called.
+   * @param progress receives the number of bytes of the file that were sent.
+   * @throws why the file did not arrive; `cancelled` after {@link close}.
    */
   send(path: string, name: string, progress: (bytes: number) => void): Promise<void>;
   readonly connected: boolean;
@@ -36,8 +35,8 @@ export interface PeerSender {
 }
 
 /**
- * @param connect opens a session; given up when the signal comes.
- * @param giveUpMs for how long a connection is tried for; then this send fails and every later one (default: forever).
+ * @param connect opens a session, until the signal aborts.
+ * @param giveUpMs how long it tries to connect; then this send and every later one fails (default: forever).
  */
 export function createPeerSender({
   connect,
@@ -47,46 +46,47 @@ export function createPeerSender({
 }: {
   connect: (signal: AbortSignal) => Promise<Link>;
   log: Log;
-  giveUpMs?: number;
+  giveUpMs?: number | undefined;
   firstPauseMs?: number;
 }): PeerSender {
   const closing = new AbortController();
+  const { signal } = closing;
   let link: Promise<Link> | undefined;
   let connected = false;
   let error: string | null = null;
 
-  const reconnect = async (): Promise<Link> => {
+  const tryToConnect = async (): Promise<Link> => {
     const began = performance.now();
     for (let pause = firstPauseMs; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
       try {
-        const made = await connect(closing.signal);
-        // Then nobody waits for it any more.
-        if (closing.signal.aborted) await made.close(STOPPED);
+        const made = await connect(signal);
+        // Nobody waits for it any more.
+        if (signal.aborted) await made.close(STOPPED);
         return made;
       } catch (thrown) {
         const reason = messageOf(thrown);
-        if (closing.signal.aborted || performance.now() - began + pause > giveUpMs) throw thrown;
-        if (reason !== error) log.warn(`no connection: ${reason}; it is tried again until there is one`);
+        if (signal.aborted || performance.now() - began + pause > giveUpMs) throw thrown;
+        if (reason !== error) log.warn(`no connection: ${reason}; svc keeps trying`);
         error = reason;
       }
-      await sleep(pause, closing.signal);
+      await sleep(pause, signal);
     }
   };
 
   const establish = async (): Promise<Link> => {
     try {
-      const made = await deadline(reconnect(), { signal: closing.signal });
+      const made = await deadline(tryToConnect(), { signal });
       connected = true;
       error = null;
       made.closed.then((reason) => {
         link = undefined;
         connected = false;
-        if (!closing.signal.aborted) error = reason;
+        if (!signal.aborted) error = reason;
       });
       return made;
     } catch (thrown) {
-      // It was given up, or is to stop: `link` stays, so that nobody tries again.
-      if (!closing.signal.aborted) error = messageOf(thrown);
+      // `link` stays rejected: nobody tries again.
+      if (!signal.aborted) error = messageOf(thrown);
       throw thrown;
     }
   };
@@ -102,12 +102,12 @@ export function createPeerSender({
 
   return {
     async send(path, name, progress) {
-      if (closing.signal.aborted) throw cancelled(STOPPED);
+      if (signal.aborted) throw cancelled(STOPPED);
       const session = await open();
       try {
         await session.send({ path, name, progress });
       } catch (thrown) {
-        // Nobody there: what follows shall not wait as long for the same.
+        // The peer is gone: the next file must not wait as long to find out.
         if (thrown instanceof Failure && thrown.code === "timeout") await session.close(thrown.message);
         throw thrown;
       }

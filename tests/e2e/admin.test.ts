@@ -2,8 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Delivered } from "../../src/fleet/delivered";
-import type { Polled } from "../../src/fleet/polled";
+import type { Delivered, Polled } from "../../src/fleet/results";
 import { answering, IDLE_SESSIONS, ok, rawServer, selfSigned } from "../client/support";
 import { installBinary, post, serveBinary, TOKEN, temporaryFolder, testWith, until } from "../support";
 
@@ -198,12 +197,12 @@ describe("the address book", () => {
     }
     const actions = '[["AC_rest_api_status"]]';
     const unsaid = await machine.run(["admin", "broadcast", actions]);
-    expect(unsaid).toMatchObject({ exitCode: 2, stderr: "svc: on: missing: name the hosts, or say all\n" });
+    expect(unsaid).toMatchObject({ exitCode: 2, stderr: "svc: --on: missing: name the hosts, or all\n" });
     // Whoever forgot --retry does not mean everybody.
     const only = await machine.run(["admin", "broadcast", actions, "--on", "all", "--only", "failed"]);
     expect(only).toMatchObject({
       exitCode: 2,
-      stderr: "svc: only: expected with --retry only\n",
+      stderr: "svc: --only: expected together with retry\n",
       stdout: "",
     });
   });
@@ -230,7 +229,7 @@ describe("a broadcast", () => {
     writeFileSync(actions, '{"auto_control": [["AC_rest_api_status"]]}');
     const done = await machine.run(["admin", "broadcast", actions, "--on", "all", "--output", output]);
     expect(done.exitCode).toBe(1);
-    expect(done.stdout).toMatch(/^ok +good +\d/m);
+    expect(done.stdout).toMatch(/^ok +\d\S+ s {2}good/m);
     expect(done.stdout).toEndWith("3 hosts: 1 ok, 1 unreachable, 1 unauthorized\n");
     expect(statuses(resultsIn(output))).toEqual({ good: "ok", dead: "unreachable", locked: "unauthorized" });
     expect(statSync(output).mode & 0o777).toBe(0o600);
@@ -248,7 +247,7 @@ describe("a broadcast", () => {
       "unreachable",
     ]);
     expect(gone).toMatchObject({ exitCode: 2, stdout: "" });
-    expect(gone.stderr).toContain("not in the address book any more: dead");
+    expect(gone.stderr).toContain("no longer in the address book: dead");
     const nothing = await machine.run([
       "admin",
       "broadcast",
@@ -267,7 +266,7 @@ describe("a broadcast", () => {
     const { stdout, stderr, exitCode } = await machine.run(args);
     expect(stdout).toEndWith("3 hosts: 3 ok\n");
     expect({ stderr, exitCode }).toEqual({
-      stderr: "svc: output: /dev/full cannot be written (ENOSPC)\n",
+      stderr: "svc: --output: /dev/full cannot be written (ENOSPC)\n",
       exitCode: 1,
     });
   });

@@ -184,7 +184,7 @@ told(
     writeFileSync(at("outbox", "reports", "night.txt"), "all quiet\n");
     writeFileSync(at("secret"), "s3cret\n");
     const before = allocationsIn(relayed.text());
-    const sync = ["sync", "outbox", "--to", "kiosk-3", "--once", "--subdirs", "--relay-only"];
+    const sync = ["sync", "outbox", "--to", "kiosk-3", "--once", "--include-subdirs", "--relay-only"];
     const ice = ["--ice-server", `turn:${RELAY}`, "--ice-user", "lab", "--ice-secret-file", at("secret")];
     expect(await svc("new-console", ...sync, ...ice)).toMatch(/^sent {3}reports\/night\.txt\n1 files? sent/);
     const [arrived = ""] = new Bun.Glob("*/reports/night.txt").scanSync({ cwd: at("kiosk-3", "inbox") });

@@ -42,9 +42,17 @@ test("sends what the other side has not got, and nothing twice", async () => {
   writeFileSync(join(host.folder, "large"), large);
   writeFileSync(join(host.folder, "sub", "small"), "one");
 
-  const dry = await host.run(["sync", host.folder, "--to", "lab", "--subdirs", "--dry-run", "--json"]);
-  expect(JSON.parse(dry.stdout).count).toBe(2);
-  const first = await host.once("lab", "--subdirs");
+  const dry = await host.run([
+    "sync",
+    host.folder,
+    "--to",
+    "lab",
+    "--include-subdirs",
+    "--dry-run",
+    "--json",
+  ]);
+  expect(JSON.parse(dry.stdout).files).toHaveLength(2);
+  const first = await host.once("lab", "--include-subdirs");
   expect(first.stdout.split("\n").sort()).toEqual([
     "",
     "2 files sent, 4.8 MiB",
@@ -59,7 +67,9 @@ test("sends what the other side has not got, and nothing twice", async () => {
   writeFileSync(join(inbox, "sub", "small"), "edited by the receiver");
   writeFileSync(join(host.folder, "sub", "small"), "two");
   rmSync(join(host.folder, "large"));
-  expect((await host.once("lab", "--subdirs")).stdout).toBe("sent   sub/small\n1 file sent, 0.0 MiB\n");
+  expect((await host.once("lab", "--include-subdirs")).stdout).toBe(
+    "sent   sub/small\n1 file sent, 0.0 MiB\n",
+  );
   expect(readFileSync(join(inbox, "sub", "small"), "utf8")).toBe("edited by the receiver");
   expect(readdirSync(join(inbox, "sub"))).toHaveLength(2);
   expect(readdirSync(inbox).sort()).toEqual(["large", "sub"]);
@@ -81,7 +91,7 @@ testWith("/usr/lib/python3/dist-packages/aiortc")(
   "a peer of other make takes files over the same channel",
   async () => {
     using host = sender();
-    const peer = Bun.spawn(["/usr/bin/python3", join(import.meta.dir, "..", "sessions", "foreign-peer.py")], {
+    const peer = Bun.spawn(["/usr/bin/python3", join(import.meta.dir, "..", "peers", "foreign-peer.py")], {
       stdout: "pipe",
       stderr: "inherit",
     });
@@ -106,7 +116,7 @@ testWith("/usr/lib/python3/dist-packages/aiortc")(
   "a peer of other make that calls sends files over the same channel",
   async () => {
     await using receiver = await serveBinary();
-    const script = join(import.meta.dir, "..", "sessions", "foreign-caller.py");
+    const script = join(import.meta.dir, "..", "peers", "foreign-caller.py");
     const peer = Bun.spawn(["/usr/bin/python3", script, receiver.url, TOKEN], { stderr: "inherit" });
     expect(await peer.exited).toBe(0);
     const content = Buffer.from(Uint8Array.from({ length: 102_400 }, (_, at) => at));

@@ -165,7 +165,7 @@ describe("what a host is trusted by", () => {
     const { cert } = selfSigned(folder.path, "host", "IP:127.0.0.1");
     const ca = readFileSync(cert, "utf8");
     const entry = { ...host("a", "https://127.0.0.1:1"), ca: `${pem("PRIVATE KEY")}Lab CA\n${ca}${ca}` };
-    expect(parseHost(entry)).toMatchObject({ host: { ca: `${ca}${ca}` } });
+    expect(parseHost(entry)).toMatchObject({ entry: { ca: `${ca}${ca}` } });
   });
 
   test.each(["PRIVATE KEY", "CERTIFICATE"])("is refused when it is no certificate (%s)", (name) => {
@@ -203,7 +203,11 @@ test("tokens are in no listing, no answer and no audit row", async () => {
     { removed: true },
   ]);
   expect(JSON.stringify(told.outcomes)).not.toContain(token);
+  const added = { label: "b", base_url: "http://127.0.0.1:1", token };
+  expect((await server.call("/admin/hosts/add", post(added))).status).toBe(200);
+  expect((await server.call("/admin/hosts/remove", post({ label: "b" }))).status).toBe(200);
   const rows = await (await server.call("/audit/list")).text();
-  expect(rows).toContain("admin.remove_host");
+  expect(rows).toContain('admin.add_host label=\\"b\\" base_url=\\"http://127.0.0.1:1\\" token=\\"***\\"');
+  expect(rows).toContain('admin.remove_host label=\\"b\\"');
   expect(rows).not.toContain(token);
 });

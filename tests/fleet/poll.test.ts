@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { pollHosts } from "../../src/fleet/poll";
-import type { Polled } from "../../src/fleet/polled";
+import type { Polled } from "../../src/fleet/results";
 import { answering, IDLE_SESSIONS, ok, rawServer } from "../client/support";
 import { testServer } from "../support";
 import { host } from "./support";

@@ -18,7 +18,7 @@ function inboxIn(home: string, options: Partial<InboxOptions> = {}) {
   const folder = join(home, "inbox");
   const inbox = openInbox({
     folder,
-    books: join(home, "books.db"),
+    index: join(home, "inbox.db"),
     sender: "peer-1",
     quota: 0,
     minFree: 0,
@@ -120,16 +120,16 @@ describe("an inbox", () => {
     writeFileSync(join(outside, "target"), "kept");
     symlinkSync(outside, join(box.root, "dir"));
     symlinkSync(join(outside, "target"), join(box.root, "link"));
-    expect(() => box.put("dir/x", "1")).toThrow("below what is no folder");
+    expect(() => box.put("dir/x", "1")).toThrow("not a folder");
     const late = box.inbox.begin("late/x", 1);
     symlinkSync(outside, join(box.root, "late"));
     late.write(Buffer.from("1"));
-    expect(() => late.commit()).toThrow("below what is no folder");
+    expect(() => late.commit()).toThrow("not a folder");
     late.abort();
     expect(box.put("link", "1")).toStartWith("link.conflict-");
     rmSync(box.root, { recursive: true });
     symlinkSync(outside, box.root);
-    expect(() => box.put("x", "1")).toThrow("below what is no folder");
+    expect(() => box.put("x", "1")).toThrow("not a folder");
     expect(readdirSync(outside)).toEqual(["target"]);
     expect(readFileSync(join(outside, "target"), "utf8")).toBe("kept");
   });
@@ -149,7 +149,7 @@ describe("an inbox", () => {
     using box = inboxIn(home.path);
     box.put("a/b", "1");
     expect(() => box.put("a", "1")).toThrow("is a folder");
-    expect(() => box.put("a/b/c", "1")).toThrow("below what is no folder");
+    expect(() => box.put("a/b/c", "1")).toThrow("not a folder");
   });
 
   test("holds no more than its quota, counting what is on its way, and not what was taken out", () => {
@@ -181,10 +181,10 @@ describe("an inbox", () => {
     box.inbox.begin("second", share(0.3)).abort();
   });
 
-  test("leaves nothing of a transfer that cannot be put on the books", () => {
+  test("leaves nothing of a transfer that cannot be put into the index", () => {
     using home = temporaryFolder();
     using box = inboxIn(home.path);
-    using books = new Database(join(home.path, "books.db"));
+    using books = new Database(join(home.path, "inbox.db"));
     books.run("DROP TABLE incoming");
     expect(() => box.inbox.begin("file", 1)).toThrow("incoming");
     expect(readdirSync(join(box.folder, INCOMING))).toEqual([]);
@@ -194,7 +194,7 @@ describe("an inbox", () => {
     using home = temporaryFolder();
     using box = inboxIn(home.path, { quota: 10 });
     box.inbox.begin("file", 10).write(Buffer.from("half"));
-    const place = { folder: box.folder, books: join(home.path, "books.db") };
+    const place = { folder: box.folder, index: join(home.path, "inbox.db") };
     clearIncoming(place, process.pid + 1);
     expect(readdirSync(join(box.folder, INCOMING))).toHaveLength(1);
     clearIncoming(place, process.pid);
@@ -207,7 +207,7 @@ describe("an inbox", () => {
     using box = inboxIn(home.path, { quota: 10 });
     box.inbox.begin("file", 10).write(Buffer.from("half"));
     box.inbox[Symbol.dispose]();
-    clearIncoming({ folder: box.folder, books: join(home.path, "books.db") });
+    clearIncoming({ folder: box.folder, index: join(home.path, "inbox.db") });
     using again = inboxIn(home.path, { quota: 10 });
     expect(readdirSync(join(box.folder, INCOMING))).toEqual([]);
     expect(again.put("file", "1234567890")).toBe("file");

@@ -53,12 +53,14 @@ test("a sync that is stopped hangs up on a host that has not answered its offer"
     dir: outbox.path,
     to: "mute",
     include_subdirs: false,
-    poll_interval_s: 0.25,
+    interval_s: 0.25,
     resume: true,
+    once: false,
+    dry_run: false,
   };
-  const sync = await syncs.start(request);
+  const { id } = await syncs.start(request);
   await asked.promise;
-  await sync.stop();
+  await syncs.stop(id);
   await hungUp.promise;
 });
 

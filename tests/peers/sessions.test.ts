@@ -26,7 +26,7 @@ function twoPeers(
       knownHostId: () => null,
       inbox: async (sender) => ({
         folder: join(home, name, "inbox"),
-        books: join(home, name, "books.db"),
+        index: join(home, name, "inbox.db"),
         sender,
         quota: 0,
         minFree: 0,
@@ -239,7 +239,7 @@ describe("a session", () => {
     using home = temporaryFolder();
     const { a, b } = twoPeers(home.path, { most: 1 });
     await connect(a, b);
-    expect(connect(a, b)).rejects.toThrow("1 sessions are open, which is as many as there may be");
+    expect(connect(a, b)).rejects.toThrow("1 sessions are open, which is the limit");
     await Promise.all([a.stop(), b.stop()]);
   });
 

@@ -13,7 +13,7 @@ import { temporaryFolder, until } from "../support";
 function receiverIn(home: string) {
   const inbox = openInbox({
     folder: join(home, "inbox"),
-    books: join(home, "books.db"),
+    index: join(home, "inbox.db"),
     sender: "peer-1",
     quota: 0,
     minFree: 0,
@@ -165,7 +165,7 @@ describe("a receiver", () => {
           else receiver.text(typeof each === "string" ? each : JSON.stringify(each));
         }
         receiver.close();
-        expect(readdirSync(home.path).sort()).toEqual(expect.arrayContaining(["books.db", "inbox"]));
+        expect(readdirSync(home.path).sort()).toEqual(expect.arrayContaining(["inbox.db", "inbox"]));
         expect(readdirSync(join(home.path, "inbox", INCOMING))).toEqual([]);
         expect(readdirSync(root).every((name) => /^[ab]($|\.conflict-)/.test(name))).toBe(true);
       }),

@@ -2,8 +2,9 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
-import { FolderSyncEngine, type FolderSyncOptions, type SentIndex } from "../../src/sync/engine";
+import { FolderSyncEngine, type FolderSyncOptions } from "../../src/sync/engine";
 import { openSentIndex } from "../../src/sync/index-db";
+import type { SentIndex } from "../../src/sync/ledger";
 import type { FileState } from "../../src/sync/scan";
 import { onNextPause, temporaryFolder, until } from "../support";
 

@@ -20,10 +20,18 @@ function syncsIn(home: string, send: Link["send"] = async () => {}) {
     folder,
     inbox: join(configDir, "inbox"),
     log: silentLog,
-    requireHost: async () => {},
+    requireHost: () => {},
     connect: async () => link,
   });
-  const request = { dir, to: "lab", include_subdirs: false, poll_interval_s: 0.25, resume: false };
+  const request = {
+    dir,
+    to: "lab",
+    include_subdirs: false,
+    interval_s: 0.25,
+    resume: false,
+    once: false,
+    dry_run: false,
+  };
   return { syncs, request, dir, folder };
 }
 
@@ -61,8 +69,8 @@ test("a broken index is told each time, and holds no lock", async () => {
 test("a folder is sent to a host by one sync at a time", async () => {
   using home = temporaryFolder();
   const { syncs, request } = syncsIn(home.path);
-  const { id } = (await syncs.start(request)).info();
-  await expect(syncs.start(request)).rejects.toThrow("is being synced to lab already");
+  const { id } = await syncs.start(request);
+  await expect(syncs.start(request)).rejects.toThrow("is already being synced to lab");
   await syncs.stop(id);
   await syncs.start(request);
   await syncs.stopAll();
@@ -72,9 +80,7 @@ test("a folder is sent to a host by one sync at a time", async () => {
 test("one that is stopped while it starts does not go on", async () => {
   using home = temporaryFolder();
   const { syncs, request } = syncsIn(home.path);
-  const stopped = Promise.withResolvers<void>();
-  const started = () => queueMicrotask(() => stopped.resolve(syncs.stopAll()));
-  await Promise.all([syncs.start(request, { started }), stopped.promise]);
+  await Promise.all([syncs.start(request), syncs.stopAll()]);
   expect(syncs.list()).toEqual([]);
 });
 
@@ -99,7 +105,7 @@ test("svc's own folder is not sent, but its inbox may be, by whatever way it is 
     folder: join(real, "sync"),
     inbox,
     log: silentLog,
-    requireHost: async () => {},
+    requireHost: () => {},
     connect: async () => {
       throw unavailable("nobody");
     },
@@ -113,6 +119,6 @@ test("what is no folder is refused, and not a fault of ours", async () => {
   const file = join(dir, "report.txt");
   writeFileSync(file, "x");
   for (const begin of [syncs.start, syncs.once]) {
-    await expect(begin({ ...request, dir: file })).rejects.toThrow('report.txt" is no folder');
+    await expect(begin({ ...request, dir: file })).rejects.toThrow('report.txt" is not a folder');
   }
 });

@@ -1,0 +1,37 @@
+/**
+ * Asking many servers the same: one operation, one answer from each.
+ */
+import type * as v from "valibot";
+import type { InputSchema, Operation, OutputSchema } from "../core/operation";
+import { inLanes, patienceFor } from "../lib/pool";
+import { callRemote, MAX_ANSWER_BYTES } from "./call";
+import { deadlineIn, type RemoteServer } from "./connection";
+import { RemoteError } from "./error";
+
+/** How many servers are asked at once; answers may be large. */
+const LANES = 16;
+
+/** One server's answer, or why there is none. */
+export type Answer<Body> =
+  | { readonly label: string; readonly ok: true; readonly result: Body }
+  | { readonly label: string; readonly ok: false; readonly error: string };
+
+/** The answers of `servers`, in their order. What a server does wrong is its answer, never an exception. */
+export function askServers<I extends InputSchema, O extends OutputSchema>(
+  servers: ReadonlyArray<{ readonly label: string; readonly server: RemoteServer }>,
+  operation: Operation<I, O>,
+  input: v.InferInput<I>,
+  { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal?: AbortSignal },
+): Promise<Array<Answer<v.InferOutput<O>>>> {
+  const lanes = { lanes: LANES, patienceMs: patienceFor(timeoutMs) };
+  return inLanes(servers, lanes, async ({ label, server }) => {
+    const limits = { deadline: deadlineIn(timeoutMs), maxBytes: MAX_ANSWER_BYTES };
+    try {
+      const result = await callRemote(server, operation, input, limits, signal);
+      return { label, ok: true as const, result };
+    } catch (error) {
+      if (!(error instanceof RemoteError)) throw error;
+      return { label, ok: false as const, error: error.message };
+    }
+  });
+}

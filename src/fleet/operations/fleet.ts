@@ -1,0 +1,226 @@
+/**
+ * Many hosts at once: poll them, and run action lists on them.
+ */
+import { resolve } from "node:path";
+import * as v from "valibot";
+import type { Caller } from "../../core/caller";
+import { field, path, seconds, secret } from "../../core/fields";
+import { operation } from "../../core/operation";
+import { MAX_TIMEOUT_S } from "../../core/run";
+import { badInput } from "../../lib/errors";
+import { readTextFile } from "../../lib/files";
+import type { Log } from "../../lib/log";
+import { LINES_CONTENT_TYPE, tellAsLines } from "../../lib/ndjson";
+import type { AddressBook } from "../address-book";
+import type { Host } from "../host";
+import {
+  DELIVERED,
+  DELIVERY_STATUS,
+  type Delivered,
+  labelsToRetry,
+  openResultFile,
+  POLLED,
+} from "../results";
+
+interface Uses {
+  addressBook(): Promise<Pick<AddressBook, "hosts" | "select">>;
+}
+
+interface BroadcastUses extends Uses {
+  readonly log: Log;
+  executor(): Promise<{
+    /** @throws a `bad_input` failure that lists everything wrong with the actions. */
+    check(actions: unknown): { readonly commands: readonly string[]; readonly described: string };
+  }>;
+}
+
+/** Enough for the labels of 2,000 hosts, one by one, as the dashboard selects them. */
+const SELECTION = v.pipe(v.string(), v.nonEmpty(), v.maxLength(300_000));
+const WHICH = "Hosts: labels, tag:TAG or all, with ! to exclude, between commas";
+
+const DEFAULT_CONCURRENCY = 64;
+const HOST_COUNT = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(100_000));
+const PERCENT = /^(\d{1,2}|100)%$/;
+
+/** A number of hosts, or a share of the selected ones. */
+const SHARE = v.union([HOST_COUNT, v.pipe(v.string(), v.regex(PERCENT, "a number, or a share such as 25%"))]);
+
+/** The number of hosts that `share` of `total` is, rounded down. */
+const countOf = (share: number | string, total: number) =>
+  typeof share === "number" ? share : Math.floor((Number.parseInt(share, 10) / 100) * total);
+
+const timeout = (most: number) => seconds(v.pipe(v.number(), v.minValue(0.01), v.maxValue(most)));
+
+export const poll = operation({
+  name: "admin.poll",
+  summary: "Ask hosts of the address book for their state",
+  scope: "read",
+  command: "AC_admin_poll",
+  http: { method: "GET", path: "/admin/poll" },
+  example: { on: "tag:lab", timeout_s: 1 },
+  input: v.strictObject({
+    on: field(v.optional(SELECTION), `${WHICH} (default: all)`),
+    concurrency: field(
+      v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_000)), DEFAULT_CONCURRENCY),
+      "How many hosts are asked at once; a slow one stops counting",
+    ),
+    timeout_s: field(v.optional(timeout(300), 3), "Seconds that a host may take"),
+  }),
+  output: v.array(POLLED),
+  async run(service: Uses, { on, concurrency, timeout_s }, { signal, progress }) {
+    const book = await service.addressBook();
+    const hosts = on === undefined ? book.hosts() : book.select(on);
+    const { pollHosts } = await import("../poll");
+    let done = 0;
+    return pollHosts(hosts, {
+      concurrency,
+      timeoutMs: timeout_s * 1_000,
+      signal,
+      polled: (item) => progress?.({ what: "hosts polled", done: ++done, total: hosts.length, item }),
+    });
+  },
+});
+
+/** The input of a broadcast. */
+export const BROADCAST = v.strictObject({
+  // Not an ACTION_LIST: it does not run here. Its arguments may be secret.
+  actions: field(secret(v.array(v.unknown())), "Action list, as for POST /execute"),
+  on: field(v.optional(SELECTION), `${WHICH} (with retry default: all)`),
+  retry: field(
+    v.optional(path(v.pipe(v.string(), v.nonEmpty()))),
+    "Results of an earlier broadcast: only the hosts that ended in one of the states of only",
+  ),
+  only: field(
+    v.optional(v.array(v.picklist(DELIVERY_STATUS))),
+    "With retry: the states (default: failed, unreachable, cancelled)",
+  ),
+  max_parallel: field(
+    v.optional(SHARE, DEFAULT_CONCURRENCY),
+    "How many hosts run at once: a number, or a share such as 25%",
+  ),
+  max_failures: field(
+    v.optional(SHARE, "100%"),
+    "Start no further host once more than this have failed: a number, or a share such as 10%",
+  ),
+  canary: field(v.optional(HOST_COUNT, 0), "How many hosts go first; the others only if all of these are ok"),
+  stop_on_error: field(v.optional(v.boolean(), false), "On each host, stop at the first action that fails"),
+  delivery_timeout_s: field(v.optional(timeout(3_600), 10), "Seconds until the list has reached a host"),
+  timeout_s: field(v.optional(timeout(MAX_TIMEOUT_S), 300), "Seconds that the run on a host may take"),
+  output: field(
+    v.optional(path(v.pipe(v.string(), v.nonEmpty()))),
+    "File for the results: one line of JSON for each host, as soon as it is done",
+  ),
+});
+
+type Broadcast = v.InferOutput<typeof BROADCAST>;
+
+export const broadcastExecute = operation({
+  name: "admin.broadcast_execute",
+  subcommand: "admin broadcast",
+  summary: "Run a list of actions on hosts of the address book",
+  scope: "admin",
+  changes: "announces",
+  leftOut: { http: "admin.broadcast_live answers there, with each result as soon as it is known" },
+  command: "AC_admin_broadcast_execute",
+  example: { actions: [["AC_screen_size"]], on: "tag:lab,!tag:old", canary: 1 },
+  input: BROADCAST,
+  output: v.array(DELIVERED),
+  run: broadcastTo,
+});
+
+export const broadcastLive = operation({
+  name: "admin.broadcast_live",
+  summary:
+    "Run a list of actions on hosts of the address book; one line of JSON for each result, as soon as it is known",
+  scope: "admin",
+  changes: "announces",
+  leftOut: {
+    cli: "`svc admin broadcast` shows each result as soon as it is known",
+    script: "AC_admin_broadcast_execute returns all results",
+  },
+  http: { method: "POST", path: "/admin/broadcast", content: LINES_CONTENT_TYPE, line: DELIVERED },
+  input: BROADCAST,
+  output: v.instance(Response),
+  async run(service: BroadcastUses, input, caller) {
+    const begun = Promise.withResolvers<void>();
+    const announce = async (subject: string) => {
+      await caller.announce(subject);
+      begun.resolve();
+    };
+    return tellAsLines((tell, gone) => {
+      const signal = AbortSignal.any([caller.signal, gone]);
+      const progress: Caller["progress"] = ({ item }) => tell(item);
+      const all = broadcastTo(service, input, { ...caller, signal, announce, progress });
+      return { begun: Promise.race([begun.promise, all]), ended: all };
+    });
+  },
+});
+
+/**
+ * Sends `actions` to the hosts, once that is on record.
+ *
+ * @throws a `bad_input` failure that lists everything wrong with the actions, or `unavailable` when there can be no audit
+ *   row or no file: then nothing was sent. `unavailable` with the `results` when they could not be written to the file.
+ */
+async function broadcastTo(service: BroadcastUses, input: Broadcast, caller: Caller): Promise<Delivered[]> {
+  const { actions, on = "all", retry, output } = input;
+  const { signal } = caller;
+  const hosts = await hostsOf(service, input);
+  const { commands, described } = (await service.executor()).check(actions);
+  const which = `on=${JSON.stringify(on)}${retry === undefined ? "" : ` retry=${JSON.stringify(retry)}`}`;
+  await caller.announce(`admin.broadcast_execute ${which} hosts=${hosts.length} ${described}`);
+  const file = output === undefined ? undefined : openResultFile(output);
+  const [{ broadcast }, { deliver }] = await Promise.all([import("../broadcast"), import("../deliver")]);
+  let finished = 0;
+  const results = await broadcast(
+    hosts,
+    {
+      maxParallel: Math.max(1, countOf(input.max_parallel, hosts.length)),
+      maxFailures: countOf(input.max_failures, hosts.length),
+      canary: input.canary,
+      signal,
+      done(item) {
+        file?.add(item);
+        caller.progress?.({ what: "hosts", done: ++finished, total: hosts.length, item });
+      },
+    },
+    (host) =>
+      deliver(host, {
+        actions,
+        commands,
+        stopOnError: input.stop_on_error,
+        deliveryMs: input.delivery_timeout_s * 1_000,
+        executionMs: input.timeout_s * 1_000,
+        signal,
+      }),
+  );
+  file?.close(results);
+  return results;
+}
+
+/** The hosts of a broadcast; none when `retry` has none in a state of `only`. */
+async function hostsOf(service: BroadcastUses, { on, retry, only, output }: Broadcast): Promise<Host[]> {
+  const book = await service.addressBook();
+  if (retry === undefined) {
+    if (only !== undefined) throw badInput("only: expected together with retry");
+    if (on === undefined) throw badInput("on: missing: name the hosts, or all");
+    return book.select(on);
+  }
+  if (output !== undefined && resolve(output) === resolve(retry)) {
+    throw badInput("output: expected another file than retry");
+  }
+  const states = only ?? ["failed", "unreachable", "cancelled"];
+  const labels = new Set(labelsToRetry(readTextFile(retry, "retry"), states));
+  if (labels.size === 0) {
+    service.log.info(`nothing to retry: in ${retry}, no host is ${states.join(", ")}`);
+    return [];
+  }
+  const gone = labels.difference(new Set(book.hosts().map(({ label }) => label)));
+  if (gone.size > 0) service.log.warn(`no longer in the address book: ${[...gone].join(", ")}`);
+  const hosts = book.select(on ?? "all").filter(({ label }) => labels.has(label));
+  if (hosts.length === 0) throw badInput("retry: none of its hosts is selected");
+  return hosts;
+}
+
+export const operations = [poll, broadcastExecute, broadcastLive];
+export { DELIVERY_STATUS, type Delivered, type Polled } from "../results";

@@ -1,0 +1,159 @@
+/**
+ * The address book: add, change, list, export and import hosts.
+ */
+import * as v from "valibot";
+import { field, fileContent, NO_INPUT, path } from "../../core/fields";
+import { operation } from "../../core/operation";
+import { badInput } from "../../lib/errors";
+import { writeNamedFile } from "../../lib/files";
+import type { AddressBook } from "../address-book";
+import { checkHost, HOST_FIELDS, type Host, LISTED_HOST } from "../host";
+import { exportHosts, importHosts, TRANSFER_FORMATS, targetOf } from "../transfer";
+
+interface Uses {
+  addressBook(): Promise<AddressBook>;
+}
+
+/** A host in a listing: without its token. */
+export type ListedHost = v.InferOutput<typeof LISTED_HOST>;
+
+const toListed = ({ label, base_url, tags }: Host): ListedHost => ({ label, base_url, tags });
+
+const label = field(v.pipe(v.string(), v.nonEmpty(), v.maxLength(256)), "Label of the host");
+
+export const addHost = operation({
+  name: "admin.add_host",
+  subcommand: "admin add",
+  summary: "Add a host to the address book",
+  scope: "admin",
+  changes: true,
+  command: "AC_admin_add_host",
+  http: { method: "POST", path: "/admin/hosts/add" },
+  example: { label: "lab-01", base_url: "http://10.0.0.5:9939", token: "its-token", tags: ["lab"] },
+  input: v.strictObject(HOST_FIELDS),
+  output: LISTED_HOST,
+  async run(service: Uses, input) {
+    const host = checkHost(input);
+    await (await service.addressBook()).add(host);
+    return toListed(host);
+  },
+});
+
+export const removeHost = operation({
+  name: "admin.remove_host",
+  subcommand: "admin remove",
+  summary: "Remove a host from the address book",
+  scope: "admin",
+  changes: true,
+  command: "AC_admin_remove_host",
+  http: { method: "POST", path: "/admin/hosts/remove" },
+  example: { label: "lab-01" },
+  input: v.strictObject({ label }),
+  output: v.object({ removed: v.literal(true) }),
+  async run(service: Uses, { label }) {
+    await (await service.addressBook()).remove(label);
+    return { removed: true } as const;
+  },
+});
+
+export const tagHost = operation({
+  name: "admin.tag_host",
+  subcommand: "admin tag",
+  summary: "Set the tags of a host, in place of those that it has",
+  scope: "admin",
+  changes: true,
+  command: "AC_admin_tag_host",
+  http: { method: "POST", path: "/admin/hosts/tag" },
+  example: { label: "lab-01", tags: ["lab", "floor-2"] },
+  input: v.strictObject({ label, tags: HOST_FIELDS.tags }),
+  output: LISTED_HOST,
+  async run(service: Uses, { label, tags }) {
+    return toListed(await (await service.addressBook()).tag(label, tags));
+  },
+});
+
+export const listHosts = operation({
+  name: "admin.list_hosts",
+  subcommand: "admin list",
+  summary: "List the hosts of the address book, without their tokens",
+  scope: "read",
+  command: "AC_admin_list_hosts",
+  http: { method: "GET", path: "/admin/hosts" },
+  input: NO_INPUT,
+  output: v.array(LISTED_HOST),
+  async run(service: Uses) {
+    return (await service.addressBook()).hosts().map(toListed);
+  },
+});
+
+export const listTargets = operation({
+  name: "admin.targets",
+  summary: "List the hosts as targets for Prometheus (HTTP service discovery)",
+  scope: "metrics",
+  leftOut: { script: "Prometheus reads it over HTTP" },
+  http: { method: "GET", path: "/admin/targets" },
+  input: NO_INPUT,
+  output: v.array(v.object({ targets: v.array(v.string()), labels: v.record(v.string(), v.string()) })),
+  async run(service: Uses) {
+    return (await service.addressBook()).hosts().map(targetOf);
+  },
+});
+
+const TOKENS_IN_FILES = "it reads or writes a file of tokens, which belongs to the user of the host";
+const FORMAT = v.optional(v.picklist(TRANSFER_FORMATS));
+
+export const exportBook = operation({
+  name: "admin.export",
+  summary: "Export the hosts of the address book",
+  scope: "admin",
+  changes: "announces",
+  leftOut: { http: TOKENS_IN_FILES, script: TOKENS_IN_FILES },
+  input: v.strictObject({
+    file: field(
+      v.optional(path(v.pipe(v.string(), v.nonEmpty()))),
+      "File to write (default: the answer holds the text)",
+    ),
+    format: field(FORMAT, "Form of the text (default: csv for a file named *.csv, else json)"),
+    tokens: field(v.optional(v.boolean(), false), "Include the tokens; only in a file"),
+  }),
+  output: v.object({
+    file: v.nullable(v.string()),
+    hosts: v.number(),
+    /** Null when it was written to the file. */
+    text: v.nullable(v.string()),
+  }),
+  async run(service: Uses, { file = null, format, tokens }, caller) {
+    if (file === null && tokens) throw badInput("tokens: expected a file to write them to");
+    const hosts = (await service.addressBook()).hosts();
+    if (tokens) await caller.announce(`admin.export hosts=${hosts.length} tokens=true`);
+    const text = await exportHosts(hosts, format ?? (file?.endsWith(".csv") ? "csv" : "json"), tokens);
+    if (file !== null) writeNamedFile(file, text, "file");
+    return { file, hosts: hosts.length, text: file === null ? text : null };
+  },
+});
+
+export const importBook = operation({
+  name: "admin.import",
+  summary: "Add the hosts of a file to the address book: all of them, or none",
+  scope: "admin",
+  changes: "announces",
+  leftOut: { http: TOKENS_IN_FILES, script: TOKENS_IN_FILES },
+  input: v.strictObject({
+    file: field(
+      // Not marked as secret: it is on no surface that records its input.
+      fileContent(v.string()),
+      "JSON, or CSV with the columns label, base_url, token, tags (a b c), ca, pin",
+    ),
+    format: field(FORMAT, "Form of the text (default: recognized)"),
+    replace: field(v.optional(v.boolean(), false), "Replace hosts that have the same label"),
+  }),
+  output: v.object({ added: v.number(), replaced: v.number() }),
+  async run(service: Uses, { file, format, replace }, caller) {
+    const book = await service.addressBook();
+    const hosts = await importHosts(file, book.hosts(), format);
+    await caller.announce(`admin.import hosts=${hosts.length}`);
+    return book.addAll(hosts, replace);
+  },
+});
+
+export const operations = [addHost, removeHost, tagHost, listHosts, listTargets, exportBook, importBook];

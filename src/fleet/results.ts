@@ -1,0 +1,136 @@
+/**
+ * The results of polls and broadcasts: one for each host. A broadcast can write its results to a file, and a later one
+ * can go again to the hosts that failed in it.
+ */
+import { closeSync, fstatSync, ftruncateSync, openSync, writeSync } from "node:fs";
+import * as v from "valibot";
+import { badInput, messageOf, systemCode, unavailable } from "../lib/errors";
+import { PRIVATE_FILE } from "../lib/files";
+import { jsonLine } from "../lib/sanitize";
+
+/**
+ * `ok`: every action ran and none failed. `failed`: the host refused the list, an action failed, or the connection broke
+ * during the run. `unreachable`: the list did not reach the host; nothing ran. `unauthorized`: the host refused the token;
+ * nothing ran. `timeout`: the list arrived and the run did not end in time. `cancelled`: not sent, or not waited for.
+ */
+export const DELIVERY_STATUS = [
+  "ok",
+  "failed",
+  "unreachable",
+  "unauthorized",
+  "timeout",
+  "cancelled",
+] as const;
+
+export type DeliveryStatus = (typeof DELIVERY_STATUS)[number];
+
+/** What became of a broadcast at one host. */
+export const DELIVERED = v.object({
+  label: v.string(),
+  ok: v.boolean(),
+  status: v.picklist(DELIVERY_STATUS),
+  /** Whether the list reached the host, which then may have run it. */
+  delivered: v.boolean(),
+  duration_ms: v.number(),
+  /** The id that the host gave to the run. */
+  run_id: v.exactOptional(v.string()),
+  /** What each action returned, by `execute: <the action as JSON>`, as in the host's answer to `/execute`. */
+  result: v.exactOptional(v.record(v.string(), v.unknown())),
+  outcomes: v.exactOptional(v.array(v.record(v.string(), v.unknown()))),
+  /** Why it is not ok. */
+  error: v.exactOptional(v.string()),
+});
+
+export type Delivered = v.InferOutput<typeof DELIVERED>;
+
+const COUNT = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
+const HOST_ID = v.optional(v.nullable(v.pipe(v.string(), v.maxLength(256))), null);
+
+/** The answer of deployed hosts to `GET /sessions`; further fields are dropped. */
+export const POLLED_SESSIONS = v.object({
+  host: v.object({
+    running: v.boolean(),
+    port: v.optional(v.nullable(COUNT), null),
+    connected_clients: v.optional(COUNT, 0),
+    host_id: HOST_ID,
+  }),
+  viewer: v.object({ connected: v.boolean(), host_id: HOST_ID }),
+});
+
+/** The answer of deployed hosts to `GET /jobs`. */
+export const POLLED_JOBS = v.object({ jobs: v.array(v.unknown()) });
+
+/** The state of one host. */
+export const POLLED = v.object({
+  label: v.string(),
+  base_url: v.string(),
+  /** Whether every answer came, and was of the expected form. */
+  healthy: v.boolean(),
+  /** From the start to the end of the first answer; null without an answer. */
+  latency_ms: v.nullable(v.number()),
+  /** `HTTP 401`, `timeout after 3 s`, `connection refused`, `not a svc host`, …; null when healthy. */
+  error: v.nullable(v.string()),
+  sessions: v.nullable(POLLED_SESSIONS),
+  /** Null when the host is not healthy, or has no `/jobs`. */
+  job_count: v.nullable(v.number()),
+});
+
+export type Polled = v.InferInput<typeof POLLED>;
+
+const ENTRY = v.object({ label: v.string(), status: v.picklist(DELIVERY_STATUS) });
+
+/**
+ * The labels whose last status in `results` is one of `statuses`.
+ *
+ * @param results what {@link openResultFile} wrote, or the results as one JSON array.
+ * @throws a `bad_input` failure when `results` is neither.
+ */
+export function labelsToRetry(results: string, statuses: readonly DeliveryStatus[]): string[] {
+  const lines = results.split("\n").filter((line) => line.trim() !== "");
+  let entries: Array<v.InferOutput<typeof ENTRY>>;
+  try {
+    entries = lines.flatMap((line) => v.parse(v.array(ENTRY), [JSON.parse(line)].flat()));
+  } catch {
+    throw badInput("retry: expected the results of a broadcast, one JSON object in each line");
+  }
+  const last = new Map(entries.map(({ label, status }) => [label, status]));
+  return [...last].filter(([, status]) => statuses.includes(status)).map(([label]) => label);
+}
+
+/** A file of results, one line of JSON for each host. */
+export interface ResultFile {
+  /** Writes the line at once, so that it survives a kill. Never throws: the broadcast goes on. */
+  add(result: Delivered): void;
+  /** @throws an `unavailable` failure, with `results` in its body, when a line could not be written. */
+  close(results: readonly Delivered[]): void;
+}
+
+/** @throws an `unavailable` failure when the file cannot be opened. The first result replaces its content. */
+export function openResultFile(path: string): ResultFile {
+  const failed = (error: unknown, more?: Record<string, unknown>) =>
+    unavailable(`output: ${path} cannot be written (${systemCode(error) ?? messageOf(error)})`, more);
+  let file: number;
+  try {
+    file = openSync(path, "a", PRIVATE_FILE);
+  } catch (error) {
+    throw failed(error);
+  }
+  let begun = false;
+  let fault: unknown;
+  return {
+    add(result) {
+      if (fault !== undefined) return;
+      try {
+        if (!begun && fstatSync(file).isFile()) ftruncateSync(file);
+        begun = true;
+        writeSync(file, `${jsonLine(result)}\n`);
+      } catch (error) {
+        fault = error;
+      }
+    },
+    close(results) {
+      closeSync(file);
+      if (fault !== undefined) throw failed(fault, { results });
+    },
+  };
+}
