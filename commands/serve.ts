@@ -1,11 +1,11 @@
 import * as v from "valibot";
 import { ICE_FIELDS, iceOptions } from "../src/cli/ice-flags";
 import { print, subcommand, terminated, withService } from "../src/cli/subcommand";
-import { findSupervisor } from "../src/daemon/notify";
 import { SERVE_OPTIONS } from "../src/http/options";
 import type { RestServer } from "../src/http/server";
 import { badInput, messageOf, systemCode } from "../src/lib/errors";
 import { ensurePrivateFolder } from "../src/lib/files";
+import { findSupervisor } from "../src/lib/supervisor";
 import { version } from "../src/version";
 
 /** After this the start is over, milliseconds. */

@@ -5,6 +5,7 @@
 import { operations as audit } from "./audit/operations";
 import { operations as config } from "./config/operations";
 import type { InputSchema, Operation, OutputSchema } from "./core/operation";
+import { operations as daemon } from "./daemon/operations";
 import { operations as desktop } from "./desktop/operations";
 import { operations as diagnostics } from "./diagnostics/operations";
 import { operations as fleet } from "./fleet/operations/fleet";
@@ -32,6 +33,7 @@ const all = [
   ...desktop,
   ...diagnostics,
   ...turn,
+  ...daemon,
   ...sessions,
   ...sync,
   ...admin,

@@ -1,13 +1,16 @@
 /**
- * Running `svc serve` as what the platform runs daemons with: what has to be written and which programs have to be run,
- * as a plan that can be shown before anything is touched.
+ * `svc serve` as a daemon of the platform: which file has to be written and which programs have to be run, as a plan that
+ * can be shown before anything is touched, and carrying that plan out.
  */
-import { badInput, unavailable } from "../lib/errors";
+import { mkdirSync, unlinkSync } from "node:fs";
+import { dirname } from "node:path";
+import { badInput, messageOf, systemCode, unavailable } from "../lib/errors";
+import { writeFileAtomic } from "../lib/files";
 import { launchdPlan } from "./launchd";
 import { scheduledTaskPlan } from "./scheduled-task";
 import { systemdPlan } from "./systemd";
 
-/** What the daemon is to be. */
+/** What the plan depends on. */
 export interface DaemonOptions {
   /** The program, absolute. */
   readonly binary: string;
@@ -15,7 +18,7 @@ export interface DaemonOptions {
   readonly flags: readonly string[];
   /** For the machine rather than for this user. */
   readonly system: boolean;
-  /** `{config_dir}`; null for the platform's own place. */
+  /** `{config_dir}`; null for the platform's default. */
   readonly configDir: string | null;
   /** Of this user. */
   readonly home: string;
@@ -27,12 +30,11 @@ export interface DaemonOptions {
 /** A program and its arguments. */
 export type CommandLine = readonly string[];
 
-/** What installing and the rest come to. */
 export interface DaemonPlan {
   readonly file: {
     readonly path: string;
     readonly content: string;
-    /** `utf16le`: with a byte order mark. Unless told, UTF-8. */
+    /** `utf16le`: with a byte order mark. Default: UTF-8. */
     readonly encoding?: "utf16le";
   };
   /** Run one after the other once the file is written. */
@@ -45,16 +47,62 @@ export interface DaemonPlan {
   readonly logs: (follow: boolean) => CommandLine;
 }
 
-/** What neither a line of a unit nor XML can hold (XML 1.0, section 2.2). */
+/** Characters that neither a line of a unit nor XML can hold (XML 1.0, section 2.2). */
 const UNWRITABLE = /[\p{Cc}\ufffe\uffff]/u;
 
-/** @throws `bad_input` for words that cannot be written down; `unavailable` where no kind of daemon is known. */
+/** @throws `bad_input` for words that cannot be written down; `unavailable` on a platform without a known daemon. */
 export function planDaemon(options: DaemonOptions, platform: NodeJS.Platform = process.platform): DaemonPlan {
   for (const word of [options.binary, options.configDir ?? "", ...options.flags]) {
-    if (UNWRITABLE.test(word)) throw badInput(`${JSON.stringify(word)}: expected no control characters`);
+    if (UNWRITABLE.test(word)) throw badInput(`${JSON.stringify(word)}: must not have control characters`);
   }
   if (platform === "linux") return systemdPlan(options);
   if (platform === "darwin") return launchdPlan(options);
   if (platform === "win32") return scheduledTaskPlan(options);
-  throw unavailable(`svc knows no way to run as a daemon on ${platform}`);
+  throw unavailable(`svc cannot run as a daemon on ${platform}: no way is known`);
+}
+
+/** @throws an `unavailable` failure naming what could not be written or run. */
+export async function installDaemon({ file, install }: Pick<DaemonPlan, "file" | "install">): Promise<void> {
+  try {
+    mkdirSync(dirname(file.path), { recursive: true });
+    const content = file.encoding ? Buffer.from(`\ufeff${file.content}`, file.encoding) : file.content;
+    writeFileAtomic(file.path, content, 0o644);
+  } catch (error) {
+    throw unavailable(`${file.path} cannot be written (${systemCode(error) ?? messageOf(error)})`);
+  }
+  for (const line of install) await mustRun(line);
+}
+
+/**
+ * Removes the daemon; one that is not installed or does not run is no failure.
+ *
+ * @throws an `unavailable` failure naming what could not be removed or run.
+ */
+export async function uninstallDaemon({ file, uninstall, forget }: DaemonPlan): Promise<void> {
+  for (const line of uninstall) await runHere(line);
+  try {
+    unlinkSync(file.path);
+  } catch (error) {
+    const code = systemCode(error) ?? messageOf(error);
+    if (code !== "ENOENT") throw unavailable(`${file.path} cannot be removed (${code})`);
+  }
+  for (const line of forget) await mustRun(line);
+}
+
+/**
+ * Runs a program on this process's stdin, stdout and stderr. It ends when this process is told to.
+ *
+ * @returns its exit code.
+ * @throws an `unavailable` failure when there is no such program.
+ */
+export async function runHere(line: CommandLine): Promise<number> {
+  if (Bun.which(line[0] ?? "") === null) throw unavailable(`${line[0]} is not on PATH`);
+  const terminated = new AbortController();
+  process.once("SIGTERM", () => terminated.abort());
+  return Bun.spawn([...line], { stdio: ["inherit", "inherit", "inherit"], signal: terminated.signal }).exited;
+}
+
+async function mustRun(line: CommandLine): Promise<void> {
+  const exitCode = await runHere(line);
+  if (exitCode !== 0) throw unavailable(`${line.join(" ")} failed with exit code ${exitCode}`);
 }

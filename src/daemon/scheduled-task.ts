@@ -1,6 +1,6 @@
 /**
- * A scheduled task of Windows (Task Scheduler schema 1.2): a service has no desktop there, a task of the user who is logged
- * on does; one for the machine starts with it, without a desktop.
+ * A scheduled task of Windows (Task Scheduler schema 1.2). A Windows service has no desktop; a task of the user who is logged
+ * on has one. A task for the machine starts with it, without a desktop.
  */
 import { win32 } from "node:path";
 import { badInput } from "../lib/errors";
@@ -20,7 +20,7 @@ export function scheduledTaskPlan(options: DaemonOptions): DaemonPlan {
     file: {
       path,
       content: task(options, system ? (options.configDir ?? folder) : options.configDir, log),
-      // schtasks reads no other Unicode encoding (it fails with "unable to switch the encoding").
+      // schtasks reads no other Unicode encoding: it fails with "unable to switch the encoding".
       encoding: "utf16le",
     },
     install: [
@@ -50,7 +50,7 @@ function task(
   const own = configDir === null ? [] : ["--config-dir", configDir];
   const line = [binary, "serve", ...flags, ...own].map(quoted).join(" ");
   const user = `<UserId>${xmlText(system ? LOCAL_SERVICE : userName)}</UserId>`;
-  // One at the log-on of anybody takes an administrator to make.
+  // A trigger for every user's log-on could only be made by an administrator.
   const trigger = system ? "<BootTrigger/>" : `<LogonTrigger>${user}</LogonTrigger>`;
   const principal = system
     ? user
@@ -78,12 +78,13 @@ function task(
 }
 
 /**
- * As both cmd.exe and CommandLineToArgvW read it: quotes around, backslashes before the second doubled.
+ * Quotes a word for both cmd.exe and CommandLineToArgvW: backslashes before the closing quote are doubled.
  *
- * @throws a `bad_input` failure for what cmd.exe reads in its own way also within quotes.
+ * @throws a `bad_input` failure for characters that are special to cmd.exe even within quotes.
  */
 function quoted(word: string): string {
-  if (/["%]/.test(word)) throw badInput(`${JSON.stringify(word)}: a scheduled task can hold neither " nor %`);
+  if (/["%]/.test(word))
+    throw badInput(`${JSON.stringify(word)}: must have neither " nor %, which cmd.exe interprets`);
   if (/^[\w:.\\/=,@-]+$/.test(word)) return word;
   return `"${word.replace(/(\\+)$/, "$1$1")}"`;
 }

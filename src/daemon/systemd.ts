@@ -1,6 +1,6 @@
 /**
- * A systemd unit (systemd.service(5), systemd.exec(5)): for the machine, a user of its own that sees nothing but its state;
- * for a user, what needs no privilege.
+ * A systemd unit (systemd.service(5), systemd.exec(5)): for the machine, with a user of its own that sees only its state;
+ * for a user, with what needs no privilege.
  */
 import { join } from "node:path";
 import { badInput } from "../lib/errors";
@@ -8,7 +8,7 @@ import type { DaemonOptions, DaemonPlan } from "./daemon";
 
 const UNIT = "svc.service";
 
-/** A user's manager may lack the right to make namespaces, so only what a filter of system calls can do. */
+/** What a system call filter can do: a user's manager may not have the right to make namespaces. */
 const HARDENING = `NoNewPrivileges=yes
 LockPersonality=yes
 RestrictRealtime=yes
@@ -37,16 +37,16 @@ AmbientCapabilities=CAP_NET_BIND_SERVICE
 SystemCallFilter=@system-service
 SystemCallErrorNumber=EPERM`;
 
-/** @throws a `bad_input` failure for what a unit of the machine could not see or own. */
+/** @throws a `bad_input` failure for a program or folder that a unit of the machine cannot see or own. */
 export function systemdPlan(options: DaemonOptions): DaemonPlan {
   const { system, home, binary, configDir } = options;
   if (system && /^\/(home|root|tmp|var\/tmp|run\/user)\//.test(binary)) {
-    throw badInput(
-      `${binary} is where a daemon of the machine does not see it: copy it to /usr/local/bin first`,
-    );
+    throw badInput(`${binary} is hidden from a daemon of the machine: copy it to /usr/local/bin first`);
   }
   if (system && configDir !== null) {
-    throw badInput("config-dir: expected none: a daemon of the machine keeps its state in /var/lib/svc");
+    throw badInput(
+      "config_dir: not possible for a daemon of the machine, which keeps its state in /var/lib/svc",
+    );
   }
   const folder = system ? "/etc/systemd/system" : join(home, ".config", "systemd", "user");
   const scope = system ? [] : ["--user"];
@@ -85,7 +85,7 @@ WatchdogSec=30s
 ExecStart=${[binary, "serve", ...flags].map(quoted).join(" ")}
 ${own === null ? "" : `Environment=${quoted(`SVC_CONFIG_DIR=${own}`)}\n`}Restart=on-failure
 RestartSec=2s
-# svc gives what is in flight 10 s.
+# svc gives requests in flight 10 s to finish.
 TimeoutStopSec=15s
 KillMode=mixed
 ${HARDENING}
@@ -95,7 +95,7 @@ WantedBy=${system ? "multi-user.target" : "default.target"}
 `;
 }
 
-/** As systemd reads it (systemd.service(5), "Command lines"): `%` and `$` mean something to it, also within quotes. */
+/** Quotes a word for systemd (systemd.service(5), "Command lines"), where `%` and `$` are special even within quotes. */
 function quoted(word: string): string {
   const plain = word.replaceAll("%", "%%").replaceAll("$", "$$$$");
   return /^[\w@%+=:,./-]+$/.test(plain) ? plain : `"${plain.replaceAll(/["\\]/g, "\\$&")}"`;

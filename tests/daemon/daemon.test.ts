@@ -2,9 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { type DaemonOptions, planDaemon } from "../../src/daemon/daemon";
-import { installDaemon, uninstallDaemon } from "../../src/daemon/manage";
-import { findSupervisor } from "../../src/daemon/notify";
+import { type DaemonOptions, installDaemon, planDaemon, uninstallDaemon } from "../../src/daemon/daemon";
 import { temporaryFolder, testWith } from "../support";
 
 const OPTIONS: DaemonOptions = {
@@ -61,8 +59,10 @@ describe("a systemd unit", () => {
 
   test("of the machine is refused for a program it would not see, or a folder it would not own", () => {
     const machine = { ...OPTIONS, system: true };
-    expect(() => planDaemon({ ...machine, binary: "/home/kiosk/svc" }, "linux")).toThrow(/does not see it/);
-    expect(() => planDaemon({ ...machine, configDir: "/srv/svc" }, "linux")).toThrow(/config-dir/);
+    expect(() => planDaemon({ ...machine, binary: "/home/kiosk/svc" }, "linux")).toThrow(
+      /hidden from a daemon/,
+    );
+    expect(() => planDaemon({ ...machine, configDir: "/srv/svc" }, "linux")).toThrow(/config_dir/);
   });
 
   for (const system of [false, true]) {
@@ -184,49 +184,4 @@ describe("a daemon of any platform", () => {
   test("elsewhere it is said that there is none", () => {
     expect(() => planDaemon(OPTIONS, "freebsd")).toThrow(/freebsd/);
   });
-});
-
-describe("the supervisor", () => {
-  test("that is none is told nothing", async () => {
-    const env = {};
-    const supervisor = await findSupervisor(env);
-    supervisor.ready();
-    supervisor.stopping();
-    expect(env).toEqual({});
-  });
-
-  testWith("python3")(
-    "is told of readiness, of being alive and of the end, and children are not",
-    async () => {
-      using folder = temporaryFolder();
-      const socket = join(folder.path, "socket");
-      const listener = Bun.spawn(
-        [
-          "python3",
-          "-c",
-          `import socket, sys
-s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-s.bind(sys.argv[1])
-print("bound", flush=True)
-while True:
-    text = s.recv(200).decode()
-    print(text, flush=True)
-    if text == "STOPPING=1": break`,
-          socket,
-        ],
-        { stdio: ["ignore", "pipe", "inherit"] },
-      );
-      const lines = listener.stdout.pipeThrough(new TextDecoderStream()).getReader();
-      await lines.read();
-      const env: NodeJS.ProcessEnv = { NOTIFY_SOCKET: socket, WATCHDOG_USEC: "20000" };
-      const supervisor = await findSupervisor(env);
-      expect(env).toEqual({});
-      supervisor.ready();
-      let told = "";
-      while (!/READY=1\nWATCHDOG=1\n/.test(told)) told += (await lines.read()).value;
-      supervisor.stopping();
-      while (!told.endsWith("STOPPING=1\n")) told += (await lines.read()).value;
-      expect(await listener.exited).toBe(0);
-    },
-  );
 });

@@ -1,0 +1,69 @@
+/**
+ * Notifications to systemd: the server is ready, alive, about to stop (sd_notify(3)).
+ *
+ * The keep-alive is sent from the event loop, so a server that hangs misses it and is restarted.
+ */
+
+/** From Linux's socket.h and un.h. */
+const AF_UNIX = 1;
+const SOCK_DGRAM_CLOEXEC = 0o2000002;
+const MSG_NOSIGNAL = 0x4000;
+
+/** Who supervises this process; without a supervisor, each method does nothing. */
+export interface Supervisor {
+  /** The server answers; from now on the keep-alive is sent. */
+  ready(): void;
+  stopping(): void;
+}
+
+/** @param env has systemd's variables; they are removed, since child processes must not talk to systemd. */
+export async function findSupervisor(env: NodeJS.ProcessEnv = process.env): Promise<Supervisor> {
+  const { NOTIFY_SOCKET: socket, WATCHDOG_USEC: watchdog } = env;
+  for (const name of ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"]) delete env[name];
+  if (!socket || process.platform !== "linux") return { ready() {}, stopping() {} };
+  const send = await createDatagramSender(socket);
+  let keepAlive: Timer | undefined;
+  return {
+    ready() {
+      send("READY=1");
+      // Twice as often as required, as sd_watchdog_enabled(3) recommends.
+      const everyMs = Number(watchdog ?? 0) / 2_000;
+      if (everyMs > 0) keepAlive = setInterval(() => send("WATCHDOG=1"), everyMs);
+    },
+    stopping() {
+      clearInterval(keepAlive);
+      send("STOPPING=1");
+    },
+  };
+}
+
+/**
+ * A function that sends a text as a datagram to a Unix socket, which neither Bun nor Node can do: through the C library.
+ * A text that cannot be sent is lost, as with any datagram.
+ *
+ * @param path of the socket; one that begins with `@` is in the abstract namespace (unix(7)).
+ * @throws when no C library is found.
+ */
+async function createDatagramSender(path: string): Promise<(text: string) => void> {
+  const { dlopen, ptr } = await import("bun:ffi");
+  const openLibc = () => {
+    const symbols = {
+      socket: { args: ["i32", "i32", "i32"], returns: "i32" },
+      sendto: { args: ["i32", "ptr", "u64", "i32", "ptr", "u32"], returns: "i64" },
+    } as const;
+    try {
+      return dlopen("libc.so.6", symbols).symbols;
+    } catch {
+      const architecture = process.arch === "arm64" ? "aarch64" : "x86_64";
+      return dlopen(`libc.musl-${architecture}.so.1`, symbols).symbols;
+    }
+  };
+  const { socket, sendto } = openLibc();
+  const family = new Uint8Array(new Uint16Array([AF_UNIX]).buffer);
+  const address = Buffer.concat([family, Buffer.from(path.replace(/^@/, "\0"))]);
+  const descriptor = socket(AF_UNIX, SOCK_DGRAM_CLOEXEC, 0);
+  return (text) => {
+    const message = Buffer.from(text);
+    sendto(descriptor, ptr(message), message.length, MSG_NOSIGNAL, ptr(address), address.length);
+  };
+}

@@ -1,0 +1,50 @@
+/** Notifications to systemd, received on a socket of the test. */
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { findSupervisor } from "../../src/lib/supervisor";
+import { temporaryFolder, testWith } from "../support";
+
+describe("the supervisor", () => {
+  test("that does not exist gets nothing", async () => {
+    const env = {};
+    const supervisor = await findSupervisor(env);
+    supervisor.ready();
+    supervisor.stopping();
+    expect(env).toEqual({});
+  });
+
+  testWith("python3")(
+    "gets readiness, keep-alives and the end; children do not get its address",
+    async () => {
+      using folder = temporaryFolder();
+      const socket = join(folder.path, "socket");
+      const listener = Bun.spawn(
+        [
+          "python3",
+          "-c",
+          `import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[1])
+print("bound", flush=True)
+while True:
+    text = s.recv(200).decode()
+    print(text, flush=True)
+    if text == "STOPPING=1": break`,
+          socket,
+        ],
+        { stdio: ["ignore", "pipe", "inherit"] },
+      );
+      const lines = listener.stdout.pipeThrough(new TextDecoderStream()).getReader();
+      await lines.read();
+      const env: NodeJS.ProcessEnv = { NOTIFY_SOCKET: socket, WATCHDOG_USEC: "20000" };
+      const supervisor = await findSupervisor(env);
+      expect(env).toEqual({});
+      supervisor.ready();
+      let told = "";
+      while (!/READY=1\nWATCHDOG=1\n/.test(told)) told += (await lines.read()).value;
+      supervisor.stopping();
+      while (!told.endsWith("STOPPING=1\n")) told += (await lines.read()).value;
+      expect(await listener.exited).toBe(0);
+    },
+  );
+});
