@@ -248,7 +248,7 @@ export function createService(options: ServiceOptions): Service {
         madeScheduler = new Scheduler({
           store: createJobStore({ file: jobs, lock: jobsLock }, log),
           lock: schedulerLock,
-          start: (job) => startJob(service, job),
+          start: (job, signal) => startJob(service, job, signal),
           clock: systemClock,
           log,
         });
@@ -362,8 +362,12 @@ function serverReport(service: Service, { pid }: RunningServer): ServerReport {
   };
 }
 
-async function startJob(service: Service, { job_id, script_path, timeout_seconds }: Job) {
-  const base = localCaller(service, "scheduler");
+async function startJob(
+  service: Service,
+  { job_id, script_path, timeout_seconds }: Job,
+  signal?: AbortSignal,
+) {
+  const base = localCaller(service, "scheduler", signal && { signal });
   const caller: Caller = { ...base, announce: (subject) => base.announce(`job=${job_id} ${subject}`) };
   return (await service.executor()).startFile(script_path, caller, job_id, timeout_seconds);
 }

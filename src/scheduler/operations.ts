@@ -224,9 +224,12 @@ export const runJob = operation({
   async run(service: Uses, { job_id, wait }, caller) {
     // The run could wait forever for the input devices, which the script around this action holds.
     if (wait && caller.run) throw badInput("wait: expected false within a script");
-    const { runId, ended } = await (await service.scheduler()).runNow(job_id);
-    // The process of a subcommand ends with its answer, and so would the run. One that could not begin has ended.
-    const done = await (wait || caller.kind === "cli" ? ended : Promise.race([ended, null]));
+    // The process of a subcommand ends with its answer, and so would the run.
+    const waits = wait || caller.kind === "cli";
+    const scheduler = await service.scheduler();
+    const { runId, ended } = await scheduler.runNow(job_id, waits ? caller.signal : undefined);
+    // A run that could not begin has ended.
+    const done = await (waits ? ended : Promise.race([ended, null]));
     return { job_id, ...(done ?? { run_id: runId, status: "running" as const, error_text: null }) };
   },
 });

@@ -33,8 +33,12 @@ export interface SchedulerParts {
   readonly store: JsonStore<Job>;
   /** The lock of the process that runs the jobs. */
   readonly lock: string;
-  /** Starts the script of a job. Never throws: a script that cannot run is a run that ended with an error. */
-  start(job: Job): Promise<StartedRun>;
+  /**
+   * Starts the script of a job. Never throws: a script that cannot run is a run that ended with an error.
+   *
+   * @param signal cancels the run.
+   */
+  start(job: Job, signal?: AbortSignal): Promise<StartedRun>;
   readonly clock: Clock;
   readonly log: Log;
   /** Default {@link POLL_MS}. */
@@ -161,17 +165,22 @@ export class Scheduler {
   /**
    * Runs it now, also when it is paused. Its schedule does not change.
    *
+   * @param signal cancels the run.
    * @throws `not_found`; `conflict` while it runs, and when another process runs the jobs and may be running it.
    */
-  async runNow(id: string): Promise<StartedRun> {
+  async runNow(id: string, signal?: AbortSignal): Promise<StartedRun> {
     const claim = this.claim ?? tryLock(this.parts.lock);
     if (!claim) throw conflict("another process runs the jobs: use svc jobs run");
     if (claim !== this.claim) claim();
-    return this.runOnce(id, () => true);
+    return this.runOnce(id, () => true, signal);
   }
 
   /** Runs it now, if it is `wanted` as it is in the file. */
-  private async runOnce(id: string, wanted: (job: Job) => boolean): Promise<StartedRun> {
+  private async runOnce(
+    id: string,
+    wanted: (job: Job) => boolean,
+    signal?: AbortSignal,
+  ): Promise<StartedRun> {
     if (this.going.has(id)) throw conflict(`${id} runs already`);
     this.going.set(id, null);
     try {
@@ -179,7 +188,7 @@ export class Scheduler {
         if (!wanted(found)) throw conflict(`${id} is paused`);
         return counted(found, this.parts.clock.now());
       });
-      return await this.launch(job);
+      return await this.launch(job, signal);
     } catch (error) {
       this.going.delete(id);
       throw error;
@@ -304,9 +313,9 @@ export class Scheduler {
     return false;
   }
 
-  private async launch(job: Job): Promise<StartedRun> {
+  private async launch(job: Job, signal?: AbortSignal): Promise<StartedRun> {
     const { job_id } = job;
-    const run = await this.parts.start(job);
+    const run = await this.parts.start(job, signal);
     this.going.set(job_id, run.runId);
     void run.ended.then(async ({ status, error_text }) => {
       this.going.delete(job_id);
