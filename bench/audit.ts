@@ -4,9 +4,8 @@
  */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
-import { appendRows } from "../src/audit/append";
 import { AuditFile } from "../src/audit/file";
-import { readBearings } from "../src/audit/high-water";
+import { appendRows, readBearings } from "../src/audit/high-water";
 import { type AuditLog, openAuditLog } from "../src/audit/log";
 import type { AuditRow } from "../src/audit/row";
 import { silentLog } from "../src/lib/log";

@@ -1,13 +1,16 @@
 import * as v from "valibot";
-import { writeExport } from "../src/audit/export";
-import { clearAudit, listAudit, logEvent, openLog, pruneAudit, verifyAudit } from "../src/audit/operations";
-import type { Verdict } from "../src/audit/verify";
-import { verifyExport } from "../src/audit/verify-export";
-import { type Group, subcommand, withService } from "../src/cli/subcommand";
+import {
+  clearAudit,
+  exportAudit,
+  listAudit,
+  logEvent,
+  pruneAudit,
+  verifyAudit,
+} from "../src/audit/operations";
+import { type Group, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { field } from "../src/core/fields";
 import { badInput } from "../src/lib/errors";
-import { createProgress } from "../src/lib/progress";
 import { printable } from "../src/lib/sanitize";
 
 type Row = v.InferOutput<typeof listAudit.output>["rows"][number];
@@ -40,46 +43,30 @@ export default {
       ],
     }),
     verify: view(verifyAudit, {
-      extra: {
-        file: field(v.optional(v.string()), "Verify this export or archive instead (.jsonl, .gz)"),
-      },
       columns: ["CHAIN", "ROWS", "BROKEN AT", "REASON"],
       rows: ({ ok, total_rows, broken_at_id, reason }) => [
         [ok ? "OK" : "BROKEN", `${total_rows}`, `${broken_at_id ?? ""}`, reason ?? ""],
       ],
       text: verdictLine,
       good: ({ ok }) => ok,
-      async run({ call, show, input, extra }) {
-        if (extra.file === undefined) return show(await call(input));
-        const progress = createProgress();
-        try {
-          return show(
-            await verifyExport(extra.file, {
-              noted: input.noted,
-              progress: (done, total) => progress.show({ what: "bytes verified", done, total }),
-            }),
-          );
-        } finally {
-          progress.end();
-        }
-      },
       examples: [
         ["$0 audit verify", "Chain OK (1234 rows), or exit code 1"],
         ["$0 audit verify --file export.jsonl", "Anywhere, without the log"],
         ["$0 audit verify --noted 1200:5f…", "Whether it is still the log it was then"],
       ],
     }),
-    export: subcommand({
-      describe: "Write all rows as JSON lines",
-      input: v.strictObject({ file: field(v.optional(v.string(), "-"), "File to write, - for stdout") }),
-      positionals: ["file"],
-      run: ({ file = "-" }, globals) =>
-        withService(globals, async (service) => {
-          const log = await openLog(service);
-          if (file !== "-") await writeExport(file, log.exported());
-          else for await (const lines of log.exported()) await Bun.write(Bun.stdout, lines);
+    export: view(exportAudit, {
+      positionals: ["output"],
+      names: { output: "file" },
+      async run({ call, globals, input }) {
+        const answer = await call(input.output === "-" ? {} : input);
+        if (!(answer instanceof Response)) {
+          if (globals.json) print(globals, answer, String);
           return 0;
-        }),
+        }
+        for await (const lines of answer.body ?? []) await Bun.write(Bun.stdout, lines);
+        return 0;
+      },
       examples: [
         ["$0 audit export log.jsonl", "One row a line, with its id and both hashes"],
         ["$0 audit export | jq -r .detail", "Into another program"],
@@ -111,7 +98,12 @@ export default {
   },
 } satisfies Group;
 
-function verdictLine({ ok, broken_at_id, total_rows, reason }: Verdict): string {
+function verdictLine({
+  ok,
+  broken_at_id,
+  total_rows,
+  reason,
+}: v.InferOutput<typeof verifyAudit.output>): string {
   if (ok) return `Chain OK (${total_rows} rows)`;
   const where = broken_at_id === null ? "" : ` at row id ${broken_at_id} of ${total_rows}`;
   return `Chain broken${where}: ${printable(reason ?? "")}`;

@@ -104,17 +104,22 @@ export interface Service {
 /** How often to look for a first jobs file, in milliseconds. */
 const JOBS_LOOK_MS = 1_000;
 
-/** @throws an `unavailable` failure when `{config_dir}` cannot be made; `bad_input` for an unusable option. */
+/** `{config_dir}` is made on first use, which may throw an `unavailable` failure. @throws `bad_input` for an unusable option. */
 export function createService(options: ServiceOptions): Service {
   const { configDir, log = silentLog, historyRows } = options;
   if (historyRows !== undefined && !(Number.isSafeInteger(historyRows) && historyRows > 0)) {
     throw badInput(`history-rows: expected a positive integer but found ${historyRows}`);
   }
-  try {
-    ensurePrivateFolder(configDir);
-  } catch (error) {
-    throw unavailable(`${configDir} cannot be made (${systemCode(error) ?? messageOf(error)})`);
-  }
+  let hasFolder = false;
+  const makeFolder = () => {
+    if (hasFolder) return;
+    try {
+      ensurePrivateFolder(configDir);
+    } catch (error) {
+      throw unavailable(`${configDir} cannot be made (${systemCode(error) ?? messageOf(error)})`);
+    }
+    hasFolder = true;
+  };
   const stops: Array<() => Promise<void> | void> = [];
   let madeScheduler: Scheduler | undefined;
   let runsJobs = false;
@@ -122,6 +127,7 @@ export function createService(options: ServiceOptions): Service {
   /** `make` on the first call, its result ever after; what was made is stopped with the service. */
   const feature = <T>(make: () => Promise<T>, stop?: (made: T) => Promise<void> | void) =>
     once(async () => {
+      makeFolder();
       const made = await make();
       if (stop) stops.push(() => stop(made));
       return made;
@@ -137,7 +143,10 @@ export function createService(options: ServiceOptions): Service {
   );
 
   const service: Service = {
-    configDir,
+    get configDir() {
+      makeFolder();
+      return configDir;
+    },
     log,
     allowShell: options.allowShell ?? false,
     addressBook: feature(async () => {

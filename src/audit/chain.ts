@@ -1,19 +1,34 @@
 /**
- * The check of a chain: rows in the order of their ids, each against the one before it.
+ * The check of a chain: rows in the order of their ids, each against the one before.
  *
- * It names the first row that is not what must follow; where rows are missing, the first one after the hole, and where
- * nothing is after it, the first id that is missing.
+ * It names the first row at fault; where rows are missing, the first row after the gap, and where no row follows, the
+ * first id that is missing.
  */
+import * as v from "valibot";
 import { type AuditRow, rowHash } from "./row";
 
-/** Where a chain begins; the id is null when it is not known which row was the first. */
+/** What a verification found. */
+export const VERDICT = v.object({
+  ok: v.boolean(),
+  /** The first row at fault, or the first id that is missing; null when no row can be named. */
+  broken_at_id: v.nullable(v.number()),
+  total_rows: v.number(),
+  /** What is wrong, in words; null when nothing is. */
+  reason: v.nullable(v.string()),
+  /** `ID:HASH` of the newest row when nothing is wrong: a copy kept elsewhere proves everything up to this row. */
+  head: v.nullable(v.string()),
+});
+
+export type Verdict = v.InferOutput<typeof VERDICT>;
+
+/** Where a chain begins; the id is null when the first row is not known. */
 export interface ChainStart {
   readonly id: number | null;
-  /** Undefined when it is not known what the first row follows. */
+  /** Undefined when the hash before the first row is not known. */
   readonly prevHash: string | null | undefined;
 }
 
-/** What is known of a row from elsewhere: its hash, and in words what row that is. */
+/** The hash of a row, known from elsewhere; `what` describes the row in words. */
 export interface KnownRow {
   readonly id: number;
   readonly hash: string | null;
@@ -24,9 +39,8 @@ export class Chain {
   private previous: AuditRow | undefined;
 
   /**
-   * @param known rows that must have these hashes, if they come along.
-   * @param follower gives the id that was found to come after another when the log was first opened, where it is not
-   *   the next one.
+   * @param known rows that must have these hashes, if the chain has them.
+   * @param follower gives the id after another one, where there was a gap when svc first opened the log.
    */
   constructor(
     private readonly start: ChainStart,
@@ -39,13 +53,13 @@ export class Chain {
     return this.previous;
   }
 
-  /** The id that the next row must have; null when any will do. */
+  /** The id that the next row must have; null when any is good. */
   expectedId(): number | null {
     if (!this.previous) return this.start.id;
     return this.follower(this.previous.id) ?? this.previous.id + 1;
   }
 
-  /** Takes the next row. Returns what is wrong with it, in words; null when it follows. */
+  /** Takes the next row. @returns what is wrong with it, in words; null when nothing is. */
   next(row: AuditRow): string | null {
     const wrong = this.placeFault(row) ?? this.hashFault(row);
     if (wrong === null) this.previous = row;
@@ -53,7 +67,7 @@ export class Chain {
   }
 
   private placeFault({ id }: AuditRow): string | null {
-    // Nearly always: no look at what was found on first opening.
+    // Nearly always, and without a query.
     if (this.previous && id === this.previous.id + 1) return null;
     const expected = this.expectedId();
     if (expected === null || id === expected) return null;
@@ -81,4 +95,26 @@ export class Chain {
 /** `row 3 is gone` or `rows 3 to 5 are gone`. */
 export function rowNames(from: number, to: number): string {
   return from === to ? `row ${from} is gone` : `rows ${from} to ${to} are gone`;
+}
+
+/** The verdict on a chain that is broken. */
+export function broken(total: number, id: number | null, reason: string): Verdict {
+  return { ok: false, broken_at_id: id, total_rows: total, reason, head: null };
+}
+
+/** The verdict on a chain in which nothing is wrong. */
+export function whole(total: number, last: AuditRow | undefined): Verdict {
+  return {
+    ok: true,
+    broken_at_id: null,
+    total_rows: total,
+    reason: null,
+    head: last ? `${last.id}:${last.row_hash}` : null,
+  };
+}
+
+/** The row that `ID:HASH` names. */
+export function notedRow(noted: string): KnownRow {
+  const [id, hash = ""] = noted.split(":");
+  return { id: Number(id), hash, what: "that was noted elsewhere" };
 }

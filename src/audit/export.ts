@@ -1,5 +1,5 @@
 /**
- * Rows as JSON lines, each with its id and both hashes.
+ * Exporting rows as JSON lines, each with its id and both hashes.
  */
 import type { Database } from "bun:sqlite";
 import { randomBytes } from "node:crypto";
@@ -14,7 +14,7 @@ import { jsonLine } from "../lib/sanitize";
 import { readLog } from "./file";
 import type { AuditRow } from "./row";
 
-/** How much is read at a time, in rows and in characters of lines: a row may have megabytes. */
+/** How much is read at a time, in rows and in characters of lines: a row may be megabytes long. */
 const STEP = { rows: 1_000, characters: 4_000_000 };
 
 /** Some lines of an export. */
@@ -42,18 +42,14 @@ export function exportLines(db: Database, afterId: number, lastId: number): Expo
   return step.rows === 0 ? null : step;
 }
 
-/**
- * All rows of the log at `path` as it is now, as the lines of an export.
- *
- * @throws an `unavailable` failure when it cannot be read.
- */
-export async function* exportAll(path: string): AsyncGenerator<string> {
+/** All rows of the log at `path`, as it is now. @throws an `unavailable` failure when it cannot be read. */
+export async function* exportAll(path: string): AsyncGenerator<ExportStep> {
   const db = readLog(path);
   try {
     for (let after = Number.MIN_SAFE_INTEGER; ; ) {
       const step = exportLines(db, after, Number.MAX_SAFE_INTEGER);
       if (!step) return;
-      yield step.lines;
+      yield step;
       after = step.lastId;
     }
   } finally {
@@ -62,22 +58,26 @@ export async function* exportAll(path: string): AsyncGenerator<string> {
 }
 
 /**
- * Writes `lines` to the file at `path`, compressed if its name ends in `.gz`, private, flushed, whole or not at all.
+ * Writes `steps` to the file at `path` (0600), whole or not at all, compressed if its name ends in `.gz`.
  *
- * @param owned whether it is to belong to the owner of its folder when root writes it (default false).
- * @throws a `bad_input` failure when `path` is there and is no regular file; `unavailable` when it cannot be written;
- *   whatever `lines` throws.
+ * @param owned whether a file that root writes belongs to the owner of its folder (default false).
+ * @throws a `bad_input` failure when something other than a regular file is at `path`; `unavailable` when the file
+ *   cannot be written; what `steps` throws.
  */
-export async function writeExport(path: string, lines: AsyncGenerator<string>, owned = false): Promise<void> {
+export async function writeExport(
+  path: string,
+  steps: AsyncIterable<ExportStep>,
+  owned = false,
+): Promise<void> {
   const temporary = `${path}.tmp-${randomBytes(6).toString("hex")}`;
   try {
-    // Root would put a file in the place of /dev/null or /dev/stdout.
+    // As root, a rename would replace /dev/null or /dev/stdout.
     if (lstatSync(path, { throwIfNoEntry: false })?.isFile() === false) {
-      throw badInput("file: what is there is not a regular file");
+      throw badInput(`${path} is not a regular file`);
     }
     if (owned) ensurePrivateFile(temporary);
     await pipeline(
-      Readable.from(lines),
+      Readable.from(linesOf(steps)),
       ...(path.endsWith(".gz") ? [createGzip({ level: constants.Z_BEST_SPEED })] : []),
       createWriteStream(temporary, { flags: owned ? "r+" : "wx", mode: PRIVATE_FILE }),
     );
@@ -89,6 +89,11 @@ export async function writeExport(path: string, lines: AsyncGenerator<string>, o
     const code = systemCode(error);
     throw code && /^E[A-Z]+$/.test(code) ? unavailable(`${path} cannot be written (${code})`) : error;
   }
+}
+
+/** The text of `steps`. */
+export async function* linesOf(steps: AsyncIterable<ExportStep>): AsyncGenerator<string> {
+  for await (const { lines } of steps) yield lines;
 }
 
 function syncFile(path: string): void {

@@ -1,8 +1,8 @@
 /**
- * The file of the log: opened, locked for a moment at a time, and never written once it is not the file at its path.
+ * The file of the log: opened, locked for a moment at a time, and no longer written once another file is at its path.
  *
- * The promise: a transaction that resolved is on disk (WAL with `synchronous=FULL`); no lock that another process holds
- * ever blocks the event loop; a write fails in seconds rather than waiting for ever.
+ * The promise: a transaction that resolved is on disk (WAL with `synchronous=FULL`); a lock of another process never
+ * blocks the event loop; a write that cannot get the lock fails within seconds.
  */
 import { type Database, SQLiteError } from "bun:sqlite";
 import { existsSync, realpathSync, statSync } from "node:fs";
@@ -10,13 +10,13 @@ import { systemCode, unavailable } from "../lib/errors";
 import { isBusy, openDatabase, openSnapshot } from "../lib/sqlite";
 import { prepareSchema } from "./schema";
 
-/** How long writes wait for a lock that another process holds. Once it has passed they fail at once until it is free. */
+/** How long writes wait for the lock of another process, milliseconds. After that they fail at once until it is free. */
 const LOCK_WAIT_MS = 5_000;
 
-/** Pages in the write-ahead log before they are moved to the file: 16 MB, as each time costs two more flushes. */
+/** Pages in the write-ahead log before they are moved to the file (16 MB): each move costs two more flushes. */
 const CHECKPOINT_PAGES = 4_000;
 
-/** The longest pause between two attempts to take the lock, which others who write without a pause seldom leave free. */
+/** The longest pause between two attempts to take the lock, milliseconds: processes that write all the time seldom free it. */
 const LONGEST_PAUSE_MS = 5;
 
 type Kind = "write" | "read";
@@ -24,10 +24,7 @@ type Kind = "write" | "read";
 export class AuditFile {
   private db: Database | undefined;
   private identity: Identity | undefined;
-  /**
-   * Since when a lock is in the way, and when that was seen last; apart for each, as what reads succeeds while another
-   * process holds the write lock.
-   */
+  /** Since when a lock is in the way, and when it was last met; for each kind, as readers pass while a writer waits. */
   private readonly blocked: Partial<
     Record<Kind, { readonly since: number; readonly seen: number } | undefined>
   > = {};
@@ -40,7 +37,7 @@ export class AuditFile {
   /**
    * Runs `work` in a transaction that holds the write lock, and commits it.
    *
-   * @throws an `unavailable` failure when the file cannot be opened, locked or written: then nothing was.
+   * @throws an `unavailable` failure when the file cannot be opened, locked or written: then nothing was written.
    */
   write<T>(work: (db: Database) => T): Promise<T> {
     return this.waiting("write", (db) => inTransaction(db, "BEGIN IMMEDIATE", work));
@@ -55,14 +52,14 @@ export class AuditFile {
     return this.waiting("read", (db) => inTransaction(db, "BEGIN", work));
   }
 
-  /** Gives the disk back what deleted rows took, if nobody else uses the file just now. */
+  /** Gives the space of deleted rows back to the disk, if no other process uses the file just now. */
   compact(): void {
     try {
       const db = this.opened();
       db.run("VACUUM");
       db.run("PRAGMA wal_checkpoint(TRUNCATE)");
     } catch {
-      // Then later rows will use the space.
+      // Later rows will use the space.
     }
   }
 
@@ -81,14 +78,14 @@ export class AuditFile {
         if (!isBusy(error)) throw asFailure(error);
         const seen = performance.now();
         const last = this.blocked[kind];
-        // A lock that nobody has met for so long is another one.
+        // A lock that was not met for this long is a different one.
         const since = last && seen - last.seen <= this.lockWaitMs ? last.since : seen;
         this.blocked[kind] = { since, seen };
         if (seen - since > this.lockWaitMs) {
           throw unavailable("the audit log is locked by another process");
         }
       }
-      // Writers that wait in step would wake in step.
+      // Random, so that writers do not wake at the same time.
       await Bun.sleep(pause * (0.5 + Math.random()));
     }
   }
@@ -106,7 +103,7 @@ export class AuditFile {
   }
 }
 
-/** Commits what `work` does, or none of it. `query` keeps the statements prepared, as `run` does not. */
+/** Commits all that `work` does, or nothing. `query` keeps the statements prepared; `run` does not. */
 function inTransaction<T>(db: Database, begin: "BEGIN" | "BEGIN IMMEDIATE", work: (db: Database) => T): T {
   db.query(begin).run();
   try {
@@ -119,19 +116,16 @@ function inTransaction<T>(db: Database, begin: "BEGIN" | "BEGIN IMMEDIATE", work
   }
 }
 
-/**
- * How long the file may go without a look at it. Less than a commit often takes, during which nobody looks either; to
- * look before each would cost an append on a fast disk a twentieth.
- */
+/** How often the path is checked at most, milliseconds. A check before each append would cost a twentieth on a fast disk. */
 export const CHECK_MS = 1;
 
-/** How long a write-ahead log that was replaced by another one may go unnoticed. */
+/** How often the inode of the write-ahead log is checked at most, milliseconds. */
 const WAL_CHECK_MS = 250;
 
-/** Which files the path and its write-ahead log stand for; a write to one that is there no more would be lost. */
+/** The files that the path and its write-ahead log were when opened: a write to a file that was replaced would be lost. */
 class Identity {
   private readonly file: string;
-  /** Beside the file itself, also when the path is a symbolic link. */
+  /** In the folder of the file itself, also when the path is a symbolic link. */
   private readonly walPath: string;
   private readonly wal: string;
   private checkedAt = Number.NEGATIVE_INFINITY;
@@ -148,8 +142,8 @@ class Identity {
     if (now - this.checkedAt < CHECK_MS) return true;
     if (inodeOf(this.path) !== this.file || !existsSync(this.walPath)) return false;
     this.checkedAt = now;
-    // Asking for the times of a file makes its next fsync dearer by a third (Linux: multigrain timestamps), so the one
-    // that every row is written to is seldom asked.
+    // Linux: a stat makes the next fsync of a file slower by a third (multigrain timestamps), and every row is written
+    // to this one.
     if (now - this.walCheckedAt < WAL_CHECK_MS) return true;
     this.walCheckedAt = now;
     return inodeOf(this.walPath) === this.wal;
@@ -161,14 +155,10 @@ function inodeOf(path: string): string {
   return found ? `${found.dev}:${found.ino}` : "none";
 }
 
-/** How long a reader waits for a lock; readers of a write-ahead log seldom meet one. Blocks the thread. */
+/** How long a reader waits for a lock, milliseconds, which blocks the thread. Readers of a write-ahead log seldom wait. */
 const READER_WAIT_MS = 5_000;
 
-/**
- * A connection that reads the log at `path` as it is now, whatever is written meanwhile, until it is closed.
- *
- * @throws an `unavailable` failure when it cannot be read.
- */
+/** A connection that reads the log at `path` as it is now. @throws an `unavailable` failure when it cannot be read. */
 export function readLog(path: string): Database {
   try {
     return openSnapshot(path, READER_WAIT_MS);
@@ -186,7 +176,7 @@ function prepareLog(db: Database): void {
   prepareSchema(db);
 }
 
-/** What SQLite or the system refused, as an expected failure; anything else is a bug and stays one. */
+/** An error of SQLite or the system as an expected failure; any other error is a bug and is returned as it is. */
 export function asFailure(error: unknown): unknown {
   if (error instanceof SQLiteError) return unavailable(`the audit log cannot be used: ${error.message}`);
   const code = systemCode(error);

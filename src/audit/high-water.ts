@@ -1,29 +1,30 @@
 /**
- * The bearings of the log: what a chain of hashes cannot say of itself, namely where it begins and how far it got.
+ * The high-water mark of the log, its *bearings*: what a chain of hashes cannot prove by itself, namely where the log
+ * begins and how far it got. And appending, which moves it.
  *
- * They are kept beside the rows, in tables of svc's own that other writers of the format neither read nor write. A row
- * that another writer appends is counted by SQLite's `sqlite_sequence`, which any AUTOINCREMENT insert keeps.
+ * They are kept in tables of svc's own, which other writers of the format neither read nor write. SQLite's
+ * `sqlite_sequence` counts the rows that another writer appends, as any AUTOINCREMENT insert does.
  */
 import type { Database } from "bun:sqlite";
 import { unavailable } from "../lib/errors";
-import { type AuditRow, GENESIS } from "./row";
+import { type AuditEvent, type AuditRow, GENESIS, rowHash } from "./row";
 
 export interface Bearings {
-  /** The id and `prev_hash` of the oldest row that was not cleared or pruned. */
+  /** Of the oldest row that was not cleared or pruned. */
   readonly first_id: number;
   readonly first_prev_hash: string | null;
-  /** The newest row that svc itself wrote; before there is one, what its predecessor would be. */
+  /** Of the newest row that svc wrote; before there is one, of the row that it will follow. */
   readonly highest_id: number;
   readonly highest_hash: string | null;
   /** Rows cleared and pruned so far. */
   readonly removed_rows: number;
-  /** When svc first opened the log, how many rows it found, and how many of them it gave their hashes. */
+  /** When svc first opened the log, how many rows it found, and to how many of them it gave hashes. */
   readonly adopted_at: string;
   readonly adopted_rows: number;
   readonly filled_rows: number;
-  /** The highest id that any writer ever gave to a row, by SQLite's own count; null where the table keeps none. */
+  /** The highest id that any writer ever gave to a row, as SQLite counts it; null where the table has no count. */
   readonly issued_id: number | null;
-  /** The newest row that is there; null when there is none. */
+  /** Of the newest row that is there; null when there is none. */
   readonly last_id: number | null;
   readonly last_hash: string | null;
 }
@@ -35,7 +36,7 @@ export interface Head {
   readonly hash: string;
 }
 
-/** AUTOINCREMENT only so that `sqlite_sequence` is there in any case. */
+/** AUTOINCREMENT makes sure that `sqlite_sequence` exists. */
 const TABLES = `
   CREATE TABLE svc_bearings (
     only_row INTEGER PRIMARY KEY AUTOINCREMENT CHECK (only_row = 1),
@@ -45,12 +46,12 @@ const TABLES = `
   CREATE TABLE svc_gaps (after_id INTEGER PRIMARY KEY, next_id INTEGER NOT NULL);
 `;
 
-/** "SvcA" as the file's `application_id` (https://sqlite.org/pragma.html#pragma_application_id): svc has opened it. */
+/** "SvcA" as the file's `application_id` (https://sqlite.org/pragma.html#pragma_application_id): svc has opened this log. */
 const MARK = 0x53766341;
 
-export const LOST_BEARINGS = "the audit log has lost its bearings: somebody removed what is in svc_bearings";
+export const LOST_BEARINGS = "the audit log has lost its bearings: its table svc_bearings is empty or gone";
 
-/** Whether svc has never opened this log, keeps its bearings, or has opened it and somebody removed them since. */
+/** Whether svc has never opened this log (`none`), keeps its bearings, or somebody removed them since (`lost`). */
 export function bearingsState(db: Database): "none" | "kept" | "lost" {
   if (db.query("SELECT 1 FROM sqlite_master WHERE name = 'svc_bearings'").get()) {
     return db.query("SELECT 1 FROM svc_bearings").get() ? "kept" : "lost";
@@ -59,7 +60,7 @@ export function bearingsState(db: Database): "none" | "kept" | "lost" {
   return marked?.application_id === MARK ? "lost" : "none";
 }
 
-/** Accepts the log as it is found: from here on nothing may be missing. Within a transaction, once in a log's life. */
+/** Accepts the log as it is: from now on nothing may be missing. In a transaction, once in the life of a log. */
 export function takeBearings(db: Database, now: string, filledRows: number): void {
   db.run(TABLES);
   db.run(`PRAGMA application_id = ${MARK}`);
@@ -104,8 +105,8 @@ export function readBearings(db: Database): Bearings {
 }
 
 /**
- * Where the next row goes. When the newest rows are gone it follows the last one known to have been written, not the
- * last one left, so that what is missing stays missing.
+ * Where the next row goes. When the newest rows are gone, the next row follows the last one that is known to have been
+ * written, not the last one that is left: the gap stays visible.
  */
 export function headOf({ last_id, last_hash, issued_id, highest_id, highest_hash }: Bearings): Head {
   const id = Math.max(last_id ?? 0, issued_id ?? 0, highest_id);
@@ -130,4 +131,28 @@ export function moveFirst(
     removed,
   );
   db.query("DELETE FROM svc_gaps WHERE after_id < ?").run(first.id);
+}
+
+/** A row to append. */
+export interface NewRow {
+  readonly ts: string;
+  /** As `storable` gives it. */
+  readonly event: AuditEvent;
+}
+
+/** Appends `rows`, in a transaction that holds the write lock. @returns the new head, whose id is that of the last row. */
+export function appendRows(db: Database, bearings: Bearings, rows: readonly NewRow[]): Head {
+  let { id, hash } = headOf(bearings);
+  const insert = db.query(
+    `INSERT INTO events (id, ts, event_type, host_id, viewer_id, detail, prev_hash, row_hash)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  for (const { ts, event } of rows) {
+    const prev = hash;
+    hash = rowHash(prev, ts, event);
+    id += 1;
+    insert.run(id, ts, event.event_type, event.host_id, event.viewer_id, event.detail, prev, hash);
+  }
+  moveHead(db, { id, hash });
+  return { id, hash };
 }

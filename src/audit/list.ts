@@ -2,37 +2,45 @@
  * Reading rows, newest first.
  */
 import type { Database } from "bun:sqlite";
-import type { AuditEvent } from "./row";
+import * as v from "valibot";
+import { field, timestamp } from "../core/fields";
+import type { ListedRow } from "./row";
 
-/** Which rows; what is left out does not narrow. */
-export interface ListQuery {
-  readonly event_type?: string | undefined;
-  readonly host_id?: string | undefined;
-  /** Not before this time, before that one: ISO 8601. */
-  readonly since?: string | undefined;
-  readonly until?: string | undefined;
-  /** Only rows with a lower id: the last id of a page gives the next page. */
-  readonly before_id?: number | undefined;
-  readonly limit: number;
-}
+/** A date, or a date and time with or without a zone. A query string turns the `+` of a zone into a space. */
+const TIME_TEXT = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[ +-]\d\d:\d\d)?)?$/;
 
-/** A row as it is listed. */
-export interface ListedRow extends AuditEvent {
-  readonly id: number;
-  readonly ts: string;
-}
+/** A point in time, in UTC unless it names a zone. */
+export const TIME = timestamp(
+  v.pipe(v.string(), v.check(isTime, "a time in ISO 8601 (2026-04-27T10:30:00Z)")),
+);
+
+const optionalText = v.optional(v.pipe(v.string(), v.maxLength(1_000)));
+
+/** Which rows to list; a field that is left out does not narrow. */
+export const LIST_QUERY = v.strictObject({
+  event_type: field(optionalText, "Only rows of this type"),
+  host_id: field(optionalText, "Only rows about this host or client"),
+  limit: field(
+    v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(10_000)), 200),
+    "The maximum number of rows",
+  ),
+  since: field(v.optional(TIME), "Only rows from this time on (ISO 8601; UTC unless it names a zone)"),
+  until: field(v.optional(TIME), "Only rows before this time"),
+  before_id: field(
+    v.optional(v.pipe(v.number(), v.safeInteger())),
+    "Only rows with a lower id: the last id of a page gives the next page",
+  ),
+});
+
+export type ListQuery = v.InferOutput<typeof LIST_QUERY>;
 
 /**
- * Rows that are looked through at a time where an index does not give those that are asked for. They are passed in the
- * order of their ids, which is not that of their times where a clock went back.
+ * Rows that are scanned at a time where no index gives those that are asked for. The scan is in the order of the ids,
+ * which differs from that of the times where a clock was set back.
  */
 const STEP = 20_000;
 
-/**
- * The rows that `query` asks for.
- *
- * @param read runs its argument on the log; called for a few milliseconds at a time.
- */
+/** The rows that `query` asks for. @param read runs `work` on the log; each takes a few milliseconds. */
 export async function listRows(
   read: <T>(work: (db: Database) => T) => Promise<T>,
   query: ListQuery,
@@ -50,13 +58,13 @@ export async function listRows(
     });
     rows.push(...step.found);
     before = step.from;
-    // Others have their turn.
+    // Let other work of the event loop run.
     await new Promise((resolve) => setImmediate(resolve));
   }
   return rows;
 }
 
-/** The id a step below `before`; null when there are not that many rows. */
+/** The id {@link STEP} rows below `before`; null when there are fewer rows. */
 function stepDown(db: Database, before: number): number | null {
   const found = db
     .query<{ id: number }, [number]>(
@@ -66,7 +74,7 @@ function stepDown(db: Database, before: number): number | null {
   return found?.id ?? null;
 }
 
-/** @param from the lowest id; null for any. */
+/** @param from the lowest id to look at; null for any. */
 function select(db: Database, query: ListQuery, from: number | null): ListedRow[] {
   const narrowing: Array<[condition: string, value: string | number | null | undefined]> = [
     ["event_type = ?", query.event_type],
@@ -86,32 +94,29 @@ function select(db: Database, query: ListQuery, from: number | null): ListedRow[
     .all(...given.map(([, value]) => value), query.limit);
 }
 
-/** A date, or a date and time with or without a zone. A query string turns the zone's `+` into a space. */
-const TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[ +-]\d\d:\d\d)?)?$/;
-
 /** Whether `text` is a time in ISO 8601. */
 export function isTime(text: string): boolean {
-  const day = new Date(text.slice(0, 10));
+  const day = text.slice(0, 10);
   return (
-    TIME.test(text) &&
+    TIME_TEXT.test(text) &&
     !Number.isNaN(parseTime(text).getTime()) &&
-    // ECMAScript lets the 30th of February be the 2nd of March.
-    day.toISOString().startsWith(text.slice(0, 10))
+    // ECMAScript reads the 30th of February as the 2nd of March.
+    new Date(day).toISOString().startsWith(day)
   );
 }
 
 /**
- * `time` as text that sorts among the `ts` of any writer: in UTC, without the zone and the fraction's trailing zeros,
- * because a shorter text sorts before every longer one that begins with it.
+ * `time` as text that compares with the `ts` of any writer: in UTC, without the zone and without trailing zeros of the
+ * fraction, because a text sorts before every longer one that begins with it.
  */
 export function timeBound(time: string): string {
-  // A Date has milliseconds only; others write more digits.
+  // Other writers have more digits than the milliseconds of a Date.
   const [fraction = ""] = /\.\d+/.exec(time) ?? [];
   const seconds = parseTime(time.replace(fraction, "")).toISOString().slice(0, 19);
   return fraction === "" ? seconds : `${seconds}${fraction}`.replace(/\.?0*$/, "");
 }
 
-/** In UTC unless it names a zone, where ECMAScript would take local time. */
+/** ECMAScript reads a time without a zone as local time; here it is UTC. */
 function parseTime(text: string): Date {
   const zoned = /(Z|[ +-]\d\d:\d\d)$/.test(text) || !text.includes("T");
   return new Date(zoned ? text.replace(" ", "+") : `${text}Z`);

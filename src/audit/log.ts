@@ -1,22 +1,23 @@
 /**
  * The audit log: rows chained by hashes, appended by any number of processes to one file.
  *
- * The promise: `append` resolves when the row is on disk, and the chain stays one chain whoever else writes to it; rows
- * that wait at the same time share a commit.
+ * The promise: `append` resolves when the row is on disk; the chain stays one chain, whoever else writes to it. Rows that
+ * wait at the same time share a commit.
  */
 import type { Database } from "bun:sqlite";
 import { dirname } from "node:path";
 import { messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { configFiles } from "../lib/paths";
-import { appendRows, type NewRow } from "./append";
+import type { Verdict } from "./chain";
+import type { ExportStep } from "./export";
 import { AuditFile } from "./file";
-import { headOf, readBearings } from "./high-water";
-import { type ListedRow, type ListQuery, listRows } from "./list";
-import type { Pruned, PruneOptions } from "./prune";
-import { createLimit } from "./retention";
-import { type AuditEvent, rowTime, storable } from "./row";
-import type { Verdict, VerifyOptions } from "./verify";
+import { appendRows, headOf, type NewRow, readBearings } from "./high-water";
+import { type ListQuery, listRows } from "./list";
+import type { PruneOptions } from "./prune";
+import { createLimit, type Pruned } from "./retention";
+import { type AuditEvent, type ListedRow, rowTime, storable } from "./row";
+import type { VerifyOptions } from "./verify";
 import { inChild } from "./worker";
 
 export interface AuditLog {
@@ -26,34 +27,34 @@ export interface AuditLog {
    * @throws an `unavailable` failure when it cannot be written.
    */
   append(event: AuditEvent): Promise<number>;
-  /** Rows in the log, kept by counting, not by a query. */
+  /** The number of rows, without a query. */
   rowCount(): number;
-  /** Why no row can be written now; null when one can. Waits for a lock as a row would; writes none. */
+  /** Why no row can be written now; null when one can. Waits for the lock, but writes nothing. */
   problem(): Promise<string | null>;
   /** The rows that `query` asks for, newest first. @throws an `unavailable` failure when it cannot be read. */
   list(query: ListQuery): Promise<ListedRow[]>;
-  /** Verifies the whole log, in a process of its own. @throws an `unavailable` failure when it cannot be read. */
+  /** Verifies the whole log, in another process. @throws an `unavailable` failure when it cannot be read. */
   verify(options?: VerifyOptions): Promise<Verdict>;
-  /** The whole log as it is now, as JSON lines, some at a time. @throws an `unavailable` failure likewise. */
-  exported(): AsyncGenerator<string>;
-  /** Removes every row, of which a new first row tells. Returns how many. @throws an `unavailable` failure. */
+  /** The whole log as it is now, as JSON lines. @throws an `unavailable` failure when it cannot be read. */
+  exported(): AsyncGenerator<ExportStep>;
+  /** Removes every row; a new first row records that. @returns how many. @throws an `unavailable` failure. */
   clear(by: string): Promise<number>;
-  /** Moves the oldest rows to an archive, in a process of its own. @throws what `pruneRows` throws. */
+  /** Moves the oldest rows to an archive, in another process. @throws what `pruneRows` throws. */
   prune(options: PruneOptions): Promise<Pruned>;
   /** From now on, moves the oldest rows to `audit-archive` when there are more than `maxRows`; 0: never. */
   limitRows(maxRows: number): void;
-  /** Writes what is waiting, then closes the file. */
+  /** Writes the rows that wait, then closes the file. */
   close(): Promise<void>;
 }
 
 export interface AuditLogOptions {
   readonly path: string;
   readonly log: Log;
-  /** How long a write may wait for another process's lock (default 5,000). */
+  /** How long a write may wait for the lock of another process, in milliseconds (default 5,000). */
   readonly lockWaitMs?: number;
 }
 
-/** The most rows in one commit: more would hold the lock, and the event loop, for longer than a request may notice. */
+/** The maximum number of rows in a commit. A larger one would hold the lock and the event loop noticeably long. */
 const MAX_BATCH = 1_000;
 
 interface Waiting extends NewRow {
@@ -61,10 +62,7 @@ interface Waiting extends NewRow {
   reject(error: unknown): void;
 }
 
-/**
- * Opens the log at `path`, which is made if it is not there. A file that cannot be opened is no reason to throw: it is
- * tried again by each call, and each fails as long as it cannot.
- */
+/** Opens the log at `path`, or makes it. Never throws: while the file cannot be opened, each call tries again and fails. */
 export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions): Promise<AuditLog> {
   const file = new AuditFile(path, lockWaitMs);
   const closing = new AbortController();
@@ -73,10 +71,10 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions): 
   let flushing: Promise<void> | undefined;
   let failure: string | null = null;
   let verifying: Promise<unknown> = Promise.resolve();
-  /** The last that was asked for and has not begun. It serves whoever asks meanwhile, so that no queue grows. */
+  /** The verification that has not begun yet. It serves all who ask meanwhile, so that no queue grows. */
   let next: { readonly noted: string | undefined; readonly verdict: Promise<Verdict> } | undefined;
 
-  /** Says in the process's log when writing begins to fail and when it works again, not for each row. */
+  /** Logs when writing begins to fail and when it works again, not each row. */
   const report = (error?: unknown) => {
     if (error !== undefined && failure === null)
       log.error(`${messageOf(error)}; what changes something is refused`);
@@ -84,10 +82,10 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions): 
     failure = error === undefined ? null : messageOf(error);
   };
 
-  /** One commit after the other, as long as rows are waiting. */
+  /** Commits until no row waits. */
   const flush = async () => {
     while (waiting.length > 0) {
-      // What arrives within this turn of the event loop shares the commit.
+      // Rows that arrive in this turn of the event loop share the commit.
       await new Promise((resolve) => setImmediate(resolve));
       const batch = waiting.slice(0, MAX_BATCH);
       waiting = waiting.slice(MAX_BATCH);
@@ -107,10 +105,10 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions): 
 
   const verify = ({ noted, progress }: VerifyOptions = {}): Promise<Verdict> => {
     if (next && next.noted === noted && !progress) return next.verdict;
-    // One at a time: each wants a processor for itself.
+    // One at a time: each occupies a processor.
     const verdict = verifying.then(async () => {
       if (next?.verdict === verdict) next = undefined;
-      // Opened for the first time it takes its bearings. What cannot be opened here may yet be read.
+      // A log that is opened for the first time gets its bearings. One that cannot be opened here may still be readable.
       let unopened: unknown;
       await file
         .read(() => {})
@@ -155,6 +153,7 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions): 
     verify,
     async *exported() {
       const { exportAll } = await import("./export");
+      // A log that is opened for the first time gets its bearings.
       await file.read(() => {});
       yield* exportAll(path);
     },
@@ -178,7 +177,7 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions): 
   };
 }
 
-/** The number of rows, and what tells how it has changed since. */
+/** The number of rows, and the state of the log that it belongs to. */
 interface Tally {
   readonly rows: number;
   readonly removedRows: number;
@@ -196,7 +195,7 @@ function appendBatch(db: Database, batch: readonly Waiting[], tally: Tally | und
   const bearings = readBearings(db);
   const { id } = appendRows(db, bearings, batch);
   const removedRows = bearings.removed_rows;
-  // Ids follow one another, so this also counts what other processes appended and removed meanwhile.
+  // Ids have no gaps, so this also counts the rows that other processes appended and removed meanwhile.
   const rows = known.rows + (id - known.highestId) - (removedRows - known.removedRows);
   return { rows, removedRows, highestId: id };
 }

@@ -2,40 +2,33 @@ import { userInfo } from "node:os";
 import { resolve } from "node:path";
 import * as v from "valibot";
 import type { Caller } from "../core/caller";
-import { field, NO_INPUT } from "../core/fields";
+import { field, NO_INPUT, path } from "../core/fields";
 import { operation } from "../core/operation";
 import { badInput, forbidden, unavailable } from "../lib/errors";
+import { LINES_CONTENT_TYPE } from "../lib/ndjson";
 import { configFiles } from "../lib/paths";
-import type { Service } from "../service";
-import { isTime, timeBound } from "./list";
+import { VERDICT } from "./chain";
+import type { ExportStep } from "./export";
+import { LIST_QUERY, TIME, timeBound } from "./list";
 import type { AuditLog } from "./log";
+import { PRUNED } from "./retention";
+import { LISTED_ROW } from "./row";
 
-const ROW = v.object({
-  id: v.number(),
-  ts: v.string(),
-  event_type: v.string(),
-  host_id: v.nullable(v.string()),
-  viewer_id: v.nullable(v.string()),
-  detail: v.nullable(v.string()),
-});
+/** What the operations use of the service. */
+interface Uses {
+  readonly configDir: string;
+  /** Null when this process keeps no audit log. */
+  audit(): Promise<AuditLog | null>;
+  rest(): Promise<{ readonly server: { readonly allowAuditClear: boolean } | null }>;
+}
 
-const TIME = v.pipe(
-  v.string(),
-  v.check((text) => isTime(text), "a time in ISO 8601 (2026-04-27T10:30:00Z)"),
-);
+const PATH = path(v.pipe(v.string(), v.nonEmpty()));
+
 /** `ID:HASH`. */
 const NOTED = v.pipe(
   v.string(),
   v.regex(/^\d{1,15}:[0-9a-f]{64}$/, "ID:HASH, the head of an earlier verification"),
 );
-const VERDICT = v.object({
-  ok: v.boolean(),
-  broken_at_id: v.nullable(v.number()),
-  total_rows: v.number(),
-  reason: v.nullable(v.string()),
-  head: v.nullable(v.string()),
-});
-const optionalText = v.optional(v.pipe(v.string(), v.maxLength(1_000)));
 
 export const listAudit = operation({
   name: "audit.list",
@@ -43,22 +36,9 @@ export const listAudit = operation({
   scope: "read",
   command: "AC_audit_log_list",
   http: { method: "GET", path: "/audit/list" },
-  input: v.strictObject({
-    event_type: field(optionalText, "Only rows of this type"),
-    host_id: field(optionalText, "Only rows about this host or client"),
-    limit: field(
-      v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(10_000)), 200),
-      "The most rows to answer with",
-    ),
-    since: field(v.optional(TIME), "Only rows from this time on (ISO 8601; UTC unless it names a zone)"),
-    until: field(v.optional(TIME), "Only rows before this time"),
-    before_id: field(
-      v.optional(v.pipe(v.number(), v.safeInteger())),
-      "Only rows with a lower id: the last id of a page gives the next page",
-    ),
-  }),
-  output: v.object({ rows: v.array(ROW), count: v.number() }),
-  async run(service: Service, query) {
+  input: LIST_QUERY,
+  output: v.object({ rows: v.array(LISTED_ROW), count: v.number() }),
+  async run(service: Uses, query) {
     const rows = await (await openLog(service)).list(query);
     return { rows, count: rows.length };
   },
@@ -68,10 +48,14 @@ const longText = v.pipe(v.string(), v.maxLength(1_000_000));
 
 export const logEvent = operation({
   name: "audit.log",
-  summary: "Append a row of one's own to the audit log",
+  summary: "Append a row to the audit log",
   scope: "operate",
-  // The row is the record of it.
+  // The row itself is the record.
   changes: "announces",
+  leftOut: {
+    http: "the log records what a request does; rows of other programs come from this host",
+    script: "the log records what a script does; rows of other programs come from the command line",
+  },
   input: v.strictObject({
     event_type: field(
       v.pipe(
@@ -80,21 +64,21 @@ export const logEvent = operation({
         v.maxLength(200),
         v.check((type) => !type.startsWith("audit_"), "a type that the log does not write itself (audit_…)"),
       ),
-      "What kind of event it is",
+      "The type of the event",
     ),
-    host_id: field(v.optional(v.nullable(longText), null), "The host or client it concerns"),
-    viewer_id: field(v.optional(v.nullable(longText), null), "The viewer it concerns"),
+    host_id: field(v.optional(v.nullable(longText), null), "The host or client concerned"),
+    viewer_id: field(v.optional(v.nullable(longText), null), "The viewer concerned"),
     detail: field(v.optional(v.nullable(longText), null), "What happened"),
   }),
   output: v.object({ id: v.number() }),
-  async run(service: Service, event) {
+  async run(service: Uses, event) {
     return { id: await (await openLog(service)).append(event) };
   },
 });
 
 export const verifyAudit = operation({
   name: "audit.verify",
-  summary: "Verify the chain of the audit log",
+  summary: "Verify the chain of the audit log, or of an export",
   scope: "read",
   command: "AC_audit_log_verify",
   http: { method: "GET", path: "/audit/verify" },
@@ -103,48 +87,97 @@ export const verifyAudit = operation({
       v.optional(NOTED),
       "The `head` of an earlier verification: the log must still have that row",
     ),
+    file: field(v.optional(PATH), "Verify this export or archive instead (.jsonl, .gz); not over HTTP"),
   }),
   output: VERDICT,
-  async run(service: Service, { noted }) {
-    return (await openLog(service)).verify({ noted });
+  async run(service: Uses, { noted, file }, { kind, progress }) {
+    const report = (what: string) => (done: number, total: number) => progress?.({ what, done, total });
+    if (file === undefined) {
+      const log = await openLog(service);
+      return log.verify({ noted, ...(progress && { progress: report("rows verified") }) });
+    }
+    // A token that may only read must not find out about files of the host.
+    if (kind === "rest") throw forbidden("file: expected only from a caller on this host");
+    const { verifyExport } = await import("./verify-export");
+    return verifyExport(resolve(file), { noted, progress: report("bytes verified") });
+  },
+});
+
+const BULKY = "the answer can be larger than any other; export on the host and copy the file";
+
+export const exportAudit = operation({
+  name: "audit.export",
+  summary: "Write all rows of the audit log as JSON lines",
+  scope: "admin",
+  leftOut: { http: BULKY, script: BULKY },
+  input: v.strictObject({
+    output: field(
+      v.optional(PATH),
+      "The file to write (.gz compresses); without it, the rows are the answer",
+    ),
+  }),
+  output: v.union([v.object({ output: v.string(), rows: v.number() }), v.instance(Response)]),
+  async run(service: Uses, { output }, { progress }) {
+    const log = await openLog(service);
+    const { linesOf, writeExport } = await import("./export");
+    if (output === undefined) {
+      return new Response(linesOf(log.exported()), { headers: { "content-type": LINES_CONTENT_TYPE } });
+    }
+    let rows = 0;
+    async function* counted(): AsyncGenerator<ExportStep> {
+      for await (const step of log.exported()) {
+        rows += step.rows;
+        progress?.({ what: "rows exported", done: rows, total: Math.max(rows, log.rowCount()) });
+        yield step;
+      }
+    }
+    await writeExport(resolve(output), counted());
+    return { output, rows };
   },
 });
 
 export const clearAudit = operation({
   name: "audit.clear",
-  summary: "Remove every row of the audit log; a new first row says who did",
+  summary: "Remove all rows of the audit log; a new first row records who did",
   scope: "admin",
-  // That row is the record of it.
+  // That row is the record.
   changes: "announces",
   command: "AC_audit_log_clear",
+  leftOut: { http: "a script can clear the log, where the server allows it (--allow-audit-clear)" },
   input: NO_INPUT,
   output: v.object({ deleted: v.number() }),
-  async run(service: Service, _input, caller) {
+  async run(service: Uses, _input, caller) {
     const { server } = await service.rest();
-    // A script or a job that runs in a server's process may come from a request too.
+    // A script or job that runs in the server's process may have come with a request.
     if (server ? !server.allowAuditClear : caller.kind === "rest") {
-      throw forbidden("the server was not started so as to let requests clear the log (--allow-audit-clear)");
+      throw forbidden("this server does not let requests clear the log (--allow-audit-clear)");
     }
     return { deleted: await (await openLog(service)).clear(nameOf(caller)) };
   },
 });
 
+const ARCHIVES = "archives are files for the administrator of this host";
+
 export const pruneAudit = operation({
   name: "audit.prune",
-  summary: "Move the oldest rows of the audit log to an archive; a new row says who did",
+  summary: "Move the oldest rows of the audit log to an archive; a new row records who did",
   scope: "admin",
-  // That row is the record of it.
+  // That row is the record.
   changes: "announces",
+  leftOut: { http: ARCHIVES, script: ARCHIVES },
   input: v.strictObject({
     keep: field(
       v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(1_000_000_000))),
       "How many of the newest rows stay",
     ),
-    before: field(v.optional(TIME), "Rows from before this time go"),
-    archive: field(v.optional(v.pipe(v.string(), v.nonEmpty())), "File to write them to"),
+    before: field(v.optional(TIME), "Move rows from before this time (ISO 8601; UTC unless it names a zone)"),
+    archive: field(
+      v.optional(PATH),
+      "The file to write them to (.gz compresses; default: one in audit-archive)",
+    ),
   }),
-  output: v.object({ deleted: v.number(), archive: v.nullable(v.string()) }),
-  async run(service: Service, { keep, before, archive }, caller) {
+  output: PRUNED,
+  async run(service: Uses, { keep, before, archive }, caller) {
     if ((keep === undefined) === (before === undefined)) throw badInput("expected one of keep and before");
     const folder = configFiles(service.configDir).auditArchive;
     return (await openLog(service)).prune({
@@ -155,15 +188,15 @@ export const pruneAudit = operation({
   },
 });
 
-export const operations = [listAudit, verifyAudit, clearAudit, pruneAudit, logEvent];
+export const operations = [listAudit, verifyAudit, exportAudit, clearAudit, pruneAudit, logEvent];
 
-/** The caller, as a row names who removed others; not by name, which Bun takes from the environment. */
+/** The caller, as a row names who removed others; by user id, as Bun takes the name from the environment. */
 function nameOf({ kind, client }: Caller): string {
   return `${kind} (${client ?? (process.getuid ? `uid ${process.getuid()}` : `user ${userInfo().username}`)})`;
 }
 
-/** The log of this process. @throws an `unavailable` failure when it keeps none. */
-export async function openLog(service: Service): Promise<AuditLog> {
+/** @throws an `unavailable` failure when this process keeps no audit log. */
+async function openLog(service: Pick<Uses, "audit">): Promise<AuditLog> {
   const log = await service.audit();
   if (!log) throw unavailable("this svc keeps no audit log (--no-audit)");
   return log;

@@ -1,8 +1,8 @@
 /**
- * Removing rows: all of them (clear), or the oldest after they were written to an archive (prune).
+ * Removing rows: all of them (clear), or the oldest ones after they were written to an archive (prune).
  *
- * The promise: a row that says who removed how many rows, and the hash of the last of them, is on disk with the first
- * that goes; rows that are pruned are in an archive on disk before; what remains still verifies.
+ * The promise: before the first row is gone, a new row on disk says who removed how many rows and the hash of the last
+ * one; rows that are pruned are in an archive on disk first; the rows that remain still verify.
  */
 import type { Database } from "bun:sqlite";
 import { existsSync, readdirSync, rmSync } from "node:fs";
@@ -11,39 +11,33 @@ import { conflict, messageOf, systemCode, unavailable } from "../lib/errors";
 import { ensurePrivateFolder } from "../lib/files";
 import { withLock } from "../lib/lock";
 import { configFiles } from "../lib/paths";
-import { appendRows } from "./append";
-import { exportLines, writeExport } from "./export";
+import type { Verdict } from "./chain";
+import { type ExportStep, exportLines, writeExport } from "./export";
 import type { AuditFile } from "./file";
-import { headOf, moveFirst, moveHead, readBearings } from "./high-water";
+import { appendRows, headOf, moveFirst, moveHead, readBearings } from "./high-water";
+import type { Pruned } from "./retention";
 import { rowTime, storable } from "./row";
-import { type Verdict, verifyDatabase } from "./verify";
+import { verifyDatabase } from "./verify";
 
-/** The types of the rows that say what was removed. */
+/** The types of the rows that record a removal. */
 const CLEARED = "audit_cleared";
 const PRUNED = "audit_pruned";
 
-/** Rows deleted in one transaction while others wait for the lock. */
+/** Rows deleted in one transaction: others wait for the lock as long. */
 const STEP = 2_000;
 
-/** Between two of them, so that who waits has a turn: longer than between two attempts to take the lock (`file.ts`). */
+/** The pause between two, in which others get the lock: longer than theirs between two attempts (`file.ts`). */
 const BREATH_MS = 10;
 
-/** Which rows to remove: all but the newest `keep`, or the oldest up to the first that is not from before `before`. */
+/** Which rows to remove: all but the newest `keep`, or the oldest ones from before `before` (see `timeBound`). */
 export type PruneWhat = { readonly keep: number } | { readonly before: string };
 
 export interface PruneOptions {
-  /** {@link PruneWhat.before} as `timeBound` gives it. */
   readonly what: PruneWhat;
-  /** Where the archive goes; an existing file is not replaced. */
+  /** Where the archive is written; an existing file is not replaced. */
   readonly archive: { readonly folder: string } | { readonly file: string };
   /** Who prunes, for the record. */
   readonly by: string;
-}
-
-export interface Pruned {
-  readonly deleted: number;
-  /** Null when there was nothing to remove. */
-  readonly archive: string | null;
 }
 
 interface Range {
@@ -54,9 +48,10 @@ interface Range {
 }
 
 /**
- * Removes every row. Returns how many there were. Within a transaction.
+ * Removes every row, in a transaction. @returns how many there were.
  *
- * @param verdict what verification said of them; null when it failed. A break must not go with the rows that show it.
+ * @param verdict of the rows before; null when they could not be verified. The record keeps it, as the rows that show a
+ *   break are gone.
  */
 export function clearRows(db: Database, by: string, verdict: Verdict | null): number {
   const head = headOf(readBearings(db));
@@ -66,9 +61,9 @@ export function clearRows(db: Database, by: string, verdict: Verdict | null): nu
     )
     .get();
   const rows = found?.rows ?? 0;
-  // Without a condition SQLite drops the pages rather than row after row (https://sqlite.org/lang_delete.html).
+  // Without a condition SQLite drops whole pages (https://sqlite.org/lang_delete.html).
   db.run("DELETE FROM events");
-  // The last row may have been another writer's, which only the table knew of.
+  // The last row may have been another writer's, and only the table had it.
   moveHead(db, head);
   const ids = rows === 0 ? "" : ` (ids ${found?.firstId} to ${head.id})`;
   appendRecord(
@@ -83,16 +78,16 @@ export function clearRows(db: Database, by: string, verdict: Verdict | null): nu
 /**
  * Writes the oldest rows to an archive, then removes them.
  *
- * @throws a `conflict` failure when the archive is there already, or rows go meanwhile; `unavailable` when it or the
- *   log cannot be written. Whatever is gone then is on record and in the archive.
+ * @throws a `conflict` failure when the archive exists already, or somebody else removes rows meanwhile; `unavailable`
+ *   when the archive or the log cannot be written. Rows that are gone then are on record and in the archive.
  */
 export async function pruneRows(file: AuditFile, { what, archive, by }: PruneOptions): Promise<Pruned> {
   return withLock(configFiles(dirname(file.path)).pruneLock, async () => {
     const range = await file.read((db) => rangeOf(db, what));
     if (!range) return { deleted: 0, archive: null };
     const path = "file" in archive ? archive.file : nameIn(archive.folder, range);
-    if (existsSync(path)) throw conflict(`the archive ${path} is there already`);
-    await writeExport(path, linesOf(file, range), "folder" in archive);
+    if (existsSync(path)) throw conflict(`the archive ${path} exists already`);
+    await writeExport(path, stepsOf(file, range), "folder" in archive);
     const state = stateWords(verifyDatabase(file.path));
     await file.write((db) => {
       if (!db.query("SELECT 1 FROM events WHERE id = ?").get(range.firstId)) throw gone();
@@ -108,7 +103,7 @@ export async function pruneRows(file: AuditFile, { what, archive, by }: PruneOpt
 }
 
 function stateWords(verdict: Verdict | null): string {
-  if (verdict === null) return "the chain could not be verified before";
+  if (verdict === null) return "the chain could not be verified";
   return verdict.ok
     ? "the chain was whole"
     : `the chain was broken at row id ${verdict.broken_at_id}: ${verdict.reason}`;
@@ -141,7 +136,7 @@ function rangeOf(db: Database, what: PruneWhat): Range | null {
     .get(lastId);
 }
 
-/** Removes a step of the rows up to `lastId`, and moves the log's beginning to what is left. Returns how many went. */
+/** Removes {@link STEP} of the rows up to `lastId` and moves the beginning of the log. @returns how many it removed. */
 function deleteOldest(db: Database, lastId: number): number {
   const doomed = db
     .query<{ id: number; row_hash: string | null }, [number]>(
@@ -161,10 +156,10 @@ function appendRecord(db: Database, event_type: string, detail: string): void {
   appendRows(db, readBearings(db), [{ ts: rowTime(new Date()), event }]);
 }
 
-/** What a prune was writing that was killed: nobody else writes one, who has the lock. */
+/** A file that a killed prune left. The lock makes sure that no other prune is writing it. */
 const LEFT_OVER = /^audit-\d+-\d+.*\.tmp-[0-9a-f]+$/;
 
-/** A free name in `folder`: an archive whose rows were not removed, because svc was killed, is there already. */
+/** A name in `folder` that no file has: a prune that was killed left an archive of rows that are still in the log. */
 function nameIn(folder: string, { firstId, lastId }: Range): string {
   try {
     ensurePrivateFolder(folder);
@@ -179,16 +174,16 @@ function nameIn(folder: string, { firstId, lastId }: Range): string {
   return name(nth);
 }
 
-async function* linesOf(file: AuditFile, { firstId, lastId, rows }: Range): AsyncGenerator<string> {
+async function* stepsOf(file: AuditFile, { firstId, lastId, rows }: Range): AsyncGenerator<ExportStep> {
   let written = 0;
   for (let after = firstId - 1; after < lastId; ) {
     const step = await file.read((db) => exportLines(db, after, lastId));
     if (!step) break;
-    yield step.lines;
+    yield step;
     written += step.rows;
     after = step.lastId;
   }
   if (written !== rows) throw gone();
 }
 
-const gone = () => conflict("the log was cleared or pruned by somebody else meanwhile");
+const gone = () => conflict("the log was cleared or pruned by another process meanwhile");

@@ -1,20 +1,30 @@
 /**
- * The limit on rows: once there are more, the oldest are moved away, one attempt at a time.
+ * The limit on rows: when there are more, the oldest are moved to an archive.
  */
+
+import * as v from "valibot";
 import { messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
-import type { Pruned } from "./prune";
 
-/** What part of the limit is kept, so that pruning is seldom. */
+/** What a prune did. */
+export const PRUNED = v.object({
+  deleted: v.number(),
+  /** The path of the archive; null when there was nothing to remove. */
+  archive: v.nullable(v.string()),
+});
+
+export type Pruned = v.InferOutput<typeof PRUNED>;
+
+/** The part of the limit that is kept, so that pruning is rare. */
 const KEPT_PART = 0.9;
 
-/** How long after an attempt that failed the next one comes. */
+/** How long after a failure the next attempt is made, in milliseconds. */
 const PAUSE_MS = 60_000;
 
 export interface Limit {
   /** @param maxRows 0 for no limit. */
   set(maxRows: number): void;
-  /** Begins to prune if `rows` are too many. */
+  /** Starts to prune when there are too many rows and no attempt is being made. */
   check(rows: number): void;
 }
 

@@ -1,31 +1,37 @@
 /**
- * Rows of the audit log: what one says, and the hash that chains it to the one before.
+ * Rows of the audit log: what a row says, and the hash that chains it to the row before.
  */
+import * as v from "valibot";
 
-/** What a row says; its time, number and hashes are the log's own. */
-export interface AuditEvent {
-  readonly event_type: string;
+/** What a row says. The log itself adds the id, the time and the hashes. */
+const EVENT = {
+  event_type: v.string(),
   /** The client's address for `rest_api`; otherwise the host concerned, or null. */
-  readonly host_id: string | null;
-  readonly viewer_id: string | null;
-  readonly detail: string | null;
-}
+  host_id: v.nullable(v.string()),
+  viewer_id: v.nullable(v.string()),
+  detail: v.nullable(v.string()),
+};
 
-/** A row as it is stored. The hashes are null where somebody removed them. */
-export interface AuditRow extends AuditEvent {
-  readonly id: number;
-  /** ISO 8601 in UTC. */
-  readonly ts: string;
-  readonly prev_hash: string | null;
-  readonly row_hash: string | null;
-}
+/** A row without its hashes. `ts` is ISO 8601 in UTC. */
+export const LISTED_ROW = v.object({ id: v.number(), ts: v.string(), ...EVENT });
 
-/** The `prev_hash` of a log's very first row. */
+/** A row as it is stored. A hash is null where somebody removed it. */
+export const AUDIT_ROW = v.object({
+  ...LISTED_ROW.entries,
+  prev_hash: v.nullable(v.string()),
+  row_hash: v.nullable(v.string()),
+});
+
+export type AuditEvent = Readonly<Pick<AuditRow, keyof typeof EVENT>>;
+export type ListedRow = v.InferOutput<typeof LISTED_ROW>;
+export type AuditRow = v.InferOutput<typeof AUDIT_ROW>;
+
+/** The `prev_hash` of the first row of a log. */
 export const GENESIS = "0".repeat(64);
 
 /**
- * `event` as it can be stored: a lone surrogate, which UTF-8 cannot carry, becomes U+FFFD here, before it is hashed,
- * so that what is read back hashes as what was written.
+ * `event` as it can be stored. A lone surrogate, which UTF-8 cannot carry, becomes U+FFFD before it is hashed, so that
+ * the row that is read back has the hash of the row that was written.
  */
 export function storable(event: AuditEvent): AuditEvent {
   return {
@@ -37,7 +43,7 @@ export function storable(event: AuditEvent): AuditEvent {
 }
 
 /**
- * The `row_hash` of a row: lower-case hex SHA-256 over the UTF-8 of the compact JSON array of what it says.
+ * The `row_hash` of a row: lower-case hex SHA-256 over the UTF-8 of a compact JSON array.
  * `JSON.stringify` escapes as the format asks (ECMA-262 QuoteJSONString: `\u00xx` in lower case, no `/`, DEL or U+2028).
  */
 export function rowHash(prevHash: string | null, ts: string, event: AuditEvent): string {
@@ -45,7 +51,7 @@ export function rowHash(prevHash: string | null, ts: string, event: AuditEvent):
   return Bun.SHA256.hash(JSON.stringify([prevHash, ts, event_type, host_id, viewer_id, detail]), "hex");
 }
 
-/** `time` as rows carry it: `2026-04-27T10:30:00.123000+00:00`, so that text order is time order across writers. */
+/** `time` as rows carry it: `2026-04-27T10:30:00.123000+00:00`. The order of the texts is that of the times. */
 export function rowTime(time: Date): string {
   return `${time.toISOString().slice(0, -1)}000+00:00`;
 }

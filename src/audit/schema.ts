@@ -1,8 +1,8 @@
 /**
- * The tables of the log, made for a new one and found in an old one.
+ * The tables of the log: made in a new file, checked in an existing one.
  *
- * Trust on first use happens once: the first time svc opens a log that another tool wrote, it is accepted as it is
- * found, in one transaction, and that is recorded. After that a missing row or hash is a break.
+ * Trust on first use happens once: when svc first opens a log of another tool, it accepts the log as it is and records
+ * that, in one transaction. After that a missing row or hash is a break.
  */
 import type { Database } from "bun:sqlite";
 import { unavailable } from "../lib/errors";
@@ -15,7 +15,7 @@ const EVENTS = `
     host_id TEXT, viewer_id TEXT, detail TEXT, prev_hash TEXT, row_hash TEXT
   )`;
 
-/** Names that other writers of the format give theirs too. */
+/** Other writers of the format use the same names. */
 const INDEXES = [
   "CREATE INDEX IF NOT EXISTS idx_events_ts ON events(ts)",
   "CREATE INDEX IF NOT EXISTS idx_events_type ON events(event_type)",
@@ -25,14 +25,14 @@ const INDEXES = [
 const PLAIN_COLUMNS = ["id", "ts", "event_type", "host_id", "viewer_id", "detail"];
 const HASH_COLUMNS = ["prev_hash", "row_hash"];
 
-/** How many rows are in memory while hashes are filled in. */
+/** How many rows are in memory while their hashes are computed. */
 const FILL_STEP = 256;
 
 /**
- * Makes `db` a log that svc can write, if it is not one yet.
+ * Makes sure that `db` is a log that svc can write.
  *
  * @throws an `unavailable` failure when the file holds something else, or has lost its bearings; the SQLite error when
- *   it is locked.
+ *   the file is locked.
  */
 export function prepareSchema(db: Database): void {
   if (bearingsState(db) === "kept") return;
@@ -60,20 +60,20 @@ function adopt(db: Database): void {
   const missing =
     columns.length === 0 ? [] : lacking(filled ? PLAIN_COLUMNS : [...PLAIN_COLUMNS, ...HASH_COLUMNS]);
   if (missing.length > 0) {
-    throw unavailable(`the audit log is no audit log: its table events lacks ${missing.join(", ")}`);
+    throw unavailable(`the file is not an audit log: its table events lacks ${missing.join(", ")}`);
   }
   const filledRows = filled ? fillHashes(db) : 0;
   for (const index of INDEXES) db.run(index);
   takeBearings(db, rowTime(new Date()), filledRows);
 }
 
-/** Gives the rows of a log from before the hash columns their hashes, in insertion order. Returns how many. */
+/** Adds hashes to the rows of a log without hash columns, in insertion order. @returns how many rows there are. */
 function fillHashes(db: Database): number {
   for (const column of HASH_COLUMNS) db.run(`ALTER TABLE events ADD COLUMN ${column} TEXT`);
   const next = db.query<AuditRow, [number]>(
     `SELECT * FROM events WHERE id > ? ORDER BY id LIMIT ${FILL_STEP}`,
   );
-  // The texts as they were read: bytes that are no text become U+FFFD, which is hashed.
+  // The texts are written as they were read: bytes that are not UTF-8 become U+FFFD, which is hashed.
   const fill = db.query(
     `UPDATE events SET ts = ?, event_type = ?, host_id = ?, viewer_id = ?, detail = ?, prev_hash = ?, row_hash = ?
      WHERE id = ?`,

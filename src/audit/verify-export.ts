@@ -1,32 +1,29 @@
 /**
- * Verifying an export: JSON lines, without the log that they are from.
+ * Verifying an export: JSON lines, without the log that they came from.
  */
 import { createReadStream, statSync } from "node:fs";
 import { createGunzip, Gunzip } from "node:zlib";
 import * as v from "valibot";
 import { badInput, Failure, systemCode } from "../lib/errors";
-import { Chain } from "./chain";
-import { broken, notedRow, type Verdict, type VerifyOptions, whole } from "./verify";
+import { broken, Chain, notedRow, type Verdict, whole } from "./chain";
+import { AUDIT_ROW } from "./row";
+import type { VerifyOptions } from "./verify";
+
+const ID = v.pipe(v.number(), v.safeInteger());
 
 const LINE = v.object({
-  id: v.pipe(v.number(), v.safeInteger()),
-  ts: v.string(),
-  event_type: v.string(),
-  host_id: v.nullable(v.string()),
-  viewer_id: v.nullable(v.string()),
-  detail: v.nullable(v.string()),
-  prev_hash: v.nullable(v.string()),
-  row_hash: v.nullable(v.string()),
-  /** The id before it, where svc found a hole when it first opened the log. */
-  follows_id: v.exactOptional(v.pipe(v.number(), v.safeInteger())),
+  ...AUDIT_ROW.entries,
+  id: ID,
+  /** The id before it, where svc found a gap when it first opened the log. */
+  follows_id: v.exactOptional(ID),
 });
 
-/** The longest line that is read: a row of several megabytes, every character of it escaped. */
+/** The longest line that is read, in characters: a row of several megabytes with every character escaped. */
 const MAX_LINE = 64 * 1_048_576;
 
 /**
- * Verifies the export in the file at `path`, compressed if its name ends in `.gz`. It says nothing of rows before the
- * first line or after the last one. Progress is in bytes of the file.
+ * Verifies the export in the file at `path`, compressed if its name ends in `.gz`. The verdict does not cover rows before
+ * the first line or after the last. Progress is in bytes of the file.
  *
  * @throws a `bad_input` failure when the file cannot be read.
  */
@@ -44,7 +41,7 @@ export async function verifyExport(path: string, { noted, progress }: VerifyOpti
     if (fault) continue;
     const row = parseLine(line);
     if (row === null) {
-      fault = { id: chain.expectedId(), reason: `line ${total} is no row of an export` };
+      fault = { id: chain.expectedId(), reason: `line ${total} is not a row of an export` };
       continue;
     }
     if (row.follows_id !== undefined) followed = { id: row.follows_id, by: row.id };
@@ -68,7 +65,7 @@ function parseLine(line: string) {
 }
 
 /**
- * The lines of the file that are not empty. Not `node:readline`, which also ends a line at U+2028, as JSON does not.
+ * The lines of the file that are not empty. `node:readline` would also end a line at U+2028, which JSON allows in text.
  *
  * @throws a `bad_input` failure when the file cannot be read or a line is too long.
  */

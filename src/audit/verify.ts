@@ -1,32 +1,20 @@
 /**
  * Verifying a log: one pass over its rows in constant memory.
  *
- * The promise: what is reported as whole has every row from where the log is known to begin up to the highest id ever
- * given, each as it was when it was written. What somebody can do who may write the file: docs/audit.md.
+ * The promise: a log that is reported as whole has every row from its known beginning up to the highest id ever given,
+ * each as it was written. docs/audit.md says what a person who may write the file can still do.
  */
 import { type Database, SQLiteError } from "bun:sqlite";
 import { messageOf, unavailable } from "../lib/errors";
-import { Chain, type KnownRow, rowNames } from "./chain";
+import { broken, Chain, notedRow, rowNames, type Verdict, whole } from "./chain";
 import { asFailure, readLog } from "./file";
 import { type Bearings, bearingsState, LOST_BEARINGS, readBearings } from "./high-water";
 import type { AuditRow } from "./row";
 
-/** What a verification found. */
-export interface Verdict {
-  readonly ok: boolean;
-  /** The first row that is not as it must be, or the first id that is missing; null when no row can be named. */
-  readonly broken_at_id: number | null;
-  readonly total_rows: number;
-  /** What is wrong, in words; null when nothing is. */
-  readonly reason: string | null;
-  /** `ID:HASH` of the newest row when nothing is wrong: noted elsewhere, it binds everything up to here. */
-  readonly head: string | null;
-}
-
 export interface VerifyOptions {
-  /** A row that was noted elsewhere as `ID:HASH`: the log must still have it. */
+  /** The `head` of an earlier verification, `ID:HASH`: the log must still have this row. */
   readonly noted?: string | undefined;
-  /** Called now and then with how much is done and how much there is, in rows. */
+  /** Called now and then, with numbers of rows (of an export: bytes). */
   readonly progress?: ((done: number, total: number) => void) | undefined;
 }
 
@@ -34,7 +22,7 @@ export interface VerifyOptions {
 const PROGRESS_STEP = 25_000;
 
 /**
- * Verifies the log in the database at `path`, as it is at one moment. Blocks this thread: see `child.ts`.
+ * Verifies the log in the database at `path`, as it is at one moment. Blocks this thread: see `worker.ts`.
  *
  * @throws an `unavailable` failure when it cannot be read, or svc never opened it.
  */
@@ -80,7 +68,7 @@ function verifyRows(db: Database, { noted, progress }: VerifyOptions): Verdict {
     if (!isDamage(error)) throw error;
     return broken(total, chain.expectedId(), `the file is damaged: ${messageOf(error)}`);
   }
-  // The count may come from an index, which somebody can edit too.
+  // The count may have come from an index, which can be edited too.
   total = taken;
   const next = chain.expectedId() ?? 1;
   const highest = Math.max(bearings.highest_id, bearings.issued_id ?? 0);
@@ -92,7 +80,7 @@ function verifyRows(db: Database, { noted, progress }: VerifyOptions): Verdict {
   return whole(total, chain.last);
 }
 
-/** Bytes that are no text read as U+FFFD: whether they stand where it was hashed. */
+/** Bytes that are not UTF-8 read as U+FFFD, and would hash like it: says whether the row really has U+FFFD. */
 function textFault(
   db: Database,
   { id, ts, event_type, host_id, viewer_id, detail }: AuditRow,
@@ -105,23 +93,7 @@ function textFault(
        AND detail IS ?`,
     )
     .get(id, ...texts);
-  return asRead ? null : "it was edited: it has bytes that are no text";
-}
-
-/** The verdict on a chain that is broken. */
-export function broken(total: number, id: number | null, reason: string): Verdict {
-  return { ok: false, broken_at_id: id, total_rows: total, reason, head: null };
-}
-
-/** The verdict on a chain in which nothing is wrong. */
-export function whole(total: number, last: AuditRow | undefined): Verdict {
-  return {
-    ok: true,
-    broken_at_id: null,
-    total_rows: total,
-    reason: null,
-    head: last ? `${last.id}:${last.row_hash}` : null,
-  };
+  return asRead ? null : "it was edited: it has bytes that are not text";
 }
 
 function countRows(db: Database): number {
@@ -133,16 +105,10 @@ function countRows(db: Database): number {
   }
 }
 
-/** What `ID:HASH` says. */
-export function notedRow(noted: string): KnownRow {
-  const [id, hash = ""] = noted.split(":");
-  return { id: Number(id), hash, what: "that was noted elsewhere" };
-}
-
-/** Why a row that was noted did not come along. */
+/** Why the log does not have the row that was noted. */
 function missingNoted(id: number, { first_id }: Bearings, highest: number): string {
   if (id > highest)
-    return "the log never came to the row that was noted elsewhere: it is another one, or an old copy";
+    return "the log never had the row that was noted elsewhere: it is another log, or an old copy";
   if (id < first_id)
     return "the row that was noted elsewhere was cleared or pruned: look for it in the archives";
   return "the row that was noted elsewhere is gone";
@@ -153,7 +119,7 @@ function followers(db: Database): (id: number) => number | undefined {
   return (id) => gap.get(id)?.next_id;
 }
 
-/** Whether the file's own structure is not what SQLite wrote. */
+/** Whether the structure of the file itself is damaged. */
 function isDamage(error: unknown): boolean {
   return error instanceof SQLiteError && /^SQLITE_(CORRUPT|NOTADB|IOERR_SHORT_READ)/.test(error.code ?? "");
 }

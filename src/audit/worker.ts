@@ -6,8 +6,9 @@ import { deadline } from "../lib/deadline";
 import { cancelled } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { selfCommand } from "../lib/self-command";
-import type { Pruned, PruneOptions } from "./prune";
-import type { Verdict } from "./verify";
+import type { Verdict } from "./chain";
+import type { PruneOptions } from "./prune";
+import type { Pruned } from "./retention";
 
 /** What the child does, each with the log at `path`. */
 export interface AuditCalls {

@@ -117,7 +117,8 @@ async function typedValue(flag: Flag, given: Typed[string], options: FlagOptions
   const [first = ""] = given;
   const { text } = metadataOf(flag.schema);
   if (text === "file") return readTextFile(first, flag.name);
-  if (text === "path") return first && resolve(first);
+  // An empty path stays one, and `-` means stdout.
+  if (text === "path") return first === "" || first === "-" ? first : resolve(first);
   if (holdsJson(flag.schema)) return jsonOf(flag, first);
   const words = flag.kind === "list" && !flag.positional ? given.flatMap((one) => one.split(",")) : given;
   return fromTexts(typedName(flag), flag.schema, words);

@@ -162,13 +162,13 @@ function contextOf<I extends InputSchema, O extends OutputSchema, X extends v.Ob
   parts: ContextParts<I, O, X>,
 ): Context<I, O, X> {
   const { service, globals, operation, options } = parts;
-  const { configDir } = service;
   return {
     ...parts,
     async call(input, caller = {}) {
       const { answeredBy } = operation;
-      const isServers = answeredBy === "server" || (answeredBy && findRunningServer(configDir) !== null);
-      if (isServers) return callLocalServer(configDir, operation, input);
+      const isServers =
+        answeredBy === "server" || (answeredBy && findRunningServer(service.configDir) !== null);
+      if (isServers) return callLocalServer(service.configDir, operation, input);
       const bar = createProgress();
       const cancel = new AbortController();
       if (options.cancellable) void terminated().then(() => cancel.abort());

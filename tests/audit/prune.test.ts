@@ -279,7 +279,7 @@ test("a limit moves the oldest rows away by itself, and the log stays whole", as
 describe("an export", () => {
   const exportOf = async (log: Awaited<ReturnType<typeof testLog>>["log"]) => {
     let text = "";
-    for await (const lines of log.exported()) text += lines;
+    for await (const { lines } of log.exported()) text += lines;
     return text;
   };
   const verdictOn = (folder: string, text: string) => {
@@ -309,7 +309,7 @@ describe("an export", () => {
     await using made = await testLog();
     for (let nth = 0; nth < 12; nth++) await made.log.append(event({ detail: "\u0001".repeat(1_000_000) }));
     const sizes: number[] = [];
-    for await (const lines of made.log.exported()) sizes.push(lines.length);
+    for await (const { lines } of made.log.exported()) sizes.push(lines.length);
     expect(sizes).toHaveLength(12);
     expect(Math.max(...sizes)).toBeLessThan(7_000_000);
   });

@@ -2,9 +2,8 @@ import type { Database } from "bun:sqlite";
 import { beforeAll, describe, expect, test } from "bun:test";
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { appendRows } from "../../src/audit/append";
 import { AuditFile } from "../../src/audit/file";
-import { readBearings } from "../../src/audit/high-water";
+import { appendRows, readBearings } from "../../src/audit/high-water";
 import { openAuditLog } from "../../src/audit/log";
 import { rowHash } from "../../src/audit/row";
 import { verifyDatabase } from "../../src/audit/verify";
@@ -405,7 +404,7 @@ describe("a row noted elsewhere", () => {
 
   test("that the log has not come to yet shows an old copy", () => {
     expect(verifyDatabase(whole, { noted: `${LAST + 1}:${"0".repeat(64)}` })).toEqual(
-      brokenAt(LAST + 1, "never came to"),
+      brokenAt(LAST + 1, "never had the row"),
     );
   });
 });
@@ -424,12 +423,12 @@ test("those who ask while one verification goes on share the next, which sees al
   expect(made.log.verify()).not.toBe(second);
 });
 
-test("what is no audit log is said to be none", async () => {
+test("a file that is not an audit log is refused as such", async () => {
   using folder = temporaryFolder();
   const path = join(folder.path, "audit.db");
   withDatabase(path, (db) => db.run("CREATE TABLE events (id INTEGER PRIMARY KEY, name TEXT)"));
   const log = await openAuditLog({ path, log: silentLog });
-  expect((await log.verify().catch((error) => error)).message).toStartWith("the audit log is no audit log");
+  expect((await log.verify().catch((error) => error)).message).toStartWith("the file is not an audit log");
   await log.close();
 });
 
