@@ -18,12 +18,14 @@ import { operations as runs } from "./runs/operations";
 import { operations as scheduler } from "./scheduler/operations";
 import type { Service } from "./service";
 import { operations as sync } from "./sync/operations";
+import { operations as trust } from "./trust/operations";
 import { operations as turn } from "./turn/operations";
 import { operations as usb } from "./usb/operations";
 
 const all = [
   ...audit,
   ...http,
+  ...trust,
   ...runs,
   ...scheduler,
   ...metrics,

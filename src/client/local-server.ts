@@ -5,15 +5,17 @@ import type * as v from "valibot";
 import { parseInput } from "../core/input";
 import type { InputSchema, Operation, OutputSchema } from "../core/operation";
 import { unavailable } from "../lib/errors";
-import { configFiles } from "../lib/paths";
 import { findRunningServer, type RunningServer } from "../lib/running-server";
-import { findToken, readToken } from "../trust/owner-token";
+import { environmentToken, ownToken, readToken } from "../trust/owner-token";
 import { callRemote, MAX_ANSWER_BYTES } from "./call";
-import { deadlineIn } from "./connection";
+import { deadlineIn, Line } from "./connection";
 import { RemoteError } from "./error";
 
-/** How long the server may take to answer. */
+/** How long the server may take to answer, in milliseconds. */
 const DEADLINE_MS = 10_000;
+
+/** After this a server has noticed a changed file by itself, in milliseconds: it looks once a second. */
+const NOTICED_MS = 1_100;
 
 /**
  * What the local server answers to `operation`.
@@ -31,7 +33,7 @@ export async function callLocalServer<I extends InputSchema, O extends OutputSch
   parseInput(operation.input, input);
   const running = findRunningServer(configDir);
   if (!running) throw unavailable(`no server runs on ${configDir}: start one with \`svc serve\``);
-  const server = { url: running.url, token: tokenOf(configDir, running), trust: { kind: "any" } } as const;
+  const server = { url: running.url, token: ownToken(configDir, running), trust: { kind: "any" } } as const;
   try {
     return await callRemote(server, operation, input, {
       deadline: deadlineIn(DEADLINE_MS),
@@ -44,26 +46,27 @@ export async function callLocalServer<I extends InputSchema, O extends OutputSch
 }
 
 /**
- * The token of the server that runs on `configDir`, else the one that it would start with; undefined when it would make one.
+ * Makes the server that runs on `configDir` use its files as they are now; returns at once where none runs.
  *
- * @throws as `readToken` does.
+ * Never throws: a server that cannot be asked, or whose token is not known here, gets the time to notice by itself.
  */
-export function localToken(configDir: string): string | undefined {
-  return tokenOf(configDir, findRunningServer(configDir));
+export async function refreshLocalServer(configDir: string): Promise<void> {
+  const running = findRunningServer(configDir);
+  if (running && !(await isRefreshed(running))) await Bun.sleep(NOTICED_MS);
 }
 
-/**
- * The file that holds the host's own token: that of the server that runs on `configDir`, else the one that it would start
- * with; null when it has the token from elsewhere.
- *
- * @param given the `--token-file` that it would be started with; then whether one runs does not matter.
- */
-export function localTokenFile(configDir: string, given?: string): string | null {
-  const running = given === undefined ? findRunningServer(configDir) : null;
-  if (running?.token_file !== undefined) return running.token_file;
-  return process.env.SVC_TOKEN ? null : (given ?? configFiles(configDir).token);
-}
-
-function tokenOf(configDir: string, running: RunningServer | null): string | undefined {
-  return running?.token_file ? readToken(running.token_file) : findToken(configFiles(configDir).token);
+async function isRefreshed({ url, token_file }: RunningServer): Promise<boolean> {
+  let line: Line | undefined;
+  try {
+    const token = token_file ? readToken(token_file) : environmentToken();
+    if (token === undefined) return false;
+    line = new Line({ url, token, trust: { kind: "any" } });
+    const limits = { deadline: deadlineIn(DEADLINE_MS), maxBytes: MAX_ANSWER_BYTES };
+    const { status } = await line.ask({ method: "POST", path: "/refresh", body: "{}" }, limits);
+    return status === 200;
+  } catch {
+    return false;
+  } finally {
+    line?.close();
+  }
 }

@@ -50,9 +50,6 @@ export interface GateOptions {
   readonly burst: number;
 }
 
-/** How old the known tokens may be when a token is refused, in milliseconds: a token just made is good at once. */
-const REFUSAL_MAX_AGE_MS = 100;
-
 /** This many wrong tokens within {@link LOCKOUT_WINDOW_MS} lock a client out for as long again. */
 export const LOCKOUT_GUESSES = 8;
 export const LOCKOUT_WINDOW_MS = 60_000;
@@ -120,7 +117,8 @@ export function createGate(grantOf: GrantOf, options: GateOptions): Gate {
       if (until !== undefined) return { kind: "locked_out", ...retryAfter(until - now), guess: false };
       const guess = authorization !== null;
       const token = guess ? digestToken(tokenIn(authorization)) : undefined;
-      const grant = token && (grantOf(token) ?? grantOf(token, REFUSAL_MAX_AGE_MS));
+      // Before a token is refused, the files are looked at once more: a token just made is good at once.
+      const grant = token && (grantOf(token) ?? grantOf(token, true));
       if (grant) {
         const wait = passes.spend(client, now);
         return wait === 0

@@ -108,10 +108,10 @@ async function startRestServer(service: ServerUses, given: RestServerOptions): P
   using undo = new DisposableStack();
   undo.defer(release);
   const files = configFiles(configDir);
-  const token = openToken({ given: options.token, file: options.token_file ?? files.token }, log);
+  const token = openToken(options.token, options.token_file ?? files.token, log);
   const owner = ownerToken(token.digest);
   const named = watchTokens(files, log);
-  const grantOf: GrantOf = (sent, maxAgeMs) => owner(sent, maxAgeMs) ?? named(sent, maxAgeMs);
+  const grantOf: GrantOf = (sent, fresh) => owner(sent, fresh) ?? named(sent, fresh);
   const metrics = await service.metrics();
   const auditLog = options.audit ? await service.audit() : null;
   auditLog?.limitRows(options.audit_max_rows);
@@ -147,7 +147,7 @@ async function startRestServer(service: ServerUses, given: RestServerOptions): P
     allowAuditClear: options.allow_audit_clear,
     startedAt: Date.now(),
     uptimeSeconds: () => (performance.now() - started) / 1_000,
-    refresh: () => void grantOf(digestToken(""), 0),
+    refresh: () => void grantOf(digestToken(""), true),
     async stop() {
       const cutOff = setTimeout(() => {
         stopping.abort();

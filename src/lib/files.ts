@@ -155,17 +155,16 @@ export function fileStamp(path: string): string {
   return found ? `${found.ino}:${found.mtimeMs}:${found.size}` : "";
 }
 
-/** How old the content that {@link watchFile} returns may be unless the caller says otherwise, in milliseconds. */
-export const WATCH_MS = 1_000;
+/** How old the content that {@link watchFile} returns may be, in milliseconds. */
+const WATCH_MS = 1_000;
 
 /**
  * Keeps what `read` made of the file at `path`, and reads the file again once it has changed.
  *
  * @param read does not throw.
- * @returns a function that returns the content. The file is checked if that was last done `maxAgeMs` ago or earlier
- *   (default {@link WATCH_MS}).
+ * @returns a function that returns the content. It checks the file once in {@link WATCH_MS}, or now if `fresh` is set.
  */
-export function watchFile<T>(path: string, read: () => T): (maxAgeMs?: number) => T {
+export function watchFile<T>(path: string, read: () => T): (fresh?: boolean) => T {
   const look = () => {
     try {
       return fileStamp(path);
@@ -177,9 +176,9 @@ export function watchFile<T>(path: string, read: () => T): (maxAgeMs?: number) =
   let stamp = look();
   let made = read();
   let checkedAt = performance.now();
-  return (maxAgeMs = WATCH_MS) => {
+  return (fresh = false) => {
     const now = performance.now();
-    if (now - checkedAt < maxAgeMs) return made;
+    if (!fresh && now - checkedAt < WATCH_MS) return made;
     checkedAt = now;
     const found = look();
     if (found !== stamp) {

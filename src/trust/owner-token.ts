@@ -1,59 +1,74 @@
 /**
- * The host's own bearer token: where it comes from, how it is made, and how a running server learns of a new one.
+ * The host's own bearer token: where it comes from, how it is made, and how a running server notices a new one.
  */
 import { readFileSync } from "node:fs";
 import { badInput, messageOf, systemCode, unavailable } from "../lib/errors";
 import { watchFile, writeFileAtomic } from "../lib/files";
 import type { Log } from "../lib/log";
+import { configFiles } from "../lib/paths";
+import { findRunningServer } from "../lib/running-server";
 import { digestToken, type TokenDigest } from "./scopes";
 
 /** The token in force. */
 export interface TokenSource {
-  /** The file it comes from; null when it came from the environment or from a caller in this process. */
+  /** Its file; null when it came from the environment or from a caller in this process. */
   readonly file: string | null;
   /** Whether this start made the file. */
   readonly created: boolean;
   current(): string;
-  /** The digest of the token; `maxAgeMs` as {@link GrantOf} has it. */
-  readonly digest: (maxAgeMs?: number) => TokenDigest;
+  /** The digest of the token. @param fresh whether to look at the file now (default: once a second). */
+  readonly digest: (fresh?: boolean) => TokenDigest;
 }
 
 /**
- * The token of `given`, else of `SVC_TOKEN`, else of `file`, which is made when it is not there.
+ * The token `given`, else that of `SVC_TOKEN`, else that of `file`, which is made where there is none.
  *
  * @throws a `bad_input` failure for a token that no client could send; `unavailable` for an unreadable file.
  */
-export function openToken(
-  { given, file, env = process.env }: { given?: string | undefined; file: string; env?: NodeJS.ProcessEnv },
-  log: Log,
-): TokenSource {
+export function openToken(given: string | undefined, file: string, log: Log): TokenSource {
   if (given !== undefined) return fixedToken(checkToken(given, "token"));
-  if (env.SVC_TOKEN) return fixedToken(checkToken(env.SVC_TOKEN, "SVC_TOKEN"));
+  const set = environmentToken();
+  if (set !== undefined) return fixedToken(set);
   const existing = readToken(file);
   if (existing !== undefined) return watchedToken(file, existing, false, log);
   return watchedToken(file, rotateToken(file), true, log);
 }
 
 /**
- * The token that a server started with this environment and file would use; undefined when it would make one.
+ * The token of the server that runs on `configDir`, else the token that a server here would start with; undefined where it
+ * would make one.
  *
  * @throws as {@link openToken} does.
  */
-export function findToken(file: string, env: NodeJS.ProcessEnv = process.env): string | undefined {
-  return environmentToken(env) ?? readToken(file);
+export function ownToken(configDir: string, running = findRunningServer(configDir)): string | undefined {
+  if (running?.token_file) return readToken(running.token_file);
+  return environmentToken() ?? readToken(configFiles(configDir).token);
+}
+
+/**
+ * The file that holds the host's own token: that of the server that runs on `configDir`, else the file that a server here
+ * would use; null when the token comes from elsewhere.
+ *
+ * @param given a `--token-file`, which counts even where a server runs.
+ */
+export function ownTokenFile(configDir: string, given?: string): string | null {
+  const running = given === undefined ? findRunningServer(configDir) : null;
+  if (running?.token_file !== undefined) return running.token_file;
+  return process.env.SVC_TOKEN ? null : (given ?? configFiles(configDir).token);
 }
 
 /** The token in `SVC_TOKEN`. @throws as {@link checkToken} does. */
-export function environmentToken(env: NodeJS.ProcessEnv = process.env): string | undefined {
-  return env.SVC_TOKEN ? checkToken(env.SVC_TOKEN, "SVC_TOKEN") : undefined;
+export function environmentToken(): string | undefined {
+  const { SVC_TOKEN } = process.env;
+  return SVC_TOKEN ? checkToken(SVC_TOKEN, "SVC_TOKEN") : undefined;
 }
 
-/** 24 random bytes as 32 URL-safe characters. */
+/** A new token: 24 random bytes as 32 URL-safe characters. */
 export function newToken(): string {
   return Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString("base64url");
 }
 
-/** Writes a new token to `file` (0600) and gives it. */
+/** Writes a new token to `file` (0600) and returns it. @throws `unavailable` when that fails. */
 export function rotateToken(file: string): string {
   const token = newToken();
   try {
@@ -93,17 +108,19 @@ function watchedToken(file: string, first: string, created: boolean, log: Log): 
     try {
       token = readToken(file) ?? token;
     } catch (error) {
-      log.error(`the token in force stays: ${messageOf(error)}`);
+      log.error(`the old token stays in force: ${messageOf(error)}`);
     }
     return { token, digest: digestToken(token) };
   });
-  return { file, created, current: () => inForce().token, digest: (maxAgeMs) => inForce(maxAgeMs).digest };
+  return { file, created, current: () => inForce().token, digest: (fresh) => inForce(fresh).digest };
 }
 
 /**
- * A token as it is: visible ASCII (RFC 6750 allows less; deployed hosts use what they like), long enough not to be guessed.
+ * Checks that `token` is visible ASCII (RFC 6750 allows less, but deployed hosts do not obey it) and not too short.
  *
- * @throws a `bad_input` failure that names `where` it came from, not the token.
+ * @param where it came from, for the message.
+ * @returns the token.
+ * @throws a `bad_input` failure that does not quote the token.
  */
 export function checkToken(token: string, where: string): string {
   if (/^[\x21-\x7e]{8,512}$/.test(token)) return token;

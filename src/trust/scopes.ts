@@ -12,9 +12,9 @@ export interface Grant {
 /**
  * What a token allows; undefined for a token that is not in force.
  *
- * @param maxAgeMs how long ago the tokens may have been read, in milliseconds; 0 reads them now if they have changed.
+ * @param fresh whether to read the tokens again now if their files have changed (default: within a second).
  */
-export type GrantOf = (token: TokenDigest, maxAgeMs?: number) => Grant | undefined;
+export type GrantOf = (token: TokenDigest, fresh?: boolean) => Grant | undefined;
 
 /** SHA-256 of a token: digests of equal length can be compared in constant time whatever was sent. */
 export type TokenDigest = Uint8Array;
@@ -23,9 +23,9 @@ const OWNER: Grant = { name: null, scopes: ["admin"] };
 
 /** The grant of the host's own token, which allows everything. @param digest returns the digest of the token in force. */
 export const ownerToken =
-  (digest: (maxAgeMs?: number) => TokenDigest): GrantOf =>
-  (sent, maxAgeMs) =>
-    sameToken(sent, digest(maxAgeMs)) ? OWNER : undefined;
+  (digest: (fresh?: boolean) => TokenDigest): GrantOf =>
+  (sent, fresh) =>
+    sameToken(sent, digest(fresh)) ? OWNER : undefined;
 
 export function digestToken(token: string): TokenDigest {
   return new Bun.CryptoHasher("sha256").update(Buffer.from(token, "latin1")).digest();

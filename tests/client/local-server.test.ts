@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
-import { callLocalServer, localToken, localTokenFile } from "../../src/client/local-server";
+import { callLocalServer, refreshLocalServer } from "../../src/client/local-server";
 import { configFiles } from "../../src/lib/paths";
 import { listCommands } from "../../src/runs/operations/commands";
 import { showRun } from "../../src/runs/operations/runs";
-import { readToken, rotateToken } from "../../src/trust/owner-token";
+import { rotateToken } from "../../src/trust/owner-token";
 import { TOKEN, testServer, testService } from "../support";
 
 test("the server is asked with the token of the file that it says it uses, whatever SVC_TOKEN is here", async () => {
@@ -18,7 +18,7 @@ test("the server is asked with the token of the file that it says it uses, whate
   }
 });
 
-test("what it refuses is told in its words", async () => {
+test("a refusal has the words of the server", async () => {
   await using host = await testServer();
   process.env.SVC_TOKEN = TOKEN;
   try {
@@ -29,26 +29,28 @@ test("what it refuses is told in its words", async () => {
   }
 });
 
-test("the token of a server is that of the file that it says it uses, else that of its folder", async () => {
-  await using made = testService();
-  expect(localToken(made.configDir)).toBeUndefined();
-  rotateToken(configFiles(made.configDir).token);
-  expect(localToken(made.configDir)).toBe(readToken(configFiles(made.configDir).token));
-  const tokenFile = `${made.configDir}/elsewhere`;
-  await (await made.service.rest()).start({ port: 0, token_file: tokenFile });
-  expect(localToken(made.configDir)).toBe(readToken(tokenFile));
-  expect(localTokenFile(made.configDir)).toBe(tokenFile);
-});
-
-test("a server that was given its token has no file of it, whatever lies in its folder", async () => {
-  await using host = await testServer();
-  rotateToken(configFiles(host.configDir).token);
-  expect(localTokenFile(host.configDir)).toBeNull();
-  expect(localTokenFile(host.configDir, "/a/token")).toBe("/a/token");
-});
-
-test("without a server it is said so", async () => {
+test("says so when no server runs", async () => {
   await using made = testService();
   const asked = callLocalServer(made.configDir, listCommands, {});
   await expect(asked).rejects.toThrow("no server runs on");
+});
+
+test("a server that is refreshed accepts a rotated token, refuses the old one, and counts no wrong guess", async () => {
+  await using made = testService();
+  const server = await (await made.service.rest()).start({ port: 0, rate_limit: 0 });
+  const old = server.token.current();
+  const statusWith = async (token: string) =>
+    (await fetch(`${server.url}/commands`, { headers: { authorization: `Bearer ${token}` } })).status;
+  expect(await statusWith(old)).toBe(200);
+  const rotated = rotateToken(configFiles(made.configDir).token);
+  await refreshLocalServer(made.configDir);
+  expect(await statusWith(old)).toBe(401);
+  expect(await statusWith(rotated)).toBe(200);
+  const metrics = await made.service.metrics();
+  expect((await metrics.requestTotals()).failed_auth).toBe(1);
+});
+
+test("a refresh without a server does nothing", async () => {
+  await using made = testService();
+  await refreshLocalServer(made.configDir);
 });

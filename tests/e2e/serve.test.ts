@@ -87,11 +87,11 @@ describe("the first line", () => {
   });
 });
 
-describe("a start that cannot be is one line on stderr and exit code 1:", () => {
+describe("a start that fails is one error and exit code 1:", () => {
   const refusal = async (...flags: string[]) => {
     const { exitCode, stdout, stderr } = await svc.run(["serve", "--json", ...flags]);
-    expect([exitCode, stdout, stderr.trimEnd().split("\n").length]).toEqual([1, "", 1]);
-    return stderr;
+    expect([exitCode, stderr]).toEqual([1, ""]);
+    return JSON.parse(stdout).error;
   };
 
   test("a taken port", async () => {
@@ -99,19 +99,19 @@ describe("a start that cannot be is one line on stderr and exit code 1:", () => 
     using other = ownFolder();
     await using server = await svc.serve(own.flags);
     const said = await refusal("--config-dir", other.path, "--port", String(server.port));
-    expect(said).toBe(`svc: port ${server.port} on 127.0.0.1 is taken\n`);
+    expect(said).toBe(`port ${server.port} on 127.0.0.1 is taken`);
   });
 
   test("a second server on the same folder", async () => {
     using own = ownFolder();
     await using _server = await svc.serve(own.flags);
-    expect(await refusal(...own.flags)).toBe(`svc: a server already runs on ${own.path}\n`);
+    expect(await refusal(...own.flags)).toBe(`a server already runs on ${own.path}`);
   });
 
   test("a certificate that is not there", async () => {
     using own = ownFolder();
     const said = await refusal(...own.flags, "--tls-cert", "/nope.pem", "--tls-key", "/nope.pem");
-    expect(said).toBe("svc: tls-cert: /nope.pem cannot be read (ENOENT)\n");
+    expect(said).toBe("--tls-cert: /nope.pem cannot be read (ENOENT)");
   });
 
   test("a folder that cannot be made", async () => {
@@ -222,7 +222,7 @@ describe("the folder and the token", () => {
     }
   });
 
-  test("rotating is seen within two seconds; the old token is refused then", async () => {
+  test("a rotated token is accepted at once, and the old token is refused then", async () => {
     using own = ownFolder();
     await using server = await svc.serve(own.flags);
     const old = tokenIn(own.path);
@@ -230,36 +230,29 @@ describe("the folder and the token", () => {
     const rotated = await svc.run(["token", "rotate", "--config-dir", own.path]);
     const token = rotated.stdout.trim();
     expect(token).not.toBe(old);
-    // Each attempt that comes too early is a guess, and eight of them lock out.
-    const accepted = async () => (await asking(server.url, token)).status === 200;
-    await until("the new token to be accepted", accepted, { everyMs: 300 });
+    expect((await asking(server.url, token)).status).toBe(200);
     expect((await asking(server.url, old)).status).toBe(401);
     expect((await svc.run(["token", "show", "--config-dir", own.path])).stdout).toBe(`${token}\n`);
   });
 
-  test("a token for a scraper is taken and taken back within two seconds, by name", async () => {
+  test("a token for a scraper is accepted at once, and revoked by name", async () => {
     using own = ownFolder();
     await using server = await svc.serve(own.flags);
     const run = (...args: string[]) => svc.run(["token", ...args, "--config-dir", own.path]);
     const token = (await run("add", "prometheus", "--scope", "metrics")).stdout.trim();
-    const answered = (status: number) =>
-      until(
-        `an answer of ${status}`,
-        async () => (await asking(server.url, token, "/metrics")).status === status,
-        { everyMs: 300 },
-      );
-    await answered(200);
+    const status = async () => (await asking(server.url, token, "/metrics")).status;
+    expect(await status()).toBe(200);
     expect((await asking(server.url, token, "/commands")).status).toBe(403);
     expect((await run("list")).stdout).toMatch(/^NAME +SCOPES +CREATED\nprometheus +metrics +2/);
     expect(await run("add", "prometheus", "--scope", "read")).toMatchObject({
       exitCode: 1,
       stdout: "",
-      stderr: "svc: name: prometheus is taken already\n",
+      stderr: "svc: name: prometheus is already taken\n",
     });
     expect(await run("add", "x", "--scope", "admin")).toMatchObject({ exitCode: 2, stdout: "" });
     expect((await run("add", "a b", "--scope", "read")).stderr).toContain("name: ");
     expect((await run("remove", "prometheus")).stdout).toBe("prometheus removed\n");
-    await answered(401);
+    await until("the revoked token to be refused", async () => (await status()) === 401, { everyMs: 300 });
   });
 
   test("SVC_TOKEN comes before --token-file, that before {config_dir}", async () => {

@@ -67,7 +67,7 @@ test("each scope allows what it is for, several allow each, and the host's own t
   expect(await statuses("own")).toEqual([200, 200, 200]);
 });
 
-test("what is not allowed is told as RFC 6750 has it, and costs no lockout", async () => {
+test("what is not allowed is refused as in RFC 6750, without a lockout", async () => {
   await using server = await scopedServer();
   for (let nth = 0; nth < 10; nth++) {
     const refused = await server.ask("metrics", "/config/export", post({}));
@@ -79,7 +79,7 @@ test("what is not allowed is told as RFC 6750 has it, and costs no lockout", asy
   expect((await server.ask("metrics", "/metrics")).status).toBe(200);
 });
 
-test("the audit log has the name of the token, and none for the host's own", async () => {
+test("the audit log has the name of a named token, and none for the host's own", async () => {
   await using server = await scopedServer();
   await server.ask("metrics", "/metrics");
   await server.ask("metrics", "/jobs");
@@ -104,7 +104,7 @@ test("the file is private and holds no token", async () => {
   expect(statSync(files.tokens).mode & 0o777).toBe(0o600);
 });
 
-test("a name and a token are given once, until taken back; a token may come from elsewhere", async () => {
+test("no two tokens have one name or are the same; a token may come from elsewhere", async () => {
   using folder = temporaryFolder();
   const files = configFiles(folder.path);
   await addToken(tokenStore(files, silentLog), { name: "anna", scope: ["read"] });
@@ -113,13 +113,13 @@ test("a name and a token are given once, until taken back; a token may come from
     addToken(tokenStore(files, silentLog), { name, scope: ["read"], token });
   await expect(given("otto", "short")).rejects.toThrow("token: expected a token of 8 to 512 visible ASCII");
   await expect(addToken(tokenStore(files, silentLog), { name: "anna", scope: ["metrics"] })).rejects.toThrow(
-    "name: anna is taken already",
+    "name: anna is already taken",
   );
-  await expect(removeToken(tokenStore(files, silentLog), "otto")).rejects.toThrow("no token is called otto");
+  await expect(removeToken(tokenStore(files, silentLog), "otto")).rejects.toThrow("no token is named otto");
   expect(readFileSync(files.tokens, "utf8")).toBe(before);
   await removeToken(tokenStore(files, silentLog), "anna");
   const token = await addToken(tokenStore(files, silentLog), { name: "anna", scope: ["metrics"] });
-  await expect(given("otto", token)).rejects.toThrow("token: it is that of anna already");
+  await expect(given("otto", token)).rejects.toThrow("token: anna already has this token");
   expect(await given("otto", "a-token-of-the-fleet")).toBe("a-token-of-the-fleet");
   expect(tokenStore(files, silentLog).entries()).toMatchObject([
     { name: "anna", scopes: ["metrics"] },
@@ -136,12 +136,12 @@ test("a scope that is asked for twice is given once", () => {
   expect(parseInput(NEW_TOKEN, wanted)).toEqual({ name: "anna", scope: ["read", "metrics"] });
 });
 
-test("the host's own token is none that allows less", async () => {
+test("the host's own token cannot be a named token", async () => {
   using folder = temporaryFolder();
   const files = configFiles(folder.path);
   const wanted = { name: "anna", scope: ["read" as const], token: TOKEN };
   await expect(addToken(tokenStore(files, silentLog), wanted, TOKEN)).rejects.toThrow(
-    "token: it is the host's own",
+    "token: this is the host's own token",
   );
   expect(tokenStore(files, silentLog).entries()).toEqual([]);
   expect(await addToken(tokenStore(files, silentLog), wanted, "another-token")).toBe(TOKEN);
