@@ -4,12 +4,13 @@ import { view } from "../src/cli/view";
 import { field } from "../src/core/fields";
 import type { Outcome } from "../src/core/run";
 import { parseScript } from "../src/core/script";
+import { badInput } from "../src/lib/errors";
 import { printable } from "../src/lib/sanitize";
 import { executeActions, executeFile } from "../src/runs/operations/execute";
 
-const LIST = v.object({ actions: v.array(v.unknown()) });
-
 const allow_shell = field(v.optional(v.boolean(), false), "Let the script run programs (AC_shell_command)");
+
+type Report = Omit<v.InferOutput<typeof executeActions.output>, "result">;
 
 const shared = {
   on: false,
@@ -17,14 +18,10 @@ const shared = {
   kind: "script",
   names: { path: "script" },
   service: ({ allow_shell: allowShell }: { readonly allow_shell: boolean }) => ({ allowShell }),
-  text: ({ outcomes }: { readonly outcomes: readonly Outcome[] }) => outcomes.map(line).join("\n"),
-  good: ({ ok }: { readonly ok: boolean }) => ok,
-  problems: (report: {
-    readonly ok: boolean;
-    readonly run_id: string;
-    readonly status: string;
-    readonly error_text: string | null;
-  }) => (report.ok ? [] : [`run ${report.run_id} (${report.status}): ${report.error_text}`]),
+  text: ({ outcomes }: Report) => outcomes.map(line).join("\n"),
+  good: ({ ok }: Report) => ok,
+  problems: ({ ok, run_id, status, error_text }: Report) =>
+    ok ? [] : [`run ${run_id} (${status}): ${error_text}`],
 } as const;
 
 const inline = view(executeActions, {
@@ -37,7 +34,8 @@ const inline = view(executeActions, {
       script === "-"
         ? [await Bun.stdin.bytes(), "script: expected JSON on stdin"]
         : [script, "script: expected JSON, or the path of a .json file"];
-    const { actions } = v.parse(LIST, { actions: parseScript(text, otherwise) });
+    const actions = parseScript(text, otherwise);
+    if (!Array.isArray(actions)) throw badInput("script: expected a list of actions");
     return { ...input, actions };
   },
 });
@@ -58,6 +56,6 @@ export default oneOf(
 );
 
 function line({ command, ok, result, error, duration_ms }: Outcome): string {
-  const said = printable(ok ? JSON.stringify(result ?? null) : (error ?? ""), 200);
-  return `${ok ? "ok    " : "FAILED"}  ${command}  ${said}  (${duration_ms} ms)`;
+  const text = printable(ok ? JSON.stringify(result ?? null) : (error ?? ""), 200);
+  return `${ok ? "ok    " : "FAILED"}  ${command}  ${text}  (${duration_ms} ms)`;
 }

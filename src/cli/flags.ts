@@ -161,11 +161,12 @@ export function asTyped(offences: readonly Offence[], flags: readonly Flag[]): O
   });
 }
 
-/** A message that begins with the name of a field, with that of its flag instead. */
+/** A message that begins with the names of fields, with those of their flags instead. */
 export function messageAsTyped(message: string, flags: readonly Flag[]): string {
-  const [, field = "", rest = ""] = /^([a-z][a-z0-9_]*)(\b.*)$/s.exec(message) ?? [];
-  const flag = flags.find((one) => one.field === field);
-  return flag && /^[:.[]/.test(rest) ? `${typedName(flag)}${rest}` : message;
+  const [fields = ""] = /^[a-z][a-z0-9_]*(, [a-z][a-z0-9_]*)*(?=[:.[])/.exec(message) ?? [];
+  const typed = fields.split(", ").flatMap((name) => flags.find(({ field }) => field === name) ?? []);
+  if (typed.length === 0 || typed.length < fields.split(", ").length) return message;
+  return `${typed.map(typedName).join(", ")}${message.slice(fields.length)}`;
 }
 
 const typedName = ({ name, positional }: Flag) => (positional ? name : `--${name}`);

@@ -1,7 +1,7 @@
 /** Subcommands that follow from an operation: flags, input, answer. */
 import { describe, expect, test } from "bun:test";
 import * as v from "valibot";
-import { asTyped, flagsOf, inputOf } from "../../src/cli/flags";
+import { asTyped, flagsOf, inputOf, messageAsTyped } from "../../src/cli/flags";
 import { parseFlags } from "../../src/cli/parser";
 import { nounsOf, wordsOf } from "../../src/cli/registry";
 import { oneOf, subcommand } from "../../src/cli/subcommand";
@@ -68,6 +68,14 @@ describe("a flag", () => {
   test("out of bounds is refused by the name that was typed", async () => {
     await expect(typed({ "poll-interval": ["0s"] })).rejects.toThrow(/^--poll-interval: expected >=1/);
     await expect(typed({ mode: ["other"] })).rejects.toThrow(/^--mode: expected/);
+  });
+
+  test("stands for its field in a message of the operation", () => {
+    expect(messageAsTyped("tags, max_bytes: expected one of them", flags)).toBe(
+      "--tags, --max-bytes: expected one of them",
+    );
+    expect(messageAsTyped("tags, colour: no", flags)).toBe("tags, colour: no");
+    expect(messageAsTyped("label 7 is taken", flags)).toBe("label 7 is taken");
   });
 
   test("of a nested field is named with the rest of its path", () => {
