@@ -8,7 +8,7 @@ import { secret } from "../core/fields";
 import { checkInput, sentence } from "../core/input";
 import { badInput, Failure, systemCode, unavailable } from "../lib/errors";
 
-/** A server of the kind that browsers take too: https://www.w3.org/TR/webrtc/#rtciceserver-dictionary */
+/** A server, as browsers take it too: https://www.w3.org/TR/webrtc/#rtciceserver-dictionary */
 const ICE_SERVER = v.strictObject({
   urls: v.union([v.string(), v.array(v.string())]),
   username: v.optional(v.string()),
@@ -17,7 +17,7 @@ const ICE_SERVER = v.strictObject({
 
 const ICE_FILE = v.strictObject({
   ice_servers: v.optional(v.array(ICE_SERVER), []),
-  /** `relay`: peers are told of relayed addresses only. */
+  /** `relay`: peers get relayed addresses only. */
   transport_policy: v.optional(v.picklist(["all", "relay"]), "all"),
 });
 
@@ -35,7 +35,7 @@ export interface IceConfig {
   readonly relayOnly: boolean;
 }
 
-/** The same from the command line: one user for all TURN servers. */
+/** The flags of the command line: one user for all TURN servers. */
 export interface IceFlags {
   readonly servers: readonly string[];
   readonly user?: string | undefined;
@@ -45,7 +45,7 @@ export interface IceFlags {
 }
 
 /**
- * What the file at `path` says; no servers when there is none.
+ * The configuration in the file at `path`; no servers when there is no file.
  *
  * @throws an `unavailable` failure that names the field, never a credential.
  */
@@ -75,14 +75,14 @@ function parseFile(path: string): IceConfig {
 }
 
 /**
- * What the flags say, in place of the file; undefined when they say nothing.
+ * The configuration of the flags, which replaces the file; undefined without flags.
  *
- * @throws a `bad_input` failure that names what is wrong, never a credential.
+ * @throws a `bad_input` failure that never quotes a credential.
  */
 export function iceOfFlags({ servers, user, secretFile, relayOnly }: IceFlags): IceConfig | undefined {
   if (servers.length === 0) {
     if (user === undefined && secretFile === undefined && !relayOnly) return undefined;
-    throw badInput("ice-server: missing; flags take the place of ice.json, of which nothing is used then");
+    throw badInput("ice-server: missing; flags replace all of ice.json");
   }
   const credential = secretFile === undefined ? undefined : readSecret(secretFile);
   return requireRelay({ servers: servers.map((url) => parseIceUrl(url, user, credential)), relayOnly });
@@ -96,10 +96,10 @@ function readSecret(path: string): string {
   }
 }
 
-/** @throws a `bad_input` failure when nothing but a relay is to be used and there is none. */
+/** @throws a `bad_input` failure when only relays are allowed and there is none. */
 function requireRelay(config: IceConfig): IceConfig {
   if (!config.relayOnly || config.servers.some(({ relayType }) => relayType)) return config;
-  throw badInput(`connections are to be relayed only and there is no turn: server`);
+  throw badInput("only relayed connections are allowed, but there is no turn: server");
 }
 
 function parseJson(text: string): unknown {
@@ -113,8 +113,8 @@ function parseJson(text: string): unknown {
 /**
  * `stun:host[:port]` (RFC 7064) or `turn:host[:port][?transport=udp]` (RFC 7065).
  *
- * @throws a `bad_input` failure for what it is not, and for TURN over TCP and TLS, which libdatachannel's own ICE
- *   agent (libjuice) does not speak.
+ * @throws a `bad_input` failure for other text, and for TURN over TCP or TLS, which libdatachannel's ICE agent (libjuice)
+ *   does not support.
  */
 function parseIceUrl(url: string, username?: string, credential?: string): IceServer {
   const match = /^(stun|turn):(\[[0-9a-f:.]+\]|[^:?/@[\]]+)(?::(\d{1,5}))?(?:\?transport=(udp))?$/i.exec(url);

@@ -1,5 +1,5 @@
 /**
- * What this host is called by its peers: a file of one line in `{config_dir}`, made when it is first needed.
+ * The id of this host for its peers: a file of one line in `{config_dir}`, made on first use.
  */
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
@@ -9,18 +9,18 @@ import { systemCode, unavailable } from "../lib/errors";
 import { writeFileAtomic } from "../lib/files";
 import { DEVICE_NAME } from "./file-name";
 
-/** Safe as the name of a folder on every platform: it is one in the peer's inbox. */
+/** Safe as the name of a folder on every platform: the inbox of the peer has a folder of that name. */
 export const PEER_ID = v.pipe(
   v.string(),
   v.regex(
     /^[A-Za-z0-9][A-Za-z0-9_-]{0,62}[A-Za-z0-9]$/,
-    "2 to 64 letters, digits, - and _, neither beginning nor ending with - or _",
+    "2 to 64 letters, digits, - and _, without - or _ at the start or the end",
   ),
-  v.check((id) => !DEVICE_NAME.test(id), "no name of a device on Windows"),
+  v.check((id) => !DEVICE_NAME.test(id), "not the name of a device on Windows"),
 );
 
 /**
- * The identity in the file at `path`; made of the machine's name and random digits if there is none.
+ * The id in the file at `path`; a new one, from the machine's name and random digits, when there is no file.
  *
  * @throws an `unavailable` failure when the file holds something else.
  */
@@ -37,7 +37,7 @@ export function readIdentity(path: string): string {
   return id;
 }
 
-/** {@link readIdentity}, null when there is no file. */
+/** As {@link readIdentity}, but null when there is no file. */
 export function findIdentity(path: string): string | null {
   let text: string;
   try {

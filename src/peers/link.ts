@@ -4,12 +4,12 @@
 import type { LinkSample } from "../core/records";
 import type { LinkCounters } from "./protocol";
 
-/** Counters and when they were read, milliseconds of a clock that only goes forward. */
+/** Counters and when they were read, in milliseconds of a monotonic clock. */
 export type LinkReading = LinkCounters & { readonly at: number };
 
 /**
- * The statistics between two readings. A counter that went back is a gap, and so is a first reading: the rate is then
- * not measured. The bitrate is of both directions together; what a session without media cannot measure is null.
+ * The statistics between two readings. After a first reading, or a counter that decreased, the bitrate is null. It is the
+ * sum of both directions. What a session without media cannot measure is null.
  */
 export function linkSample(previous: LinkReading | null, current: LinkReading): LinkSample {
   const sent = previous && current.bytesSent - previous.bytesSent;

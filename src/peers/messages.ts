@@ -1,23 +1,22 @@
 /**
- * What is said on a data channel labelled `files` (wire format "Peer file channel").
+ * The messages on a data channel labelled `files` (wire format "Peer file channel").
  *
- * svc adds to it, and only when the other side has said that it understands: the receiver tells that it listens
- * (`file_ready`: what libdatachannel takes in before somebody listens it may hand over out of order), how far it has
- * written (`file_ack`) and how a transfer ended (`file_result`), so that a sender neither floods it nor takes a file for
- * delivered that is not on disk.
+ * svc adds three of its own, only when the other side supports them. The receiver reports that it is ready (`file_ready`:
+ * libdatachannel may deliver earlier messages out of order), how much it has written (`file_ack`), and how a transfer ended
+ * (`file_result`). So the sender never floods it, and never counts a file as delivered that is not on disk.
  */
 import * as v from "valibot";
 
 /** The label of the channel. */
 export const FILES_LABEL = "files";
 
-/** The name by which the two sides of a session agree on `file_ready`, `file_ack` and `file_result`. */
+/** The feature by which both sides of a session agree on `file_ready`, `file_ack` and `file_result`. */
 export const ACKS_FEATURE = "file_acks";
 
 /** The most bytes in one binary message. */
 export const MESSAGE_BYTES = 16_384;
 
-/** The longest text message: a `file_begin` with the longest name there is, and room to spare. */
+/** The longest text message: more than a `file_begin` with the longest name. */
 const MAX_TEXT = 16_384;
 
 const transfer_id = v.union([v.pipe(v.string(), v.maxLength(128)), v.number()]);
@@ -34,7 +33,7 @@ const FILE_BEGIN = v.object({
 const FILE_END = v.object({
   type: v.literal("file_end"),
   transfer_id,
-  /** Of the content, hex; a peer that sends none is believed by the size. */
+  /** Of the content, in hex; without it, only the size is checked. */
   sha256: v.optional(v.nullable(v.pipe(v.string(), v.toLowerCase())), null),
 });
 const FILE_READY = v.object({ type: v.literal("file_ready") });
@@ -53,7 +52,7 @@ export type FileBegin = v.InferOutput<typeof FILE_BEGIN>;
 export type FileEnd = v.InferOutput<typeof FILE_END>;
 export type TransferId = v.InferOutput<typeof transfer_id>;
 
-/** A text message of the channel, or undefined when it is none: later versions may say more. */
+/** A text message of the channel; undefined for any other text, which a later version may send. */
 export function parseMessage(text: string): FileMessage | undefined {
   if (text.length > MAX_TEXT) return undefined;
   try {

@@ -1,8 +1,8 @@
 /**
  * The receiving end of a `files` channel.
  *
- * The promise: a file appears in the inbox whole, with the bytes whose size and digest were announced, or not at all.
- * One transfer goes on at a time; a peer that breaks the order of messages loses what it was sending.
+ * The promise: a file appears in the inbox whole, with the announced size and digest, or not at all. One transfer runs at a
+ * time; a peer that sends messages out of order loses the transfers under way.
  */
 import { badInput, Failure, failureOf } from "../lib/errors";
 import type { Inbox, Incoming } from "./inbox";
@@ -11,142 +11,127 @@ import { type FileBegin, type FileEnd, type FileMessage, parseMessage, type Tran
 /** How many bytes are written between two acknowledgements. */
 const ACK_BYTES = 131_072;
 
-/** How many transfers of a peer that breaks the order are told apart. */
+/** The most transfers that are kept apart when a peer begins one before the end of another. */
 const MAX_OPEN = 64;
 
-export interface FileReceiver {
-  text(message: string): void;
-  bytes(message: Uint8Array): void;
-  /** The channel is gone: what was under way leaves nothing behind. */
-  close(): void;
-}
-
-/** A transfer that is being written, or whose rest is being ignored. */
+/** A transfer that is being written, or whose rest is ignored. */
 interface Transfer {
   readonly begin: FileBegin;
   readonly hash: Bun.CryptoHasher;
-  /** Null once it has failed. */
+  /** Null after a failure. */
   incoming: Incoming | null;
   received: number;
   acknowledged: number;
   error: string | null;
 }
 
-/**
- * @param begin makes a file in the inbox.
- * @param reply sends a text message back.
- * @param received is told of each file that is in the inbox.
- * @param failed is told of what is no fault of the peer.
- */
-export function createFileReceiver({
-  begin,
-  reply,
-  received = () => {},
-  failed = () => {},
-}: {
-  begin: Inbox["begin"];
-  reply: (message: FileMessage) => void;
-  received?: () => void;
-  failed?: (error: unknown) => void;
-}): FileReceiver {
-  /** What has begun and not ended; more than one only after a peer broke the order. */
-  const transfers = new Map<TransferId, Transfer>();
+export interface ReceiverOptions {
+  /** Creates a file in the inbox. */
+  readonly begin: Inbox["begin"];
+  /** Sends a message back. */
+  readonly reply: (message: FileMessage) => void;
+  /** Called for each file that is in the inbox. */
+  readonly received?: () => void;
+  /** Called for each failure that is not the peer's. */
+  readonly failed?: (error: unknown) => void;
+}
 
-  const tellResult = ({ begin: { acks, transfer_id }, error }: Transfer) => {
-    if (acks) reply({ type: "file_result", transfer_id, ok: error === null, error: error ?? "" });
-  };
+export class FileReceiver {
+  /** The transfers that have begun and not ended; more than one only when the peer sends messages out of order. */
+  readonly #transfers = new Map<TransferId, Transfer>();
 
-  const drop = (transfer: Transfer) => {
-    try {
-      transfer.incoming?.abort();
-    } catch (error) {
-      failed(error);
-    }
-    transfer.incoming = null;
-  };
+  constructor(private readonly options: ReceiverOptions) {}
 
-  /** The sender is told at once, so that it need not send the rest. */
-  const fail = (transfer: Transfer, error: unknown) => {
-    drop(transfer);
-    if (transfer.error !== null) return;
-    // What the system says names paths.
-    transfer.error = failureOf(error)?.message ?? "it could not be written";
-    if (!(error instanceof Failure)) failed(error);
-    tellResult(transfer);
-  };
+  text(text: string): void {
+    const message = parseMessage(text);
+    if (message?.type === "file_begin") this.#begin(message);
+    if (message?.type === "file_end") this.#end(message);
+  }
 
-  /** Runs a step of `transfer`; whatever it throws ends the transfer and nothing else. */
-  const attempt = (transfer: Transfer, step: () => void) => {
+  bytes(bytes: Uint8Array): void {
+    const [transfer, ...others] = this.#transfers.values();
+    if (!transfer || others.length > 0) return;
+    const { size, acks, transfer_id } = transfer.begin;
+    this.#attempt(transfer, () => {
+      transfer.received += bytes.byteLength;
+      if (transfer.received > size) throw badInput("more bytes arrived than were announced");
+      transfer.hash.update(bytes);
+      transfer.incoming?.write(bytes);
+    });
+    if (!acks || transfer.received - transfer.acknowledged < ACK_BYTES) return;
+    transfer.acknowledged = transfer.received;
+    this.options.reply({ type: "file_ack", transfer_id, bytes: transfer.received });
+  }
+
+  /** The channel has closed: removes the files under way. */
+  close(): void {
+    for (const transfer of this.#transfers.values()) this.#drop(transfer);
+    this.#transfers.clear();
+  }
+
+  #begin(begin: FileBegin): void {
+    if (this.#transfers.size >= MAX_OPEN) return;
+    const overlapping = badInput("a transfer began before the one under way had ended");
+    for (const transfer of this.#transfers.values()) this.#fail(transfer, overlapping);
+    const hash = new Bun.CryptoHasher("sha256");
+    const transfer: Transfer = { begin, hash, incoming: null, received: 0, acknowledged: 0, error: null };
+    this.#attempt(transfer, () => {
+      if (this.#transfers.size > 0) throw overlapping;
+      transfer.incoming = this.options.begin(begin.name, begin.size);
+    });
+    this.#transfers.set(begin.transfer_id, transfer);
+  }
+
+  #end({ transfer_id, sha256 }: FileEnd): void {
+    const transfer = this.#transfers.get(transfer_id);
+    if (!transfer) return;
+    // With the last transfer to begin, all that overlap with it have ended.
+    if (transfer === [...this.#transfers.values()].at(-1)) this.#transfers.clear();
+    else this.#transfers.delete(transfer_id);
+    this.#attempt(transfer, () => {
+      const { incoming, received, hash, begin } = transfer;
+      if (!incoming) return;
+      if (received !== begin.size) throw badInput(`${begin.size} bytes were announced, ${received} arrived`);
+      if (sha256 !== null && sha256 !== hash.digest("hex")) {
+        throw badInput("the content does not have the announced SHA-256");
+      }
+      incoming.commit();
+      transfer.incoming = null;
+      this.options.received?.();
+    });
+    if (transfer.error === null) this.#report(transfer);
+  }
+
+  /** Runs a step of `transfer`. An exception ends the transfer and nothing else. */
+  #attempt(transfer: Transfer, step: () => void): void {
     try {
       step();
     } catch (error) {
-      fail(transfer, error);
+      this.#fail(transfer, error);
     }
-  };
+  }
 
-  const onBegin = (message: FileBegin) => {
-    if (transfers.size >= MAX_OPEN) return;
-    const overlapping = badInput("a transfer began while another was under way");
-    for (const transfer of transfers.values()) fail(transfer, overlapping);
-    const transfer: Transfer = {
-      begin: message,
-      hash: new Bun.CryptoHasher("sha256"),
-      incoming: null,
-      received: 0,
-      acknowledged: 0,
-      error: null,
-    };
-    attempt(transfer, () => {
-      if (transfers.size > 0) throw overlapping;
-      transfer.incoming = begin(message.name, message.size);
-    });
-    transfers.set(message.transfer_id, transfer);
-  };
+  /** Reports to the sender at once, so that it does not send the rest. */
+  #fail(transfer: Transfer, error: unknown): void {
+    this.#drop(transfer);
+    if (transfer.error !== null) return;
+    // The messages of system errors have paths in them.
+    transfer.error = failureOf(error)?.message ?? "it could not be written";
+    if (!(error instanceof Failure)) this.options.failed?.(error);
+    this.#report(transfer);
+  }
 
-  const onEnd = (message: FileEnd) => {
-    const transfer = transfers.get(message.transfer_id);
-    if (!transfer) return;
-    // Whatever overlapped with the last to begin is over with it.
-    if (transfer === [...transfers.values()].at(-1)) transfers.clear();
-    else transfers.delete(message.transfer_id);
-    attempt(transfer, () => {
-      if (!transfer.incoming) return;
-      const { size } = transfer.begin;
-      if (transfer.received !== size) {
-        throw badInput(`${size} bytes were announced and ${transfer.received} arrived`);
-      }
-      if (message.sha256 !== null && message.sha256 !== transfer.hash.digest("hex")) {
-        throw badInput("the content does not have the SHA-256 that was announced");
-      }
-      transfer.incoming.commit();
-      transfer.incoming = null;
-      received();
-    });
-    if (transfer.error === null) tellResult(transfer);
-  };
+  #report({ begin: { acks, transfer_id }, error }: Transfer): void {
+    if (!acks) return;
+    this.options.reply({ type: "file_result", transfer_id, ok: error === null, error: error ?? "" });
+  }
 
-  return {
-    text(text) {
-      const message = parseMessage(text);
-      if (message?.type === "file_begin") onBegin(message);
-      if (message?.type === "file_end") onEnd(message);
-    },
-    bytes(bytes) {
-      const [transfer, ...others] = transfers.values();
-      if (!transfer || others.length > 0) return;
-      attempt(transfer, () => {
-        transfer.received += bytes.byteLength;
-        if (transfer.received > transfer.begin.size) throw badInput("more bytes arrived than were announced");
-        transfer.hash.update(bytes);
-        transfer.incoming?.write(bytes);
-      });
-      if (!transfer.begin.acks || transfer.received - transfer.acknowledged < ACK_BYTES) return;
-      transfer.acknowledged = transfer.received;
-      reply({ type: "file_ack", transfer_id: transfer.begin.transfer_id, bytes: transfer.received });
-    },
-    close() {
-      for (const transfer of transfers.values()) drop(transfer);
-      transfers.clear();
-    },
-  };
+  #drop(transfer: Transfer): void {
+    try {
+      transfer.incoming?.abort();
+    } catch (error) {
+      this.options.failed?.(error);
+    }
+    transfer.incoming = null;
+  }
 }

@@ -1,7 +1,6 @@
 /**
- * One peer session as its owner sees it: a process (`child.ts`), and what it tells.
+ * One peer session, as its owner sees it: a process (`worker.ts`) and the state that it reports.
  */
-
 import { startChild } from "../lib/child";
 import { unavailable } from "../lib/errors";
 import type { Log } from "../lib/log";
@@ -9,53 +8,54 @@ import { selfCommand } from "../lib/self-command";
 import type { IceConfig } from "./ice";
 import type { InboxPlace, LinkCounters, SessionCalls, SessionEvents } from "./protocol";
 
-/** What the process is called where it is told of. */
+/** The name of the process in messages. */
 const WHAT = "the process of the session";
 
 /** How long loading the library may take, milliseconds. */
 const PROBE_MS = 5_000;
 
-/** Describing a connection includes asking STUN and TURN servers, which may be out of reach; milliseconds. */
+/** How long describing a connection may take, milliseconds: it asks STUN and TURN servers, which may be unreachable. */
 const DESCRIBE_MS = 30_000;
 
-/** How long two peers that know of each other may take to find a way, milliseconds. */
+/** How long two peers may take to connect after the exchange of offer and answer, milliseconds. */
 const CONNECT_MS = 30_000;
 
-/** How long its process may take to part from the peer, milliseconds: some peers get time to take what was sent. */
+/** How long its process may take to end, milliseconds: some peers get time to receive what was sent. */
 const LEAVE_MS = 5_000;
 
-/** A file that is being sent. */
+/** A file to send. */
 export interface SessionSend {
   readonly path: string;
   readonly name: string;
+  /** Receives the number of bytes sent. */
   readonly progress?: (bytes: number) => void;
 }
 
 export interface PeerSession {
   readonly id: string;
-  /** Of its process. */
+  /** The id of its process. */
   readonly pid: number;
-  /** Which side of it this is: the one that answered, or the one that called. */
+  /** `host`: this side answered; `viewer`: this side called. */
   readonly role: "host" | "viewer";
   /** The id of the other side. */
   peer: string;
   readonly since: Date;
   state: "connecting" | "open" | "closed";
-  /** How the two are connected, candidate types of this side and the other (`host/relay`); null until they are. */
+  /** The candidate types of this side and the other (`host/relay`); null until they are connected. */
   route: string | null;
   counters: LinkCounters;
   filesReceived: number;
-  /** The SDP of an offer. @throws an `unavailable` failure when there is no WebRTC here. */
+  /** Makes an offer. @returns its SDP. @throws an `unavailable` failure when there is no WebRTC here. */
   offer(ice: IceConfig): Promise<string>;
-  /** Takes the answer to it. @throws a `rejected` failure when it is none. */
+  /** Accepts the answer to the offer. @throws a `rejected` failure when it is not one. */
   accept(sdp: string, acks: boolean): Promise<void>;
-  /** The SDP of the answer to an offer. @throws as the two above. */
+  /** Answers an offer. @returns the SDP of the answer. @throws as the two above. */
   answer(ice: IceConfig, sdp: string, inbox: InboxPlace, acks: boolean): Promise<string>;
-  /** Resolves when the two are connected. @throws an `unavailable` failure when they cannot be. */
+  /** Resolves when the two sides are connected. @throws an `unavailable` failure when they cannot connect. */
   readonly opened: Promise<void>;
-  /** Resolves with the reason when the session is over. */
+  /** Resolves with the reason when the session has ended. */
   readonly closed: Promise<string>;
-  /** Resolves when the peer has the file. @throws what went wrong; the rest of the session may be well. */
+  /** Resolves when the peer has the file. @throws why it does not; the session may continue. */
   send(file: SessionSend): Promise<void>;
   close(reason: string): Promise<void>;
 }
@@ -65,7 +65,7 @@ export interface SessionOptions {
   readonly role: PeerSession["role"];
   readonly peer: string;
   readonly log: Log;
-  /** Told of the counters of the link, once a second. */
+  /** Receives the counters of the link, once a second. */
   readonly counted: (counters: LinkCounters) => void;
 }
 
@@ -82,7 +82,7 @@ export function startSession({ id, role, peer, log, counted }: SessionOptions): 
   const sends = new Map<number, SessionSend>();
   let nextTransfer = 1;
 
-  /** Why its process was told to end. */
+  /** Why this side ended the session. */
   let parting: string | undefined;
 
   const close = async (reason: string) => {
@@ -97,7 +97,7 @@ export function startSession({ id, role, peer, log, counted }: SessionOptions): 
   let late: ReturnType<typeof setTimeout> | undefined;
   const expectPeer = () => {
     if (session.state !== "connecting") return;
-    late = setTimeout(() => close("the two found no way to each other within half a minute"), CONNECT_MS);
+    late = setTimeout(() => close("the two hosts could not connect within half a minute"), CONNECT_MS);
   };
 
   const child = startChild<SessionCalls, SessionEvents>({

@@ -1,49 +1,48 @@
 /**
- * The process of one peer session: the native WebRTC library (libdatachannel), the connection and the files on it.
+ * The process of one peer session: the native WebRTC library (libdatachannel), the connection, and the file transfers.
  *
- * A process each, because the library aborts its process on a broken invariant, and because two busy connections in
- * one stall each other (usrsctp): a hostile or unlucky peer costs its own session.
+ * Each session has a process of its own: the library aborts its process when an invariant is broken, and two busy
+ * connections in one process stall each other (usrsctp). So a hostile peer costs its own session only.
  */
 import type { DataChannel, PeerConnection } from "node-datachannel";
 import { serveParent } from "../lib/child";
 import { conflict, messageOf } from "../lib/errors";
 import { createConnection, describe, leaveHandshake, loadLibrary, routeOf, takeRemote } from "./connection";
-import { createLanes } from "./file-channels";
+import { FileChannels } from "./file-channels";
 import type { IceConfig } from "./ice";
 import { type Inbox, openInbox } from "./inbox";
 import { FILES_LABEL, type FileMessage } from "./messages";
 import type { InboxPlace, SessionCalls, SessionEvents } from "./protocol";
-import { createFileReceiver } from "./receive";
+import { FileReceiver } from "./receive";
 
-/** How many files travel at once to a peer that is svc; any other gets one channel, as the wire format has it. */
+/** How many channels a peer with acknowledgements gets; any other gets one, as in the wire format. */
 const CHANNELS = 4;
 
 /** How many channels a peer may open. */
 const MAX_PEER_CHANNELS = 16;
 
 /**
- * When the side that answers begins to look for the caller, once its answer is on its way, milliseconds: the caller's own
- * look has usually found this side by then.
+ * How long after its answer the answering side starts to look for the caller, milliseconds: by then, the caller has usually
+ * found this side.
  */
 const CALLER_READY_MS = 750;
 
-/** How often the link is read, milliseconds. */
+/** How often the counters of the link are read, milliseconds. */
 const STATS_MS = 1_000;
 
 /**
- * The memory at which a session ends, bytes, and how many messages go by between two looks at it. The library keeps
- * without limit what a peer that waits for no acknowledgement sends faster than it is written, and hands it over before
- * any timer has its turn.
+ * The memory at which a session ends, bytes, and after how many messages it is checked. When a peer does not wait for
+ * acknowledgements and sends faster than the disk writes, the library buffers without limit, and no timer gets to run.
  */
 const MAX_MEMORY = 512 * 1_048_576;
 const MEMORY_MESSAGES = 64;
 
-/** What the goodbye to the peer takes to leave, milliseconds. */
+/** How long the last message to the peer takes to leave, milliseconds. */
 const GOODBYE_MS = 100;
 
 /**
- * A peer that does not acknowledge gets so many bytes at a time from the SCTP layer, and after the last of them as much
- * time as a slow line (200 kbit/s) needs for them.
+ * For a peer that does not acknowledge: the buffer of the SCTP layer, bytes, and how long the connection stays open after the
+ * last of them, which is what a slow line (200 kbit/s) needs.
  */
 const UNACKNOWLEDGED_BYTES = 65_536;
 const LINGER_MS = 3_000;
@@ -73,7 +72,7 @@ export default async function sessionChild(): Promise<void> {
   );
 }
 
-/** Ends the process when too much waits to be written; whoever started it is told by its last words. */
+/** Ends the process when it uses too much memory; the log of the parent has the reason. */
 function requireMemory(): void {
   if (process.memoryUsage.rss() <= MAX_MEMORY) return;
   console.error("the peer sends faster than this disk writes");
@@ -81,7 +80,7 @@ function requireMemory(): void {
 }
 
 function createSession(peer: PeerConnection, owner: SessionEvents) {
-  const lanes = createLanes(peer, () => acks);
+  const channels = new FileChannels(peer, () => acks);
   let peerChannels = 0;
   let acks = false;
   let sentUnacknowledged = false;
@@ -92,7 +91,7 @@ function createSession(peer: PeerConnection, owner: SessionEvents) {
     if (closing || !["closed", "failed", "disconnected"].includes(state)) return;
     owner.closed("the peer is gone");
   });
-  // Only who answers takes files; `answer` puts its own in place of this.
+  // Only the answering side accepts files: `answer` replaces this.
   peer.onDataChannel((channel) => channel.close());
 
   const stats = setInterval(() => {
@@ -108,16 +107,16 @@ function createSession(peer: PeerConnection, owner: SessionEvents) {
   }, STATS_MS);
 
   const receiveOn = (channel: DataChannel, place: InboxPlace) => {
-    // Opened for the first file, so that its sender is told what is wrong with it.
+    // Opened with the first file, whose sender then learns what is wrong with it.
     let inbox: Inbox | undefined;
     const reply = (message: FileMessage) => {
       try {
         channel.sendMessage(JSON.stringify(message));
       } catch {
-        // Closed meanwhile: then nobody waits for it.
+        // The channel has closed: nobody waits for the reply.
       }
     };
-    const receiver = createFileReceiver({
+    const receiver = new FileReceiver({
       begin(name, size) {
         inbox ??= openInbox(place);
         return inbox.begin(name, size);
@@ -143,7 +142,7 @@ function createSession(peer: PeerConnection, owner: SessionEvents) {
 
   return {
     offer(): Promise<string> {
-      lanes.open();
+      channels.open();
       return describe(peer, "offer");
     },
     async accept(sdp: string, peerAcks: boolean): Promise<void> {
@@ -151,7 +150,7 @@ function createSession(peer: PeerConnection, owner: SessionEvents) {
       if (!acks) (await loadLibrary()).setSctpSettings({ sendBufferSize: UNACKNOWLEDGED_BYTES });
       takeRemote(peer, sdp, "answer")();
       if (!acks) return;
-      for (let lane = 1; lane < CHANNELS; lane++) lanes.open();
+      for (let open = 1; open < CHANNELS; open++) channels.open();
     },
     async answer(sdp: string, place: InboxPlace, peerAcks: boolean): Promise<string> {
       acks = peerAcks;
@@ -167,13 +166,13 @@ function createSession(peer: PeerConnection, owner: SessionEvents) {
     },
     async send(transfer: number, path: string, name: string): Promise<void> {
       sentUnacknowledged ||= !acks;
-      await lanes.send(path, name, (bytes) => owner.progress(transfer, bytes));
+      await channels.send(path, name, (bytes) => owner.progress(transfer, bytes));
     },
     async close(): Promise<void> {
       closing = true;
       clearInterval(stats);
-      lanes.close();
-      // Closing drops what the network has taken and not delivered, and nobody says when it has.
+      channels.close();
+      // Closing discards what the network has accepted and not delivered, and nothing reports the delivery.
       if (sentUnacknowledged) await Bun.sleep(LINGER_MS);
       peer.close();
       await Bun.sleep(GOODBYE_MS);

@@ -196,7 +196,7 @@ describe("a session", () => {
     }));
     writeFileSync(join(home.path, "file"), "x");
     await expect(deaf.send({ path: join(home.path, "file"), name: "file" })).rejects.toThrow(
-      "the peer does not listen for files",
+      "the peer does not accept files",
     );
     await Promise.all([a.stop(), b.stop()]);
   }, 60_000);

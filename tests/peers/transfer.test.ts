@@ -4,9 +4,8 @@ import { appendFileSync, readdirSync, readFileSync, writeFileSync } from "node:f
 import { join } from "node:path";
 import fc from "fast-check";
 import { INCOMING, openInbox } from "../../src/peers/inbox";
-import { createFileReceiver } from "../../src/peers/receive";
-import { createFileSender } from "../../src/peers/send";
-import { createWindow } from "../../src/peers/window";
+import { FileReceiver } from "../../src/peers/receive";
+import { FileSender, Window } from "../../src/peers/send";
 import { temporaryFolder, until } from "../support";
 
 /** A receiver on an inbox of its own, what it replied, and what it stored. */
@@ -19,7 +18,7 @@ function receiverIn(home: string) {
     minFree: 0,
   });
   const replies: Array<Record<string, unknown>> = [];
-  const receiver = createFileReceiver({ begin: inbox.begin, reply: (message) => replies.push(message) });
+  const receiver = new FileReceiver({ begin: inbox.begin, reply: (message) => replies.push(message) });
   const root = join(home, "inbox", "peer-1");
   const say = (message: unknown) => receiver.text(JSON.stringify(message));
   const begin = (id: string, size: number, name = "file") =>
@@ -121,7 +120,7 @@ describe("a receiver", () => {
       code: "ENOSPC",
     });
     for (const thrown of [full, new Error("a bug in /home/x")]) {
-      const receiver = createFileReceiver({
+      const receiver = new FileReceiver({
         begin() {
           throw thrown;
         },
@@ -176,7 +175,7 @@ describe("a receiver", () => {
 
 /** A sender and a receiver joined by a link that delivers a message at each turn of the event loop. */
 function joined(home: string, { acks = true, deliver = true, stallMs = 20_000 } = {}) {
-  const window = createWindow();
+  const window = new Window();
   const peer = receiverIn(home);
   const queue: Array<string | Uint8Array> = [];
   let most = 0;
@@ -196,7 +195,7 @@ function joined(home: string, { acks = true, deliver = true, stallMs = 20_000 } 
     queue.push(message);
     if (deliver) setImmediate(pump);
   };
-  const sender = createFileSender(
+  const sender = new FileSender(
     {
       sendText: put,
       sendBytes(bytes) {
@@ -221,7 +220,7 @@ describe("a sender", () => {
       writeFileSync(path, content);
       const { sender, peer, most } = joined(home.path, { acks });
       const progress: number[] = [];
-      await sender.send(path, "copy", { progress: (bytes) => progress.push(bytes) });
+      await sender.send(path, "copy", (bytes) => progress.push(bytes));
       await until("the copy", () => peer.left().includes("copy"));
       expect(readFileSync(join(peer.root, "copy")).equals(content)).toBe(true);
       expect(most()).toBeLessThanOrEqual(1_048_576);
@@ -243,11 +242,9 @@ describe("a sender", () => {
     writeFileSync(path, Buffer.alloc(600_000));
     const { sender, peer } = joined(home.path);
     let appended = false;
-    const sending = sender.send(path, "copy", {
-      progress() {
-        if (!appended) appendFileSync(path, "more");
-        appended = true;
-      },
+    const sending = sender.send(path, "copy", () => {
+      if (!appended) appendFileSync(path, "more");
+      appended = true;
     });
     await expect(sending).rejects.toThrow("changed while it was read");
     await until("the peer to remove what it has got", () => peer.left().length === 0);
