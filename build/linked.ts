@@ -2,7 +2,7 @@
  * The libraries that are linked into a native addon, as far as it tells: Rust leaves the names of the crates that may
  * panic, C leaves symbols and the versions that a library prints. What leaves no trace is not found.
  */
-import type { Component } from "../src/licenses/bom";
+import type { Component } from "../src/licenses/operations";
 
 interface Library {
   readonly name: string;

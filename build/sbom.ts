@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
-import type { Bom, Component } from "../src/licenses/bom";
+import type { Bom, Component } from "../src/licenses/operations";
 import { addons } from "./addons";
 import { licenceOf, linkedInto } from "./linked";
 

@@ -1,24 +1,22 @@
 import * as v from "valibot";
-import { print, subcommand } from "../src/cli/subcommand";
+import { view } from "../src/cli/view";
 import { field } from "../src/core/fields";
-import { table } from "../src/lib/table";
-import { type Component, embeddedBom } from "../src/licenses/bom";
+import { type Component, listLicenses } from "../src/licenses/operations";
 
-export default subcommand({
+export default view(listLicenses, {
   describe: "List embedded packages and their licences",
-  input: v.strictObject({ text: field(v.optional(v.boolean(), false), "Print the licences in full") }),
-  async run({ text }, globals) {
-    const bom = embeddedBom();
-    const rows = bom.components.flatMap((component) => [
+  extra: { text: field(v.optional(v.boolean(), false), "Print the licences in full") },
+  columns: ["package", "version", "licence"],
+  rows: ({ components }) =>
+    components.flatMap((component) => [
       rowOf(component),
       ...(component.components ?? []).map((linked) => rowOf(linked, "  ")),
-    ]);
-    const inFullAll = () =>
-      bom.components
-        .flatMap((component) => [component, ...(component.components ?? [])])
-        .map(inFull)
-        .join("\n\n");
-    print(globals, bom, () => (text ? inFullAll() : table(["package", "version", "licence"], rows)));
+    ]),
+  async run({ call, input, extra, globals, show }) {
+    const bom = await call(input);
+    if (!extra.text || globals.json) return show(bom);
+    const all = bom.components.flatMap((component) => [component, ...(component.components ?? [])]);
+    process.stdout.write(`${all.map(inFull).join("\n\n")}\n`);
     return 0;
   },
   examples: [
@@ -26,6 +24,7 @@ export default subcommand({
     ["$0 licenses --json > svc.cdx.json", "The same as a CycloneDX document"],
   ],
 });
+
 const rowOf = (component: Component, indent = "") => [
   indent + component.name,
   component.version ?? "",

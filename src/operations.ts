@@ -12,6 +12,7 @@ import { operations as fleet } from "./fleet/operations/fleet";
 import { operations as admin } from "./fleet/operations/hosts";
 import { operations as http } from "./http/operations";
 import { operations as inspector } from "./inspector/operations";
+import { operations as licenses } from "./licenses/operations";
 import { operations as metrics } from "./metrics/operations";
 import { operations as sessions } from "./peers/operations";
 import { operations as runs } from "./runs/operations";
@@ -36,6 +37,7 @@ const all = [
   ...diagnostics,
   ...turn,
   ...daemon,
+  ...licenses,
   ...sessions,
   ...sync,
   ...admin,

@@ -50,7 +50,7 @@ const install = operation({
   output: OUTCOME,
   async run(_service, { flags, config_dir, system, print }, caller): Promise<Outcome> {
     const [first = "-"] = flags;
-    if (!first.startsWith("-")) throw badInput(`flags: expected flags of svc serve but found ${first}`);
+    if (!first.startsWith("-")) throw badInput(`Expected flags of svc serve after --, but found ${first}`);
     const binary = compiled ? process.execPath : INSTALLED;
     const plan = await planFor({ system, flags, binary, configDir: config_dir ?? null });
     if (!print) {

@@ -59,7 +59,7 @@ describe("what is missing in a command line is named:", () => {
   for (const [words, message] of [
     [["token", "add", "--scope", "read"], "An argument is missing: svc token add <name>"],
     [["execute"], "An argument is missing: svc execute <script>"],
-    [["service", "install", "--print", "x"], "Expected flags of svc serve after --, not x"],
+    [["service", "install", "--print", "x"], "Expected flags of svc serve after --, but found x"],
     [["serve", "--", "-x"], "Unknown argument: -x (see `svc serve --help`)"],
     [["token", "eat"], "Unknown command: eat (see `svc token --help`)"],
     [["history", "--nope"], "Unknown argument: nope (see `svc history --help`)"],

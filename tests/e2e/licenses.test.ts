@@ -4,7 +4,7 @@ import { Spec, Validation } from "@cyclonedx/cyclonedx-library";
 import { addons } from "../../build/addons";
 import { hostTarget } from "../../build/targets";
 import { dependencies } from "../../package.json";
-import type { Bom, Component } from "../../src/licenses/bom";
+import type { Bom, Component } from "../../src/licenses/operations";
 import { BINARY } from "../support";
 import { type Installed, installedBinary } from "./binary";
 

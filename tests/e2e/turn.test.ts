@@ -336,11 +336,17 @@ describe("svc turn test", () => {
   withCoturn("is a wrong call without a URL or a user, or with a CA that is none", async () => {
     const wrong = { exitCode: 2, stdout: "" };
     const noUrl = await inside.svc(["turn", "test", ...LOGIN]);
-    expect(noUrl).toMatchObject({ ...wrong, stderr: expect.stringContaining("url: missing") });
+    expect(noUrl).toMatchObject({
+      ...wrong,
+      stderr: expect.stringContaining("missing: svc turn test <url>"),
+    });
     const noUser = await inside.svc(["turn", "test", "turn:x", "--secret", "s"]);
-    expect(noUser).toMatchObject({ ...wrong, stderr: expect.stringContaining("user: missing") });
+    expect(noUser).toMatchObject({
+      ...wrong,
+      stderr: expect.stringContaining("Missing required argument: user"),
+    });
     const noCa = await inside.svc(["turn", "test", "turns:x", ...LOGIN, "--ca", "/dev/null"]);
-    expect(noCa).toEqual({ ...wrong, stderr: "svc: ca: expected certificates as PEM text\n" });
+    expect(noCa).toEqual({ ...wrong, stderr: "svc: --ca: expected certificates as PEM text\n" });
   });
 });
 
