@@ -85,7 +85,7 @@ export interface Service {
   usb(): Promise<Usb>;
   runs(): Promise<Runs>;
   scheduler(): Promise<Scheduler>;
-  /** Reads the files again now that other processes change while a server runs: its tokens. */
+  /** Reads the files that other processes change while a server runs again now: its tokens and jobs. */
   refresh(): Promise<void>;
   /**
    * Runs the jobs in this process from now on. A host without jobs does not load the scheduler.
@@ -328,6 +328,7 @@ export function createService(options: ServiceOptions): Service {
     ),
     async refresh() {
       (await service.rest()).server?.refresh();
+      if (existsSync(configFiles(configDir).jobs)) await (await service.scheduler()).refresh();
     },
     async stop() {
       const faults: unknown[] = [];

@@ -3,15 +3,25 @@
  */
 import { toJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
+import type { Metadata } from "./schema";
 
 /** @param typeMode what a caller may send (`input`), or what comes of it (`output`). */
 export function jsonSchema(schema: v.GenericSchema, typeMode: "input" | "output"): Record<string, unknown> {
-  // The dialect of OpenAPI 3.1.
-  const options = { typeMode, errorMode: "ignore", target: "draft-2020-12" } as const;
-  const { $schema: _dialect, ...converted } = toJsonSchema(schema, options);
+  const { $schema: _dialect, ...converted } = toJsonSchema(schema, {
+    typeMode,
+    errorMode: "ignore",
+    // The dialect of OpenAPI 3.1.
+    target: "draft-2020-12",
+    overrideAction: ({ valibotAction: { type }, jsonSchema }) =>
+      type === "metadata" ? withoutMarks(jsonSchema) : undefined,
+  });
   if ("entries" in schema) describeFields(converted, schema.entries as v.ObjectEntries);
   return converted;
 }
+
+/** The marks of `fields.ts` are not keywords of JSON Schema. */
+const withoutMarks = <J extends object>({ secret: _s, actions: _a, text: _t, ...keywords }: J & Metadata) =>
+  keywords;
 
 /** Gives fields the description that stands behind a transformation, where the conversion does not look. */
 function describeFields(

@@ -43,6 +43,16 @@ test("has every route that is registered, and no other", async () => {
   expect(documentedRoutes()).toEqual(await registeredRoutes(made.service));
 });
 
+test("keeps the marks of fields to itself", () => {
+  const marked = (value: unknown): boolean =>
+    typeof value === "object" &&
+    value !== null &&
+    Object.entries(value).some(
+      ([key, inner]) => (/^(secret|text|actions)$/.test(key) && typeof inner !== "object") || marked(inner),
+    );
+  expect(marked(document())).toBe(false);
+});
+
 test("gives every operation an id of its own", () => {
   const ids = operations.map(({ name }) => name);
   expect(new Set(ids).size).toBe(ids.length);
