@@ -1,23 +1,34 @@
 /**
- * Calling an operation on another server: `call.ts`, from afar. Its HTTP route where it has one, else its command through
- * `POST /execute`.
+ * Calling an operation on another server: over its HTTP route or, without one, as a command through `POST /execute`.
  */
 import * as v from "valibot";
 import type { InputSchema, Operation, OutputSchema } from "../core/operation";
 import { badInput } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
 import { printable } from "../lib/sanitize";
-import { type Limits, Line, type RemoteServer, type Request, type Response } from "./connection";
-import { notSvc, RemoteError } from "./error";
+import {
+  type Carrier,
+  type Limits,
+  notSvc,
+  RemoteError,
+  type RemoteServer,
+  type Request,
+  type Response,
+} from "./carrier";
+import { Connection } from "./connection";
 
-/** The largest answer that is taken: a screenshot of a large screen fits. */
+/** The largest answer: the screenshot of a large screen fits. */
 export const MAX_ANSWER_BYTES = 32 * 1_048_576;
 
+/** The carrier to `server`. @param signal cancels the request under way. */
+export const carrierTo = (server: RemoteServer, signal?: AbortSignal): Carrier =>
+  new Connection(server, signal);
+
 /**
- * The answer of `server` to `operation`, of the type that the table gives it; what it says beyond that is dropped.
+ * The answer of `server` to `operation`, of the operation's output type; further fields are dropped.
  *
- * @param input sent as it is, without defaults: a server of another version may not know every field that has one.
- * @throws a {@link RemoteError}; `bad_input` for an operation that cannot be called from afar.
+ * @param input sent without defaults: a server of another version may not know every field that has one.
+ * @throws a {@link RemoteError}; `bad_input` for an operation that has neither a route nor a command.
  */
 export async function callRemote<I extends InputSchema, O extends OutputSchema>(
   server: RemoteServer,
@@ -29,16 +40,12 @@ export async function callRemote<I extends InputSchema, O extends OutputSchema>(
   const routed = operation.http && !operation.http.content ? operation.http : undefined;
   if (!routed && !operation.command) throw badInput(`${operation.name} cannot be called on another host`);
   const request = routed ? routeRequest(operation, routed, input) : runRequest(operation.command, input);
-  const line = new Line(server, signal);
-  try {
-    const body = bodyOf(await line.ask(request, limits));
-    return answerOf(operation, routed ? body : onlyResult(body));
-  } finally {
-    line.close();
-  }
+  using carrier = carrierTo(server, signal);
+  const body = bodyOf(await carrier.ask(request, limits));
+  return answerOf(operation, routed ? body : onlyResult(body));
 }
 
-/** There may be millions of faults in an answer, and one is enough. */
+/** An answer may have millions of faults. */
 const FIRST_FAULT = { abortEarly: true } as const;
 
 const runRequest = (command: string | undefined, input: unknown): Request => ({
@@ -47,7 +54,7 @@ const runRequest = (command: string | undefined, input: unknown): Request => ({
   body: JSON.stringify({ actions: [[command, input]] }),
 });
 
-/** @throws a {@link RemoteError} naming the field that is not of the type that the table gives it. */
+/** @throws a {@link RemoteError} naming the first field that does not match the output type. */
 function answerOf<O extends OutputSchema>(
   operation: { readonly output: O },
   body: unknown,
@@ -58,7 +65,7 @@ function answerOf<O extends OutputSchema>(
   throw new RemoteError("answer", `unexpected answer: ${printable(path ?? "not of its type", 100)}`, true);
 }
 
-/** `value` with null for the nullable fields that it lacks: a server of another version has not measured them. */
+/** `value` with null for missing nullable fields: a server of another version may not have them. */
 function withNulls(schema: v.GenericSchema, value: unknown): unknown {
   if ("wrapped" in schema) return withNulls(schema.wrapped as v.GenericSchema, value);
   if ("item" in schema && Array.isArray(value)) {
@@ -97,7 +104,11 @@ function routeRequest(
  * @throws a {@link RemoteError} for anything else.
  */
 export function bodyOf({ status, body }: Response): unknown {
-  if (status === 200) return parsed(body) ?? refuse();
+  if (status === 200) {
+    const value = parsed(body);
+    if (value === undefined) throw notSvc();
+    return value;
+  }
   const said = v.safeParse(ERROR_BODY, parsed(body));
   const words =
     said.success && status !== 401
@@ -108,7 +119,7 @@ export function bodyOf({ status, body }: Response): unknown {
 
 const ERROR_BODY = v.object({ error: v.string() });
 
-/** Far more than any answer needs. JSON that is parsed may be too deep to be written again. */
+/** Far more than any answer needs: JSON can be too deep to be serialized again. */
 const MAX_DEPTH = 500;
 
 function parsed(body: Uint8Array): unknown {
@@ -121,10 +132,6 @@ function parsed(body: Uint8Array): unknown {
   }
 }
 
-function refuse(): never {
-  throw notSvc();
-}
-
 /**
  * `body` as the type that `schema` says.
  *
@@ -132,7 +139,8 @@ function refuse(): never {
  */
 export function typed<S extends v.GenericSchema>(schema: S, body: unknown): v.InferOutput<S> {
   const checked = v.safeParse(schema, body, FIRST_FAULT);
-  return checked.success ? checked.output : refuse();
+  if (!checked.success) throw notSvc();
+  return checked.output;
 }
 
 const RUN = v.object({
@@ -142,7 +150,7 @@ const RUN = v.object({
   ),
 });
 
-/** What the only action of a run returned; hosts that do not report outcomes have it in `result` alone. */
+/** The result of a run's only action; hosts that report no outcomes have it in `result`. */
 function onlyResult(answer: unknown): unknown {
   const { result, outcomes } = typed(RUN, answer);
   const [outcome] = outcomes ?? [];

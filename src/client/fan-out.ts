@@ -5,8 +5,7 @@ import type * as v from "valibot";
 import type { InputSchema, Operation, OutputSchema } from "../core/operation";
 import { inLanes, patienceFor } from "../lib/pool";
 import { callRemote, MAX_ANSWER_BYTES } from "./call";
-import { deadlineIn, type RemoteServer } from "./connection";
-import { RemoteError } from "./error";
+import { deadlineIn, RemoteError, type RemoteServer } from "./carrier";
 
 /** How many servers are asked at once; answers may be large. */
 const LANES = 16;

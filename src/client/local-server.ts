@@ -1,5 +1,5 @@
 /**
- * The server that runs on this `{config_dir}`, as another process of the same user asks it.
+ * Calling the server that runs on this `{config_dir}`, from another process of the same user.
  */
 import type * as v from "valibot";
 import { parseInput } from "../core/input";
@@ -7,23 +7,24 @@ import type { InputSchema, Operation, OutputSchema } from "../core/operation";
 import { unavailable } from "../lib/errors";
 import { findRunningServer, type RunningServer } from "../lib/running-server";
 import { environmentToken, ownToken, readToken } from "../trust/owner-token";
-import { callRemote, MAX_ANSWER_BYTES } from "./call";
-import { deadlineIn, Line } from "./connection";
-import { RemoteError } from "./error";
+import { callRemote, carrierTo, MAX_ANSWER_BYTES } from "./call";
+import { deadlineIn, RemoteError } from "./carrier";
 
 /** How long the server may take to answer, in milliseconds. */
 const DEADLINE_MS = 10_000;
+
+const limits = () => ({ deadline: deadlineIn(DEADLINE_MS), maxBytes: MAX_ANSWER_BYTES });
 
 /** After this a server has noticed a changed file by itself, in milliseconds: it looks once a second. */
 const NOTICED_MS = 1_100;
 
 /**
- * What the local server answers to `operation`.
+ * The answer of the local server to `operation`.
  *
- * Its certificate is not looked at: the run file is private to its owner and only counts while the server holds its lock,
- * so whoever answers there is that server.
+ * Its certificate is not checked: the run file is private to its owner and only counts while the server holds its lock, so
+ * the address in it is that server's.
  *
- * @throws a `bad_input` failure naming the fields at fault; `unavailable` when no server runs here, or its answer is none.
+ * @throws a `bad_input` failure naming the fields at fault; `unavailable` when no server runs here, or the call fails.
  */
 export async function callLocalServer<I extends InputSchema, O extends OutputSchema>(
   configDir: string,
@@ -35,13 +36,10 @@ export async function callLocalServer<I extends InputSchema, O extends OutputSch
   if (!running) throw unavailable(`no server runs on ${configDir}: start one with \`svc serve\``);
   const server = { url: running.url, token: ownToken(configDir, running), trust: { kind: "any" } } as const;
   try {
-    return await callRemote(server, operation, input, {
-      deadline: deadlineIn(DEADLINE_MS),
-      maxBytes: MAX_ANSWER_BYTES,
-    });
+    return await callRemote(server, operation, input, limits());
   } catch (error) {
     if (!(error instanceof RemoteError)) throw error;
-    throw unavailable(`the server at ${running.url}, asked for ${operation.name}: ${error.message}`);
+    throw unavailable(`${operation.name} failed on the server at ${running.url}: ${error.message}`);
   }
 }
 
@@ -56,17 +54,13 @@ export async function refreshLocalServer(configDir: string): Promise<void> {
 }
 
 async function isRefreshed({ url, token_file }: RunningServer): Promise<boolean> {
-  let line: Line | undefined;
   try {
     const token = token_file ? readToken(token_file) : environmentToken();
     if (token === undefined) return false;
-    line = new Line({ url, token, trust: { kind: "any" } });
-    const limits = { deadline: deadlineIn(DEADLINE_MS), maxBytes: MAX_ANSWER_BYTES };
-    const { status } = await line.ask({ method: "POST", path: "/refresh", body: "{}" }, limits);
+    using carrier = carrierTo({ url, token, trust: { kind: "any" } });
+    const { status } = await carrier.ask({ method: "POST", path: "/refresh", body: "{}" }, limits());
     return status === 200;
   } catch {
     return false;
-  } finally {
-    line?.close();
   }
 }

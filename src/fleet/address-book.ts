@@ -1,7 +1,7 @@
 /**
  * The address book: `{config_dir}/admin_hosts.json`, with the promises of `lib/json-store.ts`.
  */
-import type { RemoteServer } from "../client/connection";
+import type { RemoteServer } from "../client/carrier";
 import { conflict, notFound } from "../lib/errors";
 import { createJsonStore } from "../lib/json-store";
 import type { Log } from "../lib/log";

@@ -2,9 +2,8 @@
  * Sending an action list to one host: asks for the host's commands, sends the list, waits for the run.
  */
 import * as v from "valibot";
-import { bodyOf, typed } from "../client/call";
-import { type Deadline, deadlineIn, Line } from "../client/connection";
-import { RemoteError } from "../client/error";
+import { bodyOf, carrierTo, typed } from "../client/call";
+import { type Carrier, type Deadline, deadlineIn, RemoteError } from "../client/carrier";
 import { printable } from "../lib/sanitize";
 import { type Host, serverOf } from "./host";
 import type { Delivered, DeliveryStatus } from "./results";
@@ -53,7 +52,7 @@ type Report = v.InferOutput<typeof REPORT>;
 /** The host's result. An exception is a bug: what a host does wrong is its result. */
 export async function deliver(host: Host, delivery: Delivery): Promise<Delivered> {
   const started = performance.now();
-  const line = new Line(serverOf(host), delivery.signal);
+  using carrier = carrierTo(serverOf(host), delivery.signal);
   const result = (status: DeliveryStatus, delivered: boolean, more: Reported): Delivered => {
     const duration_ms = Math.round(performance.now() - started);
     return { label: host.label, ok: status === "ok", status, delivered, duration_ms, ...more };
@@ -61,12 +60,12 @@ export async function deliver(host: Host, delivery: Delivery): Promise<Delivered
   let sending = false;
   try {
     const deadline = deadlineIn(delivery.deliveryMs);
-    const offered = new Set(await offeredBy(line, deadline));
+    const offered = new Set(await offeredBy(carrier, deadline));
     const missing = delivery.commands.filter((name) => !offered.has(name));
     if (missing.length > 0)
       return result("failed", false, { error: `the host has no ${missing.join(", ")}` });
     sending = true;
-    const report = await run(line, delivery, deadline);
+    const report = await run(carrier, delivery, deadline);
     const error = errorOf(report);
     const status = error === undefined ? "ok" : report.status === "timeout" ? "timeout" : "failed";
     return result(status, true, { ...reported(report), ...(error !== undefined && { error }) });
@@ -75,22 +74,20 @@ export async function deliver(host: Host, delivery: Delivery): Promise<Delivered
     // A host that refuses the token has run nothing.
     const delivered = sending && error.sent && error.fault !== "unauthorized";
     return result(statusOf(error, delivered), delivered, { error: messageFor(error, delivered, delivery) });
-  } finally {
-    line.close();
   }
 }
 
 type Reported = Pick<Delivered, "run_id" | "result" | "outcomes" | "error">;
 
-async function offeredBy(line: Line, deadline: Deadline): Promise<string[]> {
-  const answer = await line.ask(
+async function offeredBy(carrier: Carrier, deadline: Deadline): Promise<string[]> {
+  const answer = await carrier.ask(
     { method: "GET", path: "/commands" },
     { deadline, maxBytes: MAX_COMMANDS_BYTES },
   );
   return typed(COMMANDS, bodyOf(answer)).commands;
 }
 
-async function run(line: Line, delivery: Delivery, deadline: Deadline): Promise<Report> {
+async function run(carrier: Carrier, delivery: Delivery, deadline: Deadline): Promise<Report> {
   const { actions, stopOnError, executionMs } = delivery;
   const body = JSON.stringify({
     actions,
@@ -99,7 +96,7 @@ async function run(line: Line, delivery: Delivery, deadline: Deadline): Promise<
     timeout_seconds: executionMs / 1_000,
   });
   const limits = { deadline, answerWithinMs: executionMs + GRACE_MS, maxBytes: MAX_REPORT_BYTES };
-  const answer = await line.ask({ method: "POST", path: "/execute", body }, limits);
+  const answer = await carrier.ask({ method: "POST", path: "/execute", body }, limits);
   if (answer.status === 429) throw new RemoteError("unreachable", "HTTP 429", false);
   return typed(REPORT, bodyOf(answer));
 }

@@ -2,7 +2,7 @@
  * A host of the address book: the schema of an entry, and the server behind it.
  */
 import * as v from "valibot";
-import type { RemoteServer } from "../client/connection";
+import type { RemoteServer } from "../client/carrier";
 import { field, fileContent, secret } from "../core/fields";
 import { expectation } from "../core/input";
 import { badInput } from "../lib/errors";

@@ -2,9 +2,8 @@
  * Polling: asks many hosts for their state. Dead hosts cost the timeout once, not once each.
  */
 import type * as v from "valibot";
-import { bodyOf, typed } from "../client/call";
-import { deadlineIn, Line } from "../client/connection";
-import { RemoteError } from "../client/error";
+import { bodyOf, carrierTo, typed } from "../client/call";
+import { deadlineIn, RemoteError } from "../client/carrier";
 import { inLanes, patienceFor } from "../lib/pool";
 import { printable } from "../lib/sanitize";
 import { type Host, serverOf } from "./host";
@@ -37,24 +36,20 @@ async function pollHost(host: Host, { timeoutMs, signal }: PollOptions): Promise
   const { label, base_url } = host;
   const started = performance.now();
   const limits = { deadline: deadlineIn(timeoutMs), maxBytes: MAX_POLL_BYTES };
-  const line = new Line(serverOf(host), signal);
+  using carrier = carrierTo(serverOf(host), signal);
   const unknown = { label, base_url, latency_ms: null, sessions: null, job_count: null };
   let latency_ms: number | null = null;
   try {
-    const sessions = typed(
-      POLLED_SESSIONS,
-      bodyOf(await line.ask({ method: "GET", path: "/sessions" }, limits)),
-    );
+    const answer = await carrier.ask({ method: "GET", path: "/sessions" }, limits);
+    const sessions = typed(POLLED_SESSIONS, bodyOf(answer));
     latency_ms = Math.round((performance.now() - started) * 10) / 10;
-    const jobs = await line.ask({ method: "GET", path: "/jobs" }, limits);
+    const jobs = await carrier.ask({ method: "GET", path: "/jobs" }, limits);
     const job_count = jobs.status === 404 ? null : typed(POLLED_JOBS, bodyOf(jobs)).jobs.length;
     const state = { latency_ms, sessions: withPrintableIds(sessions), job_count };
     return { ...unknown, healthy: true, error: null, ...state };
   } catch (error) {
     if (!(error instanceof RemoteError)) throw error;
     return { ...unknown, healthy: false, error: error.message, latency_ms };
-  } finally {
-    line.close();
   }
 }
 

@@ -6,7 +6,7 @@
  */
 import { randomUUID } from "node:crypto";
 import type * as v from "valibot";
-import type { RemoteServer } from "../client/connection";
+import type { RemoteServer } from "../client/carrier";
 import type { LinkSample, SESSION, SESSIONS } from "../core/records";
 import { notFound, unavailable } from "../lib/errors";
 import type { Log } from "../lib/log";
@@ -150,7 +150,7 @@ export function createSessions(options: SessionsOptions): Sessions {
     async connectTo(server, signal) {
       const [{ callRemote, MAX_ANSWER_BYTES }, { deadlineIn }, { offerSession }] = await Promise.all([
         import("../client/call"),
-        import("../client/connection"),
+        import("../client/carrier"),
         import("./operations"),
       ]);
       const limits = { deadline: deadlineIn(SIGNALLING_MS), maxBytes: MAX_ANSWER_BYTES };

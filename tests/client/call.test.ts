@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as v from "valibot";
 import { callRemote } from "../../src/client/call";
-import { deadlineIn } from "../../src/client/connection";
+import { deadlineIn } from "../../src/client/carrier";
 import { field, NO_INPUT } from "../../src/core/fields";
 import { type InputSchema, type Operation, type OutputSchema, operation } from "../../src/core/operation";
 import { operations } from "../../src/operations";

@@ -1,18 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
-import { deadlineIn, Line, type Trust } from "../../src/client/connection";
-import type { RemoteError } from "../../src/client/error";
+import { type Carrier, deadlineIn, type RemoteError, type Trust } from "../../src/client/carrier";
+import { Connection } from "../../src/client/connection";
 import { TOKEN, temporaryFolder, testServer, testWith } from "../support";
 import { answering, ok, rawServer, selfSigned } from "./support";
 
 const GET = { method: "GET", path: "/sessions" } as const;
 const limits = (ms = 2_000) => ({ deadline: deadlineIn(ms), maxBytes: 1_048_576 });
 const lineTo = (url: string, trust: Trust = { kind: "system" }, signal?: AbortSignal) =>
-  new Line({ url, token: "line-token", trust }, signal);
+  new Connection({ url, token: "line-token", trust }, signal);
 
 /** Status and body, or the fault, its words and whether the request was sent. */
-async function ask(line: Line, request: Parameters<Line["ask"]>[0] = GET, ms?: number) {
+async function ask(line: Carrier, request: Parameters<Carrier["ask"]>[0] = GET, ms?: number) {
   try {
     const { status, body } = await line.ask(request, limits(ms));
     return { status, body: Buffer.from(body).toString() };
@@ -20,7 +20,7 @@ async function ask(line: Line, request: Parameters<Line["ask"]>[0] = GET, ms?: n
     const { fault, message, sent } = error as RemoteError;
     return { fault, message, sent };
   } finally {
-    line.close();
+    line[Symbol.dispose]();
   }
 }
 
@@ -46,7 +46,7 @@ describe("a request", () => {
     expect(connections).toBe(1);
     await line.ask({ method: "POST", path: "/execute", body: "{}" }, limits());
     expect(connections).toBe(2);
-    line.close();
+    line[Symbol.dispose]();
   });
 
   test("is sent again when the connection was just being closed, but for a POST", async () => {
@@ -59,7 +59,7 @@ describe("a request", () => {
     });
     const line = lineTo(server.url);
     for (let i = 0; i < 3; i++) expect((await line.ask(GET, limits())).status).toBe(200);
-    line.close();
+    line[Symbol.dispose]();
   });
 
   test("goes to no proxy of the environment", async () => {
@@ -283,7 +283,7 @@ describe("an answer", () => {
       expect(Buffer.from((await line.ask(GET, limits())).body).toString()).toBe("{}");
     }
     expect(connections).toBe(2);
-    line.close();
+    line[Symbol.dispose]();
   });
 
   test("whatever comes, is a response or a refusal", async () => {
@@ -329,7 +329,10 @@ describe("over https", () => {
   const serve = ({ cert, key }: { cert: string; key: string }) =>
     testServer({ tls_cert: cert, tls_key: key });
   const asked = async (url: string, trust: Trust) => {
-    const told = await ask(new Line({ url, token: TOKEN, trust }), { method: "GET", path: "/commands" });
+    const told = await ask(new Connection({ url, token: TOKEN, trust }), {
+      method: "GET",
+      path: "/commands",
+    });
     return "status" in told ? told.status : told.message;
   };
 

@@ -23,7 +23,7 @@ test("a refusal has the words of the server", async () => {
   process.env.SVC_TOKEN = TOKEN;
   try {
     const asked = callLocalServer(host.configDir, showRun, { run_id: "no-such-run" });
-    await expect(asked).rejects.toThrow(`the server at ${host.server.url}, asked for runs.show: HTTP 404: `);
+    await expect(asked).rejects.toThrow(`runs.show failed on the server at ${host.server.url}: HTTP 404: `);
   } finally {
     delete process.env.SVC_TOKEN;
   }

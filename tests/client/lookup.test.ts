@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { LookupAddress } from "node:dns";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { lookup } from "../../src/client/lookup";
+import { lookup } from "../../src/client/dial";
 import { temporaryFolder, testWith } from "../support";
 
 describe("the address of a name", () => {

@@ -2,7 +2,7 @@
  * Looks up twenty names that nobody answers for, and then `lab.test`, and prints the address of that: in a network of its own
  * (`unshare`), whose name server this is.
  */
-import { lookup } from "../../src/client/lookup";
+import { lookup } from "../../src/client/dial";
 
 /** Type A, class IN, no lifetime, four bytes (RFC 1035 section 3.2.1), for the name in the question. */
 const ADDRESS = Buffer.from("c00c 0001 0001 00000000 0004 7f000001".replaceAll(" ", ""), "hex");

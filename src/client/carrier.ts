@@ -1,0 +1,83 @@
+/**
+ * The seam between calling another server and the way to it: a carrier takes a request there and brings back the response.
+ */
+
+/** A server that speaks the REST API. */
+export interface RemoteServer {
+  /** http or https, perhaps with a path; no trailing slash. */
+  readonly url: string;
+  /** The bearer token: visible ASCII. */
+  readonly token: string | undefined;
+  readonly trust: Trust;
+}
+
+/**
+ * When the certificate of an https server is good: `system`, one of the usual authorities signed it for the server's name;
+ * `ca`, one of these PEM certificates did; `pin`, it has this SHA-256 (64 hex digits), whatever its name and dates; `any`,
+ * always.
+ */
+export type Trust =
+  | { readonly kind: "system" | "any" }
+  | { readonly kind: "ca"; readonly pem: string }
+  | { readonly kind: "pin"; readonly sha256: string };
+
+export interface Request {
+  readonly method: "GET" | "POST";
+  /** Path and query, below the address of the server. */
+  readonly path: string;
+  /** JSON text. */
+  readonly body?: string;
+}
+
+export interface Response {
+  readonly status: number;
+  readonly body: Uint8Array;
+}
+
+export interface Limits {
+  /** For the response; with `answerWithinMs`, for sending the request. */
+  readonly deadline: Deadline;
+  /** How long the response may take once the request was sent, milliseconds. */
+  readonly answerWithinMs?: number;
+  /** The largest body of a response. */
+  readonly maxBytes: number;
+}
+
+/** A point in time of `performance.now()`, and how far away it was when it was set; milliseconds. */
+export interface Deadline {
+  readonly at: number;
+  readonly ms: number;
+}
+
+export const deadlineIn = (ms: number): Deadline => ({ at: performance.now() + ms, ms });
+
+/** A way to one server, for one request after the other. */
+export interface Carrier extends Disposable {
+  /** The response, whatever its status. @throws a {@link RemoteError}. */
+  ask(request: Request, limits: Limits): Promise<Response>;
+}
+
+/**
+ * `unreachable`: no connection, so the server has not seen the request; `unauthorized`: it refused the token; `timeout`: a
+ * deadline passed; `cancelled`: the caller stopped waiting; `answer`: it answered, but not what was expected.
+ */
+export type RemoteFault = "unreachable" | "unauthorized" | "timeout" | "cancelled" | "answer";
+
+/** Why a call to another server failed. */
+export class RemoteError extends Error {
+  /**
+   * @param message for operators; what the server said in it is printable.
+   * @param sent whether the whole request may have reached the server, which may then have acted on it.
+   */
+  constructor(
+    readonly fault: RemoteFault,
+    message: string,
+    readonly sent: boolean,
+  ) {
+    super(message);
+    this.name = "RemoteError";
+  }
+}
+
+/** The answer is not that of a svc host. */
+export const notSvc = () => new RemoteError("answer", "not a svc host", true);

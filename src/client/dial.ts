@@ -1,0 +1,126 @@
+/**
+ * Opening a connection to a server: name, socket, and certificate. No connection is used before its certificate has passed.
+ */
+import { lookup as lookupOfSystem } from "node:dns";
+import { Agent } from "node:http";
+import { connect, type LookupFunction, Socket } from "node:net";
+import { connect as connectTls, type TLSSocket } from "node:tls";
+import { messageOf, systemCode } from "../lib/errors";
+import { printable } from "../lib/sanitize";
+import { RemoteError, type Trust } from "./carrier";
+
+/** Connections to one server, one at a time. */
+export class Dialler extends Agent {
+  private dialled: Socket | undefined;
+
+  constructor(
+    private readonly url: URL,
+    private readonly trust: Trust,
+  ) {
+    super({ keepAlive: true, maxSockets: 1 });
+  }
+
+  override createConnection(
+    _options: unknown,
+    done: NonNullable<Parameters<Agent["createConnection"]>[1]> = () => {},
+  ) {
+    const ready = () => done(null, socket);
+    let socket: Socket;
+    try {
+      const { url, trust } = this;
+      socket = url.protocol === "http:" ? dialPlain(url, ready) : dialTls(url, trust, ready);
+    } catch {
+      // TLS cannot start, because of `ca`. The caller waits for a socket: it gets one that has failed.
+      socket = new Socket().destroy(
+        new RemoteError("unreachable", "the ca to trust is no certificate", false),
+      );
+    }
+    // Once the socket is ready, the agent ignores these.
+    socket
+      .once("error", (error) => done(error, socket))
+      .once("close", () => done(new RemoteError("unreachable", "connection closed", false), socket));
+    this.dialled = socket;
+    return undefined;
+  }
+
+  override destroy(): void {
+    this.dialled?.destroy();
+    super.destroy();
+  }
+}
+
+const hostOf = ({ hostname }: URL) => hostname.replace(/^\[(.*)\]$/, "$1");
+
+function dialPlain(url: URL, ready: () => void): Socket {
+  return connect({ host: hostOf(url), port: Number(url.port || 80), lookup }, ready);
+}
+
+function dialTls(url: URL, trust: Trust, ready: () => void): Socket {
+  const socket: TLSSocket = connectTls({
+    host: hostOf(url),
+    port: Number(url.port || 443),
+    lookup,
+    rejectUnauthorized: trust.kind === "system" || trust.kind === "ca",
+    ...(trust.kind === "ca" && { ca: trust.pem }),
+  });
+  return socket.once("secureConnect", () => {
+    const fault = faultOf(socket, trust);
+    if (fault === undefined) ready();
+    else socket.destroy(new RemoteError("unreachable", fault, false));
+  });
+}
+
+/** Why the certificate is not good; undefined when it is. */
+function faultOf(socket: TLSSocket, trust: Trust): string | undefined {
+  if (trust.kind === "any") return undefined;
+  if (trust.kind !== "pin") return socket.authorized ? undefined : "the certificate is not trusted";
+  const found = socket.getPeerCertificate().fingerprint256.replaceAll(":", "").toLowerCase();
+  return found === trust.sha256 ? undefined : "the certificate is not the pinned one";
+}
+
+/**
+ * The addresses of a name, without a thread for it.
+ *
+ * getaddrinfo(3) blocks one of a few threads, as many as there are processors: a poll of a thousand names would look them up
+ * one after the other, and a name without an answer would delay the others, and in the end the process.
+ */
+export const lookup: LookupFunction = (name, options, done) => {
+  // The system also knows names that the name servers do not (nsswitch.conf(5)).
+  const askSystem = () => lookupOfSystem(name, options, done);
+  if (process.platform !== "linux" || name.endsWith(".local")) return askSystem();
+  Bun.dns.lookup(name, { backend: "c-ares" }).then(
+    (found) => {
+      const [first] = found;
+      if (!first) askSystem();
+      else if (options.all) done(null, found);
+      else done(null, first.address, first.family);
+    },
+    (error) => (systemCode(error) === "DNS_ETIMEOUT" ? done(error, "") : askSystem()),
+  );
+};
+
+/** Codes of the system, of name lookup (getaddrinfo(3)) and of TLS, in words. */
+const WORDS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "connection refused",
+  ECONNRESET: "connection closed",
+  EPIPE: "connection closed",
+  EHOSTUNREACH: "no route to host",
+  ENETUNREACH: "no route to host",
+  ETIMEDOUT: "connection timed out",
+  ENOTFOUND: "name not found",
+  EAI_AGAIN: "name not found",
+  DNS_ETIMEOUT: "no answer about the name",
+  EMFILE: "too many open files here",
+  ERR_SSL_WRONG_VERSION_NUMBER: "no TLS at this port",
+  ERR_TLS_CERT_ALTNAME_INVALID: "the certificate is for another name",
+  CERT_HAS_EXPIRED: "the certificate has expired",
+};
+
+/** Why there is no connection, in words. */
+export function dialError(error: unknown): string {
+  const code = systemCode(error) ?? "";
+  const known = WORDS[code];
+  if (known) return known;
+  if (/CERT|SIGNATURE|ISSUER/.test(code)) return `the certificate is not trusted (${printable(code, 60)})`;
+  return printable(code || messageOf(error), 120);
+}
