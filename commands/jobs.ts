@@ -57,6 +57,8 @@ export default {
     }),
     run: view(runJob, {
       ...one,
+      // A server answers when the run has begun; without one this process waits for its end.
+      hidden: ["wait"],
       extra: {
         allow_shell: field(
           v.optional(v.boolean(), false),
