@@ -85,7 +85,7 @@ export interface Service {
   usb(): Promise<Usb>;
   runs(): Promise<Runs>;
   scheduler(): Promise<Scheduler>;
-  /** Reads the files that other processes change while a server runs again now: its tokens and jobs. */
+  /** Reads again the files that other processes change while a server runs: its tokens and jobs. */
   refresh(): Promise<void>;
   /**
    * Runs the jobs in this process from now on. A host without jobs does not load the scheduler.
@@ -123,6 +123,7 @@ export function createService(options: ServiceOptions): Service {
   const stops: Array<() => Promise<void> | void> = [];
   let madeScheduler: Scheduler | undefined;
   let runsJobs = false;
+  const hasJobs = () => madeScheduler !== undefined || existsSync(configFiles(configDir).jobs);
 
   /** `make` on the first call, its result ever after; what was made is stopped with the service. */
   const feature = <T>(make: () => Promise<T>, stop?: (made: T) => Promise<void> | void) =>
@@ -268,24 +269,21 @@ export function createService(options: ServiceOptions): Service {
     ),
     async runJobs() {
       runsJobs = true;
-      const { jobs } = configFiles(configDir);
-      const start = async () => (await service.scheduler()).start();
-      const look = () => {
-        if (!existsSync(jobs)) return;
+      await madeScheduler?.start();
+      const look = async () => {
+        if (!hasJobs()) return;
         clearInterval(timer);
-        start().catch((error) => log.error("the scheduler did not start", error));
+        await service.scheduler();
       };
-      const timer = setInterval(look, JOBS_LOOK_MS);
+      const failed = (error: unknown) => log.error("the scheduler did not start", error);
+      const timer = setInterval(() => look().catch(failed), JOBS_LOOK_MS);
       const stop = () => {
         runsJobs = false;
         clearInterval(timer);
         madeScheduler?.stop();
       };
       stops.push(stop);
-      if (madeScheduler || existsSync(jobs)) {
-        clearInterval(timer);
-        await start();
-      }
+      await look();
       return stop;
     },
     sessions: feature(
@@ -328,7 +326,7 @@ export function createService(options: ServiceOptions): Service {
     ),
     async refresh() {
       (await service.rest()).server?.refresh();
-      if (existsSync(configFiles(configDir).jobs)) await (await service.scheduler()).refresh();
+      if (runsJobs && hasJobs()) await (await service.scheduler()).refresh();
     },
     async stop() {
       const faults: unknown[] = [];

@@ -191,7 +191,7 @@ describe("a process that runs the jobs", () => {
     await using host = testService();
     await host.service.runJobs();
     writeFileSync(file(host.configDir), JSON.stringify({ jobs }));
-    await (await host.service.scheduler()).refresh();
+    await host.service.refresh();
     expect(await (await host.service.scheduler()).jobs()).toMatchObject([{ runs: 1 }]);
   });
 
@@ -200,7 +200,7 @@ describe("a process that runs the jobs", () => {
     const stop = await host.service.runJobs();
     stop();
     writeFileSync(file(host.configDir), JSON.stringify({ jobs }));
-    await (await host.service.scheduler()).refresh();
+    await host.service.refresh();
     expect(await (await host.service.scheduler()).jobs()).toMatchObject([{ runs: 0 }]);
   });
 });
