@@ -1,9 +1,8 @@
 /**
  * What a platform does for the desktop: one shape, implemented for X11 (`x11/`) and for macOS and Windows (`native/`).
  *
- * A backend lives in the child process and is asked one thing at a time.
+ * A backend lives in the child process and gets one call at a time.
  */
-
 import type { Point, Region, Size } from "./geometry";
 
 /** Where the pointer goes first; a coordinate that is left out stays as it is. */
@@ -18,7 +17,7 @@ export type Direction = "up" | "down" | "left" | "right";
 /** A press without a release, a release, or both at once. */
 export type Stroke = "press" | "release" | "tap";
 
-/** Pixels of a picture, row by row without gaps, four bytes each; the fourth means nothing. */
+/** Pixels of a picture, row by row without gaps, four bytes each; the fourth is unused. */
 export interface Picture extends Size {
   readonly pixels: Uint8Array;
   /** Whether a pixel's bytes are red, green, blue (0) or blue, green, red (2). */
@@ -28,7 +27,7 @@ export interface Picture extends Size {
 export interface DesktopWindow {
   /** The X11 window id, the Windows HWND, the macOS CGWindowID. */
   readonly hwnd: number;
-  /** As its program set it: text from outside. Empty when it has none. */
+  /** As its program set it: untrusted text. Empty when it has none. */
   readonly title: string;
 }
 
@@ -46,14 +45,14 @@ export interface Screenshot extends Size {
   readonly base64: string | null;
 }
 
-/** @throws, all of them: Failure; `unavailable` where the display or the platform does not let it. */
+/** Every method throws Failure; `unavailable` when the display or the platform cannot do it. */
 export interface Backend {
-  /** What all monitors cover together. Its corner is not 0, 0 where one lies left of the main one, or above it. */
+  /** What all monitors cover together. Its corner is not 0, 0 when one lies left of the main one, or above it. */
   desktop(): Promise<Region>;
-  /** The monitors' places on the desktop, at least one, in the system's order. */
+  /** The regions of the monitors, at least one, in the system's order. */
   monitors(): Promise<readonly Region[]>;
   pointer(): Promise<Point>;
-  /** @returns where the pointer then is, as do the other two. */
+  /** @returns the new position of the pointer, as `click` and `scroll` do. */
   move(target: Target): Promise<Point>;
   click(target: Target, button: Button, stroke: Stroke): Promise<Point>;
   /** @param steps how many notches of the wheel; a negative number turns it the other way. */
@@ -67,7 +66,7 @@ export interface Backend {
   windows(): Promise<readonly DesktopWindow[]>;
   /** Gives `hwnd` the focus; resolves when it has it. */
   focus(hwnd: number): Promise<void>;
-  /** Puts back what was borrowed of the display (a key mapping). */
+  /** Puts back what was changed on the display (a key mapping). */
   close(): Promise<void>;
 }
 

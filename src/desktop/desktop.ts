@@ -5,32 +5,17 @@
  * met them (`worker.ts`).
  */
 import { type Remote, remote } from "../lib/child";
-import type { Log } from "../lib/log";
-import { selfCommand } from "../lib/self-command";
 import type { DesktopCalls } from "./backend";
 import { createInputLock, type InputLock } from "./input-lock";
 import { PressedKeys } from "./pressed-keys";
-import { Worker } from "./worker";
+import { createWorker, type WorkerOptions } from "./worker";
 
-/** How long a call may take, in milliseconds. */
-const DEADLINE_MS = 10_000;
-/** How long the child is kept without calls, in milliseconds. */
-const IDLE_MS = 60_000;
 /** How many characters one call types: each may need a keycode mapped to it first. */
 const TYPED_AT_ONCE = 64;
 
-export interface DesktopOptions {
+export interface DesktopOptions extends WorkerOptions {
   /** The lock file that the processes of one `{config_dir}` share. */
   readonly lockFile: string;
-  readonly log: Log;
-  /** The command line of the child (default: svc's own). */
-  readonly command?: readonly string[];
-  /** The child's environment (default: this process's). */
-  readonly env?: NodeJS.ProcessEnv;
-  /** How long a call may take, in milliseconds (default 10,000). */
-  readonly deadlineMs?: number;
-  /** How long the child is kept without calls, in milliseconds (default 60,000). */
-  readonly idleMs?: number;
 }
 
 /** The child's methods; a call whose signal aborts before it is sent is not sent. */
@@ -47,15 +32,11 @@ export interface Desktop extends Calls {
 }
 
 export function createDesktop(options: DesktopOptions): Desktop {
-  const { lockFile, log, command = selfCommand(["desktop-child"]), env = process.env } = options;
-  const { deadlineMs = DEADLINE_MS, idleMs = IDLE_MS } = options;
   const pressed = new PressedKeys();
-  const mayLeave = () => !pressed.isDown();
-  const worker = new Worker({ command, env, deadlineMs, idleMs, mayLeave, log });
-  const call = worker.call.bind(worker);
-  const calls = remote<Calls>(call);
-  const inputLock = createInputLock(lockFile, () => pressed.releaseAll(calls));
-  return remote<Desktop>(call, {
+  const worker = createWorker(options, () => !pressed.isDown());
+  const calls = remote<Calls>(worker.call);
+  const inputLock = createInputLock(options.lockFile, () => pressed.releaseAll(calls));
+  return remote<Desktop>(worker.call, {
     ...pressed.track<[signal?: AbortSignal]>(calls),
     /** In pieces. When it is cancelled between two, the rest is left out. */
     async type(text, signal) {
@@ -66,7 +47,7 @@ export function createDesktop(options: DesktopOptions): Desktop {
     },
     inputLock,
     get childPid() {
-      return worker.pid;
+      return worker.pid();
     },
     stop: () => worker.stop(inputLock.taken() ? undefined : "keepPressed"),
   });

@@ -1,5 +1,5 @@
 /**
- * Places on the desktop. Coordinates count from the corner of the main monitor, as the pointer's do.
+ * Places on the desktop. Coordinates are relative to the corner of the main monitor, as the pointer's are.
  */
 import { badInput } from "../lib/errors";
 
@@ -36,7 +36,7 @@ export function assertOn({ x1, y1, x2, y2 }: Region, { x, y }: Point): void {
   if (y < y1 || y >= y2) throw badInput(`y: expected ${y1} to ${y2 - 1} but found ${y}`);
 }
 
-/** @throws a `bad_input` failure naming `screen_region` when it is not wholly inside `whole`. */
+/** @throws a `bad_input` failure naming `screen_region` when `region` is not entirely inside `whole`. */
 export function assertInside(whole: Region, region: Region): void {
   const { x1, y1, x2, y2 } = region;
   if (x1 >= whole.x1 && y1 >= whole.y1 && x2 <= whole.x2 && y2 <= whole.y2) return;

@@ -1,21 +1,21 @@
 /**
- * The names of keys in actions, and what each is called on the platforms.
+ * The names of keys in actions, and the platforms' names for them.
  *
- * A single character is the key, or the keys, that type it; the rest are in the table.
+ * A single character names the key, or the keys, that type it; the other names are in the table.
  */
 import { badInput } from "../lib/errors";
 
 interface Key {
   /** X11 keysym (X11/keysymdef.h). */
   readonly keysym: number;
-  /** What robotjs calls it (key_names in its robotjs.cc); null where it has no such key. */
+  /** robotjs's name (key_names in its robotjs.cc); null where it has no such key. */
   readonly robot: string | null;
 }
 
 const key = (keysym: number, robot: string | null): Key => ({ keysym, robot });
 
-const numbered = (count: number, name: (n: number) => string, made: (n: number) => Key) =>
-  Object.fromEntries(Array.from({ length: count }, (_, n) => [name(n), made(n)]));
+const numbered = (count: number, entry: (n: number) => [name: string, Key]) =>
+  Object.fromEntries(Array.from({ length: count }, (_, n) => entry(n)));
 
 const KEYS: Readonly<Record<string, Key>> = {
   backspace: key(0xff08, "backspace"),
@@ -49,16 +49,8 @@ const KEYS: Readonly<Record<string, Key>> = {
   subtract: key(0xffad, "numpad_-"),
   decimal: key(0xffae, "numpad_."),
   divide: key(0xffaf, "numpad_/"),
-  ...numbered(
-    10,
-    (n) => `num${n}`,
-    (n) => key(0xffb0 + n, `numpad_${n}`),
-  ),
-  ...numbered(
-    24,
-    (n) => `f${n + 1}`,
-    (n) => key(0xffbe + n, `f${n + 1}`),
-  ),
+  ...numbered(10, (n) => [`num${n}`, key(0xffb0 + n, `numpad_${n}`)]),
+  ...numbered(24, (n) => [`f${n + 1}`, key(0xffbe + n, `f${n + 1}`)]),
 };
 
 /** The names of the keys that are not a character. */
@@ -70,8 +62,8 @@ export function isKey(name: string): boolean {
 }
 
 /**
- * Whether keys can type `text`: no control characters but tab and line ends, which are keys, and no half of a surrogate
- * pair, which is no character.
+ * Whether keys can type `text`: no control characters except tab and line ends, which are keys, and no lone surrogate,
+ * which is no character.
  */
 export function isTypable(text: string): boolean {
   return /^[^\p{Cs}\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]*$/u.test(text);
@@ -88,9 +80,9 @@ export function keysymOf(name: string): number {
  * keysym encoding (X Window System Protocol, appendix A: 0x01000000 + code point).
  */
 export function keysymOfCharacter(character: string): number {
-  const code = character.codePointAt(0) ?? 0;
   if (character === "\n") return 0xff0d;
   if (character === "\t") return 0xff09;
+  const code = character.codePointAt(0) ?? 0;
   return code < 0x100 ? code : 0x0100_0000 + code;
 }
 

@@ -48,7 +48,20 @@ function inputOperation<const I extends InputSchema, O extends OutputSchema>(
     command: `AC_${verb}`,
     leftOut: NO_ROUTE,
     ...definition,
-    run: async (service, input, { signal }) => perform(await service.desktop(), input, signal),
+    async run(service, input, { signal, run }) {
+      const desktop = await service.desktop();
+      // A run holds the lock while it goes on.
+      if (run) return perform(desktop, input, signal);
+      const hold = await desktop.inputLock.take(signal);
+      let how: "finished" | "broken" = "broken";
+      try {
+        const answer = await perform(desktop, input, signal);
+        how = "finished";
+        return answer;
+      } finally {
+        await hold.end(how);
+      }
+    },
   });
 }
 
@@ -235,7 +248,7 @@ function keyOperation(verb: string, summary: string, stroke: Stroke) {
   });
 }
 
-const hotkey = inputOperation("hotkey", {
+export const hotkey = inputOperation("hotkey", {
   summary: "Press keys one after the other and release them in reverse order",
   example: { key_code_list: ["ctrl", "s"] },
   input: v.strictObject({

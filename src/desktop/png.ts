@@ -5,11 +5,11 @@ import { crc32, deflateSync } from "node:zlib";
 import type { Picture } from "./backend";
 
 const SIGNATURE = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a);
-/** Bit depth 8, truecolour, and the only compression, filter and (no) interlace methods there are (section 11.2.1). */
+/** Bit depth 8, truecolour, the only compression and filter methods, and no interlacing (section 11.2.1). */
 const FORMAT = [8, 2, 0, 0, 0];
-/** Each byte less the one above it (section 9.2): the flat areas of a desktop become zeros. */
+/** Each byte minus the one above it (section 9.2): the flat areas of a desktop become zeros. */
 const FILTER_UP = 2;
-/** The fastest one: higher ones take several times as long for a tenth of the size of a desktop. */
+/** The fastest: higher levels take several times as long to save a tenth of the size of a desktop. */
 const COMPRESSION_LEVEL = 1;
 
 /** The whole file. */

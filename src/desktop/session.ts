@@ -1,6 +1,6 @@
 /**
  * Where the desktop of this user is, for a service: systemd starts it before the user has logged in to a desktop, so its
- * own environment cannot say. The user's service manager is told by the desktop as that starts.
+ * own environment does not name the display. A desktop reports its variables to the user's service manager when it starts.
  */
 import { runTool } from "../lib/run-program";
 
@@ -8,12 +8,12 @@ const NAMES = ["DISPLAY", "XAUTHORITY", "WAYLAND_DISPLAY"];
 
 const ASK = ["systemctl", "--user", "show-environment"];
 
-/** How long it may take to answer, milliseconds. */
+/** How long systemctl may take, in milliseconds. */
 const DEADLINE_MS = 2_000;
 
 /**
- * The variables that `env` lacks to find the desktop; none when it names a display, this is no service of systemd's
- * (systemd.exec(5), `INVOCATION_ID`), or nobody knows.
+ * The variables that `env` lacks to find the desktop; none when it names a display, when this is not a service of systemd
+ * (systemd.exec(5), `INVOCATION_ID`), or when the service manager does not know them.
  *
  * @param ask the program that prints the environment of the user's services.
  */

@@ -9,21 +9,41 @@ import { type Child, startChild } from "../lib/child";
 import { deadline, resolvesWithin } from "../lib/deadline";
 import { cancelled, unavailable } from "../lib/errors";
 import type { Log } from "../lib/log";
+import { selfCommand } from "../lib/self-command";
 import type { DesktopCalls } from "./backend";
 
 export interface WorkerOptions {
-  /** The command line of the child. */
-  readonly command: readonly string[];
-  readonly env: NodeJS.ProcessEnv;
-  /** How long a call may take once it is sent, the start of the child included. Milliseconds. */
-  readonly deadlineMs: number;
-  /** How long the child is kept without calls, in milliseconds. */
-  readonly idleMs: number;
-  /** Whether it may end then. */
-  readonly mayLeave: () => boolean;
   readonly log: Log;
+  /** The command line of the child (default: svc's own). */
+  readonly command?: readonly string[];
+  /** The child's environment (default: this process's). */
+  readonly env?: NodeJS.ProcessEnv;
+  /** How long a call may take once it is sent, the start of the child included, in milliseconds (default 10,000). */
+  readonly deadlineMs?: number;
+  /** How long the child is kept without calls, in milliseconds (default 60,000). */
+  readonly idleMs?: number;
 }
 
+export interface Worker {
+  /** The child's process id; null while there is none. */
+  pid(): number | null;
+  /**
+   * @param args the arguments of the method. An `AbortSignal` among them stays here: when it aborts, nobody wants the
+   *   answer any more. A call without one is made however many wait.
+   * @throws what the child throws; `timeout` when it was killed for taking too long; `unavailable` when it ended during
+   *   the call or could not be started, or when too many calls wait; `cancelled`.
+   */
+  call(method: string, args: readonly unknown[]): Promise<unknown>;
+  /**
+   * Gives the current call a moment, then asks the child to end and waits until it has. No call may follow.
+   *
+   * @param last a method to call before that.
+   */
+  stop(last?: keyof DesktopCalls): Promise<void>;
+}
+
+const DEADLINE_MS = 10_000;
+const IDLE_MS = 60_000;
 /** How long the current call may go on when everything stops, in milliseconds. */
 const LAST_CALL_MS = 1_000;
 /** How many calls may wait: what comes within seconds, so that a host that was busy elsewhere for one refuses nobody. */
@@ -33,106 +53,80 @@ const notAsked = (): never => {
   throw cancelled("cancelled before the desktop was asked");
 };
 
-export class Worker {
-  private child: Child<DesktopCalls> | undefined;
-  private queue: Promise<unknown> = Promise.resolve();
-  private waiting = 0;
-  private idle: Timer | undefined;
-  private stopping = false;
-  private readonly leaving = new Set<Promise<void>>();
+/** @param mayLeave whether a child without calls may end. */
+export function createWorker(options: WorkerOptions, mayLeave: () => boolean): Worker {
+  const { log, command = selfCommand(["desktop-child"]), env = process.env } = options;
+  const { deadlineMs = DEADLINE_MS, idleMs = IDLE_MS } = options;
+  let child: Child<DesktopCalls> | undefined;
+  let queue: Promise<unknown> = Promise.resolve();
+  let waiting = 0;
+  let idle: Timer | undefined;
+  let stopping = false;
+  /** Resolves when every child that was asked to end has ended. */
+  let left: Promise<unknown> = Promise.resolve();
 
-  constructor(private readonly options: WorkerOptions) {}
-
-  /** The child's process id; null while there is none. */
-  get pid(): number | null {
-    return this.child?.pid ?? null;
-  }
-
-  /**
-   * @param args the arguments of the method. An `AbortSignal` among them stays here: when it aborts, nobody wants the
-   *   answer any more. A call without one is made however many wait.
-   * @throws what the child throws; `timeout` when it was killed for taking too long; `unavailable` when it ended during
-   *   the call or could not be started, or when too many calls wait; `cancelled`.
-   */
-  call(method: string, args: readonly unknown[]): Promise<unknown> {
-    const signal = args.find((arg) => arg instanceof AbortSignal);
-    if (signal && this.waiting >= MAX_WAITING) {
-      return Promise.reject(unavailable(`the desktop is busy: ${MAX_WAITING} calls wait already`));
-    }
-    const before = this.queue;
-    const called = this.whenFree(
-      method,
-      args.filter((arg) => arg !== signal),
-      signal,
-    );
-    // A call that was cancelled settles before those that it waited for.
-    this.queue = called.then(
-      () => before,
-      () => before,
-    );
-    return called;
-  }
-
-  /**
-   * Gives the current call a moment, then asks the child to end and waits until it has. No call may follow.
-   *
-   * @param last a method to call before that.
-   */
-  async stop(last?: "keepPressed"): Promise<void> {
-    this.stopping = true;
-    await resolvesWithin(LAST_CALL_MS, this.queue);
-    if (last) await this.child?.call(last, [], LAST_CALL_MS).catch(() => {});
-    this.leave();
-    await Promise.all(this.leaving);
-  }
-
-  private async whenFree(
-    method: string,
-    args: readonly unknown[],
-    signal: AbortSignal | undefined,
-  ): Promise<unknown> {
-    this.waiting++;
-    try {
-      await deadline(this.queue, { signal, aborted: notAsked });
-    } finally {
-      this.waiting--;
-    }
-    if (this.stopping) notAsked();
-    clearTimeout(this.idle);
-    try {
-      return await (this.child ?? this.start()).call(method, args, this.options.deadlineMs);
-    } finally {
-      this.leaveLater();
-    }
-  }
-
-  private start(): Child<DesktopCalls> {
-    const { command, env, log } = this.options;
-    const child = startChild<DesktopCalls>({
+  const start = () => {
+    const started = startChild<DesktopCalls>({
       command,
       env,
       log,
       what: "the desktop helper",
-      exit: () => {
-        if (this.child === child) this.child = undefined;
+      exit() {
+        if (child === started) child = undefined;
       },
     });
-    this.child = child;
-    return child;
-  }
+    child = started;
+    return started;
+  };
+  const leave = () => {
+    clearTimeout(idle);
+    if (child) left = Promise.all([left, child.leave()]);
+    child = undefined;
+  };
+  const leaveLater = () => {
+    idle = setTimeout(() => (mayLeave() ? leave() : leaveLater()), idleMs);
+    idle.unref();
+  };
+  const send = async (method: string, args: readonly unknown[]) => {
+    if (stopping) notAsked();
+    clearTimeout(idle);
+    try {
+      return await (child ?? start()).call(method, args, deadlineMs);
+    } finally {
+      leaveLater();
+    }
+  };
 
-  private leaveLater(): void {
-    const { idleMs, mayLeave } = this.options;
-    this.idle = setTimeout(() => (mayLeave() ? this.leave() : this.leaveLater()), idleMs);
-    this.idle.unref();
-  }
-
-  private leave(): void {
-    const child = this.child;
-    this.child = undefined;
-    clearTimeout(this.idle);
-    if (!child) return;
-    const gone = child.leave().finally(() => this.leaving.delete(gone));
-    this.leaving.add(gone);
-  }
+  return {
+    pid: () => child?.pid ?? null,
+    async call(method, args) {
+      const signal = args.find((arg) => arg instanceof AbortSignal);
+      if (signal && waiting >= MAX_WAITING) {
+        throw unavailable(`the desktop is busy: ${MAX_WAITING} calls wait already`);
+      }
+      const before = queue;
+      waiting++;
+      const called = deadline(before, { signal, aborted: notAsked })
+        .finally(() => waiting--)
+        .then(() =>
+          send(
+            method,
+            args.filter((arg) => arg !== signal),
+          ),
+        );
+      // A call that was cancelled settles before those that it waited for.
+      queue = called.then(
+        () => before,
+        () => before,
+      );
+      return called;
+    },
+    async stop(last) {
+      stopping = true;
+      await resolvesWithin(LAST_CALL_MS, queue);
+      if (last) await child?.call(last, [], LAST_CALL_MS).catch(() => {});
+      leave();
+      await left;
+    },
+  };
 }

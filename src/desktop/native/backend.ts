@@ -68,7 +68,7 @@ async function loaded<T>(name: string, load: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What robotjs calls up and left: positive. */
+/** In robotjs, up and left are positive. */
 const WHEEL: Record<Direction, readonly [x: number, y: number]> = {
   up: [0, 1],
   down: [0, -1],
@@ -87,7 +87,7 @@ function movePointer(robot: Robot, desktop: Region, target: Target): Point {
   const { x = now.x, y = now.y } = target;
   allowInput(robot);
   assertOn(desktop, { x, y });
-  // It remembers the screens it found when it was first asked.
+  // robotjs remembers the screens it found at its first call.
   robot.updateScreenMetrics();
   robot.moveMouse(x, y);
   return pointerAt(robot);
@@ -108,7 +108,7 @@ function boundsOf(places: readonly Region[]): Region {
   };
 }
 
-/** macOS drops synthetic input silently until a person has allowed it; elsewhere robotjs answers null. */
+/** macOS silently drops synthetic input until a person has allowed it; elsewhere robotjs returns null. */
 function allowInput(robot: Robot): void {
   if (robot.getAccessibilityPermission() === false) throw notAllowed("Accessibility");
 }

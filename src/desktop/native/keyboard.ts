@@ -1,7 +1,7 @@
 /**
  * The keyboard through robotjs.
  *
- * A key goes down together with its modifiers: macOS looks at those that the event names, not at which keys are down.
+ * A key goes down together with its modifiers: macOS uses those that the event names, not the keys that are down.
  */
 import { unavailable } from "../../lib/errors";
 import type { Stroke } from "../backend";
@@ -44,7 +44,7 @@ export function createKeyboard(robot: Robot, platform: Platform): NativeKeyboard
       const modifiers = [...new Set([...held, ...keys.filter((key) => MODIFIERS.includes(key))])];
       if (stroke !== "release") for (const key of others) toggle(key, "down", modifiers);
       if (stroke !== "press") for (const key of others.toReversed()) toggle(key, "up", modifiers);
-      // Going up, the key took them along.
+      // The key's release released them too.
       if (stroke !== "press") for (const key of held) toggle(key, "down");
     },
     type(text) {
@@ -57,7 +57,7 @@ export function createKeyboard(robot: Robot, platform: Platform): NativeKeyboard
   };
 }
 
-/** The keys of `name`, Shift and the small letter for a capital. @throws `unavailable` where there is no such key. */
+/** The keys of `name`; for a capital, Shift and the small letter. @throws `unavailable` where there is no such key. */
 function robotKeysOf(name: string): string[] {
   const key = robotKeyOf(name);
   if (key === null) throw unavailable(`this platform has no key ${name}`);

@@ -12,7 +12,7 @@ const SESSION_EVENT_TAP = 1;
 /** Pixels, which is what robotjs scrolls by; about three lines of text. */
 const WHEEL_STEP = 40;
 
-/** Brings the process to the front and its window of that title before the others. */
+/** Brings the process to the front, and its window of that title before its other windows. */
 const RAISE = `on run {processId, windowTitle}
   tell application "System Events"
     set target to first process whose unix id is (processId as integer)

@@ -1,5 +1,5 @@
 /**
- * What macOS and Windows do differently, one shape for both.
+ * What differs between macOS and Windows, one shape for both.
  */
 import { unavailable } from "../../lib/errors";
 import type { Robot } from "./backend";
@@ -8,7 +8,7 @@ import type { Screens } from "./screen";
 export interface Platform {
   /** What robotjs's `scrollMouse` takes for one notch of a wheel. */
   readonly wheelStep: number;
-  /** Types one character (code point) into whatever has the focus. */
+  /** Types one character (code point) into the window that has the focus. */
   typeCharacter(character: string, robot: Robot): void;
   /** @throws `not_found` when there is no such window, `unavailable` when it did not get the focus. */
   focus(hwnd: number, addons: { readonly robot: Robot; readonly screens: Screens }): Promise<void>;

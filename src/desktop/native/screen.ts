@@ -7,12 +7,12 @@ import { type Region, sizeOf } from "../geometry";
 
 export type Screens = typeof import("node-screenshots");
 
-/** What a monitor shows, and where on the desktop it shows it. */
+/** What a monitor shows, and where on the desktop the monitor is. */
 export interface Tile extends Picture {
   readonly place: Region;
 }
 
-/** `region`, in as many pixels as the sharpest monitor in it has there. What no monitor shows is black. */
+/** `region` at the resolution of the sharpest monitor in it. What no monitor shows is black. */
 export async function capture(screens: Screens, region: Region): Promise<Picture> {
   const monitors = screens.Monitor.all().filter((monitor) => overlaps(placeOf(monitor), region));
   return compose(await Promise.all(monitors.map(tileOf)), region);
@@ -44,7 +44,7 @@ interface Canvas {
 
 /** Each pixel of the canvas that lies on the tile takes the tile's pixel there. */
 function copyTile(tile: Tile, { width, height, pixels, region, scale }: Canvas): void {
-  // A copy, because four bytes at a time can only be read of an aligned buffer.
+  // A copy: only an aligned buffer can be read four bytes at a time.
   const source = new Uint32Array(new Uint8Array(tile.pixels).buffer);
   const ratio = scaleOf(tile) / scale;
   const left = (region.x1 - tile.place.x1) * scaleOf(tile);

@@ -21,7 +21,7 @@ export function createWindows(): Platform {
     GetForegroundWindow: { args: [], returns: "u64" },
     SetProcessDpiAwarenessContext: { args: ["i64"], returns: "i32" },
   });
-  // Else a scaled desktop has other coordinates for the pointer than for its pictures.
+  // Without it, a scaled desktop has different coordinates for the pointer and for pictures.
   user32.SetProcessDpiAwarenessContext(PER_MONITOR_AWARE_V2);
   return {
     wheelStep: WHEEL_DELTA,
@@ -32,12 +32,12 @@ export function createWindows(): Platform {
     async focus(hwnd, { robot }) {
       if (user32.IsWindow(hwnd) === 0) throw notFound(`there is no window ${hwnd}`);
       if (user32.IsIconic(hwnd) !== 0) user32.ShowWindow(hwnd, SW_RESTORE);
-      // Only the process of the last input may move the foreground (SetForegroundWindow, Remarks).
+      // Only the process of the last input may change the foreground window (SetForegroundWindow, Remarks).
       robot.keyToggle("alt", "down");
       user32.SetForegroundWindow(hwnd);
       robot.keyToggle("alt", "up");
       if (Number(user32.GetForegroundWindow()) === hwnd) return;
-      throw unavailable(`window ${hwnd} did not get the focus: Windows kept it from it`);
+      throw unavailable(`window ${hwnd} did not get the focus: Windows refused it`);
     },
   };
 }

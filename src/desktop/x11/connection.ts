@@ -1,5 +1,5 @@
 /**
- * A connection to an X server: requests as promises, and what goes wrong as an error of the call that it hit.
+ * A connection to an X server: requests as promises, and every error as a failure of the call that it hit.
  */
 import {
   createClient,
@@ -8,25 +8,36 @@ import {
   type XClient,
   type XDisplay,
   type XError,
+  type XRequests,
   type XScreen,
   type XTest,
 } from "x11";
+import { invoke, type Remote, remote } from "../../lib/child";
 import { messageOf, systemCode, unavailable } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
+
+/** Requests to which an error is an answer, too. */
+type Askable = {
+  readonly [N in keyof XRequests]: (
+    ...args: Parameters<XRequests[N]>
+  ) => ReturnType<XRequests[N]> | undefined;
+};
 
 export interface XConnection {
   readonly client: XClient;
   readonly display: XDisplay;
   readonly screen: XScreen;
   readonly test: XTest;
-  /** The reply to a request; `undefined` where the server answered with an error (a window that has gone). */
-  ask<T>(request: (reply: Reply<T>) => void): Promise<T | undefined>;
-  /** As `ask`, for a request whose failure is the call's. @throws an `unavailable` failure. */
-  need<T>(request: (reply: Reply<T>) => void): Promise<T>;
+  /** Each resolves to the reply; to `undefined` when the server answers with an error (the window has gone). */
+  readonly ask: Remote<Askable>;
+  /** Each resolves to the reply. @throws an `unavailable` failure when the server answers with an error. */
+  readonly need: Remote<XRequests>;
+  /** The reply to a request of an extension; `undefined` when the server answers with an error. */
+  reply<T>(send: (reply: Reply<T>) => void): Promise<T | undefined>;
   /**
-   * Resolves when the server has done all that was asked of it so far.
+   * Resolves when the server has processed all requests so far.
    *
-   * @throws an `unavailable` failure when it refused any of that.
+   * @throws an `unavailable` failure when it refused one.
    */
   settled(): Promise<void>;
   close(): void;
@@ -68,11 +79,15 @@ export async function connect(env: NodeJS.ProcessEnv, lost: () => void): Promise
       waiting.delete(reject);
     }
   };
-  const need = async <T>(send: (reply: Reply<T>) => void) => {
+  const reply = async <T>(send: (reply: Reply<T>) => void) => {
     const answer = await request(send);
+    return "error" in answer ? undefined : answer.value;
+  };
+  const need = remote<Remote<XRequests>>(async (name, args) => {
+    const answer = await request((reply) => invoke(client, name, [...args, reply]));
     if ("error" in answer) throw refusal(answer.error);
     return answer.value;
-  };
+  });
   const screen = display.screen[Number(parseDisplay(name).screenNum)];
   if (!screen) {
     client.terminate();
@@ -83,13 +98,11 @@ export async function connect(env: NodeJS.ProcessEnv, lost: () => void): Promise
     display,
     screen,
     test: await xtest(client),
-    async ask(send) {
-      const answer = await request(send);
-      return "error" in answer ? undefined : answer.value;
-    },
+    ask: remote((name, args) => reply((taken) => invoke(client, name, [...args, taken]))),
     need,
+    reply,
     async settled() {
-      await need((reply: Reply<unknown>) => client.GetInputFocus(reply));
+      await need.GetInputFocus();
       const error = refused;
       refused = undefined;
       if (error) throw refusal(error);

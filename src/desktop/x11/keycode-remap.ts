@@ -1,49 +1,48 @@
 /**
- * Keycodes that type nothing, lent to keysyms that are not on the layout.
+ * Free keycodes, mapped for a while to keysyms that are not on the layout.
  *
- * Whoever has the focus looks a keysym up when it comes to read the event, so a lent keycode keeps its keysym for a
- * while after the last stroke. Every change is told to every program on the display, and a window manager may take 50 ms
- * to digest one: as many keycodes as possible are changed at once.
+ * The program that has the focus looks a keysym up when it comes to read the event, so a keycode keeps its keysym for a
+ * while after the last stroke. The server announces every change to every program on the display, and a window manager
+ * may take 50 ms to process one: as many keycodes as possible are changed at once.
  */
-import type { PointerReply, Reply } from "x11";
 import { unavailable } from "../../lib/errors";
 import type { XConnection } from "./connection";
 import { type KeyboardState, strokeOf } from "./layout";
 
-/** How long a lent keycode keeps its keysym after it was last struck, in milliseconds. */
+/** How long a keycode keeps its keysym after it was last struck, in milliseconds. */
 const SETTLE_MS = 400;
 /** The lowest keysym that is a Unicode character beyond Latin-1 (X Window System Protocol, appendix A). */
 const FIRST_UNICODE_KEYSYM = 0x0100_0100;
-/** Columns of a row that are given the lent keysym: both groups and both shift states type the same. */
+/** Columns of a row that get the keysym: both groups and both shift states type the same. */
 const COLUMNS = 4;
 
 type Rows = readonly (readonly number[])[];
 
 interface Reading {
-  /** The layout without what is lent. */
+  /** The layout without the keycodes that are mapped here. */
   readonly state: KeyboardState;
   readonly mapping: Rows;
   /** Keycodes that type nothing and modify nothing. */
   readonly free: readonly number[];
 }
 
-export class Lending {
-  /** Lent keycodes by the keysym they have now, the longest lent first. */
-  private readonly lent = new Map<number, number>();
-  private lastStroke = 0;
+export class KeycodeRemap {
+  /** Keycodes by the keysym they are mapped to, the longest mapped first. */
+  private readonly mapped = new Map<number, number>();
+  private lastUse = 0;
 
   constructor(private readonly connection: XConnection) {}
 
   keycodeOf(keysym: number): number | undefined {
-    return this.lent.get(keysym);
+    return this.mapped.get(keysym);
   }
 
-  /** To be called after strokes: nothing is taken from their reader too early. */
-  struck(): void {
-    this.lastStroke = performance.now();
+  /** To be called after strokes: from now on their readers get {@link SETTLE_MS}. */
+  used(): void {
+    this.lastUse = performance.now();
   }
 
-  /** The layout as it is now, without what is lent. */
+  /** The layout as it is now, without what is mapped here. */
   async layout(): Promise<KeyboardState> {
     return (await this.read()).state;
   }
@@ -54,17 +53,17 @@ export class Lending {
    * @param busy keycodes that are down.
    * @throws an `unavailable` failure when not even the first can be.
    */
-  async lend(
+  async map(
     keysyms: readonly number[],
     busy: ReadonlySet<number>,
   ): Promise<{ state: KeyboardState; count: number }> {
     const { state, mapping, free } = await this.read();
-    const available = [...this.lent].filter(([, keycode]) => !busy.has(keycode));
+    const available = [...this.mapped].filter(([, keycode]) => !busy.has(keycode));
     const room = free.length + available.length;
     const wanted = new Set<number>();
     let count = 0;
     for (const keysym of keysyms) {
-      const isBusy = busy.has(this.lent.get(keysym) ?? 0);
+      const isBusy = busy.has(this.mapped.get(keysym) ?? 0);
       const missing = strokeOf(state, keysym) === undefined && !wanted.has(keysym) && !isBusy;
       if (missing && wanted.size === room) break;
       if (missing) wanted.add(keysym);
@@ -73,41 +72,32 @@ export class Lending {
     if (count === 0 && keysyms.length > 0) {
       throw unavailable("the keyboard layout has no free keycode for a character that is not on it");
     }
+    const added = [...wanted].filter((keysym) => !this.mapped.has(keysym));
+    if (added.length === 0) return { state, count };
+    if (added.length > free.length) await this.readersCaughtUp();
     const idle = available.filter(([keysym]) => !wanted.has(keysym));
-    await this.lendTo(
-      [...wanted].filter((keysym) => !this.lent.has(keysym)),
-      { free, idle, mapping, state },
-    );
+    const places = [...free.map((keycode) => [undefined, keycode] as const), ...idle];
+    const changes = new Map<number, number>();
+    added.forEach((keysym, nth) => {
+      const [old, keycode = 0] = places[nth] ?? [];
+      if (old !== undefined) this.mapped.delete(old);
+      changes.set(keycode, keysym);
+      this.mapped.set(keysym, keycode);
+    });
+    await this.assign(changes, state, mapping);
     return { state, count };
   }
 
-  /** Takes everything back, once its readers have had time. */
-  async takeBack(): Promise<void> {
-    if (this.lent.size === 0) return;
+  /** Unmaps all keycodes, once the readers have had their time. */
+  async restore(): Promise<void> {
+    if (this.mapped.size === 0) return;
     await this.readersCaughtUp();
     const { state, mapping } = await this.read();
-    await this.assign(new Map([...this.lent.values()].map((keycode) => [keycode, 0])), state, mapping);
-    this.lent.clear();
+    await this.assign(new Map([...this.mapped.values()].map((keycode) => [keycode, 0])), state, mapping);
+    this.mapped.clear();
   }
 
-  private async lendTo(
-    keysyms: readonly number[],
-    { free, idle, mapping, state }: Reading & { readonly idle: readonly (readonly [number, number])[] },
-  ): Promise<void> {
-    if (keysyms.length === 0) return;
-    if (keysyms.length > free.length) await this.readersCaughtUp();
-    const places = [...free.map((keycode) => [undefined, keycode] as const), ...idle];
-    const changes = new Map<number, number>();
-    keysyms.forEach((keysym, nth) => {
-      const [old, keycode = 0] = places[nth] ?? [];
-      if (old !== undefined) this.lent.delete(old);
-      changes.set(keycode, keysym);
-      this.lent.set(keysym, keycode);
-    });
-    await this.assign(changes, state, mapping);
-  }
-
-  /** Gives keycodes new keysyms, in as few requests as there are runs of rows that may be written again as they are. */
+  /** Gives keycodes new keysyms. One request writes a run of rows, as long as those between can be rewritten unchanged. */
   private async assign(
     changes: ReadonlyMap<number, number>,
     { first, modifiers }: KeyboardState,
@@ -129,56 +119,54 @@ export class Lending {
   }
 
   private async readersCaughtUp(): Promise<void> {
-    await Bun.sleep(Math.max(0, this.lastStroke + SETTLE_MS - performance.now()));
+    await Bun.sleep(Math.max(0, this.lastUse + SETTLE_MS - performance.now()));
   }
 
   private async read(): Promise<Reading> {
-    const { client, display, screen, need } = this.connection;
+    const { display, screen, need } = this.connection;
     const first = display.min_keycode;
     const [mapping, modifiers, { keyMask }] = await Promise.all([
-      need((reply: Reply<number[][]>) =>
-        client.GetKeyboardMapping(first, display.max_keycode - first + 1, reply),
-      ),
-      need((reply: Reply<number[][]>) => client.GetModifierMapping(reply)),
-      need((reply: Reply<PointerReply>) => client.QueryPointer(screen.root, reply)),
+      need.GetKeyboardMapping(first, display.max_keycode - first + 1),
+      need.GetModifierMapping(),
+      need.QueryPointer(screen.root),
     ]);
-    this.compareLent(mapping, first);
-    const lent = new Set(this.lent.values());
-    const used = new Set([...modifiers.flat(), ...lent]);
+    this.compare(mapping, first);
+    const mapped = new Set(this.mapped.values());
+    const used = new Set([...modifiers.flat(), ...mapped]);
     const free = mapping.flatMap((row, index) =>
       row.every((keysym) => keysym === 0) && !used.has(first + index) ? [first + index] : [],
     );
-    const rows = mapping.map((row, index) => (lent.has(first + index) ? [] : row));
+    const rows = mapping.map((row, index) => (mapped.has(first + index) ? [] : row));
     return { state: { first, rows, modifiers, mask: keyMask }, mapping, free };
   }
 
-  /** Forgets what somebody else has mapped anew, and takes over what a child that was killed has left. */
-  private compareLent(mapping: Rows, first: number): void {
-    for (const [keysym, keycode] of this.lent) {
-      if (mapping[keycode - first]?.[0] !== keysym) this.lent.delete(keysym);
+  /** Forgets keycodes that another program has mapped again, and adopts those that a killed child has left. */
+  private compare(mapping: Rows, first: number): void {
+    for (const [keysym, keycode] of this.mapped) {
+      if (mapping[keycode - first]?.[0] !== keysym) this.mapped.delete(keysym);
     }
     mapping.forEach((row, index) => {
       const [keysym = 0] = row;
-      if (!looksLent(row) || this.lent.has(keysym)) return;
-      this.lent.set(keysym, first + index);
-      this.struck();
+      if (!looksMapped(row) || this.mapped.has(keysym)) return;
+      this.mapped.set(keysym, first + index);
+      this.used();
     });
   }
 }
 
-/** As a lent row looks. No layout has such: a character in both cases and both groups. */
-function looksLent([keysym = 0, ...others]: readonly number[]): boolean {
+/** Whether a row looks like one that svc mapped. No layout has such: one character in both cases and both groups. */
+function looksMapped([keysym = 0, ...others]: readonly number[]): boolean {
   return keysym >= FIRST_UNICODE_KEYSYM && others.slice(0, COLUMNS - 1).every((other) => other === keysym);
 }
 
-/** Whether a row can be written again without losing anything: one keysym and no levels, or a lent one. */
+/** Whether a row can be written again without loss: one keysym and no levels, or one that svc mapped. */
 function isPlain(row: readonly number[]): boolean {
   const [keysym = 0, shifted = 0, second = 0, ...others] = row;
   const single = shifted === 0 && (second === keysym || second === 0) && others.every((other) => other === 0);
-  return single || looksLent(row);
+  return single || looksMapped(row);
 }
 
-/** The first and last of each run of `keycodes` between which there are only such that satisfy `mayRewrite`. */
+/** The first and last of each run of `keycodes`; those between two of a run all satisfy `mayRewrite`. */
 function runsOf(
   keycodes: readonly number[],
   mayRewrite: (keycode: number) => boolean,

@@ -2,7 +2,7 @@
  * Where a keysym lies on a keyboard layout (X Window System Protocol, section 5, Keyboards): pure functions.
  */
 
-/** The layout and what is locked just now. */
+/** The layout and what is locked now. */
 export interface KeyboardState {
   /** The lowest keycode; `rows[0]` is its row. */
   readonly first: number;
@@ -31,9 +31,9 @@ export function findKeycode(
 }
 
 /**
- * What a key types in `group`. A row without a second group has its first there (X Window System Protocol, section 5);
- * where the third and fourth are depends on how many levels the others have, so only a row that has the same in all of
- * them tells.
+ * What a key types in `group`. A row without a second group has its first there (X Window System Protocol, section 5).
+ * The place of the third and fourth depends on how many levels the others have, so those are known only of a row that
+ * has the same in all groups.
  */
 function keysymIn(row: readonly number[], group: number, shifted: boolean): number | undefined {
   const [plain = 0, capital = 0, second = 0, secondCapital = 0] = row;
@@ -47,8 +47,8 @@ function keysymIn(row: readonly number[], group: number, shifted: boolean): numb
 export const isCapsLocked = ({ mask }: KeyboardState) => (mask & LOCK_MASK) !== 0;
 
 /**
- * The keycode to strike for `keysym`, and whether Shift must be down, given what is locked. Undefined when it is not on
- * the layout, or is a key of the keypad that Num Lock must be changed for: Shift does not do that on every layout.
+ * The keycode to strike for `keysym`, and whether Shift must be down, given what is locked. Undefined when the keysym is
+ * not on the layout, or is on the keypad and needs Num Lock changed: Shift does not do that on every layout.
  */
 export function strokeOf(
   state: KeyboardState,

@@ -1,9 +1,9 @@
 /**
  * The screen of an X server: its size, its monitors, its pixels.
  */
-import type { GeometryReply, ImageReply, Reply, ScreenPlace, Xinerama } from "x11";
+import type { Xinerama } from "x11";
 import { unavailable } from "../../lib/errors";
-import type { Picture } from "../backend";
+import type { Backend, Picture } from "../backend";
 import { type Region, type Size, sizeOf } from "../geometry";
 import type { XConnection } from "./connection";
 
@@ -13,34 +13,38 @@ const ALL_PLANES = 0xffff_ffff;
 /** Visual classes whose pixels hold the colour itself (X11/X.h). */
 const DIRECT_CLASSES = [4, 5];
 
+export function createScreen(connection: XConnection): Pick<Backend, "desktop" | "monitors" | "capture"> {
+  return {
+    desktop: () => rootPlace(connection),
+    monitors: () => monitorsOf(connection),
+    capture: (region) => captureRoot(connection, region),
+  };
+}
+
 /** The root window's place now: its size changes with the monitors. */
-export async function rootPlace({ client, screen, need }: XConnection): Promise<Region> {
-  const { width, height } = await need((reply: Reply<GeometryReply>) =>
-    client.GetGeometry(screen.root, reply),
-  );
+export async function rootPlace({ screen, need }: XConnection): Promise<Region> {
+  const { width, height } = await need.GetGeometry(screen.root);
   return { x1: 0, y1: 0, x2: width, y2: height };
 }
 
-/** In the server's order, the primary monitor first. One that covers all where the server knows of none. */
-export async function monitorsOf(connection: XConnection): Promise<readonly Region[]> {
-  const { client, ask } = connection;
+/** In the server's order, the primary monitor first; one that covers all when the server knows of none. */
+async function monitorsOf(connection: XConnection): Promise<readonly Region[]> {
+  const { client, reply } = connection;
   const { promise, resolve } = Promise.withResolvers<Xinerama | undefined>();
   client.require("xinerama", (error, extension) => resolve(error ? undefined : extension));
   const extension = await promise;
-  const found = extension && (await ask<readonly ScreenPlace[]>((reply) => extension.QueryScreens(reply)));
+  const found = extension && (await reply(extension.QueryScreens.bind(extension)));
   if (found?.length)
     return found.map(({ x, y, width, height }) => ({ x1: x, y1: y, x2: x + width, y2: y + height }));
   return [await rootPlace(connection)];
 }
 
 /** The pixels of `region`, which lies on the screen. */
-export async function captureRoot(connection: XConnection, region: Region): Promise<Picture> {
-  const { client, screen, display, need } = connection;
+async function captureRoot(connection: XConnection, region: Region): Promise<Picture> {
+  const { screen, display, need } = connection;
   const { x1, y1 } = region;
   const { width, height } = sizeOf(region);
-  const image = await need((reply: Reply<ImageReply>) =>
-    client.GetImage(Z_PIXMAP, screen.root, x1, y1, width, height, ALL_PLANES, reply),
-  );
+  const image = await need.GetImage(Z_PIXMAP, screen.root, x1, y1, width, height, ALL_PLANES);
   const visual = screen.depths[screen.root_depth]?.[screen.root_visual];
   const format = display.format[image.depth];
   if (!visual || !format || !DIRECT_CLASSES.includes(visual.class) || format.bits_per_pixel < 16) {

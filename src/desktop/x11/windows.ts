@@ -1,10 +1,10 @@
 /**
- * The windows of an X server, as its window manager tells (Extended Window Manager Hints 1.5), or from the window tree
- * where there is no window manager.
+ * The windows of an X server: from its window manager (Extended Window Manager Hints 1.5), or from the window tree where
+ * there is none.
  */
-import type { AttributesReply, Reply, TreeReply, XProperty } from "x11";
+import type { XProperty } from "x11";
 import { notFound, unavailable } from "../../lib/errors";
-import type { DesktopWindow } from "../backend";
+import type { Backend, DesktopWindow } from "../backend";
 import type { XConnection } from "./connection";
 
 const ANY_TYPE = 0;
@@ -13,29 +13,36 @@ const PROPERTY_UNITS = 16_384;
 /** Map state of a window that is shown (X11/X.h). */
 const IS_VIEWABLE = 2;
 const REVERT_TO_PARENT = 2;
-/** Where a request to activate says it comes from: a pager, which acts for the user (EWMH, _NET_ACTIVE_WINDOW). */
+/** The source of a request to activate: a pager, which acts for the user (EWMH, _NET_ACTIVE_WINDOW). */
 const FROM_PAGER = 2;
-/** How long a window may take to get the focus, how often it is asked for, and looked at, in milliseconds. */
+/** How long a window may take to get the focus, how often the request is repeated, and the focus read, in milliseconds. */
 const FOCUS_MS = 8_000;
 const ASK_AGAIN_MS = 200;
 const FOCUS_POLL_MS = 10;
 
-export async function listWindows(connection: XConnection): Promise<DesktopWindow[]> {
+export function createWindows(connection: XConnection): Pick<Backend, "windows" | "focus"> {
+  return {
+    windows: () => listWindows(connection),
+    focus: (hwnd) => focusWindow(connection, hwnd),
+  };
+}
+
+async function listWindows(connection: XConnection): Promise<DesktopWindow[]> {
   const managed = await rootWindows(connection, "_NET_CLIENT_LIST");
   const ids = managed ?? (await unmanagedWindows(connection));
   return Promise.all(ids.map(async (hwnd) => ({ hwnd, title: await titleOf(connection, hwnd) })));
 }
 
 /** @throws `not_found` when there is no such window, `unavailable` when it did not get the focus in time. */
-export async function focusWindow(connection: XConnection, hwnd: number): Promise<void> {
+async function focusWindow(connection: XConnection, hwnd: number): Promise<void> {
   const { client, screen, ask, settled } = connection;
-  const attributes = await ask((reply: Reply<AttributesReply>) => client.GetWindowAttributes(hwnd, reply));
+  const attributes = await ask.GetWindowAttributes(hwnd);
   if (!attributes) throw notFound(`there is no window ${hwnd}`);
   const activeWindow = await atom(connection, "_NET_ACTIVE_WINDOW");
   const supported = await rootWindows(connection, "_NET_SUPPORTED");
   const managed = supported?.includes(activeWindow) ?? false;
   for (const deadline = performance.now() + FOCUS_MS; performance.now() < deadline; ) {
-    // Asked again and again: a window manager busy with another window may drop a request.
+    // Repeated: a window manager busy with another window may drop a request.
     if (managed) client.SendClientMessage(screen.root, hwnd, activeWindow, 32, [FROM_PAGER, 0, 0, 0, 0]);
     else await takeFocus(connection, hwnd);
     await settled();
@@ -56,16 +63,15 @@ async function takeFocus({ client, settled }: XConnection, hwnd: number): Promis
 }
 
 /**
- * Whether keys go to `hwnd` or a window inside it. The window manager's word for it, `_NET_ACTIVE_WINDOW`, may be about a
- * window that has gone and had the same id.
+ * Whether keys go to `hwnd` or a window inside it. The window manager's `_NET_ACTIVE_WINDOW` may mean a window that has
+ * gone and had the same id.
  */
-async function hasFocus({ client, screen, ask }: XConnection, hwnd: number): Promise<boolean> {
-  const focus = await ask((reply: Reply<{ focus: number }>) => client.GetInputFocus(reply));
+async function hasFocus({ screen, ask }: XConnection, hwnd: number): Promise<boolean> {
+  const focus = await ask.GetInputFocus();
   // 0 and 1 are no window and the pointer's root (X11/X.h: None, PointerRoot).
   for (let id = focus?.focus ?? 0; id > 1 && id !== screen.root; ) {
     if (id === hwnd) return true;
-    const child = id;
-    id = (await ask((reply: Reply<TreeReply>) => client.QueryTree(child, reply)))?.parent ?? 0;
+    id = (await ask.QueryTree(id))?.parent ?? 0;
   }
   return false;
 }
@@ -78,12 +84,12 @@ async function rootWindows(connection: XConnection, name: string): Promise<numbe
   return Array.from({ length: data.length / 4 }, (_, n) => data.readUInt32LE(n * 4));
 }
 
-/** Windows on the root that are shown and not menus or the like. */
-async function unmanagedWindows({ client, screen, ask }: XConnection): Promise<number[]> {
-  const tree = await ask((reply: Reply<TreeReply>) => client.QueryTree(screen.root, reply));
+/** Windows on the root that are shown, without menus and the like. */
+async function unmanagedWindows({ screen, ask }: XConnection): Promise<number[]> {
+  const tree = await ask.QueryTree(screen.root);
   const shown = await Promise.all(
     (tree?.children ?? []).map(async (id) => {
-      const found = await ask((reply: Reply<AttributesReply>) => client.GetWindowAttributes(id, reply));
+      const found = await ask.GetWindowAttributes(id);
       return found?.mapState === IS_VIEWABLE && found.overrideRedirect === 0 ? [id] : [];
     }),
   );
@@ -91,7 +97,7 @@ async function unmanagedWindows({ client, screen, ask }: XConnection): Promise<n
 }
 
 /**
- * `_NET_WM_NAME`, else what the window manager made of the name, else `WM_NAME`, which may be compound text (ICCCM
+ * `_NET_WM_NAME`, else the window manager's version of the name, else `WM_NAME`, which may be compound text (ICCCM
  * 4.1.2.1).
  */
 async function titleOf(connection: XConnection, id: number): Promise<string> {
@@ -107,7 +113,7 @@ async function titleOf(connection: XConnection, id: number): Promise<string> {
 
 /**
  * Compound text (X Consortium standard, version 1.1.xf86.1): Latin-1 in which `ESC % G` begins and `ESC % @` ends a
- * stretch of UTF-8. The older encodings that it can switch to are left as they are.
+ * stretch of UTF-8. The older encodings that it can switch to are not decoded.
  */
 function fromCompoundText(text: string): string {
   return text.replaceAll(/\u001b%G([\s\S]*?)(?:\u001b%@|$)/g, (_, utf8: string) =>
@@ -117,12 +123,8 @@ function fromCompoundText(text: string): string {
 
 async function propertyOf(connection: XConnection, id: number, name: string): Promise<XProperty | undefined> {
   const property = await atom(connection, name);
-  const found = await connection.ask((reply: Reply<XProperty>) =>
-    connection.client.GetProperty(0, id, property, ANY_TYPE, 0, PROPERTY_UNITS, reply),
-  );
+  const found = await connection.ask.GetProperty(0, id, property, ANY_TYPE, 0, PROPERTY_UNITS);
   return found?.type ? found : undefined;
 }
 
-function atom({ client, need }: XConnection, name: string): Promise<number> {
-  return need((reply: Reply<number>) => client.InternAtom(false, name, reply));
-}
+const atom = ({ need }: XConnection, name: string) => need.InternAtom(false, name);

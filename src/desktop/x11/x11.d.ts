@@ -1,11 +1,11 @@
-/** What is used of the X11 protocol client `x11`, which brings no types (https://sidorares.github.io/node-x11/docs). */
+/** What is used of the X11 protocol client `x11`, which has no types of its own (https://sidorares.github.io/node-x11/docs). */
 declare module "x11" {
   /** An error of the protocol; `error` is its code. Socket errors come through the same event and have none. */
   export interface XError extends Error {
     readonly error?: number;
   }
 
-  /** A reply or its error; `true` says that the error has been dealt with. */
+  /** Takes a reply or its error; `true` says that the error has been handled. */
   export type Reply<T> = (error: XError | null | undefined, value: T) => true;
 
   export interface XProperty {
@@ -14,46 +14,9 @@ declare module "x11" {
     readonly data: Buffer;
   }
 
-  export interface GeometryReply {
-    readonly width: number;
-    readonly height: number;
-  }
-
-  export interface ImageReply {
-    readonly depth: number;
-    readonly data: Buffer;
-  }
-
-  export interface AttributesReply {
-    readonly mapState: number;
-    readonly overrideRedirect: number;
-  }
-
-  export interface TreeReply {
-    readonly parent: number;
-    readonly children: readonly number[];
-  }
-
-  export interface PointerReply {
-    readonly rootX: number;
-    readonly rootY: number;
-    /** Modifiers, buttons and, in bits 13 and 14, the keyboard group. */
-    readonly keyMask: number;
-  }
-
-  export interface ScreenPlace {
-    readonly x: number;
-    readonly y: number;
-    readonly width: number;
-    readonly height: number;
-  }
-
-  export interface XClient {
-    on(event: "error", listener: (error: XError) => void): void;
-    on(event: "end", listener: () => void): void;
-    require(name: "xtest", done: (error: Error | null, extension: XTest) => void): void;
-    require(name: "xinerama", done: (error: Error | null, extension: Xinerama) => void): void;
-    InternAtom(onlyIfExists: boolean, name: string, reply: Reply<number>): void;
+  /** The requests that have a reply, which the client hands to a callback after the arguments. */
+  export interface XRequests {
+    InternAtom(onlyIfExists: boolean, name: string): number;
     GetProperty(
       remove: 0,
       window: number,
@@ -61,9 +24,8 @@ declare module "x11" {
       type: number,
       offset: number,
       length: number,
-      reply: Reply<XProperty>,
-    ): void;
-    GetGeometry(drawable: number, reply: Reply<GeometryReply>): void;
+    ): XProperty;
+    GetGeometry(drawable: number): { readonly width: number; readonly height: number };
     GetImage(
       format: 2,
       drawable: number,
@@ -72,19 +34,30 @@ declare module "x11" {
       width: number,
       height: number,
       planes: number,
-      reply: Reply<ImageReply>,
-    ): void;
-    GetInputFocus(reply: Reply<{ readonly focus: number }>): void;
+    ): { readonly depth: number; readonly data: Buffer };
+    GetInputFocus(): { readonly focus: number };
+    QueryTree(window: number): { readonly parent: number; readonly children: readonly number[] };
+    GetWindowAttributes(window: number): { readonly mapState: number; readonly overrideRedirect: number };
+    /** `keyMask`: modifiers, buttons and, in bits 13 and 14, the keyboard group. */
+    QueryPointer(window: number): {
+      readonly rootX: number;
+      readonly rootY: number;
+      readonly keyMask: number;
+    };
+    GetKeyboardMapping(firstKeycode: number, count: number): number[][];
+    GetModifierMapping(): number[][];
+  }
+
+  export interface XClient {
+    on(event: "error", listener: (error: XError) => void): void;
+    on(event: "end", listener: () => void): void;
+    require(name: "xtest", done: (error: Error | null, extension: XTest) => void): void;
+    require(name: "xinerama", done: (error: Error | null, extension: Xinerama) => void): void;
     SetInputFocus(window: number, revertTo: 2): void;
     MapWindow(window: number): void;
     RaiseWindow(window: number): void;
     SendClientMessage(to: number, about: number, type: number, format: 32, data: readonly number[]): void;
-    QueryTree(window: number, reply: Reply<TreeReply>): void;
-    GetWindowAttributes(window: number, reply: Reply<AttributesReply>): void;
-    QueryPointer(window: number, reply: Reply<PointerReply>): void;
-    GetKeyboardMapping(firstKeycode: number, count: number, reply: Reply<number[][]>): void;
     ChangeKeyboardMapping(firstKeycode: number, keysymsPerKeycode: number, keysyms: readonly number[]): void;
-    GetModifierMapping(reply: Reply<number[][]>): void;
     terminate(): void;
   }
 
@@ -98,7 +71,7 @@ declare module "x11" {
   }
 
   export interface Xinerama {
-    QueryScreens(reply: Reply<readonly ScreenPlace[]>): void;
+    QueryScreens(reply: Reply<ReadonlyArray<Record<"x" | "y" | "width" | "height", number>>>): void;
   }
 
   export interface XVisual {

@@ -1,0 +1,49 @@
+/** Operations of pointer and keyboard that are called by themselves, such as `svc desktop hotkey`. */
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { callOperation } from "../../src/core/call";
+import { localCaller } from "../../src/core/caller";
+import type { Desktop } from "../../src/desktop/desktop";
+import { createInputLock } from "../../src/desktop/input-lock";
+import { hotkey } from "../../src/desktop/operations";
+import { remote } from "../../src/lib/child";
+import { unavailable } from "../../src/lib/errors";
+import { temporaryFolder } from "../support";
+import { forever } from "./support";
+
+/** Calls the hotkey `ctrl`, `s` on a desktop whose keyboard does `strike`. */
+function setUp(strike: () => Promise<void>) {
+  const folder = temporaryFolder();
+  let released = 0;
+  const inputLock = createInputLock(join(folder.path, "input.lock"), async () => void released++);
+  const desktop = remote<Desktop>(strike, { inputLock });
+  const service = { audit: async () => null, desktop: async () => desktop };
+  return {
+    inputLock,
+    released: () => released,
+    async press() {
+      await callOperation(service, hotkey, { key_code_list: ["ctrl", "s"] }, localCaller(service, "cli"));
+    },
+    [Symbol.dispose]: folder[Symbol.dispose],
+  };
+}
+
+test("it waits for the run that holds the input devices", async () => {
+  let struck = false;
+  using host = setUp(async () => {
+    struck = true;
+  });
+  const hold = await host.inputLock.take(forever);
+  const pressing = host.press();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(struck).toBe(false);
+  await hold.end("finished");
+  await pressing;
+  expect([struck, host.inputLock.taken(), host.released()]).toEqual([true, false, 0]);
+});
+
+test("when it fails, what is pressed is released, and the next may go on", async () => {
+  using host = setUp(() => Promise.reject(unavailable("no display")));
+  await expect(host.press()).rejects.toThrow("no display");
+  expect([host.inputLock.taken(), host.released()]).toEqual([false, 1]);
+});
