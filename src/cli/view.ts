@@ -3,7 +3,6 @@
  * cannot know, such as how a person sees the answer.
  */
 import * as v from "valibot";
-import { callLocalServer } from "../client/local-server";
 import { callOperation } from "../core/call";
 import { type Caller, localCaller } from "../core/caller";
 import type { InputSchema, Operation, OutputSchema } from "../core/operation";
@@ -168,7 +167,10 @@ function contextOf<I extends InputSchema, O extends OutputSchema, X extends v.Ob
       const { answeredBy } = operation;
       const isServers =
         answeredBy === "server" || (answeredBy && findRunningServer(service.configDir) !== null);
-      if (isServers) return callLocalServer(service.configDir, operation, input);
+      if (isServers) {
+        const { callLocalServer } = await import("../client/local-server");
+        return callLocalServer(service.configDir, operation, input);
+      }
       const bar = createProgress();
       const cancel = new AbortController();
       if (options.cancellable) void terminated().then(() => cancel.abort());
@@ -180,6 +182,11 @@ function contextOf<I extends InputSchema, O extends OutputSchema, X extends v.Ob
           input,
           localCaller(service, options.kind ?? "cli", { signal: caller.signal ?? cancel.signal, progress }),
         );
+        // The change is in force when the command returns.
+        if (operation.changes && !operation.uses && findRunningServer(service.configDir)) {
+          const { refreshLocalServer } = await import("../client/local-server");
+          await refreshLocalServer(service.configDir);
+        }
         return body;
       } finally {
         bar.end();
@@ -199,30 +206,29 @@ function textOf<B, E>(body: B, { text, columns, rows, none }: Shown<B, E>, extra
   return columns && rows ? table(columns, rows(body, undefined, extra), none) : plainText(body);
 }
 
-/** An answer that no view describes: a list as a table, an object as a line for each field. */
+/** An answer that no view describes: plain fields as a table, anything deeper as JSON. */
 function plainText(body: unknown): string {
   if (typeof body === "string") return body;
-  if (Array.isArray(body)) return listText(body);
-  if (typeof body !== "object" || body === null) return JSON.stringify(body);
-  const [only] = Object.values(body).filter(Array.isArray);
-  const others = Object.entries(body).filter(([, value]) => value !== only && typeof value !== "number");
-  if (only && others.length === 0) return listText(only);
-  return table(
-    ["FIELD", "VALUE"],
-    Object.entries(body).map(([name, value]) => [name, cell(value)]),
-  );
-}
-
-function listText(items: readonly unknown[]): string {
+  const items = Array.isArray(body) ? body : [body];
   const [first] = items;
-  if (typeof first !== "object" || first === null || Array.isArray(first)) return items.map(cell).join("\n");
-  const names = Object.keys(first);
-  const rows = items.map((item) => names.map((name) => cell(Reflect.get(Object(item), name))));
+  if (!items.every(isFlat)) return JSON.stringify(body, null, 2);
+  if (!Array.isArray(body))
+    return table(
+      ["FIELD", "VALUE"],
+      Object.entries(first).map(([name, value]) => [name, cell(value)]),
+    );
+  const names = Object.keys(first ?? {});
   return table(
     names.map((name) => name.toUpperCase()),
-    rows,
+    items.map((item) => names.map((name) => cell(item[name]))),
+    "none",
   );
 }
 
-const cell = (value: unknown) =>
-  value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
+/** Whether it is an object whose values a table has room for. */
+function isFlat(item: unknown): item is Readonly<Record<string, unknown>> {
+  const isPlain = (value: unknown) => typeof value !== "object" || value === null;
+  return !isPlain(item) && Object.values(Object(item)).every(isPlain);
+}
+
+const cell = (value: unknown) => `${value ?? ""}`;
