@@ -1,10 +1,10 @@
 import * as v from "valibot";
+import { readSealable, writeSealable } from "../src/cli/sealed-file";
 import { type Group, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
-import { readBundleFile, writeBundleFile } from "../src/config/file";
 import { exportConfig, importConfig } from "../src/config/operations";
 import { field } from "../src/core/fields";
-import { badInput } from "../src/lib/errors";
+import { badInput, rejected } from "../src/lib/errors";
 import { printable } from "../src/lib/sanitize";
 import { readSecret } from "../src/lib/secret";
 
@@ -39,7 +39,7 @@ export default {
         const bundle = await call(input);
         const text = globals.json ? JSON.stringify(bundle) : JSON.stringify(bundle, null, 2);
         const sealing = encrypt ? await passphrase(extra.passphrase_file, true) : undefined;
-        await writeBundleFile(file, text, sealing);
+        await writeSealable(file, text, sealing);
         const files = Object.keys(bundle.files);
         if (file !== "-") {
           print(globals, { file, files }, () => `${printable(file)}: ${files.join(", ") || "no files"}`);
@@ -56,7 +56,7 @@ export default {
       positionals: ["file"],
       complete: async (input, extra) => ({
         ...input,
-        bundle: await readBundleFile(extra.file, () => passphrase(extra.passphrase_file, false)),
+        bundle: bundleIn(await readSealable(extra.file, () => passphrase(extra.passphrase_file, false))),
       }),
       text: imported,
       warnings: ({ warnings }) => warnings,
@@ -67,6 +67,15 @@ export default {
     }),
   },
 } satisfies Group;
+
+/** @throws a `rejected` failure when it is not JSON in UTF-8. */
+function bundleIn(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch {
+    throw rejected("bundle rejected: expected JSON in UTF-8");
+  }
+}
 
 function imported({ dry_run, files, backups }: v.InferInput<typeof importConfig.output>): string {
   const lines = files.flatMap(({ name, change, diff, note }) => [

@@ -1,19 +1,19 @@
 /**
- * The configuration bundle: what it looks like, and the check that it passes as a whole before anything is written.
+ * The configuration bundle: its format, and the check that a bundle passes as a whole before anything is written.
  *
- * `{"manifest": {"version": 1, …}, "files": {"<name>": {"format": "json" | "text", "content": …}}}`, where a name is
- * one of the allowlist, exactly.
+ * `{"manifest": {"version": 1, …}, "files": {"<name>": {"format": "json" | "text", "content": …}}}`, where each name is
+ * one of {@link ALLOWLIST}.
  */
+import * as v from "valibot";
+import { secret } from "../core/fields";
 import type { Offence } from "../core/input";
 import { rejected } from "../lib/errors";
 import { printable } from "../lib/sanitize";
 
-/** The version of the format that is written and the only one that is read. */
-export const BUNDLE_VERSION = 1;
+/** The version of the format that svc writes, and the only one that it reads. */
+const BUNDLE_VERSION = 1;
 
-export type Format = "json" | "text";
-
-/** The files that a bundle may carry. Anything else in `{config_dir}` (the token, the audit log) never leaves it. */
+/** The files that a bundle may carry, and how. The token, the audit log and all else never leave `{config_dir}`. */
 export const ALLOWLIST = {
   "admin_hosts.json": "json",
   "address_book.json": "json",
@@ -23,63 +23,91 @@ export const ALLOWLIST = {
   remote_host_id: "text",
   viewer_id: "text",
   host_fingerprint: "text",
-} as const satisfies Record<string, Format>;
+} as const;
 
 export type BundledName = keyof typeof ALLOWLIST;
+export type Format = (typeof ALLOWLIST)[BundledName];
 
 export const BUNDLED_NAMES = Object.keys(ALLOWLIST).filter(isBundledName);
 
-/** The files that say which machine this is: on two machines at once, they are one and the same to everybody else. */
+/** The files that say which machine this is. Two machines with the same ones are the same machine to all others. */
 export const IDENTITY_NAMES: readonly BundledName[] = ["remote_host_id", "viewer_id", "host_fingerprint"];
 
-export interface Manifest {
-  readonly version: typeof BUNDLE_VERSION;
-  readonly exported_at: string;
-  /** The operating system it was made on, as `uname -s` says it. */
-  readonly platform: string;
-  /** The `{config_dir}` it was made from. */
-  readonly source_root: string;
-}
+export const BUNDLE = v.object({
+  manifest: v.object({
+    version: v.literal(BUNDLE_VERSION),
+    exported_at: v.string(),
+    /** The operating system that it was made on, as `uname -s` names it. */
+    platform: v.string(),
+    /** The `{config_dir}` that it was made from. */
+    source_root: v.string(),
+  }),
+  files: secret(
+    v.record(v.string(), v.object({ format: v.picklist(["json", "text"]), content: v.unknown() })),
+  ),
+});
 
-export interface BundleEntry {
-  readonly format: Format;
-  readonly content: unknown;
-}
+export type Bundle = v.InferOutput<typeof BUNDLE>;
 
-export interface Bundle {
-  readonly manifest: Manifest;
-  readonly files: Partial<Record<BundledName, BundleEntry>>;
-}
+/** A new bundle of `files`. */
+export const newBundle = (files: Bundle["files"], about: Omit<Bundle["manifest"], "version">): Bundle => ({
+  manifest: { version: BUNDLE_VERSION, ...about },
+  files,
+});
 
-/** A file of a bundle, as it is to be on disk. */
+const NAME = v.picklist(BUNDLED_NAMES);
+
+/** What an import did, or would do. */
+export const IMPORT_REPORT = v.object({
+  /** Files that were written; with `dry_run`, those that would be. */
+  written: v.array(NAME),
+  skipped: v.array(NAME),
+  /** The names of the files that were replaced, as they are kept. */
+  backups: v.record(v.string(), v.string()),
+  dry_run: v.boolean(),
+  unchanged: v.array(NAME),
+  files: v.array(
+    v.object({
+      name: NAME,
+      change: v.picklist(["new", "changed", "unchanged"]),
+      /** What changes, secrets masked; null where nothing can be compared. */
+      diff: v.nullable(v.string()),
+      /** Why a changed file has no diff. */
+      note: v.nullable(v.string()),
+    }),
+  ),
+  warnings: v.array(v.string()),
+});
+
+export type ImportReport = v.InferOutput<typeof IMPORT_REPORT>;
+
+/** A file of a bundle: its JSON value, or its text. */
 export interface BundledFile {
   readonly name: BundledName;
   readonly format: Format;
-  /** The JSON value, or the text itself. */
   readonly content: unknown;
 }
 
-/** A bundle that has passed the check. */
-export interface CheckedBundle {
-  readonly files: readonly BundledFile[];
-  /** Entries that are left alone, and why. */
-  readonly skipped: ReadonlyArray<{ readonly name: BundledName; readonly reason: string }>;
+/** A file that is left out, and why. */
+export interface LeftOut {
+  readonly name: BundledName;
+  readonly reason: string;
 }
 
-/** Arrays and objects within one another; parsers and writers of other programs give up not far above. */
+/** Levels of nesting. Parsers of other programs have limits not far above. */
 const MAX_DEPTH = 200;
 
 /**
- * Checks a whole bundle.
+ * The files of a bundle that passed the check, and those whose format is not the one of the file.
  *
  * @throws a `rejected` failure that lists every offence, also as `offences: [{field, message}]`. No message quotes the
  *   content of a file.
  */
-export function checkBundle(bundle: unknown): CheckedBundle {
+export function checkBundle(bundle: unknown): { readonly files: BundledFile[]; readonly skipped: LeftOut[] } {
   const offences: Offence[] = [];
   const refuse = (field: string, message: string) => void offences.push({ field, message });
   const files: BundledFile[] = [];
-  const skipped: Array<{ name: BundledName; reason: string }> = [];
+  const skipped: LeftOut[] = [];
 
   if (!isObject(bundle)) {
     refuse("", `expected an object but found ${kindOf(bundle)}`);
@@ -101,7 +129,7 @@ export function checkBundle(bundle: unknown): CheckedBundle {
         if (fault) refuse(`${field}.content`, fault);
         const expected = ALLOWLIST[name];
         if (entry.format === expected) files.push({ name, format: expected, content: entry.content });
-        else skipped.push({ name, reason: `its format is ${entry.format}, and this file is ${expected}` });
+        else skipped.push({ name, reason: `its format is ${entry.format}, but this file is ${expected}` });
       }
     }
   }
@@ -131,11 +159,11 @@ function contentFault(format: Format, content: unknown): string | undefined {
   return content.isWellFormed() ? undefined : "expected text that can be written as UTF-8";
 }
 
-/** Why `value` could not be written as it was read. Iterative, since it may be nested a million times. */
+/** Why `value` could not be written as it was read. Iterative, as it may be nested a million times. */
 export function jsonFault(value: unknown): string | undefined {
   let level: unknown[] = [value];
   for (let depth = 0; depth <= MAX_DEPTH; depth++) {
-    // 1e400, as JSON.parse gives it.
+    // JSON.parse reads 1e400 as infinity.
     if (level.includes(Number.POSITIVE_INFINITY) || level.includes(Number.NEGATIVE_INFINITY)) {
       return "expected numbers below 1e308";
     }

@@ -1,5 +1,5 @@
 /**
- * What an import changes in a file, for a person to read: a unified diff in which no token is to be seen.
+ * What an import changes in a file: a unified diff for a person, with secrets masked.
  */
 import type { Format } from "./bundle";
 
@@ -12,16 +12,16 @@ const URL_FIELD = /([?&#])([^?&#=\s]+)=([^&#\s]+)/g;
 /** The user part of a URL (RFC 3986 section 3.2.1), where a password may stand. */
 const URL_USER = /(:\/\/)[^/?#@\s]+@/g;
 
-/** Lines of a diff that are shown, and characters of a line. */
+/** How many lines of a diff are shown, and how many characters of each. */
 const MAX_LINES = 300;
 const MAX_WIDTH = 500;
 
-/** Edits that are looked for; beyond, comparing two large files line by line would take minutes. */
+/** The most edits that are searched for. With more, comparing two large files would take minutes. */
 const MAX_EDITS = 2_000;
 
 /**
- * The hunks of a unified diff from `before` to `after`, secrets masked: the same secret has the same number on both
- * sides, so that a changed one can be seen to change.
+ * The hunks of a unified diff from `before` to `after`, secrets masked. The same secret has the same number on both sides,
+ * so that a change of it shows.
  */
 export async function diffContent(format: Format, before: unknown, after: unknown): Promise<string> {
   const { structuredPatch } = await import("diff");

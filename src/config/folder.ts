@@ -1,29 +1,35 @@
 /**
- * A file of `{config_dir}` as it is now, without following a symbolic link out of the folder.
+ * `{config_dir}` as it is now: each file without following a symbolic link out of the folder, and all as a bundle.
  */
 import { lstatSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { type } from "node:os";
 import { join, sep } from "node:path";
 import { systemCode } from "../lib/errors";
 import { PRIVATE_FILE } from "../lib/files";
-import { type BundledName, type Format, jsonFault } from "./bundle";
+import {
+  ALLOWLIST,
+  BUNDLED_NAMES,
+  type Bundle,
+  type BundledName,
+  type Format,
+  jsonFault,
+  type LeftOut,
+  newBundle,
+} from "./bundle";
 
 export type Found =
   | { readonly kind: "absent" }
   | {
       readonly kind: "file" | "link";
-      /** Permission bits; 0600 for what a link leads to. */
+      /** Permission bits; 0600 for a link. */
       readonly mode: number;
-      /** Null when it may not be read: a link that leads out of the folder, or nowhere. */
+      /** Null for a link that leads out of the folder, or nowhere. */
       readonly bytes: Uint8Array | null;
     }
-  /** A folder, a device, a pipe: nothing that svc ever made. */
+  /** A folder, a device or a pipe: svc makes none of these. */
   | { readonly kind: "other" };
 
-/**
- * What is at `name` in `folder`.
- *
- * @throws the system error when it is there and cannot be read.
- */
+/** What is at `name` in `folder`. @throws the system error of a file that cannot be read. */
 export function findFile(folder: string, name: BundledName): Found {
   const path = join(folder, name);
   const stat = lstatSync(path, { throwIfNoEntry: false });
@@ -45,7 +51,7 @@ function readInside(folder: string, link: string): Uint8Array | null {
   }
 }
 
-/** The value in `bytes`; or what they are not, and a bundle can carry nothing else. */
+/** The value in `bytes`, or what they are not. */
 export function decode(
   format: Format,
   bytes: Uint8Array,
@@ -59,4 +65,29 @@ export function decode(
   } catch {
     return { not: format === "json" ? "JSON in UTF-8" : "text in UTF-8" };
   }
+}
+
+/** The files of the allowlist that are in `folder`. @throws the system error of a file that cannot be read. */
+export function exportBundle(
+  folder: string,
+  now: Date,
+): { readonly bundle: Bundle; readonly leftOut: LeftOut[] } {
+  const files: Bundle["files"] = {};
+  const leftOut: LeftOut[] = [];
+  for (const name of BUNDLED_NAMES) {
+    const format = ALLOWLIST[name];
+    const found = findFile(folder, name);
+    if (found.kind === "absent") continue;
+    if (found.kind === "other") {
+      leftOut.push({ name, reason: "it is not a regular file" });
+    } else if (found.bytes === null) {
+      leftOut.push({ name, reason: "it is a link that leads to no file of the folder" });
+    } else {
+      const decoded = decode(format, found.bytes);
+      if ("content" in decoded) files[name] = { format, content: decoded.content };
+      else leftOut.push({ name, reason: `it is not ${decoded.not}` });
+    }
+  }
+  const about = { exported_at: now.toISOString(), platform: type(), source_root: folder };
+  return { bundle: newBundle(files, about), leftOut };
 }

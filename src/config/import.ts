@@ -1,9 +1,9 @@
 /**
  * Importing a bundle into `{config_dir}`.
  *
- * The promise: a bundle that is refused touches nothing. Of each file, a reader, a crash or a lost machine finds the old
- * content or the new, whole; the old one is kept beside it as `<name>.bak.<unix time>`. When a write fails, the files
- * already written are put back.
+ * The promise: a bundle that is refused changes nothing. A reader, or a restart after a crash, finds the whole old file or
+ * the whole new one; the old file is kept as `<name>.bak.<unix time>`. When a write fails, the files that were already
+ * written are restored.
  */
 import {
   constants,
@@ -16,39 +16,29 @@ import {
   symlinkSync,
 } from "node:fs";
 import { join } from "node:path";
-import { badInput, type Failure, messageOf, systemCode, unavailable } from "../lib/errors";
-import { writeFileAtomic } from "../lib/files";
+import { isDeepStrictEqual } from "node:util";
+import { badInput, conflict, type Failure, messageOf, systemCode, unavailable } from "../lib/errors";
+import { PRIVATE_FILE, writeFileAtomic } from "../lib/files";
 import { withLock } from "../lib/lock";
 import { configFiles } from "../lib/paths";
-import { type BundledFile, type BundledName, checkBundle, IDENTITY_NAMES } from "./bundle";
-import { type PlannedFile, planImport } from "./plan";
+import { type BundledFile, type BundledName, checkBundle, IDENTITY_NAMES, type ImportReport } from "./bundle";
+import { diffContent } from "./diff";
+import { decode, type Found, findFile } from "./folder";
 
 export interface ImportOptions {
-  /** Tell what would be done and do nothing. */
+  /** Report what would change, and change nothing. */
   readonly dryRun?: boolean;
-  /** Leave the other files of the bundle alone. */
+  /** Import only these files. */
   readonly only?: readonly BundledName[];
-  /** Called, once the bundle has passed the check and before anything is written, with the names to be written. */
+  /** Called before anything is written, with the names of the files that will be. */
   readonly announce?: (names: readonly BundledName[]) => Promise<void>;
   readonly now?: Date;
 }
 
-export interface ImportReport {
-  readonly dry_run: boolean;
-  /** Files that were written; with `dry_run`, those that would be. */
-  readonly written: BundledName[];
-  readonly unchanged: BundledName[];
-  readonly skipped: BundledName[];
-  /** Where the files that were replaced are kept, by name. */
-  readonly backups: Partial<Record<BundledName, string>>;
-  readonly files: Array<Pick<PlannedFile, "name" | "change" | "diff" | "note">>;
-  readonly warnings: string[];
-}
-
 /**
- * @throws a `rejected` failure listing every offence of the bundle; `bad_input` for a name in `only` that is not in it;
- *   `conflict` when something other than a file is in the place of one; `unavailable` when a write failed, with
- *   `restored` and `not_restored`, the names of the files that were, and could not be, put back.
+ * @throws a `rejected` failure that lists every offence of the bundle; `bad_input` for a name in `only` that the bundle
+ *   lacks; `conflict` when something other than a file has the name of one; `unavailable` when a write failed, with the
+ *   names of the files that were `restored` and `not_restored`.
  */
 export async function importBundle(
   folder: string,
@@ -82,7 +72,7 @@ export async function importBundle(
   };
 }
 
-/** `work` while nobody else imports, and nobody edits the address book, which has a lock of its own. */
+/** Runs `work` while no other process imports or changes the address book. */
 function locked<T>(folder: string, work: () => Promise<T>): Promise<T> {
   const { importLock, adminLock } = configFiles(folder);
   return withLock(importLock, () => withLock(adminLock, work));
@@ -102,17 +92,17 @@ function identityWarnings(names: readonly BundledName[]): string[] {
   const shared = names.filter((name) => IDENTITY_NAMES.includes(name));
   if (shared.length === 0) return [];
   return [
-    `with ${shared.join(", ")} this machine has the same identity as the one the bundle was made on: ` +
-      "let only one of the two run, or remove these files on one of them",
+    `${shared.join(", ")}: this machine now has the identity of the one that the bundle was made on. ` +
+      "Run only one of the two, or remove these files on one of them",
   ];
 }
 
-/** A file that has its backup and is about to be replaced, or has been: what it takes to put it back. */
+/** What it takes to restore a file that has a backup. */
 interface Step {
   readonly name: BundledName;
   readonly path: string;
   readonly backup: string | undefined;
-  /** Tells the old file from the new one; undefined when there was none. */
+  /** Of the old file; undefined when there was none. */
   readonly inode: number | undefined;
 }
 
@@ -138,7 +128,7 @@ function writeAll(folder: string, files: readonly PlannedFile[], now: Date): Imp
 
 const inodeOf = (path: string) => lstatSync(path, { throwIfNoEntry: false })?.ino;
 
-/** The first second from now on that no backup of these files has in its name. */
+/** The first second from `now` on that is in the name of no backup of these files. */
 function freeStamp(folder: string, files: readonly PlannedFile[], now: Date): number {
   let stamp = Math.floor(now.getTime() / 1_000);
   const taken = () =>
@@ -147,10 +137,7 @@ function freeStamp(folder: string, files: readonly PlannedFile[], now: Date): nu
   return stamp;
 }
 
-/**
- * A second name for the old file: the rename of the new one over the first then leaves the old under `backup`, and at no
- * moment is there no file.
- */
+/** Gives the old file a second name. Renaming the new file over the first one then keeps it, and there is always a file. */
 function backUp(path: string, backup: string): void {
   if (lstatSync(path).isSymbolicLink()) {
     symlinkSync(readlinkSync(path), backup);
@@ -159,14 +146,14 @@ function backUp(path: string, backup: string): void {
   try {
     linkSync(path, backup);
   } catch (error) {
-    // File systems without hard links (exFAT, some network shares).
+    // Some file systems have no hard links (exFAT, some network shares).
     const code = systemCode(error);
     if (code !== "EPERM" && code !== "ENOTSUP" && code !== "EOPNOTSUPP" && code !== "ENOSYS") throw error;
     copyFileSync(path, backup, constants.COPYFILE_EXCL);
   }
 }
 
-/** Undoes `steps`, last first. Returns the failure that tells of it, and that `cause` came up at the file `at`. */
+/** Undoes `steps`, the last first. @returns the failure to throw: `cause` at the file `at`, and what was restored. */
 function putBack(steps: readonly Step[], at: BundledName, cause: unknown): Failure {
   const restored: BundledName[] = [];
   const notRestored: BundledName[] = [];
@@ -186,7 +173,39 @@ function putBack(steps: readonly Step[], at: BundledName, cause: unknown): Failu
   }
   const failed = `import failed at ${at} (${systemCode(cause) ?? messageOf(cause)})`;
   const outcome = notRestored.length
-    ? `these could not be put back, their backups are beside them: ${notRestored.join(", ")}`
-    : "everything has been put back as it was";
+    ? `these files could not be restored from their backups: ${notRestored.join(", ")}`
+    : "all files were restored";
   return unavailable(`${failed}: ${outcome}`, { restored, not_restored: notRestored });
+}
+
+/** What an import would do with a file. */
+interface PlannedFile extends Readonly<ImportReport["files"][number]> {
+  /** What is at its name now. */
+  readonly before: Found["kind"];
+  readonly data: string;
+  readonly mode: number;
+}
+
+/**
+ * Compares `files` with those in `folder`. Writes nothing.
+ *
+ * @throws a `conflict` failure when something other than a file has the name of one; the system error of a file that
+ *   cannot be read.
+ */
+function planImport(folder: string, files: readonly BundledFile[]): Promise<PlannedFile[]> {
+  return Promise.all(files.map((file) => planFile(folder, file)));
+}
+
+async function planFile(folder: string, { name, format, content }: BundledFile): Promise<PlannedFile> {
+  const data = format === "json" ? `${JSON.stringify(content, null, 2)}\n` : String(content);
+  const found = findFile(folder, name);
+  if (found.kind === "other") throw conflict(`${name}: expected a regular file but found something else`);
+  const common = { name, before: found.kind, data, diff: null, note: null };
+  if (found.kind === "absent") return { ...common, change: "new", mode: PRIVATE_FILE };
+  const changed = { ...common, change: "changed", mode: found.mode } as const;
+  if (found.bytes === null) return { ...changed, note: "it was a link that leads to no file of the folder" };
+  const now = decode(format, found.bytes);
+  if ("not" in now) return { ...changed, note: `it was not ${now.not}` };
+  if (isDeepStrictEqual(now.content, content)) return { ...changed, change: "unchanged" };
+  return { ...changed, diff: await diffContent(format, now.content, content) };
 }

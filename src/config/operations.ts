@@ -1,11 +1,14 @@
 import * as v from "valibot";
 import { field, NO_INPUT, secret } from "../core/fields";
 import { operation } from "../core/operation";
-import type { Service } from "../service";
-import { BUNDLE_VERSION, BUNDLED_NAMES } from "./bundle";
+import type { Log } from "../lib/log";
+import { BUNDLE, BUNDLED_NAMES, IMPORT_REPORT } from "./bundle";
 
-const NAME = v.picklist(BUNDLED_NAMES);
-const FILES = v.record(v.string(), v.object({ format: v.picklist(["json", "text"]), content: v.unknown() }));
+/** What the operations use of the service. */
+interface Uses {
+  readonly configDir: string;
+  readonly log: Log;
+}
 
 export const exportConfig = operation({
   name: "config.export",
@@ -14,19 +17,11 @@ export const exportConfig = operation({
   command: "AC_config_export",
   http: { method: "POST", path: "/config/export" },
   input: NO_INPUT,
-  output: v.object({
-    manifest: v.object({
-      version: v.literal(BUNDLE_VERSION),
-      exported_at: v.string(),
-      platform: v.string(),
-      source_root: v.string(),
-    }),
-    files: secret(FILES),
-  }),
-  async run(service: Service) {
-    const { exportBundle } = await import("./export");
-    const { bundle, leftOut } = exportBundle(service.configDir, new Date());
-    for (const { name, reason } of leftOut) service.log.warn(`${name} is not in the bundle: ${reason}`);
+  output: BUNDLE,
+  async run({ configDir, log }: Uses) {
+    const { exportBundle } = await import("./folder");
+    const { bundle, leftOut } = exportBundle(configDir, new Date());
+    for (const { name, reason } of leftOut) log.warn(`${name} is not in the bundle: ${reason}`);
     return bundle;
   },
 });
@@ -43,31 +38,16 @@ export const importConfig = operation({
       secret(v.unknown()),
       "The bundle: {manifest: {version: 1}, files: {name: {format, content}}}",
     ),
-    dry_run: field(v.optional(v.boolean(), false), "Tell what would be done and do nothing"),
+    dry_run: field(v.optional(v.boolean(), false), "Report what would change, and change nothing"),
     only: field(
-      v.optional(v.pipe(v.array(NAME), v.minLength(1))),
-      "Leave the other files of the bundle alone",
+      v.optional(v.pipe(v.array(v.picklist(BUNDLED_NAMES)), v.minLength(1))),
+      "Import only these files of the bundle",
     ),
   }),
-  output: v.object({
-    written: v.array(NAME),
-    skipped: v.array(NAME),
-    backups: v.record(v.string(), v.string()),
-    dry_run: v.boolean(),
-    unchanged: v.array(NAME),
-    files: v.array(
-      v.object({
-        name: NAME,
-        change: v.picklist(["new", "changed", "unchanged"]),
-        diff: v.nullable(v.string()),
-        note: v.nullable(v.string()),
-      }),
-    ),
-    warnings: v.array(v.string()),
-  }),
-  async run(service: Service, { bundle, dry_run, only }, caller) {
+  output: IMPORT_REPORT,
+  async run({ configDir }: Uses, { bundle, dry_run, only }, caller) {
     const { importBundle } = await import("./import");
-    return importBundle(service.configDir, bundle, {
+    return importBundle(configDir, bundle, {
       dryRun: dry_run,
       ...(only && { only }),
       announce: (names) => caller.announce(`config.import ${names.join(",")}`),

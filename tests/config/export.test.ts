@@ -4,7 +4,7 @@ import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { ALLOWLIST, BUNDLED_NAMES } from "../../src/config/bundle";
-import { exportBundle } from "../../src/config/export";
+import { exportBundle } from "../../src/config/folder";
 import { importBundle } from "../../src/config/import";
 import { post, testServer } from "../support";
 import { bundleOf, host } from "./support";

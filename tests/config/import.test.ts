@@ -149,13 +149,13 @@ test("a dry run changes nothing and says what the import then says", async () =>
   expect({ ...real, dry_run: true, backups: {} }).toEqual({ ...dry, backups: {} });
 });
 
-test("an entry in another format than the allowlist's is skipped and told", async () => {
+test("an entry in another format than the allowlist's is skipped and reported", async () => {
   using machine = host();
   const bundle = bundleOf({ viewer_id: "theirs" });
   const files = { ...bundle.files, remote_host_id: { format: "json", content: { id: 1 } } };
   const report = await importBundle(machine.config, { ...bundle, files });
   expect(report).toMatchObject({ written: ["viewer_id"], skipped: ["remote_host_id"] });
-  expect(report.warnings[0]).toBe("remote_host_id is skipped: its format is json, and this file is text");
+  expect(report.warnings[0]).toBe("remote_host_id is skipped: its format is json, but this file is text");
   expect(existsSync(join(machine.config, "remote_host_id"))).toBe(false);
 });
 
@@ -190,7 +190,7 @@ test("identity files come with a warning that two machines share an identity", a
     bundleOf({ host_fingerprint: "aa", viewer_id: "v" }),
   );
   expect(warnings).toHaveLength(1);
-  expect(warnings[0]).toContain("host_fingerprint, viewer_id this machine has the same identity");
+  expect(warnings[0]).toContain("host_fingerprint, viewer_id: this machine now has the identity");
   expect((await importBundle(machine.config, bundleOf({ "known_hosts.json": {} }))).warnings).toEqual([]);
 });
 
@@ -234,7 +234,7 @@ describe("when a write fails midway", () => {
     viewer_id: "theirs",
   });
 
-  test("everything is put back and the report says so", async () => {
+  test("all files are restored and the report says so", async () => {
     using machine = host(OLD);
     const before = treeHash(machine.root);
     const rename = fs.renameSync;
@@ -246,9 +246,7 @@ describe("when a write fails midway", () => {
     });
     const failure = await failureOf(importBundle(machine.config, NEW));
     expect(failure.code).toBe("unavailable");
-    expect(failure.message).toBe(
-      "import failed at viewer_id (ENOSPC): everything has been put back as it was",
-    );
+    expect(failure.message).toBe("import failed at viewer_id (ENOSPC): all files were restored");
     expect(failure.more).toEqual({
       restored: ["known_hosts.json", "address_book.json", "admin_hosts.json"],
       not_restored: [],
@@ -256,7 +254,7 @@ describe("when a write fails midway", () => {
     expect(treeHash(machine.root)).toBe(before);
   });
 
-  test("what cannot be put back is named, and its backup is there", async () => {
+  test("a file that cannot be restored is named, and its backup is there", async () => {
     using machine = host(OLD);
     const rename = fs.renameSync;
     let renames = 0;
@@ -272,7 +270,7 @@ describe("when a write fails midway", () => {
       restored: ["address_book.json"],
       not_restored: ["admin_hosts.json"],
     });
-    expect(failure.message).toContain("their backups are beside them: admin_hosts.json");
+    expect(failure.message).toContain("restored from their backups: admin_hosts.json");
     expect(machine.read(`admin_hosts.json.bak.${STAMP}`)).toBe('{"hosts":[]}');
   });
 });

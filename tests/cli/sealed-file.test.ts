@@ -1,10 +1,9 @@
-/** Sealing a bundle under a passphrase. */
+/** Files that may be sealed under a passphrase. */
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { statSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { readBundleFile, writeBundleFile } from "../../src/config/file";
-import { isSealed, seal, unseal } from "../../src/config/seal";
-import { host } from "./support";
+import { isSealed, readSealable, seal, unseal, writeSealable } from "../../src/cli/sealed-file";
+import { host } from "../config/support";
 
 // To open or to seal takes a second by design, and longer on a machine that is busy.
 setDefaultTimeout(30_000);
@@ -31,19 +30,19 @@ test("a sealed bundle of which one character was changed does not open", async (
 test("a file is read whether it is sealed or not, and is private", async () => {
   using machine = host();
   const [open, sealed] = [join(machine.root, "open"), join(machine.root, "sealed")];
-  await writeBundleFile(open, '{"a":1}', undefined);
-  await writeBundleFile(sealed, '{"a":1}', "p");
+  await writeSealable(open, '{"a":1}', undefined);
+  await writeSealable(sealed, '{"a":1}', "p");
   const asked: string[] = [];
   const passphrase = async () => {
     asked.push("once");
     return "p";
   };
-  expect(await readBundleFile(open, passphrase)).toEqual({ a: 1 });
+  expect(Buffer.from(await readSealable(open, passphrase)).toString()).toBe('{"a":1}\n');
   expect(asked).toEqual([]);
-  expect(await readBundleFile(sealed, passphrase)).toEqual({ a: 1 });
+  expect(Buffer.from(await readSealable(sealed, passphrase)).toString()).toBe('{"a":1}');
   expect(asked).toEqual(["once"]);
   const link = join(machine.root, "stdout");
   symlinkSync(open, link);
-  await expect(writeBundleFile(link, "{}", undefined)).rejects.toThrow("not a regular file");
+  await expect(writeSealable(link, "{}", undefined)).rejects.toThrow("not a regular file");
   expect([statSync(open).mode & 0o777, statSync(sealed).mode & 0o777]).toEqual([0o600, 0o600]);
 });
