@@ -1,5 +1,5 @@
 /**
- * Actions: a list of actions to write, check and run, and what each command takes.
+ * Actions: write, check and run a list of actions, and look up what each command takes.
  */
 import { el, setText } from "./dom.js";
 import { counted, milliseconds } from "./format.js";
@@ -41,8 +41,8 @@ function editorPanel({ api, signal }) {
   const verdict = el("div", { role: "status" });
   const made = panel("Script", {
     tools: [
-      actionButton([icon("ok"), "Check"], check, told),
-      actionButton([icon("play"), "Run"], run, told, { class: "primary" }),
+      actionButton([icon("ok"), "Check"], check, tell),
+      actionButton([icon("play"), "Run"], run, tell, { class: "primary" }),
     ],
   });
   made.body.append(
@@ -64,20 +64,21 @@ function editorPanel({ api, signal }) {
         kind: "wide",
         cell: ({ ok, result, error, detail, omitted }) => {
           if (!ok) return el("div", {}, prose(error), detail !== undefined && json(detail));
-          return omitted ? el("span", { class: "faint" }, "left out: there is too much of it") : json(result);
+          return omitted
+            ? el("span", { class: "faint" }, "omitted: the run returned too much")
+            : json(result);
         },
       },
       { label: "Took", kind: "number", cell: ({ duration_ms }) => milliseconds(duration_ms) },
     ],
     key: ({ nth }) => nth,
-    empty: () =>
-      nothing("Nothing has run yet", "What becomes of each action is told here, with what it returned."),
+    empty: () => nothing("Nothing has run yet", "The outcome and the result of each action are shown here."),
   });
   outcomes.body.append(listed.root);
   listed.show([]);
 
   /** @param {Error | null} error */
-  function told(error) {
+  function tell(error) {
     if (!error) return verdict.replaceChildren();
     const problems =
       "body" in error ? problemsOf(/** @type {{ body: Record<string, unknown> }} */ (error).body) : [];
@@ -95,10 +96,7 @@ function editorPanel({ api, signal }) {
     const actions = parseScript(text.value);
     const found = await api.post("execute/check", { actions });
     verdict.replaceChildren(
-      notice(
-        "ok",
-        `${counted(found.count, "action")}, nothing wrong with ${found.count === 1 ? "it" : "them"}. Nothing has run.`,
-      ),
+      notice("ok", `${counted(found.count, "action")} checked, no errors. Nothing has run.`),
     );
   }
 
@@ -113,7 +111,7 @@ function editorPanel({ api, signal }) {
       listed.show(report.outcomes.map((one, at) => ({ ...one, nth: at + 1 })));
       const left = actions.length - report.outcomes.length;
       outcome.replaceChildren(
-        badge(report.ok ? "ok" : "error", report.ok ? "all ok" : "not ok"),
+        badge(report.ok ? "ok" : "error", report.ok ? "all ok" : report.status),
         left > 0 ? ` ${counted(left, "action")} did not run` : "",
         el("span", { class: "faint" }, ` run ${report.run_id.slice(0, 8)}`),
       );
@@ -126,24 +124,24 @@ function editorPanel({ api, signal }) {
   return {
     root: made.root,
     outcomes: outcomes.root,
-    /** Puts an action at the end of the list. @param {readonly unknown[]} action */
+    /** Appends an action to the list. @param {readonly unknown[]} action */
     insert(action) {
       let actions;
       try {
         actions = parseScript(text.value);
       } catch (error) {
-        told(asError(error));
+        tell(asError(error));
         return;
       }
       text.value = `[\n${[...actions, action].map((one) => `  ${JSON.stringify(one)}`).join(",\n")}\n]\n`;
       text.dispatchEvent(new Event("input"));
-      verdict.replaceChildren(notice("info", `${String(action[0])} is at the end of the script.`));
+      verdict.replaceChildren(notice("info", `${String(action[0])} was added to the end of the script.`));
     },
   };
 }
 
 /**
- * What is wrong, a line each, as far as the server says so.
+ * The problems that the server lists, one a line.
  *
  * @param {Record<string, unknown>} body
  */

@@ -1,6 +1,6 @@
 /**
- * Admin console: the hosts of the address book, how they are, and one list of actions for many of them. This server asks
- * them; the browser asks nobody else.
+ * Admin console: the hosts of the address book, their health, and broadcasts to many of them. This server asks the hosts;
+ * the browser asks only this server.
  */
 import { broadcastPanel } from "./broadcast.js";
 import { ask, fill } from "./dialog.js";
@@ -18,7 +18,7 @@ const POLL_EVERY_S = 15;
 
 /** @param {import("./view.js").View} view */
 export function open(view) {
-  /** Labels of the hosts that a broadcast goes to. @type {Set<string>} */
+  /** Labels of the hosts that a broadcast is sent to. @type {Set<string>} */
   const selected = new Set();
   const broadcast = broadcastPanel(view, selected);
   const hosts = hostsPanel(view, selected, broadcast.tellSelection);
@@ -33,7 +33,7 @@ export function open(view) {
 function hostsPanel({ api, poll }, selected, tellSelection) {
   /** @type {Host[]} */
   let hosts = [];
-  /** How they were found, by label. @type {Map<string, Polled>} */
+  /** The last poll of each host, by label. @type {Map<string, Polled>} */
   let found = new Map();
   let offered = "";
 
@@ -101,11 +101,7 @@ function hostsPanel({ api, poll }, selected, tellSelection) {
     ],
     key: ({ label }) => label,
     rowClass: ({ label }) => (selected.has(label) ? "selected" : ""),
-    empty: () =>
-      nothing(
-        "No hosts",
-        "Add the hosts that this one looks after: a name, where they answer, and their token.",
-      ),
+    empty: () => nothing("No hosts", "Add the hosts to manage from here: name, address and token of each."),
   });
   made.body.append(picks, listed.root);
 
@@ -117,9 +113,9 @@ function hostsPanel({ api, poll }, selected, tellSelection) {
 
   /** Offers to select hosts by their tags. @param {string[] | null} tags null while there are no hosts */
   function offer(tags) {
-    const told = JSON.stringify(tags);
-    if (told === offered) return;
-    offered = told;
+    const next = JSON.stringify(tags);
+    if (next === offered) return;
+    offered = next;
     picks.replaceChildren(
       ...(tags
         ? [
@@ -206,14 +202,19 @@ function hostsPanel({ api, poll }, selected, tellSelection) {
       labelled(
         "Token",
         token,
-        "As svc token show prints it on that host. It is kept here, and never shown again.",
+        "svc token show prints it on that host. It is stored on this host and never shown again.",
       ),
       labelled("Tags", tags, "Separated by commas or spaces."),
       el(
         "details",
         {},
-        el("summary", {}, "A certificate that the usual authorities do not know"),
-        el("div", { class: "stack" }, labelled("Pin", pin, "Its SHA-256."), labelled("Or its authority", ca)),
+        el("summary", {}, "Certificate of a private authority"),
+        el(
+          "div",
+          { class: "stack" },
+          labelled("Pin", pin, "SHA-256 of the certificate."),
+          labelled("Or the certificate of the authority", ca),
+        ),
       ),
     ];
     const post = () =>
@@ -245,7 +246,7 @@ function hostsPanel({ api, poll }, selected, tellSelection) {
       !(await ask(
         `Remove ${label}?`,
         "Remove",
-        "It leaves the address book, with its token. Nothing happens on the host.",
+        "The host and its token are removed from the address book. Nothing changes on the host itself.",
       ))
     )
       return;
@@ -265,5 +266,5 @@ const split = (text) => text.split(/[\s,]+/).filter(Boolean);
 function health(polled) {
   if (!polled) return badge("none", "not polled yet");
   if (polled.healthy) return badge("ok", "healthy");
-  return el("div", {}, badge("error", "not healthy"), el("div", { class: "hint prose" }, polled.error ?? ""));
+  return el("div", {}, badge("error", "unhealthy"), el("div", { class: "hint prose" }, polled.error ?? ""));
 }

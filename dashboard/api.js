@@ -1,26 +1,26 @@
 /**
- * The server, asked over its REST API with the token of this tab.
+ * The client of the REST API, with the token of this tab.
  *
- * The token is kept in sessionStorage, so it goes with the tab, and travels in a header, never in a URL. A wrong one is
- * forgotten at once, and while the server asks to wait nothing is sent: neither ever becomes a lockout. Tabs with the
- * same token tell one another what they were answered, so that three of them ask little more often than one.
+ * The token is kept in sessionStorage until the tab is closed, and sent in a header, never in a URL. A wrong token is
+ * dropped at once, and nothing is sent while the server asks to wait: neither leads to a lockout. Tabs with the same
+ * token share their answers, so that three of them ask little more often than one.
  */
 
 const STORAGE_KEY = "svc-token";
 
-/** Milliseconds after which an answer is of no more use to anybody. */
+/** Milliseconds for which an answer is kept. */
 const FORGET_AFTER = 60_000;
 
 /** Milliseconds since the last good answer after which requests go one at a time, and for which they then wait. */
 const DOUBT_AFTER = 2_000;
 
-/** Milliseconds without any good answer after which a request that waits for its own tells so. */
+/** Milliseconds without any good answer after which a waiting request reports trouble. */
 const SLOW_AFTER = 10_000;
 
-/** Milliseconds after which an answer is no longer waited for; the slowest diagnostic check may take a minute. */
+/** Milliseconds after which a request is given up; the slowest diagnostic check may take a minute. */
 const GIVE_UP_AFTER = 75_000;
 
-/** Seconds to wait where a 429 does not say how many. */
+/** Seconds to wait after a 429 that does not say how many. */
 const WAIT_S = 5;
 
 /** @typedef {import("./wire").GetPath} GetPath */
@@ -34,8 +34,8 @@ const WAIT_S = 5;
  */
 
 /**
- * Why there is no answer: `unauthorized` (the token is wrong), `limited` (to be asked again after `retryAfter`
- * seconds), `unreachable` (no answer at all), `failed` (the server says why).
+ * Why there is no answer: `unauthorized` (wrong token), `limited` (ask again after `retryAfter` seconds), `unreachable` (no
+ * answer at all), `failed` (the server says why).
  *
  * @typedef {"unauthorized" | "limited" | "unreachable" | "failed"} Reason
  */
@@ -51,19 +51,19 @@ export class ApiError extends Error {
     this.reason = reason;
     this.retryAfter = retryAfter;
     this.status = status;
-    /** What the server said, as JSON. */
+    /** The JSON body of the answer. */
     this.body = body;
   }
 }
 
 /**
- * Fires `signin`; `signout` with the reason in its `detail` (empty when it was asked for); `answered` when the server
- * gave an answer of any kind; and `trouble` with the {@link ApiError} in its `detail` when it gave none, or asks to wait.
+ * Fires `signin`; `signout` with the reason in its `detail` (empty if the user signed out); `answered` for an answer of
+ * any kind; and `trouble` with the {@link ApiError} in its `detail` when there is no answer or the server asks to wait.
  */
 export class Api extends EventTarget {
-  /** Where the paths of the API start; relative to this file, so that a proxy may put the server below a path. */
+  /** The base of the API paths, relative to this file, so that a proxy may put the server below a path. */
   base = new URL("../", import.meta.url);
-  /** Nothing is sent before then; like the next, in milliseconds of a clock that nobody sets. */
+  /** Nothing is sent before then; like the next, in milliseconds of the monotonic clock. */
   #silentUntil = 0;
   #goodAt = Number.NEGATIVE_INFINITY;
   /** @type {Promise<unknown> | null} */
@@ -83,14 +83,15 @@ export class Api extends EventTarget {
   }
 
   /**
-   * Keeps the token if the server takes it.
+   * Keeps the token if the server accepts it.
    *
    * @param {string} token
    * @throws {ApiError}
    */
   async signIn(token) {
-    // What cannot be in a header cannot be a token, and would only be counted as a guess.
-    if (!/^[\x21-\x7e]+$/.test(token)) throw new ApiError("unauthorized", "That is not a token.");
+    // Not valid in a header, so not a token; the server would count it as a guess.
+    if (!/^[\x21-\x7e]+$/.test(token))
+      throw new ApiError("unauthorized", "A token has only visible ASCII characters.");
     await this.#send("overview", token);
     sessionStorage.setItem(STORAGE_KEY, token);
     this.#meetOthers(token);
@@ -108,11 +109,11 @@ export class Api extends EventTarget {
   }
 
   /**
-   * What is at `path`. Panels and tabs that want the same share one request.
+   * The body at `path`. Panels and tabs that want the same share one request.
    *
    * @template {GetPath} Path
    * @param {Path} path without a leading slash
-   * @param {{ maxAge: number }} options how old an answer may be, in milliseconds
+   * @param {{ maxAge: number }} options the greatest age of an answer, in milliseconds
    * @returns {Promise<Answered<import("./wire").Answer<Path>>>}
    * @throws {ApiError}
    */
@@ -135,7 +136,7 @@ export class Api extends EventTarget {
     const others = this.#others;
     answer.then(
       ({ body }) => {
-        // Not those that have signed in with another token meanwhile.
+        // Not after signing in with another token.
         if (others === this.#others) others?.postMessage({ path, at, body });
       },
       () => {
@@ -146,7 +147,7 @@ export class Api extends EventTarget {
   }
 
   /**
-   * The body at `path`, asked anew and kept nowhere: for what is large, or has to be true now.
+   * The body at `path`, always asked anew and not kept: for large or current answers.
    *
    * @template {GetPath} Path
    * @param {Path} path without a leading slash
@@ -169,7 +170,7 @@ export class Api extends EventTarget {
   }
 
   /**
-   * The answer of an operation that tells things as they happen: one at a time, as lines of JSON.
+   * The lines of a streamed answer, each parsed as JSON.
    *
    * @template {PostPath} Path
    * @param {Path} path without a leading slash
@@ -186,7 +187,7 @@ export class Api extends EventTarget {
     for (const reader = text?.getReader(); reader; ) {
       const { done, value = "" } = await reader.read().catch(() => {
         if (signal.aborted) throw new ApiError("failed", "Cancelled.");
-        throw unreachable("The server broke off its answer.");
+        throw unreachable("The connection to the server was lost.");
       });
       const lines = (rest + value).split("\n");
       rest = lines.pop() ?? "";
@@ -196,12 +197,12 @@ export class Api extends EventTarget {
   }
 
   /**
-   * Runs one command of the action table.
+   * Runs one command.
    *
    * @param {string} command
    * @param {Record<string, unknown>} [args]
    * @returns {Promise<unknown>} what it returned
-   * @throws {ApiError} `failed` as well when the command did
+   * @throws {ApiError} `failed` also when the command failed
    */
   async run(command, args = {}) {
     const report = await this.post("execute", { actions: [[command, args]] });
@@ -229,9 +230,9 @@ export class Api extends EventTarget {
   }
 
   /**
-   * For what is asked without anybody doing anything: were the token no longer good, each request would count as a
-   * guess, so after a while without a good answer one goes ahead and the others wait for it; not for long, since a
-   * token is refused at once. A server that says nothing at all is told of, and not waited for without end.
+   * For repeated requests. If the token became invalid, each would count as a guess; so after a while without a good
+   * answer one request goes ahead and the others wait for it, but not for long, since a token is refused at once.
+   * Reports trouble when the server stays silent, and gives up in the end.
    *
    * @param {string} path
    */
@@ -271,7 +272,7 @@ export class Api extends EventTarget {
       return await this.#send(path, token, init, read);
     } catch (error) {
       const refused = error instanceof ApiError && error.reason === "unauthorized";
-      if (refused && this.token === token) this.signOut("The server no longer takes this token.");
+      if (refused && this.token === token) this.signOut("The server no longer accepts this token.");
       throw error;
     }
   }
@@ -292,15 +293,15 @@ export class Api extends EventTarget {
       if (init.signal?.reason?.name === "AbortError") throw new ApiError("failed", "Cancelled.");
       throw this.#troubled(unreachable());
     });
-    if (response.status === 401) throw new ApiError("unauthorized", "The server does not take this token.");
+    if (response.status === 401) throw new ApiError("unauthorized", "The server does not accept this token.");
     if (response.status === 429) {
-      // A date, as a proxy may write (RFC 9110 section 10.2.3), says nothing to a browser whose clock is wrong.
+      // A proxy may send a date (RFC 9110 section 10.2.3), which is no use if the clock of the browser is wrong.
       const seconds = Number(response.headers.get("retry-after")) || WAIT_S;
       this.#silentUntil = performance.now() + seconds * 1_000;
       throw this.#troubled(limited(seconds));
     }
     const brokeOff = () => {
-      throw this.#troubled(unreachable("The server broke off its answer."));
+      throw this.#troubled(unreachable("The connection to the server was lost."));
     };
     const answer = response.ok ? await read(response).catch(brokeOff) : null;
     const body = response.ok ? {} : await response.json().catch(brokeOff);
@@ -325,7 +326,7 @@ const postOf = (body) => ({
   body: JSON.stringify(body),
 });
 
-/** In milliseconds, whichever way the clock was set meanwhile. @param {{ at: number }} answer */
+/** In milliseconds; positive even if the clock was set back. @param {{ at: number }} answer */
 const ageOf = ({ at }) => Math.abs(Date.now() - at);
 
 const unreachable = (message = "The server does not answer.") => new ApiError("unreachable", message);
@@ -336,8 +337,7 @@ function limited(seconds) {
 }
 
 /**
- * Tells tabs with different tokens apart, and no token to anybody: 32 bits (FNV-1a), and only pages of this very server
- * can listen.
+ * Distinguishes tokens without revealing them: 32 bits (FNV-1a), and only pages of this server can listen.
  *
  * @param {string} token
  */

@@ -1,5 +1,5 @@
 /**
- * Audit log: what was done to this host and by whom, and whether the log is as it was written.
+ * Audit log: what was done on this host and by whom, and whether the log is unaltered.
  */
 import { button, el, labelled, newId, setText } from "./dom.js";
 import { count, counted } from "./format.js";
@@ -19,7 +19,7 @@ const LAST_MOMENT = "9999-12-31T23:59";
 
 /** @type {ReadonlyArray<import("./table.js").Column<Row>>} */
 const COLUMNS = [
-  { label: "Id", kind: "number", cell: ({ id }) => String(id) },
+  { label: "ID", kind: "number", cell: ({ id }) => String(id) },
   { label: "When", cell: ({ ts }) => time(ts) },
   { label: "Type", cell: ({ event_type }) => el("code", {}, event_type) },
   { label: "Host or client", cell: ({ host_id }) => prose(host_id) },
@@ -30,20 +30,20 @@ const COLUMNS = [
 /**
  * A table of audit rows.
  *
- * @param {{ label: string, rowClass?: (row: Row) => string, columns?: ReadonlyArray<import("./table.js").Column<Row>> }} options
+ * @param {{ label: string, rowClass?: (row: Row) => string, columns?: ReadonlyArray<import("./table.js").Column<Row>>, filtered?: () => boolean }} options
  */
-export const auditTable = ({ columns = COLUMNS, ...options }) =>
+export const auditTable = ({ columns = COLUMNS, filtered = () => false, ...options }) =>
   table({
     ...options,
     columns,
     key: ({ id }) => id,
-    empty: () => nothing("No rows", "Nothing that was asked for is on record."),
+    empty: () => nothing("No rows", filtered() ? "No row matches the filter." : "No changes recorded yet."),
   });
 
-/** The columns that matter at a glance. */
+/** The columns of the overview. */
 export const TAIL_COLUMNS = COLUMNS.filter(({ label }) => /When|Type|What/.test(label));
 
-/** Rows of requests that only looked, such as this page's own. */
+/** Whether a row is of a request that changed nothing, such as those of this page. */
 export const isReading = (/** @type {Row} */ { event_type, detail }) =>
   event_type === "rest_api" && /^(GET|HEAD) .* -> ok:\d+$/.test(detail ?? "");
 
@@ -53,14 +53,14 @@ export function open(view) {
   const verdict = el(
     "div",
     { role: "status" },
-    el("p", { class: "hint" }, "The chain has not been verified since this page was opened."),
+    el("p", { class: "hint" }, "Not verified since this page was opened."),
   );
   const chain = panel("Chain", {
     tools: [actionButton([icon("ok"), "Verify chain"], verify, (error) => chain.tell(error))],
   });
   chain.body.append(verdict);
 
-  /** The row at which the chain is broken, once that is known. @type {number | null} */
+  /** The row at which the chain is broken; null while none is known. @type {number | null} */
   let broken = null;
   const pages = paging(PAGE, () => polled.now());
 
@@ -95,7 +95,7 @@ export function open(view) {
     filter = readFilter();
     pages.toNewest();
   });
-  /** As it was when it was last applied. */
+  /** As it was last applied. */
   let filter = readFilter();
 
   const where = el("span", { class: "hint", role: "status" });
@@ -103,6 +103,7 @@ export function open(view) {
   const listed = auditTable({
     label: "Audit log, newest first",
     rowClass: ({ id }) => (id === broken ? "broken" : ""),
+    filtered: () => filter.size > 0,
   });
   rows.body.append(listed.root);
 
@@ -152,10 +153,10 @@ export function open(view) {
   /** @param {Verdict} found */
   function tell({ ok, broken_at_id, total_rows, reason }) {
     if (ok) return notice("ok", `Chain OK (${counted(total_rows, "row")})`);
-    const show = button("Show it", () => {
+    const show = button("Show the row", () => {
       form.reset();
       filter = readFilter();
-      // A few newer rows above it, so that it is seen where it stands.
+      // With a few newer rows above it for context.
       pages.toBelow((broken_at_id ?? 0) + 5);
       listed.root.scrollIntoView({ block: "nearest" });
     });

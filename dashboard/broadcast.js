@@ -1,5 +1,5 @@
 /**
- * One list of actions for many hosts, with the results as they come.
+ * Broadcast: one list of actions for many hosts, with each result as it arrives.
  */
 import { ask } from "./dialog.js";
 import { button, el, labelled, setText } from "./dom.js";
@@ -10,7 +10,7 @@ import { table } from "./table.js";
 
 /** @typedef {import("./wire").Answer<"admin/broadcast">} Delivered */
 
-/** Milliseconds after which a result is shown: from many hosts there are many at once, and all are laid out each time. */
+/** Milliseconds between two updates of the table: each lays out all rows, and many hosts answer at once. */
 const SHOWN_AFTER_MS = 250;
 
 /** The draft goes with the tab, like the token. */
@@ -28,7 +28,7 @@ const TONES = {
 
 /**
  * @param {import("./view.js").View} view
- * @param {Set<string>} selected labels of the hosts it goes to; `tellSelection` is to be called when they change
+ * @param {Set<string>} selected labels of the hosts to send to; call `tellSelection` when they change
  */
 export function broadcastPanel({ api, signal }, selected) {
   const text = el("textarea", {
@@ -48,7 +48,7 @@ export function broadcastPanel({ api, signal }, selected) {
   const summary = el("div", { role: "status" });
   const made = panel("Broadcast", { tools: [cancel, go] });
   const results = table({
-    label: "Results, as they came",
+    label: "Results, in order of arrival",
     columns: [
       { label: "Host", cell: (/** @type {Delivered} */ { label }) => el("strong", {}, label) },
       { label: "Status", kind: "tight", cell: ({ status }) => badge(TONES[status] ?? "none", status) },
@@ -62,17 +62,17 @@ export function broadcastPanel({ api, signal }, selected) {
     ],
     key: ({ label }) => label,
     empty: () =>
-      nothing("Nothing has been sent", "Select hosts above, write a list of actions, and broadcast it."),
+      nothing("Nothing sent yet", "Select hosts above, write a list of actions, and broadcast it."),
   });
   made.body.append(
     text,
     el(
       "div",
       { class: "fields" },
-      labelled("Canaries", canary, "How many go first."),
-      labelled("Failures at most", failures, "A number, or a share of them."),
-      labelled("At once", parallel, "A number, or a share of them."),
-      el("label", { class: "check" }, stop, "Stop a host at its first failure"),
+      labelled("Canaries", canary, "Hosts that run it first; the rest only if all succeed."),
+      labelled("Max. failures", failures, "Number of hosts or a percentage."),
+      labelled("In parallel", parallel, "Number of hosts or a percentage."),
+      el("label", { class: "check" }, stop, "Stop on a host after its first failed action"),
     ),
     summary,
     results.root,
@@ -88,7 +88,7 @@ export function broadcastPanel({ api, signal }, selected) {
   }
 
   async function start() {
-    if (selected.size === 0) throw new Error("Select the hosts that it goes to, above.");
+    if (selected.size === 0) throw new Error("Select at least one host above.");
     const actions = parseScript(text.value);
     const labels = [...selected];
     const question = [
@@ -137,12 +137,12 @@ export function broadcastPanel({ api, signal }, selected) {
   function tellSummary(done, all, ended) {
     const good = done.filter(({ ok }) => ok).length;
     const bad = done.length - good;
-    const text = `${good} ok, ${bad} not ok, ${all - done.length} ${ended ? "without a result" : "to come"}`;
+    const text = `${good} ok, ${bad} failed, ${all - done.length} ${ended ? "without a result" : "pending"}`;
     summary.replaceChildren(
       notice(
         ended ? (good === all ? "ok" : "error") : "info",
         el("div", {}, text),
-        !ended && el("div", { class: "hint" }, "Leaving this page cancels what is to come."),
+        !ended && el("div", { class: "hint" }, "Leaving this page cancels the pending hosts."),
       ),
     );
   }
@@ -151,7 +151,7 @@ export function broadcastPanel({ api, signal }, selected) {
 }
 
 /**
- * What became of each action at a host; open where one failed.
+ * The outcome of each action on a host; unfolded if one failed.
  *
  * @param {NonNullable<Delivered["outcomes"]>} outcomes
  */
@@ -167,5 +167,5 @@ function outcomesList(outcomes) {
   );
 }
 
-/** @param {string} text a number, or a share such as 25% */
+/** @param {string} text a number, or a percentage such as 25% */
 const share = (text) => (/^\s*\d+\s*$/.test(text) ? Number(text) : text.trim());

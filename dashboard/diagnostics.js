@@ -1,12 +1,12 @@
 /**
- * Diagnostics: whether this host is fit for its work, and what to do where it is not.
+ * Diagnostics: whether this host is ready for its work, and what to do about each problem.
  */
 import { el, setText } from "./dom.js";
 import { counted, milliseconds } from "./format.js";
 import { icon } from "./icons.js";
 import { actionButton, badge, json, loading, notice, panel, time } from "./parts.js";
 
-/** Seconds between looks; a look starts programs and opens devices. */
+/** Seconds between reports; each starts programs and opens devices. */
 export const EVERY_S = 60;
 
 /** @typedef {import("./wire").Answer<"diagnose">} Report */
@@ -15,12 +15,12 @@ export const EVERY_S = 60;
 /** @param {Check} check */
 const toneOf = ({ ok, severity }) => (ok && severity === "info" ? "ok" : ok ? severity : "error");
 
-const WORDS = { ok: "good", info: "note", warn: "see to it", error: "failed" };
+const WORDS = { ok: "ok", info: "note", warn: "warning", error: "failed" };
 
 /** @param {Check} check */
 export const checkBadge = (check) => badge(toneOf(check), WORDS[toneOf(check)]);
 
-/** @param {Report} report the worst first, otherwise as they came */
+/** The worst checks first, otherwise in the order of the report. @param {Report} report */
 export function worstFirst({ checks }) {
   const rank = { error: 0, warn: 1, info: 2, ok: 3 };
   return [...checks].sort((a, b) => rank[toneOf(a)] - rank[toneOf(b)]);
@@ -29,14 +29,15 @@ export function worstFirst({ checks }) {
 /** @param {Report} report */
 export function verdictOf({ checks, count, failed }) {
   const warned = checks.filter((check) => toneOf(check) === "warn").length;
-  const also = warned > 0 ? `; ${counted(warned, "other")} should be seen to` : "";
-  if (failed > 0) return notice("error", `${failed} of ${counted(count, "check")} failed${also}.`);
+  const of = ` of ${counted(count, "check")}`;
+  if (failed > 0)
+    return notice("error", `${failed}${of} failed${warned > 0 ? `, ${counted(warned, "warning")}` : ""}.`);
   if (warned > 0)
-    return notice("warn", `Nothing failed; ${warned} of ${counted(count, "check")} should be seen to.`);
-  return notice("ok", `All ${counted(count, "check")} are good.`);
+    return notice("warn", `${warned}${of} ${warned === 1 ? "has a warning" : "have warnings"}.`);
+  return notice("ok", `All ${counted(count, "check")} passed.`);
 }
 
-/** A name as in the report, as a person writes it. @param {string} name */
+/** `audit_chain` as `Audit chain`. @param {string} name */
 export const titleOf = (name) => name.replaceAll("_", " ").replace(/^./, (letter) => letter.toUpperCase());
 
 /** @param {import("./view.js").View} view */
@@ -62,7 +63,7 @@ export function open({ root, poll }) {
     made.fail,
   );
 
-  /** What is open stays open. @param {Report} report */
+  /** Keeps unfolded details unfolded. @param {Report} report */
   function show(report) {
     const details = [...list.querySelectorAll("details")];
     const open = new Set(details.filter((one) => one.open).map(({ id }) => id));
@@ -75,7 +76,7 @@ export function open({ root, poll }) {
     const before = [...when.childNodes];
     setText(when, "checking…");
     await polled.now();
-    // There is no newer report.
+    // No newer report came.
     if (when.textContent === "checking…") when.replaceChildren(...before);
   }
 }

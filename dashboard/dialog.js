@@ -1,5 +1,5 @@
 /**
- * Questions and forms in front of the page, until they are answered or put away.
+ * Dialogs: questions and forms that stay in front of the page until they are answered or closed.
  */
 import { button, el, newId } from "./dom.js";
 import { alertBox, asError } from "./parts.js";
@@ -7,20 +7,20 @@ import { alertBox, asError } from "./parts.js";
 /** @typedef {import("./dom.js").Child} Child */
 
 /**
- * Asks before something is done; resolves to whether it is to be done.
+ * Asks for confirmation; resolves to whether it was given.
  *
  * @param {string} title
- * @param {string} doIt what the button says
+ * @param {string} doIt label of the button
  * @param {...Child} content
  * @returns {Promise<boolean>}
  */
 export const ask = (title, doIt, ...content) => fill(title, doIt, async () => {}, ...content);
 
 /**
- * A form that stays, as it was filled in, until `act` has succeeded; what goes wrong is told in it.
+ * A form that stays open, as filled in, until `act` succeeds; it shows what went wrong.
  *
  * @param {string} title
- * @param {string} doIt what the button says
+ * @param {string} doIt label of the button
  * @param {() => Promise<unknown>} act
  * @param {...Child} content
  * @returns {Promise<boolean>} whether it was done
@@ -69,7 +69,7 @@ export function fill(title, doIt, act, ...content) {
   });
 }
 
-/** Puts away whatever is in front of the page: it was asked on a page that is left. */
+/** Closes all dialogs, when their page is left. */
 export function closeDialogs() {
   for (const dialog of document.querySelectorAll("dialog")) dialog.close();
 }

@@ -1,12 +1,12 @@
 /**
- * Building the page. Text is set as text: whatever a host, a device or a file says can never become markup.
+ * Builds elements. Text is set as text: nothing that a host, a device or a file says can become markup.
  */
 
 /** @typedef {string | Node | false | null | undefined} Child */
 /** @typedef {Record<string, string | number | boolean | null | undefined>} Attributes */
 
 /**
- * An element. Attributes that are false, null or undefined are left out; true ones are empty.
+ * An element. False, null and undefined attributes are omitted; true ones are empty.
  *
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag
@@ -24,8 +24,8 @@ export function el(tag, attributes = {}, ...children) {
 }
 
 /**
- * `text` with controls shown, but for the ends of lines and tabs; among them those that would make it read differently
- * from what it says (Unicode UAX #9, CVE-2021-42574).
+ * `text` with control characters escaped, except line feeds and tabs; so are those that reorder text on the screen
+ * (Unicode UAX #9, CVE-2021-42574).
  *
  * @param {string} text
  */
@@ -38,7 +38,7 @@ const plain = (text) =>
 const SVG = "http://www.w3.org/2000/svg";
 
 /**
- * The same for a picture.
+ * {@link el} for SVG.
  *
  * @template {keyof SVGElementTagNameMap} Tag
  * @param {Tag} tag
@@ -73,7 +73,7 @@ function isShown(child) {
 }
 
 /**
- * Sets the text of an element, and leaves one that says so already alone: nothing flickers, no selection is lost.
+ * Sets the text of an element if it differs, so that nothing flickers and no selection is lost.
  *
  * @param {Element} element
  * @param {string} text
@@ -99,7 +99,7 @@ let ids = 0;
 /**
  * An id that no other element has.
  *
- * @param {string} name what it is for
+ * @param {string} name its beginning
  */
 export function newId(name) {
   ids += 1;

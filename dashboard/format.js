@@ -1,5 +1,5 @@
 /**
- * Numbers and times as a person reads them.
+ * Formats numbers and times for people.
  */
 
 const numbers = new Intl.NumberFormat();
@@ -23,7 +23,7 @@ export const count = (value) => numbers.format(value);
 export const counted = (value, one, many = `${one}s`) => `${count(value)} ${value === 1 ? one : many}`;
 
 /**
- * With as many decimals as make three digits: 0.12, 1.23, 12.3, 1,234, 1.235M; a dash for what was not measured.
+ * Three significant digits: 0.12, 1.23, 12.3, 1,234, 1.235M; a dash if not measured.
  *
  * @param {number | null | undefined} value
  */
@@ -79,11 +79,11 @@ export function milliseconds(milliseconds) {
   return milliseconds < 60_000 ? `${measure(milliseconds / 1_000)} s` : duration(milliseconds / 1_000);
 }
 
-/** Exact, with the time zone it is told in. @param {string} iso */
+/** The exact time with its time zone. @param {string} iso */
 export const moment = (iso) => moments.format(new Date(iso));
 
 /**
- * `just now`, `12 s ago`, `3 min ago`, `in 5 min`; the day once it is longer ago than one.
+ * `just now`, `12 s ago`, `3 min ago`, `in 5 min`; a date and time when more than a day away.
  *
  * @param {string} iso
  * @param {number} [now] milliseconds since 1970

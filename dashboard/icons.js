@@ -1,5 +1,5 @@
 /**
- * The icons of the dashboard: strokes on a grid of 24, in the colour of the text beside them.
+ * The icons of the dashboard: strokes on a grid of 24, in the colour of the text.
  */
 import { svg } from "./dom.js";
 
@@ -36,7 +36,7 @@ const PATHS = {
 /** @typedef {keyof typeof PATHS} IconName */
 
 /**
- * An icon beside a text that says the same; screen readers pass over it.
+ * An icon, hidden from screen readers: the text next to it says the same.
  *
  * @param {IconName} name
  */

@@ -1,5 +1,5 @@
 /**
- * Packet inspector: how the peer links are, second by second.
+ * Packet inspector: the quality of the peer links, second by second.
  */
 import { ask } from "./dialog.js";
 import { el, setText } from "./dom.js";
@@ -12,14 +12,14 @@ import { table } from "./table.js";
 /** Samples that are plotted: five minutes at one a second. */
 const PLOTTED = 300;
 
-/** Seconds between two values of a line: another session's sample between them may be without one. */
+/** A gap of so many seconds is drawn as a line: samples of another session between two may lack the value. */
 const BRIDGED_S = 2.5;
 
 /** Samples that are listed. */
 const LISTED = 60;
 
 /**
- * The metrics of the wire format, as a person calls them.
+ * The metrics of the wire format and their names on the page.
  *
  * @satisfies {ReadonlyArray<{ field: keyof Summary["metrics"], name: string, unit: string, least: number }>}
  */
@@ -35,11 +35,11 @@ export const METRICS = /** @type {const} */ ([
 /** @typedef {import("./wire").Answer<"inspector/recent">["samples"][number]} Sample */
 /** @typedef {NonNullable<Summary["metrics"]["rtt_ms"]>} Statistics */
 
-/** What to do about an empty window. */
+/** Shown for an empty window. */
 export const noSamples = () =>
   nothing(
-    "No link has been measured yet",
-    "Samples come from live peer sessions, and from viewers elsewhere through ",
+    "No samples yet",
+    "Samples come from live peer sessions, and from other viewers through ",
     el("code", {}, "POST /inspector/samples"),
     ".",
   );
@@ -100,7 +100,7 @@ export function open({ root, api, signal, poll }) {
         overall,
         sample_count === 0
           ? "No samples in the window."
-          : `${counted(sample_count, "sample")} over ${duration(window_seconds)}; statistics are over all of them.`,
+          : `${counted(sample_count, "sample")} over ${duration(window_seconds)}, all of them in the statistics.`,
       );
       for (const made of plots) made.show(recent, summary);
       listed.show(recent.slice(-LISTED).reverse());
@@ -108,7 +108,7 @@ export function open({ root, api, signal, poll }) {
     link.fail,
   );
 
-  /** @param {readonly string[]} sessions those with samples in the window */
+  /** @param {readonly string[]} sessions sessions with samples in the window */
   function offer(sessions) {
     const wanted = [
       "",
@@ -125,11 +125,7 @@ export function open({ root, api, signal, poll }) {
 
   async function reset() {
     if (
-      !(await ask(
-        "Empty the window?",
-        "Reset",
-        "All samples are forgotten, for everybody who looks at them.",
-      ))
+      !(await ask("Delete all samples?", "Reset", "The window is emptied for everyone who uses this server."))
     )
       return;
     await api.post("inspector/reset", {});
@@ -175,9 +171,9 @@ function metricPlot({ field, name, unit, least }, signal) {
       const statistics = summary.metrics[field];
       const p95 = statistics?.p95 ?? null;
       setText(last, measure(statistics?.last));
-      const told = `min ${measure(statistics?.min)} · avg ${measure(statistics?.avg)} · p95 ${measure(p95)} · max ${measure(statistics?.max)}`;
-      setText(rest, told);
-      drawn.describe(`${name} in ${unit}: last ${measure(statistics?.last)}, ${told}`);
+      const text = `min ${measure(statistics?.min)} · avg ${measure(statistics?.avg)} · p95 ${measure(p95)} · max ${measure(statistics?.max)}`;
+      setText(rest, text);
+      drawn.describe(`${name} in ${unit}: last ${measure(statistics?.last)}, ${text}`);
       drawn.show(
         samples.map(({ age_seconds }) => -age_seconds),
         samples.map((sample) => sample[field]),

@@ -1,5 +1,5 @@
 /**
- * Jobs and history: what runs by itself and when, what runs now, and how it went.
+ * Jobs and history: scheduled scripts, the runs of this server, and past runs.
  */
 import { ask, fill } from "./dialog.js";
 import { el, labelled } from "./dom.js";
@@ -11,7 +11,7 @@ import { table } from "./table.js";
 
 /** @typedef {import("./wire").Answer<"jobs">["jobs"][number]} Job */
 
-/** When it runs, and what becomes of runs that cannot be then. @param {Job} job */
+/** When a job runs, and its rules for missed and overlapping runs. @param {Job} job */
 const timesOf = ({ is_cron, cron_expression, time_zone, interval_seconds, repeat, ...job }) =>
   el(
     "div",
@@ -20,20 +20,19 @@ const timesOf = ({ is_cron, cron_expression, time_zone, interval_seconds, repeat
       ? el("code", {}, cron_expression ?? "")
       : `${repeat ? "every" : "once, after"} ${duration(interval_seconds ?? 0)}`,
     time_zone && el("div", { class: "hint" }, time_zone),
-    el("div", { class: "hint" }, job.if_missed === "once" ? "missed: one for all" : "missed: left out"),
+    el("div", { class: "hint" }, job.if_missed === "once" ? "missed runs: run once" : "missed runs: skip"),
     el(
       "div",
       { class: "hint" },
-      job.if_running === "queue" ? "still running: right after it" : "still running: left out",
+      job.if_running === "queue" ? "if still running: queue" : "if still running: skip",
     ),
-    job.timeout_seconds !== null &&
-      el("div", { class: "hint" }, `each at most ${duration(job.timeout_seconds)}`),
+    job.timeout_seconds !== null && el("div", { class: "hint" }, `timeout ${duration(job.timeout_seconds)}`),
   );
 
-/** Whether it has had all its runs. @param {Job} job */
+/** Whether a job has had all its runs. @param {Job} job */
 const isUsedUp = ({ max_runs, runs }) => max_runs !== null && runs >= max_runs;
 
-/** Whether there is nothing more to come of it. @param {Job} job */
+/** Whether a job will not run again. @param {Job} job */
 const isDone = (job) => isUsedUp(job) || (!job.repeat && job.runs > 0 && !job.enabled);
 
 /** @param {Job} job */
@@ -43,11 +42,11 @@ function stateOf(job) {
   return job.enabled ? badge("ok", "on") : badge("none", "paused");
 }
 
-/** Whether it runs, and how often it has. @param {Job} job */
+/** The state of a job and the number of its runs. @param {Job} job */
 function runsOf(job) {
   const { runs, max_runs } = job;
-  const often = max_runs === null ? counted(runs, "run") : `${count(runs)} of ${counted(max_runs, "run")}`;
-  return el("div", {}, stateOf(job), el("div", { class: "hint" }, often));
+  const total = max_runs === null ? counted(runs, "run") : `${count(runs)} of ${counted(max_runs, "run")}`;
+  return el("div", {}, stateOf(job), el("div", { class: "hint" }, total));
 }
 
 /** @param {import("./view.js").View} view */
@@ -62,7 +61,7 @@ export function open(view) {
 
 /**
  * @param {import("./view.js").View} view
- * @param {() => Promise<void>} started is called once a run was started
+ * @param {() => Promise<void>} started called when a run was started
  */
 function jobsPanel({ api, poll }, started) {
   const made = panel("Jobs", {
@@ -88,7 +87,7 @@ function jobsPanel({ api, poll }, started) {
         cell: (/** @type {Job} */ { job_id, script_path }) =>
           el("div", {}, el("strong", {}, job_id), el("div", { class: "hint" }, el("code", {}, script_path))),
       },
-      { label: "Times", kind: "wide", cell: timesOf },
+      { label: "Schedule", kind: "wide", cell: timesOf },
       { label: "Runs", cell: runsOf },
       { label: "Next", cell: ({ next_run_at }) => time(next_run_at) },
       { label: "Last", cell: ({ last_run_at }) => time(last_run_at) },
@@ -117,8 +116,7 @@ function jobsPanel({ api, poll }, started) {
       },
     ],
     key: ({ job_id }) => job_id,
-    empty: () =>
-      nothing("No jobs", "Add one to run a script at an interval, or at the times of a cron expression."),
+    empty: () => nothing("No jobs", "Add one to run a script at an interval or by a cron expression."),
   });
   made.body.append(listed.root);
 
@@ -136,7 +134,11 @@ function jobsPanel({ api, poll }, started) {
   /** @param {Job} job */
   async function remove(job) {
     if (
-      await ask(`Remove ${job.job_id}?`, "Remove", "It runs no more. A run of it that goes on is not ended.")
+      await ask(
+        `Remove ${job.job_id}?`,
+        "Remove",
+        "The job is removed from the schedule. A run in progress continues.",
+      )
     )
       await change("remove", job);
   }
@@ -149,7 +151,7 @@ function jobsPanel({ api, poll }, started) {
       ({ problem } = await send());
     };
     if (!(await fill("Add a job", "Add", post, ...fields))) return;
-    if (problem) tell({ tone: "warn", message: `Its script cannot be run as it is now: ${problem}` });
+    if (problem) tell({ tone: "warn", message: `The job was added, but its script cannot run: ${problem}` });
     await polled.now();
   }
   return made.root;
@@ -162,23 +164,23 @@ function jobForm(api) {
     placeholder: "/home/kiosk/refresh.json",
     spellcheck: "false",
   });
-  const name = el("input", { placeholder: "a random one", spellcheck: "false" });
+  const name = el("input", { placeholder: "random", spellcheck: "false" });
   const kind = select({
     interval: "at an interval",
-    once: "once, after a while",
+    once: "once, after a delay",
     cron: "by a cron expression",
   });
   const seconds = el("input", { type: "number", min: 1, step: "any", value: 900, required: true });
   const cron = el("input", { value: "30 2 * * *", required: true, spellcheck: "false" });
-  const zone = el("input", { placeholder: "that of the host", spellcheck: "false" });
+  const zone = el("input", { placeholder: "time zone of the host", spellcheck: "false" });
   const most = el("input", { type: "number", min: 1, placeholder: "no limit" });
-  const missed = select({ skip: "leave it out", once: "run once for all of them" });
-  const running = select({ skip: "leave it out", queue: "run right after it" });
+  const missed = select({ skip: "skip it", once: "run once for all missed runs" });
+  const running = select({ skip: "skip the run", queue: "run when it ends" });
   const timeout = el("input", { type: "number", min: 1, max: 86_400, value: 3_600, required: true });
 
-  const interval = labelled("Seconds", seconds, "Until it runs, and from one run to the next.");
+  const interval = labelled("Seconds", seconds, "Delay before the first run, and interval between runs.");
   const expression = [labelled("Cron expression", cron), labelled("Time zone", zone)];
-  const limit = labelled("Runs at most", most);
+  const limit = labelled("Max. runs", most);
   const choose = () => {
     const byCron = kind.value === "cron";
     interval.hidden = byCron;
@@ -192,15 +194,15 @@ function jobForm(api) {
 
   return {
     fields: [
-      labelled("Script on the host", script, "The path of a .json file."),
+      labelled("Script on the host", script, "Path of a .json file."),
       labelled("Name", name),
       el("div", { class: "fields" }, labelled("Runs", kind), interval, ...expression, limit),
       el(
         "div",
         { class: "fields" },
-        labelled("When a run was missed", missed),
-        labelled("When the last one still runs", running),
-        labelled("Seconds a run may take", timeout),
+        labelled("If a run was missed", missed),
+        labelled("If the last run is still going", running),
+        labelled("Timeout in seconds", timeout),
       ),
     ],
     /** Adds the job. */

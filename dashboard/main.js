@@ -1,5 +1,5 @@
 /**
- * The shell: the navigation, how the server is, and the form to sign in or the page that the address names.
+ * The shell: the navigation, the state of the server, and the form to sign in or the page that the address names.
  */
 import { Api } from "./api.js";
 import { closeDialogs } from "./dialog.js";
@@ -52,13 +52,12 @@ document.body.append(
   el("div", { class: "content" }, trouble, main),
 );
 
-/** The server; without what the browser keeps for a tab there is no token, and no page. */
+/** The API; it needs the session storage of the browser for the token. */
 function connect() {
   try {
     return new Api();
   } catch (error) {
-    const todo =
-      "This browser keeps nothing for this page: allow the address to store data (cookies), and reload.";
+    const todo = "This browser blocks storage for this page: allow cookies for this address, and reload.";
     document.body.append(el("main", {}, notice("error", todo)));
     throw error;
   }
@@ -69,7 +68,7 @@ function toggleMenu(open = menu.getAttribute("aria-expanded") !== "true") {
   sidebar.classList.toggle("open", open);
 }
 
-/** Shows what the address and the session ask for. */
+/** Shows the page of the address, or the form to sign in. */
 async function show(reason = "") {
   leave.abort();
   closeDialogs();
@@ -97,7 +96,7 @@ async function show(reason = "") {
     if (signal.aborted) return;
     root.replaceChildren(heading);
     open(view);
-    tellHost(view);
+    showHost(view);
   } catch (error) {
     if (signal.aborted) return;
     root.replaceChildren(heading, notice("error", "This page could not be loaded. Reload to try again."));
@@ -105,23 +104,23 @@ async function show(reason = "") {
   }
 }
 
-/** What every page asks for, however rarely it asks itself. @type {import("./view.js").Poll | null} */
+/** The request that every page makes. @type {import("./view.js").Poll | null} */
 let polled = null;
 
 /** @param {import("./view.js").View} view */
-function tellHost({ poll }) {
+function showHost({ poll }) {
   polled = poll(60, "overview", ({ server }) => setText(host, `${server.host_name} · svc ${server.version}`));
   if (!trouble.hidden) void polled.now();
 }
 
-/** Seconds within which a page asks again that does so by itself. */
+/** Seconds within which most pages ask again by themselves. */
 const RARELY_S = 6;
 
-/** Tells that the server does not answer or asks to wait, and for how long, until it answers again. */
+/** A notice while the server does not answer or asks to wait, with the seconds left. */
 let waiting = 0;
 let limitedUntil = 0;
 api.addEventListener("trouble", (event) => {
-  // The form to sign in tells its own.
+  // The form to sign in shows its own errors.
   if (!(event instanceof CustomEvent) || api.token === null) return;
   const { reason, retryAfter, message } = event.detail;
   clearInterval(waiting);
@@ -129,29 +128,29 @@ api.addEventListener("trouble", (event) => {
   trouble.hidden = false;
   if (reason !== "limited") {
     limitedUntil = 0;
-    // It goes on asking from then on.
+    // It asks again and again from then on.
     if (isNew) void polled?.now();
     const text = `${message} Trying again…`;
     if (trouble.textContent !== text) trouble.replaceChildren(notice("warn", text));
     return;
   }
   limitedUntil = performance.now() + retryAfter * 1_000;
-  // Counts down without being read out each time.
+  // The countdown is not read out.
   const when = el("span", { "aria-live": "off" });
-  const tell = () => {
+  const update = () => {
     const left = Math.ceil((limitedUntil - performance.now()) / 1_000);
     setText(when, left > 0 ? `in ${left} s` : "now");
     if (left > -RARELY_S) return;
-    // Nothing on the page has asked since.
+    // The page has asked nothing since.
     clearInterval(waiting);
     void polled?.now();
   };
-  tell();
-  waiting = setInterval(tell, 1_000);
+  update();
+  waiting = setInterval(update, 1_000);
   trouble.replaceChildren(notice("warn", "The server asks to slow down. Asking again ", when, "…"));
 });
 api.addEventListener("answered", () => {
-  // What was asked before the server asked to wait says nothing of that.
+  // An answer to an earlier request does not end the wait.
   if (performance.now() < limitedUntil) return;
   clearInterval(waiting);
   trouble.hidden = true;
@@ -172,14 +171,14 @@ addEventListener("hashchange", async () => {
   scrollTo(0, 0);
   main.focus({ preventScroll: true });
 });
-// Also to the page that is shown already, which changes nothing else.
+// Also for a link to the page that is shown already, where no hashchange follows.
 sidebar.addEventListener("click", () => toggleMenu(false));
 addEventListener("keydown", ({ key }) => {
   if (key !== "Escape" || !sidebar.classList.contains("open")) return;
   toggleMenu(false);
   menu.focus();
 });
-// Brought back as it was left: signed out, perhaps, in the API documentation meanwhile.
+// From the back/forward cache: the tab may have signed out in the API documentation meanwhile.
 addEventListener("pageshow", ({ persisted }) => {
   if (persisted) void show();
 });

@@ -1,5 +1,5 @@
 /**
- * Overview: what is going on at this host, at a glance.
+ * Overview: the state of this host at a glance.
  */
 import { auditTable, isReading, TAIL_COLUMNS } from "./audit.js";
 import { checkBadge, EVERY_S, titleOf, verdictOf, worstFirst } from "./diagnostics.js";
@@ -10,7 +10,7 @@ import { badge, figure, loading, nothing, panel } from "./parts.js";
 import { table } from "./table.js";
 import { idsOf, nameOf } from "./usb.js";
 
-/** Devices, checks and audit rows that are shown; the pages of their own have all. */
+/** Devices, checks and audit rows that are shown; their own pages show all. */
 const DEVICES = 6;
 const CHECKS = 5;
 const ROWS = 6;
@@ -45,7 +45,7 @@ export function open(view) {
 }
 
 function figuresPanel() {
-  const uptime = figure("Up for");
+  const uptime = figure("Uptime");
   const total = figure("Requests answered");
   const refused = figure("Refused (4xx)");
   const failed = figure("Failed (5xx)");
@@ -74,10 +74,10 @@ function figuresPanel() {
 }
 
 /**
- * A link to the page that has more.
+ * A link to the page with everything.
  *
  * @param {string} page
- * @param {string} what for those who hear only the link
+ * @param {string} what name for screen readers
  */
 const more = (page, what) =>
   el("a", { class: "more", href: `#${page}`, "aria-label": `Open ${what}` }, "Open");
@@ -130,10 +130,7 @@ function sessionsPanel() {
     ],
     key: ({ id }) => id,
     empty: () =>
-      nothing(
-        "No peer sessions",
-        "They open when a folder is sent to another host, or another host sends one here.",
-      ),
+      nothing("No peer sessions", "A session opens when a folder is synced to or from another host."),
   });
   made.body.append(listed.root);
   return {
@@ -160,13 +157,13 @@ function usbPanel({ poll }) {
         cell: (/** @type {import("./usb.js").Device} */ device) => nameOf(device),
       },
       {
-        label: "Ids",
+        label: "IDs",
         kind: "tight",
         cell: (device) => el("code", {}, idsOf(device)),
       },
     ],
     key: (device) => JSON.stringify(device),
-    empty: () => nothing("No USB devices", "This host has none, or does not let them be seen."),
+    empty: () => nothing("No USB devices", "None is connected, or svc may not list them."),
   });
   const others = el("p", { class: "hint" });
   made.body.append(listed.root, others);
@@ -228,7 +225,7 @@ function diagnosticsPanel({ poll }) {
 function auditPanel({ poll }) {
   const made = panel("Audit log", {
     class: "broad",
-    tools: [el("span", { class: "hint" }, "without reading requests"), more("audit", "audit log")],
+    tools: [el("span", { class: "hint" }, "changes only"), more("audit", "audit log")],
   });
   const listed = auditTable({ label: "Newest audit rows", columns: TAIL_COLUMNS });
   listed.root.classList.add("glance");

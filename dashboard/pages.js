@@ -1,11 +1,11 @@
 /**
- * The pages of the dashboard, in the order of the navigation. A new one is one module and one line here; its module is
- * loaded when somebody goes there.
+ * The pages of the dashboard, in the order of the navigation. A new page is one module and one line here; the module is
+ * loaded when the page is opened.
  */
 
 /**
  * @typedef {object} PageEntry
- * @property {string} name its fragment in the address: `#audit`
+ * @property {string} name the fragment of the address: `#audit`
  * @property {string} title
  * @property {import("./icons.js").IconName} icon
  * @property {() => Promise<import("./view.js").Page>} load

@@ -1,5 +1,5 @@
 /**
- * What pages are put together from: panels, badges, times, buttons, texts.
+ * The parts of pages: panels, badges, times, buttons, texts.
  */
 import { button, el, newId, setText } from "./dom.js";
 import { ago, count, moment } from "./format.js";
@@ -9,10 +9,10 @@ import { icon } from "./icons.js";
 /** @typedef {"ok" | "warn" | "error" | "info" | "none"} Tone */
 
 /**
- * A box with a heading. What goes wrong inside is told inside, above what was there before.
+ * A box with a heading. It shows its own errors above its content.
  *
  * @param {string} title
- * @param {{ tools?: Child[], class?: string }} [options] `tools` stand beside the heading
+ * @param {{ tools?: Child[], class?: string }} [options] `tools` are next to the heading
  */
 export function panel(title, { tools = [], class: more = "" } = {}) {
   const id = newId("panel");
@@ -31,38 +31,38 @@ export function panel(title, { tools = [], class: more = "" } = {}) {
   );
   return {
     root,
-    /** What is to be said before anything else; takes no room while there is nothing. */
+    /** Notices above the content; takes no room while empty. */
     notes,
     body,
-    /** What is wrong with what is asked again and again; the next good answer takes it back. */
+    /** The error of a repeated request; null removes it after a good answer. */
     fail(/** @type {Trouble | null} */ trouble) {
       polled.tell(trouble);
       if (trouble) for (const waiting of body.querySelectorAll(".loading")) waiting.remove();
     },
-    /** What went wrong with what somebody did; stays until they do something else. */
+    /** The error of an action of the user; stays until the next action. */
     tell: done.tell,
   };
 }
 
 /** @typedef {{ message: string, tone?: Tone }} Trouble */
 
-/** A place for one thing that is wrong; null takes back what was said. */
+/** A place for one error; null removes it. */
 export function alertBox() {
   const root = el("div", { role: "alert" });
   return {
     root,
     /** @param {Trouble | null} trouble */
     tell(trouble) {
-      // Said once: it would be read out again each time.
-      const said = trouble && notice(trouble.tone ?? "error", trouble.message);
-      if (said && root.textContent === said.textContent) return;
-      root.replaceChildren(...(said ? [said] : []));
+      const next = trouble && notice(trouble.tone ?? "error", trouble.message);
+      // A screen reader would read the same text again.
+      if (next && root.textContent === next.textContent) return;
+      root.replaceChildren(...(next ? [next] : []));
     },
   };
 }
 
 /**
- * A line that says how something is, with an icon for those who do not see the colour.
+ * A line with a colour, and an icon for those who do not see the colour.
  *
  * @param {Tone} tone
  * @param {...Child} text
@@ -77,7 +77,7 @@ export function notice(tone, ...text) {
 }
 
 /**
- * What stands where there is nothing: that there is nothing, and what to do about it.
+ * An empty state: that there is nothing, and what to do about it.
  *
  * @param {string} title
  * @param {...Child} todo
@@ -86,24 +86,24 @@ export function nothing(title, ...todo) {
   return el("div", { class: "nothing" }, el("strong", {}, title), el("p", {}, ...todo));
 }
 
-/** Stands where an answer is going to be. */
+/** A placeholder until the first answer. */
 export const loading = () => el("p", { class: "nothing loading", role: "status" }, "Loading…");
 
 /**
- * A word in a colour that says how good it is; the word says so too.
+ * A word in the colour of its meaning.
  *
  * @param {Tone} tone
  * @param {string} text
  */
 export const badge = (tone, text) => el("span", { class: `badge ${tone}` }, text);
 
-/** @param {string | null | undefined} iso a moment, told as how long ago it was; the exact one on hover */
+/** How long ago a moment was, with the exact time on hover. @param {string | null | undefined} iso */
 export function time(iso) {
   if (!iso || Number.isNaN(Date.parse(iso))) return el("span", { class: "faint" }, iso || "–");
   return el("time", { datetime: iso, title: moment(iso), class: "ago" }, ago(iso));
 }
 
-/** Brings every {@link time} of the page up to date. */
+/** Updates every {@link time} of the page. */
 export function refreshTimes() {
   for (const element of document.querySelectorAll("time.ago")) {
     const iso = element.getAttribute("datetime");
@@ -112,7 +112,7 @@ export function refreshTimes() {
 }
 
 /**
- * A figure with its name.
+ * A number with its label.
  *
  * @param {string} label
  */
@@ -134,11 +134,11 @@ export function figure(label) {
 }
 
 /**
- * A button that does something that takes its time: it cannot be pressed again meanwhile, and what goes wrong is told.
+ * A button for an action that takes time: it cannot be pressed again until `act` ends, and `tell` gets its error.
  *
  * @param {Child | readonly Child[]} label
  * @param {() => Promise<void>} act
- * @param {(error: Error | null) => void} tell null when it starts anew
+ * @param {(error: Error | null) => void} tell null when it starts
  * @param {import("./dom.js").Attributes} [attributes]
  */
 export function actionButton(label, act, tell, attributes = {}) {
@@ -166,14 +166,14 @@ export function actionButton(label, act, tell, attributes = {}) {
 export const asError = (thrown) => (thrown instanceof Error ? thrown : new Error(String(thrown)));
 
 /**
- * A button that copies a text; nothing where the browser has no clipboard (it needs HTTPS or loopback).
+ * A button that copies a text; null if the browser has no clipboard (it needs HTTPS or loopback).
  *
  * @param {string} label
  * @param {() => string} text
  */
 export function copyButton(label, text) {
   if (!navigator.clipboard) return null;
-  // Not a status: the button would have no name.
+  // A role of status would take the name of the button away.
   const says = el("span", { "aria-live": "polite" }, label);
   return button([icon("copy"), says], async () => {
     const copied = await navigator.clipboard.writeText(text()).then(
@@ -186,7 +186,7 @@ export function copyButton(label, text) {
 }
 
 /**
- * Hands `text` to the browser as a file to keep.
+ * Downloads `text` as a file.
  *
  * @param {string} name
  * @param {string} text
@@ -197,11 +197,11 @@ export function download(name, text) {
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
-/** Characters of a text that are shown before one asks for all of it. */
+/** Characters of a long text that are shown at first. */
 const CLIPPED_AT = 400;
 
 /**
- * A text of any length, on one line or many: the beginning, and all of it on demand.
+ * A text of any length: its beginning, and all of it on demand.
  *
  * @param {string | null | undefined} text
  */
@@ -217,7 +217,7 @@ export function prose(text) {
 }
 
 /**
- * A value as JSON: short ones in the line, others as a block.
+ * A value as JSON: short ones inline, others as a block.
  *
  * @param {unknown} value
  */

@@ -1,5 +1,5 @@
 /**
- * Plots over time, drawn by uPlot, which is loaded with the first of them.
+ * Plots over time, drawn by uPlot, which is loaded with the first plot.
  */
 import { el } from "./dom.js";
 
@@ -18,7 +18,7 @@ import { el } from "./dom.js";
 const colourOf = (property) => getComputedStyle(document.documentElement).getPropertyValue(property).trim();
 
 /**
- * A plot that is as wide as it may be, with one list of values a line.
+ * A plot of the full width, with a list of values for each line.
  *
  * @param {{
  *   label: string,
@@ -31,8 +31,8 @@ const colourOf = (property) => getComputedStyle(document.documentElement).getPro
  *   span: number,
  *   bridged?: number,
  *   clock?: boolean,
- * }} options `value` and `moment` write the numbers of the two axes, which go at least to `least` and over `span`; a line
- *   goes on over what was not measured for so long as `bridged`; with `clock`, x are seconds since 1970
+ * }} options `value` and `moment` format the numbers of the axes, which reach at least `least` and span `span`; a line
+ *   bridges gaps up to `bridged`; with `clock`, x is in seconds since 1970
  */
 export function plot({
   label,
@@ -53,7 +53,7 @@ export function plot({
   /** @type {[number[], ...Values[]]} */
   let data = [[], ...lines.map(() => [])];
 
-  // Half of the last bar stands beyond its place.
+  // Half of the last bar extends beyond its x.
   const room = lines.some(({ bars }) => bars) ? span / 240 : 0;
   const latest = () => data[0].at(-1) ?? 0;
   const axis = {
@@ -126,14 +126,14 @@ export function plot({
   return {
     root,
     /**
-     * @param {number[]} x seconds since 1970, or what `moment` writes
+     * @param {number[]} x seconds since 1970, or what `moment` formats
      * @param {...Values} values of each line
      */
     show(x, ...values) {
       data = [x, ...values];
       drawn?.setData(data);
     },
-    /** @param {string} text what the plot shows, for those who do not see it */
+    /** @param {string} text describes the plot for screen readers */
     describe(text) {
       root.setAttribute("aria-label", text);
     },
@@ -141,7 +141,7 @@ export function plot({
 }
 
 /**
- * What the colours of a plot mean.
+ * The legend of a plot.
  *
  * @param {readonly Line[]} lines
  */

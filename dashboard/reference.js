@@ -1,5 +1,5 @@
 /**
- * The reference of the commands that a script may name: what each is for, and what it takes.
+ * The reference of the commands of scripts: what each does and takes.
  */
 import { button, el, labelled, setText } from "./dom.js";
 import { counted } from "./format.js";
@@ -9,13 +9,13 @@ import { badge, loading, panel } from "./parts.js";
 /** @typedef {import("./wire").Answer<"commands/reference">["commands"][number]} Command */
 
 /**
- * All commands, to be searched; `insert` is called with an action to start from.
+ * All commands, with a search; `insert` is called with an example action.
  *
  * @param {import("./view.js").View} view
  * @param {(action: readonly unknown[]) => void} insert
  */
 export function referencePanel({ poll }, insert) {
-  const search = el("input", { type: "search", placeholder: "name or what it does", spellcheck: "false" });
+  const search = el("input", { type: "search", placeholder: "name or summary", spellcheck: "false" });
   const about = el("span", { class: "hint", role: "status" });
   const made = panel("Commands", { tools: [about] });
   const list = el("ul", { class: "commands" }, el("li", {}, loading()));
@@ -44,10 +44,10 @@ export function referencePanel({ poll }, insert) {
     "commands/reference",
     ({ commands }) => {
       made.fail(null);
-      // What is open stays open.
-      const told = JSON.stringify(commands);
-      if (told === shown) return;
-      shown = told;
+      // Unfolded entries stay unfolded.
+      const next = JSON.stringify(commands);
+      if (next === shown) return;
+      shown = next;
       entries = commands.map((command) => ({
         text: `${command.command} ${command.summary}`.toLowerCase(),
         item: commandItem(command, insert),
@@ -72,7 +72,7 @@ function commandItem(command, insert) {
     el("summary", {}, el("code", {}, command.command), el("span", { class: "hint" }, command.summary)),
     body,
   );
-  // Built when somebody looks: there are many.
+  // Built when unfolded: there are many.
   details.addEventListener("toggle", () => body.replaceChildren(...commandDetails(command, insert)), {
     once: true,
   });
@@ -88,10 +88,10 @@ function commandDetails({ command, needs, within, allowed, changes, example, par
     el(
       "div",
       { class: "buttons" },
-      changes ? badge("warn", "changes something") : badge("none", "only looks"),
-      needs.includes("input") && badge("info", "takes its turn at pointer and keyboard"),
+      changes ? badge("warn", "makes changes") : badge("none", "read-only"),
+      needs.includes("input") && badge("info", "uses pointer and keyboard, one run at a time"),
       within && badge("info", `only inside ${within}`),
-      !allowed && badge("error", "not allowed on this server"),
+      !allowed && badge("error", "not allowed by this server"),
     ),
     parameters.length > 0 &&
       el(

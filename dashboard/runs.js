@@ -1,5 +1,5 @@
 /**
- * Runs: those that go on, and how the others went.
+ * Runs: those in progress, and the history.
  */
 import { el, setText } from "./dom.js";
 import { counted, milliseconds } from "./format.js";
@@ -49,7 +49,7 @@ const TOOK = {
 };
 
 /**
- * The runs of this server: those that go on, and the last that ended.
+ * The runs of this server: those in progress, and the last that ended.
  *
  * @param {import("./view.js").View} view
  */
@@ -57,12 +57,12 @@ export function activePanel({ api, poll }) {
   const about = el("span", { class: "hint" });
   const made = panel("Runs of this server", { tools: [about] });
   const listed = table({
-    label: "Runs that go on, and the last that ended",
+    label: "Runs in progress, and the last that ended",
     columns: [
       STARTED,
       STATUS,
       {
-        label: "What",
+        label: "Script or commands",
         kind: "wide",
         cell: (/** @type {ActiveRun} */ { commands, script_path }) =>
           script_path ? el("code", {}, script_path) : prose(commands.join(", ")),
@@ -92,8 +92,8 @@ export function activePanel({ api, poll }) {
     "runs",
     ({ runs }) => {
       made.fail(null);
-      const going = runs.filter(({ status }) => status === "running" || status === "waiting").length;
-      setText(about, going > 0 ? `${counted(going, "run")} going on` : "none going on");
+      const active = runs.filter(({ status }) => status === "running" || status === "waiting").length;
+      setText(about, active > 0 ? `${counted(active, "run")} in progress` : "none in progress");
       listed.show(runs);
     },
     made.fail,
@@ -144,7 +144,7 @@ export function historyPanel({ poll }) {
       { label: "Error", cell: ({ error_text }) => prose(error_text) },
     ],
     key: ({ id }) => id,
-    empty: () => nothing("No runs", "What has run on this host is listed here, with how it went."),
+    empty: () => nothing("No runs", "Past runs of this host are listed here."),
   });
   made.body.append(listed.root);
   const polled = poll(

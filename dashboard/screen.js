@@ -1,12 +1,12 @@
 /**
- * Screen: what is on it, when asked for.
+ * Screen: a screenshot on demand, and the open windows.
  */
 import { button, el, setText } from "./dom.js";
 import { icon } from "./icons.js";
 import { actionButton, asError, nothing, panel, time } from "./parts.js";
 import { table } from "./table.js";
 
-/** Seconds between pictures while they are taken by themselves. */
+/** Seconds between repeated screenshots. */
 const EVERY_S = 5;
 
 /** @typedef {import("./wire").Answer<"windows">["windows"][number]} Window */
@@ -18,13 +18,13 @@ export function open({ root, api, signal, poll }) {
     role: "switch",
     "aria-checked": "false",
     class: "switch",
-    title: `Takes a picture every ${EVERY_S} s`,
+    title: `Takes a screenshot every ${EVERY_S} s`,
   });
-  const screen = panel("Picture", {
+  const screen = panel("Screenshot", {
     tools: [
       when,
       again,
-      actionButton([icon("screen"), "Take a picture"], take, (error) => screen.tell(error), {
+      actionButton([icon("screen"), "Take screenshot"], take, (error) => screen.tell(error), {
         class: "primary",
       }),
     ],
@@ -33,7 +33,7 @@ export function open({ root, api, signal, poll }) {
   const place = el(
     "div",
     { class: "screen" },
-    nothing("No picture yet", "Nothing is looked at before you ask for it."),
+    nothing("No screenshot yet", "svc takes one only when you ask."),
     picture,
   );
   screen.body.append(place);
@@ -48,7 +48,7 @@ export function open({ root, api, signal, poll }) {
         kind: "wide",
         cell: (/** @type {Window} */ { title }) => title || el("span", { class: "faint" }, "untitled"),
       },
-      { label: "Id", kind: "number", cell: ({ hwnd }) => String(hwnd) },
+      { label: "ID", kind: "number", cell: ({ hwnd }) => String(hwnd) },
     ],
     key: ({ hwnd }) => hwnd,
     empty: () => nothing("No windows", "None is open, or this platform cannot list them."),
@@ -61,7 +61,7 @@ export function open({ root, api, signal, poll }) {
     "windows",
     (answer) => {
       windows.fail(null);
-      setText(about, answer.platform_supported === false ? "not told by this platform" : "");
+      setText(about, answer.platform_supported === false ? "not supported on this platform" : "");
       listed.show(answer.windows);
     },
     windows.fail,

@@ -1,13 +1,13 @@
 /**
- * An action script as it is written, and what became of one action.
+ * Reading an action script.
  */
 
 /**
- * The list in a script; `{"auto_control": […]}` around it is taken off.
+ * The list in a script, with or without `{"auto_control": […]}` around it.
  *
  * @param {string} text
  * @returns {unknown[]}
- * @throws {Error} for what is no such list
+ * @throws {Error} if it is not JSON or not a list
  */
 export function parseScript(text) {
   let script;

@@ -1,5 +1,5 @@
 /**
- * REST API: where this server answers, what it was asked, and its configuration to take away and bring back.
+ * REST API: the address of this server, its requests, and export and import of its configuration.
  */
 import { ask } from "./dialog.js";
 import { el, setText } from "./dom.js";
@@ -27,7 +27,7 @@ export function open(view) {
 
 /** @param {import("./api.js").Api} api */
 function aboutPanel({ base }) {
-  // Where the server is seen from here: it knows itself by an address that may be good on its own machine alone.
+  // As seen from this browser: the address that the server knows may only work on its own machine.
   const address = el("code", { class: "address" }, base.href.replace(/\/$/, ""));
   const values = {
     host: el("dd", {}, "–"),
@@ -53,7 +53,7 @@ function aboutPanel({ base }) {
       values.version,
       el("dt", {}, "Platform"),
       values.platform,
-      el("dt", {}, "Up for"),
+      el("dt", {}, "Uptime"),
       values.uptime,
     ),
   );
@@ -115,7 +115,7 @@ function requestsPanel(signal) {
       made.fail(null);
       const first = Date.parse(since) / 1_000;
       const sums = ok.map((value, at) => [value, client_errors[at] ?? 0, server_errors[at] ?? 0]);
-      // Bars stand in front of one another: the highest is drawn first, and is what they come to.
+      // Bars are drawn in front of each other, the sum of all first.
       drawn.show(
         ok.map((_, at) => first + (at + 0.5) * slot_seconds),
         sums.map(([good = 0, bad = 0, worse = 0]) => good + bad + worse),
@@ -123,10 +123,10 @@ function requestsPanel(signal) {
         sums.map(([, , worse = 0]) => worse),
       );
       const all = sums.flat().reduce((sum, value) => sum + value, 0);
-      drawn.describe(`Requests over the last hour: ${count(all)} in all`);
+      drawn.describe(`Requests over the last hour: ${count(all)} in total`);
       setText(
         per,
-        `Requests in each ${slot_seconds} s of the last ${duration(ok.length * slot_seconds)}, by this server's clock.`,
+        `Requests per ${slot_seconds} s over the last ${duration(ok.length * slot_seconds)}, by this server's clock.`,
       );
     },
   };
@@ -149,7 +149,7 @@ function configurationPanel({ api }) {
       !(await ask(
         "Export the configuration?",
         "Export",
-        "The file holds the tokens of the hosts that this one manages. Keep it as you would keep them.",
+        "The file contains the tokens of the hosts that this one manages. Keep it secret.",
       ))
     )
       return;
@@ -169,8 +169,8 @@ function configurationPanel({ api }) {
         notice(
           "info",
           planned.skipped.length > 0
-            ? "There is nothing to import: what the host has not got already cannot be read."
-            : "There is nothing to import: the host has all of this already.",
+            ? "Nothing to import: the bundle has no other file that can be read."
+            : "Nothing to import: the host already has all of it.",
         ),
         changes(planned),
       );
@@ -188,7 +188,7 @@ function configurationPanel({ api }) {
     result.replaceChildren(
       notice("ok", `Imported: ${done.written.join(", ")}.`),
       ...Object.values(done.backups).map((backup) =>
-        el("p", { class: "hint" }, "Kept: ", el("code", {}, backup)),
+        el("p", { class: "hint" }, "Old version kept as ", el("code", {}, backup)),
       ),
     );
   };
@@ -202,7 +202,7 @@ function configurationPanel({ api }) {
     el(
       "p",
       {},
-      "Address book, trusted viewers and identity of this host, as one file. An import shows what would change before it does anything, and keeps what it replaces.",
+      "Address book, trusted viewers and identity of this host in one file. An import first shows what would change, and keeps the old version of each file it replaces.",
     ),
     el(
       "div",
@@ -226,7 +226,7 @@ async function readBundle(file) {
     return JSON.parse(text);
   } catch {
     if (text.startsWith("age-encryption.org/") || text.startsWith("-----BEGIN AGE")) {
-      throw new Error(`${file.name} is sealed: import it on the host with "svc config import".`);
+      throw new Error(`${file.name} is encrypted: import it on the host with "svc config import".`);
     }
     throw new Error(`${file.name} is not JSON.`);
   }
@@ -248,8 +248,8 @@ function changes({ files, warnings, skipped }) {
         diff !== null && el("pre", { class: "diff", tabindex: 0 }, ...diff.split("\n").map(diffLine)),
       ),
     ),
-    skipped.length > 0 && notice("warn", `Skipped, not in the format it should be: ${skipped.join(", ")}`),
-    files.length === 0 && nothing("The bundle holds no files", "Export one on a host that has some."),
+    skipped.length > 0 && notice("warn", `Skipped because of a wrong format: ${skipped.join(", ")}`),
+    files.length === 0 && nothing("The bundle is empty", "Export one on a host that has a configuration."),
   );
 }
 

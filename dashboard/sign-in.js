@@ -1,5 +1,5 @@
 /**
- * The form that asks for the token, shown in place of a page until the server takes one.
+ * The form that asks for the token, shown instead of a page until the server accepts one.
  */
 import { ApiError } from "./api.js";
 import { el, setText } from "./dom.js";
@@ -9,7 +9,7 @@ import { el, setText } from "./dom.js";
  *
  * @param {HTMLElement} root
  * @param {import("./api.js").Api} api
- * @param {string} reason why one is signed out, or empty
+ * @param {string} reason why the user is signed out, or empty
  */
 export function showSignIn(root, api, reason) {
   const input = el("input", {
@@ -44,7 +44,7 @@ export function showSignIn(root, api, reason) {
   /** @param {number} seconds */
   const waitFor = (seconds) => {
     const until = performance.now() + seconds * 1_000;
-    // Counts down without being read out each time.
+    // The countdown is not read out.
     const rest = el("span", { "aria-live": "off" });
     const tick = () => {
       const left = Math.ceil((until - performance.now()) / 1_000);
@@ -53,7 +53,7 @@ export function showSignIn(root, api, reason) {
       setText(rest, `${left} s.`);
       if (form.isConnected) setTimeout(tick, 250);
     };
-    trouble.replaceChildren("Too many attempts: the server asks to wait ", rest);
+    trouble.replaceChildren("Too many attempts. Try again in ", rest);
     tick();
   };
 

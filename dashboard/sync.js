@@ -1,5 +1,5 @@
 /**
- * Folder sync: folders of this host whose new and changed files go to other hosts.
+ * Folder sync: folders of this host whose new and changed files are sent to other hosts.
  */
 import { ask, fill } from "./dialog.js";
 import { el, labelled } from "./dom.js";
@@ -8,7 +8,7 @@ import { icon } from "./icons.js";
 import { actionButton, badge, nothing, notice, panel, prose } from "./parts.js";
 import { table } from "./table.js";
 
-/** Files that are named of each kind; the others are counted. */
+/** Files of each kind that are named; the others are counted. */
 const NAMED = 20;
 
 /** @typedef {import("./wire").Answer<"sync/status">["syncs"][number]} Sync */
@@ -19,7 +19,7 @@ export function open({ root, api, poll }) {
     tools: [actionButton([icon("add"), "Start…"], start, (error) => made.tell(error))],
   });
   const listed = table({
-    label: "Folders that are sent",
+    label: "Synced folders",
     columns: [
       {
         label: "Folder",
@@ -40,15 +40,15 @@ export function open({ root, api, poll }) {
         kind: "actions",
         cell: ({ id, watch_dir, to }) =>
           actionButton("Stop", () => stop(id, watch_dir, to), made.tell, {
-            "aria-label": `Stop sending ${watch_dir} to ${to}`,
+            "aria-label": `Stop the sync of ${watch_dir} to ${to}`,
           }),
       },
     ],
     key: ({ id }) => id,
     empty: () =>
       nothing(
-        "No folder is being sent",
-        "Start one, and each file that is new or changed in it goes to another host. Deletions do not.",
+        "No folder is synced",
+        "Start one to send its new and changed files to another host. Deletions are not sent.",
       ),
   });
   made.body.append(listed.root);
@@ -63,9 +63,9 @@ export function open({ root, api, poll }) {
     ({ syncs }) => {
       made.fail(null);
       listed.show(syncs);
-      const told = JSON.stringify(syncs);
-      if (told === shown) return;
-      shown = told;
+      const next = JSON.stringify(syncs);
+      if (next === shown) return;
+      shown = next;
       files.root.hidden = syncs.length === 0;
       files.body.replaceChildren(...syncs.map(filesOf));
     },
@@ -74,7 +74,7 @@ export function open({ root, api, poll }) {
 
   async function start() {
     const hosts = await api.ask("admin/hosts");
-    if (hosts.length === 0) throw new Error("No host to send to is known: add one in the admin console.");
+    if (hosts.length === 0) throw new Error("There is no host to send to: add one in the admin console.");
     const folder = el("input", { required: true, placeholder: "/home/kiosk/reports", spellcheck: "false" });
     const to = el("select", {}, ...hosts.map(({ label }) => el("option", { value: label }, label)));
     const interval = el("input", {
@@ -90,9 +90,9 @@ export function open({ root, api, poll }) {
     const fields = [
       labelled("Folder on this host", folder),
       labelled("To", to),
-      labelled("Seconds between looks", interval),
-      el("label", { class: "check" }, below, "Also the folders below it"),
-      el("label", { class: "check" }, resume, "First send what changed since the last time"),
+      labelled("Interval in seconds", interval),
+      el("label", { class: "check" }, below, "Include subfolders"),
+      el("label", { class: "check" }, resume, "Start with what changed since the last sync"),
     ];
     const post = () =>
       api.post("sync/start", {
@@ -102,7 +102,7 @@ export function open({ root, api, poll }) {
         include_subdirs: below.checked,
         resume: resume.checked,
       });
-    if (await fill("Send a folder to another host", "Start", post, ...fields)) await polled.now();
+    if (await fill("Sync a folder to another host", "Start", post, ...fields)) await polled.now();
   }
 
   /**
@@ -113,9 +113,9 @@ export function open({ root, api, poll }) {
   async function stop(id, folder, to) {
     if (
       !(await ask(
-        "Stop sending?",
+        "Stop the sync?",
         "Stop",
-        `${folder} is no longer sent to ${to}. What is on its way is given up.`,
+        `${folder} is no longer sent to ${to}. Files in transit are dropped.`,
       ))
     )
       return;
@@ -129,12 +129,12 @@ function state({ running, connected, connection_error, error }) {
   if (error) return el("div", {}, badge("error", "failed"), el("div", { class: "hint prose" }, error));
   if (!running) return badge("none", "stopped");
   if (connected) return badge("ok", "connected");
-  // It connects when there is something to send.
+  // It connects when there is a file to send.
   if (!connection_error) return badge("info", "watching");
   return el("div", {}, badge("warn", "not connected"), el("div", { class: "hint prose" }, connection_error));
 }
 
-/** What goes on with single files. @param {Sync} sync */
+/** The files being sent, failed and skipped. @param {Sync} sync */
 function filesOf({ watch_dir, to, sending, errors, passed_over, tracked }) {
   return el(
     "section",
@@ -153,7 +153,7 @@ function filesOf({ watch_dir, to, sending, errors, passed_over, tracked }) {
     ),
     ...named(passed_over, "warn", ({ name, reason }) => `${name}: ${reason}`),
     sending.length + errors.length + passed_over.length === 0 &&
-      el("p", { class: "hint" }, "Nothing on its way, and nothing wrong."),
+      el("p", { class: "hint" }, "No files in transit, no errors."),
   );
 }
 

@@ -1,5 +1,5 @@
 /**
- * Tables that are brought up to date under the eyes of whoever reads them.
+ * Tables that are updated in place while they are read.
  */
 import { el } from "./dom.js";
 import { loading } from "./parts.js";
@@ -11,12 +11,12 @@ import { loading } from "./parts.js";
  * @typedef {object} Column
  * @property {string} label
  * @property {(row: Row) => Child | Child[]} cell
- * @property {"number" | "wide" | "tight" | "actions"} [kind] numbers are aligned, wide columns take what is left
+ * @property {"number" | "wide" | "tight" | "actions"} [kind] numbers are right-aligned, wide columns take the room that is left
  */
 
 /**
- * A table whose cells stay while they say the same: what is selected, checked or has the focus is left alone. So what a
- * button in a cell does may depend on the row's key, and on what the cell shows.
+ * A table that replaces only cells that changed, so that selection, checked boxes and focus are kept. A button in a cell
+ * may therefore depend only on the row's key and on what the cell shows.
  *
  * @template Row
  * @param {{
@@ -26,10 +26,10 @@ import { loading } from "./parts.js";
  *   empty: () => Node,
  *   rowClass?: (row: Row) => string,
  *   compact?: boolean,
- * }} options `compact` for one so narrow that it stays a table on any screen
+ * }} options `compact` for a table narrow enough for any screen
  */
 export function table({ label, columns, key, empty, rowClass = () => "", compact = false }) {
-  /** @type {Map<string | number, { told: string, row: HTMLTableRowElement }>} */
+  /** @type {Map<string | number, { text: string, row: HTMLTableRowElement }>} */
   let shown = new Map();
   const body = el("tbody", { role: "rowgroup" });
   const head = columns.map((column) =>
@@ -42,10 +42,10 @@ export function table({ label, columns, key, empty, rowClass = () => "", compact
     body,
   );
   const root = el("div", { class: compact ? "table compact" : "table" }, loading());
-  /** The width that it needs, while that is more than there is. */
+  /** The width that the columns need, if more than there is. */
   let needs = 0;
 
-  /** Where there is no room for the columns, each row becomes a list of its cells. */
+  /** Without room for the columns, each row becomes a list of its cells. */
   function fit() {
     if (compact || root.clientWidth === 0) return;
     if (root.clientWidth >= needs) {
@@ -76,20 +76,20 @@ export function table({ label, columns, key, empty, rowClass = () => "", compact
         root.replaceChildren(empty());
         return;
       }
-      /** How many rows there were with a key: what cannot be told apart stays as many as it is. */
+      /** The number of rows with a key so far: rows with equal keys are all shown. */
       const met = new Map();
       const next = rows.map((row) => {
         const name = key(row);
         const nth = met.get(name) ?? 0;
         met.set(name, nth + 1);
         const id = nth === 0 ? name : `${name} #${nth}`;
-        const told = JSON.stringify(row);
+        const text = JSON.stringify(row);
         const known = shown.get(id);
-        const made = known?.told === told ? known.row : known ? update(known.row, make(row)) : make(row);
+        const made = known?.text === text ? known.row : known ? update(known.row, make(row)) : make(row);
         made.className = rowClass(row);
-        return { id, told, row: made };
+        return { id, text, row: made };
       });
-      shown = new Map(next.map(({ id, told, row }) => [id, { told, row }]));
+      shown = new Map(next.map(({ id, text, row }) => [id, { text, row }]));
       place(
         body,
         next.map(({ row }) => row),
@@ -101,7 +101,7 @@ export function table({ label, columns, key, empty, rowClass = () => "", compact
 }
 
 /**
- * Brings a row up to date, cell by cell. The focus stays at its place among the buttons of a cell.
+ * Updates a row cell by cell. The focus stays on the button at the same place in its cell.
  *
  * @param {HTMLTableRowElement} row
  * @param {HTMLTableRowElement} next
@@ -119,7 +119,7 @@ function update(row, next) {
 }
 
 /**
- * Makes `children` the children of `parent`, moving only what has to move.
+ * Makes `children` the children of `parent`, moving as few as possible.
  *
  * @param {Element} parent
  * @param {readonly Element[]} children

@@ -1,12 +1,12 @@
 /**
- * USB devices: what is plugged in, and what came and went.
+ * USB devices: what is plugged in, and what was added and removed.
  */
 import { el, setText } from "./dom.js";
 import { counted } from "./format.js";
 import { actionButton, badge, nothing, notice, panel, time } from "./parts.js";
 import { table } from "./table.js";
 
-/** Seconds between looks at the list while nothing is known to have changed. */
+/** Seconds between requests of the list while the watcher reports no change. */
 const LIST_EVERY_S = 15;
 
 /** Events that are shown. */
@@ -15,7 +15,7 @@ const EVENTS = 100;
 /** @typedef {import("./wire").Answer<"usb/devices">["devices"][number]} Device */
 /** @typedef {import("./wire").Answer<"usb/events">["events"][number]} UsbEvent */
 
-/** @param {Device} device its name, as far as it tells one */
+/** The name of a device, or its class. @param {Device} device */
 export const nameOf = ({ manufacturer, product, extra }) =>
   [manufacturer, product].filter(Boolean).join(" ") ||
   (extra.class ? `Unnamed (${extra.class})` : "Unnamed device");
@@ -31,18 +31,15 @@ export function open({ root, api, poll }) {
     label: "USB devices",
     columns: [
       { label: "Device", kind: "wide", cell: (/** @type {Device} */ device) => nameOf(device) },
-      { label: "Ids", kind: "tight", cell: (device) => el("code", {}, idsOf(device)) },
+      { label: "IDs", kind: "tight", cell: (device) => el("code", {}, idsOf(device)) },
       { label: "Serial", cell: ({ serial }) => (serial === null ? "–" : el("code", {}, serial)) },
-      { label: "Where", kind: "tight", cell: ({ bus_location }) => el("code", {}, bus_location ?? "–") },
+      { label: "Port", kind: "tight", cell: ({ bus_location }) => el("code", {}, bus_location ?? "–") },
       { label: "Class", cell: ({ extra }) => extra.class ?? "–" },
       { label: "Speed", cell: ({ extra }) => extra.speed?.replace("_", " ") ?? "–" },
     ],
     key: (device) => [idsOf(device), device.serial, device.bus_location].join(" "),
     empty: () =>
-      nothing(
-        "No USB devices",
-        "This host has none, or does not let them be seen; the diagnostics tell which.",
-      ),
+      nothing("No USB devices", "None is connected, or svc may not list them: see the diagnostics."),
   });
   devices.body.append(listed.root);
 
@@ -58,14 +55,14 @@ export function open({ root, api, poll }) {
       { label: "When", cell: (/** @type {UsbEvent} */ { at }) => time(at) },
       { label: "What", kind: "tight", cell: ({ kind }) => badge(kind === "added" ? "ok" : "warn", kind) },
       { label: "Device", kind: "wide", cell: ({ device }) => nameOf(device) },
-      { label: "Ids", kind: "tight", cell: ({ device }) => el("code", {}, idsOf(device)) },
-      { label: "Where", kind: "tight", cell: ({ device }) => el("code", {}, device.bus_location ?? "–") },
+      { label: "IDs", kind: "tight", cell: ({ device }) => el("code", {}, idsOf(device)) },
+      { label: "Port", kind: "tight", cell: ({ device }) => el("code", {}, device.bus_location ?? "–") },
     ],
     key: ({ seq }) => seq,
     empty: () =>
       watch.getAttribute("aria-checked") === "true"
-        ? nothing("Nothing came or went yet", "Plug something in: it is shown here within seconds.")
-        : nothing("Nobody is watching", "Switch on Watch, and devices that come and go are listed here."),
+        ? nothing("No events yet", "A device that is plugged in appears here within seconds.")
+        : nothing("Not watching", "Switch on Watch to list devices as they are added and removed."),
   });
   feed.body.append(
     el("div", { class: "tall bleed", tabindex: 0, role: "group", "aria-label": "Events" }, events.root),
@@ -77,7 +74,7 @@ export function open({ root, api, poll }) {
     "usb/devices",
     ({ backend, error, devices: found }) => {
       devices.fail(null);
-      setText(about, `${counted(found.length, "device")} · seen by ${backend}`);
+      setText(about, `${counted(found.length, "device")} · listed by ${backend}`);
       devices.notes.replaceChildren(...(error ? [notice("warn", error)] : []));
       listed.show(found);
     },
@@ -85,7 +82,7 @@ export function open({ root, api, poll }) {
   );
 
   let newest = -1;
-  const told = poll(
+  const polled = poll(
     5,
     `usb/events?limit=${EVENTS}`,
     (answer) => {
@@ -101,6 +98,6 @@ export function open({ root, api, poll }) {
   async function toggle() {
     const on = watch.getAttribute("aria-checked") === "true";
     await api.run(on ? "AC_usb_watch_stop" : "AC_usb_watch_start");
-    await told.now();
+    await polled.now();
   }
 }

@@ -1,5 +1,5 @@
 /**
- * What a page of the dashboard is, and what it is given to work with.
+ * What a page of the dashboard is, and the view that it gets.
  */
 import { ApiError } from "./api.js";
 
@@ -7,12 +7,12 @@ import { ApiError } from "./api.js";
  * A page: one module that exports `open`, registered in `pages.js`.
  *
  * @typedef {object} Page
- * @property {(view: View) => void} open builds the page in `view.root`; called each time it is gone to
+ * @property {(view: View) => void} open builds the page in `view.root`; called each time it is opened
  */
 
 /**
  * @typedef {object} View
- * @property {HTMLElement} root holds the heading; the rest is the page's own
+ * @property {HTMLElement} root has the heading; the page adds the rest
  * @property {import("./api.js").Api} api
  * @property {AbortSignal} signal aborted when the page is left
  * @property {PollPath} poll asks for `path` now and then every so many seconds, while the page is open and visible
@@ -53,11 +53,11 @@ export function createView(root, api, signal) {
         clearTimeout(timer);
         rounds += 1;
         const nth = rounds;
-        // What was asked for last is what is shown, in whatever order the answers come.
+        // Only the answer to the last request is shown, in whatever order they come.
         const over = () => signal.aborted || nth !== rounds;
         const asked = typeof path === "string" ? path : path();
         const next = await attempt(() => api.get(asked, { maxAge }), show, fail, over, seconds);
-        // Tabs that were opened together drift apart, and the first to ask asks for all.
+        // Tabs that were opened together drift apart, so that the first to ask shares its answer.
         const jitter = 1 + Math.random() / 10;
         if (next !== null) timer = setTimeout(() => whenVisible(signal, round), next * 1_000 * jitter);
       };
@@ -76,9 +76,9 @@ const RETRY_S = 2;
  * @param {() => Promise<import("./api.js").Answered<T>>} ask
  * @param {(answer: T, at: Date) => void} show
  * @param {(error: ApiError) => void} fail
- * @param {() => boolean} over whether nobody wants the answer any more
- * @param {number} seconds between one time and the next when all is well
- * @returns {Promise<number | null>} seconds until the next time, or null to ask no more
+ * @param {() => boolean} over whether the answer is no longer wanted
+ * @param {number} seconds until the next request after a good answer
+ * @returns {Promise<number | null>} seconds until the next request, or null for none
  */
 async function attempt(ask, show, fail, over, seconds) {
   try {
@@ -96,7 +96,7 @@ async function attempt(ask, show, fail, over, seconds) {
 }
 
 /**
- * Calls `act` once somebody looks.
+ * Calls `act` when the page is visible.
  *
  * @param {AbortSignal} signal
  * @param {() => void} act

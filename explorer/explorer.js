@@ -1,8 +1,8 @@
 /**
  * The API explorer: Swagger UI on this server's document, with the token of this tab.
  *
- * Swagger UI is loaded once somebody has signed in, is told everything here, and nothing by the address. It never sees
- * the token: requests get it on their way out, and only those to this server.
+ * Swagger UI is loaded after signing in and configured here, not by the address. It never sees the token, which is added
+ * to outgoing requests to this server only.
  */
 import { Api } from "../dashboard/api.js";
 import { button, el } from "../dashboard/dom.js";
@@ -27,13 +27,13 @@ document.body.append(
   main,
 );
 
-/** Its style sheet has a dark side for a root element of this class. */
+/** The style sheet of Swagger UI has a dark theme for a root element of this class. */
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const followSystem = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
 dark.addEventListener("change", followSystem);
 followSystem();
 
-/** Resolves to Swagger UI's factory, which its script leaves on the window. */
+/** Resolves to the factory that the script of Swagger UI puts on the window. */
 const swaggerUi = () =>
   new Promise((resolve, reject) => {
     if ("SwaggerUIBundle" in window) return resolve(window.SwaggerUIBundle);
@@ -49,13 +49,13 @@ async function showDocument() {
   main.replaceChildren(target);
   SwaggerUi({
     domNode: target,
-    // The address in the document is the server's own; the one in the address bar is the one we may talk to.
+    // The document has the server's own address; only the one in the address bar may be asked.
     spec: { ...spec, servers: [{ url: api.base.href.replace(/\/$/, "") }] },
     queryConfigEnabled: false,
     validatorUrl: null,
     deepLinking: true,
     displayRequestDuration: true,
-    // The token is not for the screen: the request that is shown is the one without it.
+    // The request that is shown is the one without the token.
     showMutatedRequest: false,
     requestInterceptor: authorize,
     plugins: [withoutAuthorizeButtons],
@@ -70,7 +70,7 @@ function authorize(request) {
   return request;
 }
 
-/** One signs in and out at the top of the page, nowhere else. */
+/** Removes the authorization dialogs: the top of the page has a button for that. */
 function withoutAuthorizeButtons() {
   const nothing = () => () => null;
   return { wrapComponents: { authorizeBtn: nothing, authorizeOperationBtn: nothing } };

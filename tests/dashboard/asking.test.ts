@@ -76,7 +76,7 @@ test("tells that a server says nothing, and goes on when it does", async () => {
   const spoken = Promise.withResolvers<void>();
   await using tab = await openPage("usb");
   const { page } = tab;
-  await page.getByText("Nobody is watching").waitFor();
+  await page.getByText("Not watching").waitFor();
   await page.waitForLoadState("networkidle");
   await page.route(`${host.url}/usb/**`, async (route) => {
     await spoken.promise;
@@ -200,7 +200,7 @@ test("shows the results of 1,500 hosts that come at once", async () => {
   await page.getByRole("checkbox", { name: "Select lab-0" }).check();
   await page.getByRole("button", { name: "Broadcast to 1 host…" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Broadcast" }).click();
-  await page.getByText("1500 ok, 0 not ok").waitFor();
+  await page.getByText("1500 ok, 0 failed").waitFor();
   await page.getByRole("row", { name: "lab-1499 ok" }).waitFor();
 }, 30_000);
 
@@ -256,12 +256,12 @@ test("lists devices that cannot be told apart, each of them", async () => {
 test("puts a question away with the page it was asked on", async () => {
   await using tab = await openPage("sync");
   const { page } = tab;
-  await page.getByText("No folder is being sent").waitFor();
+  await page.getByText("No folder is synced").waitFor();
   await page.getByRole("link", { name: "REST API" }).click();
   await page.getByRole("button", { name: "Export…" }).click();
   await page.getByRole("dialog").waitFor();
   await page.goBack();
-  await page.getByText("No folder is being sent").waitFor();
+  await page.getByText("No folder is synced").waitFor();
   expect(await page.getByRole("dialog").count()).toBe(0);
   expect(tab.complaints).toEqual([]);
 }, 30_000);

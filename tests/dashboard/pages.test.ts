@@ -171,10 +171,10 @@ test("the REST API page shows what an import would change, and does it when told
   await page.getByText("Imported: viewer_id.").waitFor();
   expect(await Bun.file(`${host.configDir}/viewer_id`).text()).toMatch("viewer-0001");
   await choose(JSON.stringify(bundle));
-  await page.getByText("There is nothing to import").waitFor();
+  await page.getByText("Nothing to import").waitFor();
   await choose("not JSON");
   await page.getByText("host.json is not JSON.").waitFor();
-  expect(await page.getByText("There is nothing to import").count()).toBe(0);
+  expect(await page.getByText("Nothing to import").count()).toBe(0);
 
   const downloaded = page.waitForEvent("download");
   await page.getByRole("button", { name: "Export…" }).click();
@@ -210,10 +210,10 @@ test("the USB page switches the watcher on and off", async () => {
   const { page } = tab;
   const watch = page.getByRole("switch", { name: "Watch" });
   await watch.click();
-  await page.getByText("Nothing came or went yet").waitFor();
+  await page.getByText("No events yet").waitFor();
   expect(await watch.getAttribute("aria-checked")).toBe("true");
   await watch.click();
-  await page.getByText("Nobody is watching").waitFor();
+  await page.getByText("Not watching").waitFor();
   expect(tab.complaints).toEqual([]);
 }, 20_000);
 
@@ -261,7 +261,7 @@ test("the audit page verifies the chain, and shows the row at which it is broken
   file.run("UPDATE events SET detail = 'altered' WHERE id = ?", [row?.id ?? 0]);
   await page.getByRole("button", { name: "Verify chain" }).click();
   await page.getByText(new RegExp(`^Chain broken at row id ${row?.id} of \\d+$`)).waitFor();
-  await page.getByRole("button", { name: "Show it" }).click();
+  await page.getByRole("button", { name: "Show the row" }).click();
   await page.locator("tr.broken", { hasText: "altered" }).waitFor();
   expect(await seriousViolations(page)).toEqual([]);
   file.run("UPDATE events SET detail = 'second' WHERE id = ?", [row?.id ?? 0]);
@@ -304,7 +304,7 @@ test("the actions page checks a script before it runs it, and tells the outcome 
   await page.getByRole("button", { name: "Check", exact: true }).click();
   await page.getByText("AC_nope").first().waitFor();
   await page
-    .getByText(/seconds: expected number/)
+    .getByText(/seconds: expected a number/)
     .first()
     .waitFor();
 
@@ -318,9 +318,9 @@ test("the actions page checks a script before it runs it, and tells the outcome 
     '[["AC_set_var", {"name": "who", "value": "<b>me</b>"}], ["AC_if_var", {"name": "nobody", "value": 1}]]',
   );
   await page.getByRole("button", { name: "Check", exact: true }).click();
-  await page.getByText("2 actions, nothing wrong with them. Nothing has run.").waitFor();
+  await page.getByText("2 actions checked, no errors. Nothing has run.").waitFor();
   await page.getByRole("button", { name: "Run", exact: true }).click();
-  await page.getByText("not ok").waitFor();
+  await page.getByText("error", { exact: true }).waitFor();
   await page.getByRole("cell", { name: '"<b>me</b>"' }).waitFor();
   await page.getByRole("cell", { name: /nobody/ }).waitFor();
   expect(await seriousViolations(page)).toEqual([]);
@@ -336,7 +336,7 @@ test("the diagnostics page tells what is wrong and what to do about it, the wors
   const { failed, checks } = v.parse(diagnose.output, await (await host.call("/diagnose")).json());
   const worst = checks.find(({ ok }) => !ok) ?? checks.find(({ severity }) => severity === "warn");
   await page
-    .getByText(failed > 0 ? `${failed} of ${checks.length} checks failed` : /should be seen to|are good/)
+    .getByText(failed > 0 ? `${failed} of ${checks.length} checks failed` : /warning|passed/)
     .waitFor();
   expect(await page.locator(".checks > li").count()).toBe(checks.length);
   const first = page.locator(".checks > li").first();
@@ -384,10 +384,10 @@ test("the jobs page keeps what was filled in until the server takes it, and tell
   await dialog.getByLabel("Runs", { exact: true }).selectOption("by a cron expression");
   await dialog.getByLabel("Cron expression").fill("at night");
   await dialog.getByLabel("Time zone").fill("Europe/Berlin");
-  await dialog.getByLabel("Runs at most").fill("3");
-  await dialog.getByLabel("When a run was missed").selectOption("run once for all of them");
-  await dialog.getByLabel("When the last one still runs").selectOption("run right after it");
-  await dialog.getByLabel("Seconds a run may take").fill("600");
+  await dialog.getByLabel("Max. runs").fill("3");
+  await dialog.getByLabel("If a run was missed").selectOption("run once for all missed runs");
+  await dialog.getByLabel("If the last run is still going").selectOption("run when it ends");
+  await dialog.getByLabel("Timeout in seconds").fill("600");
   await dialog.getByRole("button", { name: "Add" }).click();
   await dialog.getByRole("alert").getByText("cron_expression").waitFor();
   expect(await seriousViolations(page)).toEqual([]);
@@ -395,15 +395,10 @@ test("the jobs page keeps what was filled in until the server takes it, and tell
   await dialog.getByRole("button", { name: "Add" }).click();
   const row = page.getByRole("row", { name: /nightly/ });
   await row.getByText("Europe/Berlin").waitFor();
-  for (const rule of [
-    "missed: one for all",
-    "still running: right after it",
-    "each at most 10 min",
-    "0 of 3 runs",
-  ]) {
+  for (const rule of ["missed runs: run once", "if still running: queue", "timeout 10 min", "0 of 3 runs"]) {
     await row.getByText(rule).waitFor();
   }
-  await page.getByText("Its script cannot be run as it is now").waitFor();
+  await page.getByText("The job was added, but its script cannot run").waitFor();
   const jobs = async () => v.parse(listJobs.output, await (await host.call("/jobs")).json()).jobs;
   expect(await jobs()).toMatchObject([
     { job_id: "nightly", max_runs: 3, if_missed: "once", if_running: "queue", timeout_seconds: 600 },
@@ -412,7 +407,7 @@ test("the jobs page keeps what was filled in until the server takes it, and tell
 
   await page.getByRole("button", { name: "Add…" }).click();
   await dialog.getByLabel("Script on the host").fill("/nowhere.json");
-  await dialog.getByLabel("Runs", { exact: true }).selectOption("once, after a while");
+  await dialog.getByLabel("Runs", { exact: true }).selectOption("once, after a delay");
   await dialog.getByRole("button", { name: "Add" }).click();
   await page.getByRole("cell", { name: /^once, after 15 min/ }).waitFor();
   const [once] = await jobs();
@@ -425,10 +420,10 @@ test("the jobs page cancels a run", async () => {
   const running = host.call("/execute", post({ actions: [["AC_sleep", { seconds: 60 }]] }));
   await using tab = await openPage("jobs");
   const { page } = tab;
-  await page.getByText("1 run going on").waitFor();
+  await page.getByText("1 run in progress").waitFor();
   await page.getByRole("button", { name: "Cancel" }).click();
   expect(await (await running).json()).toMatchObject({ ok: false, status: "cancelled" });
-  await page.getByText("none going on").waitFor();
+  await page.getByText("none in progress").waitFor();
   expect(tab.complaints).toEqual([]);
 }, 30_000);
 
@@ -440,12 +435,12 @@ testWith("chromium", ...PROGRAMS)(
     await using tab = await openTab(browser, shown.url, { token: TOKEN });
     const { page } = tab;
     await page.goto(`${shown.url}/dashboard#screen`);
-    await page.getByText("No picture yet").waitFor();
+    await page.getByText("No screenshot yet").waitFor();
     const xterm = Bun.spawn(["xterm", "-T", "Ledger <b>1</b>"], {
       env: display.env,
       stdio: ["ignore", "ignore", "ignore"],
     });
-    await page.getByRole("button", { name: "Take a picture" }).click();
+    await page.getByRole("button", { name: "Take screenshot" }).click();
     await page.getByText(`${SIZE.width} × ${SIZE.height}`).waitFor();
     expect(
       await page
@@ -479,7 +474,7 @@ test("the admin page adds hosts, tells how they are, tags them, and broadcasts w
   await dialog.getByLabel("Name").fill("pinned");
   await dialog.getByLabel("Address").fill(lab.url);
   await dialog.getByLabel("Token").fill(lab.token);
-  await dialog.getByText("A certificate that").click();
+  await dialog.getByText("Certificate of a private").click();
   await dialog.getByLabel("Pin").fill("sha256:no");
   await dialog.getByRole("button", { name: "Add" }).click();
   await dialog.getByRole("alert").getByText(/pin/).waitFor();
@@ -511,18 +506,18 @@ test("the admin page adds hosts, tells how they are, tags them, and broadcasts w
   await dialog.getByRole("button", { name: "Broadcast" }).click();
   const results = page.getByRole("table", { name: /Results/ });
   await results.getByRole("row", { name: /wrong.*unauthorized/ }).waitFor();
-  await page.getByText("0 ok, 1 not ok, 2 to come").waitFor();
-  await page.getByText("2 ok, 1 not ok, 0 without a result").waitFor();
+  await page.getByText("0 ok, 1 failed, 2 pending").waitFor();
+  await page.getByText("2 ok, 1 failed, 0 without a result").waitFor();
   await results.getByRole("row", { name: /slow-01 ok/ }).waitFor();
 
   await page.getByLabel("Actions for the hosts").fill('[["AC_sleep", {"seconds": 4}]]');
   await page.getByRole("button", { name: "Broadcast to 3 hosts…" }).click();
   await dialog.getByRole("button", { name: "Broadcast" }).click();
-  await page.getByText("0 ok, 1 not ok, 2 to come").waitFor();
+  await page.getByText("0 ok, 1 failed, 2 pending").waitFor();
   await page.getByRole("button", { name: "Cancel" }).click();
-  await page.getByText("0 ok, 1 not ok, 2 without a result").waitFor();
+  await page.getByText("0 ok, 1 failed, 2 without a result").waitFor();
 
-  await page.getByLabel("Failures at most").fill("few");
+  await page.getByLabel("Max. failures").fill("few");
   await page.getByRole("button", { name: "Broadcast to 3 hosts…" }).click();
   await dialog.getByRole("button", { name: "Broadcast" }).click();
   await page.getByText('such as 25% but found "few"').waitFor();
@@ -540,11 +535,11 @@ test("the sync page sends a folder to another host, shows what was sent, and sto
   await using tab = await openPage("sync");
   const { page } = tab;
   const dialog = page.getByRole("dialog");
-  await page.getByText("No folder is being sent").waitFor();
+  await page.getByText("No folder is synced").waitFor();
   await page.getByRole("button", { name: "Start…" }).click();
   await dialog.getByLabel("Folder on this host").fill(folder.path);
   await dialog.getByLabel("To").selectOption("other");
-  await dialog.getByLabel("Seconds between looks").fill("0.25");
+  await dialog.getByLabel("Interval in seconds").fill("0.25");
   expect(await seriousViolations(page)).toEqual([]);
   await dialog.getByRole("button", { name: "Start" }).click();
   const row = page.getByRole("row", { name: /other/ });
@@ -556,9 +551,9 @@ test("the sync page sends a folder to another host, shows what was sent, and sto
   await page.getByRole("link", { name: "Overview" }).click();
   await page.getByRole("table", { name: "Peer sessions" }).getByText("open").waitFor();
   await page.goBack();
-  await page.getByRole("button", { name: /Stop sending/ }).click();
+  await page.getByRole("button", { name: /Stop the sync/ }).click();
   await dialog.getByRole("button", { name: "Stop" }).click();
-  await page.getByText("No folder is being sent").waitFor();
+  await page.getByText("No folder is synced").waitFor();
   await host.call("/admin/hosts/remove", post({ label: "other" }));
   expect(tab.complaints).toEqual([]);
 }, 60_000);

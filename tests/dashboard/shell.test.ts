@@ -41,14 +41,14 @@ test("says that a token is wrong, and asks again until the server says to wait",
   const { page } = tab;
   await page.goto(`${host.url}/dashboard`);
   await signIn(page, "wrong-token");
-  await page.getByText("The server does not take this token.").waitFor();
+  await page.getByText("The server does not accept this token.").waitFor();
   for (let guess = 2; guess <= 8; guess++) {
     const answered = page.waitForResponse(/overview/);
     await signIn(page, `wrong-token-${guess}`);
     await answered;
   }
   await signIn(page, TOKEN);
-  await page.getByText(/Too many attempts: the server asks to wait \d+ s/).waitFor();
+  await page.getByText(/Too many attempts. Try again in \d+ s/).waitFor();
   expect(await page.getByRole("button", { name: "Sign in" }).isDisabled()).toBe(true);
   expect(besides(tab.complaints, "401", "429")).toEqual([]);
 }, 30_000);
@@ -72,7 +72,7 @@ test("says what to do where the browser keeps nothing for a page", async () => {
     `Object.defineProperty(window, "sessionStorage", { get() { throw new DOMException("no", "SecurityError"); } })`,
   );
   await tab.page.goto(`${host.url}/dashboard`);
-  await tab.page.getByText("allow the address to store data").waitFor();
+  await tab.page.getByText("allow cookies for this address").waitFor();
 }, 30_000);
 
 test("waits as long as the server asks to, says so, and goes on by itself", async () => {
@@ -87,7 +87,7 @@ test("waits as long as the server asks to, says so, and goes on by itself", asyn
   await page.getByRole("link", { name: "USB devices", exact: true }).click();
   await limited;
   await page.getByText("The server asks to slow down.").waitFor();
-  await page.getByText("Nobody is watching").waitFor();
+  await page.getByText("Not watching").waitFor();
   await page.getByText("The server asks to slow down.").waitFor({ state: "hidden" });
   expect(besides(tab.complaints, "429")).toEqual([]);
 }, 30_000);
@@ -107,7 +107,7 @@ test("outlasts a server that goes and comes back, and asks anew when it has anot
     await page.getByText("The server does not answer. Trying again…").waitFor({ state: "hidden" });
   }
   await using third = await serveSource(["--port", String(port)], { token: "another-token-0123456789" });
-  await page.getByText("The server no longer takes this token.").waitFor();
+  await page.getByText("The server no longer accepts this token.").waitFor();
   await signIn(page, third.token);
   await page.getByRole("heading", { name: "Overview" }).waitFor();
   expect(besides(tab.complaints, "ERR_CONNECTION", "401")).toEqual([]);

@@ -52,7 +52,7 @@ test("refuses a wrong token, and takes no configuration from the address", async
   const { page } = tab;
   await page.goto(`${host.url}/docs?url=http://127.0.0.1:1/evil.json&configUrl=http://127.0.0.1:1/evil.json`);
   await signIn(page, "not-the-token");
-  await page.getByText("The server does not take this token.").waitFor();
+  await page.getByText("The server does not accept this token.").waitFor();
   expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
   await signIn(page, TOKEN);
   await shown(page);
