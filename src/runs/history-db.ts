@@ -6,20 +6,10 @@
 import type { Database } from "bun:sqlite";
 import { MAX_TIMEOUT_S } from "../core/run";
 import { openDatabase } from "../lib/sqlite";
-import type { HistoryRow, RunRecord } from "./types";
+import type { HistoryQuery, HistoryRow, RunRecord } from "./types";
 
 /** How many rows are kept by default. */
 const DEFAULT_MAX_ROWS = 10_000;
-
-/** Which rows to find. A field that is left out does not filter. */
-export interface HistoryQuery {
-  readonly limit: number;
-  readonly source_type?: string | undefined;
-  readonly source_id?: string | undefined;
-  readonly status?: string | undefined;
-  /** Only rows with a lower id: the last id of a page gives the next page. */
-  readonly before_id?: number | undefined;
-}
 
 /** The columns besides `id`. `pid` is the process that runs it. */
 const COLUMNS = {

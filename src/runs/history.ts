@@ -9,8 +9,8 @@ import type { Database } from "bun:sqlite";
 import { messageOf, unavailable } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { isBusy } from "../lib/sqlite";
-import { findRows, type HistoryQuery, keepRows, markInterrupted, openFile, prune, write } from "./history-db";
-import type { HistoryRow, RunRecord } from "./types";
+import { findRows, keepRows, markInterrupted, openFile, prune, write } from "./history-db";
+import type { HistoryQuery, HistoryRow, RunRecord } from "./types";
 
 /** The most rows that wait to be written; beyond it the oldest are dropped. */
 const MAX_WAITING = 10_000;

@@ -2,6 +2,7 @@
  * The records of a run: how it starts, what it reports, what is kept.
  */
 import * as v from "valibot";
+import { field } from "../core/fields";
 import { OUTCOME, type Outcome, RUN_STATUS, type RunStatus } from "../core/run";
 
 /** Where a run may have come from: a request, a job, or this process itself. */
@@ -59,6 +60,26 @@ export const HISTORY_ROW = v.object({
 });
 
 export type HistoryRow = v.InferOutput<typeof HISTORY_ROW>;
+
+/** A filter of the history. */
+const TEXT = v.optional(v.pipe(v.string(), v.maxLength(1_000)));
+
+/** Which rows of the history to find. A field that is left out does not filter. */
+export const HISTORY_QUERY = v.strictObject({
+  limit: field(
+    v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(10_000)), 100),
+    "The maximum number of runs",
+  ),
+  source_type: field(TEXT, "Only runs from this source: `rest`, `scheduler` or `manual`"),
+  source_id: field(TEXT, "Only runs of this client or job"),
+  status: field(TEXT, "Only runs with this status: `ok`, `error`, `cancelled`, `timeout`, `interrupted`"),
+  before_id: field(
+    v.optional(v.pipe(v.number(), v.safeInteger())),
+    "Only runs with a lower id: the last id of a page gives the next page",
+  ),
+});
+
+export type HistoryQuery = v.InferOutput<typeof HISTORY_QUERY>;
 
 /** A run that is about to begin. */
 export interface RunStart {

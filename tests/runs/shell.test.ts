@@ -2,12 +2,15 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { runShell, type ShellCommand } from "../../src/runs/shell";
+import { runProgram } from "../../src/runs/operations/shell";
 import { runActions, temporaryFolder, testService, until } from "../support";
 
 const never = new AbortController().signal;
-const run = (command: ShellCommand["command"], options: Partial<ShellCommand> = {}, signal = never) =>
-  runShell({ command, timeoutSeconds: 20, ...options }, signal);
+const run = (
+  shell_command: string | string[],
+  options: { cwd?: string; timeout_seconds?: number } = {},
+  signal = never,
+) => runProgram({ shell_command, timeout_seconds: 20, ...options }, signal);
 
 const unix = process.platform === "win32" ? describe.skip : describe;
 
@@ -68,9 +71,9 @@ unix("a program", () => {
   });
 
   test("ends when its time is up, and what it said until then is told", async () => {
-    await expect(run("echo Password:; sleep 30", { timeoutSeconds: 0.5 })).rejects.toMatchObject({
+    await expect(run("echo Password:; sleep 30", { timeout_seconds: 0.5 })).rejects.toMatchObject({
       code: "timeout",
-      message: "the program was ended: its 0.5 s are over",
+      message: "the program was ended after 0.5 s",
       more: { exit_code: null, signal: "SIGTERM", stdout: "Password:\n" },
     });
   });

@@ -1,9 +1,52 @@
+/**
+ * Running a program for a script.
+ *
+ * Promise: it runs in its own process group, which is ended as a whole when the run is cancelled or the time is up.
+ * Background processes of a program that ended by itself live on.
+ */
 import * as v from "valibot";
 import { field, path, seconds } from "../../core/fields";
 import { operation } from "../../core/operation";
-import { forbidden } from "../../lib/errors";
+import { deadline } from "../../lib/deadline";
+import { badInput, Failure, forbidden, rejected, systemCode } from "../../lib/errors";
+
+/** How much of stdout, and of stderr, is kept, in bytes; the rest is read and dropped. */
+const MAX_OUTPUT = 64 * 1_024;
+
+/** How long a program has to end before it is killed, in milliseconds. */
+const KILL_AFTER_MS = 2_000;
+
+/** How long to wait for output once the program has ended, in milliseconds: a background process may hold the pipe. */
+const DRAIN_MS = 250;
 
 const TEXT = v.pipe(v.string(), v.nonEmpty(), v.maxLength(100_000));
+
+const INPUT = v.strictObject({
+  shell_command: field(
+    v.union([
+      TEXT,
+      v.pipe(v.array(v.pipe(v.string(), v.maxLength(100_000))), v.minLength(1), v.maxLength(1_000)),
+    ]),
+    "A line for the shell (`/bin/sh -c`, on Windows `cmd /c`), or a list: the program and its arguments",
+  ),
+  cwd: field(v.optional(path(TEXT)), "Working folder (default: the working folder of svc)"),
+  timeout_seconds: field(
+    v.optional(seconds(v.pipe(v.number(), v.minValue(0.001), v.maxValue(86_400))), 300),
+    "Seconds after which the program and everything it started are ended",
+  ),
+});
+
+const RESULT = v.object({
+  /** Null when a signal ended it. */
+  exit_code: v.nullable(v.number()),
+  signal: v.nullable(v.string()),
+  stdout: v.string(),
+  stderr: v.string(),
+  /** Whether some output was dropped. */
+  truncated: v.boolean(),
+});
+
+type Result = v.InferOutput<typeof RESULT>;
 
 export const operations = [
   operation({
@@ -17,35 +60,118 @@ export const operations = [
       cli: "the shell that would call it runs programs itself",
     },
     example: { shell_command: "uname -a", timeout_seconds: 10 },
-    input: v.strictObject({
-      shell_command: field(
-        v.union([
-          TEXT,
-          v.pipe(v.array(v.pipe(v.string(), v.maxLength(100_000))), v.minLength(1), v.maxLength(1_000)),
-        ]),
-        "A line for the shell (`/bin/sh -c`, on Windows `cmd /c`), or a list: the program and its arguments",
-      ),
-      cwd: field(v.optional(path(TEXT)), "Working folder (default: the working folder of svc)"),
-      timeout_seconds: field(
-        v.optional(seconds(v.pipe(v.number(), v.minValue(0.001), v.maxValue(86_400))), 300),
-        "Seconds after which the program and everything it started are ended",
-      ),
-    }),
-    output: v.object({
-      exit_code: v.nullable(v.number()),
-      signal: v.nullable(v.string()),
-      stdout: v.string(),
-      stderr: v.string(),
-      truncated: v.boolean(),
-    }),
-    async run(
-      service: { readonly allowShell: boolean },
-      { shell_command, cwd, timeout_seconds },
-      { signal },
-    ) {
+    input: INPUT,
+    output: RESULT,
+    run(service: { readonly allowShell: boolean }, input, { signal }) {
       if (!service.allowShell) throw forbidden("AC_shell_command needs svc to be started with --allow-shell");
-      const { runShell } = await import("../shell");
-      return runShell({ command: shell_command, cwd, timeoutSeconds: timeout_seconds }, signal);
+      return runProgram(input, signal);
     },
   }),
 ];
+
+/**
+ * Runs a program to its end.
+ *
+ * @throws a `rejected` failure when it ends with anything but 0, `timeout` when the time is up, both with
+ *   the result; the signal's reason when it is aborted; `bad_input` when the program cannot be started.
+ */
+export async function runProgram(
+  { shell_command, cwd, timeout_seconds }: v.InferOutput<typeof INPUT>,
+  signal: AbortSignal,
+): Promise<Result> {
+  if (signal.aborted) throw signal.reason;
+  const child = start(typeof shell_command === "string" ? shellLine(shell_command) : shell_command, cwd);
+  const enough = new AbortController();
+  const output = Promise.all([collect(child.stdout, enough.signal), collect(child.stderr, enough.signal)]);
+  let late: boolean;
+  try {
+    late =
+      (await deadline(child.exited, { ms: timeout_seconds * 1_000, late: () => "late", signal })) === "late";
+    if (late) await endGroup(child);
+  } catch (reason) {
+    await endGroup(child);
+    throw reason;
+  } finally {
+    setTimeout(() => enough.abort(), DRAIN_MS).unref();
+  }
+  const [stdout, stderr] = await output;
+  const result: Result = {
+    exit_code: child.signalCode ? null : child.exitCode,
+    signal: child.signalCode === null ? null : `${child.signalCode}`,
+    stdout: stdout.text,
+    stderr: stderr.text,
+    truncated: stdout.truncated || stderr.truncated,
+  };
+  if (late) {
+    throw new Failure("timeout", `the program was ended after ${timeout_seconds} s`, { ...result });
+  }
+  if (result.exit_code === 0) return result;
+  const how = result.signal ? `ended by ${result.signal}` : `exit code ${result.exit_code}`;
+  throw rejected(how, { ...result });
+}
+
+type Child = Bun.Subprocess<"ignore", "pipe", "pipe">;
+
+function start(cmd: string[], cwd: string | undefined): Child {
+  const { SVC_TOKEN: _secret, ...env } = process.env;
+  try {
+    return Bun.spawn(cmd, {
+      ...(cwd !== undefined && { cwd }),
+      env,
+      stdin: "ignore",
+      stdout: "pipe",
+      stderr: "pipe",
+      // In its own group, which can be ended as a whole (setsid(2)).
+      detached: process.platform !== "win32",
+      windowsHide: true,
+    });
+  } catch (error) {
+    if (error instanceof Failure) throw error;
+    // The message quotes the command, which may hold a secret.
+    throw badInput(`shell_command, cwd: cannot be started (${systemCode(error) ?? "not a usable program"})`);
+  }
+}
+
+const shellLine = (line: string) =>
+  process.platform === "win32" ? ["cmd.exe", "/d", "/c", line] : ["/bin/sh", "-c", line];
+
+/** Asks the program and its descendants to end, and kills those that do not. */
+async function endGroup(child: Child): Promise<void> {
+  signalGroup(child, "SIGTERM");
+  const kill = () => signalGroup(child, "SIGKILL");
+  const timer = setTimeout(kill, KILL_AFTER_MS);
+  await child.exited;
+  clearTimeout(timer);
+  // Also when the program itself has ended: its descendants may still run.
+  kill();
+}
+
+function signalGroup(child: Child, signal: "SIGTERM" | "SIGKILL"): void {
+  if (process.platform === "win32") {
+    Bun.spawnSync(["taskkill", "/pid", `${child.pid}`, "/t", "/f"]);
+    return;
+  }
+  try {
+    process.kill(-child.pid, signal);
+  } catch {
+    // The group is empty.
+  }
+}
+
+/** The text of the first {@link MAX_OUTPUT} bytes, up to the end of `stream` or until `enough`. */
+async function collect(
+  stream: ReadableStream<Uint8Array>,
+  enough: AbortSignal,
+): Promise<{ readonly text: string; readonly truncated: boolean }> {
+  const reader = stream.getReader();
+  enough.addEventListener("abort", () => void reader.cancel().catch(() => {}), { once: true });
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    if (bytes < MAX_OUTPUT) chunks.push(value.subarray(0, MAX_OUTPUT - bytes));
+    bytes += value.length;
+  }
+  return { text: Buffer.concat(chunks).toString("utf8"), truncated: bytes > MAX_OUTPUT };
+}
