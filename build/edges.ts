@@ -34,7 +34,7 @@ const EDGES: Readonly<Record<string, readonly string[]>> = {
   usb: FEATURE,
 };
 
-/** A subcommand calls and shows; of a feature it knows the operations. */
+/** A subcommand calls and shows; of a feature it knows the operations and the options. */
 const COMMANDS = ["cli", "core", "lib", "operations.ts", "version.ts"];
 
 /** The files in `src` itself. `service.ts` alone knows the features; `operations.ts` their lists, `main.ts` their children. */
@@ -68,7 +68,7 @@ function isAllowed({ from, to }: Import): boolean {
   if (own === other || other === "version.ts" || LOOSE.includes(own)) return true;
   // The pages are embedded.
   if (own === "http" && /^(dashboard|explorer)\//.test(to)) return true;
-  if (own === "commands") return COMMANDS.includes(other) || /\/operations(\.ts$|\/)/.test(to);
+  if (own === "commands") return COMMANDS.includes(other) || /\/(operations|options)(\.ts$|\/)/.test(to);
   return EDGES[own]?.includes(other) ?? false;
 }
 

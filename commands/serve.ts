@@ -2,13 +2,12 @@ import * as v from "valibot";
 import { ICE_FIELDS, iceOptions } from "../src/cli/ice-flags";
 import { print, subcommand, terminated, withService } from "../src/cli/subcommand";
 import { SERVE_OPTIONS } from "../src/http/options";
-import type { RestServer } from "../src/http/server";
 import { badInput, messageOf, systemCode } from "../src/lib/errors";
 import { ensurePrivateFolder } from "../src/lib/files";
 import { findSupervisor } from "../src/lib/supervisor";
 import { version } from "../src/version";
 
-/** After this the start is over, milliseconds. */
+/** How long a start takes at most, in milliseconds. */
 const SETTLED_MS = 1_000;
 
 const INPUT = v.strictObject({ ...SERVE_OPTIONS.entries, ...ICE_FIELDS });
@@ -35,10 +34,12 @@ export default subcommand({
         const ended = terminated();
         const supervisor = await findSupervisor();
         const rest = await service.rest();
-        const server = await rest.start(options);
+        const { url, host, port, token } = await rest.start(options);
         if (usb_watch) void (await service.usb()).watcher.start();
         const stopJobs = await service.runJobs();
-        print(globals, about(server), () => greeting(server));
+        const created = token.created && process.stdout.isTTY ? token.current() : null;
+        const ready = { url, host, port, pid: process.pid, token_file: token.file };
+        print(globals, ready, () => greeting(url, token.file, created));
         supervisor.ready();
         // An idle server has no occasion to collect what only the start needed.
         setTimeout(() => Bun.gc(true), SETTLED_MS).unref();
@@ -80,17 +81,14 @@ function madeFolder(path: string | undefined): string | undefined {
   return path;
 }
 
-function about({ url, host, port, token }: RestServer) {
-  return { url, host, port, pid: process.pid, token_file: token.file };
-}
-
-function greeting({ url, token }: RestServer): string {
+/** @param created a token to show, because this start made it. */
+function greeting(url: string, tokenFile: string | null, created: string | null): string {
   const lines = [
     `svc ${version} answers at ${url}`,
     `  dashboard  ${url}/dashboard`,
     `  API        ${url}/docs`,
-    `  token      ${token.file ? `in ${token.file} (svc token show)` : "from SVC_TOKEN"}`,
+    `  token      ${tokenFile ? `in ${tokenFile} (svc token show)` : "from SVC_TOKEN"}`,
   ];
-  if (token.created && process.stdout.isTTY) lines.push(`  new token  ${token.current()}`);
+  if (created !== null) lines.push(`  new token  ${created}`);
   return lines.join("\n");
 }
