@@ -69,7 +69,7 @@ export function broadcastPanel({ api, signal }, selected) {
     el(
       "div",
       { class: "fields" },
-      labelled("Canaries", canary, "Hosts that run it first; the rest only if all succeed."),
+      labelled("Canaries", canary, "Hosts that run it first."),
       labelled("Max. failures", failures, "Number of hosts or a percentage."),
       labelled("In parallel", parallel, "Number of hosts or a percentage."),
       el("label", { class: "check" }, stop, "Stop on a host after its first failed action"),
