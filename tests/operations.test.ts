@@ -71,7 +71,7 @@ describe("an operation in one file is on every surface:", () => {
 });
 
 describe("each operation of svc", () => {
-  test("has a name of its own, and describes every field", () => {
+  test("has a unique name, and describes every field", () => {
     expect(new Set(operations.map(({ name }) => name)).size).toBe(operations.length);
     const silent = operations.flatMap(({ name, input }) =>
       Object.entries(input.entries)

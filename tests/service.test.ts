@@ -5,7 +5,7 @@ import { createService } from "../src/service";
 import { openSentIndex } from "../src/sync/index-db";
 import { temporaryFolder, testService } from "./support";
 
-test("a feature that cannot be stopped keeps no other from being stopped, and is told", async () => {
+test("a feature that fails to stop does not keep others from stopping, and its error is thrown", async () => {
   await using made = testService();
   const { service } = made;
   const audit = await service.audit();

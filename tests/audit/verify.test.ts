@@ -164,7 +164,7 @@ describe("missing rows are found", () => {
   test("all of them with their table: at the first", () => {
     expect(afterwards((db) => db.run("DROP TABLE events"))).toEqual(brokenAt(1, "their table was removed"));
   });
-  test("the newest of another writer, of whom only SQLite's count of ids tells", async () => {
+  test("the newest of another writer, known only from SQLite's counter of ids", async () => {
     await using made = await testLog();
     await made.log.append(event());
     withDatabase(made.path, (db) => {
@@ -409,7 +409,7 @@ describe("a row noted elsewhere", () => {
   });
 });
 
-test("those who ask while one verification goes on share the next, which sees all that was written before", async () => {
+test("requests during a verification share the next one, which sees all rows written before them", async () => {
   await using made = await testLog();
   await made.log.append(event());
   const first = made.log.verify();

@@ -91,7 +91,7 @@ describe("its answer", () => {
     expect(looks).toBe(1);
   });
 
-  test("that is an error is told in the server's words", async () => {
+  test("that is an error is passed on in the server's words", async () => {
     await using host = await testServer();
     await expect(call(host.server.url, told, {})).rejects.toThrow("HTTP 404: not found");
   });

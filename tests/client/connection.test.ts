@@ -86,7 +86,7 @@ describe("a redirect", () => {
   });
 });
 
-describe("what goes wrong is told in words", () => {
+describe("failures are described in words", () => {
   test("nobody listens", async () => {
     const { url } = await rawServer(() => {}).then(async (server) => {
       await server[Symbol.asyncDispose]();
@@ -99,7 +99,7 @@ describe("what goes wrong is told in words", () => {
     });
   });
 
-  test("a ca that is no certificate is told as such, and nothing is sent", async () => {
+  test("a ca that is not a certificate is reported as such, and nothing is sent", async () => {
     await using server = await rawServer(() => {});
     const pem = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
     const told = await ask(lineTo(server.url.replace("http:", "https:"), { kind: "ca", pem }));

@@ -6,7 +6,7 @@ import { lookup } from "../../src/client/dial";
 import { temporaryFolder, testWith } from "../support";
 
 describe("the address of a name", () => {
-  test("is told as connect asks for it", async () => {
+  test("is returned in the form that connect asks for", async () => {
     const all = Promise.withResolvers<string | LookupAddress[]>();
     lookup("localhost", { all: true }, (_, found) => all.resolve(found));
     expect(await all.promise).toContainEqual(expect.objectContaining({ address: "127.0.0.1", family: 4 }));

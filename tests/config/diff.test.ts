@@ -7,7 +7,7 @@ const hostsWith = (token: string, tags: string[] = []) => ({
   hosts: [{ label: "lab", base_url: "http://10.0.0.5:9939", token, tags }],
 });
 
-test("a changed field is shown with what is around it", async () => {
+test("a changed field is shown with its context", async () => {
   expect(await diffContent("json", hostsWith("a", ["x"]), hostsWith("a", ["y"]))).toBe(
     [
       "@@ -6,5 +6,5 @@",
@@ -21,7 +21,7 @@ test("a changed field is shown with what is around it", async () => {
   );
 });
 
-test("a changed secret is seen to change, and not to what", async () => {
+test("a changed secret is shown as changed, without its value", async () => {
   const diff = await diffContent("json", hostsWith("old-token"), hostsWith("new-token"));
   expect(diff).toContain('-      "token": "*** (1)"');
   expect(diff).toContain('+      "token": "*** (2)"');

@@ -35,7 +35,7 @@ test("a bundle holds the files of the allowlist that are there, and no other", (
   expect(leftOut).toEqual([]);
 });
 
-test("what is not JSON, not UTF-8, not a file or leads out of the folder is left out, and told", () => {
+test("what is not JSON, not UTF-8, not a file or leads out of the folder is skipped and reported", () => {
   using machine = host({ "admin_hosts.json": "{", "known_hosts.json": "" });
   Bun.write(join(machine.config, "viewer_id"), new Uint8Array([0xff, 0xfe]));
   mkdirSync(join(machine.config, "remote_host_id"));
@@ -102,7 +102,7 @@ test("over HTTP it is a POST without a body", async () => {
   }
 });
 
-test("what is kept of a run that exported has no content of any file", async () => {
+test("the record of a run that exported has no content of any file", async () => {
   await using server = await testServer();
   const hosts = { hosts: [{ label: "lab", base_url: "http://10.0.0.5:9939", token: "hunter2-token" }] };
   await Bun.write(join(server.configDir, "admin_hosts.json"), JSON.stringify(hosts));

@@ -275,7 +275,7 @@ describe("when a write fails midway", () => {
   });
 });
 
-test("a backup that cannot be made leaves what is in its place, and everything else, as it was", async () => {
+test("a backup that cannot be made leaves everything as it was", async () => {
   using machine = host({ "admin_hosts.json": "{}", viewer_id: "mine" });
   const before = treeHash(machine.root);
   const link = fs.linkSync;

@@ -19,7 +19,7 @@ test("a script that is not UTF-8 is refused: another text would be typed", async
   expect(readScript(path)).rejects.toThrow("path: the file is not JSON in UTF-8");
 });
 
-test("what is wrong in a script is named, and its content not quoted", async () => {
+test("a problem in a script is named, and its content not quoted", async () => {
   await using made = testService();
   const path = join(made.configDir, "script.json");
   writeFileSync(path, '[["AC_sleep",{"seconds":"hunter2"}]]');

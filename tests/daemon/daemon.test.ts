@@ -42,7 +42,7 @@ describe("a systemd unit", () => {
     expect(install.at(-1)).toEqual(["systemctl", "--user", "enable", "--now", "svc.service"]);
   });
 
-  test("of the machine has a user of its own and sees nothing but its state", () => {
+  test("for the machine runs as its own user and sees only its state", () => {
     const { file, install } = planDaemon({ ...OPTIONS, system: true }, "linux");
     expect(file.path).toBe("/etc/systemd/system/svc.service");
     for (const line of [
@@ -181,7 +181,7 @@ describe("a daemon of any platform", () => {
     await expect(uninstallDaemon(plan)).rejects.toThrow(`${folder.path} cannot be removed (E`);
   });
 
-  test("elsewhere it is said that there is none", () => {
+  test("fails elsewhere with a message that there is none", () => {
     expect(() => planDaemon(OPTIONS, "freebsd")).toThrow(/freebsd/);
   });
 });

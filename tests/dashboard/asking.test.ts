@@ -44,7 +44,7 @@ const hide = (page: Page, hidden: boolean) =>
   page.evaluate(`Object.defineProperty(document, "hidden", { value: ${hidden}, configurable: true });
     document.dispatchEvent(new Event("visibilitychange"))`);
 
-test("a hidden tab asks for nothing, and for what is new once it is looked at", async () => {
+test("a hidden tab asks for nothing, and updates once it is visible", async () => {
   await using tab = await openPage("overview");
   const { page } = tab;
   await page.getByText("Requests answered").waitFor();
@@ -61,7 +61,7 @@ test("a hidden tab asks for nothing, and for what is new once it is looked at", 
   expect(tab.complaints).toEqual([]);
 }, 30_000);
 
-test("asks on when the clock of the machine is set back", async () => {
+test("keeps asking when the clock of the machine is set back", async () => {
   await using tab = await openPage("overview");
   const { page } = tab;
   await page.getByText("Requests answered").waitFor();
@@ -72,7 +72,7 @@ test("asks on when the clock of the machine is set back", async () => {
   await answered;
 }, 30_000);
 
-test("tells that a server says nothing, and goes on when it does", async () => {
+test("reports a silent server, and continues when it answers", async () => {
   const spoken = Promise.withResolvers<void>();
   await using tab = await openPage("usb");
   const { page } = tab;
@@ -92,7 +92,7 @@ test("tells that a server says nothing, and goes on when it does", async () => {
   expect(tab.complaints).toEqual([]);
 }, 30_000);
 
-test("waits a while where the server says to wait, but not for how many seconds", async () => {
+test("waits a while when the server asks to wait without saying how many seconds", async () => {
   let refused = 0;
   await using tab = await openPage("usb", {
     "usb/**": (route) => {
@@ -106,7 +106,7 @@ test("waits a while where the server says to wait, but not for how many seconds"
   expect(refused).toBeLessThan(3);
 }, 30_000);
 
-test("tries again as it says, on a page that hardly asks by itself", async () => {
+test("tries again as announced, on a page that rarely asks by itself", async () => {
   await using tab = await openPage("actions");
   const { page } = tab;
   const says = page.locator(".banner");
@@ -122,7 +122,7 @@ test("tries again as it says, on a page that hardly asks by itself", async () =>
   await says.waitFor({ state: "hidden" });
 }, 30_000);
 
-test("does not say that it checks once there was no answer", async () => {
+test("stops saying that it checks when there was no answer", async () => {
   await using tab = await openPage("diagnostics");
   const { page } = tab;
   await page.getByText("checked ").waitFor();
@@ -158,7 +158,7 @@ test("shows what was asked for last, in whatever order the answers come", async 
   expect(tab.complaints).toEqual([]);
 }, 30_000);
 
-test("turns one page, however often it is told to before that is there", async () => {
+test("turns one page, however often the button is pressed before the page is loaded", async () => {
   await Promise.all(Array.from({ length: 120 }, () => host.call("/usb/devices")));
   await using tab = await openPage("audit");
   const { page } = tab;
@@ -173,7 +173,7 @@ test("turns one page, however often it is told to before that is there", async (
   await page.locator("button:disabled", { hasText: "Newer" }).waitFor();
 }, 30_000);
 
-test("filters the audit log by what was asked for, not by what is being typed", async () => {
+test("filters the audit log by the submitted filter, not by what is being typed", async () => {
   await using tab = await openPage("audit");
   const { page } = tab;
   await page.getByText(/^rows /).waitFor();
@@ -204,7 +204,7 @@ test("shows the results of 1,500 hosts that come at once", async () => {
   await page.getByRole("row", { name: "lab-1499 ok" }).waitFor();
 }, 30_000);
 
-test("says what went wrong until something else is done, while it goes on asking", async () => {
+test("shows the error of an action until the next action, while it keeps asking", async () => {
   await host.call("/jobs/add", post({ script_path: "/nowhere.json", interval_seconds: 900, job_id: "told" }));
   await using tab = await openPage("jobs", {
     "jobs/pause": (route) => route.fulfill({ status: 409, json: { error: "<b>not now</b>" } }),
@@ -230,7 +230,7 @@ test("keeps the focus on a button that becomes another", async () => {
   expect(tab.complaints).toEqual([]);
 }, 30_000);
 
-test("lists devices that cannot be told apart, each of them", async () => {
+test("lists each of several identical devices", async () => {
   const device = {
     vendor_id: "046d",
     product_id: "c52b",
@@ -253,7 +253,7 @@ test("lists devices that cannot be told apart, each of them", async () => {
   expect(tab.complaints).toEqual([]);
 }, 30_000);
 
-test("puts a question away with the page it was asked on", async () => {
+test("closes a dialog with its page", async () => {
   await using tab = await openPage("sync");
   const { page } = tab;
   await page.getByText("No folder is synced").waitFor();

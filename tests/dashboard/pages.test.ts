@@ -56,7 +56,7 @@ const PAGES = [
   ...readFileSync(join(import.meta.dir, "../../dashboard/pages.js"), "utf8").matchAll(/\{ name: "(\w+)"/g),
 ].flatMap(([, name]) => name ?? []);
 for (const name of PAGES) {
-  test(`the page ${name} is for everybody, light and dark, and fits a screen of 360 pixels`, async () => {
+  test(`the page ${name} is accessible, light and dark, and fits a screen of 360 pixels`, async () => {
     await using tab = await openPage(name);
     const { page } = tab;
     await page.waitForLoadState("networkidle");
@@ -86,14 +86,14 @@ test("a screen of 360 pixels has room for long names and for tables of many colu
   expect(tab.complaints).toEqual([]);
 }, 20_000);
 
-test("the signing-in form is for everybody", async () => {
+test("the form to sign in is accessible", async () => {
   await using tab = await openTab(browser, host.url);
   await tab.page.goto(`${host.url}/dashboard`);
   await tab.page.getByLabel("Token").waitFor();
   expect(await seriousViolations(tab.page)).toEqual([]);
 }, 20_000);
 
-test("the packet inspector plots samples as they come, and forgets them on being told to", async () => {
+test("the packet inspector plots samples as they come, and deletes them on request", async () => {
   await using tab = await openPage("inspector");
   const { page } = tab;
   await host.call("/inspector/reset", post({}));
@@ -116,7 +116,7 @@ test("the packet inspector plots samples as they come, and forgets them on being
   expect(tab.complaints).toEqual([]);
 }, 20_000);
 
-test("a line goes on over the samples of a session that does not measure it", async () => {
+test("a line bridges the samples of a session that does not measure it", async () => {
   await host.call("/inspector/reset", post({}));
   const nth = Array.from({ length: 40 }, (_, at) => at);
   const idle = { ...SAMPLE, fps: null };
@@ -147,7 +147,7 @@ test("a line goes on over the samples of a session that does not measure it", as
   expect(tab.complaints.filter((text) => !text.includes("getImageData"))).toEqual([]);
 }, 20_000);
 
-test("the REST API page shows what an import would change, and does it when told to", async () => {
+test("the REST API page shows what an import would change, and imports after confirmation", async () => {
   await using tab = await openPage("server");
   const { page } = tab;
   const bundle = {
@@ -184,7 +184,7 @@ test("the REST API page shows what an import would change, and does it when told
   expect(tab.complaints.filter((text) => !text.includes("400"))).toEqual([]);
 }, 30_000);
 
-test("the address is copied, or it is said that the browser does not allow that", async () => {
+test("the address is copied, or the button says that the browser does not allow it", async () => {
   await using tab = await openPage("server", { permissions: ["clipboard-read", "clipboard-write"] });
   const { page } = tab;
   await page.getByText(host.url).waitFor();
@@ -293,7 +293,7 @@ test("text from elsewhere is shown as text, whatever it says", async () => {
   expect(tab.complaints).toEqual([]);
 }, 30_000);
 
-test("the actions page checks a script before it runs it, and tells the outcome of each action", async () => {
+test("the actions page checks a script before it runs it, and shows the outcome of each action", async () => {
   await using tab = await openPage("actions");
   const { page } = tab;
   const editor = page.getByLabel("Actions, as JSON");
@@ -330,7 +330,7 @@ test("the actions page checks a script before it runs it, and tells the outcome 
   expect(tab.complaints.filter((text) => !text.includes("400"))).toEqual([]);
 }, 30_000);
 
-test("the diagnostics page tells what is wrong and what to do about it, the worst first", async () => {
+test("the diagnostics page shows what is wrong and what to do about it, the worst first", async () => {
   await using tab = await openPage("diagnostics");
   const { page } = tab;
   const { failed, checks } = v.parse(diagnose.output, await (await host.call("/diagnose")).json());
@@ -374,7 +374,7 @@ test("the jobs page adds, runs, pauses and removes a job, and shows how its runs
   expect(tab.complaints).toEqual([]);
 }, 40_000);
 
-test("the jobs page keeps what was filled in until the server takes it, and tells what a job does when", async () => {
+test("the jobs page keeps a form until the server accepts it, and shows the rules of a job", async () => {
   await using tab = await openPage("jobs");
   const { page } = tab;
   await page.getByRole("button", { name: "Add…" }).click();
@@ -428,7 +428,7 @@ test("the jobs page cancels a run", async () => {
 }, 30_000);
 
 testWith("chromium", ...PROGRAMS)(
-  "the screen page shows what is on the screen once asked to, and its windows",
+  "the screen page takes a screenshot on demand, and lists the windows",
   async () => {
     await using display = await startDisplay();
     await using shown = await serveSource([], { env: display.env });
@@ -454,7 +454,7 @@ testWith("chromium", ...PROGRAMS)(
   40_000,
 );
 
-test("the admin page adds hosts, tells how they are, tags them, and broadcasts with results as they come", async () => {
+test("the admin page adds hosts, shows their health, tags them, and broadcasts with results as they come", async () => {
   await using lab = await serveSource([], { token: "lab-token-0123456789" });
   await using slow = await serveSource([], { token: "slow-token-0123456789" });
   await using tab = await openPage("admin");

@@ -53,7 +53,7 @@ test("says that a token is wrong, and asks again until the server says to wait",
   expect(besides(tab.complaints, "401", "429")).toEqual([]);
 }, 30_000);
 
-test("promises nothing while nobody is signed in and the server is gone", async () => {
+test("does not promise to try again while nobody is signed in and the server is gone", async () => {
   await using host = await serveSource();
   await using tab = await openTab(browser, host.url);
   const { page } = tab;
@@ -65,7 +65,7 @@ test("promises nothing while nobody is signed in and the server is gone", async 
   expect(besides(tab.complaints, "ERR_FAILED")).toEqual([]);
 }, 30_000);
 
-test("says what to do where the browser keeps nothing for a page", async () => {
+test("says what to do when the browser blocks storage", async () => {
   await using host = await serveSource();
   await using tab = await openTab(browser, host.url);
   await tab.page.addInitScript(
@@ -75,7 +75,7 @@ test("says what to do where the browser keeps nothing for a page", async () => {
   await tab.page.getByText("allow cookies for this address").waitFor();
 }, 30_000);
 
-test("waits as long as the server asks to, says so, and goes on by itself", async () => {
+test("waits as long as the server asks to, says so, and continues by itself", async () => {
   await using host = await serveSource(["--rate-limit", "20", "--rate-burst", "4"]);
   await using tab = await openTab(browser, host.url);
   const { page } = tab;
@@ -92,7 +92,7 @@ test("waits as long as the server asks to, says so, and goes on by itself", asyn
   expect(besides(tab.complaints, "429")).toEqual([]);
 }, 30_000);
 
-test("outlasts a server that goes and comes back, and asks anew when it has another token by then", async () => {
+test("survives a restart of the server, and asks for the token when it has changed", async () => {
   const first = await serveSource();
   const port = Number(new URL(first.url).port);
   await using tab = await openTab(browser, first.url);

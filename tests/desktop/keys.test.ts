@@ -33,7 +33,7 @@ test("one character is a key; other words, controls and halves of surrogate pair
   expect(() => keysymOf("nope")).toThrow('expected the name of a key but found "nope"');
 });
 
-test("each key has a keysym of its own, enter and return excepted", () => {
+test("each key has its own keysym, except enter and return", () => {
   const keysyms = KEY_NAMES.filter((name) => name !== "return").map(keysymOf);
   expect(new Set(keysyms).size).toBe(keysyms.length);
 });

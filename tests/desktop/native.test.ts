@@ -48,7 +48,7 @@ const NOWHERE = {
   "windows-x64": null,
 };
 
-testOnDisplay("it tells the size, and moves the pointer to places on the desktop only", async () => {
+testOnDisplay("reports the size, and moves the pointer only to places on the desktop", async () => {
   await using display = await startDisplay({ managed: false });
   const found = await onBackend(display.env, async (backend) => [
     await backend.desktop(),

@@ -37,7 +37,7 @@ test("all of it is released, also when one cannot be", async () => {
   expect(pressed.isDown()).toBe(false);
 });
 
-test("what is let go while it is being pressed is not down", async () => {
+test("a key released while it is being pressed is not down", async () => {
   const pressed = new PressedKeys();
   const { promise: struck, resolve: strike } = Promise.withResolvers<void>();
   const pressing = pressed.during([shift], true, () => struck);

@@ -12,7 +12,7 @@ test("a service asks the user's service manager where the desktop is", async () 
   });
 });
 
-test("what was started with a display keeps it, and what is no service asks nobody", async () => {
+test("a process with a display keeps it, and only a service looks for a session", async () => {
   const ask = printing("DISPLAY=:7\n");
   expect(await desktopVariables({ ...SERVICE, DISPLAY: ":1" }, ask)).toEqual({});
   expect(await desktopVariables({ ...SERVICE, WAYLAND_DISPLAY: "wayland-0" }, ask)).toEqual({});

@@ -123,7 +123,7 @@ testOnDisplay("more calls than may wait are refused, and the others are served",
   await expect(calls[299]).rejects.toThrow("the desktop is busy: 256 calls wait already");
 });
 
-testOnDisplay("a child without calls is let go after a while, and started again on demand", async () => {
+testOnDisplay("an idle child is stopped after a while, and started again on demand", async () => {
   await using display = await startDisplay({ managed: false });
   await using made = desktopOn(display.env, { idleMs: 50 });
   expect(made.desktop.childPid).toBeNull();
@@ -141,7 +141,7 @@ testOnDisplay("a child without calls is let go after a while, and started again 
   expect(await made.desktop.screenSize(forever)).toEqual(SIZE);
 });
 
-testOnDisplay("a child whose keys are down is not let go before they are up", async () => {
+testOnDisplay("a child that holds keys is not stopped before they are released", async () => {
   await using display = await startDisplay({ managed: false });
   await using made = desktopOn(display.env, { idleMs: 20 });
   await made.desktop.strike(["ж"], "press", forever);
@@ -198,7 +198,7 @@ testOnDisplay("a stop does not wait for a call that hangs", async () => {
   ]);
 });
 
-testOnDisplay("a server that does not know the cookie is said to refuse it", async () => {
+testOnDisplay("the error for a wrong cookie says that the X server refuses it", async () => {
   using folder = temporaryFolder();
   const authority = join(folder.path, "authority");
   writeFileSync(authority, authorityEntry("0123456789abcdef"));

@@ -167,7 +167,7 @@ describe("keys:", () => {
     expect(await listener.strokes(2)).toEqual(["+key Shift_L", "-key Shift_L"]);
   });
 
-  test("what a run in the middle holds is let go by a stop, what a finished one has left stays", async () => {
+  test("a stop releases what a run in progress holds, not what a finished run has left pressed", async () => {
     await using listener = await focusedListener("stop");
     {
       await using other = desktopOn(display.env);
@@ -309,7 +309,7 @@ describe("text:", () => {
     }
   });
 
-  test("the keyboard layout is afterwards what it was before", async () => {
+  test("the keyboard layout is restored", async () => {
     await using fresh = await startDisplay();
     await using made = desktopOn(fresh.env);
     const before = await layout(fresh.env);
@@ -373,7 +373,7 @@ describe("windows:", () => {
     );
   });
 
-  test("a title is quoted whole: what is secret in it can be told and taken out", async () => {
+  test("a title is quoted whole, so that secrets in it can be redacted", async () => {
     const title = `${"never".repeat(100)} "there"`;
     await expect(focusByTitle(desktop, query(title), forever)).rejects.toThrow(JSON.stringify(title));
   });

@@ -40,7 +40,7 @@ describe("optional_deps", () => {
     probe,
   });
 
-  test("what is missing is a warning with what it is for and how to get it", async () => {
+  test("a missing program is a warning with its purpose and how to get it", async () => {
     const there = capability("ocr", async () => "tesseract 5.3.0");
     const gone = capability("media", async () => {
       throw unavailable("ffmpeg is not on PATH");
@@ -167,7 +167,7 @@ describe("audit_chain", () => {
     });
   });
 
-  test("a log that is gone under a server is a failure, not a host without one", async () => {
+  test("a log that was removed under a server is a failure, not a host without a log", async () => {
     await using host = await testServer();
     await host.call("/commands");
     rmSync(join(host.configDir, "audit.db"));
@@ -385,7 +385,7 @@ describe("tls_certificate", () => {
   });
 });
 
-test("each check has a name of its own and a summary", () => {
+test("each check has a unique name and a summary", () => {
   expect(new Set(CHECKS.map(({ name }) => name)).size).toBe(CHECKS.length);
   expect(CHECKS.filter(({ summary }) => !/[^.]$/.test(summary))).toEqual([]);
 });

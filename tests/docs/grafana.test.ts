@@ -15,7 +15,7 @@ test("docs/grafana/svc.json is up to date: it is what `npm run docs` writes", ()
 describe("a panel", () => {
   const panels = grafanaPanels();
 
-  test("has an id of its own", () => {
+  test("has a unique id", () => {
     const ids = panels.map(({ id }) => id);
     expect(new Set(ids).size).toBe(ids.length);
   });

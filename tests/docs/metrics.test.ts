@@ -27,7 +27,7 @@ onLinux(
 );
 
 describe("a metric", () => {
-  test("is explained in words of its own, and its unit is in its name", async () => {
+  test("has its own explanation, and its unit in its name", async () => {
     const families = await metricFamilies();
     expect(new Set(families.map(({ help }) => help)).size).toBe(families.length);
     for (const { name, help } of families) {

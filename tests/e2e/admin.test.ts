@@ -144,7 +144,7 @@ describe("a mixed fleet", () => {
 });
 
 describe("the address book", () => {
-  test("takes the token from standard input or a file, and tells it to nobody", async () => {
+  test("takes the token from standard input or a file, and never prints it", async () => {
     using machine = installBinary();
     const script = `echo ${TOKEN} | ./svc admin add --tag lab lab-01 http://127.0.0.1:1/`;
     const added = Bun.spawnSync(["sh", "-c", script], {
@@ -399,7 +399,7 @@ describe("--on", () => {
     expect(jobs).toMatchObject({ exitCode: 1, stdout: expect.not.stringContaining("no jobs") });
   });
 
-  test("makes no picture of what is none", async () => {
+  test("writes no image for an answer that is not one", async () => {
     await using host = await answering(ok('{"format":"png","encoding":"base64","data":"bm90IGEgUE5H"}'));
     using machine = await consoleWith([{ label: "odd", base_url: host.url }]);
     const told = await machine.run(["screenshot", "--on", "odd", "--output", machine.path]);

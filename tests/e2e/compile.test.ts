@@ -19,7 +19,7 @@ afterAll(async () => {
   for (const own of packages) await own[Symbol.asyncDispose]();
 });
 
-test("a binary holds the addons of its own platform and of no other, and tells their licences", async () => {
+test("a binary holds the addons of its own platform only, and lists their licences", async () => {
   using folder = temporaryFolder();
   const entry = join(folder.path, "entry.ts");
   const loads = Object.keys(addons).map((name) => {
@@ -44,7 +44,7 @@ test("svc itself holds no other platform's addon", async () => {
   expect(await platformsIn(BINARY)).toEqual([hostTarget()]);
 }, 60_000);
 
-test("a stack of the binary names places in it, which the maps beside it lead back to the source", async () => {
+test("a stack of the binary is traced back to the source with its maps", async () => {
   const child = Bun.spawn([BINARY, "audit-child", "verify", "nowhere", "not JSON"], {
     stdio: ["ignore", "ignore", "pipe"],
   });

@@ -83,7 +83,7 @@ test("a refused bundle is exit 1 with every offence; a file that is not there is
   expect(missing).toMatchObject({ exitCode: 2, stderr: "svc: file: cannot be read (ENOENT)\n" });
 });
 
-test("a bundle without files is told as such, as its export is", async () => {
+test("a bundle without files is reported, as is its export", async () => {
   using machine = installed();
   const made = await machine.run(["config", "export", "empty.json"]);
   expect(made.stdout).toBe("empty.json: no files\n");

@@ -47,7 +47,7 @@ testOnDisplay(
   },
 );
 
-testOnDisplay("a script writes into a window what its author wrote", async () => {
+testOnDisplay("a script types its text into a window", async () => {
   await using display = await startDisplay();
   await using server = await serveBinary([], { env: display.env });
   await using terminal = openTerminal(display.env, "editor");
@@ -197,7 +197,7 @@ testOnDisplay("a call whose child is killed, and one that hangs for ten seconds,
   expect(await get(server, "/screen_size")).toEqual(SIZE);
 });
 
-testOnDisplay("the child goes when its server is killed, and lets go what was down", async () => {
+testOnDisplay("the child ends when its server is killed, and releases the pressed keys", async () => {
   await using display = await startDisplay({ managed: false });
   await using server = await serveBinary([], { env: display.env });
   await using listener = openListener(display.env, "listener");
@@ -215,7 +215,7 @@ testOnDisplay("the child goes when its server is killed, and lets go what was do
   await until("the child to end", () => !isRunning(child));
 });
 
-testOnDisplay("a terminal that is closed on a script lets go what the script has down", async () => {
+testOnDisplay("closing the terminal of a script releases the keys it holds", async () => {
   await using display = await startDisplay();
   using machine = installBinary();
   await using listener = openListener(display.env, "listener");

@@ -120,7 +120,7 @@ test.each(["execute", "jobs run"])(
   },
 );
 
-test("a job that is added beside a running server runs, survives kill -9, and is in the history", async () => {
+test("a job added next to a running server runs, survives kill -9, and is in the history", async () => {
   using machine = installed();
   const script = machine.script([["AC_sleep", [0]]]);
   const runsOf = async (query: string) =>
@@ -184,7 +184,7 @@ test("svc runs and svc jobs run ask the server that runs", async () => {
   expect((await machine.run("runs", "cancel", "nobody")).exitCode).toBe(1);
 });
 
-test("a broken jobs file is set aside and told of, with exit code 1", async () => {
+test("a broken jobs file is set aside and reported, with exit code 1", async () => {
   using machine = installed();
   await machine.run("jobs", "list");
   writeFileSync(join(machine.config, "jobs.json"), "{ broken");

@@ -30,7 +30,7 @@ const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 const asking = (url: string, token: string, path = "/commands", init: RequestInit = {}) =>
   fetch(url + path, { ...init, headers: { ...init.headers, authorization: `Bearer ${token}` } });
 
-test("--version tells the version and the commit", async () => {
+test("--version prints the version and the commit", async () => {
   const { stdout, exitCode } = await svc.run(["--version"]);
   expect(stdout).toMatch(new RegExp(`^svc ${RegExp.escape(version)} \\([0-9a-f]{7,40}(-dirty)?\\)\n$`));
   expect(exitCode).toBe(0);
@@ -142,7 +142,7 @@ describe("what is wrong with the command line is exit code 2:", () => {
 });
 
 describe("the process", () => {
-  test("keeps the arguments it was started with, and tells its children nothing of its start", async () => {
+  test("keeps its arguments, and hides them from its children", async () => {
     if (process.platform !== "linux") return;
     using own = ownFolder();
     await using server = await svc.serve([...own.flags, "--max-body", "20", "--allow-host", "lab.example"]);

@@ -56,7 +56,7 @@ for (const { scope, flags, configDir } of SCOPES) {
   );
 }
 
-test("what is installed is asked about from wherever svc is, and removed", async () => {
+test("an installed service can be queried and removed by any copy of svc", async () => {
   using machine = installBinary();
   const asked = async (what: string) => {
     const { stdout } = await machine.run(["service", what, "--system", "--print", "--config-dir", "config"]);
@@ -69,7 +69,7 @@ $ systemctl daemon-reload
 `);
 });
 
-test("a log that is followed is so no longer once svc is told to end", async () => {
+test("following a log ends when svc is asked to end", async () => {
   using machine = installBinary();
   const journalctl = join(machine.path, "journalctl");
   writeFileSync(journalctl, "#!/bin/sh\necho $$\nexec sleep 60\n");

@@ -75,7 +75,7 @@ test("sends what the other side has not got, and nothing twice", async () => {
   expect(readdirSync(inbox).sort()).toEqual(["large", "sub"]);
 }, 60_000);
 
-test("tells why nothing was sent, and ends with 1", async () => {
+test("says why nothing was sent, and ends with 1", async () => {
   using host = sender();
   await host.add("dead", "http://127.0.0.1:1");
   writeFileSync(join(host.folder, "file"), "x");

@@ -312,7 +312,7 @@ describe("svc turn test", () => {
     expect(stdout).toMatch(/^FAILED +refuse 10\.0\.0\.1 /m);
   });
 
-  withCoturn("tells 401 for a wrong secret, which it reads from stdin", async () => {
+  withCoturn("reports 401 for a wrong secret, which it reads from stdin", async () => {
     await using _relay = await inside.relay(USER);
     const told = await inside.svc(
       ["turn", "test", `turn:${RELAY}`, "--user", "lab", "--secret", "-"],
@@ -327,7 +327,7 @@ describe("svc turn test", () => {
     expect(good.exitCode).toBe(0);
   });
 
-  withCoturn("tells that nobody is there", async () => {
+  withCoturn("reports that nobody answers", async () => {
     const { stdout, exitCode } = await inside.svc(["turn", "test", `turn:${PEER}:1?transport=tcp`, ...LOGIN]);
     expect(exitCode).toBe(1);
     expect(stdout).toMatch(/^FAILED +connect +ECONNREFUSED$/m);
@@ -455,7 +455,7 @@ withCoturn("behind NAT, two clients reach one another through the relay's own ad
   expect(JSON.parse(stdout).relayed_address).toStartWith(`${RELAY}:`);
 });
 
-withCoturn("a secret is what it is, however odd", async () => {
+withCoturn("any secret works, however odd", async () => {
   for (const secret of [
     '"quoted"',
     "=equals",

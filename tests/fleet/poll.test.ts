@@ -19,7 +19,7 @@ describe("a host is healthy", () => {
     expect(result.latency_ms).toBeWithin(0, 1_000);
   });
 
-  test("when it has no jobs to tell of; otherwise they are counted", async () => {
+  test("when it lists no jobs; otherwise they are counted", async () => {
     await using without = await rawServer((socket) => {
       socket.once("data", () => {
         socket.write(ok(IDLE_SESSIONS));
@@ -90,7 +90,7 @@ describe("a host is not healthy", () => {
   });
 });
 
-test("escape sequences of a host come out as text", async () => {
+test("escape sequences from a host are shown as text", async () => {
   const evil = {
     host: { running: true, host_id: "\u001b]0;owned\u0007\u009b2J\u202e" },
     viewer: { connected: true },

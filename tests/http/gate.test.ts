@@ -126,7 +126,7 @@ describe("the rate", () => {
       (kind) => kind === "pass" || kind === "unauthorized",
     ).length;
 
-  test("lets a burst through and then tells how long to wait", () => {
+  test("lets a burst through and then says how long to wait", () => {
     const gate = gateWith();
     expect(passesOf(gate, RIGHT, 40, 0)).toBe(30);
     expect(gate.check("a", RIGHT, 0)).toEqual({ kind: "rate_limited", retryAfterSeconds: 1, guess: false });

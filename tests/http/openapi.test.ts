@@ -53,7 +53,7 @@ test("keeps the marks of fields to itself", () => {
   expect(marked(document())).toBe(false);
 });
 
-test("gives every operation an id of its own", () => {
+test("gives every operation a unique id", () => {
   const ids = operations.map(({ name }) => name);
   expect(new Set(ids).size).toBe(ids.length);
 });

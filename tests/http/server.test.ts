@@ -350,7 +350,7 @@ describe("stopping", () => {
     await host[Symbol.asyncDispose]();
   });
 
-  test("twice is done when the first is: what is in flight is finished for both", async () => {
+  test("twice ends when the first stop ends: requests in flight are finished for both", async () => {
     const started = Promise.withResolvers<void>();
     const mayFinish = Promise.withResolvers<void>();
     const slow = withOperation(async () => {
@@ -530,7 +530,7 @@ describe("the token", () => {
     expect((await made.service.rest()).start({ port: 0 })).rejects.toThrow(/cannot be read \(EACCES\)/);
   });
 
-  test("given by a caller in this process is told to it, never over HTTP", async () => {
+  test("given by a caller in this process is visible to it, never over HTTP", async () => {
     await using host = await testServer();
     expect(host.server.token.current()).toBe(TOKEN);
     const response = await host.call("/execute", post({ actions: [["AC_rest_api_status"]] }));
@@ -541,7 +541,7 @@ describe("the token", () => {
   });
 });
 
-test("that tokens travel unencrypted is told, also when an action started the server", async () => {
+test("a warning says that tokens travel unencrypted, also when an action started the server", async () => {
   const told: string[] = [];
   await using made = testService({ log: { ...silentLog, warn: (text) => told.push(text) } });
   await runActions(made.service, [["AC_rest_api_start", { host: "0.0.0.0", port: 0 }]]);

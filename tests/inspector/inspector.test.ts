@@ -93,13 +93,13 @@ describe("summary", () => {
   });
 });
 
-test("reset empties the window and tells how many samples went", () => {
+test("reset empties the window and returns the number of samples", () => {
   const inspector = createInspector();
   inspector.record(rtt(1));
   expect([inspector.reset(), inspector.reset(), inspector.summary().sample_count]).toEqual([1, 0, 0]);
 });
 
-test("refuses a number that cannot be, whoever records it", () => {
+test("refuses an impossible number from any source", () => {
   const inspector = createInspector();
   for (const value of [Number.NaN, Number.POSITIVE_INFINITY, -1])
     expect(() => inspector.record(rtt(value))).toThrow("rtt_ms: expected");
@@ -107,7 +107,7 @@ test("refuses a number that cannot be, whoever records it", () => {
 });
 
 describe("over HTTP", () => {
-  test("samples from elsewhere are taken, and told again", async () => {
+  test("samples from elsewhere are stored and returned", async () => {
     await using host = await testServer();
     const samples = [{ rtt_ms: 5, fps: 30 }, { rtt_ms: 7 }];
     expect(await (await host.call("/inspector/samples", post({ samples }))).json()).toEqual({ recorded: 2 });

@@ -76,7 +76,7 @@ describe("a promise with a deadline", () => {
   });
 });
 
-test("whether a promise resolves within a time is said, and its failure is passed on", async () => {
+test("says whether a promise resolves within a time, and passes its failure on", async () => {
   expect(await resolvesWithin(60_000, Promise.resolve())).toBe(true);
   expect(await resolvesWithin(1, never)).toBe(false);
   await expect(resolvesWithin(60_000, Promise.reject(new Error("own")))).rejects.toThrow("own");

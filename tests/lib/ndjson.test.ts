@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { tellAsLines } from "../../src/lib/ndjson";
 
-test("each value is a line of its own, there as soon as it is told", async () => {
+test("each value is its own line, sent at once", async () => {
   const ended = Promise.withResolvers<void>();
   let tell: (value: unknown) => void = () => {};
   const response = await tellAsLines((given) => {
@@ -19,12 +19,12 @@ test("each value is a line of its own, there as soon as it is told", async () =>
   expect((await reader?.read())?.done).toBe(true);
 });
 
-test("what cannot begin is thrown, not told", async () => {
+test("work that cannot begin throws instead of answering", async () => {
   const refused = Promise.reject(new Error("no"));
   await expect(tellAsLines(() => ({ begun: refused, ended: refused }))).rejects.toThrow("no");
 });
 
-test("when nobody listens any more, the work is told", async () => {
+test("when the client hangs up, the work is aborted", async () => {
   const gone = Promise.withResolvers<void>();
   const response = await tellAsLines((_tell, signal) => {
     signal.addEventListener("abort", () => gone.resolve());

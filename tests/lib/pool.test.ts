@@ -33,7 +33,7 @@ describe("work in lanes", () => {
     expect(most).toBe(4);
   });
 
-  test("lets the next go on while slow ones wait beside", async () => {
+  test("lets the next start while slow ones are waited for", async () => {
     const slow = Promise.withResolvers<void>();
     let quick = 0;
     const items = ["slow", "slow", "quick", "quick", "quick"];

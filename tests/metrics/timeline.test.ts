@@ -20,7 +20,7 @@ test("requests are counted in the slot they were answered in, by how they were a
   });
 });
 
-test("an hour is kept, and what is older is forgotten, also after a long silence", () => {
+test("keeps an hour and drops what is older, also after a long silence", () => {
   let now = START;
   const timeline = createTimeline(() => now);
   timeline.record(200);

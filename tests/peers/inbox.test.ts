@@ -78,7 +78,7 @@ describe("an inbox", () => {
     expect(box.read("shared")).toBe("edited here");
   });
 
-  test("finds room in a name of any length for what tells that it is a conflict", () => {
+  test("finds room in a name of any length for the conflict suffix", () => {
     using home = temporaryFolder();
     using box = inboxIn(home.path);
     const name = `sub/${"\u{1f4c4}".repeat(62)}.txt`;
@@ -152,7 +152,7 @@ describe("an inbox", () => {
     expect(() => box.put("a/b/c", "1")).toThrow("not a folder");
   });
 
-  test("holds no more than its quota, counting what is on its way, and not what was taken out", () => {
+  test("holds no more than its quota, counting incoming files but not removed ones", () => {
     using home = temporaryFolder();
     using box = inboxIn(home.path, { quota: 10 });
     box.put("one", "123456");

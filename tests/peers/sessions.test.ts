@@ -69,7 +69,7 @@ describe("a session", () => {
     await Promise.all([a.stop(), b.stop()]);
   });
 
-  test("tells the round trip and the bitrate of its link, on both sides", async () => {
+  test("reports the round trip and the bitrate of its link, on both sides", async () => {
     using home = temporaryFolder();
     const { a, b, measured } = twoPeers(home.path);
     await connect(a, b);
@@ -87,7 +87,7 @@ describe("a session", () => {
     expect([a.list(), b.list()]).toEqual([[], []]);
   });
 
-  test("tells what is under way why it was closed", async () => {
+  test("fails transfers with the reason of its closing", async () => {
     using home = temporaryFolder();
     const { a, b } = twoPeers(home.path);
     const session = await connect(a, b);
@@ -100,7 +100,7 @@ describe("a session", () => {
     await b.stop();
   });
 
-  test("fails what is under way, and is over, when its process is killed; the next one works", async () => {
+  test("fails its transfers and ends when its process is killed; the next one works", async () => {
     using home = temporaryFolder();
     const { a, b } = twoPeers(home.path);
     const session = await connect(a, b);
@@ -201,7 +201,7 @@ describe("a session", () => {
     await Promise.all([a.stop(), b.stop()]);
   }, 60_000);
 
-  test("that may use a relay only, and has none, fails at once and says so", async () => {
+  test("restricted to a relay without having one fails at once and says so", async () => {
     using home = temporaryFolder();
     const relay = {
       // What is sent to everybody is refused by the system at once.
@@ -243,7 +243,7 @@ describe("a session", () => {
     await Promise.all([a.stop(), b.stop()]);
   });
 
-  test("whose other side cannot be told of the offer leaves nothing behind", async () => {
+  test("whose offer cannot be delivered leaves nothing behind", async () => {
     using home = temporaryFolder();
     const { a } = twoPeers(home.path);
     const failing = a.connect(async () => {

@@ -91,7 +91,7 @@ describe("a receiver", () => {
     expect(peer.left()).toEqual(["next"]);
   });
 
-  test("tells how far it has written", () => {
+  test("reports its progress", () => {
     using home = temporaryFolder();
     const peer = receiverIn(home.path);
     peer.begin("1", 400_000);
@@ -101,7 +101,7 @@ describe("a receiver", () => {
     ]);
   });
 
-  test("tells of a refusal before the rest has come, and once", () => {
+  test("reports a refusal once, before the rest has arrived", () => {
     using home = temporaryFolder();
     const peer = receiverIn(home.path);
     peer.begin("1", 5, "../x");
@@ -113,7 +113,7 @@ describe("a receiver", () => {
     expect(peer.replies).toHaveLength(1);
   });
 
-  test("tells the peer what its disk lacks, and no path of it", () => {
+  test("tells the peer what the disk lacks, without a path", () => {
     const replies: unknown[] = [];
     const failed: unknown[] = [];
     const full = Object.assign(new Error("ENOSPC: no space left on device, open '/home/x'"), {

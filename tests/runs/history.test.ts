@@ -72,7 +72,7 @@ describe("the history", () => {
     ]);
   });
 
-  test("counts runs, not what is noted of them", async () => {
+  test("counts runs, not the records of a run", async () => {
     await using kept = testHistory();
     for (const id of ["a", "b"]) {
       kept.history.note(run(id, going));
@@ -99,7 +99,7 @@ describe("the history", () => {
     expect(await idsOf(kept.history)).toEqual(["e", "d", "c"]);
   });
 
-  test("keeps as many also when a process that was not told writes to it", async () => {
+  test("keeps as many also when a process without that setting writes to it", async () => {
     await using kept = testHistory({ maxRows: 3 });
     kept.history.note(run("a"));
     await kept.history.list({ limit: 1 });
@@ -122,7 +122,7 @@ describe("the history", () => {
     expect(await ids({ before_id: 3, limit: 1 })).toEqual(["b"]);
   });
 
-  test("tells of a run whose process died that it was interrupted", async () => {
+  test("marks a run whose process died as interrupted", async () => {
     await using kept = testHistory();
     kept.history.note(run("mine", going));
     kept.history.note(run("dead", going));
@@ -140,7 +140,7 @@ describe("the history", () => {
     ]);
   });
 
-  test("tells it also of a process that had the same id, as in a container that was started again", async () => {
+  test("marks it also when the process id was reused, as in a restarted container", async () => {
     await using kept = testHistory();
     kept.history.note(run("before", going));
     await kept.history.close();
@@ -239,7 +239,7 @@ test("an unusable number of rows is refused", () => {
   }
 });
 
-test("a service keeps as many runs as it is told to", async () => {
+test("a service keeps the configured number of runs", async () => {
   await using host = testService({ historyRows: 2 });
   for (let nth = 0; nth < 4; nth++) await runActions(host.service, []);
   const rows = await (await host.service.history()).list({ limit: 10 });

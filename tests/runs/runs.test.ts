@@ -94,7 +94,7 @@ describe("a run", () => {
     expect(ticks).toBeGreaterThan(2);
   });
 
-  test("goes on when whoever asked for it has hung up", async () => {
+  test("continues when its client has hung up", async () => {
     await using host = await testServer();
     const client = new AbortController();
     const body = post({

@@ -70,7 +70,7 @@ unix("a program", () => {
     process.kill(pid, "SIGKILL");
   });
 
-  test("ends when its time is up, and what it said until then is told", async () => {
+  test("ends at its timeout, and its output until then is returned", async () => {
     await expect(run("echo Password:; sleep 30", { timeout_seconds: 0.5 })).rejects.toMatchObject({
       code: "timeout",
       message: "the program was ended after 0.5 s",

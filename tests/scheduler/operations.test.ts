@@ -195,7 +195,7 @@ describe("a process that runs the jobs", () => {
     expect(await (await host.service.scheduler()).jobs()).toMatchObject([{ runs: 1 }]);
   });
 
-  test("starts none once it was told to stop", async () => {
+  test("starts none after a stop", async () => {
     await using host = testService();
     const stop = await host.service.runJobs();
     stop();

@@ -96,7 +96,7 @@ describe("a cron job", () => {
     }
   });
 
-  test("is read in its own time zone, beside others", async () => {
+  test("is read in its own time zone", async () => {
     using host = testScheduler({ start: "2026-06-01T00:00:00Z" });
     await host.scheduler.add(job({ job_id: "tokyo", cron_expression: "0 9 * * *", time_zone: "Asia/Tokyo" }));
     await host.scheduler.add(
@@ -262,7 +262,7 @@ describe("a paused job", () => {
     expect(host.times()).toEqual(["2026-06-01T00:11:30.000Z"]);
   });
 
-  test("runs when it is told to, and stays paused", async () => {
+  test("runs on demand, and stays paused", async () => {
     using host = testScheduler();
     await host.scheduler.add(job({ interval_seconds: 60, enabled: false }));
     await host.scheduler.runNow("job");

@@ -166,7 +166,7 @@ describe("what is sent", () => {
   });
 });
 
-describe("what is passed over and told", () => {
+describe("what is skipped and reported", () => {
   test("links out of the folder, to folders and to nothing; pipes; names that are no text", async () => {
     using home = temporaryFolder();
     const folder = home.path;
@@ -206,7 +206,7 @@ describe("what is passed over and told", () => {
 });
 
 describe("trouble", () => {
-  test("an index that cannot be written is told, and the file tried again", async () => {
+  test("an index that cannot be written is reported, and the file tried again", async () => {
     using home = temporaryFolder();
     const folder = home.path;
     const index = memoryIndex();
@@ -225,7 +225,7 @@ describe("trouble", () => {
     expect(engine.status()).toMatchObject({ pending: 0, tracked: 1 });
   });
 
-  test("of a thousand files, those on their way are told apart from those that wait", async () => {
+  test("of a thousand files, those in transit and those that wait are distinguished", async () => {
     using home = temporaryFolder();
     const folder = home.path;
     const free = Promise.withResolvers<void>();
@@ -331,7 +331,7 @@ describe("trouble", () => {
     expect(sent).toEqual(["file"]);
   });
 
-  test("a folder that cannot be read is no deletion, and is told", async () => {
+  test("a folder that cannot be read is not a deletion, and is reported", async () => {
     using home = temporaryFolder();
     const folder = home.path;
     write(join(folder, "in", "file"), "1");
@@ -354,7 +354,7 @@ test.each([0, -1, Number.NaN, 1e10])(
   },
 );
 
-test("a sync that was stopped can be started again, and takes what is there then as sent", async () => {
+test("a stopped sync can be started again, and treats the present files as sent", async () => {
   using home = temporaryFolder();
   const folder = home.path;
   const arrived = Promise.withResolvers<string>();

@@ -57,7 +57,7 @@ test("sending once ends, though a file changes whenever it is sent", async () =>
   expect(await syncs.once(request)).toMatchObject({ pending: 1, sent_files: 1 });
 });
 
-test("a broken index is told each time, and holds no lock", async () => {
+test("a broken index is reported each time, and holds no lock", async () => {
   using home = temporaryFolder();
   const { syncs, request, folder } = syncsIn(home.path);
   await syncs.once(request);
@@ -113,7 +113,7 @@ test("svc's own folder is not sent, but its inbox may be, by whatever way it is 
   expect(await through.once({ ...request, dir: inbox })).toMatchObject({ pending: 0 });
 });
 
-test("what is no folder is refused, and not a fault of ours", async () => {
+test("a path that is not a folder is a bad input, not a bug", async () => {
   using home = temporaryFolder();
   const { syncs, request, dir } = syncsIn(home.path);
   const file = join(dir, "report.txt");

@@ -51,7 +51,7 @@ for (const scope of SCOPES) {
   });
 }
 
-test("each scope allows what it is for, several allow each, and the host's own token everything", async () => {
+test("each scope allows its operations, several allow the union, and the host's own token allows everything", async () => {
   await using server = await scopedServer();
   const statuses = async (who: Parameters<typeof server.ask>[0]) => {
     const answers = [

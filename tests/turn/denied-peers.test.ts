@@ -39,7 +39,7 @@ describe("any address of a special-purpose block is denied:", () => {
   }
 });
 
-test("addresses beside those blocks are not denied", () => {
+test("addresses next to those blocks are not denied", () => {
   expect(PUBLIC.filter(isDenied)).toEqual([]);
 });
 

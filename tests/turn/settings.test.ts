@@ -53,7 +53,7 @@ describe("refused, with the field in the message:", () => {
     test(fault, () => expect(() => checkSettings(given(changes))).toThrow(field));
   }
 
-  test("everything at once, and the secret is not told", () => {
+  test("reports all problems at once, and not the secret", () => {
     const hostile = given({ realm: " ", user: "a:b", secret: "hunter 2", tls_port: 3478, external_ip: "x" });
     let message = "";
     try {

@@ -36,7 +36,7 @@ test("the addon is asked first", async () => {
   expect(await usb.lister.list()).toEqual({ backend: "usb", error: null, devices: [stick()] });
 });
 
-test("an addon that cannot list is replaced by the platform, and the reason told", async () => {
+test("an addon that cannot list is replaced by the platform, and the reason is reported", async () => {
   using usb = listerOver({ usb: { error: "cannot load" }, linux: { devices: [stick()] } });
   expect(await usb.lister.list()).toEqual({
     backend: "linux",
@@ -71,7 +71,7 @@ test("while the addon hangs, this process goes on", async () => {
   expect(ticks).toBeGreaterThan(5);
 });
 
-test("a platform without a way of its own is unsupported", async () => {
+test("a platform without its own way to list is unsupported", async () => {
   using usb = listerOver({ usb: { error: "cannot load" } }, { platform: "freebsd" });
   expect(await usb.lister.list()).toEqual({ backend: "unsupported", error: "usb: cannot load", devices: [] });
 });
@@ -88,7 +88,7 @@ test("a child that cannot be started is a failure, too", async () => {
   await expect(usb.lister.list()).rejects.toThrow("USB devices cannot be listed");
 });
 
-test("who watches is told what the addon tells, once it has listed", async () => {
+test("a watcher gets the events of the addon after the first list", async () => {
   using usb = listerOver({ usb: { devices: [] } });
   const changed = Promise.withResolvers<void>();
   const watch = usb.lister.watch(changed.resolve);

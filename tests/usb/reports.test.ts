@@ -39,7 +39,7 @@ describe("Windows", () => {
     expect(parseWindows(bytes("\ufeff\r\n"))).toEqual([]);
   });
 
-  test("missing fields and wrong types are null, what is no object is passed over", () => {
+  test("missing fields and wrong types are null, non-objects are skipped", () => {
     const devices = parseWindows(fixture("windows-hostile.json"));
     expect(ids(devices)).toEqual(["dead:beef", "null:null", "null:null", "null:null", "null:null"]);
     expect(devices[0]).toMatchObject({ manufacturer: null, extra: {} });
@@ -98,7 +98,7 @@ describe("macOS", () => {
     ]);
   });
 
-  test("missing fields and wrong types are null, what is no object is passed over", () => {
+  test("missing fields and wrong types are null, non-objects are skipped", () => {
     expect(ids(parseMacos(fixture("macos-hostile.json")))).toEqual([
       "0781:null",
       "null:null",

@@ -86,7 +86,7 @@ test("a change of backend, whose locations differ, is not a change of devices", 
   ]);
 });
 
-test("a change that the addon tells of is polled for at once", async () => {
+test("a change reported by the addon is polled for at once", async () => {
   using usb = setUp();
   await usb.watcher.start(HOUR_S);
   const event = new Promise<UsbEvent>((resolve) => usb.watcher.subscribe(resolve));
@@ -146,7 +146,7 @@ test("a failing listener is logged and keeps no event from the others", async ()
   expect(errors).toHaveLength(2);
 });
 
-test("stopped, it keeps its events, lets go of the lister and announces nothing on the next start", async () => {
+test("stopped, it keeps its events, releases the lister and announces nothing on the next start", async () => {
   using usb = setUp();
   await usb.watcher.start(HOUR_S);
   await usb.see(stick());
