@@ -3,7 +3,6 @@ import { print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { callLocalServer } from "../src/client/local-server";
 import { LINK_METRICS, type LinkMetric } from "../src/core/records";
-import type { TimedSample } from "../src/inspector/inspector";
 import { inspectorRecent, inspectorSummary } from "../src/inspector/operations";
 import { sparkline } from "../src/lib/sparkline";
 import { table } from "../src/lib/table";
@@ -32,6 +31,7 @@ export default view(inspectorSummary, {
 });
 
 type Summary = v.InferOutput<typeof inspectorSummary.output>;
+type Samples = v.InferOutput<typeof inspectorRecent.output>["samples"];
 
 const rowsOf = ({ metrics }: Summary): Array<[LinkMetric, string[]]> =>
   LINK_METRICS.map((metric) => {
@@ -43,7 +43,7 @@ const rowsOf = ({ metrics }: Summary): Array<[LinkMetric, string[]]> =>
 const cell = (value: number | null | undefined) =>
   typeof value === "number" ? `${value < 100 ? Math.round(value * 100) / 100 : Math.round(value)}` : "";
 
-function textOf(summary: Summary, samples: readonly TimedSample[]): string {
+function textOf(summary: Summary, samples: Samples): string {
   const rows = rowsOf(summary).map(([metric, row]) => [...row, sparkline(samples.map((one) => one[metric]))]);
   const window = `${summary.sample_count} samples over ${Math.round(summary.window_seconds)} s`;
   return `${table(["METRIC", "LAST", "MIN", "AVG", "P95", "MAX", `LATEST ${SPARKS}`], rows)}\n${window}`;

@@ -3,9 +3,11 @@
  * can be shown before anything is touched, and carrying that plan out.
  */
 import { mkdirSync, unlinkSync } from "node:fs";
+import { homedir, userInfo } from "node:os";
 import { dirname } from "node:path";
 import { badInput, messageOf, systemCode, unavailable } from "../lib/errors";
 import { writeFileAtomic } from "../lib/files";
+import { compiled } from "../version";
 import { launchdPlan } from "./launchd";
 import { scheduledTaskPlan } from "./scheduled-task";
 import { systemdPlan } from "./systemd";
@@ -61,6 +63,27 @@ export function planDaemon(options: DaemonOptions, platform: NodeJS.Platform = p
   throw unavailable(`svc cannot run as a daemon on ${platform}: no way is known`);
 }
 
+/**
+ * The plan for this user and this binary.
+ *
+ * @param what needed to install; to manage a daemon that is installed already, `system` alone matters.
+ * @throws as {@link planDaemon} does.
+ */
+export function planHere(system: boolean, what?: Pick<DaemonOptions, "flags" | "configDir">): DaemonPlan {
+  const { USERDOMAIN: domain } = process.env;
+  const { username } = userInfo();
+  return planDaemon({
+    binary: compiled && what ? process.execPath : "/usr/local/bin/svc",
+    flags: [],
+    configDir: null,
+    ...what,
+    system,
+    home: homedir(),
+    userId: process.getuid?.() ?? 0,
+    userName: domain ? `${domain}\\${username}` : username,
+  });
+}
+
 /** @throws an `unavailable` failure naming what could not be written or run. */
 export async function installDaemon({ file, install }: Pick<DaemonPlan, "file" | "install">): Promise<void> {
   try {
@@ -79,7 +102,7 @@ export async function installDaemon({ file, install }: Pick<DaemonPlan, "file" |
  * @throws an `unavailable` failure naming what could not be removed or run.
  */
 export async function uninstallDaemon({ file, uninstall, forget }: DaemonPlan): Promise<void> {
-  for (const line of uninstall) await runHere(line);
+  for (const line of uninstall) await runThrough(line);
   try {
     unlinkSync(file.path);
   } catch (error) {
@@ -95,7 +118,7 @@ export async function uninstallDaemon({ file, uninstall, forget }: DaemonPlan): 
  * @returns its exit code.
  * @throws an `unavailable` failure when there is no such program.
  */
-export async function runHere(line: CommandLine): Promise<number> {
+export async function runThrough(line: CommandLine): Promise<number> {
   if (Bun.which(line[0] ?? "") === null) throw unavailable(`${line[0]} is not on PATH`);
   const terminated = new AbortController();
   process.once("SIGTERM", () => terminated.abort());
@@ -103,6 +126,6 @@ export async function runHere(line: CommandLine): Promise<number> {
 }
 
 async function mustRun(line: CommandLine): Promise<void> {
-  const exitCode = await runHere(line);
+  const exitCode = await runThrough(line);
   if (exitCode !== 0) throw unavailable(`${line.join(" ")} failed with exit code ${exitCode}`);
 }

@@ -1,10 +1,8 @@
-import { homedir, userInfo } from "node:os";
 import * as v from "valibot";
 import { field, path } from "../core/fields";
 import { operation } from "../core/operation";
 import { badInput } from "../lib/errors";
-import { compiled } from "../version";
-import type { DaemonPlan } from "./daemon";
+import type { CommandLine, DaemonPlan } from "./daemon";
 
 /** Why no other surface has them. */
 const leftOut = {
@@ -51,15 +49,13 @@ const install = operation({
   async run(_service, { flags, config_dir, system, print }, caller): Promise<Outcome> {
     const [first = "-"] = flags;
     if (!first.startsWith("-")) throw badInput(`Expected flags of svc serve after --, but found ${first}`);
-    const binary = compiled ? process.execPath : INSTALLED;
-    const plan = await planFor({ system, flags, binary, configDir: config_dir ?? null });
-    if (!print) {
-      await caller.announce(`service.install ${plan.file.path}`);
-      const { installDaemon } = await import("./daemon");
-      await installDaemon(plan);
-    }
+    const { installDaemon, planHere } = await import("./daemon");
+    const plan = planHere(system, { flags, configDir: config_dir ?? null });
     const { path, content } = plan.file;
-    return outcome({ path, content }, plan.install, print ? null : 0);
+    if (print) return outcome({ path, content }, plan.install, null);
+    await caller.announce(`service.install ${path}`);
+    await installDaemon(plan);
+    return outcome({ path, content }, plan.install, 0);
   },
 });
 
@@ -72,15 +68,14 @@ const uninstall = operation({
   input: v.strictObject(WHERE),
   output: OUTCOME,
   async run(_service, { system, print }, caller): Promise<Outcome> {
-    const plan = await planFor({ system });
-    const { file, uninstall, forget } = plan;
-    if (!print) {
-      await caller.announce(`service.uninstall ${file.path}`);
-      const { uninstallDaemon } = await import("./daemon");
-      await uninstallDaemon(plan);
-    }
-    const removed = { path: file.path, removed_after: uninstall.length };
-    return outcome(removed, [...uninstall, ...forget], print ? null : 0);
+    const { planHere, uninstallDaemon } = await import("./daemon");
+    const plan = planHere(system);
+    const file = { path: plan.file.path, removed_after: plan.uninstall.length };
+    const commands = [...plan.uninstall, ...plan.forget];
+    if (print) return outcome(file, commands, null);
+    await caller.announce(`service.uninstall ${file.path}`);
+    await uninstallDaemon(plan);
+    return outcome(file, commands, 0);
   },
 });
 
@@ -91,10 +86,7 @@ const status = operation({
   leftOut,
   input: v.strictObject(WHERE),
   output: OUTCOME,
-  async run(_service, { system, print }): Promise<Outcome> {
-    const { file, status } = await planFor({ system });
-    return runOrShow(file, status, print);
-  },
+  run: (_service, { system, print }) => runHere(system, print, (plan) => plan.status),
 });
 
 const logs = operation({
@@ -107,56 +99,26 @@ const logs = operation({
     ...WHERE,
   }),
   output: OUTCOME,
-  async run(_service, { system, print, follow }): Promise<Outcome> {
-    const { file, logs } = await planFor({ system });
-    return runOrShow(file, logs(follow), print);
-  },
+  run: (_service, { system, print, follow }) => runHere(system, print, (plan) => plan.logs(follow)),
 });
 
 export const daemon = { install, uninstall, status, logs };
 export const operations = Object.values(daemon);
 
-/** Where the binary is expected when svc runs from the source tree. */
-const INSTALLED = "/usr/local/bin/svc";
-
-/** The plan for a daemon; to manage an installed one, `system` alone matters. */
-async function planFor({
-  system,
-  flags = [],
-  binary = INSTALLED,
-  configDir = null,
-}: {
-  readonly system: boolean;
-  readonly flags?: readonly string[];
-  readonly binary?: string;
-  readonly configDir?: string | null;
-}): Promise<DaemonPlan> {
-  const { planDaemon } = await import("./daemon");
-  const { USERDOMAIN: domain } = process.env;
-  const { username } = userInfo();
-  const userName = domain ? `${domain}\\${username}` : username;
-  return planDaemon({
-    binary,
-    flags,
-    system,
-    configDir,
-    home: homedir(),
-    userId: process.getuid?.() ?? 0,
-    userName,
-  });
-}
-
-async function runOrShow(
-  { path }: DaemonPlan["file"],
-  line: DaemonPlan["status"],
+/** Runs one of the platform's programs on this terminal, or says which one with `print`. */
+async function runHere(
+  system: boolean,
   print: boolean,
+  lineOf: (plan: DaemonPlan) => CommandLine,
 ): Promise<Outcome> {
-  const { runHere } = await import("./daemon");
-  return outcome({ path }, [line], print ? null : await runHere(line));
+  const { planHere, runThrough } = await import("./daemon");
+  const plan = planHere(system);
+  const line = lineOf(plan);
+  return outcome({ path: plan.file.path }, [line], print ? null : await runThrough(line));
 }
 
 const outcome = (
   file: Outcome["file"],
-  commands: DaemonPlan["install"],
+  commands: readonly CommandLine[],
   exit_code: number | null,
 ): Outcome => ({ file, commands: commands.map((line) => [...line]), exit_code });

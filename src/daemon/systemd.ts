@@ -4,38 +4,20 @@
  */
 import { join } from "node:path";
 import { badInput } from "../lib/errors";
+import { HARDENING, SYSTEM_HARDENING } from "../lib/systemd";
 import type { DaemonOptions, DaemonPlan } from "./daemon";
 
 const UNIT = "svc.service";
 
-/** What a system call filter can do: a user's manager may not have the right to make namespaces. */
-const HARDENING = `NoNewPrivileges=yes
-LockPersonality=yes
-RestrictRealtime=yes
-RestrictSUIDSGID=yes
-SystemCallArchitectures=native
-UMask=0077`;
-
-const SYSTEM_HARDENING = `DynamicUser=yes
+/** A daemon of the machine has a user of its own. */
+const SYSTEM = `DynamicUser=yes
 StateDirectory=svc
 StateDirectoryMode=0700
-ProtectSystem=strict
 ProtectHome=yes
-PrivateTmp=yes
-ProtectClock=yes
-ProtectControlGroups=yes
-ProtectHostname=yes
-ProtectKernelLogs=yes
-ProtectKernelModules=yes
-ProtectKernelTunables=yes
-ProtectProc=invisible
-RemoveIPC=yes
-RestrictNamespaces=yes
-RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
 CapabilityBoundingSet=CAP_NET_BIND_SERVICE
 AmbientCapabilities=CAP_NET_BIND_SERVICE
-SystemCallFilter=@system-service
-SystemCallErrorNumber=EPERM`;
+${SYSTEM_HARDENING}
+`;
 
 /** @throws a `bad_input` failure for a program or folder that a unit of the machine cannot see or own. */
 export function systemdPlan(options: DaemonOptions): DaemonPlan {
@@ -89,7 +71,7 @@ RestartSec=2s
 TimeoutStopSec=15s
 KillMode=mixed
 ${HARDENING}
-${system ? `${SYSTEM_HARDENING}\n` : ""}
+${system ? SYSTEM : ""}
 [Install]
 WantedBy=${system ? "multi-user.target" : "default.target"}
 `;

@@ -43,24 +43,19 @@ export const DEADLINE_MS = 5_000;
 /** Gives a check its types and returns it. */
 export const check = <S extends object = object>(definition: Check<S>): Check<S> => definition;
 
-export const fine = (detail: string, extra: Finding["extra"] = {}): Finding => ({
-  ok: true,
-  severity: "info",
-  detail,
-  advice: [],
-  extra,
-});
+type Extra = Finding["extra"];
+type Verdict = Pick<Finding, "ok" | "severity">;
 
-export const warning = (
-  detail: string,
-  advice: readonly string[],
-  extra: Finding["extra"] = {},
-): Finding => ({ ok: true, severity: "warn", detail, advice: [...advice], extra });
+const finding =
+  (verdict: Verdict) =>
+  (detail: string, advice: readonly string[], extra: Extra = {}): Finding => ({
+    ...verdict,
+    detail,
+    advice: [...advice],
+    extra,
+  });
 
-export const failed = (detail: string, advice: readonly string[], extra: Finding["extra"] = {}): Finding => ({
-  ok: false,
-  severity: "error",
-  detail,
-  advice: [...advice],
-  extra,
-});
+export const warning = finding({ ok: true, severity: "warn" });
+export const failed = finding({ ok: false, severity: "error" });
+export const fine = (detail: string, extra: Extra = {}) =>
+  finding({ ok: true, severity: "info" })(detail, [], extra);

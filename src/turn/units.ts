@@ -2,6 +2,7 @@
  * How the relay is run: `coturn.service` for systemd, or `docker-compose.yml` as one container on the host's network. Both
  * give it as little of the machine as it needs.
  */
+import { HARDENING, SYSTEM_HARDENING } from "../lib/systemd";
 import type { Settings } from "./settings";
 
 /** Where the README installs the configuration; Debian's own unit reads it from there too. */
@@ -45,32 +46,13 @@ RestartSec=2
 LimitNOFILE=65536
 # coturn opens its user database, /var/lib/turn/turndb, even when it does not need it.
 StateDirectory=turn
-UMask=0077
-
-NoNewPrivileges=yes
+${HARDENING}
+${SYSTEM_HARDENING}
 CapabilityBoundingSet=${capabilities}
 AmbientCapabilities=${capabilities}
-ProtectSystem=strict
 ProtectHome=${hidden.length > 0 ? "tmpfs" : "yes"}
-PrivateTmp=yes
 ${hidden.map((path) => `BindReadOnlyPaths=${path}\n`).join("")}PrivateDevices=yes
-ProtectClock=yes
-ProtectControlGroups=yes
-ProtectHostname=yes
-ProtectKernelLogs=yes
-ProtectKernelModules=yes
-ProtectKernelTunables=yes
-ProtectProc=invisible
-RestrictAddressFamilies=AF_INET AF_INET6 AF_NETLINK AF_UNIX
-RestrictNamespaces=yes
-RestrictRealtime=yes
-RestrictSUIDSGID=yes
-LockPersonality=yes
 MemoryDenyWriteExecute=yes
-RemoveIPC=yes
-SystemCallArchitectures=native
-SystemCallFilter=@system-service
-SystemCallErrorNumber=EPERM
 
 [Install]
 WantedBy=multi-user.target
