@@ -21,7 +21,7 @@ export default view(screenshot, {
   rows: ({ data, width, height }, host = "", { output = "." }) => {
     if (!isPng(data)) return [];
     const file = join(output, `${host.replaceAll(/[^\p{L}\p{N}._-]/gu, encodeURIComponent)}.png`);
-    writeNamedFile(file, Buffer.from(data, "base64"), "output");
+    writeNamedFile(file, Buffer.from(data, "base64"), "--output");
     return [[file, width === null ? "" : `${width} x ${height}`]];
   },
   warnings: ({ data }) => (isPng(data) ? [] : ["unexpected answer: not a PNG"]),
@@ -33,7 +33,7 @@ export default view(screenshot, {
     if (globals.json) print(globals, shot, String);
     else if (file === "-") await Bun.write(Bun.stdout, png);
     else {
-      writeNamedFile(file, png, "output");
+      writeNamedFile(file, png, "--output");
       console.log(`${printable(file)}  ${shot.width} x ${shot.height}`);
     }
     return 0;

@@ -21,7 +21,7 @@ export default function usbChild(): Promise<void> {
       process.on("uncaughtException", () => {});
       process.on("unhandledRejection", () => {});
       const { onHotplug } = await import("./lister-addon");
-      await onHotplug(changed).catch(() => {});
+      await onHotplug(() => changed()).catch(() => {});
     },
   }));
 }

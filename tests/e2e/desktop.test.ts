@@ -134,11 +134,11 @@ testOnDisplay("a region is given by its corners, in a query string too", async (
     },
   });
   const odd = await machine.run(["screenshot", "--region", "1,2,3"], { env: display.env });
-  expect(odd).toMatchObject({ exitCode: 2, stderr: "svc: screen_region[3]: missing: expected number\n" });
+  expect(odd).toMatchObject({ exitCode: 2, stderr: "svc: --region[3]: missing: expected a number\n" });
   const gap = await machine.run(["screenshot", "--region", "1,,30,40"], { env: display.env });
-  expect(gap).toMatchObject({ exitCode: 2, stderr: 'svc: screen_region[1]: expected number but found ""\n' });
+  expect(gap).toMatchObject({ exitCode: 2, stderr: 'svc: --region[1]: expected a number but found ""\n' });
   const nowhere = await machine.run(["screenshot", "--output", "no/where.png"], { env: display.env });
-  expect(nowhere).toMatchObject({ exitCode: 2, stderr: "svc: output: its folder does not exist\n" });
+  expect(nowhere).toMatchObject({ exitCode: 2, stderr: "svc: --output: its folder does not exist\n" });
 });
 
 test("without a display every call says so, and the server lives on", async () => {
