@@ -1,5 +1,8 @@
 /**
  * The address book: `{config_dir}/admin_hosts.json`, with the promises of `lib/json-store.ts`.
+ *
+ * Each method throws an `unavailable` failure when the file cannot be read or is broken, and `not_found` for a label that no
+ * host has.
  */
 import type { RemoteServer } from "../client/carrier";
 import { conflict, notFound } from "../lib/errors";
@@ -9,73 +12,54 @@ import { printable } from "../lib/sanitize";
 import { type Host, parseHost, serverOf } from "./host";
 import { selectHosts } from "./selection";
 
-export interface AddressBook {
-  /**
-   * The hosts that are in the file now, in its order.
-   *
-   * @throws an `unavailable` failure when the file cannot be read or is broken.
-   */
-  hosts(): readonly Host[];
-  /** The hosts that `selection` matches. @throws as {@link selectHosts} and {@link hosts} do. */
-  select(selection: string): Host[];
-  /** Their labels and servers. @throws as {@link select} does. */
-  servers(selection: string): Array<{ readonly label: string; readonly server: RemoteServer }>;
-  /** The server with that label. @throws `not_found` when there is none; as {@link hosts} does. */
-  server(label: string): RemoteServer;
-  /** Appends a host. @throws `conflict` when the label is taken; as {@link hosts} does. */
-  add(host: Host): Promise<void>;
-  /**
-   * Adds all these hosts or, when it throws, none.
-   *
-   * @param replace whether a host replaces the one with the same label.
-   * @throws `conflict` naming the labels that are taken, unless `replace`.
-   */
-  addAll(hosts: readonly Host[], replace: boolean): Promise<{ added: number; replaced: number }>;
-  /** Sets the tags of a host. @throws `not_found` when none has the label; as {@link hosts} does. */
-  tag(label: string, tags: readonly string[]): Promise<Host>;
-  /** @throws `not_found` when no host has the label; as {@link hosts} does. */
-  remove(label: string): Promise<void>;
-}
+export type AddressBook = ReturnType<typeof createAddressBook>;
 
 /** @param paths the file, and the lock for changes to it. */
-export function createAddressBook(paths: { file: string; lock: string }, log: Log): AddressBook {
+export function createAddressBook(paths: { file: string; lock: string }, log: Log) {
   const format = { what: "an address book", list: "hosts", key: "label", parse: parseHost } as const;
   const store = createJsonStore<Host>({ ...paths, ...format }, log);
 
-  const addAll = (hosts: readonly Host[], replace: boolean) =>
-    store.change((list) => {
-      const taken = hosts.filter(({ label }) => list.has(label)).map(({ label }) => label);
-      if (taken.length > 0 && !replace) throw conflict(takenText(taken));
-      for (const host of hosts) list.put(host);
-      return { added: hosts.length - taken.length, replaced: taken.length };
-    });
-
-  const select = (selection: string) => selectHosts(store.entries(), selection);
-
-  return {
+  const book = {
+    /** The hosts that are in the file now, in its order. */
     hosts: store.entries,
-    select,
-    servers: (selection) => select(selection).map((host) => ({ label: host.label, server: serverOf(host) })),
-    server(label) {
+    /** The hosts that `selection` matches. @throws as {@link selectHosts}. */
+    select: (selection: string): Host[] => selectHosts(store.entries(), selection),
+    /** Their labels and servers. @throws as {@link selectHosts}. */
+    servers: (selection: string) =>
+      book.select(selection).map((host) => ({ label: host.label, server: serverOf(host) })),
+    server(label: string): RemoteServer {
       const found = store.entries().find((host) => host.label === label);
       if (!found) throw noSuchHost(label);
       return serverOf(found);
     },
-    async add(host) {
-      await addAll([host], false);
-    },
-    addAll,
-    tag: (label, tags) =>
+    /** Appends a host. @throws `conflict` when the label is taken. */
+    add: (host: Host) => book.addAll([host], false),
+    /**
+     * Adds all these hosts or, when it throws, none.
+     *
+     * @param replace whether a host replaces the one with the same label.
+     * @throws `conflict` naming the labels that are taken, unless `replace`.
+     */
+    addAll: (hosts: readonly Host[], replace: boolean) =>
+      store.change((list) => {
+        const taken = hosts.filter(({ label }) => list.has(label)).map(({ label }) => label);
+        if (taken.length > 0 && !replace) throw conflict(takenText(taken));
+        for (const host of hosts) list.put(host);
+        return { added: hosts.length - taken.length, replaced: taken.length };
+      }),
+    /** Sets the tags of a host. @returns the host. */
+    tag: (label: string, tags: readonly string[]) =>
       store.change((list) => {
         const host = list.update(label, { tags: [...tags] });
         if (!host) throw noSuchHost(label);
         return host;
       }),
-    remove: (label) =>
+    remove: (label: string) =>
       store.change((list) => {
         if (!list.remove(label)) throw noSuchHost(label);
       }),
   };
+  return book;
 }
 
 const noSuchHost = (label: string) => notFound(`no host is labelled ${printable(label, 130)}`);

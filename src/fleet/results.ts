@@ -97,16 +97,12 @@ export function labelsToRetry(results: string, statuses: readonly DeliveryStatus
   return [...last].filter(([, status]) => statuses.includes(status)).map(([label]) => label);
 }
 
-/** A file of results, one line of JSON for each host. */
-export interface ResultFile {
-  /** Writes the line at once, so that it survives a kill. Never throws: the broadcast goes on. */
-  add(result: Delivered): void;
-  /** @throws an `unavailable` failure, with `results` in its body, when a line could not be written. */
-  close(results: readonly Delivered[]): void;
-}
-
-/** @throws an `unavailable` failure when the file cannot be opened. The first result replaces its content. */
-export function openResultFile(path: string): ResultFile {
+/**
+ * A file of results, one line of JSON for each host. The first result replaces its content.
+ *
+ * @throws an `unavailable` failure when the file cannot be opened.
+ */
+export function openResultFile(path: string) {
   const failed = (error: unknown, more?: Record<string, unknown>) =>
     unavailable(`output: ${path} cannot be written (${systemCode(error) ?? messageOf(error)})`, more);
   let file: number;
@@ -118,7 +114,8 @@ export function openResultFile(path: string): ResultFile {
   let begun = false;
   let fault: unknown;
   return {
-    add(result) {
+    /** Writes the line at once, so that it survives a kill. Never throws: the broadcast goes on. */
+    add(result: Delivered): void {
       if (fault !== undefined) return;
       try {
         if (!begun && fstatSync(file).isFile()) ftruncateSync(file);
@@ -128,7 +125,8 @@ export function openResultFile(path: string): ResultFile {
         fault = error;
       }
     },
-    close(results) {
+    /** @throws an `unavailable` failure, with `results` in its body, when a line could not be written. */
+    close(results: readonly Delivered[]): void {
       closeSync(file);
       if (fault !== undefined) throw failed(fault, { results });
     },

@@ -61,8 +61,8 @@ export function openSessions({
       return { ...place, sender };
     },
     record,
-    ended({ role, pid }) {
-      if (role !== "host") return;
+    ended({ record, pid }) {
+      if (record.role !== "host") return;
       try {
         clearIncoming(place, pid);
       } catch (error) {

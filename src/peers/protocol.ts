@@ -33,9 +33,9 @@ export interface SessionCalls {
 
 /** The counters of a link; they only grow during a connection. */
 export interface LinkCounters {
-  readonly rttMs: number | null;
-  readonly bytesSent: number;
-  readonly bytesReceived: number;
+  readonly rtt_ms: number | null;
+  readonly bytes_sent: number;
+  readonly bytes_received: number;
 }
 
 /** What it reports. */

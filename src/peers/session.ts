@@ -1,7 +1,9 @@
 /**
- * One peer session, as its owner sees it: a process (`worker.ts`) and the state that it reports.
+ * One peer session, as its owner sees it: a process (`worker.ts`), and the state that it reports.
  */
-import { startChild } from "../lib/child";
+import type * as v from "valibot";
+import type { LinkSample, SESSION } from "../core/records";
+import { type Child, startChild } from "../lib/child";
 import { unavailable } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { selfCommand } from "../lib/self-command";
@@ -31,42 +33,15 @@ export interface SessionSend {
   readonly progress?: (bytes: number) => void;
 }
 
-export interface PeerSession {
-  readonly id: string;
-  /** The id of its process. */
-  readonly pid: number;
-  /** `host`: this side answered; `viewer`: this side called. */
-  readonly role: "host" | "viewer";
-  /** The id of the other side. */
-  peer: string;
-  readonly since: Date;
-  state: "connecting" | "open" | "closed";
-  /** The candidate types of this side and the other (`host/relay`); null until they are connected. */
-  route: string | null;
-  counters: LinkCounters;
-  filesReceived: number;
-  /** Makes an offer. @returns its SDP. @throws an `unavailable` failure when there is no WebRTC here. */
-  offer(ice: IceConfig): Promise<string>;
-  /** Accepts the answer to the offer. @throws a `rejected` failure when it is not one. */
-  accept(sdp: string, acks: boolean): Promise<void>;
-  /** Answers an offer. @returns the SDP of the answer. @throws as the two above. */
-  answer(ice: IceConfig, sdp: string, inbox: InboxPlace, acks: boolean): Promise<string>;
-  /** Resolves when the two sides are connected. @throws an `unavailable` failure when they cannot connect. */
-  readonly opened: Promise<void>;
-  /** Resolves with the reason when the session has ended. */
-  readonly closed: Promise<string>;
-  /** Resolves when the peer has the file. @throws why it does not; the session may continue. */
-  send(file: SessionSend): Promise<void>;
-  close(reason: string): Promise<void>;
-}
-
 export interface SessionOptions {
   readonly id: string;
-  readonly role: PeerSession["role"];
+  /** `host`: this side answers; `viewer`: this side calls. */
+  readonly role: "host" | "viewer";
+  /** The id of the other side; empty while it is unknown. */
   readonly peer: string;
   readonly log: Log;
-  /** Receives the counters of the link, once a second. */
-  readonly counted: (counters: LinkCounters) => void;
+  /** Receives the statistics of the link, once a second. */
+  readonly measured: (sample: LinkSample) => void;
 }
 
 /** The version of the WebRTC library. @throws an `unavailable` failure when there is none on this machine. */
@@ -75,92 +50,132 @@ export async function probeWebRtc(log: Log): Promise<string> {
   return await child.calls(PROBE_MS).probe();
 }
 
-export function startSession({ id, role, peer, log, counted }: SessionOptions): PeerSession {
-  const opened = Promise.withResolvers<void>();
-  const closed = Promise.withResolvers<string>();
-  opened.promise.catch(() => {});
-  const sends = new Map<number, SessionSend>();
-  let nextTransfer = 1;
-
+export class PeerSession {
+  /** Its state, as reports have it. */
+  readonly record: v.InferInput<typeof SESSION>;
+  /** The id of its process. */
+  readonly pid: number;
+  readonly #child: Child<SessionCalls>;
+  readonly #opened = Promise.withResolvers<void>();
+  readonly #closed = Promise.withResolvers<string>();
+  readonly #sends = new Map<number, SessionSend>();
+  #transfers = 0;
+  #connecting: ReturnType<typeof setTimeout> | undefined;
   /** Why this side ended the session. */
-  let parting: string | undefined;
+  #parting: string | undefined;
 
-  const close = async (reason: string) => {
-    if (session.state === "closed") return;
-    session.state = "closed";
-    if (!child.ended()) parting = reason;
-    clearTimeout(late);
-    opened.reject(unavailable(reason));
-    await child.leave(LEAVE_MS);
-    closed.resolve(reason);
-  };
-  let late: ReturnType<typeof setTimeout> | undefined;
-  const expectPeer = () => {
-    if (session.state !== "connecting") return;
-    late = setTimeout(() => close("the two hosts could not connect within half a minute"), CONNECT_MS);
-  };
-
-  const child = startChild<SessionCalls, SessionEvents>({
-    command: selfCommand(["session-child"]),
-    what: WHAT,
-    log,
-    events: {
-      open() {
-        if (session.state !== "connecting") return;
-        clearTimeout(late);
-        session.state = "open";
-        opened.resolve();
+  constructor({ id, role, peer, log, measured }: SessionOptions) {
+    this.record = {
+      ...{ id, role, peer, state: "connecting", since: new Date().toISOString(), route: null },
+      ...{ rtt_ms: null, bytes_sent: 0, bytes_received: 0, files_received: 0 },
+    };
+    this.#opened.promise.catch(() => {});
+    let previous: LinkReading | null = null;
+    const events: SessionEvents = {
+      open: () => {
+        if (this.state !== "connecting") return;
+        clearTimeout(this.#connecting);
+        this.record.state = "open";
+        this.#opened.resolve();
       },
-      closed: (reason) => void close(reason),
-      stats(counters, route) {
-        session.route = route;
-        session.counters = counters;
-        if (session.state === "open") counted(counters);
+      closed: (reason) => void this.close(reason),
+      stats: (counters, route) => {
+        Object.assign(this.record, counters, { route });
+        if (this.state !== "open") return;
+        const current = { ...counters, at: performance.now() };
+        measured(linkSample(previous, current));
+        previous = current;
       },
-      progress: (transfer, bytes) => sends.get(transfer)?.progress?.(bytes),
-      received() {
-        session.filesReceived += 1;
+      progress: (transfer, bytes) => this.#sends.get(transfer)?.progress?.(bytes),
+      received: () => {
+        this.record.files_received += 1;
       },
       trouble: (text) => log.warn(`session ${id}: ${text}`),
-    },
-    exit: () => close("its process ended"),
-  });
-  const calls = child.calls(DESCRIBE_MS);
+    };
+    const exit = () => this.close("its process ended");
+    this.#child = startChild({ command: selfCommand(["session-child"]), what: WHAT, log, events, exit });
+    this.pid = this.#child.pid;
+  }
 
-  const session: PeerSession = {
-    id,
-    pid: child.pid,
-    role,
-    peer,
-    since: new Date(),
-    state: "connecting",
-    route: null,
-    counters: { rttMs: null, bytesSent: 0, bytesReceived: 0 },
-    filesReceived: 0,
-    offer: calls.offer,
-    async answer(ice, sdp, inbox, acks) {
-      const answer = await calls.answer(ice, sdp, inbox, acks);
-      expectPeer();
-      return answer;
-    },
-    async accept(sdp, acks) {
-      expectPeer();
-      await calls.accept(sdp, acks);
-    },
-    opened: opened.promise,
-    closed: closed.promise,
-    async send(file) {
-      const transfer = nextTransfer++;
-      sends.set(transfer, file);
-      try {
-        await child.calls().send(transfer, file.path, file.name);
-      } catch (error) {
-        throw parting === undefined ? error : unavailable(parting);
-      } finally {
-        sends.delete(transfer);
-      }
-    },
-    close,
+  get state() {
+    return this.record.state;
+  }
+
+  /** Resolves when the two sides are connected. @throws an `unavailable` failure when they cannot connect. */
+  get opened(): Promise<void> {
+    return this.#opened.promise;
+  }
+
+  /** Resolves with the reason when the session has ended. */
+  get closed(): Promise<string> {
+    return this.#closed.promise;
+  }
+
+  /** Makes an offer. @returns its SDP. @throws an `unavailable` failure when there is no WebRTC here. */
+  offer(ice: IceConfig): Promise<string> {
+    return this.#child.calls(DESCRIBE_MS).offer(ice);
+  }
+
+  /** Accepts the answer to the offer. @throws a `rejected` failure when it is not one. */
+  async accept(sdp: string, acks: boolean): Promise<void> {
+    this.#expectPeer();
+    await this.#child.calls(DESCRIBE_MS).accept(sdp, acks);
+  }
+
+  /** Answers an offer. @returns the SDP of the answer. @throws as the two above. */
+  async answer(ice: IceConfig, sdp: string, inbox: InboxPlace, acks: boolean): Promise<string> {
+    const answer = await this.#child.calls(DESCRIBE_MS).answer(ice, sdp, inbox, acks);
+    this.#expectPeer();
+    return answer;
+  }
+
+  /** Resolves when the peer has the file. @throws why it does not; the session may continue. */
+  async send(file: SessionSend): Promise<void> {
+    const transfer = ++this.#transfers;
+    this.#sends.set(transfer, file);
+    try {
+      await this.#child.calls().send(transfer, file.path, file.name);
+    } catch (error) {
+      throw this.#parting === undefined ? error : unavailable(this.#parting);
+    } finally {
+      this.#sends.delete(transfer);
+    }
+  }
+
+  async close(reason: string): Promise<void> {
+    if (this.state === "closed") return;
+    this.record.state = "closed";
+    if (!this.#child.ended()) this.#parting = reason;
+    clearTimeout(this.#connecting);
+    this.#opened.reject(unavailable(reason));
+    await this.#child.leave(LEAVE_MS);
+    this.#closed.resolve(reason);
+  }
+
+  #expectPeer(): void {
+    if (this.state !== "connecting") return;
+    const giveUp = () => this.close("the two hosts could not connect within half a minute");
+    this.#connecting = setTimeout(giveUp, CONNECT_MS);
+  }
+}
+
+/** Counters and when they were read, in milliseconds of a monotonic clock. */
+type LinkReading = LinkCounters & { readonly at: number };
+
+/**
+ * The statistics between two readings. After a first reading, or a counter that decreased, the bitrate is null. It is the
+ * sum of both directions. What a session without media cannot measure is null.
+ */
+export function linkSample(previous: LinkReading | null, current: LinkReading): LinkSample {
+  const sent = previous && current.bytes_sent - previous.bytes_sent;
+  const received = previous && current.bytes_received - previous.bytes_received;
+  const seconds = previous ? (current.at - previous.at) / 1_000 : 0;
+  const measured = sent !== null && received !== null && sent >= 0 && received >= 0 && seconds > 0;
+  return {
+    rtt_ms: current.rtt_ms,
+    fps: null,
+    bitrate_kbps: measured ? ((sent + received) * 8) / 1_000 / seconds : null,
+    packet_loss_pct: null,
+    jitter_ms: null,
   };
-  return session;
 }

@@ -7,15 +7,14 @@
 import { randomUUID } from "node:crypto";
 import type * as v from "valibot";
 import type { RemoteServer } from "../client/carrier";
-import type { LinkSample, SESSION, SESSIONS } from "../core/records";
+import type { LinkSample, SESSIONS } from "../core/records";
 import { notFound, unavailable } from "../lib/errors";
 import type { Log } from "../lib/log";
 import type { IceConfig } from "./ice";
-import { type LinkReading, linkSample } from "./link";
 import { ACKS_FEATURE } from "./messages";
 import type { Answer, Offer } from "./operations";
 import type { InboxPlace } from "./protocol";
-import { type PeerSession, startSession } from "./session";
+import { PeerSession } from "./session";
 
 /** Each is a process of some 60 MB. */
 const MAX_SESSIONS = 16;
@@ -44,55 +43,21 @@ export interface SessionsOptions {
   readonly ended?: (session: PeerSession) => void;
 }
 
-export interface Sessions {
-  list(): PeerSession[];
-  /** The open sessions of each role, and all sessions. */
-  report(): v.InferInput<typeof SESSIONS>;
-  /**
-   * Answers an offer.
-   *
-   * @throws `unavailable` when there are too many sessions, or no WebRTC; `rejected` for a bad offer.
-   */
-  answer(offer: Offer): Promise<Answer>;
-  /**
-   * Opens a session; resolves when the two sides are connected.
-   *
-   * @param deliver sends the offer to the other side and returns its answer.
-   * @throws as {@link answer}; `unavailable` when there is no route; what `deliver` throws.
-   */
-  connect(deliver: (offer: Offer) => Promise<Answer>): Promise<PeerSession>;
-  /** {@link connect} by way of the REST server of the other side. @throws also a `RemoteError` of that server. */
-  connectTo(server: RemoteServer, signal: AbortSignal): Promise<PeerSession>;
-  /** @throws a `not_found` failure. */
-  close(id: string): Promise<void>;
-  stop(): Promise<void>;
-}
+export type Sessions = ReturnType<typeof createSessions>;
 
-export function createSessions(options: SessionsOptions): Sessions {
+export function createSessions(options: SessionsOptions) {
   const { log, ice, identity, inbox, record, most = MAX_SESSIONS, ended = () => {} } = options;
   const sessions = new Map<string, PeerSession>();
 
-  const open = (role: PeerSession["role"], peer: string) => {
-    if (sessions.size >= most) {
-      throw unavailable(`${most} sessions are open, which is the limit`);
-    }
-    let previous: LinkReading | null = null;
-    const session = startSession({
-      id: randomUUID(),
-      role,
-      peer,
-      log,
-      counted(counters) {
-        const current = { ...counters, at: performance.now() };
-        record(linkSample(previous, current), session.id);
-        previous = current;
-      },
-    });
-    sessions.set(session.id, session);
+  const open = (role: "host" | "viewer", peer: string) => {
+    if (sessions.size >= most) throw unavailable(`${most} sessions are open, which is the limit`);
+    const id = randomUUID();
+    const session = new PeerSession({ id, role, peer, log, measured: (sample) => record(sample, id) });
+    sessions.set(id, session);
     session.closed.then((reason) => {
-      sessions.delete(session.id);
-      const whose = session.peer && ` with ${session.peer}`;
-      log.info(`session ${session.id}${whose} ended: ${reason}`);
+      sessions.delete(id);
+      const whose = session.record.peer && ` with ${session.record.peer}`;
+      log.info(`session ${id}${whose} ended: ${reason}`);
       ended(session);
     });
     return session;
@@ -108,13 +73,14 @@ export function createSessions(options: SessionsOptions): Sessions {
     }
   };
 
-  const manager: Sessions = {
+  const manager = {
     list: () => [...sessions.values()],
-    report() {
-      const all = [...sessions.values()];
-      const open = (role: PeerSession["role"]) =>
-        all.filter((session) => session.role === role && session.state === "open");
-      const [hosts, viewers] = [open("host"), open("viewer")];
+    /** The open sessions of each role, and all sessions. */
+    report(): v.InferInput<typeof SESSIONS> {
+      const all = Array.from(sessions.values(), ({ record }) => ({ ...record }));
+      const open = all.filter(({ state }) => state === "open");
+      const hosts = open.filter(({ role }) => role === "host");
+      const viewers = open.filter(({ role }) => role === "viewer");
       return {
         host: {
           running: hosts.length > 0,
@@ -124,30 +90,42 @@ export function createSessions(options: SessionsOptions): Sessions {
           host_id: options.knownHostId(),
         },
         viewer: { connected: viewers.length > 0, host_id: viewers[0]?.peer ?? null },
-        sessions: all.map(toRecord),
+        sessions: all,
       };
     },
-    async answer({ sdp, viewer_id, features }) {
+    /**
+     * Answers an offer.
+     *
+     * @throws `unavailable` when there are too many sessions, or no WebRTC; `rejected` for a bad offer.
+     */
+    async answer({ sdp, viewer_id, features }: Offer): Promise<Answer> {
       const host_id = identity("host");
       const session = open("host", viewer_id);
       const answer = await orClose(session, async () =>
         session.answer(ice(), sdp, await inbox(viewer_id), features.includes(ACKS_FEATURE)),
       );
-      return { type: "answer", sdp: answer, session_id: session.id, host_id, features: FEATURES };
+      return { type: "answer", sdp: answer, session_id: session.record.id, host_id, features: FEATURES };
     },
-    async connect(deliver) {
+    /**
+     * Opens a session; resolves when the two sides are connected.
+     *
+     * @param deliver sends the offer to the other side and returns its answer.
+     * @throws as `answer`; `unavailable` when they cannot connect; what `deliver` throws.
+     */
+    async connect(deliver: (offer: Offer) => Promise<Answer>): Promise<PeerSession> {
       const viewer_id = identity("viewer");
       const session = open("viewer", "");
       return orClose(session, async () => {
         const sdp = await session.offer(ice());
         const answer = await deliver({ type: "offer", sdp, viewer_id, features: FEATURES });
-        session.peer = answer.host_id;
+        session.record.peer = answer.host_id;
         await session.accept(answer.sdp, answer.features.includes(ACKS_FEATURE));
         await session.opened;
         return session;
       });
     },
-    async connectTo(server, signal) {
+    /** As `connect`, by way of the REST server of the other side. @throws also a `RemoteError` of that server. */
+    async connectTo(server: RemoteServer, signal: AbortSignal): Promise<PeerSession> {
       const [{ callRemote, MAX_ANSWER_BYTES }, { deadlineIn }, { offerSession }] = await Promise.all([
         import("../client/call"),
         import("../client/carrier"),
@@ -156,30 +134,15 @@ export function createSessions(options: SessionsOptions): Sessions {
       const limits = { deadline: deadlineIn(SIGNALLING_MS), maxBytes: MAX_ANSWER_BYTES };
       return manager.connect((offer) => callRemote(server, offerSession, offer, limits, signal));
     },
-    async close(id) {
+    /** @throws a `not_found` failure. */
+    async close(id: string): Promise<void> {
       const session = sessions.get(id);
       if (!session) throw notFound(`no session has the id ${JSON.stringify(id)}`);
       await session.close("it was closed here");
     },
-    async stop() {
+    async stop(): Promise<void> {
       await Promise.all([...sessions.values()].map((session) => session.close("svc stopped")));
     },
   };
   return manager;
-}
-
-function toRecord(session: PeerSession): v.InferInput<typeof SESSION> {
-  const { id, role, peer, state, since, route, counters, filesReceived } = session;
-  return {
-    id,
-    role,
-    peer,
-    state,
-    since: since.toISOString(),
-    route,
-    rtt_ms: counters.rttMs,
-    bytes_sent: counters.bytesSent,
-    bytes_received: counters.bytesReceived,
-    files_received: filesReceived,
-  };
 }

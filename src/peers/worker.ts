@@ -98,9 +98,9 @@ function createSession(peer: PeerConnection, owner: SessionEvents) {
     const rtt = peer.rtt();
     owner.stats(
       {
-        rttMs: rtt >= 0 ? rtt : null,
-        bytesSent: peer.bytesSent(),
-        bytesReceived: peer.bytesReceived(),
+        rtt_ms: rtt >= 0 ? rtt : null,
+        bytes_sent: peer.bytesSent(),
+        bytes_received: peer.bytesReceived(),
       },
       routeOf(peer),
     );

@@ -24,23 +24,7 @@ const ONCE_GIVE_UP_MS = 30_000;
 /** Reports how many files were sent, with a {@link SyncEvent} as the item. */
 type Report = Caller["progress"];
 
-export interface Syncs {
-  /**
-   * Watches the folder until {@link stop}.
-   *
-   * @throws `bad_input` when the folder cannot be read or holds svc's own files; `conflict` when any process syncs it to
-   *   that host already; `not_found` for an unknown host.
-   */
-  start(request: SyncRequest, report?: Report): Promise<SyncInfo>;
-  /** Sends what changed since the last sync; tries each file a few times. @throws as {@link start}. */
-  once(request: SyncRequest, report?: Report, signal?: AbortSignal): Promise<SyncInfo>;
-  /** The state with the `files` that {@link once} would send. @throws as {@link start}. */
-  preview(request: SyncRequest): Promise<SyncInfo>;
-  list(): SyncInfo[];
-  /** @returns its last state. @throws a `not_found` failure. */
-  stop(id: string): Promise<SyncInfo>;
-  stopAll(): Promise<void>;
-}
+export type Syncs = ReturnType<typeof createSyncs>;
 
 export interface SyncsOptions {
   readonly configDir: string;
@@ -54,9 +38,13 @@ export interface SyncsOptions {
   readonly connect: (label: string, signal: AbortSignal) => Promise<Link>;
 }
 
-export function createSyncs({ configDir, folder, inbox, log, requireHost, connect }: SyncsOptions): Syncs {
+export function createSyncs({ configDir, folder, inbox, log, requireHost, connect }: SyncsOptions) {
   const running = new Map<string, { info(): SyncInfo; stop(): Promise<void> }>();
 
+  /**
+   * @throws `bad_input` when the folder cannot be read or holds svc's own files; `conflict` when any process syncs it to that
+   *   host already; `not_found` for an unknown host.
+   */
   const open = (request: SyncRequest, report: Report, giveUpMs?: number) => {
     const watch_dir = resolveFolder(request, { configDir, inbox });
     const { to } = request;
@@ -104,7 +92,8 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
   };
 
   return {
-    async start(request, report) {
+    /** Watches the folder until `stop`. @throws as {@link open}. */
+    async start(request: SyncRequest, report?: Report): Promise<SyncInfo> {
       const { engine, info, stop } = open(request, report);
       try {
         await engine.start({ resume: request.resume });
@@ -114,7 +103,8 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
       }
       return info();
     },
-    async once(request, report, signal) {
+    /** Sends what changed since the last sync; tries each file a few times. @throws as {@link open}. */
+    async once(request: SyncRequest, report?: Report, signal?: AbortSignal): Promise<SyncInfo> {
       const { engine, info, stop } = open(request, report, ONCE_GIVE_UP_MS);
       signal?.addEventListener("abort", stop, { once: true });
       try {
@@ -129,7 +119,8 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
         await stop();
       }
     },
-    async preview(request) {
+    /** The state with the `files` that `once` would send. @throws as {@link open}. */
+    async preview(request: SyncRequest): Promise<SyncInfo> {
       const { engine, info, stop } = open(request, undefined);
       try {
         await engine.prepare({ resume: true });
@@ -139,14 +130,15 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
         await stop();
       }
     },
-    list: () => Array.from(running.values(), (sync) => sync.info()),
-    async stop(id) {
+    list: (): SyncInfo[] => Array.from(running.values(), (sync) => sync.info()),
+    /** @returns its last state. @throws a `not_found` failure. */
+    async stop(id: string): Promise<SyncInfo> {
       const sync = running.get(id);
       if (!sync) throw notFound(`no sync has the id ${JSON.stringify(id)}`);
       await sync.stop();
       return sync.info();
     },
-    async stopAll() {
+    async stopAll(): Promise<void> {
       await Promise.all(Array.from(running.values(), (sync) => sync.stop()));
     },
   };

@@ -22,18 +22,6 @@ export interface Link {
   close(reason: string): Promise<void>;
 }
 
-export interface PeerSender {
-  /**
-   * @param progress receives the number of bytes of the file that were sent.
-   * @throws why the file did not arrive; `cancelled` after {@link close}.
-   */
-  send(path: string, name: string, progress: (bytes: number) => void): Promise<void>;
-  readonly connected: boolean;
-  /** Why there is no connection, when there should be one. */
-  readonly error: string | null;
-  close(): Promise<void>;
-}
-
 /**
  * @param connect opens a session, until the signal aborts.
  * @param giveUpMs how long it tries to connect; then this send and every later one fails (default: forever).
@@ -48,7 +36,7 @@ export function createPeerSender({
   log: Log;
   giveUpMs?: number | undefined;
   firstPauseMs?: number;
-}): PeerSender {
+}) {
   const closing = new AbortController();
   const { signal } = closing;
   let link: Promise<Link> | undefined;
@@ -101,7 +89,11 @@ export function createPeerSender({
   };
 
   return {
-    async send(path, name, progress) {
+    /**
+     * @param progress receives the number of bytes of the file that were sent.
+     * @throws why the file did not arrive; `cancelled` after `close`.
+     */
+    async send(path: string, name: string, progress: (bytes: number) => void): Promise<void> {
       if (signal.aborted) throw cancelled(STOPPED);
       const session = await open();
       try {
@@ -115,10 +107,11 @@ export function createPeerSender({
     get connected() {
       return connected;
     },
+    /** Why there is no connection, when there should be one. */
     get error() {
       return error;
     },
-    async close() {
+    async close(): Promise<void> {
       closing.abort(cancelled(STOPPED));
       const session = await link?.catch(() => undefined);
       await session?.close(STOPPED);

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { silentLog } from "../../src/lib/log";
 import { loadLibrary } from "../../src/peers/connection";
 import type { IceConfig } from "../../src/peers/ice";
-import { linkSample } from "../../src/peers/link";
 import { ACKS_FEATURE } from "../../src/peers/messages";
+import { linkSample } from "../../src/peers/session";
 import { createSessions, type Sessions } from "../../src/peers/sessions";
 import { temporaryFolder } from "../support";
 
@@ -64,8 +64,10 @@ describe("a session", () => {
     expect(readFileSync(join(inbox, "sub/file")).equals(content)).toBe(true);
     expect(readFileSync(join(inbox, "six")).equals(content)).toBe(true);
     expect(readFileSync(join(inbox, "empty"))).toHaveLength(0);
-    expect(b.list()).toMatchObject([{ role: "host", peer: "a-viewer", state: "open", filesReceived: 6 }]);
-    expect(a.list()).toMatchObject([{ role: "viewer", peer: "b-host", state: "open" }]);
+    expect(b.report().sessions).toMatchObject([
+      { role: "host", peer: "a-viewer", state: "open", files_received: 6 },
+    ]);
+    expect(a.report().sessions).toMatchObject([{ role: "viewer", peer: "b-host", state: "open" }]);
     await Promise.all([a.stop(), b.stop()]);
   });
 
@@ -256,11 +258,11 @@ describe("a session", () => {
 });
 
 describe("link statistics", () => {
-  const at = (ms: number, bytesSent: number, bytesReceived = 0) => ({
+  const at = (ms: number, bytes_sent: number, bytes_received = 0) => ({
     at: ms,
-    rttMs: 5,
-    bytesSent,
-    bytesReceived,
+    rtt_ms: 5,
+    bytes_sent,
+    bytes_received,
   });
 
   test("are the bits of both directions over the time between two readings", () => {
