@@ -3,8 +3,8 @@ import { expect } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { writeExport } from "../../src/audit/export";
+import { event, testLog } from "../audit/support";
 import { testWith } from "../support";
-import { event, testLog } from "./support";
 
 const page = readFileSync(join(import.meta.dir, "../../docs/audit.md"), "utf8");
 const program = /```python\n(.*?)```/s.exec(page)?.[1] ?? "";
