@@ -246,8 +246,8 @@ export function createService(options: ServiceOptions): Service {
     ),
     runs: feature(
       async () => {
-        const [{ createRuns }, history] = await Promise.all([import("./runs/runs"), service.history()]);
-        return createRuns((run) => history.note(run));
+        const [{ Runs }, history] = await Promise.all([import("./runs/runs"), service.history()]);
+        return new Runs((run) => history.note(run));
       },
       (runs) => runs.stop(),
     ),

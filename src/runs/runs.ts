@@ -17,29 +17,7 @@ const MAX_KEPT_RUNS = 100;
 const MAX_KEPT_OUTCOMES = 200;
 const MAX_KEPT_BYTES = 64 * 1_024;
 
-export interface Runs {
-  /** @throws an `unavailable` failure when {@link MAX_ACTIVE} are active, or the process is stopping. */
-  begin(run: RunStart): ActiveRun;
-  /** Newest first. */
-  list(): RunRecord[];
-  /** How many are active, and how many have ended since the process started, by source and status; 0 counts too. */
-  totals(): { active: number; ended: readonly RunCount[] };
-  /**
-   * @param id the run's id, or a beginning of it that no other run shares.
-   * @throws a `not_found` failure; `conflict` when several ids begin so.
-   */
-  show(id: string): RunRecord & { outcomes: Outcome[] };
-  /** Asks a run to end: at once when its action obeys the signal, else at the next action. As {@link Runs.show}. */
-  cancel(id: string, why: string): RunRecord;
-  /**
-   * Lets no further run begin, waits for the active ones, then cancels them.
-   *
-   * @param graceMs how long to wait; cancelled runs have {@link LAST_MS} to end.
-   */
-  stop(graceMs?: number): Promise<void>;
-}
-
-/** How long runs may go on while the process stops. Together they stay within the 10 s of the server. */
+/** How long runs may go on while the process stops, in milliseconds. Together they stay within the 10 s of the server. */
 const GRACE_MS = 8_000;
 const LAST_MS = 1_500;
 
@@ -57,110 +35,142 @@ interface Entry {
   readonly done: Promise<void>;
 }
 
-/**
- * @param note is called with each run when it begins, and again when it ends.
- * @param now milliseconds since the epoch.
- */
-export function createRuns(note: (run: RunRecord) => void, now: () => number = Date.now): Runs {
-  const entries = new Map<string, Entry>();
-  const counts: RunCount[] = RUN_SOURCES.flatMap((source) =>
+export class Runs {
+  private readonly entries = new Map<string, Entry>();
+  private readonly counts: RunCount[] = RUN_SOURCES.flatMap((source) =>
     RUN_ENDINGS.map((status) => ({ source, status, count: 0 })),
   );
   /** The ids of ended runs, oldest first. */
-  const ended: string[] = [];
-  let stopping = false;
+  private readonly ended: string[] = [];
+  private stopping = false;
 
-  const active = () => [...entries.values()].filter(({ record }) => record.finished_at === null);
+  /**
+   * @param note is called with each run when it begins, and again when it ends.
+   * @param now milliseconds since the epoch.
+   */
+  constructor(
+    private readonly note: (run: RunRecord) => void,
+    private readonly now: () => number = Date.now,
+  ) {}
 
-  const find = (id: string): Entry => {
-    const exact = entries.get(id);
+  /** @throws an `unavailable` failure when {@link MAX_ACTIVE} are active, or the process is stopping. */
+  begin({ id, commands, source, timeoutSeconds, failed }: RunStart): ActiveRun {
+    if (this.stopping && !failed) throw unavailable("this process is stopping");
+    if (this.active().length >= MAX_ACTIVE && !failed) {
+      throw unavailable(`${MAX_ACTIVE} runs are active already`);
+    }
+    const started = this.now();
+    const control = new AbortController();
+    const { promise: done, resolve } = Promise.withResolvers<void>();
+    const entry: Entry = {
+      record: {
+        run_id: id,
+        source_type: source.type,
+        source_id: source.id,
+        script_path: source.path,
+        commands: [...commands],
+        status: "running",
+        started_at: new Date(started).toISOString(),
+        finished_at: null,
+        duration_seconds: null,
+        error_text: null,
+      },
+      bytesLeft: MAX_KEPT_BYTES,
+      outcomes: [],
+      control,
+      done,
+    };
+    this.entries.set(id, entry);
+    this.note(entry.record);
+    const late = () => control.abort(timedOut(`the run's deadline of ${timeoutSeconds} s has passed`));
+    const deadline = setTimeout(late, timeoutSeconds * 1_000);
+    return {
+      signal: control.signal,
+      abort: (reason) => control.abort(reason),
+      is(status) {
+        entry.record = { ...entry.record, status };
+      },
+      keep(outcome) {
+        const bytes = sizeWithin(outcome, { bytes: entry.bytesLeft, depth: 100 });
+        if (bytes === undefined || entry.outcomes.length >= MAX_KEPT_OUTCOMES) return;
+        entry.bytesLeft -= bytes;
+        entry.outcomes.push(outcome);
+      },
+      end: (status, error_text) => {
+        clearTimeout(deadline);
+        const finished = this.now();
+        const finished_at = new Date(finished).toISOString();
+        const duration_seconds = Math.max(0, finished - started) / 1_000;
+        entry.record = { ...entry.record, status, error_text, finished_at, duration_seconds };
+        this.note(entry.record);
+        this.forget(id);
+        const counted = this.counts.find((one) => one.source === source.type && one.status === status);
+        if (counted) counted.count++;
+        resolve();
+      },
+    };
+  }
+
+  /** How many are active, and how many have ended since the process started, by source and status; 0 counts too. */
+  totals(): { active: number; ended: readonly RunCount[] } {
+    return { active: this.active().length, ended: this.counts };
+  }
+
+  /** Newest first. */
+  list(): RunRecord[] {
+    return [...this.entries.values()].map(({ record }) => record).reverse();
+  }
+
+  /**
+   * @param id the run's id, or a beginning of it that no other run shares.
+   * @throws a `not_found` failure; `conflict` when several ids begin so.
+   */
+  show(id: string): RunRecord & { outcomes: Outcome[] } {
+    const { record, outcomes } = this.find(id);
+    return { ...record, outcomes };
+  }
+
+  /** Asks a run to end: at once when its action obeys the signal, else at the next action. As {@link show}. */
+  cancel(id: string, why: string): RunRecord {
+    const { record, control } = this.find(id);
+    if (record.finished_at !== null) throw conflict(`run ${record.run_id} has ended: ${record.status}`);
+    control.abort(cancelled(why));
+    return record;
+  }
+
+  /**
+   * Lets no further run begin, waits for the active ones, then cancels them.
+   *
+   * @param graceMs how long to wait; cancelled runs have {@link LAST_MS} to end.
+   */
+  async stop(graceMs = GRACE_MS): Promise<void> {
+    this.stopping = true;
+    const over = () => Promise.all(this.active().map(({ done }) => done));
+    await resolvesWithin(graceMs, over());
+    for (const { control } of this.active()) {
+      control.abort(cancelled("the process that runs it is stopping"));
+    }
+    await resolvesWithin(LAST_MS, over());
+  }
+
+  private active(): Entry[] {
+    return [...this.entries.values()].filter(({ record }) => record.finished_at === null);
+  }
+
+  private find(id: string): Entry {
+    const exact = this.entries.get(id);
     if (exact) return exact;
-    const found = [...entries].filter(([known]) => id.length >= 4 && known.startsWith(id));
+    const found = [...this.entries].filter(([known]) => id.length >= 4 && known.startsWith(id));
     if (found.length > 1) throw conflict("several ids of runs begin so: give more of the id");
     const [only] = found;
     if (only) return only[1];
     throw notFound("no such run, or it ended too long ago");
-  };
+  }
 
-  return {
-    begin({ id, commands, source, timeoutSeconds, failed }) {
-      if (stopping && !failed) throw unavailable("this process is stopping");
-      if (active().length >= MAX_ACTIVE && !failed)
-        throw unavailable(`${MAX_ACTIVE} runs are active already`);
-      const started = now();
-      const control = new AbortController();
-      const { promise: done, resolve } = Promise.withResolvers<void>();
-      const entry: Entry = {
-        record: {
-          run_id: id,
-          source_type: source.type,
-          source_id: source.id,
-          script_path: source.path,
-          commands: [...commands],
-          status: "running",
-          started_at: new Date(started).toISOString(),
-          finished_at: null,
-          duration_seconds: null,
-          error_text: null,
-        },
-        bytesLeft: MAX_KEPT_BYTES,
-        outcomes: [],
-        control,
-        done,
-      };
-      entries.set(id, entry);
-      note(entry.record);
-      const late = () => control.abort(timedOut(`the run's deadline of ${timeoutSeconds} s has passed`));
-      const deadline = setTimeout(late, timeoutSeconds * 1_000);
-      return {
-        signal: control.signal,
-        abort: (reason) => control.abort(reason),
-        is(status) {
-          entry.record = { ...entry.record, status };
-        },
-        keep(outcome) {
-          const bytes = sizeWithin(outcome, { bytes: entry.bytesLeft, depth: 100 });
-          if (bytes === undefined || entry.outcomes.length >= MAX_KEPT_OUTCOMES) return;
-          entry.bytesLeft -= bytes;
-          entry.outcomes.push(outcome);
-        },
-        end(status, error) {
-          clearTimeout(deadline);
-          const finished = now();
-          entry.record = {
-            ...entry.record,
-            status,
-            error_text: error,
-            finished_at: new Date(finished).toISOString(),
-            duration_seconds: Math.max(0, finished - started) / 1_000,
-          };
-          note(entry.record);
-          const counted = counts.find((known) => known.source === source.type && known.status === status);
-          if (counted) counted.count++;
-          ended.push(id);
-          for (const old of ended.splice(0, Math.max(0, ended.length - MAX_KEPT_RUNS))) entries.delete(old);
-          resolve();
-        },
-      };
-    },
-    totals: () => ({ active: active().length, ended: counts }),
-    list: () => [...entries.values()].map(({ record }) => record).reverse(),
-    show(id) {
-      const { record, outcomes } = find(id);
-      return { ...record, outcomes };
-    },
-    cancel(id, why) {
-      const { record, control } = find(id);
-      if (record.finished_at !== null) throw conflict(`run ${record.run_id} has ended: ${record.status}`);
-      control.abort(cancelled(why));
-      return record;
-    },
-    async stop(graceMs = GRACE_MS) {
-      stopping = true;
-      const over = () => Promise.all(active().map(({ done }) => done));
-      await resolvesWithin(graceMs, over());
-      for (const { control } of active()) control.abort(cancelled("the process that runs it is stopping"));
-      await resolvesWithin(LAST_MS, over());
-    },
-  };
+  /** Notes that the run has ended, and forgets the oldest such runs. */
+  private forget(id: string): void {
+    this.ended.push(id);
+    const surplus = Math.max(0, this.ended.length - MAX_KEPT_RUNS);
+    for (const old of this.ended.splice(0, surplus)) this.entries.delete(old);
+  }
 }

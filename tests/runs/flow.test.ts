@@ -39,7 +39,7 @@ describe("AC_loop", () => {
     expect(trail).toBe("aa");
   });
 
-  test("goes on with its next turn at AC_continue", async () => {
+  test("continues with its next iteration at AC_continue", async () => {
     await using host = testService();
     const body = [
       mark("a"),

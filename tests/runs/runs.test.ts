@@ -6,7 +6,7 @@ import { type Operation, operation } from "../../src/core/operation";
 import { Failure, notFound } from "../../src/lib/errors";
 import { silentLog } from "../../src/lib/log";
 import { operations } from "../../src/operations";
-import { createRuns } from "../../src/runs/runs";
+import { Runs } from "../../src/runs/runs";
 import type { Service } from "../../src/service";
 import { post, runActions, testServer, testService, until } from "../support";
 
@@ -340,7 +340,7 @@ test("runs are counted while they go on, and by how they ended ever after", asyn
 });
 
 test("the last runs are kept, those that go on always", () => {
-  const runs = createRuns(() => {});
+  const runs = new Runs(() => {});
   const begin = (id: string) =>
     runs.begin({ id, commands: [], source: { type: "manual", id: "", path: "" }, timeoutSeconds: 60 });
   const going = begin("still-going");
@@ -355,7 +355,7 @@ test("the last runs are kept, those that go on always", () => {
 });
 
 test("a bounded amount of a run's outcomes is kept", () => {
-  const runs = createRuns(() => {});
+  const runs = new Runs(() => {});
   const run = runs.begin({
     id: "long",
     commands: [],

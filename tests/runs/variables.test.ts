@@ -80,7 +80,7 @@ describe("in a run", () => {
     expect(report.error_text).toBe("AC_sleep: seconds: expected a number");
   });
 
-  test("an unknown name is that action's error, and the list goes on", async () => {
+  test("an unknown name is that action's error, and the list continues", async () => {
     await using host = testService();
     const report = await runActions(host.service, [
       ["AC_sleep", ["${nobody}"]],

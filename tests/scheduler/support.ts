@@ -1,4 +1,4 @@
-/** A scheduler on a clock that stands still until it is told to go on. */
+/** A scheduler on a clock that moves only when the test says so. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
