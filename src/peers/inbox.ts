@@ -24,7 +24,7 @@ import { MAX_COMPONENT_BYTES, parseName } from "./file-name";
 import { look, openInboxIndex } from "./inbox-index";
 import type { InboxPlace } from "./protocol";
 
-/** The folder for files under way: inside the inbox, so that the last step is a rename. */
+/** The folder for files under way: on the same file system as the inbox, so that the last step is a rename. */
 export const INCOMING = ".incoming";
 
 /** Flushing in pieces keeps each flush short: at 1 MB/s, one takes less than a sender waits (`STALL_MS`). */
@@ -34,23 +34,10 @@ export interface InboxOptions extends InboxPlace {
   readonly now?: () => Date;
 }
 
-/** A file under way. */
-export interface Incoming {
-  write(bytes: Uint8Array): void;
-  /** Flushes the file and moves it to its name. @returns that name, relative to the sender's folder. */
-  commit(): string;
-  /** Removes the file. */
-  abort(): void;
-}
+export type Inbox = ReturnType<typeof openInbox>;
 
-export interface Inbox extends Disposable {
-  /**
-   * @param size the number of bytes that will be index.
-   * @throws a `bad_input` failure for a name that is not allowed, `conflict` for one that clashes with another,
-   *   `unavailable` when there is no room; the system error of the disk.
-   */
-  begin(name: string, size: number): Incoming;
-}
+/** A file under way. */
+export type Incoming = ReturnType<Inbox["begin"]>;
 
 /** @throws the system or SQLite error when the folder or the index cannot be opened. */
 export function openInbox({
@@ -60,7 +47,7 @@ export function openInbox({
   quota,
   minFree,
   now = () => new Date(),
-}: InboxOptions): Inbox {
+}: InboxOptions) {
   const root = join(folder, sender);
   const incomingFolder = join(folder, INCOMING);
   // For each file: a person who empties an inbox may also delete its folders.
@@ -114,7 +101,12 @@ export function openInbox({
   };
 
   return {
-    begin(rawName, size) {
+    /**
+     * @param size the number of bytes that will be written.
+     * @throws a `bad_input` failure for a name that is not allowed, `conflict` for one that clashes with another,
+     *   `unavailable` when there is no room; the system error of the disk.
+     */
+    begin(rawName: string, size: number) {
       const parts = parseName(rawName);
       const name = parts.join("/");
       requirePlace(parts);
@@ -132,19 +124,20 @@ export function openInbox({
         index.release(temporary);
       };
       return {
-        write(bytes) {
+        write(bytes: Uint8Array): void {
           for (let at = 0; at < bytes.byteLength; ) at += writeSync(file, bytes, at);
           unflushed += bytes.byteLength;
           if (unflushed < FLUSH_BYTES) return;
           fdatasyncSync(file);
           unflushed = 0;
         },
-        commit() {
+        /** Flushes the file and moves it to its name. @returns that name, relative to the sender's folder. */
+        commit(): string {
           try {
             fdatasyncSync(file);
             const prefixes = requirePlace(parts);
             ensureFolders();
-            for (const prefix of prefixes.slice(0, -1)) makeFolder(join(root, prefix));
+            mkdirSync(dirname(join(root, name)), { recursive: true, mode: PRIVATE_FOLDER });
             const { ino, size, mtimeMs } = fstatSync(file);
             const state = { inode: ino, size, mtimeMs };
             const existing = look(join(root, name));
@@ -160,19 +153,12 @@ export function openInbox({
             drop();
           }
         },
+        /** Removes the file. */
         abort: drop,
       };
     },
     [Symbol.dispose]: () => index.close(),
   };
-}
-
-function makeFolder(path: string): void {
-  try {
-    mkdirSync(path, PRIVATE_FOLDER);
-  } catch (error) {
-    if (systemCode(error) !== "EEXIST") throw error;
-  }
 }
 
 /** Moves the file to its name; overwrites what is there only if it is `ours`. */

@@ -36,15 +36,9 @@ const MAX_INTERVAL_S = 2_147_483;
 const LIST_LIMIT = 100;
 
 export class FolderSyncEngine {
-  readonly #watchDir: string;
-  readonly #sender: Sender;
+  readonly #options: Required<Omit<FolderSyncOptions, "index">>;
   readonly #ledger: Ledger;
-  readonly #includeSubdirs: boolean;
-  readonly #pollMs: number;
-  readonly #settleMs: number;
   readonly #slots: LimitFunction;
-  readonly #settled: NonNullable<FolderSyncOptions["settled"]>;
-
   readonly #sends = new Set<Promise<void>>();
   readonly #underWay = new Set<string>();
   #passedOver: ReadonlyMap<string, string> = new Map();
@@ -58,29 +52,18 @@ export class FolderSyncEngine {
   #error: string | null = null;
 
   /** @throws a `bad_input` failure when `poll_interval_s` is out of range. */
-  constructor({
-    watch_dir,
-    sender,
-    poll_interval_s = 3,
-    include_subdirs = false,
-    parallel = 4,
-    settle_s = Math.min(1, poll_interval_s / 3),
-    index,
-    settled = () => {},
-  }: FolderSyncOptions) {
+  constructor({ index, ...options }: FolderSyncOptions) {
+    const { poll_interval_s = 3, include_subdirs = false, parallel = 4 } = options;
     if (!(poll_interval_s > 0 && poll_interval_s <= MAX_INTERVAL_S)) {
       throw badInput(
         `poll_interval_s: expected more than 0 and up to ${MAX_INTERVAL_S} but found ${poll_interval_s}`,
       );
     }
-    this.#watchDir = watch_dir;
-    this.#sender = sender;
+    const settle_s = Math.min(1, poll_interval_s / 3);
+    const defaults = { poll_interval_s, include_subdirs, parallel, settle_s, settled: () => {} };
+    this.#options = { ...defaults, ...options };
     this.#ledger = new Ledger(index, include_subdirs);
-    this.#includeSubdirs = include_subdirs;
-    this.#pollMs = poll_interval_s * 1_000;
-    this.#settleMs = settle_s * 1_000;
     this.#slots = pLimit(parallel);
-    this.#settled = settled;
   }
 
   /**
@@ -115,7 +98,7 @@ export class FolderSyncEngine {
       this.#running = false;
       throw error;
     }
-    if (this.#running) this.#schedule(options.resume ? 0 : this.#pollMs);
+    if (this.#running) this.#schedule(options.resume ? 0 : this.#options.poll_interval_s);
   }
 
   /** Starts no further send; resolves when those under way have ended. */
@@ -142,7 +125,7 @@ export class FolderSyncEngine {
     const { tracked, pending } = this.#ledger;
     return {
       running: this.#running,
-      watch_dir: this.#watchDir,
+      watch_dir: this.#options.watch_dir,
       tracked,
       pending: pending.size,
       sending: [...this.#underWay],
@@ -167,11 +150,11 @@ export class FolderSyncEngine {
   }
 
   /** Slow sends do not delay the next look. */
-  #schedule(delayMs: number): void {
+  #schedule(seconds: number): void {
     this.#timer = setTimeout(async () => {
       await this.#look();
-      if (this.#running) this.#schedule(this.#pollMs);
-    }, delayMs);
+      if (this.#running) this.#schedule(this.#options.poll_interval_s);
+    }, seconds * 1_000);
   }
 
   #look(): Promise<void> {
@@ -198,12 +181,13 @@ export class FolderSyncEngine {
     if (due.length === 0) return;
     // A file that is unchanged after this pause has a time stamp older than the granularity of file systems' clocks: a
     // later write cannot have the same one.
-    if (this.#settleMs > 0) await Bun.sleep(this.#settleMs);
+    if (this.#options.settle_s > 0) await Bun.sleep(this.#options.settle_s * 1_000);
     for (const name of due) this.#begin(name);
   }
 
   async #scan(found: FoundFile): Promise<Scan> {
-    const scan = await scanFolder(this.#watchDir, this.#includeSubdirs, found);
+    const { watch_dir, include_subdirs } = this.#options;
+    const scan = await scanFolder(watch_dir, include_subdirs, found);
     this.#passedOver = scan.passedOver;
     return scan;
   }
@@ -224,11 +208,11 @@ export class FolderSyncEngine {
     if (this.#stopped) return;
     this.#underWay.add(name);
     try {
-      if (await this.#deliver(name, pending)) this.#settled(name, null);
+      if (await this.#deliver(name, pending)) this.#options.settled(name, null);
     } catch (error) {
       this.#failures += 1;
       this.#ledger.markFailed(pending, messageOf(error));
-      this.#settled(name, messageOf(error));
+      this.#options.settled(name, messageOf(error));
     } finally {
       this.#underWay.delete(name);
     }
@@ -245,7 +229,7 @@ export class FolderSyncEngine {
       pending.state = before;
       return false;
     }
-    await this.#sender(pending.path, name);
+    await this.#options.sender(pending.path, name);
     const after = stateOf(pending.path);
     if (after && !sameState(before, after)) {
       pending.state = after;

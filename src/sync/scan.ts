@@ -1,19 +1,19 @@
 /**
- * Reading a folder: its regular files, each with what tells that it changed.
+ * Reading a folder: its regular files, and the state of each, by which a change is detected.
  *
- * Runs in slices of a few milliseconds, so that a folder of a hundred thousand files holds nothing else up.
+ * Runs in slices of a few milliseconds, so that a folder of a hundred thousand files delays nothing else.
  */
 import { type Dirent, lstatSync, readdirSync, realpathSync, type Stats, statSync } from "node:fs";
 import { join, sep } from "node:path";
 import { messageOf, systemCode } from "../lib/errors";
 
-/** How long a slice may take, milliseconds: well under what a request to the same process would notice. */
+/** How long a slice may take, milliseconds: too short for a request to the same process to notice. */
 const SLICE_MS = 4;
 
-/** Deeper than any tree a person made; a loop of bind mounts ends here. */
+/** Deeper than any tree that a person makes; ends a loop of bind mounts. */
 const MAX_DEPTH = 64;
 
-/** What is compared to find out whether a file changed. */
+/** A file has changed when any of these has. */
 export interface FileState {
   /** Milliseconds since 1970, with the fraction that the file system keeps. */
   readonly mtimeMs: number;
@@ -23,22 +23,22 @@ export interface FileState {
 }
 
 /**
- * Takes each file that is found.
+ * Called for each file.
  *
  * @param name relative to the folder, `/`-separated, NFC.
- * @param path where it is, links resolved.
+ * @param path with links resolved.
  */
 export type FoundFile = (name: string, path: string, state: FileState) => void;
 
-/** What was found that is no file to send. */
+/** What a scan found besides files to send. */
 export interface Scan {
-  /** By name, with the reason. */
+  /** The reasons why entries were skipped, by name. */
   readonly passedOver: Map<string, string>;
-  /** What could not be looked at, by name, a folder with a `/` at the end: nothing is known of what is there. */
+  /** The names of files, and of folders with a `/` at the end, that could not be read: their content is unknown. */
   readonly unread: string[];
 }
 
-/** Lets the event loop turn whenever some milliseconds have gone by. */
+/** @returns a function that, after each slice, returns a promise to wait for: then the event loop runs. */
 export function createSlices(): () => Promise<void> | undefined {
   let end = performance.now() + SLICE_MS;
   return () => {
@@ -55,13 +55,13 @@ export function createSlices(): () => Promise<void> | undefined {
 export const sameState = (a: FileState | undefined, b: FileState): boolean =>
   a !== undefined && a.mtimeMs === b.mtimeMs && a.size === b.size && a.inode === b.inode;
 
-/** The state of the file at `path`, or undefined when it is not there or no regular file. */
+/** The state of the regular file at `path`; undefined when there is none. */
 export function stateOf(path: string): FileState | undefined {
   const stats = statSync(path, { throwIfNoEntry: false });
   return stats?.isFile() ? toState(stats) : undefined;
 }
 
-/** @throws the system error when `folder` itself cannot be read: then nothing is known, least of all deletions. */
+/** @throws the system error when `folder` itself cannot be read: that is no sign of deletions. */
 export async function scanFolder(folder: string, includeSubdirs: boolean, found: FoundFile): Promise<Scan> {
   const root = realpathSync(folder);
   const scan: Scan = { passedOver: new Map(), unread: [] };
@@ -82,7 +82,7 @@ export async function scanFolder(folder: string, includeSubdirs: boolean, found:
   return scan;
 }
 
-/** The entries with their names in Unicode's normal form; of those that then have the same, the first. */
+/** The entries by their names in NFC; the first of those that have the same name then. */
 function withNormalNames(
   entries: readonly Dirent[],
   folder: string,
@@ -92,12 +92,12 @@ function withNormalNames(
   for (const entry of entries) {
     const name = entry.name.normalize("NFC");
     if (!named.has(name)) named.set(name, entry);
-    else scan.passedOver.set(folder + name, "another file has the same name in Unicode's normal form");
+    else scan.passedOver.set(folder + name, "another file has the same name in NFC");
   }
   return named;
 }
 
-/** The entries of a folder; none, and a note in `scan`, when a folder below the first cannot be read. */
+/** The entries of a folder; none, with an entry in `scan`, when a folder below the first cannot be read. */
 function readEntries(path: string, name: string, scan: Scan): Dirent[] {
   try {
     return readdirSync(path, { withFileTypes: true });
@@ -126,15 +126,15 @@ function readFile(
   }
 }
 
-/** Notes what cannot be looked at, unless it is gone since its folder was read. */
+/** Records that an entry cannot be read, unless it was deleted after its folder was read. */
 function passOver(scan: Scan, name: string, error: unknown): void {
   const gone = systemCode(error) === "ENOENT";
   if (gone && !name.includes("\ufffd")) return;
-  scan.passedOver.set(name, gone ? "its name is no valid UTF-8" : messageOf(error));
+  scan.passedOver.set(name, gone ? "its name is not valid UTF-8" : messageOf(error));
   scan.unread.push(name);
 }
 
-/** The file that a link inside the folder stands for, or why it is none to send. */
+/** The target of a link, or why it is not sent. */
 function followLink(root: string, path: string): { path: string; stats: Stats } | string {
   let target: string;
   try {

@@ -187,8 +187,8 @@ describe("what is skipped and reported", () => {
         "folder-link": "a link to a folder",
         broken: "a link that leads nowhere (ENOENT)",
         pipe: "is a pipe",
-        "file-\ufffd": "its name is no valid UTF-8",
-        "folder-\ufffd/": "its name is no valid UTF-8",
+        "file-\ufffd": "its name is not valid UTF-8",
+        "folder-\ufffd/": "its name is not valid UTF-8",
       },
     );
   });
