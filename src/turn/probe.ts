@@ -33,116 +33,81 @@ export interface ProbeOptions {
 }
 
 /** Takes every step and releases the allocation. Never throws for what the relay does: the report says that. */
-export async function probeRelay(options: ProbeOptions): Promise<ProbeReport> {
-  const probe = new Probe(options);
-  try {
-    await probe.run();
-  } finally {
-    await probe.close();
-  }
-  return probe.report();
-}
-
-class Probe {
-  private readonly checks: ProbeReport["checks"] = [];
+export async function probeRelay({ url, user, secret, ca, timeoutMs }: ProbeOptions): Promise<ProbeReport> {
+  const checks: ProbeReport["checks"] = [];
   /** Aborted when the socket fails, with the error as its reason. */
-  private readonly lost = new AbortController();
-  private relay: TurnProtocol | undefined;
-  private roundTripMs: number | null = null;
-  private allocated = false;
-  private readonly unauthorized = new Set<string>();
-  private readonly over = new AbortController();
+  const lost = new AbortController();
+  const over = new AbortController();
+  const unauthorized = new Set<string>();
 
-  constructor(private readonly options: ProbeOptions) {}
+  const late = () => {
+    throw new TransactionTimeout();
+  };
+  const inTime = <T>(work: Promise<T>) => deadline(work, { ms: timeoutMs, late, signal: lost.signal });
 
-  async run(): Promise<void> {
-    const relay = await this.step("connect", () => this.connect());
-    if (!relay) return;
-    this.relay = relay;
-    await this.step("allocate", async () => {
-      await relay.connectionMade();
-      if (!relay.integrityKey) throw new Finding("open to anybody: the relay asks for no user");
-      if (!relay.relayedAddress) throw new Finding("the relay's answer has no address in it");
-      this.allocated = true;
-    });
-    if (!this.allocated) return;
-    this.roundTripMs = (await this.step("relay to itself", () => roundTrip(relay))) ?? null;
-    for (const peer of FORBIDDEN_PEERS) await this.step(`refuse ${peer}`, () => expectRefusal(relay, peer));
-  }
-
-  report(): ProbeReport {
-    const { relay, allocated, checks } = this;
-    return {
-      ok: allocated && checks.every(({ ok }) => ok),
-      relayed_address: relay && allocated ? endpoint(relay.relayedAddress) : null,
-      mapped_address: relay?.mappedAddress ? endpoint(relay.mappedAddress) : null,
-      round_trip_ms: this.roundTripMs,
-      checks,
-    };
-  }
-
-  /** Releases the allocation (RFC 8656 section 7.3: a lifetime of zero) and closes the socket. */
-  async close(): Promise<void> {
-    const { relay } = this;
-    if (relay && this.allocated) {
-      const release = new Message(methods.REFRESH, classes.REQUEST).setAttribute("LIFETIME", 0);
-      await this.inTime(relay.requestWithRetry(release, relay.server)).catch(() => {});
+  /** The result of `work`, which becomes a check; undefined when it failed or took too long. */
+  const step = async <T>(name: string, work: () => Promise<T>): Promise<T | undefined> => {
+    const started = performance.now();
+    try {
+      const result = await inTime(work());
+      checks.push({ name, ok: true, detail: `${Math.round(performance.now() - started)} ms` });
+      return result;
+    } catch (error) {
+      checks.push({ name, ok: false, detail: printable(explain(error), 300) });
+      return undefined;
     }
-    // Pending transactions would keep the process alive until they had been tried six times.
-    for (const transaction of Object.values(relay?.transactions ?? {})) transaction.cancel();
-    this.over.abort();
-  }
+  };
 
-  private async connect(): Promise<TurnProtocol> {
-    const { url, user, secret, ca } = this.options;
+  const connect = async () => {
     const address = isIP(url.host) ? url.host : (await lookup(url.host)).address;
     const transport = await openTransport({
       url,
       address,
       ca,
-      signal: this.over.signal,
-      failed: (error) => this.lost.abort(error),
-      received: (data) => this.noteUnauthorized(data),
+      signal: over.signal,
+      failed: (error) => lost.abort(error),
+      // The client ignores an answer that is not signed, which is how a relay answers a wrong secret. The first request
+      // is always answered so, with the values to sign the second one with.
+      received(data) {
+        const transaction = unauthorizedIn(data);
+        if (transaction !== undefined) unauthorized.add(transaction);
+        if (unauthorized.size > 1) lost.abort(new Finding(meaningOf(401)));
+      },
     });
     const relay = new TurnProtocol([address, url.port], user, secret, LIFETIME_S, transport);
     // The allocation outlives the probe; the timer to renew it would keep the process alive as long.
     Reflect.set(relay, "refresh", () => {});
     return relay;
-  }
+  };
 
-  /**
-   * The client ignores an answer that is not signed, which is how a relay answers a wrong secret. The first request is
-   * always answered so, with the values to sign the second one with.
-   */
-  private noteUnauthorized(data: Buffer): void {
-    const transaction = unauthorizedIn(data);
-    if (transaction === undefined) return;
-    this.unauthorized.add(transaction);
-    if (this.unauthorized.size > 1) this.lost.abort(new Finding(meaningOf(401)));
+  const relay = await step("connect", connect);
+  const isAllocated = relay && (await step("allocate", () => allocate(relay)));
+  let roundTripMs: number | undefined;
+  if (relay && isAllocated) {
+    roundTripMs = await step("relay to itself", () => roundTrip(relay));
+    for (const peer of FORBIDDEN_PEERS) await step(`refuse ${peer}`, () => expectRefusal(relay, peer));
+    // A lifetime of zero releases the allocation (RFC 8656 section 7.3).
+    const release = new Message(methods.REFRESH, classes.REQUEST).setAttribute("LIFETIME", 0);
+    await inTime(relay.requestWithRetry(release, relay.server)).catch(() => {});
   }
+  // Pending transactions would keep the process alive until they had been tried six times.
+  for (const transaction of Object.values(relay?.transactions ?? {})) transaction.cancel();
+  over.abort();
+  return {
+    ok: isAllocated === true && checks.every(({ ok }) => ok),
+    relayed_address: relay && isAllocated ? endpoint(relay.relayedAddress) : null,
+    mapped_address: relay?.mappedAddress ? endpoint(relay.mappedAddress) : null,
+    round_trip_ms: roundTripMs ?? null,
+    checks,
+  };
+}
 
-  /** The result of `work`, which becomes a check; undefined when it failed or took too long. */
-  private async step<T>(name: string, work: () => Promise<T>): Promise<T | undefined> {
-    const started = performance.now();
-    try {
-      const result = await this.inTime(work());
-      this.checks.push({ name, ok: true, detail: `${Math.round(performance.now() - started)} ms` });
-      return result;
-    } catch (error) {
-      this.checks.push({ name, ok: false, detail: printable(explain(error), 300) });
-      return undefined;
-    }
-  }
-
-  private inTime<T>(work: Promise<T>): Promise<T> {
-    return deadline(work, {
-      ms: this.options.timeoutMs,
-      late() {
-        throw new TransactionTimeout();
-      },
-      signal: this.lost.signal,
-    });
-  }
+/** Requests a relayed port. */
+async function allocate(relay: TurnProtocol): Promise<true> {
+  await relay.connectionMade();
+  if (!relay.integrityKey) throw new Finding("open to anybody: the relay asks for no user");
+  if (!relay.relayedAddress) throw new Finding("the relay's answer has no address in it");
+  return true;
 }
 
 /** Milliseconds until a datagram that is sent to the relayed address comes back through it. */
@@ -172,7 +137,7 @@ async function expectRefusal(relay: TurnProtocol, peer: string): Promise<void> {
       (error) => errorCode(error) ?? Promise.reject(error),
     );
     if (code === null) throw new Finding("taken for a peer: a way into the relay's network");
-    if (code !== 403) throw new Finding(`the relay answered ${code}, which is no refusal: expected 403`);
+    if (code !== 403) throw new Finding(`the relay answered ${code}: expected 403`);
   }
 }
 

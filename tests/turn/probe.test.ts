@@ -118,7 +118,7 @@ test("an answer that is neither yes nor no", async () => {
       request.messageMethod === methods.ALLOCATE ? allocation(request) : refusal(request, 400),
     ),
   );
-  expect(failed.at(-1)).toBe("refuse 10.0.0.1: the relay answered 400, which is no refusal: expected 403");
+  expect(failed.at(-1)).toBe("refuse 10.0.0.1: the relay answered 400: expected 403");
 });
 
 test("a connection that is closed at once", async () => {
