@@ -209,22 +209,7 @@ export function createService(options: ServiceOptions): Service {
     }),
     dashboard: feature(async () => (await import("./http/page-files")).createDashboard()),
     explorer: feature(async () => (await import("./http/page-files")).createExplorer()),
-    metrics: feature(async () => {
-      const { createMetrics } = await import("./metrics/metrics");
-      return createMetrics({
-        uptimeSeconds: async () => {
-          const { server } = await service.rest();
-          return server?.uptimeSeconds() ?? 0;
-        },
-        auditRows: async () => (await service.audit())?.rowCount() ?? 0,
-        schedulerJobs: async () => (await service.scheduler()).count(),
-        runs: async () => (await service.runs()).totals(),
-        activeSessions: async () => {
-          const sessions = (await service.sessions()).list();
-          return sessions.filter(({ state }) => state === "open").length;
-        },
-      });
-    }),
+    metrics: feature(async () => (await import("./metrics/metrics")).createMetrics(service)),
     rest: feature(
       async () => {
         const { createRestControl } = await import("./http/server");

@@ -53,11 +53,11 @@ const LINK_METRICS = [
   },
 ] as const;
 
-/** Metrics over `sources`, the process's own included. */
-export function createMetrics(sources: MetricSources) {
+/** The metrics of `service`, and of the process. */
+export function createMetrics(service: MetricSources) {
   const registry = new Registry();
   const registers = [registry];
-  addReadings(registry, sources);
+  addReadings(registry, service);
 
   const timeline = createTimeline();
   const failedAuth = new Counter({

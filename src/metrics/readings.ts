@@ -8,20 +8,22 @@ import Gauge from "prom-client/lib/gauge";
 import type Registry from "prom-client/lib/registry";
 import { commit, version } from "../version";
 
-/** What is read of the features; none may cost a query over a whole log. */
+/** The slice of the service that is read. No reading may cost a query over a whole log. */
 export interface MetricSources {
-  uptimeSeconds(): number | Promise<number>;
-  auditRows(): number | Promise<number>;
-  activeSessions(): number | Promise<number>;
-  schedulerJobs(): number | Promise<number>;
-  runs(): Promise<{
-    readonly active: number;
-    /** Runs that ended since the process started; also the ways in which none has ended yet, as 0. */
-    readonly ended: ReadonlyArray<{
-      readonly source: string;
-      readonly status: string;
-      readonly count: number;
-    }>;
+  rest(): Promise<{ readonly server: { uptimeSeconds(): number } | null }>;
+  audit(): Promise<{ rowCount(): number } | null>;
+  sessions(): Promise<{ list(): ReadonlyArray<{ readonly state: string }> }>;
+  scheduler(): Promise<{ count(): number | Promise<number> }>;
+  runs(): Promise<{ totals(): RunTotals }>;
+}
+
+interface RunTotals {
+  readonly active: number;
+  /** Runs that ended since the process started; also the ways in which none has ended yet, as 0. */
+  readonly ended: ReadonlyArray<{
+    readonly source: string;
+    readonly status: string;
+    readonly count: number;
   }>;
 }
 
@@ -36,7 +38,7 @@ interface Reading {
   /** Absent for a gauge. */
   readonly type?: "counter";
   readonly labels?: readonly string[];
-  read(sources: MetricSources): number | readonly Sample[] | Promise<number | readonly Sample[]>;
+  read(service: MetricSources): number | readonly Sample[] | Promise<number | readonly Sample[]>;
 }
 
 /** https://prometheus.io/docs/instrumenting/writing_clientlibs/#process-metrics */
@@ -86,37 +88,40 @@ const SERVICE: readonly Reading[] = [
   {
     name: "service_rest_uptime_seconds",
     help: "Seconds since the REST server started",
-    read: (sources) => sources.uptimeSeconds(),
+    read: async (service) => (await service.rest()).server?.uptimeSeconds() ?? 0,
   },
   {
     name: "service_rest_audit_rows",
     help: "Rows in the audit log, those in its archives not counted; 0 where there is none",
-    read: (sources) => sources.auditRows(),
+    read: async (service) => (await service.audit())?.rowCount() ?? 0,
   },
   {
     name: "service_active_sessions",
     help: "Peer sessions that are connected",
-    read: (sources) => sources.activeSessions(),
+    async read(service) {
+      const sessions = (await service.sessions()).list();
+      return sessions.filter(({ state }) => state === "open").length;
+    },
   },
   {
     name: "service_scheduler_jobs",
     help: "Scheduled jobs, paused ones included; 0 also when their file cannot be read",
-    read: (sources) => sources.schedulerJobs(),
+    read: async (service) => (await service.scheduler()).count(),
   },
   {
     name: "service_runs_total",
     help: "Runs of action lists that ended",
     type: "counter",
     labels: ["source", "status"],
-    async read(sources) {
-      const { ended } = await sources.runs();
+    async read(service) {
+      const { ended } = (await service.runs()).totals();
       return ended.map(({ source, status, count }) => ({ labels: { source, status }, value: count }));
     },
   },
   {
     name: "service_active_runs",
     help: "Runs in progress, also those that wait for the input devices",
-    read: async (sources) => (await sources.runs()).active,
+    read: async (service) => (await service.runs()).totals().active,
   },
   {
     name: "service_build_info",
@@ -127,12 +132,12 @@ const SERVICE: readonly Reading[] = [
 ];
 
 /** Adds all of them to `registry`. */
-export function addReadings(registry: Registry, sources: MetricSources): void {
+export function addReadings(registry: Registry, service: MetricSources): void {
   const linux = process.platform === "linux" ? PROCESS_LINUX : [];
   for (const { name, help, type, labels = [], read } of [...PROCESS, ...linux, ...SERVICE]) {
     const samples = async (): Promise<readonly Sample[]> => {
       try {
-        const value = await read(sources);
+        const value = await read(service);
         return typeof value === "number" ? [{ value, labels: {} }] : value;
       } catch {
         return labels.length > 0 ? [] : [{ value: Number.NaN, labels: {} }];

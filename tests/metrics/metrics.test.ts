@@ -3,12 +3,13 @@ import { createMetrics } from "../../src/metrics/metrics";
 import type { MetricSources } from "../../src/metrics/readings";
 import { testServer, testWith } from "../support";
 
+const ENDED = [{ source: "scheduler", status: "ok", count: 5 }];
 const SOURCES: MetricSources = {
-  uptimeSeconds: () => 5,
-  auditRows: () => 7,
-  activeSessions: () => 2,
-  schedulerJobs: () => 3,
-  runs: async () => ({ active: 4, ended: [{ source: "scheduler", status: "ok", count: 5 }] }),
+  rest: async () => ({ server: { uptimeSeconds: () => 5 } }),
+  audit: async () => ({ rowCount: () => 7 }),
+  sessions: async () => ({ list: () => [{ state: "open" }, { state: "open" }, { state: "closed" }] }),
+  scheduler: async () => ({ count: () => 3 }),
+  runs: async () => ({ totals: () => ({ active: 4, ended: ENDED }) }),
 };
 
 const linesOf = async (sources: Partial<MetricSources> = {}) =>
@@ -64,7 +65,7 @@ describe("a scrape", () => {
 
   test("is served when one of its gauges cannot be had", async () => {
     const lines = await linesOf({
-      auditRows() {
+      audit() {
         throw new Error("the audit log cannot be opened");
       },
     });
