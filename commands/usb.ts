@@ -20,9 +20,9 @@ export default {
       names: { poll_interval_s: "interval" },
       extra: { mask_serials },
       async run({ service, globals, input, extra }) {
-        const { watcher, tell } = await service.usb();
+        const { watcher, toView } = await service.usb();
         watcher.subscribe((event) => {
-          const shown = { ...event, device: tell(event.device, extra.mask_serials) };
+          const shown = { ...event, device: toView(event.device, extra.mask_serials) };
           print(globals, shown, () => lineOf(shown));
         });
         const ended = Promise.race([terminated(), unread()]);

@@ -2,7 +2,7 @@
  * The keys and buttons that were pressed and not released, so that they can be released after a run that broke, and by
  * the child after a parent that died.
  *
- * A display keeps a key down after the program that pressed it has ended: nobody else remembers.
+ * A display keeps a key down after the program that pressed it has ended, and does not know which keys those are.
  */
 import type { Remote } from "../lib/child";
 import { Failure } from "../lib/errors";

@@ -6,6 +6,7 @@
  */
 import { invoke, remote, serveParent } from "../lib/child";
 import { resolvesWithin } from "../lib/deadline";
+import { unavailable } from "../lib/errors";
 import { lowerPriority } from "../lib/priority";
 import type { Backend, DesktopCalls, Frame } from "./backend";
 import { sizeOf } from "./geometry";
@@ -72,14 +73,15 @@ function canListWindows(): boolean {
   return process.platform !== "linux" || Boolean(process.env.DISPLAY) || !process.env.WAYLAND_DISPLAY;
 }
 
+/** The one place where the platform is chosen. @throws an `unavailable` failure when there is no desktop. */
 async function createBackend(lost: () => void): Promise<Backend> {
-  if (process.platform === "linux") {
-    const { createX11Backend } = await import("./x11/backend");
-    return createX11Backend(lost);
+  if (process.platform === "linux") return (await import("./x11/backend")).createX11Backend(lost);
+  const { createNativeBackend } = await import("./native/backend");
+  if (process.platform === "darwin") {
+    return createNativeBackend((await import("./native/macos")).createMacos());
   }
-  const [{ createNativeBackend }, { thisPlatform }] = await Promise.all([
-    import("./native/backend"),
-    import("./native/platform"),
-  ]);
-  return createNativeBackend(await thisPlatform());
+  if (process.platform === "win32") {
+    return createNativeBackend((await import("./native/windows")).createWindows());
+  }
+  throw unavailable(`no desktop: svc does not know that of ${process.platform}`);
 }

@@ -28,8 +28,8 @@ export interface Worker {
   /** The child's process id; null while there is none. */
   pid(): number | null;
   /**
-   * @param args the arguments of the method. An `AbortSignal` among them stays here: when it aborts, nobody wants the
-   *   answer any more. A call without one is made however many wait.
+   * @param args the arguments of the method. An `AbortSignal` among them stays here and cancels the call until it
+   *   is sent. A call without one is made however many wait.
    * @throws what the child throws; `timeout` when it was killed for taking too long; `unavailable` when it ended during
    *   the call or could not be started, or when too many calls wait; `cancelled`.
    */
@@ -46,7 +46,7 @@ const DEADLINE_MS = 10_000;
 const IDLE_MS = 60_000;
 /** How long the current call may go on when everything stops, in milliseconds. */
 const LAST_CALL_MS = 1_000;
-/** How many calls may wait: what comes within seconds, so that a host that was busy elsewhere for one refuses nobody. */
+/** How many calls may wait: as many as come within some seconds, so that a host that was busy for one refuses none. */
 const MAX_WAITING = 256;
 
 const notAsked = (): never => {

@@ -15,12 +15,7 @@ export function diffListings(
 ): Array<Pick<UsbEvent, "kind" | "device">> {
   const sameBackend = before.backend === after.backend;
   const key = sameBackend ? placeKey : deviceKey;
-  const unmatched = new Map<string, UsbDevice[]>();
-  for (const device of before.devices) {
-    const known = unmatched.get(key(device));
-    if (known) known.push(device);
-    else unmatched.set(key(device), [device]);
-  }
+  const unmatched = Map.groupBy(before.devices, key);
   const removed: UsbDevice[] = [];
   const added: UsbDevice[] = [];
   for (const device of after.devices) {

@@ -31,7 +31,7 @@ export const listUsbDevices = operation({
   async run(service: Uses, { mask_serials }) {
     const usb = await service.usb();
     const listing = await usb.lister.list();
-    const devices = listing.devices.map((device) => usb.tell(device, mask_serials));
+    const devices = listing.devices.map((device) => usb.toView(device, mask_serials));
     return { ...listing, devices, count: devices.length };
   },
 });
@@ -56,9 +56,9 @@ export const recentUsbEvents = operation({
   }),
   output: USB_EVENTS,
   async run(service: Uses, { mask_serials, ...query }) {
-    const { watcher, tell } = await service.usb();
+    const { watcher, toView } = await service.usb();
     const recent = watcher.recentEvents(query);
-    const events = recent.events.map((event) => ({ ...event, device: tell(event.device, mask_serials) }));
+    const events = recent.events.map((event) => ({ ...event, device: toView(event.device, mask_serials) }));
     return { ...recent, events };
   },
 });

@@ -10,7 +10,7 @@ export interface Usb {
   readonly lister: UsbLister;
   readonly watcher: UsbWatcher;
   /** The device as it may be shown: with its serial number masked when `mask` or the process says so. */
-  tell(device: UsbDevice, mask: boolean): UsbDevice;
+  toView(device: UsbDevice, mask: boolean): UsbDevice;
   stop(): void;
 }
 
@@ -20,7 +20,7 @@ export function createUsb(options: { readonly log: Log; readonly maskSerials: bo
   return {
     lister,
     watcher,
-    tell: (device, mask) => (mask || options.maskSerials ? maskSerial(device) : device),
+    toView: (device, mask) => (mask || options.maskSerials ? maskSerial(device) : device),
     stop() {
       watcher.stop();
       lister.stop();

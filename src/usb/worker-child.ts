@@ -17,7 +17,7 @@ export default function usbChild(): Promise<void> {
       }
     },
     async watch() {
-      // Where the addon has no events, polling has to do. It throws some of the reasons where nobody can catch them.
+      // Where the addon has no events, polling must suffice. It throws some of its errors where no caller can catch them.
       process.on("uncaughtException", () => {});
       process.on("unhandledRejection", () => {});
       const { onHotplug } = await import("./lister-addon");

@@ -1,15 +1,24 @@
 /**
  * The desktop of macOS and Windows, through native addons: robotjs for the input devices, node-screenshots for screens
- * and windows, and the system itself (`platform.ts`) for what neither can do.
+ * and windows, and the system itself ({@link Platform}) for what neither can do.
  */
 import { messageOf, unavailable } from "../../lib/errors";
 import type { Backend, Direction, Target } from "../backend";
 import { assertOn, type Point, type Region } from "../geometry";
 import { createKeyboard } from "./keyboard";
-import type { Platform } from "./platform";
 import { capture, placeOf, type Screens } from "./screen";
 
 export type Robot = typeof import("robotjs");
+
+/** What differs between macOS and Windows. */
+export interface Platform {
+  /** What robotjs's `scrollMouse` takes for one notch of a wheel. */
+  readonly wheelStep: number;
+  /** Types one character (code point) into the window that has the focus. */
+  typeCharacter(character: string, robot: Robot): void;
+  /** @throws `not_found` when there is no such window, `unavailable` when it did not get the focus. */
+  focus(hwnd: number, addons: { readonly robot: Robot; readonly screens: Screens }): Promise<void>;
+}
 
 /** @throws an `unavailable` failure when an addon cannot be loaded or the system has not allowed its use. */
 export async function createNativeBackend(platform: Platform): Promise<Backend> {

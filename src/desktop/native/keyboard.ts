@@ -6,8 +6,7 @@
 import { unavailable } from "../../lib/errors";
 import type { Stroke } from "../backend";
 import { robotKeyOf } from "../keys";
-import type { Robot } from "./backend";
-import type { Platform } from "./platform";
+import type { Platform, Robot } from "./backend";
 
 const MODIFIERS: readonly string[] = ["shift", "control", "alt", "command"];
 

@@ -4,7 +4,7 @@
 import { dlopen, ptr } from "bun:ffi";
 import { notFound, unavailable } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
-import type { Platform } from "./platform";
+import type { Platform } from "./backend";
 
 const APPLICATION_SERVICES = "/System/Library/Frameworks/ApplicationServices.framework/ApplicationServices";
 /** kCGSessionEventTap (CGEventTypes.h), where robotjs posts its events too. */

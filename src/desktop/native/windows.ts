@@ -3,7 +3,7 @@
  */
 import { dlopen } from "bun:ffi";
 import { notFound, unavailable } from "../../lib/errors";
-import type { Platform } from "./platform";
+import type { Platform } from "./backend";
 
 /** WHEEL_DELTA (WinUser.h). */
 const WHEEL_DELTA = 120;
