@@ -2,14 +2,12 @@
  * Exporting rows as JSON lines, each with its id and both hashes.
  */
 import type { Database } from "bun:sqlite";
-import { randomBytes } from "node:crypto";
-import { closeSync, createWriteStream, fsyncSync, lstatSync, openSync, renameSync, rmSync } from "node:fs";
-import { dirname } from "node:path";
+import { createWriteStream, lstatSync } from "node:fs";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { constants, createGzip } from "node:zlib";
 import { badInput, systemCode, unavailable } from "../lib/errors";
-import { ensurePrivateFile, PRIVATE_FILE, syncFolder } from "../lib/files";
+import { beginReplace, PRIVATE_FILE, type Replacement } from "../lib/files";
 import { jsonLine } from "../lib/sanitize";
 import { readLog } from "./file";
 import type { AuditRow } from "./row";
@@ -69,38 +67,28 @@ export async function writeExport(
   steps: AsyncIterable<ExportStep>,
   owned = false,
 ): Promise<void> {
-  const temporary = `${path}.tmp-${randomBytes(6).toString("hex")}`;
+  let file: Replacement | undefined;
   try {
     // As root, a rename would replace /dev/null or /dev/stdout.
     if (lstatSync(path, { throwIfNoEntry: false })?.isFile() === false) {
       throw badInput(`${path} is not a regular file`);
     }
-    if (owned) ensurePrivateFile(temporary);
+    file = beginReplace(path, PRIVATE_FILE, owned);
     await pipeline(
       Readable.from(linesOf(steps)),
       ...(path.endsWith(".gz") ? [createGzip({ level: constants.Z_BEST_SPEED })] : []),
-      createWriteStream(temporary, { flags: owned ? "r+" : "wx", mode: PRIVATE_FILE }),
+      createWriteStream("", { fd: file.fd, autoClose: false }),
     );
-    syncFile(temporary);
-    renameSync(temporary, path);
-    syncFolder(dirname(path));
+    file.commit();
   } catch (error) {
-    rmSync(temporary, { force: true });
     const code = systemCode(error);
     throw code && /^E[A-Z]+$/.test(code) ? unavailable(`${path} cannot be written (${code})`) : error;
+  } finally {
+    file?.abort();
   }
 }
 
 /** The text of `steps`. */
 export async function* linesOf(steps: AsyncIterable<ExportStep>): AsyncGenerator<string> {
   for await (const { lines } of steps) yield lines;
-}
-
-function syncFile(path: string): void {
-  const file = openSync(path, "r+");
-  try {
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
 }

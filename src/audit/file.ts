@@ -40,7 +40,7 @@ export class AuditFile {
    * @throws an `unavailable` failure when the file cannot be opened, locked or written: then nothing was written.
    */
   write<T>(work: (db: Database) => T): Promise<T> {
-    return this.waiting("write", (db) => inTransaction(db, "BEGIN IMMEDIATE", work));
+    return this.waiting("write", (db) => db.transaction(work).immediate(db));
   }
 
   /**
@@ -49,7 +49,7 @@ export class AuditFile {
    * @throws an `unavailable` failure when the file cannot be opened or read.
    */
   read<T>(work: (db: Database) => T): Promise<T> {
-    return this.waiting("read", (db) => inTransaction(db, "BEGIN", work));
+    return this.waiting("read", (db) => db.transaction(work).deferred(db));
   }
 
   /** Gives the space of deleted rows back to the disk, if no other process uses the file just now. */
@@ -100,19 +100,6 @@ export class AuditFile {
       );
     }
     return this.db;
-  }
-}
-
-/** Commits all that `work` does, or nothing. `query` keeps the statements prepared; `run` does not. */
-function inTransaction<T>(db: Database, begin: "BEGIN" | "BEGIN IMMEDIATE", work: (db: Database) => T): T {
-  db.query(begin).run();
-  try {
-    const result = work(db);
-    db.query("COMMIT").run();
-    return result;
-  } catch (error) {
-    if (db.inTransaction) db.run("ROLLBACK");
-    throw error;
   }
 }
 

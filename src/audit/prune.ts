@@ -157,7 +157,7 @@ function appendRecord(db: Database, event_type: string, detail: string): void {
 }
 
 /** A file that a killed prune left. The lock makes sure that no other prune is writing it. */
-const LEFT_OVER = /^audit-\d+-\d+.*\.tmp-[0-9a-f]+$/;
+const LEFT_OVER = /^audit-\d+-\d+.*\.tmp-[0-9a-f-]+$/;
 
 /** A name in `folder` that no file has: a prune that was killed left an archive of rows that are still in the log. */
 function nameIn(folder: string, { firstId, lastId }: Range): string {

@@ -36,17 +36,12 @@ const FILL_STEP = 256;
  */
 export function prepareSchema(db: Database): void {
   if (bearingsState(db) === "kept") return;
-  db.run("BEGIN IMMEDIATE");
-  try {
+  db.transaction(() => {
     // Another process may have been first.
     const state = bearingsState(db);
     if (state === "lost") throw unavailable(LOST_BEARINGS);
     if (state === "none") adopt(db);
-    db.run("COMMIT");
-  } catch (error) {
-    if (db.inTransaction) db.run("ROLLBACK");
-    throw error;
-  }
+  }).immediate();
 }
 
 function adopt(db: Database): void {

@@ -3,12 +3,12 @@
  */
 import type * as v from "valibot";
 import type { InputSchema, Operation, OutputSchema } from "../core/operation";
-import { inLanes, patienceFor } from "../lib/pool";
+import { patienceFor, runPool } from "../lib/pool";
 import { callRemote, MAX_ANSWER_BYTES } from "./call";
 import { deadlineIn, RemoteError, type RemoteServer } from "./carrier";
 
 /** How many servers are asked at once; answers may be large. */
-const LANES = 16;
+const SLOTS = 16;
 
 /** One server's answer, or why there is none. */
 export type Answer<Body> =
@@ -22,8 +22,8 @@ export function askServers<I extends InputSchema, O extends OutputSchema>(
   input: v.InferInput<I>,
   { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal?: AbortSignal },
 ): Promise<Array<Answer<v.InferOutput<O>>>> {
-  const lanes = { lanes: LANES, patienceMs: patienceFor(timeoutMs) };
-  return inLanes(servers, lanes, async ({ label, server }) => {
+  const pool = { slots: SLOTS, patienceMs: patienceFor(timeoutMs) };
+  return runPool(servers, pool, async ({ label, server }) => {
     const limits = { deadline: deadlineIn(timeoutMs), maxBytes: MAX_ANSWER_BYTES };
     try {
       const result = await callRemote(server, operation, input, limits, signal);

@@ -2,10 +2,9 @@
  * Text as the schema's types: what a query, a flag or an environment variable spells out becomes a value here.
  */
 import * as v from "valibot";
-import { parseAgo, parseDuration } from "../lib/duration";
 import { badInput } from "../lib/errors";
 import { printable } from "../lib/sanitize";
-import { parseSize } from "../lib/size";
+import { parseAgo, parseDuration, parseSize } from "../lib/units";
 import type { InputSchema } from "./operation";
 import { baseOf, entryOf, metadataOf } from "./schema";
 

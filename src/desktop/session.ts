@@ -2,7 +2,7 @@
  * Where the desktop of this user is, for a service: systemd starts it before the user has logged in to a desktop, so its
  * own environment does not name the display. A desktop reports its variables to the user's service manager when it starts.
  */
-import { runTool } from "../lib/run-program";
+import { runProgram } from "../lib/run-program";
 
 const NAMES = ["DISPLAY", "XAUTHORITY", "WAYLAND_DISPLAY"];
 
@@ -22,7 +22,7 @@ export async function desktopVariables(
   ask: readonly string[] = ASK,
 ): Promise<Record<string, string>> {
   if (env.DISPLAY || env.WAYLAND_DISPLAY || !env.INVOCATION_ID) return {};
-  const printed = await runTool(ask, DEADLINE_MS).catch(() => new Uint8Array());
+  const printed = await runProgram(ask, DEADLINE_MS).catch(() => new Uint8Array());
   const lines = new TextDecoder().decode(printed).split("\n");
   return Object.fromEntries(
     lines.flatMap((line) => {

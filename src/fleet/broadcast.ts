@@ -5,7 +5,7 @@
  * run at once. The canaries go first; unless all of them are ok, no other host starts. Once more than `maxFailures` hosts
  * have failed, or the broadcast is cancelled, no further host starts.
  */
-import { inLanes } from "../lib/pool";
+import { runPool } from "../lib/pool";
 import { printable } from "../lib/sanitize";
 import type { Host } from "./host";
 import type { Delivered } from "./results";
@@ -38,11 +38,11 @@ export async function broadcast(
     return result;
   };
 
-  const lanes = { lanes: maxParallel, patienceMs: Number.POSITIVE_INFINITY };
-  const canaries = await inLanes(hosts.slice(0, canary), lanes, visit);
+  const pool = { slots: maxParallel, patienceMs: Number.POSITIVE_INFINITY };
+  const canaries = await runPool(hosts.slice(0, canary), pool, visit);
   const bad = canaries.find(({ ok }) => !ok);
   if (bad) stopped ??= `not begun: the canary ${printable(bad.label, 130)} is not ok`;
-  return [...canaries, ...(await inLanes(hosts.slice(canary), lanes, visit))];
+  return [...canaries, ...(await runPool(hosts.slice(canary), pool, visit))];
 }
 
 async function orFailed(host: Host, deliver: (host: Host) => Promise<Delivered>): Promise<Delivered> {

@@ -4,7 +4,7 @@
 import type * as v from "valibot";
 import { bodyOf, carrierTo, typed } from "../client/call";
 import { deadlineIn, RemoteError } from "../client/carrier";
-import { inLanes, patienceFor } from "../lib/pool";
+import { patienceFor, runPool } from "../lib/pool";
 import { printable } from "../lib/sanitize";
 import { type Host, serverOf } from "./host";
 import { POLLED_JOBS, POLLED_SESSIONS, type Polled } from "./results";
@@ -25,7 +25,7 @@ export interface PollOptions {
 /** The results of `hosts`, in their order. Never throws: an error is that host's result. */
 export function pollHosts(hosts: readonly Host[], options: PollOptions): Promise<Polled[]> {
   const { concurrency, timeoutMs, polled } = options;
-  return inLanes(hosts, { lanes: concurrency, patienceMs: patienceFor(timeoutMs) }, async (host) => {
+  return runPool(hosts, { slots: concurrency, patienceMs: patienceFor(timeoutMs) }, async (host) => {
     const result = await pollHost(host, options);
     polled?.(result);
     return result;

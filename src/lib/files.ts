@@ -1,5 +1,5 @@
 /**
- * Files that matter: written whole or not at all, and private to their owner.
+ * Files that are written whole or not at all, and are private to their owner.
  */
 import {
   chmodSync,
@@ -24,7 +24,7 @@ import { badInput, messageOf, systemCode } from "./errors";
 export const PRIVATE_FILE = 0o600;
 export const PRIVATE_FOLDER = 0o700;
 
-/** Makes `path` (and its parents) if it is not there; the folder itself is 0700 whatever the umask says. */
+/** Makes the folder `path` (0700, whatever the umask says) and its parents where they are missing. */
 export function ensurePrivateFolder(path: string): void {
   const made = mkdirSync(path, { recursive: true, mode: PRIVATE_FOLDER });
   if (made === undefined) return;
@@ -38,7 +38,7 @@ export function ensurePrivateFolder(path: string): void {
   }
 }
 
-/** Makes the file at `path`, empty and 0600, if it is not there: for SQLite, which does not know whose it is to be. */
+/** Makes an empty file at `path` (0600) if there is none. SQLite itself would set neither mode nor owner. */
 export function ensurePrivateFile(path: string): void {
   try {
     const file = openSync(path, "wx", PRIVATE_FILE);
@@ -55,8 +55,8 @@ export function ensurePrivateFile(path: string): void {
 const isRoot = () => process.getuid?.() === 0;
 
 /**
- * What root makes in the folder of somebody else (`sudo svc … --config-dir`) is theirs as the rest of it is: their server
- * could not read it otherwise, and a token that was replaced would stay in force.
+ * Gives a file that root makes in the folder of another user (`sudo svc … --config-dir`) to that user. Otherwise their
+ * server could not read it, and a replaced token would stay in force.
  */
 function giveToOwner(made: number, folder: string): void {
   if (!isRoot()) return;
@@ -65,45 +65,78 @@ function giveToOwner(made: number, folder: string): void {
   try {
     fchownSync(made, uid, gid);
   } catch {
-    // In a container root may not; it stays root's.
+    // In a container root may lack the right; the file stays root's.
   }
 }
 
+/** A new file that will take the place of another one. */
+export interface Replacement {
+  /** The descriptor to write to. */
+  readonly fd: number;
+  /** Flushes the new file and puts it in place. */
+  commit(): void;
+  /** Removes the new file. Does nothing after a commit. */
+  abort(): void;
+}
+
 /**
- * Replaces the file at `path`: temporary name in the same folder, fsync, rename, fsync of the folder. A reader
- * sees the old content or the new, and so does a machine that lost power.
+ * Begins to replace the file at `path`: a temporary name in the same folder, then fsync, rename, and fsync of the folder.
+ * A reader sees the old content or the new, and so does a machine that lost power.
  *
- * @param mode permission bits of the new file, whatever the umask says (default 0600).
- * @param owned whether it is to belong to the owner of its folder when root writes it (default true).
- * @throws the system error of the step that failed; the temporary file is gone and the old file untouched.
+ * @param mode permission bits of the new file, whatever the umask says.
+ * @param owned whether a file that root writes belongs to the owner of its folder.
+ * @throws the system error of the step that failed, as `commit` does.
  */
+export function beginReplace(path: string, mode: number, owned: boolean): Replacement {
+  const temporary = `${path}.tmp-${process.pid}-${crypto.randomUUID()}`;
+  const fd = openSync(temporary, "wx", mode);
+  let open = true;
+  const close = () => {
+    if (open) closeSync(fd);
+    open = false;
+  };
+  const replacement: Replacement = {
+    fd,
+    commit() {
+      fsyncSync(fd);
+      // Windows does not rename an open file.
+      close();
+      renameSync(temporary, path);
+      syncFolder(dirname(path));
+    },
+    abort() {
+      close();
+      rmSync(temporary, { force: true });
+    },
+  };
+  try {
+    fchmodSync(fd, mode);
+    if (owned) giveToOwner(fd, dirname(path));
+    return replacement;
+  } catch (error) {
+    replacement.abort();
+    throw error;
+  }
+}
+
+/** Replaces the file at `path` as {@link beginReplace} does. On an error, the old file is untouched. */
 export function writeFileAtomic(
   path: string,
   data: string | Uint8Array,
   mode: number = PRIVATE_FILE,
   owned = true,
 ): void {
-  const temporary = `${path}.tmp-${process.pid}-${crypto.randomUUID()}`;
+  const file = beginReplace(path, mode, owned);
   try {
-    const file = openSync(temporary, "wx", mode);
-    try {
-      fchmodSync(file, mode);
-      if (owned) giveToOwner(file, dirname(path));
-      const bytes = typeof data === "string" ? Buffer.from(data) : data;
-      for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at);
-      fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
-    renameSync(temporary, path);
-  } catch (error) {
-    rmSync(temporary, { force: true });
-    throw error;
+    const bytes = typeof data === "string" ? Buffer.from(data) : data;
+    for (let at = 0; at < bytes.length; ) at += writeSync(file.fd, bytes, at);
+    file.commit();
+  } finally {
+    file.abort();
   }
-  syncFolder(dirname(path));
 }
 
-/** A rename is durable once its folder is flushed (fsync(2)); Windows neither needs nor allows it. */
+/** Makes a rename in the folder `path` durable (fsync(2)). Windows neither needs nor allows it. */
 export function syncFolder(path: string): void {
   if (process.platform === "win32") return;
   const folder = openSync(path, "r");
@@ -117,7 +150,7 @@ export function syncFolder(path: string): void {
 /**
  * The text of a file that a person named; of standard input for `-`.
  *
- * @param flag what it was given as.
+ * @param flag the flag that named it.
  * @throws a `bad_input` failure when it cannot be read.
  */
 export function readTextFile(path: string, flag: string): string {
@@ -129,16 +162,16 @@ export function readTextFile(path: string, flag: string): string {
 }
 
 /**
- * Replaces the file at a `path` that a person named (0600, and that person's wherever it is).
+ * Replaces the file at a `path` that a person named (0600, owned by that person).
  *
- * @param field what the person calls the path.
- * @throws a `bad_input` failure when something other than a regular file is there, or it cannot be written.
+ * @param field the field that named it.
+ * @throws a `bad_input` failure when it cannot be written, or something other than a regular file is there.
  */
 export function writeNamedFile(path: string, data: string | Uint8Array, field: string): void {
   try {
-    // Not even at the end of a link: root would put a file in the place of /dev/stdout.
+    // A link counts too: as root, a rename would replace /dev/stdout.
     if (lstatSync(path, { throwIfNoEntry: false })?.isFile() === false) {
-      throw badInput(`${field}: what is there is not a regular file`);
+      throw badInput(`${field}: not a regular file`);
     }
     writeFileAtomic(path, data, PRIVATE_FILE, false);
   } catch (error) {
@@ -149,7 +182,7 @@ export function writeNamedFile(path: string, data: string | Uint8Array, field: s
   }
 }
 
-/** Changes whenever the file is replaced or written; empty when there is none. */
+/** A text that changes whenever the file is replaced or written; empty when there is no file. */
 export function fileStamp(path: string): string {
   const found = statSync(path, { throwIfNoEntry: false });
   return found ? `${found.ino}:${found.mtimeMs}:${found.size}` : "";
@@ -169,7 +202,7 @@ export function watchFile<T>(path: string, read: () => T): (fresh?: boolean) => 
     try {
       return fileStamp(path);
     } catch (error) {
-      // What the matter is, `read` finds out too.
+      // `read` finds the same error.
       return messageOf(error);
     }
   };

@@ -1,16 +1,16 @@
 /**
- * How big a JSON value is, found out without writing it as text: it may be too deep for that.
+ * The size of a JSON value, without writing it as text, for which it may be nested too deep.
  */
 
-/** What a value may be at most. */
+/** The limits of a value. */
 export interface SizeLimits {
   /** Roughly the bytes of its JSON; a string counts its characters. */
   readonly bytes: number;
-  /** Levels of arrays and objects within one another. */
+  /** Levels of nesting. */
   readonly depth: number;
 }
 
-/** The size of `value`, or undefined when it is over `limits`; it stops looking as soon as it is. */
+/** The size of `value`; undefined as soon as it exceeds `limits`. */
 export function sizeWithin(value: unknown, limits: SizeLimits): number | undefined {
   let bytes = 0;
   const fits = (item: unknown, depth: number): boolean => {

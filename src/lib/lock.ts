@@ -1,8 +1,8 @@
 /**
  * Mutual exclusion between processes through a lock file.
  *
- * The lock is an exclusive SQLite transaction on an otherwise empty file: the operating system releases it when
- * the holder dies, however it dies, so there is no stale lock to recognise (https://sqlite.org/lockingv3.html).
+ * The lock is an exclusive SQLite transaction on an otherwise empty file. The operating system releases it when its holder
+ * dies, so no stale lock can remain (https://sqlite.org/lockingv3.html).
  */
 import { basename } from "node:path";
 import { timedOut } from "./errors";
@@ -12,7 +12,7 @@ import { isBusy, openPrivate } from "./sqlite";
 export type Release = () => void;
 
 /**
- * Takes the lock at `path` now, or returns undefined when another process, or another holder in this one, has it.
+ * Takes the lock at `path`; undefined when another process, or another holder in this process, has it.
  *
  * @throws the system or SQLite error when the lock file cannot be made or opened.
  */

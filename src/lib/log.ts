@@ -1,16 +1,16 @@
 /**
- * The log of a process: lines on stderr for a person or a journal. consola is loaded when the first line is written.
+ * The log of a process: lines on stderr. consola is loaded with the first line.
  */
 import { printable } from "./sanitize";
 
-/** What features log through. Text is one line; `error` may carry what was thrown, whose stack follows. */
+/** Where features log. `text` is one line; the stack of `thrown` follows it. */
 export interface Log {
   info(text: string): void;
   warn(text: string): void;
   error(text: string, thrown?: unknown): void;
 }
 
-/** A log that writes to stderr. Control characters in what it is given never reach the terminal. */
+/** A log on stderr. Control characters never reach the terminal. */
 export function stderrLog(): Log {
   let queue: Promise<unknown> = Promise.resolve();
   const write = (level: "info" | "warn" | "error", text: string) => {
@@ -27,7 +27,7 @@ export function stderrLog(): Log {
   };
 }
 
-/** A log that keeps nothing, for callers that bring none. */
+/** A log that drops every line. */
 export const silentLog: Log = { info() {}, warn() {}, error() {} };
 
 function stackOf(thrown: unknown): string {

@@ -1,21 +1,21 @@
 /**
- * Answers that tell things as they happen: a line of JSON each (https://github.com/ndjson/ndjson-spec).
+ * Answers that grow while the work goes on: one line of JSON for each value (https://github.com/ndjson/ndjson-spec).
  */
 
 export const LINES_CONTENT_TYPE = "application/x-ndjson";
 
-/** An empty line, which readers pass over, keeps a silent answer from being cut off; in milliseconds. */
-const SIGN_OF_LIFE_MS = 3_000;
+/** An empty line, which readers skip, keeps an idle connection from being closed; in milliseconds. */
+const KEEP_ALIVE_MS = 3_000;
 
 /**
- * Resolves once `work` has begun, to a response that goes on until it has ended.
+ * Resolves when `work` has begun, to a response that lasts until the work has ended.
  *
- * @param work is given a function that tells a value, and a signal that is aborted when nobody listens any more.
- * @throws what kept the work from beginning.
+ * @param work gets a function that sends a value, and a signal that is aborted when the reader has gone.
+ * @throws the reason why `work` could not begin.
  */
-export async function tellAsLines(
+export async function streamLines(
   work: (
-    tell: (value: unknown) => void,
+    send: (value: unknown) => void,
     gone: AbortSignal,
   ) => { readonly begun: Promise<unknown>; readonly ended: Promise<unknown> },
 ): Promise<Response> {
@@ -25,12 +25,12 @@ export async function tellAsLines(
   writer.closed.catch(() => gone.abort());
   const write = (line: string) => void writer.write(line).catch(() => {});
   const { begun, ended } = work((value) => write(`${JSON.stringify(value)}\n`), gone.signal);
-  const signs = setInterval(write, SIGN_OF_LIFE_MS, "\n");
+  const keepAlive = setInterval(write, KEEP_ALIVE_MS, "\n");
   ended
     .then(() => writer.close())
     .catch((error) => writer.abort(error))
     .catch(() => {})
-    .finally(() => clearInterval(signs));
+    .finally(() => clearInterval(keepAlive));
   await begun;
   return new Response(readable.pipeThrough(new TextEncoderStream()), {
     headers: { "content-type": LINES_CONTENT_TYPE, "cache-control": "no-store" },

@@ -1,7 +1,4 @@
-/**
- * `make` on the first call, its result ever after; callers at the same time share one attempt, and a failed one is
- * tried again by the next call.
- */
+/** Calls `make` once and keeps its result. Calls at the same time share it; after a failure, the next call tries again. */
 export function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined;
   return () => {

@@ -1,19 +1,16 @@
 /**
- * Where things are: `{config_dir}` and the files in it.
+ * The paths of `{config_dir}` and of the files in it.
  */
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 
-/**
- * The folder that holds everything svc keeps: `--config-dir`, else `SVC_CONFIG_DIR`, else `~/.svc`. Absolute;
- * not created here.
- */
+/** The folder of all files that svc keeps, absolute: `--config-dir`, else `SVC_CONFIG_DIR`, else `~/.svc`. Not created here. */
 export function resolveConfigDir(flag: string | undefined, env: NodeJS.ProcessEnv = process.env): string {
   const chosen = flag || env.SVC_CONFIG_DIR;
   return chosen ? resolve(chosen) : join(homedir(), ".svc");
 }
 
-/** The files of `{config_dir}`, one name for each. */
+/** The files of `{config_dir}`. */
 export const configFiles = (configDir: string) => ({
   adminHosts: join(configDir, "admin_hosts.json"),
   auditLog: join(configDir, "audit.db"),

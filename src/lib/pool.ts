@@ -1,27 +1,26 @@
 /**
- * Work on many hosts at a time, so that slow and dead ones never hold up the rest.
+ * Work on many hosts at once, so that slow and dead hosts never hold up the others.
  *
- * A lane is for a host that is getting on: one that has not come to its end after {@link patienceFor} gives its lane to the
- * next and goes on waiting beside. With a share of dead hosts that each take the whole timeout, lanes held to the end would
- * make the whole take (dead hosts ÷ lanes) × timeout.
+ * A host that has not finished after {@link patienceFor} gives its slot to the next one and is waited for without a slot.
+ * If it kept the slot, the whole would take (dead hosts ÷ slots) × timeout.
  */
 import { readFileSync } from "node:fs";
 
-export interface LaneOptions {
-  /** How many hosts are begun before one of them has answered or was set aside. */
-  readonly lanes: number;
-  /** Milliseconds after which a host gives up its lane; infinite when at most `lanes` may ever be at work. */
+export interface PoolOptions {
+  /** How many hosts have a slot at once. */
+  readonly slots: number;
+  /** Milliseconds after which a host gives up its slot; infinite to limit all hosts at work to `slots`. */
   readonly patienceMs: number;
 }
 
-/** How many hosts wait beside at most: each is an open connection. */
-const MAX_BESIDE = 2_000;
+/** How many hosts may be waited for without a slot: each is an open connection. */
+const MAX_SLOW = 2_000;
 
 /**
- * How many connections there may be: half of the files that this process may have open (proc_pid_limits(5)). Beyond all of
- * them, a host that is well would look as if it refused.
+ * The most connections: half of the files that this process may have open (proc_pid_limits(5)). With all of them in use, a
+ * healthy host would seem to refuse the connection.
  */
-function mostOpen(): number {
+function maxConnections(): number {
   try {
     const [, files] = /^Max open files +(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8")) ?? [];
     return files === undefined ? Number.POSITIVE_INFINITY : Math.ceil(Number(files) / 2);
@@ -30,48 +29,48 @@ function mostOpen(): number {
   }
 }
 
-/** A twelfth of the timeout, which healthy hosts seldom need, and no more than a quarter of a second. */
+/** A twelfth of the timeout, which healthy hosts seldom need, and at most a quarter of a second. */
 export const patienceFor = (timeoutMs: number): number => Math.min(timeoutMs / 12, 250);
 
 /**
- * Begins `work` on each item in order, and resolves with the results in that order once all are there.
+ * Starts `work` on each item in order, and resolves with the results in that order.
  *
  * @param work must not throw.
  */
-export function inLanes<T, R>(
+export function runPool<T, R>(
   items: readonly T[],
-  { lanes, patienceMs }: LaneOptions,
+  { slots, patienceMs }: PoolOptions,
   work: (item: T) => Promise<R>,
 ): Promise<R[]> {
   const { promise, resolve, reject } = Promise.withResolvers<R[]>();
   const results: R[] = new Array(items.length);
-  const most = mostOpen();
+  const most = maxConnections();
   let next = 0;
   let busy = 0;
-  let beside = 0;
+  let slow = 0;
   let done = 0;
 
   const begin = async (at: number, item: T) => {
     busy++;
-    let inLane = true;
-    const setAside = () => {
-      inLane = false;
+    let hasSlot = true;
+    const giveUpSlot = () => {
+      hasSlot = false;
       busy--;
-      beside++;
+      slow++;
       fill();
     };
-    const timer = Number.isFinite(patienceMs) ? setTimeout(setAside, patienceMs) : undefined;
+    const timer = Number.isFinite(patienceMs) ? setTimeout(giveUpSlot, patienceMs) : undefined;
     results[at] = await work(item);
     clearTimeout(timer);
-    if (inLane) busy--;
-    else beside--;
+    if (hasSlot) busy--;
+    else slow--;
     done++;
     if (done === items.length) resolve(results);
     else fill();
   };
 
   const fill = () => {
-    while (busy < lanes && beside < MAX_BESIDE && busy + beside < most && next < items.length) {
+    while (busy < slots && slow < MAX_SLOW && busy + slow < most && next < items.length) {
       const at = next++;
       begin(at, items[at] as T).catch(reject);
     }

@@ -1,15 +1,15 @@
 /**
- * Progress of something long: a bar on one line of a terminal, gone when it is over.
+ * A progress bar on one line of a terminal.
  */
 
 export interface Progress {
-  /** Shows how far it is; nothing where stderr is no terminal. @param step.what is counted: `rows verified`. */
+  /** Draws the bar where stderr is a terminal. @param step.what what is counted: `rows verified`. */
   show(step: { readonly what: string; readonly done: number; readonly total: number }): void;
-  /** Takes the line away. */
+  /** Removes the line. */
   end(): void;
 }
 
-/** How often the line is written anew. */
+/** How often the bar is drawn at most, in milliseconds. */
 const REDRAW_MS = 100;
 
 const BAR_WIDTH = 24;

@@ -1,5 +1,5 @@
 /**
- * A ring buffer: keeps the newest items, forgets the oldest, in constant time and memory.
+ * A ring buffer: keeps the newest items and drops the oldest, in constant time and memory.
  */
 export interface Ring<T> {
   readonly size: number;

@@ -1,23 +1,20 @@
 /**
- * Running a program of the host for what it prints.
+ * Running a program of the host and reading its output.
  */
 import { messageOf, timedOut, unavailable } from "./errors";
 
 /** `system_profiler` and PowerShell take seconds on a slow machine. */
-const TOOL_DEADLINE_MS = 15_000;
+const DEADLINE_MS = 15_000;
 
-/** More than any report of devices; what goes on beyond is not one. */
+/** More than any report of devices. */
 const MAX_REPORT_BYTES = 16_000_000;
 
 /**
- * What `command` (a program and its arguments, no shell) prints.
+ * The output of `command`: a program and its arguments, without a shell.
  *
- * @throws `timeout` when it is not done in time; `unavailable` when it cannot be started or fails.
+ * @throws `timeout` when it takes longer than `deadlineMs`; `unavailable` when it cannot be started or fails.
  */
-export async function runTool(
-  command: readonly string[],
-  deadlineMs = TOOL_DEADLINE_MS,
-): Promise<Uint8Array> {
+export async function runProgram(command: readonly string[], deadlineMs = DEADLINE_MS): Promise<Uint8Array> {
   const name = command[0] ?? "";
   let child: Bun.Subprocess<"ignore", "pipe", "ignore">;
   try {
@@ -34,7 +31,7 @@ export async function runTool(
     throw unavailable(`${name} cannot be started (${messageOf(error)})`);
   }
   const printed = new Response(child.stdout).bytes();
-  // Not awaited after a failure: a child of the program's own may keep the pipe open.
+  // Not awaited after a failure: a child of the program may keep the pipe open.
   printed.catch(() => {});
   const status = await child.exited;
   if (status === 0) return printed;

@@ -1,5 +1,5 @@
 /**
- * `{config_dir}/run/rest.json`: where the local server answers, for other subcommands to find it.
+ * `{config_dir}/run/rest.json`: the address of the local server, for other processes.
  */
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import * as v from "valibot";
@@ -11,7 +11,7 @@ import { configFiles } from "./paths";
 const RUN_FILE = v.object({
   url: v.string(),
   pid: v.number(),
-  /** Null when the token did not come from a file. */
+  /** Null when the token is not from a file. */
   token_file: v.optional(v.nullable(v.string())),
 });
 
@@ -19,9 +19,9 @@ const RUN_FILE = v.object({
 export type RunningServer = v.InferOutput<typeof RUN_FILE>;
 
 /**
- * Claims `{config_dir}` for a server; undefined when one runs on it already. The claim ends with the process.
+ * Claims `{config_dir}` for a server until this process ends; undefined when a server runs on it already.
  *
- * @throws an `unavailable` failure when nothing can be written there.
+ * @throws an `unavailable` failure when the folder cannot be written.
  */
 export function claimConfigDir(configDir: string): Release | undefined {
   try {
@@ -31,7 +31,7 @@ export function claimConfigDir(configDir: string): Release | undefined {
   }
 }
 
-/** Says where the server answers. */
+/** Publishes the address of the server. */
 export function writeRunFile(configDir: string, server: RunningServer): void {
   writeFileAtomic(configFiles(configDir).runFile, `${JSON.stringify(server)}\n`);
 }
@@ -41,11 +41,11 @@ export function removeRunFile(configDir: string): void {
   try {
     rmSync(configFiles(configDir).runFile, { force: true });
   } catch {
-    // In a folder that cannot be written any more it stays, and is recognised as stale.
+    // It stays in a folder that cannot be written, and is later recognised as stale.
   }
 }
 
-/** The server that runs on `configDir`, or null. What a server that died left behind is recognised and removed. */
+/** The server that runs on `configDir`, or null. The file of a server that died is removed. */
 export function findRunningServer(configDir: string): RunningServer | null {
   const { runFile } = configFiles(configDir);
   if (!existsSync(runFile)) return null;

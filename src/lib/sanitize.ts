@@ -1,5 +1,5 @@
 /**
- * Text that came from outside (a device, a peer, a file, a header) on its way to a terminal or a log.
+ * Text from outside (a device, a peer, a file, a header), made safe for a terminal or a log.
  */
 
 /**
@@ -8,7 +8,7 @@
  */
 const HOSTILE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
-/** `data` as one line of JSON in which what is hostile on a terminal is escaped; it reads back as the same data. */
+/** `data` as one line of JSON with hostile characters escaped. It parses to the same data. */
 export function jsonLine(data: unknown): string {
   return JSON.stringify(data).replace(
     HOSTILE,
@@ -16,7 +16,7 @@ export function jsonLine(data: unknown): string {
   );
 }
 
-/** `text` on one line, controls shown as `\xNN` or `\uNNNN`, cut to `max` characters. */
+/** `text` on one line, with controls as `\xNN` or `\uNNNN`, cut to `max` characters. */
 export function printable(text: string, max = 2_000): string {
   const cut = text.length > max ? `${text.slice(0, max)}…` : text;
   return cut.replace(HOSTILE, (character) => {

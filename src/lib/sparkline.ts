@@ -1,12 +1,12 @@
 /**
- * A row of values as a row of bars, for a terminal.
+ * Values as a line of bars on a terminal.
  */
 
 const BARS = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"] as const;
 
 /**
- * One character a value, from the lowest bar for the smallest to the highest for the largest; a space where there is none.
- * Values that are all the same are all low.
+ * One character for each value, from the lowest bar for the smallest to the highest for the largest; a space for null.
+ * Equal values all have the lowest bar.
  */
 export function sparkline(values: ReadonlyArray<number | null>): string {
   const known = values.filter((value) => value !== null);

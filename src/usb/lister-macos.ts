@@ -1,7 +1,7 @@
 /**
  * USB devices from the macOS system profiler: a tree of buses, hubs and devices.
  */
-import { runTool } from "../lib/run-program";
+import { runProgram } from "../lib/run-program";
 import { deviceText, hexId, speedOf, type UsbDevice, type UsbSpeed } from "./device";
 import { itemsOf, parseReport, type Report } from "./report";
 
@@ -10,7 +10,7 @@ const DATA_TYPES = ["SPUSBDataType", "SPUSBHostDataType"] as const;
 
 /** @throws an `unavailable` or `timeout` failure when the profiler gives no report. */
 export async function list(): Promise<UsbDevice[]> {
-  return parseMacos(await runTool(["/usr/sbin/system_profiler", "-json", ...DATA_TYPES]));
+  return parseMacos(await runProgram(["/usr/sbin/system_profiler", "-json", ...DATA_TYPES]));
 }
 
 /**

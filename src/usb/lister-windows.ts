@@ -1,7 +1,7 @@
 /**
  * USB devices from the Windows plug and play manager.
  */
-import { runTool } from "../lib/run-program";
+import { runProgram } from "../lib/run-program";
 import { deviceText, hexId, type UsbDevice } from "./device";
 import { itemsOf, parseReport, type Report } from "./report";
 
@@ -15,7 +15,9 @@ Get-PnpDevice -PresentOnly -Class USB -ErrorAction SilentlyContinue |
 
 /** @throws an `unavailable` or `timeout` failure when PowerShell gives no report. */
 export async function list(): Promise<UsbDevice[]> {
-  return parseWindows(await runTool(["powershell.exe", "-NoProfile", "-NonInteractive", "-Command", SCRIPT]));
+  return parseWindows(
+    await runProgram(["powershell.exe", "-NoProfile", "-NonInteractive", "-Command", SCRIPT]),
+  );
 }
 
 /**

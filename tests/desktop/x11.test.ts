@@ -444,7 +444,7 @@ describe("screenshots:", () => {
     expect(decode(readFileSync(file))).toMatchObject(SIZE);
     const refused = (path: string) => expect(desktop.screenshot({}, path, forever)).rejects;
     await refused(join(folder.path, "no", "desk.png")).toThrow("file_path: its folder does not exist");
-    await refused(folder.path).toThrow("file_path: what is there is not a regular file");
+    await refused(folder.path).toThrow("file_path: not a regular file");
   });
 
   test("monitors are counted from 0", async () => {

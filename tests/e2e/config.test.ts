@@ -125,7 +125,7 @@ test("a sealed bundle opens with the passphrase of the environment or of a file"
   const nobody = await machine.run(["config", "export", "x", "--encrypt"]);
   expect(nobody).toMatchObject({
     exitCode: 2,
-    stderr: "svc: passphrase: expected --passphrase-file, SVC_PASSPHRASE, or a terminal to ask on\n",
+    stderr: "svc: passphrase: expected --passphrase-file, SVC_PASSPHRASE, or a terminal\n",
   });
 });
 

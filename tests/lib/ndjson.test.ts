@@ -1,11 +1,11 @@
 /** Answers that tell things as they happen. */
 import { expect, test } from "bun:test";
-import { tellAsLines } from "../../src/lib/ndjson";
+import { streamLines } from "../../src/lib/ndjson";
 
 test("each value is its own line, sent at once", async () => {
   const ended = Promise.withResolvers<void>();
   let tell: (value: unknown) => void = () => {};
-  const response = await tellAsLines((given) => {
+  const response = await streamLines((given) => {
     tell = given;
     return { begun: Promise.resolve(), ended: ended.promise };
   });
@@ -21,12 +21,12 @@ test("each value is its own line, sent at once", async () => {
 
 test("work that cannot begin throws instead of answering", async () => {
   const refused = Promise.reject(new Error("no"));
-  await expect(tellAsLines(() => ({ begun: refused, ended: refused }))).rejects.toThrow("no");
+  await expect(streamLines(() => ({ begun: refused, ended: refused }))).rejects.toThrow("no");
 });
 
 test("when the client hangs up, the work is aborted", async () => {
   const gone = Promise.withResolvers<void>();
-  const response = await tellAsLines((_tell, signal) => {
+  const response = await streamLines((_tell, signal) => {
     signal.addEventListener("abort", () => gone.resolve());
     return { begun: Promise.resolve(), ended: gone.promise };
   });
@@ -36,7 +36,7 @@ test("when the client hangs up, the work is aborted", async () => {
 
 test("work that breaks off breaks off the answer", async () => {
   const ended = Promise.withResolvers<void>();
-  const response = await tellAsLines(() => ({ begun: Promise.resolve(), ended: ended.promise }));
+  const response = await streamLines(() => ({ begun: Promise.resolve(), ended: ended.promise }));
   const text = response.text();
   ended.reject(new Error("bug"));
   await expect(text).rejects.toThrow();

@@ -1,18 +1,18 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { inLanes } from "../../src/lib/pool";
+import { runPool } from "../../src/lib/pool";
 import { nextTurn } from "../support";
 
 const FOREVER = Number.POSITIVE_INFINITY;
 
-describe("work in lanes", () => {
+describe("a pool", () => {
   test("gives its results in the order of the items, whatever order they come in", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.nat(3), { maxLength: 30 }),
         fc.integer({ min: 1, max: 9 }),
-        async (steps, lanes) => {
-          const results = await inLanes(steps, { lanes, patienceMs: FOREVER }, async (count) => {
+        async (steps, slots) => {
+          const results = await runPool(steps, { slots, patienceMs: FOREVER }, async (count) => {
             for (let step = 0; step < count; step++) await Promise.resolve();
             return count;
           });
@@ -22,10 +22,10 @@ describe("work in lanes", () => {
     );
   });
 
-  test("has no more at work than there are lanes, when patience has no end", async () => {
+  test("has no more at work than there are slots, when patience has no end", async () => {
     let atWork = 0;
     let most = 0;
-    await inLanes(Array.from({ length: 40 }), { lanes: 4, patienceMs: FOREVER }, async () => {
+    await runPool(Array.from({ length: 40 }), { slots: 4, patienceMs: FOREVER }, async () => {
       most = Math.max(most, ++atWork);
       await nextTurn();
       atWork--;
@@ -37,7 +37,7 @@ describe("work in lanes", () => {
     const slow = Promise.withResolvers<void>();
     let quick = 0;
     const items = ["slow", "slow", "quick", "quick", "quick"];
-    const done = inLanes(items, { lanes: 1, patienceMs: 5 }, async (item) => {
+    const done = runPool(items, { slots: 1, patienceMs: 5 }, async (item) => {
       if (item === "slow") return slow.promise;
       // The slow ones end once all of the quick ones are done: they would otherwise wait for each other.
       if (++quick === 3) slow.resolve();
@@ -50,6 +50,6 @@ describe("work in lanes", () => {
     const work = async () => {
       throw new Error("a bug");
     };
-    await expect(inLanes([1], { lanes: 1, patienceMs: FOREVER }, work)).rejects.toThrow("a bug");
+    await expect(runPool([1], { slots: 1, patienceMs: FOREVER }, work)).rejects.toThrow("a bug");
   });
 });

@@ -1,5 +1,5 @@
 /** `clock`: time has not gone back since the newest audit row. */
-import { durationText } from "../../lib/duration";
+import { durationText } from "../../lib/units";
 import { check, failed, fine } from "../check";
 
 /** Seconds; more than time-keeping sets a clock back by (ntpd steps at 128 ms, and slews by less). */

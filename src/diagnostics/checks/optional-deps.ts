@@ -4,7 +4,7 @@
  */
 import { deadline } from "../../lib/deadline";
 import { messageOf, unavailable } from "../../lib/errors";
-import { runTool } from "../../lib/run-program";
+import { runProgram } from "../../lib/run-program";
 import { printable } from "../../lib/sanitize";
 import { check, type Finding, fine, warning } from "../check";
 
@@ -164,7 +164,7 @@ function programs(...commands: ReadonlyArray<readonly string[]>): () => Promise<
 async function firstLine([program = "", ...args]: readonly string[]): Promise<string> {
   const path = Bun.which(program, { PATH: process.env.PATH ?? "" });
   if (path === null) throw unavailable(`${program} is not on PATH`);
-  const text = new TextDecoder().decode(await runTool([path, ...args], PROBE_MS)).trim();
+  const text = new TextDecoder().decode(await runProgram([path, ...args], PROBE_MS)).trim();
   if (text === "") throw unavailable(`${program} found nothing`);
   return text.split("\n")[0] ?? "";
 }

@@ -1,7 +1,7 @@
 /** `rest_api`: the server of `{config_dir}` answers. */
 import { deadline } from "../../lib/deadline";
-import { durationText } from "../../lib/duration";
 import { messageOf } from "../../lib/errors";
+import { durationText } from "../../lib/units";
 import { check, failed, fine, warning } from "../check";
 
 /** What to do about a server that does not answer. */

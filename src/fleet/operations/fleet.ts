@@ -10,7 +10,7 @@ import { MAX_TIMEOUT_S } from "../../core/run";
 import { badInput } from "../../lib/errors";
 import { readTextFile } from "../../lib/files";
 import type { Log } from "../../lib/log";
-import { LINES_CONTENT_TYPE, tellAsLines } from "../../lib/ndjson";
+import { LINES_CONTENT_TYPE, streamLines } from "../../lib/ndjson";
 import type { AddressBook } from "../address-book";
 import type { Host } from "../host";
 import {
@@ -147,7 +147,7 @@ export const broadcastLive = operation({
       await caller.announce(subject);
       begun.resolve();
     };
-    return tellAsLines((tell, gone) => {
+    return streamLines((tell, gone) => {
       const signal = AbortSignal.any([caller.signal, gone]);
       const progress: Caller["progress"] = ({ item }) => tell(item);
       const all = broadcastTo(service, input, { ...caller, signal, announce, progress });

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { durationText, parseDuration } from "../../src/lib/duration";
+import { durationText, parseDuration } from "../../src/lib/units";
 
 test.each([
   ["90s", 90],

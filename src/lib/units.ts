@@ -1,15 +1,16 @@
 /**
- * Spans of time as people write them: `90s`, `15m`, `1h`, `7d`.
+ * Spans of time and sizes as people write them: `90s`, `15m`, `1h`, `7d`; `512MB`, `1.5GiB`.
  */
+
 const SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
 
-/** Seconds, or undefined when `text` is no number of s, m, h or d. */
+/** Seconds; undefined when `text` is not a number of s, m, h or d. */
 export function parseDuration(text: string): number | undefined {
   const [, count, unit] = /^(\d{1,9}(?:\.\d{1,9})?)([smhd])$/.exec(text) ?? [];
   return isUnit(unit) ? Number(count) * SECONDS[unit] : undefined;
 }
 
-/** The time that a span such as `1h` ago was, ISO 8601 in UTC; undefined when `text` is no span. */
+/** The time as long ago as a span such as `1h`, ISO 8601 in UTC; undefined when `text` is not a span. */
 export function parseAgo(text: string, now: number = Date.now()): string | undefined {
   const seconds = parseDuration(text);
   return seconds === undefined ? undefined : new Date(now - seconds * 1_000).toISOString();
@@ -29,4 +30,24 @@ const LARGE_UNITS = [
 export function durationText(seconds: number): string {
   const unit = LARGE_UNITS.find(([, length]) => seconds >= 2 * length);
   return unit ? `${Math.floor(seconds / unit[1])} ${unit[0]}` : `${Math.round(seconds)} s`;
+}
+
+/** Decimal prefixes count in thousands, binary ones (IEC 80000-13) in 1,024. */
+const FACTORS: Readonly<Record<string, number>> = {
+  b: 1,
+  kb: 1e3,
+  mb: 1e6,
+  gb: 1e9,
+  tb: 1e12,
+  kib: 2 ** 10,
+  mib: 2 ** 20,
+  gib: 2 ** 30,
+  tib: 2 ** 40,
+};
+
+/** Bytes; undefined when `text` is not a number with one of these units. */
+export function parseSize(text: string): number | undefined {
+  const [, count, unit = ""] = /^(\d{1,12}(?:\.\d{1,6})?) ?([kmgt]?i?b)$/i.exec(text) ?? [];
+  const factor = FACTORS[unit.toLowerCase()];
+  return factor === undefined ? undefined : Math.round(Number(count) * factor);
 }
