@@ -5,21 +5,27 @@ import { toJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
 import type { Metadata } from "./schema";
 
-/** @param typeMode what a caller may send (`input`), or what comes of it (`output`). */
-export function jsonSchema(schema: v.GenericSchema, typeMode: "input" | "output"): Record<string, unknown> {
+/**
+ * @param typeMode what a caller may send (`input`), or what svc answers (`output`).
+ * @param marks whether the marks of `fields.ts` stay in it, as keywords that JSON Schema does not know (default true).
+ */
+export function jsonSchema(
+  schema: v.GenericSchema,
+  typeMode: "input" | "output",
+  { marks = true }: { readonly marks?: boolean } = {},
+): Record<string, unknown> {
   const { $schema: _dialect, ...converted } = toJsonSchema(schema, {
     typeMode,
     errorMode: "ignore",
     // The dialect of OpenAPI 3.1.
     target: "draft-2020-12",
     overrideAction: ({ valibotAction: { type }, jsonSchema }) =>
-      type === "metadata" ? withoutMarks(jsonSchema) : undefined,
+      type === "metadata" && !marks ? withoutMarks(jsonSchema) : undefined,
   });
   if ("entries" in schema) describeFields(converted, schema.entries as v.ObjectEntries);
   return converted;
 }
 
-/** The marks of `fields.ts` are not keywords of JSON Schema. */
 const withoutMarks = <J extends object>({ secret: _s, actions: _a, text: _t, ...keywords }: J & Metadata) =>
   keywords;
 

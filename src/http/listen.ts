@@ -34,7 +34,7 @@ export function listen({ host, port, tls, fetch }: Listening): Bun.Server<unknow
     if (code === "EACCES")
       throw unavailable(`port ${port} on ${host} needs more rights than this process has`);
     if (tls && !/^E[A-Z]+$/.test(code ?? ""))
-      throw badInput(`tls_cert, tls_key: not a usable pair (${messageOf(error)})`);
+      throw badInput(`tls_cert: the certificate and its key are not a usable pair (${messageOf(error)})`);
     throw badInput(`host: cannot listen on ${host}:${port} (${code ?? messageOf(error)})`);
   }
 }

@@ -2,6 +2,7 @@
  * The API document: OpenAPI 3.1, a function of the table and the server's URL.
  */
 
+import type * as v from "valibot";
 import { jsonSchema } from "../core/json-schema";
 import type { HttpRoute, InputSchema, Operation } from "../core/operation";
 import { version } from "../version";
@@ -52,6 +53,9 @@ export function openApiDocument(operations: readonly Operation[], serverUrl: str
   };
 }
 
+const schemaOf = (schema: v.GenericSchema, mode: "input" | "output") =>
+  jsonSchema(schema, mode, { marks: false });
+
 function describe(operation: Operation, http: HttpRoute): JsonObject {
   return {
     operationId: operation.name,
@@ -82,7 +86,7 @@ function requestBody(input: InputSchema, { method, body }: HttpRoute): JsonObjec
   if (method !== "POST") return {};
   const { properties, required } = objectSchema(input);
   const needed = body === undefined ? required.size > 0 : required.has(body);
-  const schema = body === undefined ? jsonSchema(input, "input") : properties[body];
+  const schema = body === undefined ? schemaOf(input, "input") : properties[body];
   return { requestBody: { required: needed, content: { "application/json": { schema } } } };
 }
 
@@ -90,11 +94,11 @@ function responses({ output }: Operation, http: HttpRoute): JsonObject {
   // A line stands in the place that JSON Schema has for what a string contains.
   const line = http.line && {
     contentMediaType: "application/json",
-    contentSchema: jsonSchema(http.line, "output"),
+    contentSchema: schemaOf(http.line, "output"),
   };
   const content = http.content
     ? { [http.content]: { schema: { type: "string", ...line } } }
-    : { "application/json": { schema: jsonSchema(output, "output") } };
+    : { "application/json": { schema: schemaOf(output, "output") } };
   const ref = (name: string) => ({ $ref: `#/components/responses/${name}` });
   return {
     "200": { description: "Done", content },
@@ -109,7 +113,7 @@ function responses({ output }: Operation, http: HttpRoute): JsonObject {
 }
 
 function objectSchema(input: InputSchema): { properties: Record<string, JsonObject>; required: Set<string> } {
-  const schema = jsonSchema(input, "input") as {
+  const schema = schemaOf(input, "input") as {
     properties?: Record<string, JsonObject>;
     required?: string[];
   };
