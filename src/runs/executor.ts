@@ -154,7 +154,11 @@ async function run(
   const { signal, abort } = active;
   const { service, log } = parts;
   const runner = new Runner({ service, id, caller, signal, abort, variables, log });
-  const keep = (outcome: Outcome) => active.keep(keepable(outcome, runner));
+  let done = 0;
+  const keep = (outcome: Outcome) => {
+    active.keep(keepable(outcome, runner));
+    caller.progress?.({ what: "actions", done: ++done, total: actions.length });
+  };
   try {
     const outcomes = await inTurn(parts, active, actions, () => runner.run(actions, stop_on_error, keep));
     const { status, error } = judge(outcomes, actions.length, signal);

@@ -159,8 +159,10 @@ export class Runner {
 
   private callerOf(action: Action, signal: AbortSignal): Caller {
     const { caller, id } = this.parts;
+    // The run reports its own progress.
+    const { progress: _, ...others } = caller;
     return {
-      ...caller,
+      ...others,
       signal,
       announce: (subject) => caller.announce(`run=${id} ${this.secrets.scrub(subject)}`),
       run: this.context(action, signal),

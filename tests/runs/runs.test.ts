@@ -1,6 +1,7 @@
 /** Runs: ids, cancelling, deadlines, turns, and what is kept. */
 import { describe, expect, test } from "bun:test";
 import * as v from "valibot";
+import { localCaller, type Progress } from "../../src/core/caller";
 import { field, secret } from "../../src/core/fields";
 import { type Operation, operation } from "../../src/core/operation";
 import { Failure, notFound } from "../../src/lib/errors";
@@ -65,6 +66,18 @@ describe("a run", () => {
     const report = await running;
     expect(report.status).toBe("cancelled");
     expect(report.outcomes).toHaveLength(1);
+  });
+
+  test("reports its progress, action by action", async () => {
+    await using host = testService();
+    const steps: Progress[] = [];
+    const caller = localCaller(host.service, "api", { progress: (step) => void steps.push(step) });
+    const loop = ["AC_loop", { times: 3, body: [["AC_sleep", [0]]] }];
+    await runActions(host.service, [loop, ["AC_sleep", [0]]], {}, caller);
+    expect(steps).toEqual([
+      { what: "actions", done: 1, total: 2 },
+      { what: "actions", done: 2, total: 2 },
+    ]);
   });
 
   test("ends at its deadline", async () => {
