@@ -1,6 +1,6 @@
 /**
  * Expected failures. Each has a `code` that every surface translates in one place: the HTTP status in
- * `rest/answer.ts`, the exit code in `command-line.ts`, the outcome of an action in `executor/run.ts`. Anything thrown
+ * `http/responses.ts`, the exit code in `cli/run.ts`, the outcome of an action in `runs/runner.ts`. Anything thrown
  * that {@link failureOf} knows nothing of is a bug: it is logged with its stack and answered with a plain 500.
  */
 

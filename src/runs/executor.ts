@@ -9,7 +9,7 @@ import { sizeWithin } from "../lib/json-size";
 import type { Log } from "../lib/log";
 import { type Action, type Command, type CommandTable, checkActions, flatten, listFields } from "./actions";
 import { keepable } from "./redact";
-import { Runner } from "./run";
+import { Runner } from "./runner";
 import { type ActiveRun, type RunReport, type RunStart, VARIABLE_NAME } from "./types";
 import { MAX_FILLED } from "./variables";
 

@@ -5,7 +5,7 @@ import type * as v from "valibot";
 import type { Outcome } from "../core/run";
 import { metadataOf } from "../core/schema";
 import { sizeWithin } from "../lib/json-size";
-import type { Runner } from "./run";
+import type { Runner } from "./runner";
 
 /** The most that a kept result may take; a larger one is left out. */
 const MAX_KEPT = { bytes: 4_096, depth: 64 };
