@@ -1,0 +1,89 @@
+/** A child process and its parent: calls, failures, events, and every way to end. */
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { startChild } from "../../src/lib/child";
+import type { Log } from "../../src/lib/log";
+
+const source = (module: string) => JSON.stringify(join(import.meta.dir, "../../src/lib", module));
+
+interface Calls {
+  add(a: number, b: number): number;
+  fail(code: "bad_input" | "bug"): never;
+  announce(text: string): void;
+  crash(): never;
+  hang(): never;
+}
+
+interface Events {
+  announced(text: string): void;
+}
+
+const PROGRAM = `
+  import { serveParent } from ${source("child")};
+  import { badInput } from ${source("errors")};
+  await serveParent(({ announced }) => ({
+    add: (a, b) => a + b,
+    fail(code) { throw code === "bug" ? new TypeError("a bug") : badInput("x: wrong"); },
+    announce: (text) => announced(text),
+    crash() { console.error("last words"); process.exit(7); },
+    hang() { for (;;); },
+  }), () => console.error("left"));`;
+
+function start(announced: Events["announced"] = () => {}) {
+  const warnings: string[] = [];
+  const log: Log = { info() {}, warn: (text) => void warnings.push(text), error() {} };
+  const command = [process.execPath, "-e", PROGRAM];
+  return {
+    warnings,
+    child: startChild<Calls, Events>({ command, what: "the helper", log, events: { announced } }),
+  };
+}
+
+test("a method answers its caller, several at a time", async () => {
+  await using child = start().child;
+  const { add } = child.calls();
+  expect(await Promise.all([add(1, 2), add(3, 4)])).toEqual([3, 7]);
+});
+
+test("a failure keeps its code and message; a bug keeps its stack", async () => {
+  await using child = start().child;
+  await expect(child.calls().fail("bad_input")).rejects.toMatchObject({
+    code: "bad_input",
+    message: "x: wrong",
+  });
+  const bug = await child
+    .calls()
+    .fail("bug")
+    .catch((error: Error) => error);
+  expect(bug).toMatchObject({ message: "TypeError: a bug", stack: expect.stringContaining("at ") });
+  expect(bug).not.toHaveProperty("code");
+});
+
+test("an event arrives before the answer to the call that caused it", async () => {
+  const texts: string[] = [];
+  await using child = start((text) => texts.push(text)).child;
+  await child.calls().announce("hello");
+  expect(texts).toEqual(["hello"]);
+});
+
+test("a child that crashes fails the calls that wait, and its last words are logged", async () => {
+  const { child, warnings } = start();
+  await expect(child.calls().crash()).rejects.toThrow("the helper ended with code 7 during the call");
+  await expect(child.calls().add(1, 2)).rejects.toThrow("the helper has ended");
+  await child.kill();
+  expect(warnings).toEqual(["the helper ended with code 7: last words"]);
+});
+
+test("a child that does not answer in time is killed", async () => {
+  const { child, warnings } = start();
+  await child.calls().add(1, 2);
+  await expect(child.calls(50).hang()).rejects.toMatchObject({ code: "timeout" });
+  expect([child.ended(), warnings]).toEqual([true, []]);
+});
+
+test("a child that is asked to end does so by itself, and that is no crash", async () => {
+  const { child, warnings } = start();
+  await child.calls().add(1, 2);
+  await child.leave();
+  expect([child.ended(), warnings]).toEqual([true, []]);
+});
