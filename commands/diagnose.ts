@@ -55,7 +55,7 @@ function verdict({ ok, severity }: Check): string {
   return styleText(style, text, { stream: process.stdout });
 }
 
-/** `text` in lines that fit beside the indent on a terminal; all but the first begin with `hang`. */
+/** `text` in lines that fit next to the indent on a terminal; all but the first begin with `hang`. */
 function hanging(text: string, hang: string): string[] {
   const columns = process.stdout.columns ?? Number.POSITIVE_INFINITY;
   const width = Math.max(columns - INDENT.length - hang.length, 20);

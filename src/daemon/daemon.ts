@@ -113,7 +113,7 @@ export async function uninstallDaemon({ file, uninstall, forget }: DaemonPlan): 
 }
 
 /**
- * Runs a program on this process's stdin, stdout and stderr. It ends when this process is told to.
+ * Runs a program on this process's stdin, stdout and stderr. A SIGTERM to this process ends it too.
  *
  * @returns its exit code.
  * @throws an `unavailable` failure when there is no such program.

@@ -33,7 +33,7 @@ export interface Check<S extends object = object> {
   /**
    * May throw or hang without harm to the other checks. It changes nothing.
    *
-   * @param caller whoever asked for the report; its signal is aborted at the deadline.
+   * @param caller the caller that asked for the report; its signal is aborted at the deadline.
    */
   run(service: S, caller: Caller): Promise<Finding> | Finding;
 }

@@ -31,70 +31,55 @@ export const REPORT = v.object({
 export type CheckResult = v.InferOutput<typeof CHECK_RESULT>;
 export type Report = v.InferOutput<typeof REPORT>;
 
-export interface Diagnostics {
-  /** Runs the checks of these names, in the order of the list. Never throws. */
-  run(names: readonly string[], caller: Caller): Promise<Report>;
-}
+export type Diagnostics = ReturnType<typeof createDiagnostics>;
 
-/** Diagnostics of one service, which each check gets its slice of. */
+/** Diagnostics of one service, of which each check gets a slice. */
 export function createDiagnostics<S extends { readonly log: Log }>(
   service: S,
   checks: ReadonlyArray<Check<NoInfer<S>>>,
-): Diagnostics {
+) {
   const running = new Map<string, Promise<CheckResult>>();
+
+  const findingOf = async (check: Check<S>, caller: Caller): Promise<Finding> => {
+    const { name, advice, deadlineMs: ms = DEADLINE_MS } = check;
+    const controller = new AbortController();
+    const late = () => {
+      controller.abort();
+      throw timedOut(`no answer within ${ms / 1_000} s`);
+    };
+    const work = async () => check.run(service, { ...caller, signal: controller.signal });
+    try {
+      return await deadline(work(), { ms, late });
+    } catch (thrown) {
+      const failure = failureOf(thrown);
+      if (failure || systemCode(thrown)) return failed(messageOf(failure ?? thrown), advice);
+      service.log.error(`the check ${name} failed: ${messageOf(thrown)}`, thrown);
+      return failed(`the check itself failed: ${messageOf(thrown)}`, ["report this, with the log of svc"]);
+    }
+  };
+
+  const runCheck = async (check: Check<S>, caller: Caller): Promise<CheckResult> => {
+    const started = performance.now();
+    const finding = await findingOf(check, caller);
+    const duration_ms = Math.round((performance.now() - started) * 1_000) / 1_000;
+    return { name: check.name, ...finding, detail: printable(finding.detail, 500), duration_ms };
+  };
 
   const runShared = (check: Check<S>, caller: Caller) => {
     const already = running.get(check.name);
     if (already) return already;
-    const result = runCheck(service, check, caller).finally(() => running.delete(check.name));
+    const result = runCheck(check, caller).finally(() => running.delete(check.name));
     running.set(check.name, result);
     return result;
   };
 
   return {
-    async run(names, caller) {
+    /** Runs the checks of these names, in the order of the list. Never throws. */
+    async run(names: readonly string[], caller: Caller): Promise<Report> {
       const chosen = checks.filter(({ name }) => names.includes(name));
       const results = await Promise.all(chosen.map((check) => runShared(check, caller)));
       const bad = results.filter(({ ok }) => !ok).length;
       return { ok: bad === 0, checks: results, count: results.length, failed: bad };
     },
   };
-}
-
-async function runCheck<S extends { readonly log: Log }>(
-  service: S,
-  check: Check<S>,
-  caller: Caller,
-): Promise<CheckResult> {
-  const started = performance.now();
-  const finding = await findingOf(service, check, caller);
-  return {
-    name: check.name,
-    ...finding,
-    detail: printable(finding.detail, 500),
-    duration_ms: Math.round((performance.now() - started) * 1_000) / 1_000,
-  };
-}
-
-async function findingOf<S extends { readonly log: Log }>(
-  service: S,
-  check: Check<S>,
-  caller: Caller,
-): Promise<Finding> {
-  const { name, advice, deadlineMs: ms = DEADLINE_MS } = check;
-  const controller = new AbortController();
-  const late = () => {
-    controller.abort();
-    throw timedOut(`no answer within ${ms / 1_000} s`);
-  };
-  try {
-    const work = async () => check.run(service, { ...caller, signal: controller.signal });
-    return await deadline(work(), { ms, late });
-  } catch (thrown) {
-    const failure = failureOf(thrown);
-    if (failure) return failed(failure.message, advice);
-    if (systemCode(thrown)) return failed(messageOf(thrown), advice);
-    service.log.error(`the check ${name} failed: ${messageOf(thrown)}`, thrown);
-    return failed(`the check itself failed: ${messageOf(thrown)}`, ["report this, with the log of svc"]);
-  }
 }

@@ -1,13 +1,12 @@
 import * as v from "valibot";
-import type { Caller } from "../core/caller";
 import { field } from "../core/fields";
 import { operation } from "../core/operation";
 import { badInput } from "../lib/errors";
 import { CHECKS } from "./checks";
-import { REPORT, type Report } from "./diagnostics";
+import { type Diagnostics, REPORT } from "./diagnostics";
 
 interface Uses {
-  diagnostics(): Promise<{ run(names: readonly string[], caller: Caller): Promise<Report> }>;
+  diagnostics(): Promise<Diagnostics>;
 }
 
 /** The names of all checks, in the order of the report. */

@@ -9,7 +9,7 @@ import { badInput } from "../lib/errors";
 import type { GivenSettings } from "./operations";
 import { isHostName } from "./url";
 
-/** Fewer relayed ports than this serve nobody: a call takes two or more. */
+/** A call takes two or more relayed ports. */
 const MIN_RELAY_PORTS = 10;
 
 export type Settings = ReturnType<typeof checkSettings>;
