@@ -26,6 +26,7 @@ import { once } from "./lib/once";
 import { configFiles } from "./lib/paths";
 import { findRunningServer, type RunningServer } from "./lib/running-server";
 import type { Metrics } from "./metrics/metrics";
+import type { IceFlags } from "./peers/ice";
 import type { PeerOptions } from "./peers/open";
 import type { Sessions } from "./peers/sessions";
 import type { Executor } from "./runs/executor";
@@ -35,6 +36,9 @@ import type { Job } from "./scheduler/job";
 import type { Scheduler } from "./scheduler/scheduler";
 import type { Syncs } from "./sync/manager";
 import type { Usb } from "./usb/usb";
+
+/** The STUN and TURN servers that flags name; undefined without flags. @throws a `bad_input` failure. */
+export const iceOfFlags = async (flags: IceFlags) => (await import("./peers/ice")).iceOfFlags(flags);
 
 export interface ServiceOptions {
   /** `{config_dir}`, absolute; made (0700) if it is not there. */

@@ -15,16 +15,4 @@ export const ICE_FIELDS = {
   relay_only: field(v.optional(v.boolean(), false), "Offer peers relayed addresses only"),
 };
 
-/** What {@link ICE_FIELDS} say. @throws a `bad_input` failure. */
-export const iceOptions = async (fields: {
-  readonly ice_server?: readonly string[] | undefined;
-  readonly ice_user?: string | undefined;
-  readonly ice_secret_file?: string | undefined;
-  readonly relay_only?: boolean | undefined;
-}) =>
-  (await import("../peers/ice")).iceOfFlags({
-    servers: fields.ice_server ?? [],
-    user: fields.ice_user,
-    secretFile: fields.ice_secret_file,
-    relayOnly: fields.relay_only ?? false,
-  });
+export { iceOfFlags as iceOptions } from "../service";

@@ -7,6 +7,7 @@ import * as v from "valibot";
 import { secret } from "../core/fields";
 import { checkInput, sentence } from "../core/input";
 import { badInput, Failure, systemCode, unavailable } from "../lib/errors";
+import { readTextFile } from "../lib/files";
 
 /** A server, as browsers take it too: https://www.w3.org/TR/webrtc/#rtciceserver-dictionary */
 const ICE_SERVER = v.strictObject({
@@ -37,11 +38,11 @@ export interface IceConfig {
 
 /** The flags of the command line: one user for all TURN servers. */
 export interface IceFlags {
-  readonly servers: readonly string[];
-  readonly user?: string | undefined;
+  readonly ice_server?: readonly string[] | undefined;
+  readonly ice_user?: string | undefined;
   /** The file whose first line is the user's secret. */
-  readonly secretFile?: string | undefined;
-  readonly relayOnly: boolean;
+  readonly ice_secret_file?: string | undefined;
+  readonly relay_only?: boolean | undefined;
 }
 
 /**
@@ -79,21 +80,16 @@ function parseFile(path: string): IceConfig {
  *
  * @throws a `bad_input` failure that never quotes a credential.
  */
-export function iceOfFlags({ servers, user, secretFile, relayOnly }: IceFlags): IceConfig | undefined {
-  if (servers.length === 0) {
-    if (user === undefined && secretFile === undefined && !relayOnly) return undefined;
+export function iceOfFlags(flags: IceFlags): IceConfig | undefined {
+  const { ice_server = [], ice_user, ice_secret_file, relay_only = false } = flags;
+  if (ice_server.length === 0) {
+    if (ice_user === undefined && ice_secret_file === undefined && !relay_only) return undefined;
     throw badInput("ice-server: missing; flags replace all of ice.json");
   }
-  const credential = secretFile === undefined ? undefined : readSecret(secretFile);
-  return requireRelay({ servers: servers.map((url) => parseIceUrl(url, user, credential)), relayOnly });
-}
-
-function readSecret(path: string): string {
-  try {
-    return readFileSync(path, "utf8").split(/\r?\n/, 1)[0] ?? "";
-  } catch (error) {
-    throw badInput(`ice-secret-file: ${path} cannot be read (${systemCode(error)})`);
-  }
+  const text = ice_secret_file === undefined ? undefined : readTextFile(ice_secret_file, "ice-secret-file");
+  const [credential] = text?.split(/\r?\n/, 1) ?? [];
+  const servers = ice_server.map((url) => parseIceUrl(url, ice_user, credential));
+  return requireRelay({ servers, relayOnly: relay_only });
 }
 
 /** @throws a `bad_input` failure when only relays are allowed and there is none. */

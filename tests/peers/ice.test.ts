@@ -70,12 +70,13 @@ describe("ice.json", () => {
 
   test("gives way to the flags, if there are any", () => {
     using home = temporaryFolder();
-    const secretFile = join(home.path, "secret");
-    writeFileSync(secretFile, "s3cret\n");
-    expect(iceOfFlags({ servers: [], relayOnly: false })).toBeUndefined();
-    for (const flags of [{ user: "u" }, { secretFile }, { relayOnly: true }])
-      expect(() => iceOfFlags({ servers: [], relayOnly: false, ...flags })).toThrow("ice-server: missing");
-    expect(iceOfFlags({ servers: ["turn:relay"], user: "u", secretFile, relayOnly: true })).toEqual({
+    const ice_secret_file = join(home.path, "secret");
+    writeFileSync(ice_secret_file, "s3cret\n");
+    expect(iceOfFlags({})).toBeUndefined();
+    for (const flags of [{ ice_user: "u" }, { ice_secret_file }, { relay_only: true }])
+      expect(() => iceOfFlags(flags)).toThrow("ice-server: missing");
+    const turn = { ice_server: ["turn:relay"], ice_user: "u", ice_secret_file, relay_only: true };
+    expect(iceOfFlags(turn)).toEqual({
       relayOnly: true,
       servers: [{ hostname: "relay", port: 3478, username: "u", password: "s3cret", relayType: "TurnUdp" }],
     });
