@@ -183,12 +183,12 @@ test("no file descriptor left: calls that need one are refused with the reason, 
   try {
     const refused = await untilStatus(() => server.call("/audit/verify"), 503);
     expect(await refused.json()).toEqual({
-      error: "svc has as many files and connections open as it may (EMFILE)",
+      error: "svc has reached its limit of open files and connections (EMFILE)",
     });
     await server.log.says("audit.verify: EMFILE");
     expect(await server.check("audit_chain")).toMatchObject({
       ok: false,
-      detail: expect.stringContaining("as many files and connections open as it may"),
+      detail: expect.stringContaining("reached its limit of open files and connections"),
     });
     // What is open already goes on.
     expect(await server.run()).toBe(200);
