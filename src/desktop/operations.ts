@@ -191,7 +191,7 @@ const setMousePosition = inputOperation("set_mouse_position", {
   example: { x: 640, y: 400 },
   input: v.strictObject({ x: field(COORDINATE, "Column"), y: field(COORDINATE, "Row") }),
   output: PAIR,
-  perform: async (desktop, place, signal) => pair(await desktop.move(place, signal)),
+  perform: (desktop, place, signal) => desktop.move(place, signal).then(pair),
 });
 
 function buttonOperation(verb: string, what: string, stroke: Stroke) {
@@ -205,8 +205,8 @@ function buttonOperation(verb: string, what: string, stroke: Stroke) {
       ...target,
     }),
     output: PAIR,
-    perform: async (desktop, { mouse_keycode, ...place }, signal) =>
-      pair(await desktop.click(place, BUTTONS[mouse_keycode], stroke, signal)),
+    perform: (desktop, { mouse_keycode, ...place }, signal) =>
+      desktop.click(place, BUTTONS[mouse_keycode], stroke, signal).then(pair),
   });
 }
 
@@ -225,11 +225,13 @@ const scrollMouse = inputOperation("mouse_scroll", {
     ),
   }),
   output: PAIR,
-  perform: async (desktop, { scroll_value, scroll_direction, ...place }, signal) =>
-    pair(await desktop.scroll(place, DIRECTIONS[scroll_direction], scroll_value, signal)),
+  perform: (desktop, { scroll_value, scroll_direction, ...place }, signal) =>
+    desktop.scroll(place, DIRECTIONS[scroll_direction], scroll_value, signal).then(pair),
 });
 
 // The keyboard
+
+const done = () => null;
 
 const KEY = v.pipe(v.string(), v.check(isKey, `one character, or one of ${KEY_NAMES.join(" ")}`));
 
@@ -241,10 +243,8 @@ function keyOperation(verb: string, summary: string, stroke: Stroke) {
       is_shift: field(v.optional(v.boolean(), false), "Together with Shift"),
     }),
     output: v.null(),
-    async perform(desktop, { keycode, is_shift }, signal) {
-      await desktop.strike(is_shift ? ["shift", keycode] : [keycode], stroke, signal);
-      return null;
-    },
+    perform: (desktop, { keycode, is_shift }, signal) =>
+      desktop.strike(is_shift ? ["shift", keycode] : [keycode], stroke, signal).then(done),
   });
 }
 
@@ -258,10 +258,7 @@ export const hotkey = inputOperation("hotkey", {
     ),
   }),
   output: v.null(),
-  async perform(desktop, { key_code_list }, signal) {
-    await desktop.strike(key_code_list, "tap", signal);
-    return null;
-  },
+  perform: (desktop, { key_code_list }, signal) => desktop.strike(key_code_list, "tap", signal).then(done),
 });
 
 const writeText = inputOperation("write", {
@@ -280,10 +277,7 @@ const writeText = inputOperation("write", {
     ),
   }),
   output: v.null(),
-  async perform(desktop, { write_string }, signal) {
-    await desktop.type(write_string, signal);
-    return null;
-  },
+  perform: (desktop, { write_string }, signal) => desktop.type(write_string, signal).then(done),
 });
 
 // Windows

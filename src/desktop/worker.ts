@@ -24,24 +24,6 @@ export interface WorkerOptions {
   readonly idleMs?: number;
 }
 
-export interface Worker {
-  /** The child's process id; null while there is none. */
-  pid(): number | null;
-  /**
-   * @param args the arguments of the method. An `AbortSignal` among them stays here and cancels the call until it
-   *   is sent. A call without one is made however many wait.
-   * @throws what the child throws; `timeout` when it was killed for taking too long; `unavailable` when it ended during
-   *   the call or could not be started, or when too many calls wait; `cancelled`.
-   */
-  call(method: string, args: readonly unknown[]): Promise<unknown>;
-  /**
-   * Gives the current call a moment, then asks the child to end and waits until it has. No call may follow.
-   *
-   * @param last a method to call before that.
-   */
-  stop(last?: keyof DesktopCalls): Promise<void>;
-}
-
 const DEADLINE_MS = 10_000;
 const IDLE_MS = 60_000;
 /** How long the current call may go on when everything stops, in milliseconds. */
@@ -54,7 +36,7 @@ const notAsked = (): never => {
 };
 
 /** @param mayLeave whether a child without calls may end. */
-export function createWorker(options: WorkerOptions, mayLeave: () => boolean): Worker {
+export function createWorker(options: WorkerOptions, mayLeave: () => boolean) {
   const { log, command = selfCommand(["desktop-child"]), env = process.env } = options;
   const { deadlineMs = DEADLINE_MS, idleMs = IDLE_MS } = options;
   let child: Child<DesktopCalls> | undefined;
@@ -98,8 +80,15 @@ export function createWorker(options: WorkerOptions, mayLeave: () => boolean): W
   };
 
   return {
+    /** The child's process id; null while there is none. */
     pid: () => child?.pid ?? null,
-    async call(method, args) {
+    /**
+     * @param args the arguments of the method. An `AbortSignal` among them stays here and cancels the call until it is
+     *   sent. A call without one is made however many wait.
+     * @throws what the child throws; `timeout` when it was killed for taking too long; `unavailable` when it ended during
+     *   the call or could not be started, or when too many calls wait; `cancelled`.
+     */
+    async call(method: string, args: readonly unknown[]): Promise<unknown> {
       const signal = args.find((arg) => arg instanceof AbortSignal);
       if (signal && waiting >= MAX_WAITING) {
         throw unavailable(`the desktop is busy: ${MAX_WAITING} calls wait already`);
@@ -121,7 +110,12 @@ export function createWorker(options: WorkerOptions, mayLeave: () => boolean): W
       );
       return called;
     },
-    async stop(last) {
+    /**
+     * Gives the current call a moment, then asks the child to end and waits until it has. No call may follow.
+     *
+     * @param last a method to call before that.
+     */
+    async stop(last?: keyof DesktopCalls): Promise<void> {
       stopping = true;
       await resolvesWithin(LAST_CALL_MS, queue);
       if (last) await child?.call(last, [], LAST_CALL_MS).catch(() => {});

@@ -3,24 +3,19 @@
  */
 import type { Log } from "../lib/log";
 import { maskSerial, type UsbDevice } from "./device";
-import { createUsbLister, type UsbLister } from "./lister";
-import { createUsbWatcher, type UsbWatcher } from "./watcher";
+import { createUsbLister } from "./lister";
+import { createUsbWatcher } from "./watcher";
 
-export interface Usb {
-  readonly lister: UsbLister;
-  readonly watcher: UsbWatcher;
-  /** The device as it may be shown: with its serial number masked when `mask` or the process says so. */
-  toView(device: UsbDevice, mask: boolean): UsbDevice;
-  stop(): void;
-}
+export type Usb = ReturnType<typeof createUsb>;
 
-export function createUsb(options: { readonly log: Log; readonly maskSerials: boolean }): Usb {
+export function createUsb(options: { readonly log: Log; readonly maskSerials: boolean }) {
   const lister = createUsbLister({ log: options.log });
   const watcher = createUsbWatcher(lister, options.log);
   return {
     lister,
     watcher,
-    toView: (device, mask) => (mask || options.maskSerials ? maskSerial(device) : device),
+    /** The device as it may be shown: with its serial number masked when `mask` or the process says so. */
+    toView: (device: UsbDevice, mask: boolean) => (mask || options.maskSerials ? maskSerial(device) : device),
     stop() {
       watcher.stop();
       lister.stop();

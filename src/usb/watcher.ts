@@ -14,36 +14,13 @@ import type { USB_EVENTS, UsbEvent, UsbListing } from "./device";
 import { diffListings } from "./diff";
 import type { UsbLister } from "./lister";
 
-export interface UsbWatcher {
-  readonly running: boolean;
-  /** Seconds between polls, also while it is stopped. */
-  readonly intervalS: number;
-  /**
-   * Starts, or changes the interval. Resolves when the first listing has succeeded or failed.
-   *
-   * @param intervalS seconds from the end of a poll to the next, at least {@link MIN_INTERVAL_S}.
-   */
-  start(intervalS?: number): Promise<void>;
-  stop(): void;
-  /** Polls now; a poll that is already running is followed by another. */
-  poll(): Promise<void>;
-  /** @param limit the newest so many of those after `since`. */
-  recentEvents(query?: { since?: number; limit?: number }): v.InferOutput<typeof USB_EVENTS>;
-  /** Calls `listener` with each event from now on. Returns a function that ends it. */
-  subscribe(listener: (event: UsbEvent) => void): () => void;
-}
-
 export const DEFAULT_INTERVAL_S = 2;
 export const MIN_INTERVAL_S = 0.25;
 export const MAX_INTERVAL_S = 3_600;
 /** Events kept. */
 export const MAX_EVENTS = 500;
 
-export function createUsbWatcher(
-  lister: UsbLister,
-  log: Log,
-  now: () => Date = () => new Date(),
-): UsbWatcher {
+export function createUsbWatcher(lister: UsbLister, log: Log, now: () => Date = () => new Date()) {
   const ring = createRing<UsbEvent>(MAX_EVENTS);
   const listeners = new Set<(event: UsbEvent) => void>();
   let intervalS = DEFAULT_INTERVAL_S;
@@ -102,7 +79,7 @@ export function createUsbWatcher(
     timer = setTimeout(poll, intervalS * 1_000);
   };
 
-  const poll = () => {
+  const poll = (): Promise<void> => {
     if (polling) pollAgain = true;
     polling ??= pollUntilQuiet();
     return polling;
@@ -112,22 +89,30 @@ export function createUsbWatcher(
     get running() {
       return hotplug !== undefined;
     },
+    /** Seconds between polls, also while it is stopped. */
     get intervalS() {
       return intervalS;
     },
-    start(seconds = DEFAULT_INTERVAL_S) {
+    /**
+     * Starts, or changes the interval. Resolves when the first listing has succeeded or failed.
+     *
+     * @param seconds from the end of a poll to the next, at least {@link MIN_INTERVAL_S}.
+     */
+    start(seconds = DEFAULT_INTERVAL_S): Promise<void> {
       intervalS = Math.max(seconds, MIN_INTERVAL_S);
       hotplug ??= lister.watch(() => void poll());
       return poll();
     },
-    stop() {
+    stop(): void {
       clearTimeout(timer);
       hotplug?.stop();
       hotplug = undefined;
       known = undefined;
     },
+    /** Polls now; a poll that is already running is followed by another. */
     poll,
-    recentEvents({ since = 0, limit = MAX_EVENTS } = {}) {
+    /** @param query.limit the newest so many of those after `since`. */
+    recentEvents({ since = 0, limit = MAX_EVENTS } = {}): v.InferOutput<typeof USB_EVENTS> {
       const kept = ring.items();
       const events = kept.filter(({ seq }) => seq > since).slice(-limit);
       return {
@@ -138,7 +123,8 @@ export function createUsbWatcher(
         newest_seq: newestSeq,
       };
     },
-    subscribe(listener) {
+    /** Calls `listener` with each event from now on. Returns a function that ends it. */
+    subscribe(listener: (event: UsbEvent) => void): () => void {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
