@@ -187,8 +187,8 @@ export function createService(options: ServiceOptions): Service {
     }),
     operations: feature(async () => options.operations ?? (await import("./operations")).operations),
     executor: feature(async () => {
-      const { createExecutor } = await import("./runs/executor");
-      return createExecutor({
+      const { Executor } = await import("./runs/executor");
+      return new Executor({
         service,
         operations: await service.operations(),
         log,

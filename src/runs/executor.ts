@@ -54,151 +54,155 @@ export interface ExecutorParts {
   takeTurn(signal: AbortSignal): Promise<{ end(how: "finished" | "broken"): Promise<void> }>;
 }
 
-export interface Executor {
+/** Checks and runs action lists, over those operations that have a command name. */
+export class Executor {
   /** The operations scripts may call, by name, sorted. */
-  readonly commands: ReadonlyMap<string, Command>;
-  /** Whether this process may run `command`. */
-  allows(command: Command): boolean;
+  readonly commands: CommandTable;
+
+  constructor(private readonly parts: ExecutorParts) {
+    const named = parts.operations.filter((one): one is Command => one.command !== undefined);
+    const sorted = named.toSorted((a, b) => (a.command < b.command ? -1 : 1));
+    this.commands = new Map(sorted.map((operation) => [operation.command, operation]));
+  }
+
+  /** Whether this process may run the command. */
+  allows({ needs }: Command): boolean {
+    return needs !== "shell" || this.parts.allowShell;
+  }
+
   /**
    * Checks a list that will run elsewhere: whether this process may run it does not matter.
    *
+   * @param quote whether messages may quote arguments.
    * @throws a `bad_input` failure that lists every fault.
    */
-  check(actions: unknown): CheckedList;
+  check(list: unknown, quote = true): CheckedList {
+    const actions = checkActions(this.commands, list, { quote });
+    const names = flatten(actions).map(({ operation }) => operation.command);
+    const commands = [...new Set(names)];
+    const digest = Bun.SHA256.hash(JSON.stringify(actions.map(redacted)), "hex");
+    const described = `commands=${commands.join(",")} args=sha256:${digest}`;
+    return { actions, count: names.length, commands, described };
+  }
+
   /**
    * Checks a list that will run here.
    *
-   * @throws a `bad_input` failure that lists every fault; a `forbidden` one when this process may not run all of it.
+   * @throws as {@link check}; a `forbidden` failure when this process may not run all of it.
    */
-  prepare(actions: unknown): PreparedRun;
+  prepare(list: unknown, quote = true): PreparedRun {
+    const checked = this.check(list, quote);
+    const refused = flatten(checked.actions).find(({ operation }) => !this.allows(operation));
+    if (!refused) return { id: crypto.randomUUID(), ...checked };
+    throw forbidden(`${refused.operation.command} needs svc to be started with --allow-shell`);
+  }
+
   /**
-   * {@link Executor.prepare} for the script at `path`. @throws a `bad_input` failure also when it cannot be read. No
-   * message quotes an argument: the caller may not be allowed to read the file.
+   * {@link prepare} for the script at `path`. @throws a `bad_input` failure also when it cannot be read. No message quotes
+   * an argument: the caller may not be allowed to read the file.
    */
-  prepareFile(path: string): Promise<PreparedRun>;
+  async prepareFile(path: string): Promise<PreparedRun> {
+    const { readScript } = await import("../core/script");
+    return this.prepare(await readScript(path), false);
+  }
+
   /**
    * Runs a list to its end, also when the caller disconnects. The report has every fault.
    *
+   * @param sourceId what started it, for the history.
    * @throws an `unavailable` failure when the run cannot be put on record or no further run may begin: nothing has run.
    */
-  run(prepared: PreparedRun, caller: Caller, options?: RunOptions): Promise<RunReport>;
+  async run(
+    { id, actions, commands, described }: PreparedRun,
+    caller: Caller,
+    options: RunOptions = {},
+    sourceId = caller.client ?? "",
+  ): Promise<RunReport> {
+    const { stop_on_error = false, timeout_seconds: timeoutSeconds = DEFAULT_TIMEOUT_S, path = "" } = options;
+    const variables = variablesOf(options.variables ?? {});
+    await caller.announce(`run=${id} ${described}`);
+    const source = { type: sourceType(caller), id: sourceId, path };
+    const active = await this.parts.begin({ id, commands, source, timeoutSeconds });
+    const leave = () => active.abort(cancelled("the process that runs it is stopping"));
+    if (caller.signal.aborted) leave();
+    caller.signal.addEventListener("abort", leave, { once: true });
+    const { signal, abort } = active;
+    const { service, log } = this.parts;
+    const runner = new Runner({ service, id, caller, signal, abort, variables, log });
+    let done = 0;
+    const keep = (outcome: Outcome) => {
+      active.keep(keepable(outcome, runner));
+      caller.progress?.({ what: "actions", done: ++done, total: actions.length });
+    };
+    try {
+      const outcomes = await this.inTurn(active, actions, () => runner.run(actions, stop_on_error, keep));
+      const { status, error } = judge(outcomes, actions.length, signal);
+      // The text is logged and kept; the caller alone gets the outcomes.
+      const error_text = error === null ? null : runner.secrets.scrub(error);
+      active.end(status, error_text);
+      const result = resultOf(actions, outcomes);
+      return { run_id: id, result, ok: status === "ok", status, error_text, outcomes };
+    } catch (error) {
+      active.end("error", "internal error");
+      throw error;
+    } finally {
+      caller.signal.removeEventListener("abort", leave);
+    }
+  }
+
   /**
-   * Starts the script at `path` for nobody who waits. Never throws: what goes wrong, also before the run begins, is a
-   * failed run on record.
+   * Starts the script at `path` without waiting for its end. Never throws: what goes wrong, also before the run begins, is
+   * a failed run on record.
    *
-   * @param source_id what started it, for the history: the id of a job.
+   * @param sourceId what started it, for the history: the id of a job.
    */
-  startFile(path: string, caller: Caller, source_id: string, timeout_seconds: number): Promise<StartedRun>;
-}
-
-/** The executor over those operations that have a command name. */
-export function createExecutor(parts: ExecutorParts): Executor {
-  const named = parts.operations.filter((operation): operation is Command => operation.command !== undefined);
-  const sorted = named.toSorted((a, b) => (a.command < b.command ? -1 : 1));
-  const commands: CommandTable = new Map(sorted.map((operation) => [operation.command, operation]));
-  const allows = ({ needs }: Command) => needs !== "shell" || parts.allowShell;
-
-  const prepare = (list: unknown, quote = true): PreparedRun => {
-    const checked = describe(checkActions(commands, list, { quote }));
-    const refused = flatten(checked.actions).find(({ operation }) => !allows(operation));
-    if (!refused) return { id: crypto.randomUUID(), ...checked };
-    throw forbidden(`${refused.operation.command} needs svc to be started with --allow-shell`);
-  };
-  const prepareFile = async (path: string) => {
-    const { readScript } = await import("../core/script");
-    return prepare(await readScript(path), false);
-  };
-
-  return {
-    commands,
-    allows,
-    check: (list) => describe(checkActions(commands, list)),
-    prepare: (list) => prepare(list),
-    prepareFile,
-    run: (prepared, caller, options = {}) => run(parts, prepared, caller, options),
-    async startFile(path, caller, source_id, timeout_seconds) {
-      const failed = async (id: string, error: unknown): Promise<EndedRun> => {
-        const source = { type: sourceType(caller), id: source_id, path };
-        const timeoutSeconds = timeout_seconds;
-        const active = await parts.begin({ id, commands: [], source, timeoutSeconds, failed: true });
-        const error_text = messageOf(error);
-        active.end("error", error_text);
-        return { run_id: id, status: "error", error_text };
-      };
-      try {
-        const prepared = await prepareFile(path);
-        const running = run(parts, prepared, caller, { path, timeout_seconds }, source_id);
-        return { runId: prepared.id, ended: running.catch((error) => failed(prepared.id, error)) };
-      } catch (error) {
-        const id = crypto.randomUUID();
-        return { runId: id, ended: Promise.resolve(await failed(id, error)) };
-      }
-    },
-  };
-}
-
-async function run(
-  parts: ExecutorParts,
-  { id, actions, commands, described }: PreparedRun,
-  caller: Caller,
-  { stop_on_error = false, timeout_seconds = DEFAULT_TIMEOUT_S, path = "", ...options }: RunOptions,
-  sourceId = caller.client ?? "",
-): Promise<RunReport> {
-  const variables = variablesOf(options.variables ?? {});
-  await caller.announce(`run=${id} ${described}`);
-  const source = { type: sourceType(caller), id: sourceId, path };
-  const active = await parts.begin({ id, commands, source, timeoutSeconds: timeout_seconds });
-  const leave = () => active.abort(cancelled("the process that runs it is stopping"));
-  if (caller.signal.aborted) leave();
-  caller.signal.addEventListener("abort", leave, { once: true });
-  const { signal, abort } = active;
-  const { service, log } = parts;
-  const runner = new Runner({ service, id, caller, signal, abort, variables, log });
-  let done = 0;
-  const keep = (outcome: Outcome) => {
-    active.keep(keepable(outcome, runner));
-    caller.progress?.({ what: "actions", done: ++done, total: actions.length });
-  };
-  try {
-    const outcomes = await inTurn(parts, active, actions, () => runner.run(actions, stop_on_error, keep));
-    const { status, error } = judge(outcomes, actions.length, signal);
-    // The text is logged and kept; the caller alone gets the outcomes.
-    const error_text = error === null ? null : runner.secrets.scrub(error);
-    active.end(status, error_text);
-    const result = resultOf(actions, outcomes);
-    return { run_id: id, result, ok: status === "ok", status, error_text, outcomes };
-  } catch (error) {
-    active.end("error", "internal error");
-    throw error;
-  } finally {
-    caller.signal.removeEventListener("abort", leave);
+  async startFile(
+    path: string,
+    caller: Caller,
+    sourceId: string,
+    timeout_seconds: number,
+  ): Promise<StartedRun> {
+    const failed = async (id: string, error: unknown): Promise<EndedRun> => {
+      const source = { type: sourceType(caller), id: sourceId, path };
+      const start = { id, commands: [], source, timeoutSeconds: timeout_seconds, failed: true } as const;
+      const error_text = messageOf(error);
+      (await this.parts.begin(start)).end("error", error_text);
+      return { run_id: id, status: "error", error_text };
+    };
+    try {
+      const prepared = await this.prepareFile(path);
+      const running = this.run(prepared, caller, { path, timeout_seconds }, sourceId);
+      return { runId: prepared.id, ended: running.catch((error) => failed(prepared.id, error)) };
+    } catch (error) {
+      const id = crypto.randomUUID();
+      return { runId: id, ended: Promise.resolve(await failed(id, error)) };
+    }
   }
-}
 
-/** Does `work`, which waits for its turn at the input devices if it uses them. A run that ends before its turn does nothing. */
-async function inTurn(
-  parts: ExecutorParts,
-  active: ActiveRun,
-  actions: readonly Action[],
-  work: () => Promise<Outcome[]>,
-): Promise<Outcome[]> {
-  if (!flatten(actions).some(({ operation }) => operation.uses === "input")) return work();
-  active.is("waiting");
-  let turn: Awaited<ReturnType<ExecutorParts["takeTurn"]>>;
-  try {
-    turn = await parts.takeTurn(active.signal);
-  } catch (error) {
-    if (!active.signal.aborted) active.abort(error instanceof Error ? error : new Error(messageOf(error)));
-    return [];
-  }
-  active.is("running");
-  let how: "finished" | "broken" = "broken";
-  try {
-    const outcomes = await work();
-    if (outcomes.length === actions.length && outcomes.every(({ ok }) => ok)) how = "finished";
-    return outcomes;
-  } finally {
-    await turn.end(how);
+  /** Does `work`, which waits for its turn at the input devices if it uses them. A run that ends before its turn does nothing. */
+  private async inTurn(
+    active: ActiveRun,
+    actions: readonly Action[],
+    work: () => Promise<Outcome[]>,
+  ): Promise<Outcome[]> {
+    if (!flatten(actions).some(({ operation }) => operation.uses === "input")) return work();
+    active.is("waiting");
+    let turn: Awaited<ReturnType<ExecutorParts["takeTurn"]>>;
+    try {
+      turn = await this.parts.takeTurn(active.signal);
+    } catch (error) {
+      if (!active.signal.aborted) active.abort(error instanceof Error ? error : new Error(messageOf(error)));
+      return [];
+    }
+    active.is("running");
+    let how: "finished" | "broken" = "broken";
+    try {
+      const outcomes = await work();
+      if (outcomes.length === actions.length && outcomes.every(({ ok }) => ok)) how = "finished";
+      return outcomes;
+    } finally {
+      await turn.end(how);
+    }
   }
 }
 
@@ -243,14 +247,6 @@ function variablesOf(given: Readonly<Record<string, unknown>>): Map<string, unkn
 
 function sourceType({ kind }: Caller): string {
   return kind === "rest" || kind === "scheduler" ? kind : "manual";
-}
-
-function describe(actions: readonly Action[]): CheckedList {
-  const names = flatten(actions).map(({ operation }) => operation.command);
-  const commands = [...new Set(names)];
-  const digest = Bun.SHA256.hash(JSON.stringify(actions.map(redacted)), "hex");
-  const described = `commands=${commands.join(",")} args=sha256:${digest}`;
-  return { actions, count: names.length, commands, described };
 }
 
 function redacted({ operation, input, lists }: Action): unknown {

@@ -14,12 +14,13 @@ test("docs/actions.md is up to date: it is what `npm run docs` writes", async ()
 
 test("every command has an entry whose example passes the check, and a description of each parameter", async () => {
   await using host = testService({ allowShell: true });
-  const { commands, prepare } = await host.service.executor();
+  const executor = await host.service.executor();
+  const { commands } = executor;
   expect(commands.size).toBeGreaterThan(40);
   for (const operation of commands.values()) {
     const { example, parameters } = await describeCommand(operation, true);
     const list = operation.within ? [[operation.within, { times: 1, body: [example] }]] : [example];
-    expect(prepare(list).actions, operation.command).toHaveLength(1);
+    expect(executor.prepare(list).actions, operation.command).toHaveLength(1);
     expect(parameters.filter(({ description }) => description === "")).toEqual([]);
   }
 });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { Failure } from "../../src/lib/errors";
 import type { Executor } from "../../src/runs/executor";
-import { testService } from "../support";
+import { post, testServer, testService } from "../support";
 
 const host = testService();
 let executor: Executor;
@@ -116,4 +116,20 @@ test("a list with AC_shell_command is refused as forbidden without --allow-shell
   expect(refusal(list)?.code).toBe("forbidden");
   await using open = testService({ allowShell: true });
   expect((await open.service.executor()).prepare(list).actions).toHaveLength(1);
+});
+
+test("POST /execute/check refuses a program where POST /execute would", async () => {
+  await using host = await testServer();
+  const actions = [["AC_shell_command", { shell_command: "true" }]];
+  expect((await host.call("/execute/check", post({ actions }))).status).toBe(403);
+  const good = await host.call(
+    "/execute/check",
+    post({
+      actions: [
+        ["AC_sleep", [0]],
+        ["AC_sleep", [1]],
+      ],
+    }),
+  );
+  expect(await good.json()).toEqual({ ok: true, commands: ["AC_sleep"], count: 2 });
 });

@@ -22,8 +22,9 @@ export const listCommands = operation({
   input: NO_INPUT,
   output: v.object({ commands: v.array(v.string()), count: v.number() }),
   async run(service: Uses) {
-    const { commands, allows } = await service.executor();
-    const names = [...commands.values()].filter(allows).map(({ command }) => command);
+    const executor = await service.executor();
+    const allowed = [...executor.commands.values()].filter((command) => executor.allows(command));
+    const names = allowed.map(({ command }) => command);
     return { commands: names, count: names.length };
   },
 });
@@ -37,8 +38,10 @@ export const describeCommands = operation({
   input: NO_INPUT,
   output: v.object({ commands: v.array(COMMAND_REFERENCE), count: v.number() }),
   async run(service: Uses) {
-    const { commands, allows } = await service.executor();
-    const all = [...commands.values()].map((command) => describeCommand(command, allows(command)));
+    const executor = await service.executor();
+    const all = [...executor.commands.values()].map((command) =>
+      describeCommand(command, executor.allows(command)),
+    );
     return { commands: await Promise.all(all), count: all.length };
   },
 });
@@ -54,10 +57,10 @@ export const showCommand = operation({
   }),
   output: COMMAND_REFERENCE,
   async run(service: Uses, { name }) {
-    const { commands, allows } = await service.executor();
-    const found = commands.get(name) ?? commands.get(`AC_${name}`);
+    const executor = await service.executor();
+    const found = executor.commands.get(name) ?? executor.commands.get(`AC_${name}`);
     if (!found) throw notFound(`no command ${printable(name, 100)}`);
-    return describeCommand(found, allows(found));
+    return describeCommand(found, executor.allows(found));
   },
 });
 

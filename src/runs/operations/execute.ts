@@ -72,7 +72,7 @@ export const checkActionList = operation({
   input: v.strictObject({ actions: ACTIONS }),
   output: v.object({ ok: v.literal(true), commands: v.array(v.string()), count: v.number() }),
   async run(service: Uses, { actions }) {
-    const { commands, count } = (await service.executor()).check(actions);
+    const { commands, count } = (await service.executor()).prepare(actions);
     return { ok: true as const, commands: commands.toSorted(), count };
   },
 });
