@@ -1,7 +1,6 @@
 import type * as v from "valibot";
 import { print } from "../src/cli/subcommand";
-import { view } from "../src/cli/view";
-import { callLocalServer } from "../src/client/local-server";
+import { answerHere, view } from "../src/cli/view";
 import { LINK_METRICS, type LinkMetric } from "../src/core/records";
 import { inspectorRecent, inspectorSummary } from "../src/inspector/operations";
 import { sparkline } from "../src/lib/sparkline";
@@ -20,7 +19,7 @@ export default view(inspectorSummary, {
     const summary = await call(input);
     const { samples } = globals.json
       ? { samples: [] }
-      : await callLocalServer(service.configDir, inspectorRecent, { n: SPARKS, ...input });
+      : await answerHere(service, inspectorRecent, { n: SPARKS, ...input });
     print(globals, summary, () => textOf(summary, samples));
     return 0;
   },
@@ -31,7 +30,7 @@ export default view(inspectorSummary, {
 });
 
 type Summary = v.InferOutput<typeof inspectorSummary.output>;
-type Samples = v.InferOutput<typeof inspectorRecent.output>["samples"];
+type Samples = v.InferInput<typeof inspectorRecent.output>["samples"];
 
 const rowsOf = ({ metrics }: Summary): Array<[LinkMetric, string[]]> =>
   LINK_METRICS.map((metric) => {
@@ -44,7 +43,10 @@ const cell = (value: number | null | undefined) =>
   typeof value === "number" ? `${value < 100 ? Math.round(value * 100) / 100 : Math.round(value)}` : "";
 
 function textOf(summary: Summary, samples: Samples): string {
-  const rows = rowsOf(summary).map(([metric, row]) => [...row, sparkline(samples.map((one) => one[metric]))]);
+  const rows = rowsOf(summary).map(([metric, row]) => [
+    ...row,
+    sparkline(samples.map((one) => one[metric] ?? null)),
+  ]);
   const window = `${summary.sample_count} samples over ${Math.round(summary.window_seconds)} s`;
   return `${table(["METRIC", "LAST", "MIN", "AVG", "P95", "MAX", `LATEST ${SPARKS}`], rows)}\n${window}`;
 }

@@ -6,7 +6,8 @@ import { complete } from "../src/cli/completion";
 import { parseFlags } from "../src/cli/parser";
 import { findSubcommand } from "../src/cli/run";
 import { field, seconds } from "../src/core/fields";
-import { type Operation, operation } from "../src/core/operation";
+import { type Operation, operation, type Surface } from "../src/core/operation";
+import { metadataOf } from "../src/core/schema";
 import { operations } from "../src/operations";
 import { post, testServer } from "./support";
 
@@ -71,7 +72,7 @@ describe("an operation in one file is on every surface:", () => {
 });
 
 describe("each operation of svc", () => {
-  test("has a unique name, and describes every field", () => {
+  test("has a name of its own, and describes every field", () => {
     expect(new Set(operations.map(({ name }) => name)).size).toBe(operations.length);
     const silent = operations.flatMap(({ name, input }) =>
       Object.entries(input.entries)
@@ -81,6 +82,15 @@ describe("each operation of svc", () => {
     expect(silent).toEqual([]);
   });
 
+  test("is on every surface, or says why not", () => {
+    const reasons = operations.flatMap((one) => missing(one).map((surface) => [surface, one] as const));
+    const lines = reasons.map(
+      ([surface, { name, leftOut }]) => `${surface}: ${name}: ${leftOut?.[surface] ?? "NO REASON"}`,
+    );
+    console.info(lines.toSorted().join("\n"));
+    expect(lines.filter((line) => line.endsWith("NO REASON"))).toEqual([]);
+  });
+
   test("does not say why it is missing where it is there", () => {
     const odd = operations.filter((one) => {
       const { leftOut = {} } = one;
@@ -88,4 +98,23 @@ describe("each operation of svc", () => {
     });
     expect(odd.map(({ name }) => name)).toEqual([]);
   });
+
+  test("takes spans of time and sizes with a unit, where it takes text", () => {
+    const plain = operations.flatMap(({ name, input }) =>
+      Object.entries(input.entries)
+        .filter(
+          ([entry, schema]) => /_s$|seconds$/.test(entry) && !metadataOf(schema as v.GenericSchema).text,
+        )
+        .map(([entry]) => `${name}: ${entry}`),
+    );
+    expect(plain).toEqual([]);
+  });
 });
+
+function missing({ http, command, leftOut }: Operation): Surface[] {
+  const surfaces: Surface[] = [];
+  if (!http) surfaces.push("http");
+  if (!command) surfaces.push("script");
+  if (leftOut?.cli !== undefined) surfaces.push("cli");
+  return surfaces;
+}

@@ -119,7 +119,19 @@ export function view<I extends InputSchema, O extends OutputSchema, X extends v.
         globals,
         async (service) => {
           const input = (await options.complete?.(typed, extra)) ?? typed;
-          const context = contextOf({ service, globals, operation, options, input, extra });
+          const context: Context<I, O, X> = {
+            service,
+            globals,
+            input,
+            extra,
+            call: (asked, caller) => answerHere(service, operation, asked, { ...options, ...caller }),
+            show(body) {
+              for (const warning of options.warnings?.(body) ?? []) service.log.warn(warning);
+              print(globals, body, () => textOf(body, options, extra));
+              for (const problem of options.problems?.(body) ?? []) service.log.error(problem);
+              return options.good?.(body) === false ? 1 : 0;
+            },
+          };
           const once = async () => {
             const elsewhere = where.on;
             if (elsewhere !== undefined) {
@@ -151,54 +163,37 @@ function isAskable({ http, input }: Operation): boolean {
   return http !== undefined && !http.public && !http.content && !Object.hasOwn(input.entries, "on");
 }
 
-interface ContextParts<I extends InputSchema, O extends OutputSchema, X extends v.ObjectEntries>
-  extends Pick<Context<I, O, X>, "service" | "globals" | "input" | "extra"> {
-  readonly operation: Operation<I, O, Service>;
-  readonly options: ViewOptions<I, O, X>;
+interface AnswerOptions extends CallerParts {
+  readonly kind?: "script" | "cli" | undefined;
+  readonly cancellable?: true | undefined;
 }
 
-function contextOf<I extends InputSchema, O extends OutputSchema, X extends v.ObjectEntries>(
-  parts: ContextParts<I, O, X>,
-): Context<I, O, X> {
-  const { service, globals, operation, options } = parts;
-  return {
-    ...parts,
-    async call(input, caller = {}) {
-      const { answeredBy } = operation;
-      const isServers =
-        answeredBy === "server" || (answeredBy && findRunningServer(service.configDir) !== null);
-      if (isServers) {
-        const { callLocalServer } = await import("../client/local-server");
-        return callLocalServer(service.configDir, operation, input);
-      }
-      const bar = createProgress();
-      const cancel = new AbortController();
-      if (options.cancellable) void terminated().then(() => cancel.abort());
-      try {
-        const progress = caller.progress ?? bar.show;
-        const body = await callOperation(
-          service,
-          operation,
-          input,
-          localCaller(service, options.kind ?? "cli", { signal: caller.signal ?? cancel.signal, progress }),
-        );
-        // The change is in force when the command returns.
-        if (operation.changes && !operation.uses && findRunningServer(service.configDir)) {
-          const { refreshLocalServer } = await import("../client/local-server");
-          await refreshLocalServer(service.configDir);
-        }
-        return body;
-      } finally {
-        bar.end();
-      }
-    },
-    show(body) {
-      for (const warning of options.warnings?.(body) ?? []) service.log.warn(warning);
-      print(globals, body, () => textOf(body, options, parts.extra));
-      for (const problem of options.problems?.(body) ?? []) service.log.error(problem);
-      return options.good?.(body) === false ? 1 : 0;
-    },
-  };
+/** The answer of this process, or of the server that runs here (`Operation.answeredBy`). */
+export async function answerHere<I extends InputSchema, O extends OutputSchema>(
+  service: Service,
+  operation: Operation<I, O, Service>,
+  input: v.InferInput<I>,
+  { kind = "cli", cancellable, signal, progress }: AnswerOptions = {},
+): Promise<Body<O>> {
+  const { answeredBy, changes, uses } = operation;
+  const { configDir } = service;
+  const client = () => import("../client/local-server");
+  if (answeredBy === "server" || (answeredBy && findRunningServer(configDir))) {
+    return (await client()).callLocalServer(configDir, operation, input);
+  }
+  const bar = createProgress();
+  const cancel = new AbortController();
+  if (cancellable) void terminated().then(() => cancel.abort());
+  try {
+    const options = { signal: signal ?? cancel.signal, progress: progress ?? bar.show };
+    const body = await callOperation(service, operation, input, localCaller(service, kind, options));
+    // The change is in force when the command returns.
+    if (changes && !uses && findRunningServer(configDir))
+      await (await client()).refreshLocalServer(configDir);
+    return body;
+  } finally {
+    bar.end();
+  }
 }
 
 function textOf<B, E>(body: B, { text, columns, rows, none }: Shown<B, E>, extra: E): string {
