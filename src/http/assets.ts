@@ -1,11 +1,11 @@
 /**
- * The files of a page, embedded in the binary: one set a page, from which nothing but its own files can be had.
+ * The files of a page, embedded in the binary. A page serves its own files and no others.
  *
- * The page and its scripts name the files of the set as they lie in the source tree (`./dom.js`, `dashboard/dom.js`).
- * What is sent names them with the digest of the whole set in front of the suffix (`dom.9f2c….js`): such a name means
- * the same bytes for ever, so a browser asks for it once. The plain names are there too, revalidated at every use.
+ * The page and its scripts refer to files by their names in the source tree (`./dom.js`, `dashboard/dom.js`). In what is
+ * sent, these names have the digest of all files before the suffix (`dom.9f2c….js`): such a name always means the same
+ * bytes, so a browser requests it once. The plain names work too and are revalidated at every use.
  *
- * A file is read when somebody first asks for it, and compressed once for each encoding that is asked for.
+ * A file is read at its first request, and compressed once for each encoding.
  */
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
@@ -13,28 +13,25 @@ import { parseAccept } from "hono/utils/accept";
 import { notFound } from "../lib/errors";
 import { once } from "../lib/once";
 
-/** What a page is made of; each file is a path as `import … with { type: "file" }` gives it. */
+/** The parts of a page; a file is a path from `import … with { type: "file" }`. */
 export interface PageFiles {
   /** The page's own path, without the leading slash; its assets are one level below. */
   readonly path: string;
   readonly page: string;
-  /** By the name they are asked for with, which matches {@link ASSET_NAME}. */
+  /** The files by the names in requests. */
   readonly assets: Readonly<Record<string, string>>;
   /** The Content-Security-Policy of the page. */
   readonly policy: string;
 }
 
-/** What the name of an asset looks like. */
-const ASSET_NAME = /^[A-Za-z0-9_][A-Za-z0-9._-]*$/;
-
 /** A page and its assets over HTTP. */
 export interface PageAssets {
-  /** @param asked the headers of the request: which encodings it takes, which ETag it has. */
+  /** @param asked the headers of the request: its encodings and its ETag. */
   page(asked?: Headers): Promise<Response>;
   /**
-   * The empty name, which is what a slash after the page's path makes, leads back to the page.
+   * Redirects the empty name, from a slash after the page's path, to the page.
    *
-   * @throws a `not_found` failure for a name that is not of the set.
+   * @throws a `not_found` failure for an unknown name.
    */
   asset(name: string, asked?: Headers): Promise<Response>;
 }
@@ -49,20 +46,19 @@ export function createPageAssets({ path, page, assets, policy }: PageFiles): Pag
     page: (asked) => pageFile(asked, { ...REVALIDATED, "content-security-policy": policy }),
     async asset(name, asked) {
       if (name === "") return new Response(null, { status: 308, headers: { location: `../${path}` } });
-      if (!ASSET_NAME.test(name)) throw notFound("no such asset");
-      const file = files.get(name);
-      if (file) return file(asked, REVALIDATED);
-      const plain = files.get(name.replace(`.${await digest()}.`, "."));
-      if (!plain) throw notFound("no such asset");
-      return plain(asked, IMMUTABLE);
+      const plain = files.get(name);
+      if (plain) return plain(asked, REVALIDATED);
+      const file = files.get(name.replace(`.${await digest()}.`, "."));
+      if (!file) throw notFound("no such asset");
+      return file(asked, IMMUTABLE);
     },
   };
 }
 
-/** A new binary is seen at once, an old file costs a 304. */
+/** A new binary takes effect at once; an unchanged file costs a 304. */
 const REVALIDATED = { "cache-control": "no-cache" };
 
-/** RFC 8246: not even asked for again when the page is reloaded. */
+/** Not requested again even when the page is reloaded (RFC 8246). */
 const IMMUTABLE = { "cache-control": "public, max-age=31536000, immutable" };
 
 const HEADERS = {
@@ -73,7 +69,7 @@ const HEADERS = {
   "cross-origin-resource-policy": "same-origin",
 };
 
-/** The encodings we write, the smallest result first. Levels as high as go in a fraction of a second a megabyte. */
+/** The encodings, the smallest result first, at the highest levels that take a fraction of a second per megabyte. */
 const encoders = {
   br: (bytes) => promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
   zstd: (bytes) => Bun.zstdCompress(bytes, { level: 15 }),
@@ -106,7 +102,7 @@ function createFile(path: string, rewrite: () => Promise<(text: string) => strin
   };
 }
 
-/** Puts `digest` into the quoted names of the set: `"./dom.js"` in a script, `"dashboard/dom.js"` anywhere. */
+/** Puts `digest` into quoted names of files: `"./dom.js"` in a script, `"dashboard/dom.js"` anywhere. */
 function createRewriter(path: string, names: readonly string[], digest: string): (text: string) => string {
   const known = new Set(names);
   const quoted = new RegExp(`(["'])(\\./|${path}/)([A-Za-z0-9_][A-Za-z0-9._-]*)\\1`, "g");
@@ -121,11 +117,11 @@ async function digestOf(paths: readonly string[]): Promise<string> {
   return digestText(Buffer.concat(contents));
 }
 
-/** 132 bits of a SHA-256, in characters that may stand in a name and in an ETag. */
+/** 132 bits of a SHA-256, in characters that are valid in a name and in an ETag. */
 const digestText = (bytes: Uint8Array) =>
   new Bun.CryptoHasher("sha256").update(bytes).digest("base64url").slice(0, 22);
 
-/** The first of {@link ENCODINGS} that the client takes; undefined for none, so for the file as it is. */
+/** The first of {@link ENCODINGS} that the client accepts; undefined sends the file as it is. */
 function chooseEncoding(accepted: string | null): Encoding | undefined {
   const quality = new Map(parseAccept(accepted ?? "").map(({ type, q }) => [type.toLowerCase(), q]));
   return ENCODINGS.find((encoding) => (quality.get(encoding) ?? quality.get("*") ?? 0) > 0);

@@ -4,16 +4,13 @@
 import { deadline } from "../lib/deadline";
 import { badInput, Failure, slowClient, tooLarge } from "../lib/errors";
 
-/** The largest body by default: 1 MB. */
-export const DEFAULT_MAX_BODY = 1_000_000;
-
-/** How long a whole body may take; a client that drips is cut off. */
+/** How long a whole body may take, in milliseconds: a client that drips is cut off. */
 export const BODY_DEADLINE_MS = 10_000;
 
 /**
  * The JSON value in the body; `{}` for an empty one.
  *
- * @throws `too_large`, `slow_client`, or `bad_input` when it is cut off or not JSON in UTF-8.
+ * @throws `too_large`; `slow_client`; `bad_input` when it ends early or is not JSON in UTF-8.
  */
 export async function readJson(
   request: Request,
@@ -32,7 +29,7 @@ export async function readJson(
 async function readBytes(request: Request, maxBytes: number, deadlineMs: number): Promise<Uint8Array> {
   const declared = Number(request.headers.get("content-length") ?? Number.NaN);
   if (declared > maxBytes) throw overLimit(maxBytes);
-  // A reader of Bun 1.4 takes 320 KiB for however small a body: only where no length was declared is one needed.
+  // A reader of Bun 1.4 takes 320 KiB however small the body is. Only a body without a declared length needs one.
   const reader = Number.isNaN(declared) ? request.body?.getReader() : undefined;
   const whole = reader ? readToEnd(reader, maxBytes) : request.bytes();
   try {
@@ -44,7 +41,7 @@ async function readBytes(request: Request, maxBytes: number, deadlineMs: number)
     });
   } catch (error) {
     reader?.cancel().catch(() => {});
-    // Nobody is there to read it, but the record says what became of the request.
+    // Nobody receives this answer, but the audit row has its status.
     throw error instanceof Failure ? error : badInput("body: the connection ended before it did");
   }
 }

@@ -22,7 +22,7 @@ export function openApiDocument(operations: readonly Operation[], serverUrl: str
     info: {
       title: "svc",
       version,
-      summary: "Operate a desktop-automation host from afar",
+      summary: "Operate a desktop-automation host remotely",
       license: { name: "MIT", identifier: "MIT" },
     },
     servers: [{ url: serverUrl }],
@@ -34,16 +34,16 @@ export function openApiDocument(operations: readonly Operation[], serverUrl: str
       schemas: {
         Error: {
           type: "object",
-          properties: { error: { type: "string", description: "What is wrong, for a person" } },
+          properties: { error: { type: "string", description: "The error, for a person to read" } },
           required: ["error"],
         },
       },
       responses: {
         BadInput: failure("A field is missing, unknown, ill-typed or out of range"),
-        Unauthorized: failure("No token, or a wrong one", {
+        Unauthorized: failure("No token, or a wrong token", {
           "WWW-Authenticate": { schema: { type: "string" }, description: "`Bearer`" },
         }),
-        Forbidden: failure("The token does not allow this, or svc was not started so as to"),
+        Forbidden: failure("The token does not allow this, or svc was started without the flag for it"),
         TooManyRequests: failure("Rate limited, or locked out after too many wrong tokens", {
           "Retry-After": { schema: { type: "integer" }, description: "Seconds to wait" },
         }),

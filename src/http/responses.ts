@@ -1,5 +1,5 @@
 /**
- * Responses: what every one of them carries, and how a failure becomes one.
+ * Responses: the headers that all of them have, and the response to a failure.
  */
 import type { Failure, FailureCode } from "../lib/errors";
 import { after, type Step } from "./exchange";
@@ -17,7 +17,7 @@ const STATUS: Record<FailureCode, number> = {
   timeout: 504,
 };
 
-/** No browser guesses a type, no cache keeps an answer that needed a token. */
+/** No browser guesses a type; no cache keeps an answer that needed a token. */
 const JSON_HEADERS = {
   "content-type": "application/json; charset=utf-8",
   "x-content-type-options": "nosniff",
@@ -32,7 +32,7 @@ export function json(body: unknown, status = 200, headers = NO_HEADERS): Respons
   return new Response(JSON.stringify(body), { status, headers: all });
 }
 
-/** A response that an operation made itself (a page, an asset, the metrics), with the header that every one carries. */
+/** A response that an operation made itself (a page, an asset, the metrics), with the header that all have. */
 export function content(response: Response): Response {
   response.headers.set("x-content-type-options", "nosniff");
   return response;
