@@ -2,47 +2,8 @@
  * The files of the two pages: the dashboard (`dashboard/` in the source tree), and the API explorer (`explorer/`), which is
  * Swagger UI on this server's own API document.
  *
- * The imports are literal, so that the bundler embeds each file in the binary.
+ * The paths in the imports are literal, so that the bundler embeds each file in the binary.
  */
-
-import swaggerStyle from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
-import swaggerScript from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
-import uplot from "uplot/dist/uPlot.esm.js" with { type: "file" };
-import uplotStyle from "uplot/dist/uPlot.min.css" with { type: "file" };
-import actions from "../../dashboard/actions.js" with { type: "file" };
-import admin from "../../dashboard/admin.js" with { type: "file" };
-import api from "../../dashboard/api.js" with { type: "file" };
-import audit from "../../dashboard/audit.js" with { type: "file" };
-import broadcast from "../../dashboard/broadcast.js" with { type: "file" };
-import diagnostics from "../../dashboard/diagnostics.js" with { type: "file" };
-import dialog from "../../dashboard/dialog.js" with { type: "file" };
-import dom from "../../dashboard/dom.js" with { type: "file" };
-import format from "../../dashboard/format.js" with { type: "file" };
-import icon from "../../dashboard/icon.svg" with { type: "file" };
-import icons from "../../dashboard/icons.js" with { type: "file" };
-import page from "../../dashboard/index.html" with { type: "file" };
-import inspector from "../../dashboard/inspector.js" with { type: "file" };
-import jobs from "../../dashboard/jobs.js" with { type: "file" };
-import main from "../../dashboard/main.js" with { type: "file" };
-import overview from "../../dashboard/overview.js" with { type: "file" };
-import pages from "../../dashboard/pages.js" with { type: "file" };
-import paging from "../../dashboard/paging.js" with { type: "file" };
-import parts from "../../dashboard/parts.js" with { type: "file" };
-import plot from "../../dashboard/plot.js" with { type: "file" };
-import reference from "../../dashboard/reference.js" with { type: "file" };
-import runs from "../../dashboard/runs.js" with { type: "file" };
-import screen from "../../dashboard/screen.js" with { type: "file" };
-import script from "../../dashboard/script.js" with { type: "file" };
-import server from "../../dashboard/server.js" with { type: "file" };
-import signIn from "../../dashboard/sign-in.js" with { type: "file" };
-import style from "../../dashboard/style.css" with { type: "file" };
-import sync from "../../dashboard/sync.js" with { type: "file" };
-import table from "../../dashboard/table.js" with { type: "file" };
-import usb from "../../dashboard/usb.js" with { type: "file" };
-import view from "../../dashboard/view.js" with { type: "file" };
-import explorerScript from "../../explorer/explorer.js" with { type: "file" };
-import explorerPage from "../../explorer/index.html" with { type: "file" };
-import explorerStyle from "../../explorer/style.css" with { type: "file" };
 import { createPageAssets, type PageAssets } from "./assets";
 
 /** A Content-Security-Policy: nothing from other origins and nothing inline, but for what `more` allows. */
@@ -58,58 +19,64 @@ const policy = (...more: string[]) =>
     ...more,
   ].join("; ");
 
-export const createDashboard = (): PageAssets =>
+/** The paths of files, each from an `import()` of its own. */
+async function pathsOf(files: Readonly<Record<string, Promise<{ readonly default: string }>>>) {
+  const paths = Object.entries(files).map(async ([name, file]) => [name, (await file).default] as const);
+  return Object.fromEntries(await Promise.all(paths));
+}
+
+export const createDashboard = async (): Promise<PageAssets> =>
   createPageAssets({
     path: "dashboard",
-    page,
     // Screenshots are `blob:`; no string ever becomes markup or script.
     policy: policy("img-src 'self' blob:", "require-trusted-types-for 'script'", "trusted-types 'none'"),
-    assets: {
-      "actions.js": actions,
-      "admin.js": admin,
-      "api.js": api,
-      "audit.js": audit,
-      "broadcast.js": broadcast,
-      "diagnostics.js": diagnostics,
-      "dialog.js": dialog,
-      "dom.js": dom,
-      "format.js": format,
-      "icon.svg": icon,
-      "icons.js": icons,
-      "inspector.js": inspector,
-      "jobs.js": jobs,
-      "main.js": main,
-      "overview.js": overview,
-      "pages.js": pages,
-      "paging.js": paging,
-      "parts.js": parts,
-      "plot.js": plot,
-      "reference.js": reference,
-      "runs.js": runs,
-      "screen.js": screen,
-      "script.js": script,
-      "server.js": server,
-      "sign-in.js": signIn,
-      "style.css": style,
-      "sync.js": sync,
-      "table.js": table,
-      "uplot.css": uplotStyle,
-      "uplot.js": uplot,
-      "usb.js": usb,
-      "view.js": view,
-    },
+    page: (await import("../../dashboard/index.html", { with: { type: "file" } })).default,
+    assets: await pathsOf({
+      "actions.js": import("../../dashboard/actions.js", { with: { type: "file" } }),
+      "admin.js": import("../../dashboard/admin.js", { with: { type: "file" } }),
+      "api.js": import("../../dashboard/api.js", { with: { type: "file" } }),
+      "audit.js": import("../../dashboard/audit.js", { with: { type: "file" } }),
+      "broadcast.js": import("../../dashboard/broadcast.js", { with: { type: "file" } }),
+      "diagnostics.js": import("../../dashboard/diagnostics.js", { with: { type: "file" } }),
+      "dialog.js": import("../../dashboard/dialog.js", { with: { type: "file" } }),
+      "dom.js": import("../../dashboard/dom.js", { with: { type: "file" } }),
+      "format.js": import("../../dashboard/format.js", { with: { type: "file" } }),
+      "icon.svg": import("../../dashboard/icon.svg", { with: { type: "file" } }),
+      "icons.js": import("../../dashboard/icons.js", { with: { type: "file" } }),
+      "inspector.js": import("../../dashboard/inspector.js", { with: { type: "file" } }),
+      "jobs.js": import("../../dashboard/jobs.js", { with: { type: "file" } }),
+      "main.js": import("../../dashboard/main.js", { with: { type: "file" } }),
+      "overview.js": import("../../dashboard/overview.js", { with: { type: "file" } }),
+      "pages.js": import("../../dashboard/pages.js", { with: { type: "file" } }),
+      "paging.js": import("../../dashboard/paging.js", { with: { type: "file" } }),
+      "parts.js": import("../../dashboard/parts.js", { with: { type: "file" } }),
+      "plot.js": import("../../dashboard/plot.js", { with: { type: "file" } }),
+      "reference.js": import("../../dashboard/reference.js", { with: { type: "file" } }),
+      "runs.js": import("../../dashboard/runs.js", { with: { type: "file" } }),
+      "screen.js": import("../../dashboard/screen.js", { with: { type: "file" } }),
+      "script.js": import("../../dashboard/script.js", { with: { type: "file" } }),
+      "server.js": import("../../dashboard/server.js", { with: { type: "file" } }),
+      "sign-in.js": import("../../dashboard/sign-in.js", { with: { type: "file" } }),
+      "style.css": import("../../dashboard/style.css", { with: { type: "file" } }),
+      "sync.js": import("../../dashboard/sync.js", { with: { type: "file" } }),
+      "table.js": import("../../dashboard/table.js", { with: { type: "file" } }),
+      "uplot.css": import("uplot/dist/uPlot.min.css", { with: { type: "file" } }),
+      "uplot.js": import("uplot/dist/uPlot.esm.js", { with: { type: "file" } }),
+      "usb.js": import("../../dashboard/usb.js", { with: { type: "file" } }),
+      "view.js": import("../../dashboard/view.js", { with: { type: "file" } }),
+    }),
   });
 
-export const createExplorer = (): PageAssets =>
+export const createExplorer = async (): Promise<PageAssets> =>
   createPageAssets({
     path: "docs",
-    page: explorerPage,
     // The icons of Swagger UI are `data:`.
     policy: policy("img-src 'self' data:"),
-    assets: {
-      "explorer.js": explorerScript,
-      "style.css": explorerStyle,
-      "swagger-ui-bundle.js": swaggerScript,
-      "swagger-ui.css": swaggerStyle,
-    },
+    page: (await import("../../explorer/index.html", { with: { type: "file" } })).default,
+    assets: await pathsOf({
+      "explorer.js": import("../../explorer/explorer.js", { with: { type: "file" } }),
+      "style.css": import("../../explorer/style.css", { with: { type: "file" } }),
+      "swagger-ui-bundle.js": import("swagger-ui-dist/swagger-ui-bundle.js", { with: { type: "file" } }),
+      "swagger-ui.css": import("swagger-ui-dist/swagger-ui.css", { with: { type: "file" } }),
+    }),
   });
