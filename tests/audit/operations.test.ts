@@ -1,0 +1,53 @@
+/** What the operations of the audit log do beyond the log itself. */
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { exportAudit, verifyAudit } from "../../src/audit/operations";
+import { callOperation } from "../../src/core/call";
+import { localCaller, type Progress } from "../../src/core/caller";
+import { testServer, testService } from "../support";
+import { event } from "./support";
+
+/** A service with three rows, and a caller that keeps the progress it is given. */
+async function withRows() {
+  const made = testService();
+  const log = await made.service.audit();
+  for (const detail of ["one", "two", "three"]) await log?.append(event({ detail }));
+  const steps: Progress[] = [];
+  const caller = localCaller(made.service, "cli", { progress: (step) => void steps.push(step) });
+  return { ...made, caller, steps, [Symbol.asyncDispose]: () => made[Symbol.asyncDispose]() };
+}
+
+test("an export is the answer, or a file of the same lines with progress in rows", async () => {
+  await using made = await withRows();
+  const { service, caller, configDir, steps } = made;
+  const answer = await callOperation(service, exportAudit, {}, caller);
+  if (!(answer instanceof Response)) throw new Error("expected the rows");
+  const lines = await answer.text();
+  expect(lines.trim().split("\n")).toHaveLength(3);
+  expect(steps).toEqual([]);
+  const output = join(configDir, "export.jsonl");
+  expect(await callOperation(service, exportAudit, { output }, caller)).toEqual({ output, rows: 3 });
+  expect(readFileSync(output, "utf8")).toBe(lines);
+  expect(steps).toEqual([{ what: "rows exported", done: 3, total: 3 }]);
+});
+
+test("an export is verified by its path, with progress in bytes", async () => {
+  await using made = await withRows();
+  const { service, caller, configDir, steps } = made;
+  const output = join(configDir, "export.jsonl.gz");
+  await callOperation(service, exportAudit, { output }, caller);
+  steps.splice(0);
+  const verdict = await callOperation(service, verifyAudit, { file: output }, caller);
+  expect(verdict).toMatchObject({ ok: true, total_rows: 3 });
+  expect(steps.at(-1)).toMatchObject({ what: "bytes verified" });
+});
+
+test("over HTTP no file of the host is verified", async () => {
+  await using server = await testServer();
+  const response = await server.call("/audit/verify?file=/etc/hostname");
+  expect([response.status, await response.json()]).toEqual([
+    403,
+    { error: "file: expected only from a caller on this host" },
+  ]);
+});
