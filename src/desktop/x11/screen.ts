@@ -3,7 +3,7 @@
  */
 import type { Xinerama } from "x11";
 import { unavailable } from "../../lib/errors";
-import type { Backend, Picture } from "../backend";
+import type { Backend } from "../backend";
 import { type Region, type Size, sizeOf } from "../geometry";
 import type { XConnection } from "./connection";
 
@@ -14,10 +14,40 @@ const ALL_PLANES = 0xffff_ffff;
 const DIRECT_CLASSES = [4, 5];
 
 export function createScreen(connection: XConnection): Pick<Backend, "desktop" | "monitors" | "capture"> {
+  const { client, screen, display, need, reply } = connection;
   return {
     desktop: () => rootPlace(connection),
-    monitors: () => monitorsOf(connection),
-    capture: (region) => captureRoot(connection, region),
+    /** In the server's order, the primary monitor first; one that covers all when the server knows of none. */
+    async monitors() {
+      const { promise, resolve } = Promise.withResolvers<Xinerama | undefined>();
+      client.require("xinerama", (error, extension) => resolve(error ? undefined : extension));
+      const extension = await promise;
+      const found = extension && (await reply(extension.QueryScreens.bind(extension)));
+      if (!found?.length) return [await rootPlace(connection)];
+      return found.map(({ x, y, width, height }) => ({ x1: x, y1: y, x2: x + width, y2: y + height }));
+    },
+    async capture(region) {
+      const { x1, y1 } = region;
+      const { width, height } = sizeOf(region);
+      const image = await need.GetImage(Z_PIXMAP, screen.root, x1, y1, width, height, ALL_PLANES);
+      const visual = screen.depths[screen.root_depth]?.[screen.root_visual];
+      const format = display.format[image.depth];
+      if (!visual || !format || !DIRECT_CLASSES.includes(visual.class) || format.bits_per_pixel < 16) {
+        throw unavailable(
+          "the display's pixels are indexes into a colour map; expected a display of 16 bits or more",
+        );
+      }
+      const { bits_per_pixel, scanline_pad } = format;
+      const pixels = toBgrx(image.data, {
+        width,
+        height,
+        bytesPerPixel: bits_per_pixel / 8,
+        bytesPerRow: (Math.ceil((width * bits_per_pixel) / scanline_pad) * scanline_pad) / 8,
+        littleEndian: display.image_byte_order === 0,
+        masks: [visual.blue_mask, visual.green_mask, visual.red_mask],
+      });
+      return { width, height, pixels, redAt: 2 };
+    },
   };
 }
 
@@ -25,42 +55,6 @@ export function createScreen(connection: XConnection): Pick<Backend, "desktop" |
 export async function rootPlace({ screen, need }: XConnection): Promise<Region> {
   const { width, height } = await need.GetGeometry(screen.root);
   return { x1: 0, y1: 0, x2: width, y2: height };
-}
-
-/** In the server's order, the primary monitor first; one that covers all when the server knows of none. */
-async function monitorsOf(connection: XConnection): Promise<readonly Region[]> {
-  const { client, reply } = connection;
-  const { promise, resolve } = Promise.withResolvers<Xinerama | undefined>();
-  client.require("xinerama", (error, extension) => resolve(error ? undefined : extension));
-  const extension = await promise;
-  const found = extension && (await reply(extension.QueryScreens.bind(extension)));
-  if (found?.length)
-    return found.map(({ x, y, width, height }) => ({ x1: x, y1: y, x2: x + width, y2: y + height }));
-  return [await rootPlace(connection)];
-}
-
-/** The pixels of `region`, which lies on the screen. */
-async function captureRoot(connection: XConnection, region: Region): Promise<Picture> {
-  const { screen, display, need } = connection;
-  const { x1, y1 } = region;
-  const { width, height } = sizeOf(region);
-  const image = await need.GetImage(Z_PIXMAP, screen.root, x1, y1, width, height, ALL_PLANES);
-  const visual = screen.depths[screen.root_depth]?.[screen.root_visual];
-  const format = display.format[image.depth];
-  if (!visual || !format || !DIRECT_CLASSES.includes(visual.class) || format.bits_per_pixel < 16) {
-    throw unavailable(
-      "the display's pixels are indexes into a colour map; expected a display of 16 bits or more",
-    );
-  }
-  const pixels = toBgrx(image.data, {
-    width,
-    height,
-    bytesPerPixel: format.bits_per_pixel / 8,
-    bytesPerRow: (Math.ceil((width * format.bits_per_pixel) / format.scanline_pad) * format.scanline_pad) / 8,
-    littleEndian: display.image_byte_order === 0,
-    masks: [visual.blue_mask, visual.green_mask, visual.red_mask],
-  });
-  return { width, height, pixels, redAt: 2 };
 }
 
 /** How an X server lays out pixels (X Window System Protocol, section 8, image format). */

@@ -4,7 +4,7 @@
  */
 import type { XProperty } from "x11";
 import { notFound, unavailable } from "../../lib/errors";
-import type { Backend, DesktopWindow } from "../backend";
+import type { Backend } from "../backend";
 import type { XConnection } from "./connection";
 
 const ANY_TYPE = 0;
@@ -21,94 +21,94 @@ const ASK_AGAIN_MS = 200;
 const FOCUS_POLL_MS = 10;
 
 export function createWindows(connection: XConnection): Pick<Backend, "windows" | "focus"> {
-  return {
-    windows: () => listWindows(connection),
-    focus: (hwnd) => focusWindow(connection, hwnd),
+  const { client, screen, ask, need, settled } = connection;
+  const atom = (name: string) => need.InternAtom(false, name);
+
+  const propertyOf = async (id: number, name: string): Promise<XProperty | undefined> => {
+    const found = await ask.GetProperty(0, id, await atom(name), ANY_TYPE, 0, PROPERTY_UNITS);
+    return found?.type ? found : undefined;
   };
-}
 
-async function listWindows(connection: XConnection): Promise<DesktopWindow[]> {
-  const managed = await rootWindows(connection, "_NET_CLIENT_LIST");
-  const ids = managed ?? (await unmanagedWindows(connection));
-  return Promise.all(ids.map(async (hwnd) => ({ hwnd, title: await titleOf(connection, hwnd) })));
-}
+  /** The ids (or atoms) in a property of the root window; undefined when it is not set. */
+  const rootIds = async (name: string) => {
+    const property = await propertyOf(screen.root, name);
+    if (property?.format !== 32) return undefined;
+    const { data } = property;
+    return Array.from({ length: data.length / 4 }, (_, n) => data.readUInt32LE(n * 4));
+  };
 
-/** @throws `not_found` when there is no such window, `unavailable` when it did not get the focus in time. */
-async function focusWindow(connection: XConnection, hwnd: number): Promise<void> {
-  const { client, screen, ask, settled } = connection;
-  const attributes = await ask.GetWindowAttributes(hwnd);
-  if (!attributes) throw notFound(`there is no window ${hwnd}`);
-  const activeWindow = await atom(connection, "_NET_ACTIVE_WINDOW");
-  const supported = await rootWindows(connection, "_NET_SUPPORTED");
-  const managed = supported?.includes(activeWindow) ?? false;
-  for (const deadline = performance.now() + FOCUS_MS; performance.now() < deadline; ) {
-    // Repeated: a window manager busy with another window may drop a request.
-    if (managed) client.SendClientMessage(screen.root, hwnd, activeWindow, 32, [FROM_PAGER, 0, 0, 0, 0]);
-    else await takeFocus(connection, hwnd);
-    await settled();
-    for (const again = performance.now() + ASK_AGAIN_MS; performance.now() < again; ) {
-      if (await hasFocus(connection, hwnd)) return;
-      await Bun.sleep(FOCUS_POLL_MS);
+  /** Windows on the root that are shown, without menus and the like. */
+  const unmanaged = async () => {
+    const tree = await ask.QueryTree(screen.root);
+    const shown = await Promise.all(
+      (tree?.children ?? []).map(async (id) => {
+        const found = await ask.GetWindowAttributes(id);
+        return found?.mapState === IS_VIEWABLE && found.overrideRedirect === 0 ? [id] : [];
+      }),
+    );
+    return shown.flat();
+  };
+
+  /**
+   * `_NET_WM_NAME`, else the window manager's version of the name, else `WM_NAME`, which may be compound text (ICCCM
+   * 4.1.2.1).
+   */
+  const titleOf = async (id: number) => {
+    for (const name of ["_NET_WM_NAME", "_NET_WM_VISIBLE_NAME"]) {
+      const modern = await propertyOf(id, name);
+      if (modern) return modern.data.toString("utf8");
     }
-  }
-  throw unavailable(`window ${hwnd} did not get the focus within ${FOCUS_MS / 1_000} s`);
-}
+    const classic = await propertyOf(id, "WM_NAME");
+    if (!classic) return "";
+    if (classic.type === (await atom("UTF8_STRING"))) return classic.data.toString("utf8");
+    return fromCompoundText(classic.data.toString("latin1"));
+  };
 
-async function takeFocus({ client, settled }: XConnection, hwnd: number): Promise<void> {
-  client.MapWindow(hwnd);
-  client.RaiseWindow(hwnd);
-  // A window must be shown before it can have the focus.
-  await settled();
-  client.SetInputFocus(hwnd, REVERT_TO_PARENT);
-}
+  const takeFocus = async (hwnd: number) => {
+    client.MapWindow(hwnd);
+    client.RaiseWindow(hwnd);
+    // A window must be shown before it can have the focus.
+    await settled();
+    client.SetInputFocus(hwnd, REVERT_TO_PARENT);
+  };
 
-/**
- * Whether keys go to `hwnd` or a window inside it. The window manager's `_NET_ACTIVE_WINDOW` may mean a window that has
- * gone and had the same id.
- */
-async function hasFocus({ screen, ask }: XConnection, hwnd: number): Promise<boolean> {
-  const focus = await ask.GetInputFocus();
-  // 0 and 1 are no window and the pointer's root (X11/X.h: None, PointerRoot).
-  for (let id = focus?.focus ?? 0; id > 1 && id !== screen.root; ) {
-    if (id === hwnd) return true;
-    id = (await ask.QueryTree(id))?.parent ?? 0;
-  }
-  return false;
-}
+  /**
+   * Whether keys go to `hwnd` or a window inside it. The window manager's `_NET_ACTIVE_WINDOW` may mean a window that has
+   * gone and had the same id.
+   */
+  const hasFocus = async (hwnd: number) => {
+    const focus = await ask.GetInputFocus();
+    // 0 and 1 are no window and the pointer's root (X11/X.h: None, PointerRoot).
+    for (let id = focus?.focus ?? 0; id > 1 && id !== screen.root; ) {
+      if (id === hwnd) return true;
+      id = (await ask.QueryTree(id))?.parent ?? 0;
+    }
+    return false;
+  };
 
-/** The ids (or atoms) in a property of the root window; undefined when it is not set. */
-async function rootWindows(connection: XConnection, name: string): Promise<number[] | undefined> {
-  const property = await propertyOf(connection, connection.screen.root, name);
-  if (property?.format !== 32) return undefined;
-  const { data } = property;
-  return Array.from({ length: data.length / 4 }, (_, n) => data.readUInt32LE(n * 4));
-}
-
-/** Windows on the root that are shown, without menus and the like. */
-async function unmanagedWindows({ screen, ask }: XConnection): Promise<number[]> {
-  const tree = await ask.QueryTree(screen.root);
-  const shown = await Promise.all(
-    (tree?.children ?? []).map(async (id) => {
-      const found = await ask.GetWindowAttributes(id);
-      return found?.mapState === IS_VIEWABLE && found.overrideRedirect === 0 ? [id] : [];
-    }),
-  );
-  return shown.flat();
-}
-
-/**
- * `_NET_WM_NAME`, else the window manager's version of the name, else `WM_NAME`, which may be compound text (ICCCM
- * 4.1.2.1).
- */
-async function titleOf(connection: XConnection, id: number): Promise<string> {
-  for (const name of ["_NET_WM_NAME", "_NET_WM_VISIBLE_NAME"]) {
-    const modern = await propertyOf(connection, id, name);
-    if (modern) return modern.data.toString("utf8");
-  }
-  const classic = await propertyOf(connection, id, "WM_NAME");
-  if (!classic) return "";
-  if (classic.type === (await atom(connection, "UTF8_STRING"))) return classic.data.toString("utf8");
-  return fromCompoundText(classic.data.toString("latin1"));
+  return {
+    async windows() {
+      const ids = (await rootIds("_NET_CLIENT_LIST")) ?? (await unmanaged());
+      return Promise.all(ids.map(async (hwnd) => ({ hwnd, title: await titleOf(hwnd) })));
+    },
+    /** @throws `not_found` when there is no such window, `unavailable` when it did not get the focus in time. */
+    async focus(hwnd) {
+      if (!(await ask.GetWindowAttributes(hwnd))) throw notFound(`there is no window ${hwnd}`);
+      const activeWindow = await atom("_NET_ACTIVE_WINDOW");
+      const managed = (await rootIds("_NET_SUPPORTED"))?.includes(activeWindow) ?? false;
+      for (const end = performance.now() + FOCUS_MS; performance.now() < end; ) {
+        // Repeated: a window manager busy with another window may drop a request.
+        if (managed) client.SendClientMessage(screen.root, hwnd, activeWindow, 32, [FROM_PAGER, 0, 0, 0, 0]);
+        else await takeFocus(hwnd);
+        await settled();
+        for (const again = performance.now() + ASK_AGAIN_MS; performance.now() < again; ) {
+          if (await hasFocus(hwnd)) return;
+          await Bun.sleep(FOCUS_POLL_MS);
+        }
+      }
+      throw unavailable(`window ${hwnd} did not get the focus within ${FOCUS_MS / 1_000} s`);
+    },
+  };
 }
 
 /**
@@ -120,11 +120,3 @@ function fromCompoundText(text: string): string {
     Buffer.from(utf8, "latin1").toString("utf8"),
   );
 }
-
-async function propertyOf(connection: XConnection, id: number, name: string): Promise<XProperty | undefined> {
-  const property = await atom(connection, name);
-  const found = await connection.ask.GetProperty(0, id, property, ANY_TYPE, 0, PROPERTY_UNITS);
-  return found?.type ? found : undefined;
-}
-
-const atom = ({ need }: XConnection, name: string) => need.InternAtom(false, name);
