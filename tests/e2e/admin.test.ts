@@ -407,14 +407,12 @@ describe("--on", () => {
     expect(existsSync(join(machine.path, "odd.png"))).toBe(false);
   });
 
-  test.each(["watch", "events"])(
-    "is refused by svc usb %s, which tells of this host only",
-    async (action) => {
-      using machine = installBinary();
-      const told = await machine.run(["usb", action, "--on", "lab-1"]);
-      expect(told).toMatchObject({ exitCode: 2, stdout: "", stderr: "svc: on: expected with list only\n" });
-    },
-  );
+  test("is no flag of svc usb watch, which watches this host only", async () => {
+    using machine = installBinary();
+    const told = await machine.run(["usb", "watch", "--on", "lab-1"]);
+    expect(told).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(told.stderr).toStartWith("svc: Unknown argument: on");
+  });
 
   test.each([
     "diagnose --only executor",

@@ -48,7 +48,7 @@ test("a bundle made elsewhere goes in and comes out again, through files and pip
     skipped: [],
     backups: {},
   });
-  expect(real.stderr).toContain("the same identity");
+  expect(real.stderr).toContain("this machine now has the identity");
   const file = join(machine.root, "out.json");
   expect((await machine.run(["config", "export", file])).exitCode).toBe(0);
   expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -104,7 +104,7 @@ test("with a passphrase and without --encrypt nothing is written in the clear", 
   using machine = installed();
   const file = join(machine.root, "outside", "bundle.json");
   const { exitCode, stderr } = await machine.run(["config", "export", file, "--passphrase-file", file]);
-  expect([exitCode, stderr]).toEqual([2, "svc: passphrase-file: expected with --encrypt only\n"]);
+  expect([exitCode, stderr]).toEqual([2, "svc: --passphrase-file: expected with --encrypt only\n"]);
   expect(existsSync(file)).toBe(false);
 });
 

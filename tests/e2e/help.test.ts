@@ -120,7 +120,7 @@ words=(svc token ro) CURRENT=3; _svc`;
   testWith("fish")("fish", async () => {
     const input = `svc completion fish | source; complete -C 'svc audit ver'`;
     expect(await asked(["fish", "--no-config"], input)).toEqual([
-      "verify\tVerify the chain of the audit log",
+      "verify\tVerify the chain of the audit log, or of an export",
     ]);
   });
 });
