@@ -27,7 +27,7 @@ export interface Tab extends AsyncDisposable {
 }
 
 /**
- * @param origin the server's; nothing else is to be asked.
+ * @param origin of the server; a request to any other is a complaint.
  * @param token of a session that is signed in already.
  */
 export async function openTab(

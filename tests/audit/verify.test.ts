@@ -375,7 +375,7 @@ describe("a row noted elsewhere", () => {
     const { head } = await made.log.verify();
     await made.log.append(event());
     await made.log.close();
-    /** The log with row 5 chained anew to `prev`, and `lie` told of the rows before it. */
+    /** The log with row 5 chained anew to `prev`, and with the false record `lie` of the rows before it. */
     const forged = (prev: string, lie: string) => {
       const path = `${made.path}.${lie.length}`;
       copyFileSync(made.path, path);

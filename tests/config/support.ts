@@ -1,5 +1,5 @@
 /**
- * What the tests of bundles need: a configuration folder with something beside it, and a hash over both.
+ * What the tests of bundles need: a configuration folder, a file next to it, and a hash over both.
  */
 import { mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -100,7 +100,7 @@ export function openTerminal(env: NodeJS.ProcessEnv, title: string, geometry = "
   };
 }
 
-/** A window of xev's that tells of each button and key that it is struck with; it ends with the scope. */
+/** A window of xev, which prints each button and key event that it gets; closed when the scope ends. */
 export function openListener(env: NodeJS.ProcessEnv, title: string) {
   const flags = ["-name", title, "-geometry", "200x200+600+300", "-event", "button", "-event", "keyboard"];
   const child = Bun.spawn(["stdbuf", "-oL", "xev", ...flags], { env, stdio: ["ignore", "pipe", "ignore"] });

@@ -36,7 +36,7 @@ const alerts = v.parse(RULES, read("alerts.yml")).groups.flatMap(({ rules }) => 
 const tested = v.parse(TESTS, read("alerts.test.yml")).tests;
 
 describe("the configuration and the alerts, as promtool sees them", () => {
-  /** The folder as an operator would have it: with the token beside the configuration. */
+  /** The folder as an operator would have it: with the token next to the configuration. */
   const promtool = async (...args: string[]) => {
     using folder = temporaryFolder();
     cpSync(join(ROOT, "docs/prometheus"), folder.path, { recursive: true });

@@ -10,7 +10,7 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/** A server that runs, as its first line told. */
+/** A running server, as its first line describes it. */
 export interface Running extends AsyncDisposable {
   readonly url: string;
   readonly port: number;

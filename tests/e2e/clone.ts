@@ -1,7 +1,7 @@
 /**
  * This repository as somebody has it who has just cloned it, with Node and npm, an empty home and no bun.
  *
- * What is changed and not committed yet is in it too: then it tells of the same tree as the other tests do.
+ * It includes uncommitted changes, so that it tests the same tree as the other tests.
  */
 import { cpSync, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";

@@ -163,7 +163,7 @@ test("without a display every call says so, and the server lives on", async () =
 
 testOnDisplay("a service that was started before the desktop finds it once it is there", async () => {
   using folder = temporaryFolder();
-  // Stands for the user's service manager, which a desktop tells of its variables as it starts.
+  // Stands for the user's service manager, to which a desktop exports its variables when it starts.
   writeFileSync(join(folder.path, "systemctl"), `#!/bin/sh\ncat "${folder.path}/environment"\n`, {
     mode: 0o700,
   });

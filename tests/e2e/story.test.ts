@@ -211,7 +211,7 @@ told(
       return up?.toSorted().join() === "kiosk-1 1,kiosk-2 1,kiosk-3 1";
     });
 
-    // The dashboard of the console, in a browser: its hosts are well, and the record tells of the move.
+    // The dashboard of the console, in a browser: its hosts are healthy, and the audit log has the move.
     const chromium = at("chromium");
     writeFileSync(chromium, `#!/bin/sh\nexec ${inside.join(" ")} chromium "$@"\n`);
     chmodSync(chromium, 0o700);
@@ -249,7 +249,7 @@ const prometheusConfig = (targets: string, tokenFile: string) => `scrape_configs
 /** How many addresses coturn has relayed for somebody. */
 const allocationsIn = (log: string) => log.match(/ALLOCATE processed, success/g)?.length ?? 0;
 
-/** The README's first command: it serves, answers its token, and ends well when it is told to. */
+/** The README's first command: it serves, accepts its token, and ends well on a signal. */
 async function startsAndStops({ path, env }: Clone): Promise<void> {
   const child = Bun.spawn(["npm", "start", "--", "--port", "0", "--json"], {
     cwd: path,

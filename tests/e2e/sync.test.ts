@@ -1,4 +1,4 @@
-/** `svc sync` between compiled binaries: what arrives, what is told, and what outlives a kill. */
+/** `svc sync` between compiled binaries: what arrives, what is printed, and what survives a kill. */
 import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

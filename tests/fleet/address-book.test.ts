@@ -72,7 +72,7 @@ describe("the address book", () => {
         stdio: ["ignore", "inherit", "inherit"],
       });
     const children = ["left", "right"].map(start);
-    // A reader beside them never finds half a file.
+    // A concurrent reader never finds half a file.
     let running = true;
     const reading = (async () => {
       while (running) {

@@ -44,7 +44,7 @@ export const mutatedJson = (seeds: ReadonlyArray<readonly [string, Buffer]>): fc
 
 interface Edit {
   readonly kind: "remove" | "insert" | "overwrite" | "repeat";
-  /** From the start to the end of what there is. */
+  /** From the start to the end of the input. */
   readonly at: number;
   readonly length: number;
   readonly bytes: Uint8Array;

@@ -37,7 +37,7 @@ import {
 
 const bodyOf = async (response: Response) => (await response.json()) as Record<string, unknown>;
 
-/** An operation of the test's own beside svc's. */
+/** The operations of svc and one of the test. */
 const withOperation = (run: () => Promise<{ done: boolean }> | { done: boolean }) => ({
   operations: [
     ...operations,

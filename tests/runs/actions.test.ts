@@ -49,7 +49,7 @@ const around = (list: readonly unknown[]) =>
     ["AC_if_var", { name: "a", value: "${b}", then: list }],
     ["AC_if_var", { name: "a", value: 1, else: list }],
   );
-/** `action` somewhere in lists within lists, `good` ones beside it. */
+/** `action` somewhere in nested lists, among `good` ones. */
 const nested = (action: unknown) =>
   fc.tuple(fc.integer({ min: 0, max: 6 }), fc.array(good, { maxLength: 3 })).chain(([depth, beside]) => {
     let made: fc.Arbitrary<unknown> = fc.constant(action);

@@ -82,7 +82,7 @@ unix("a program", () => {
     await using host = testService({ allowShell: true });
     using folder = temporaryFolder();
     const pids = join(folder.path, "pids");
-    // The grandchild heeds nothing but SIGKILL.
+    // Only SIGKILL ends the grandchild.
     const line = `sh -c 'trap "" TERM; echo $$ >> ${pids}; echo ready > ${folder.path}/ready; sleep 60; sleep 60' & sleep 60`;
     const running = runActions(host.service, [
       ["AC_shell_command", { shell_command: line }],

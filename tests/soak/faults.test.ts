@@ -207,7 +207,7 @@ test("killed at random under a mixed load: it starts again at once and has all t
   using host = installHost();
   for (let round = 0; round < 6; round++) {
     await using server = await host.serve();
-    // What the last round was busy with when it was killed is told as interrupted, not as going on.
+    // Runs that a kill cut off are interrupted, not running.
     const { runs } = (await (await server.call("/history?status=running")).json()) as { runs: unknown[] };
     expect(runs).toEqual([]);
     expect((await server.check("audit_chain")).ok).toBe(true);

@@ -86,8 +86,8 @@ const BURST_SECONDS = 0.1;
  *
  * @param options.ratePerSecond requests begun a second, whether or not the earlier ones are answered; 0: eight at a time,
  *   each as soon as one is answered.
- * @param options.everyMinute told how it goes.
- * @param failed told of each answer that is the server's fault; of status 0 when none came.
+ * @param options.everyMinute called with the progress.
+ * @param failed called for each answer that is the server's fault; with status 0 when none came.
  */
 export async function run(
   { requests }: Load,

@@ -13,7 +13,7 @@ afterEach(async () => {
   await Promise.all(engines.splice(0).map((engine) => engine.stop()));
 });
 
-/** An engine that looks only when told to, and the names it sent. */
+/** An engine that scans only on demand, and the names it sent. */
 function watch(folder: string, options: Partial<FolderSyncOptions> = {}) {
   const sent: string[] = [];
   const engine = new FolderSyncEngine({

@@ -5,7 +5,7 @@ import { createPeerSender, type Link } from "../../src/sync/sender";
 
 const noProgress = () => {};
 
-/** A session that ends when told to, and the names it was given. */
+/** A session that the test ends, and the names it was given. */
 function fakeLink({ send = async (_name: string) => {} } = {}) {
   const over = Promise.withResolvers<string>();
   const names: string[] = [];

@@ -12,7 +12,7 @@ export const TWO_DEVICES = ["umockdev-run", "-d", join(FIXTURES, "two.umockdev")
 /**
  * Runs `command` (for bash) in `path`, in a network namespace of its own, where udev's messages can be sent.
  *
- * @param env beside that of the test.
+ * @param env added to that of the test.
  */
 export async function startMachine(path: string, command: string, env: NodeJS.ProcessEnv = {}) {
   const script = `echo "$UMOCKDEV_DIR"

@@ -1,10 +1,10 @@
-/** What the tests of USB need: devices, a sysfs tree, and a lister that is told what to answer. */
+/** What the tests of USB need: devices, a sysfs tree, and a lister with given answers. */
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { UsbDevice, UsbListing } from "../../src/usb/device";
 import type { UsbLister } from "../../src/usb/lister";
 
-/** A stick, like any other unless told otherwise. */
+/** A USB stick; `more` says what is special. */
 export const stick = (other: Partial<UsbDevice> = {}): UsbDevice => ({
   vendor_id: "0781",
   product_id: "5567",

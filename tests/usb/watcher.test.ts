@@ -7,7 +7,7 @@ import { diffListings } from "../../src/usb/diff";
 import { createUsbWatcher, MAX_EVENTS } from "../../src/usb/watcher";
 import { fakeLister, listing, stick } from "./support";
 
-/** A watcher that polls only when told to, and its lister. */
+/** A watcher that polls only on demand, and its lister. */
 function setUp(first = listing(), log: Log = silentLog) {
   const fake = fakeLister(first);
   const watcher = createUsbWatcher(fake.lister, log, () => new Date("2026-04-27T10:30:00Z"));
