@@ -18,3 +18,9 @@ declare module "uplot/dist/*" {
   const path: string;
   export default path;
 }
+
+/** Texts that are embedded: `import text from "…" with { type: "text" }`. */
+declare module "./completions/*" {
+  const text: string;
+  export default text;
+}

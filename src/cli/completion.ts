@@ -2,6 +2,10 @@
  * Completing a command line: what may come next. The shells ask through the hidden `svc complete`, so that what they
  * offer follows from the subcommands themselves and is never out of date.
  */
+import bash from "./completions/svc.bash" with { type: "text" };
+import fish from "./completions/svc.fish" with { type: "text" };
+import powershell from "./completions/svc.ps1" with { type: "text" };
+import zsh from "./completions/svc.zsh" with { type: "text" };
 import type { Flag } from "./flags";
 import type { Registry } from "./registry";
 import { findSubcommand } from "./run";
@@ -77,46 +81,4 @@ export async function printCandidates(registry: Registry, words: readonly string
 }
 
 /** The completion script of each shell. */
-export const scripts: Readonly<Record<"bash" | "zsh" | "fish" | "powershell", string>> = {
-  bash: `_svc() {
-  local text
-  COMPREPLY=()
-  while IFS=$'\\t' read -r text _; do COMPREPLY+=("$text"); done \\
-    < <(svc complete "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
-}
-complete -o default -F _svc svc
-`,
-  zsh: `#compdef svc
-_svc() {
-  local -a found
-  local text description
-  while IFS=$'\\t' read -r text description; do
-    found+=("\${text//:/\\\\:}\${description:+:$description}")
-  done < <(svc complete "\${(@)words[2,CURRENT]}" 2>/dev/null)
-  if (( $#found )); then _describe svc found; else _files; fi
-}
-if [ "$funcstack[1]" = "_svc" ]; then _svc "$@"; else compdef _svc svc; fi
-`,
-  fish: `function __svc_complete
-    set -l found (svc complete (commandline -opc)[2..] (commandline -ct) 2>/dev/null)
-    if set -q found[1]
-        printf '%s\\n' $found
-    else
-        __fish_complete_path (commandline -ct)
-    end
-end
-complete -c svc -f -a '(__svc_complete)'
-`,
-  powershell: `Register-ArgumentCompleter -Native -CommandName svc -ScriptBlock {
-  param($word, $ast, $position)
-  $before = $ast.CommandElements | Where-Object { $_.Extent.StartOffset -lt $position }
-  $words = @($before | Select-Object -Skip 1 | ForEach-Object { "$_" })
-  if ($word -eq '') { $words += ' ' }
-  svc complete @words 2>$null | ForEach-Object {
-    $text, $description = $_ -split "\`t", 2
-    if (-not $description) { $description = $text }
-    [System.Management.Automation.CompletionResult]::new($text, $text, 'ParameterValue', $description)
-  }
-}
-`,
-};
+export const scripts = { bash, zsh, fish, powershell } as const;
