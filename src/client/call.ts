@@ -109,12 +109,10 @@ export function bodyOf({ status, body }: Response): unknown {
     if (value === undefined) throw notSvc();
     return value;
   }
-  const said = v.safeParse(ERROR_BODY, parsed(body));
-  const words =
-    said.success && status !== 401
-      ? `HTTP ${status}: ${printable(said.output.error, 200)}`
-      : `HTTP ${status}`;
-  throw new RemoteError(status === 401 || status === 403 ? "unauthorized" : "answer", words, true);
+  const { success, output } = v.safeParse(ERROR_BODY, parsed(body));
+  const why = success && status !== 401 ? `: ${printable(output.error, 200)}` : "";
+  const fault = status === 401 || status === 403 ? "unauthorized" : "answer";
+  throw new RemoteError(fault, `HTTP ${status}${why}`, true);
 }
 
 const ERROR_BODY = v.object({ error: v.string() });

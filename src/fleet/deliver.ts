@@ -92,7 +92,7 @@ async function run(carrier: Carrier, delivery: Delivery, deadline: Deadline): Pr
   const body = JSON.stringify({
     actions,
     ...(stopOnError && { stop_on_error: true }),
-    // The host ends the run when nobody waits for it any more.
+    // After this time, the host ends the run by itself.
     timeout_seconds: executionMs / 1_000,
   });
   const limits = { deadline, answerWithinMs: executionMs + GRACE_MS, maxBytes: MAX_REPORT_BYTES };

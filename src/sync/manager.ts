@@ -55,7 +55,7 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
     if (!release) throw conflict(`${JSON.stringify(request.dir)} is already being synced to ${to}`);
     const index = openIndex(join(folder, `${key}.db`), release);
     const peer = createPeerSender({ connect: (signal) => connect(to, signal), log, giveUpMs });
-    const tell = (item: SyncEvent) => {
+    const emit = (item: SyncEvent) => {
       const { sent, pending } = engine.counts();
       report?.({ what: "files sent", done: sent, total: sent + pending, item });
     };
@@ -66,10 +66,10 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
       index,
       async sender(path, name) {
         const { size } = statSync(path);
-        await peer.send(path, name, (bytes) => tell({ event: "sending", name, bytes, size }));
+        await peer.send(path, name, (bytes) => emit({ event: "sending", name, bytes, size }));
       },
       settled: (name, error) =>
-        tell(error === null ? { event: "sent", name } : { event: "failed", name, error }),
+        emit(error === null ? { event: "sent", name } : { event: "failed", name, error }),
     });
     const id = randomUUID();
     const info = (): SyncInfo => ({

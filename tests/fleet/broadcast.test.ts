@@ -1,10 +1,15 @@
 import { describe, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import fc from "fast-check";
+import { callOperation } from "../../src/core/call";
+import { localCaller } from "../../src/core/caller";
 import { broadcast } from "../../src/fleet/broadcast";
 import { deliver } from "../../src/fleet/deliver";
+import { broadcastExecute } from "../../src/fleet/operations/fleet";
 import { DELIVERY_STATUS, type Delivered, type DeliveryStatus, labelsToRetry } from "../../src/fleet/results";
 import { answering, ok, rawServer } from "../client/support";
-import { post, testServer } from "../support";
+import { post, testServer, testService } from "../support";
 import { host } from "./support";
 
 const resultOf = (label: string, status: DeliveryStatus): Delivered => ({
@@ -262,6 +267,41 @@ describe("AC_admin_broadcast_execute", () => {
     expect(rows).toContain(
       'admin.broadcast_execute on=\\"tag:lab\\" hosts=1 commands=AC_rest_api_status args=sha256:',
     );
+  });
+});
+
+describe("svc admin broadcast", () => {
+  test("writes its results to a file, from which a later one retries the hosts that failed", async () => {
+    await using target = await testServer();
+    await using console = testService();
+    const book = await console.service.addressBook();
+    await book.addAll([host("good", target.server.url), host("dead"), host("other")], false);
+    const output = join(console.configDir, "results.jsonl");
+    const seen: unknown[] = [];
+    const caller = localCaller(console.service, "cli", { progress: ({ item }) => seen.push(item) });
+    const call = (input: object) =>
+      callOperation(
+        console.service,
+        broadcastExecute,
+        { actions: [["AC_rest_api_status"]], ...input },
+        caller,
+      );
+    const first = await call({ on: "!other,all", output });
+    expect(first.map(({ label, status }) => [label, status])).toEqual([
+      ["good", "ok"],
+      ["dead", "unreachable"],
+    ]);
+    const written = readFileSync(output, "utf8").trimEnd().split("\n");
+    expect(written.map((line) => JSON.parse(line))).toEqual(seen);
+    expect(await call({ retry: output })).toMatchObject([{ label: "dead", status: "unreachable" }]);
+    expect(await call({ retry: output, only: ["timeout"] })).toEqual([]);
+    const refused = [
+      [{}, "on: missing"],
+      [{ on: "all", only: ["failed"] }, "only: expected together with retry"],
+      [{ retry: output, output }, "output: expected another file than retry"],
+      [{ retry: output, on: "good" }, "retry: none of its hosts is selected"],
+    ] as const;
+    for (const [input, message] of refused) expect(call(input)).rejects.toThrow(message);
   });
 });
 

@@ -57,6 +57,27 @@ test("sending once ends, though a file changes whenever it is sent", async () =>
   expect(await syncs.once(request)).toMatchObject({ pending: 1, sent_files: 1 });
 });
 
+test("a preview names what would be sent, and sends nothing; each file of a sync is reported", async () => {
+  using home = temporaryFolder();
+  const { syncs, request, dir } = syncsIn(home.path, async ({ name, progress }) => {
+    progress(1);
+    if (name === "bad") throw unavailable("no room");
+  });
+  writeFileSync(join(dir, "bad"), "x");
+  writeFileSync(join(dir, "good"), "xy");
+  const { files, pending, sent_files } = await syncs.preview(request);
+  expect(files?.toSorted((a, b) => a.name.localeCompare(b.name))).toEqual([
+    { name: "bad", size: 1 },
+    { name: "good", size: 2 },
+  ]);
+  expect({ pending, sent_files }).toEqual({ pending: 2, sent_files: 0 });
+  const items: unknown[] = [];
+  await syncs.once(request, ({ item, total }) => items.push({ ...(item as object), total }));
+  expect(items).toContainEqual({ event: "sending", name: "good", bytes: 1, size: 2, total: 2 });
+  expect(items).toContainEqual({ event: "sent", name: "good", total: 2 });
+  expect(items).toContainEqual({ event: "failed", name: "bad", error: "no room", total: 2 });
+});
+
 test("a broken index is reported each time, and holds no lock", async () => {
   using home = temporaryFolder();
   const { syncs, request, folder } = syncsIn(home.path);

@@ -49,6 +49,8 @@ const SHARE = v.union([HOST_COUNT, v.pipe(v.string(), v.regex(PERCENT, "a number
 const countOf = (share: number | string, total: number) =>
   typeof share === "number" ? share : Math.floor((Number.parseInt(share, 10) / 100) * total);
 
+const FILE = v.optional(path(v.pipe(v.string(), v.nonEmpty())));
+
 const timeout = (most: number) => seconds(v.pipe(v.number(), v.minValue(0.01), v.maxValue(most)));
 
 export const poll = operation({
@@ -87,7 +89,7 @@ export const BROADCAST = v.strictObject({
   actions: field(secret(v.array(v.unknown())), "Action list, as for POST /execute"),
   on: field(v.optional(SELECTION), `${WHICH} (with retry default: all)`),
   retry: field(
-    v.optional(path(v.pipe(v.string(), v.nonEmpty()))),
+    FILE,
     "Results of an earlier broadcast: only the hosts that ended in one of the states of only",
   ),
   only: field(
@@ -106,10 +108,7 @@ export const BROADCAST = v.strictObject({
   stop_on_error: field(v.optional(v.boolean(), false), "On each host, stop at the first action that fails"),
   delivery_timeout_s: field(v.optional(timeout(3_600), 10), "Seconds until the list has reached a host"),
   timeout_s: field(v.optional(timeout(MAX_TIMEOUT_S), 300), "Seconds that the run on a host may take"),
-  output: field(
-    v.optional(path(v.pipe(v.string(), v.nonEmpty()))),
-    "File for the results: one line of JSON for each host, as soon as it is done",
-  ),
+  output: field(FILE, "File for the results: one line of JSON for each host, as soon as it is done"),
 });
 
 type Broadcast = v.InferOutput<typeof BROADCAST>;
