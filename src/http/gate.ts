@@ -114,30 +114,28 @@ export function createGate(grantOf: GrantOf, options: GateOptions): Gate {
   return {
     check(client, authorization, now) {
       const until = lockout(client, now);
-      if (until !== undefined) return { kind: "locked_out", ...retryAfter(until - now), guess: false };
+      if (until !== undefined) return limited("locked_out", until - now, false);
       const guess = authorization !== null;
       const token = guess ? digestToken(tokenIn(authorization)) : undefined;
-      // Before a token is refused, the files are looked at once more: a token just made is good at once.
+      // Before it refuses a token, the gate reads changed files again: a token just made is accepted at once.
       const grant = token && (grantOf(token) ?? grantOf(token, true));
       if (grant) {
         const wait = passes.spend(client, now);
-        return wait === 0
-          ? { kind: "pass", grant }
-          : { kind: "rate_limited", ...retryAfter(wait), guess: false };
+        return wait === 0 ? { kind: "pass", grant } : limited("rate_limited", wait, false);
       }
       const full = guess ? countGuess(client, now) : undefined;
-      if (full !== undefined) return { kind: "locked_out", ...retryAfter(full - now), guess };
+      if (full !== undefined) return limited("locked_out", full - now, guess);
       const wait = failures.spend(client, now);
-      return wait === 0
-        ? { kind: "unauthorized", guess }
-        : { kind: "rate_limited", ...retryAfter(wait), guess };
+      return wait === 0 ? { kind: "unauthorized", guess } : limited("rate_limited", wait, guess);
     },
   };
 }
 
-function retryAfter(milliseconds: number) {
-  return { retryAfterSeconds: Math.max(1, Math.ceil(milliseconds / 1_000)) };
-}
+const limited = (kind: "rate_limited" | "locked_out", waitMs: number, guess: boolean): Verdict => ({
+  kind,
+  retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1_000)),
+  guess,
+});
 
 /**
  * The token of `Bearer <token>` (RFC 6750 section 2.1; the scheme in any case, RFC 9110 section 11.1). Any other header

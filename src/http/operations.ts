@@ -142,6 +142,7 @@ export const operations = [
     scope: "read",
     http: { method: "GET", path: "/openapi.json" },
     leftOut: { script: "the document describes the HTTP API" },
+    answeredBy: "server or here",
     input: NO_INPUT,
     output: v.record(v.string(), v.unknown()),
     async run(service: Uses & { operations(): Promise<readonly Operation[]> }) {
@@ -157,7 +158,7 @@ export const operations = [
     command: "AC_rest_api_start",
     leftOut: {
       cli: "the process of a subcommand ends, and the server with it: use `svc serve`",
-      http: "the server that would answer runs already",
+      http: "a server that answers is already running",
     },
     input: v.strictObject({
       host: OPTIONS.host,
@@ -178,8 +179,8 @@ export const operations = [
     changes: true,
     command: "AC_rest_api_stop",
     leftOut: {
-      cli: "the server is another process: end that one",
-      http: "a server that has stopped cannot be started from afar",
+      cli: "the server is another process: end that process",
+      http: "a server that has stopped cannot be started again remotely",
     },
     input: NO_INPUT,
     output: STATUS,
@@ -198,7 +199,7 @@ export const operations = [
     command: "AC_rest_api_status",
     leftOut: {
       cli: "it shows the server of the same process, which a subcommand does not have",
-      http: "a server that answers runs; `GET /overview` has its address",
+      http: "a server that answers is running; `GET /overview` has its address",
     },
     input: NO_INPUT,
     output: STATUS,

@@ -50,10 +50,7 @@ export const NEW_TOKEN = v.strictObject({
     ),
     "What it allows",
   ),
-  token: field(
-    v.optional(secret(v.string())),
-    "The token, for a token that several hosts accept (default: a new one)",
-  ),
+  token: field(v.optional(secret(v.string())), "Token that several hosts share (default: a new token)"),
 });
 
 /** The file, and the lock file of those who change it. */

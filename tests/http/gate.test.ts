@@ -40,6 +40,15 @@ describe("the token", () => {
     }
   });
 
+  test("that came into force since the last look at the files passes, without a guess", () => {
+    const made = digestToken("a-token-just-made");
+    const grantOf = (sent: Uint8Array, fresh = false) =>
+      ownerToken(() => (fresh ? made : digestToken(TOKEN)))(sent);
+    const gate = createGate(grantOf, { ratePerMinute: 0, burst: 1 });
+    expect(gate.check("a", "Bearer a-token-just-made", 0).kind).toBe("pass");
+    expect(gate.check("a", WRONG, 0).kind).toBe("unauthorized");
+  });
+
   test("no header but the right one passes", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (header) => {
