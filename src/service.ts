@@ -1,10 +1,9 @@
 /**
  * The composition root: makes the features of one process, each on first use, and stops them in reverse order.
  *
- * A feature's modules are imported when somebody first asks for it, so that `svc serve` idles with what it needs and
- * no more. Features do not know one another: what one needs of another it is handed here.
+ * A feature's modules are imported on first use, so that an idle `svc serve` holds only what it needs. Features do not know
+ * one another: this module supplies what one needs of another.
  */
-
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type * as v from "valibot";
@@ -45,9 +44,9 @@ export interface ServiceOptions {
   readonly configDir: string;
   /** Where to log (default: nowhere). */
   readonly log?: Log;
-  /** Whether what happens is put on record (default true). */
+  /** Whether to keep an audit log (default true). */
   readonly audit?: boolean;
-  /** Whether serial numbers of USB devices are told masked, whoever asks (default false). */
+  /** Whether every answer masks the serial numbers of USB devices (default false). */
   readonly maskSerials?: boolean;
   /** Whether scripts may run programs (default false): `--allow-shell`. */
   readonly allowShell?: boolean;

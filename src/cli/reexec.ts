@@ -39,7 +39,7 @@ export function startOver(handed: HandedOver, args: readonly string[]): void {
   }
 }
 
-/** What this process was started over for; null when it was not. Its own children are not told. */
+/** The subcommand that this process has started over for; null when it has not. Its children do not see it. */
 export function takeOver(): HandedOver | null {
   const text = process.env[VARIABLE];
   if (text === undefined) return null;

@@ -121,7 +121,7 @@ const MAX_MESSAGE = 100_000;
 
 /** Says what went wrong, and gives the exit code for it. */
 function report(error: unknown, json: boolean): number {
-  // Whoever read stdout has what it wanted (`… | head`).
+  // The reader of stdout has what it wanted (`… | head`).
   if (systemCode(error) === "EPIPE") return 0;
   const known = error instanceof UsageError ? error : failureOf(error);
   if (!known) {

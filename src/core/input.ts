@@ -1,5 +1,5 @@
 /**
- * The input check, one for every surface: what a schema says of a value, in sentences that name the field.
+ * The input check of every surface: the offences of a value against a schema, in sentences that name the field.
  */
 import * as v from "valibot";
 import { badInput } from "../lib/errors";
@@ -19,14 +19,14 @@ export type Checked<I extends InputSchema = InputSchema> =
   | { ok: true; input: v.InferOutput<I> }
   | { ok: false; offences: Offence[] };
 
-/** Offences that are told in words. */
+/** Offences that a message names. */
 const MAX_WORDS = 10;
 
 /** The most unknown fields of one object that are named; there can be as many as fit into a body. */
 const MAX_UNKNOWN = MAX_WORDS - 1;
 
-/** Of an input that is larger, one offence is told: there can be as many as it has values. */
-const TOLD_WHOLE = { bytes: 100_000, depth: 1_000 };
+/** Of a larger input a message names one offence: there can be as many as it has values. */
+const CHECKED_WHOLE = { bytes: 100_000, depth: 1_000 };
 
 /**
  * Checks `value` against `schema`. Never throws; a secret value is never part of a message.
@@ -49,7 +49,7 @@ export function checkInput<I extends InputSchema>(
     : value;
   const first = v.safeParse(schema, known, { abortEarly: true });
   if (first.success && unknown.length === 0) return { ok: true, input: first.output };
-  const all = !first.success && sizeWithin(known, TOLD_WHOLE) !== undefined;
+  const all = !first.success && sizeWithin(known, CHECKED_WHOLE) !== undefined;
   const parsed = all ? v.safeParse(schema, known) : first;
   const offences = (parsed.issues ?? []).map((issue) => describe(schema, issue, quote));
   return { ok: false, offences: [...offences, ...unknownFields(unknown)] };
@@ -90,25 +90,24 @@ function describe(schema: InputSchema, issue: v.BaseIssue<unknown>, quote: boole
   const top = path[0]?.key;
   const entry = typeof top === "string" ? entryOf(schema, top) : undefined;
   if (issue.received === "undefined") {
-    // Of a missing field, valibot tells the name only.
+    // For a missing field, valibot gives the name only.
     const wanted = path.length === 1 && entry ? entry.expects : expectation(issue);
     return { field, message: `missing: expected ${wanted === "unknown" ? "any value" : wanted}` };
   }
-  // Of some, valibot tells of what was found that it is not what was expected.
   if (issue.type === "non_empty") return { field, message: "must not be empty" };
   const silent = !quote || issue.type === "includes" || (entry && metadataOf(entry).secret);
   const found = silent ? "" : ` but found ${printable(shown(issue), 80)}`;
   return { field, message: `expected ${expectation(issue)}${found}` };
 }
 
-/** What valibot has no words for that say it. */
+/** Words for what valibot names in its own terms. */
 const EXPECTED: ReadonlyMap<string, string> = new Map([
   ["integer", "a whole number"],
   ["safe_integer", "a whole number"],
   ["finite", "a finite number"],
 ]);
 
-/** What was expected where `issue` is, in words. */
+/** The expectation that `issue` breaks, in words. */
 export function expectation({ type, expected, message, input }: v.BaseIssue<unknown>): string {
   // A check without an expectation of its own says what it wants in its message.
   if (/^(regex|includes|check|raw_check)$/.test(type)) return message;

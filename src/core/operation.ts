@@ -6,7 +6,7 @@ import type * as v from "valibot";
 import type { Caller } from "./caller";
 import { entryOf, metadataOf } from "./schema";
 
-/** What a token must allow for the operation: each includes only itself, `admin` includes all. */
+/** What a token must allow. Each scope includes only itself; `admin` includes all. */
 export type Scope = "read" | "metrics" | "operate" | "admin";
 
 /** The fields of an input, by their snake_case names, each with a description. */
@@ -50,16 +50,16 @@ export interface Operation<
   readonly summary: string;
   readonly scope: Scope;
   /**
-   * Set when it changes something: then it does not run unless a row that says so is on disk. `"announces"`: `run`
-   * calls `caller.announce` itself, once it knows what it is about to do; otherwise `call.ts` does.
+   * Set when it changes something: it runs only after an audit row is on disk. With `true`, `call.ts` writes that row;
+   * with `"announces"`, `run` calls `caller.announce` itself, as it knows more of the change.
    */
   readonly changes?: true | "announces";
   /**
-   * What it shares with every other run on this host: pointer, keyboard and focus. A run that has such an action
+   * What only one run at a time may use on this host: pointer, keyboard and focus. A run with such an action
    * holds the input lock (`desktop/input-lock.ts`) until it ends.
    */
   readonly uses?: "input";
-  /** What svc has to be started with for it: `--allow-shell`. Checked before a run, and by `run` itself. */
+  /** The permission it needs: `--allow-shell`. Checked before a run, and by `run` itself. */
   readonly needs?: "shell";
   /** The words after `svc`, where they are not those of `name`: `admin add`, `diagnose`. */
   readonly subcommand?: string;
@@ -72,7 +72,7 @@ export interface Operation<
   readonly answeredBy?: "server" | "server or here";
   /** The name scripts call it by (`AC_…`). */
   readonly command?: `AC_${string}`;
-  /** The command in one of whose action lists it has to be, at any depth. */
+  /** The command that must enclose it, at any depth of action lists. */
   readonly within?: `AC_${string}`;
   readonly http?: HttpRoute;
   /** Arguments of an example call, for the reference; where the types alone make a sensible one it is left out. */
@@ -80,12 +80,12 @@ export interface Operation<
   /** Query of a GET, body of a POST, keyword arguments of a command (positional ones follow its key order). */
   readonly input: I;
   readonly output: O;
-  /** What a script gets in place of the answer, where existing scripts expect a plain value. */
+  /** The plain value that a script gets in place of the answer, where existing scripts expect one. */
   readonly plain?: { readonly output: OutputSchema; of(answer: v.InferInput<O>): unknown };
   /**
    * A method, so that a table of operations with different inputs is one list.
    *
-   * @throws Failure for what was to be expected; anything else is a bug.
+   * @throws a `Failure` for expected errors; anything else is a bug.
    */
   run(service: S, input: v.InferOutput<I>, caller: Caller): Promise<v.InferInput<O>> | v.InferInput<O>;
 }
