@@ -26,14 +26,14 @@ export interface PageFiles {
 
 /** A page and its assets over HTTP. */
 export interface PageAssets {
-  /** @param asked the headers of the request: its encodings and its ETag. */
-  page(asked?: Headers): Promise<Response>;
+  /** @param requestHeaders name the encodings that the client accepts and the ETag that it has. */
+  page(requestHeaders?: Headers): Promise<Response>;
   /**
    * Redirects the empty name, from a slash after the page's path, to the page.
    *
    * @throws a `not_found` failure for an unknown name.
    */
-  asset(name: string, asked?: Headers): Promise<Response>;
+  asset(name: string, requestHeaders?: Headers): Promise<Response>;
 }
 
 export function createPageAssets({ path, page, assets, policy }: PageFiles): PageAssets {
@@ -43,14 +43,14 @@ export function createPageAssets({ path, page, assets, policy }: PageFiles): Pag
   const files = new Map(Object.entries(assets).map(([name, file]) => [name, createFile(file, rewrite)]));
 
   return {
-    page: (asked) => pageFile(asked, { ...REVALIDATED, "content-security-policy": policy }),
-    async asset(name, asked) {
+    page: (requestHeaders) => pageFile(requestHeaders, { ...REVALIDATED, "content-security-policy": policy }),
+    async asset(name, requestHeaders) {
       if (name === "") return new Response(null, { status: 308, headers: { location: `../${path}` } });
       const plain = files.get(name);
-      if (plain) return plain(asked, REVALIDATED);
+      if (plain) return plain(requestHeaders, REVALIDATED);
       const file = files.get(name.replace(`.${await digest()}.`, "."));
       if (!file) throw notFound("no such asset");
-      return file(asked, IMMUTABLE);
+      return file(requestHeaders, IMMUTABLE);
     },
   };
 }
@@ -91,11 +91,12 @@ function createFile(path: string, rewrite: () => Promise<(text: string) => strin
   const encode = (encoding: Encoding) => once(async () => encoders[encoding](await content()));
   const encoded = { br: encode("br"), zstd: encode("zstd"), gzip: encode("gzip") };
 
-  return async (asked = new Headers(), more: Record<string, string>): Promise<Response> => {
-    const encoding = chooseEncoding(asked.get("accept-encoding"));
+  return async (requestHeaders = new Headers(), more: Record<string, string>): Promise<Response> => {
+    const encoding = chooseEncoding(requestHeaders.get("accept-encoding"));
     const etag = encoding ? `"${await digest()}.${encoding}"` : `"${await digest()}"`;
     const headers = { ...HEADERS, ...more, etag };
-    if (matches(asked.get("if-none-match"), etag)) return new Response(null, { status: 304, headers });
+    if (matches(requestHeaders.get("if-none-match"), etag))
+      return new Response(null, { status: 304, headers });
     return new Response(encoding ? await encoded[encoding]() : await content(), {
       headers: { ...headers, "content-type": type, ...(encoding && { "content-encoding": encoding }) },
     });

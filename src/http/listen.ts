@@ -21,7 +21,7 @@ export function listen({ host, port, tls, fetch }: Listening): Bun.Server<unknow
       ...(tls && { tls }),
       // Otherwise Bun answers what it cannot handle with a page that shows the source.
       development: false,
-      // With `development: false`, Bun 1.4 shares a taken port with its other listener unless told not to.
+      // With `development: false`, Bun 1.4 shares a taken port with its other listener by default.
       reusePort: false,
       idleTimeout: IDLE_TIMEOUT_S,
       // Bun's own limit would answer before the gate does; `body.ts` has the real one.
