@@ -22,8 +22,7 @@ const LONGEST_PAUSE_MS = 5;
 type Kind = "write" | "read";
 
 export class AuditFile {
-  private db: Database | undefined;
-  private identity: Identity | undefined;
+  private open: OpenFile | undefined;
   /** Since when a lock is in the way, and when it was last met; for each kind, as readers pass while a writer waits. */
   private readonly blocked: Partial<
     Record<Kind, { readonly since: number; readonly seen: number } | undefined>
@@ -40,7 +39,7 @@ export class AuditFile {
    * @throws an `unavailable` failure when the file cannot be opened, locked or written: then nothing was written.
    */
   write<T>(work: (db: Database) => T): Promise<T> {
-    return this.waiting("write", (db) => db.transaction(work).immediate(db));
+    return this.waiting("write", (transaction) => transaction.immediate(work) as T);
   }
 
   /**
@@ -49,13 +48,13 @@ export class AuditFile {
    * @throws an `unavailable` failure when the file cannot be opened or read.
    */
   read<T>(work: (db: Database) => T): Promise<T> {
-    return this.waiting("read", (db) => db.transaction(work).deferred(db));
+    return this.waiting("read", (transaction) => transaction.deferred(work) as T);
   }
 
   /** Gives the space of deleted rows back to the disk, if no other process uses the file just now. */
   compact(): void {
     try {
-      const db = this.opened();
+      const { db } = this.opened();
       db.run("VACUUM");
       db.run("PRAGMA wal_checkpoint(TRUNCATE)");
     } catch {
@@ -64,14 +63,14 @@ export class AuditFile {
   }
 
   close(): void {
-    this.db?.close();
-    this.db = undefined;
+    this.open?.db.close();
+    this.open = undefined;
   }
 
-  private async waiting<T>(kind: Kind, attempt: (db: Database) => T): Promise<T> {
+  private async waiting<T>(kind: Kind, attempt: (transaction: Transaction) => T): Promise<T> {
     for (let pause = 1; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
       try {
-        const result = attempt(this.opened());
+        const result = attempt(this.opened().transaction);
         this.blocked[kind] = undefined;
         return result;
       } catch (error) {
@@ -90,18 +89,29 @@ export class AuditFile {
     }
   }
 
-  private opened(): Database {
-    if (!this.db) {
-      this.db = openDatabase(this.path, { synchronous: "FULL", prepare: prepareLog });
-      this.identity = new Identity(this.path);
-    } else if (!this.identity?.holds()) {
+  private opened(): OpenFile {
+    if (!this.open) {
+      const db = openDatabase(this.path, { synchronous: "FULL", prepare: prepareLog });
+      this.open = { db, transaction: transactionOn(db), identity: new Identity(this.path) };
+    } else if (!this.open.identity.holds()) {
       throw unavailable(
         "the audit log was replaced or removed while in use; restart svc to write to the new one",
       );
     }
-    return this.db;
+    return this.open;
   }
 }
+
+interface OpenFile {
+  readonly db: Database;
+  readonly transaction: Transaction;
+  readonly identity: Identity;
+}
+
+/** Runs work in a transaction. Made once for a connection: making it takes as long as a small transaction. */
+const transactionOn = (db: Database) => db.transaction((work: (db: Database) => unknown) => work(db));
+
+type Transaction = ReturnType<typeof transactionOn>;
 
 /** How often the path is checked at most, milliseconds. A check before each append would cost a twentieth on a fast disk. */
 export const CHECK_MS = 1;
