@@ -29,8 +29,9 @@ export function performOperation<I extends InputSchema, O extends OutputSchema, 
   input: v.InferOutput<I>,
   caller: Caller,
 ): Promise<v.InferInput<O>> | v.InferInput<O> {
-  // The actions of a run went on record together, before the first of them.
-  if (operation.changes !== true || caller.run) return operation.run(service, input, caller);
+  // The clicks and keys of a run are recorded together, before the first of them: there may be thousands.
+  if (operation.changes !== true || (caller.run && operation.uses))
+    return operation.run(service, input, caller);
   return caller.announce(subjectOf(operation, input)).then(() => operation.run(service, input, caller));
 }
 

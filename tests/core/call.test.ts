@@ -1,0 +1,45 @@
+/** The audit row of a change names its subject. */
+import { expect, test } from "bun:test";
+import * as v from "valibot";
+import { callOperation, subjectOf } from "../../src/core/call";
+import { localCaller } from "../../src/core/caller";
+import { field, secret } from "../../src/core/fields";
+import { operation } from "../../src/core/operation";
+import { operations } from "../../src/operations";
+import { runActions, testService } from "../support";
+
+const rename = operation({
+  name: "name.set",
+  summary: "Set a name",
+  scope: "admin",
+  changes: true,
+  command: "AC_name_set",
+  input: v.strictObject({
+    name: field(v.string(), "Name"),
+    token: field(v.optional(secret(v.string())), "Token"),
+  }),
+  output: v.null(),
+  run: () => null,
+});
+
+test("a subject has the operation and its input, secrets hidden and long values cut", () => {
+  const subject = subjectOf(rename, { name: "a".repeat(10_000), token: "not-for-the-log" });
+  expect(subject).toMatch(/^name\.set name="a+… token="\*\*\*"$/);
+  expect(subject.length).toBeLessThan(1_100);
+});
+
+test("a change leaves its row before it is made, in a run too", async () => {
+  await using made = testService({ operations: [...operations, rename] });
+  const { service } = made;
+  await callOperation(service, rename, { name: "one" }, localCaller(service, "cli"));
+  const report = await runActions(service, [["AC_name_set", { name: "two" }]]);
+  const rows = await (await service.audit())?.list({ limit: 3 });
+  const details = rows?.map(({ event_type, detail }) =>
+    `${event_type}: ${detail}`.replace(/sha256:.*/, "sha256:…"),
+  );
+  expect(details).toEqual([
+    `api: run=${report.run_id} name.set name="two"`,
+    `api: run=${report.run_id} commands=AC_name_set args=sha256:…`,
+    'cli: name.set name="one"',
+  ]);
+});
