@@ -24,3 +24,8 @@ declare module "./completions/*" {
   const text: string;
   export default text;
 }
+
+declare module "./templates/*" {
+  const text: string;
+  export default text;
+}

@@ -29,9 +29,7 @@ export interface DaemonOptions {
   readonly userName: string;
 }
 
-/** A program and its arguments. */
-export type CommandLine = readonly string[];
-
+/** What is written and run. A list of programs, each with its arguments, runs one after the other. */
 export interface DaemonPlan {
   readonly file: {
     readonly path: string;
@@ -39,14 +37,14 @@ export interface DaemonPlan {
     /** `utf16le`: with a byte order mark. Default: UTF-8. */
     readonly encoding?: "utf16le";
   };
-  /** Run one after the other once the file is written. */
-  readonly install: readonly CommandLine[];
-  /** Run one after the other before the file is removed. */
-  readonly uninstall: readonly CommandLine[];
-  /** Run once the file is removed. */
-  readonly forget: readonly CommandLine[];
-  readonly status: CommandLine;
-  readonly logs: (follow: boolean) => CommandLine;
+  /** Once the file is written. */
+  readonly install: string[][];
+  /** Before the file is removed. */
+  readonly uninstall: string[][];
+  /** Once the file is removed. */
+  readonly forget: string[][];
+  readonly status: string[];
+  readonly logs: (follow: boolean) => string[];
 }
 
 /** Characters that neither a line of a unit nor XML can hold (XML 1.0, section 2.2). */
@@ -85,7 +83,7 @@ export function planHere(system: boolean, what?: Pick<DaemonOptions, "flags" | "
 }
 
 /** @throws an `unavailable` failure naming what could not be written or run. */
-export async function installDaemon({ file, install }: Pick<DaemonPlan, "file" | "install">): Promise<void> {
+export async function installDaemon({ file, install }: DaemonPlan): Promise<void> {
   try {
     mkdirSync(dirname(file.path), { recursive: true });
     const content = file.encoding ? Buffer.from(`\ufeff${file.content}`, file.encoding) : file.content;
@@ -118,14 +116,14 @@ export async function uninstallDaemon({ file, uninstall, forget }: DaemonPlan): 
  * @returns its exit code.
  * @throws an `unavailable` failure when there is no such program.
  */
-export async function runThrough(line: CommandLine): Promise<number> {
+export async function runThrough(line: string[]): Promise<number> {
   if (Bun.which(line[0] ?? "") === null) throw unavailable(`${line[0]} is not on PATH`);
   const terminated = new AbortController();
   process.once("SIGTERM", () => terminated.abort());
-  return Bun.spawn([...line], { stdio: ["inherit", "inherit", "inherit"], signal: terminated.signal }).exited;
+  return Bun.spawn(line, { stdio: ["inherit", "inherit", "inherit"], signal: terminated.signal }).exited;
 }
 
-async function mustRun(line: CommandLine): Promise<void> {
+async function mustRun(line: string[]): Promise<void> {
   const exitCode = await runThrough(line);
   if (exitCode !== 0) throw unavailable(`${line.join(" ")} failed with exit code ${exitCode}`);
 }

@@ -2,7 +2,7 @@ import * as v from "valibot";
 import { field, path } from "../core/fields";
 import { operation } from "../core/operation";
 import { badInput } from "../lib/errors";
-import type { CommandLine, DaemonPlan } from "./daemon";
+import type { DaemonPlan } from "./daemon";
 
 /** Why no other surface has them. */
 const leftOut = {
@@ -46,16 +46,17 @@ const install = operation({
     ...WHERE,
   }),
   output: OUTCOME,
-  async run(_service, { flags, config_dir, system, print }, caller): Promise<Outcome> {
+  async run(_service, { flags, config_dir = null, system, print }, caller): Promise<Outcome> {
     const [first = "-"] = flags;
     if (!first.startsWith("-")) throw badInput(`Expected flags of svc serve after --, but found ${first}`);
     const { installDaemon, planHere } = await import("./daemon");
-    const plan = planHere(system, { flags, configDir: config_dir ?? null });
+    const plan = planHere(system, { flags, configDir: config_dir });
     const { path, content } = plan.file;
-    if (print) return outcome({ path, content }, plan.install, null);
+    const outcome = { file: { path, content }, commands: plan.install };
+    if (print) return { ...outcome, exit_code: null };
     await caller.announce(`service.install ${path}`);
     await installDaemon(plan);
-    return outcome({ path, content }, plan.install, 0);
+    return { ...outcome, exit_code: 0 };
   },
 });
 
@@ -70,12 +71,13 @@ const uninstall = operation({
   async run(_service, { system, print }, caller): Promise<Outcome> {
     const { planHere, uninstallDaemon } = await import("./daemon");
     const plan = planHere(system);
-    const file = { path: plan.file.path, removed_after: plan.uninstall.length };
+    const { path } = plan.file;
     const commands = [...plan.uninstall, ...plan.forget];
-    if (print) return outcome(file, commands, null);
-    await caller.announce(`service.uninstall ${file.path}`);
+    const outcome = { file: { path, removed_after: plan.uninstall.length }, commands };
+    if (print) return { ...outcome, exit_code: null };
+    await caller.announce(`service.uninstall ${path}`);
     await uninstallDaemon(plan);
-    return outcome(file, commands, 0);
+    return { ...outcome, exit_code: 0 };
   },
 });
 
@@ -109,16 +111,11 @@ export const operations = Object.values(daemon);
 async function runHere(
   system: boolean,
   print: boolean,
-  lineOf: (plan: DaemonPlan) => CommandLine,
+  lineOf: (plan: DaemonPlan) => string[],
 ): Promise<Outcome> {
   const { planHere, runThrough } = await import("./daemon");
   const plan = planHere(system);
   const line = lineOf(plan);
-  return outcome({ path: plan.file.path }, [line], print ? null : await runThrough(line));
+  const exit_code = print ? null : await runThrough(line);
+  return { file: { path: plan.file.path }, commands: [line], exit_code };
 }
-
-const outcome = (
-  file: Outcome["file"],
-  commands: readonly CommandLine[],
-  exit_code: number | null,
-): Outcome => ({ file, commands: commands.map((line) => [...line]), exit_code });

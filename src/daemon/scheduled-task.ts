@@ -4,77 +4,44 @@
  */
 import { win32 } from "node:path";
 import { badInput } from "../lib/errors";
+import { fill } from "../lib/fill";
 import type { DaemonOptions, DaemonPlan } from "./daemon";
-import { xmlText } from "./xml";
+import task from "./templates/svc-task.xml" with { type: "text" };
 
 const TASK = "svc";
 /** Its SID (Windows, "Well-known SIDs"). */
 const LOCAL_SERVICE = "S-1-5-19";
 
 export function scheduledTaskPlan(options: DaemonOptions): DaemonPlan {
-  const { system, home } = options;
+  const { binary, flags, system, home, userName } = options;
   const folder = system ? "C:\\ProgramData\\svc" : win32.join(home, "AppData", "Local", "svc");
   const path = win32.join(folder, "svc-task.xml");
   const log = win32.join(folder, "svc.log");
-  return {
-    file: {
-      path,
-      content: task(options, system ? (options.configDir ?? folder) : options.configDir, log),
-      // schtasks reads no other Unicode encoding: it fails with "unable to switch the encoding".
-      encoding: "utf16le",
-    },
-    install: [
-      ["schtasks", "/Create", "/TN", TASK, "/XML", path, "/F"],
-      ["schtasks", "/Run", "/TN", TASK],
-    ],
-    uninstall: [
-      ["schtasks", "/End", "/TN", TASK],
-      ["schtasks", "/Delete", "/TN", TASK, "/F"],
-    ],
-    forget: [],
-    status: ["schtasks", "/Query", "/TN", TASK, "/V", "/FO", "LIST"],
-    logs: (follow) => [
-      "powershell",
-      "-NoProfile",
-      "-Command",
-      `Get-Content -Tail 100 ${follow ? "-Wait " : ""}-LiteralPath '${log.replaceAll("'", "''")}'`,
-    ],
-  };
-}
-
-function task(
-  { binary, flags, system, userName }: DaemonOptions,
-  configDir: string | null,
-  log: string,
-): string {
+  const configDir = options.configDir ?? (system ? folder : null);
   const own = configDir === null ? [] : ["--config-dir", configDir];
   const line = [binary, "serve", ...flags, ...own].map(quoted).join(" ");
-  const user = `<UserId>${xmlText(system ? LOCAL_SERVICE : userName)}</UserId>`;
-  // A trigger for every user's log-on could only be made by an administrator.
-  const trigger = system ? "<BootTrigger/>" : `<LogonTrigger>${user}</LogonTrigger>`;
-  const principal = system
-    ? user
-    : `${user}<LogonType>InteractiveToken</LogonType><RunLevel>LeastPrivilege</RunLevel>`;
-  return `<?xml version="1.0" encoding="UTF-16"?>
-<Task version="1.2" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">
-  <RegistrationInfo><Description>svc: operate this desktop-automation host from afar</Description></RegistrationInfo>
-  <Triggers>${trigger}</Triggers>
-  <Principals><Principal id="Author">${principal}</Principal></Principals>
-  <Settings>
-    <MultipleInstancesPolicy>IgnoreNew</MultipleInstancesPolicy>
-    <DisallowStartIfOnBatteries>false</DisallowStartIfOnBatteries>
-    <StopIfGoingOnBatteries>false</StopIfGoingOnBatteries>
-    <ExecutionTimeLimit>PT0S</ExecutionTimeLimit>
-    <RestartOnFailure><Interval>PT1M</Interval><Count>255</Count></RestartOnFailure>
-  </Settings>
-  <Actions Context="Author">
-    <Exec>
-      <Command>cmd.exe</Command>
-      <Arguments>${xmlText(`/d /s /c "${line} >> ${quoted(log)} 2>&1"`)}</Arguments>
-    </Exec>
-  </Actions>
-</Task>
-`;
+  const user = `<UserId>${Bun.escapeHTML(system ? LOCAL_SERVICE : userName)}</UserId>`;
+  const content = fill(task, {
+    // A trigger for every user's log-on could only be made by an administrator.
+    trigger: system ? "<BootTrigger/>" : `<LogonTrigger>${user}</LogonTrigger>`,
+    principal: system
+      ? user
+      : `${user}<LogonType>InteractiveToken</LogonType><RunLevel>LeastPrivilege</RunLevel>`,
+    arguments: Bun.escapeHTML(`/d /s /c "${line} >> ${quoted(log)} 2>&1"`),
+  });
+  const schtasks = (action: string, ...words: string[]) => ["schtasks", action, "/TN", TASK, ...words];
+  return {
+    // schtasks reads no other Unicode encoding: it fails with "unable to switch the encoding".
+    file: { path, content, encoding: "utf16le" },
+    install: [schtasks("/Create", "/XML", path, "/F"), schtasks("/Run")],
+    uninstall: [schtasks("/End"), schtasks("/Delete", "/F")],
+    forget: [],
+    status: schtasks("/Query", "/V", "/FO", "LIST"),
+    logs(follow) {
+      const script = `Get-Content -Tail 100 ${follow ? "-Wait " : ""}-LiteralPath '${log.replaceAll("'", "''")}'`;
+      return ["powershell", "-NoProfile", "-Command", script];
+    },
+  };
 }
 
 /**

@@ -4,8 +4,10 @@
  */
 import { join } from "node:path";
 import { badInput } from "../lib/errors";
+import { fill } from "../lib/fill";
 import { HARDENING, SYSTEM_HARDENING } from "../lib/systemd";
 import type { DaemonOptions, DaemonPlan } from "./daemon";
+import unit from "./templates/svc.service" with { type: "text" };
 
 const UNIT = "svc.service";
 
@@ -16,12 +18,10 @@ StateDirectoryMode=0700
 ProtectHome=yes
 CapabilityBoundingSet=CAP_NET_BIND_SERVICE
 AmbientCapabilities=CAP_NET_BIND_SERVICE
-${SYSTEM_HARDENING}
-`;
+${SYSTEM_HARDENING}`;
 
 /** @throws a `bad_input` failure for a program or folder that a unit of the machine cannot see or own. */
-export function systemdPlan(options: DaemonOptions): DaemonPlan {
-  const { system, home, binary, configDir } = options;
+export function systemdPlan({ system, home, binary, flags, configDir }: DaemonOptions): DaemonPlan {
   if (system && /^\/(home|root|tmp|var\/tmp|run\/user)\//.test(binary)) {
     throw badInput(`${binary} is hidden from a daemon of the machine: copy it to /usr/local/bin first`);
   }
@@ -31,50 +31,26 @@ export function systemdPlan(options: DaemonOptions): DaemonPlan {
     );
   }
   const folder = system ? "/etc/systemd/system" : join(home, ".config", "systemd", "user");
-  const scope = system ? [] : ["--user"];
-  return {
-    file: { path: join(folder, UNIT), content: unit(options) },
-    install: [
-      ["systemctl", ...scope, "daemon-reload"],
-      ["systemctl", ...scope, "enable", "--now", UNIT],
-    ],
-    uninstall: [["systemctl", ...scope, "disable", "--now", UNIT]],
-    forget: [["systemctl", ...scope, "daemon-reload"]],
-    status: ["systemctl", ...scope, "status", "--no-pager", UNIT],
-    logs: (follow) => [
-      "journalctl",
-      ...scope,
-      "--unit",
-      UNIT,
-      "--lines",
-      "100",
-      follow ? "--follow" : "--no-pager",
-    ],
-  };
-}
-
-function unit({ binary, flags, system, configDir }: DaemonOptions): string {
   const own = system ? "/var/lib/svc" : configDir;
-  return `[Unit]
-Description=svc: operate this desktop-automation host from afar
-Wants=network-online.target
-After=network-online.target
-
-[Service]
-Type=notify
-NotifyAccess=main
-WatchdogSec=30s
-ExecStart=${[binary, "serve", ...flags].map(quoted).join(" ")}
-${own === null ? "" : `Environment=${quoted(`SVC_CONFIG_DIR=${own}`)}\n`}Restart=on-failure
-RestartSec=2s
-# svc gives requests in flight 10 s to finish.
-TimeoutStopSec=15s
-KillMode=mixed
-${HARDENING}
-${system ? SYSTEM : ""}
-[Install]
-WantedBy=${system ? "multi-user.target" : "default.target"}
-`;
+  const content = fill(unit, {
+    command: [binary, "serve", ...flags].map(quoted).join(" "),
+    environment: own === null ? "" : `Environment=${quoted(`SVC_CONFIG_DIR=${own}`)}`,
+    sandbox: system ? [HARDENING, SYSTEM] : HARDENING,
+    target: system ? "multi-user.target" : "default.target",
+  });
+  const scope = system ? [] : ["--user"];
+  const systemctl = (...words: string[]) => ["systemctl", ...scope, ...words];
+  return {
+    file: { path: join(folder, UNIT), content },
+    install: [systemctl("daemon-reload"), systemctl("enable", "--now", UNIT)],
+    uninstall: [systemctl("disable", "--now", UNIT)],
+    forget: [systemctl("daemon-reload")],
+    status: systemctl("status", "--no-pager", UNIT),
+    logs(follow) {
+      const mode = follow ? "--follow" : "--no-pager";
+      return ["journalctl", ...scope, "--unit", UNIT, "--lines", "100", mode];
+    },
+  };
 }
 
 /** Quotes a word for systemd (systemd.service(5), "Command lines"), where `%` and `$` are special even within quotes. */
