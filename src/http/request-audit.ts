@@ -69,7 +69,7 @@ export interface RequestAudit {
 }
 
 /** Where the rows go. */
-type AuditLog = NonNullable<Awaited<ReturnType<CallerService["audit"]>>>;
+export type AuditLog = NonNullable<Awaited<ReturnType<CallerService["audit"]>>>;
 
 /** Refused requests of one client within a minute that get a row each. */
 const MAX_CLIENT_ROWS = 10;
@@ -83,7 +83,7 @@ const MINUTE_MS = 60_000;
 export function createRequestAudit(
   audit: AuditLog | null,
   failed: () => void,
-  minuteMs: number = MINUTE_MS,
+  minuteMs = MINUTE_MS,
 ): RequestAudit {
   const append = async (host_id: string | null, detail: string) => {
     await audit?.append({ event_type: "rest_api", host_id, viewer_id: null, detail });
@@ -147,10 +147,7 @@ class RefusedMinute {
 
   /** One row for each client that has refused requests without a row, and one for all other clients. */
   counts(): Array<{ client: string | null; detail: string }> {
-    return [
-      ...[...this.clients.values()].map(({ client, more }) => ({ client, more })),
-      { client: null, more: this.others },
-    ]
+    return [...this.clients.values(), { client: null, more: this.others }]
       .filter(({ more }) => more.size > 0)
       .map(({ client, more }) => ({ client, detail: countedDetail(client, more) }));
   }

@@ -2,7 +2,6 @@
  * The REST server of a service, at most one at a time: the app on a port, its token, its claim on `{config_dir}`, its end.
  */
 import { resolve } from "node:path";
-import type { CallerService } from "../core/caller";
 import { parseInput } from "../core/input";
 import type { Operation } from "../core/operation";
 import { conflict } from "../lib/errors";
@@ -19,7 +18,7 @@ import { createHostCheck, isLoopback } from "./host-header";
 import { listen, readTls, urlHost } from "./listen";
 import type { RequestMetrics } from "./measure";
 import { type RestServerOptions, SERVER_OPTIONS } from "./options";
-import { createRequestAudit } from "./request-audit";
+import { type AuditLog, createRequestAudit } from "./request-audit";
 
 /** A server that accepts connections. */
 export interface RestServer {
@@ -47,8 +46,6 @@ export interface ServerUses {
   audit(): Promise<(AuditLog & { limitRows(max: number): void }) | null>;
   metrics(): Promise<RequestMetrics & { recordAuditFailure(): void }>;
 }
-
-type AuditLog = NonNullable<Awaited<ReturnType<CallerService["audit"]>>>;
 
 export interface RestControl {
   /** The server that runs, or null. */

@@ -85,16 +85,14 @@ export function rotateToken(file: string): string {
  * @throws an `unavailable` failure when it cannot be read; `bad_input` when it holds no usable token.
  */
 export function readToken(file: string): string | undefined {
+  let text: string;
   try {
-    return checkToken(readFileSync(file, "utf8").trim(), `token file ${file}`);
+    text = readFileSync(file, "utf8");
   } catch (error) {
-    const code = systemCode(error);
-    if (code === "ENOENT") return undefined;
-    if (error instanceof Error && code !== undefined && /^E[A-Z]+$/.test(code)) {
-      throw unavailable(`token file ${file} cannot be read (${code})`);
-    }
-    throw error;
+    if (systemCode(error) === "ENOENT") return undefined;
+    throw unavailable(`token file ${file} cannot be read (${systemCode(error) ?? messageOf(error)})`);
   }
+  return checkToken(text.trim(), `token file ${file}`);
 }
 
 function fixedToken(token: string): TokenSource {
