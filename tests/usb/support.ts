@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { UsbDevice, UsbListing } from "../../src/usb/device";
 import type { UsbLister } from "../../src/usb/lister";
 
-/** A USB stick; `more` says what is special. */
+/** A USB stick; `other` overrides its fields. */
 export const stick = (other: Partial<UsbDevice> = {}): UsbDevice => ({
   vendor_id: "0781",
   product_id: "5567",
