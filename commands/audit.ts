@@ -51,8 +51,8 @@ export default {
       good: ({ ok }) => ok,
       examples: [
         ["$0 audit verify", "Chain OK (1234 rows), or exit code 1"],
-        ["$0 audit verify --file export.jsonl", "Anywhere, without the log"],
-        ["$0 audit verify --noted 1200:5f…", "Whether it is still the log it was then"],
+        ["$0 audit verify --file export.jsonl", "An export, on any machine"],
+        ["$0 audit verify --noted 1200:5f…", "Check that row 1200 has not changed"],
       ],
     }),
     export: view(exportAudit, {
@@ -69,7 +69,7 @@ export default {
       },
       examples: [
         ["$0 audit export log.jsonl", "One row a line, with its id and both hashes"],
-        ["$0 audit export | jq -r .detail", "Into another program"],
+        ["$0 audit export | jq -r .detail", "Pipe the rows into another program"],
       ],
     }),
     prune: view(pruneAudit, {
@@ -81,7 +81,7 @@ export default {
       ],
     }),
     clear: view(clearAudit, {
-      extra: { yes: field(v.optional(v.boolean(), false), "Confirm that every row goes") },
+      extra: { yes: field(v.optional(v.boolean(), false), "Confirm that all rows are removed") },
       complete(input, { yes }) {
         if (!yes) throw badInput("clear removes every row of the audit log: confirm with --yes");
         return input;

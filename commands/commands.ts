@@ -5,7 +5,7 @@ import { field } from "../src/core/fields";
 import { listCommands, showCommand } from "../src/runs/operations/commands";
 
 const extra = {
-  allow_shell: field(v.optional(v.boolean(), false), "Include what needs --allow-shell"),
+  allow_shell: field(v.optional(v.boolean(), false), "Include commands that need --allow-shell"),
 };
 const service = ({ allow_shell }: { readonly allow_shell: boolean }) => ({ allowShell: allow_shell });
 

@@ -17,7 +17,7 @@ export default subcommand({
     return 0;
   },
   examples: [
-    ["source <(svc completion bash)", "For this shell; in ~/.bashrc for all"],
+    ["source <(svc completion bash)", "This shell; add to ~/.bashrc for all"],
     ["svc completion zsh > ~/.zfunc/_svc", "For zsh, in a folder of its fpath"],
     ["svc completion fish > ~/.config/fish/completions/svc.fish", "For fish"],
     ["svc completion powershell >> $PROFILE", "For PowerShell"],

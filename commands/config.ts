@@ -18,7 +18,7 @@ const passphrase = (file: string | undefined, confirm: boolean) =>
 
 export default {
   examples: [
-    ["$0 config export host.json --encrypt", "Tokens and all, sealed"],
+    ["$0 config export host.json --encrypt", "Includes tokens; encrypted"],
     ["$0 config import host.json --dry-run", "What would change here"],
   ],
   verbs: {
@@ -27,7 +27,7 @@ export default {
       describe: "Write the configuration of this host as one bundle",
       extra: {
         file: field(v.string(), "The bundle; - for stdout"),
-        encrypt: field(v.optional(v.boolean(), false), "Seal the bundle under a passphrase"),
+        encrypt: field(v.optional(v.boolean(), false), "Encrypt the bundle with a passphrase"),
         passphrase_file,
       },
       positionals: ["file"],
@@ -46,7 +46,7 @@ export default {
         }
         return 0;
       },
-      examples: [["$0 config export host.json --encrypt", "Tokens and all, sealed"]],
+      examples: [["$0 config export host.json --encrypt", "Includes tokens; encrypted"]],
     }),
     import: view(importConfig, {
       on: false,
@@ -62,7 +62,7 @@ export default {
       warnings: ({ warnings }) => warnings,
       examples: [
         ["$0 config import host.json --dry-run", "What would change here"],
-        ["$0 config import host.json --only viewer_id", "One file of it"],
+        ["$0 config import host.json --only viewer_id", "One file of the bundle"],
       ],
     }),
   },

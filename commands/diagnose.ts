@@ -20,7 +20,7 @@ export default view(diagnose, {
     return exitCode;
   },
   examples: [
-    ["$0 diagnose", "Exit code 0 when nothing has failed, else 1"],
+    ["$0 diagnose", "Exit code 1 when a check fails"],
     ["$0 diagnose --skip screenshot,mouse", "On a host without a display"],
   ],
 });

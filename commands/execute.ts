@@ -48,7 +48,7 @@ export default oneOf(
     examples: [
       [`$0 execute '[["AC_rest_api_status"]]'`, "Run one action"],
       ["$0 execute nightly.json --json", "Run a script, print its outcomes as JSON"],
-      ["$0 execute - < actions.json", "Actions from stdin, in no list of processes"],
+      ["$0 execute - < actions.json", "Read stdin: the process list shows no actions"],
     ],
   },
   [file, inline],

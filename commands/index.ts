@@ -1,5 +1,5 @@
 /**
- * The table of subcommands that have a view of their own; the others follow from the table of operations.
+ * The table of subcommands: those that have a view load it; the others follow from the table of operations.
  */
 import type { Registry } from "../src/cli/registry";
 
@@ -23,6 +23,7 @@ const nouns: Registry["nouns"] = {
   },
   usb: { describe: "List and watch USB devices", load: () => import("./usb") },
   screenshot: { describe: "Take a screenshot", load: () => import("./screenshot") },
+  desktop: { describe: "Control the pointer, keyboard and windows of the desktop" },
   config: {
     describe: "Export or import the configuration of a host",
     load: () => import("./config"),
@@ -39,6 +40,9 @@ const nouns: Registry["nouns"] = {
     describe: "Print a shell completion script",
     load: () => import("./completion"),
   },
+  inspector: { describe: "List or reset link statistics" },
+  dashboard: { describe: "Show the data of the dashboard" },
+  rest: { describe: "Show request statistics" },
 };
 
 /** What svc can be called with. */

@@ -12,7 +12,7 @@ const SPARKS = 20;
 export default view(inspectorSummary, {
   describe: "Show link quality",
   watch: 1,
-  epilogue: "The window of statistics is that of the server on this host (`svc serve`).",
+  epilogue: "The server on this host (`svc serve`) collects the statistics.",
   columns: ["METRIC", "LAST", "MIN", "AVG", "P95", "MAX"],
   rows: (summary) => rowsOf(summary).map(([, row]) => row),
   async run({ service, globals, input, call }) {
@@ -24,7 +24,7 @@ export default view(inspectorSummary, {
     return 0;
   },
   examples: [
-    ["$0 inspect --watch", "The links of the sessions, again each second"],
+    ["$0 inspect --watch", "The links of the sessions, every second"],
     ["$0 inspect --on all", "On each host of the address book"],
   ],
 });

@@ -43,7 +43,7 @@ export default {
     remove: view(removeJob, {
       ...one,
       text: () => "removed",
-      examples: [["$0 jobs remove nightly", "A run of it goes on"]],
+      examples: [["$0 jobs remove nightly", "An active run continues"]],
     }),
     pause: view(pauseJob, {
       ...one,
@@ -53,7 +53,7 @@ export default {
     resume: view(resumeJob, {
       ...one,
       text: ({ job_id, next_run_at }) => `${job_id} runs next at ${next_run_at}`,
-      examples: [["$0 jobs resume nightly", "Its times count from now"]],
+      examples: [["$0 jobs resume nightly", "The interval counts from now"]],
     }),
     run: view(runJob, {
       ...one,
@@ -62,7 +62,7 @@ export default {
       extra: {
         allow_shell: field(
           v.optional(v.boolean(), false),
-          "Let the script run programs, where no server runs it",
+          "Let the script run programs, if no server runs here",
         ),
       },
       service: ({ allow_shell }) => ({ allowShell: allow_shell }),

@@ -42,7 +42,7 @@ export default view(screenshot, {
     ["$0 screenshot --output desk.png", "All monitors together"],
     ["$0 screenshot --region 0,0,640,480", "The upper left corner"],
     ["$0 screenshot --on tag:lab --output shots", "A picture of each host of the lab"],
-    ["$0 screenshot --json", "What GET /screenshot would answer"],
+    ["$0 screenshot --json", "Print the JSON of GET /screenshot"],
   ],
 });
 

@@ -52,7 +52,7 @@ export default {
           ...linesOf(commands.slice(removed_after)),
         ].join("\n"),
       run,
-      examples: [["$0 service uninstall", "Its configuration folder stays"]],
+      examples: [["$0 service uninstall", "The configuration folder stays"]],
     }),
     status: view(daemon.status, {
       describe: "Show the state of the service",

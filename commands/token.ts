@@ -14,7 +14,7 @@ export default {
     }),
     rotate: view(replaceToken, {
       text: ({ token }) => token,
-      examples: [["$0 token rotate", "Make a new one, which a running server uses at once"]],
+      examples: [["$0 token rotate", "Make a new token; a running server uses it at once"]],
     }),
     add: view(makeToken, {
       positionals: ["name"],
@@ -26,8 +26,8 @@ export default {
       },
       examples: [
         ["$0 token add prometheus --scope metrics > token", "For a scraper: /metrics, /admin/targets"],
-        ["$0 token add prometheus --scope metrics --token-file token", "The same elsewhere"],
-        ["$0 token add anna --scope read", "To look, screenshots included, and change nothing"],
+        ["$0 token add prometheus --scope metrics --token-file token", "The same token on another host"],
+        ["$0 token add anna --scope read", "Read, screenshots included; change nothing"],
       ],
     }),
     list: view(listTokens, {
@@ -39,7 +39,7 @@ export default {
     remove: view(revokeToken, {
       positionals: ["name"],
       text: ({ removed }) => `${removed} removed`,
-      examples: [["$0 token remove anna", "A running server refuses it from then on"]],
+      examples: [["$0 token remove anna", "A running server refuses it at once"]],
     }),
   },
 } satisfies Group;

@@ -15,8 +15,8 @@ export default {
     text: bundleText,
     examples: [
       ["$0 turn --realm turn.example.org --user lab", "Write ./turn-bundle"],
-      ["$0 turn credentials --ttl 1h", "For a client of --auth-secret"],
-      ["$0 turn test turn:turn.example.org --user lab", "Try a relay"],
+      ["$0 turn credentials --ttl 1h", "Credentials for a client, for an hour"],
+      ["$0 turn test turn:turn.example.org --user lab", "Test a relay"],
     ],
   }),
   verbs: {
@@ -24,7 +24,7 @@ export default {
       ...secrets,
       text: ({ username, password, expires_at }) =>
         [`username  ${username}`, `password  ${password}`, `expires   ${expires_at}`].join("\n"),
-      examples: [["$0 turn credentials --ttl 1h", "For a client of --auth-secret"]],
+      examples: [["$0 turn credentials --ttl 1h", "Credentials for a client, for an hour"]],
     }),
     test: view(testTurn, {
       ...secrets,
@@ -32,7 +32,7 @@ export default {
       positionals: ["url"],
       text: reportText,
       good: ({ ok }) => ok,
-      examples: [["$0 turn test turn:turn.example.org --user lab", "Try a relay"]],
+      examples: [["$0 turn test turn:turn.example.org --user lab", "Test a relay"]],
     }),
   },
 } satisfies Group;

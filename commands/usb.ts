@@ -12,11 +12,11 @@ const { mask_serials } = listUsbDevices.input.entries;
 export default {
   examples: [
     ["$0 usb list --on tag:lab", "The devices of the hosts of the lab"],
-    ["$0 usb watch --json", "One line of JSON as a device comes or goes"],
+    ["$0 usb watch --json", "One line of JSON for each device added or removed"],
   ],
   verbs: {
     watch: view(startUsbWatch, {
-      describe: "Print the devices that come and go until Ctrl-C",
+      describe: "Print USB devices as they are added or removed, until Ctrl-C",
       names: { poll_interval_s: "interval" },
       extra: { mask_serials },
       async run({ service, globals, input, extra }) {
@@ -31,7 +31,7 @@ export default {
         await ended;
         return 0;
       },
-      examples: [["$0 usb watch --json", "One line of JSON as a device comes or goes"]],
+      examples: [["$0 usb watch --json", "One line of JSON for each device added or removed"]],
     }),
     list: view(listUsbDevices, {
       columns: ["ID", "WHERE", "SPEED", "MANUFACTURER", "PRODUCT", "SERIAL"],
@@ -48,7 +48,7 @@ export default {
       warnings: ({ watcher_running }) =>
         watcher_running ? [] : ["the server does not watch USB: start it with --usb-watch"],
       good: ({ watcher_running }) => watcher_running,
-      examples: [["$0 usb events", "The devices that came and went while `svc serve --usb-watch` ran"]],
+      examples: [["$0 usb events", "Devices added or removed while `svc serve --usb-watch` ran"]],
     }),
   },
 } satisfies Group;

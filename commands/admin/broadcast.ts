@@ -33,7 +33,7 @@ export const broadcast = view(broadcastExecute, {
   examples: [
     [`$0 admin broadcast '[["AC_screen_size"]]' --on tag:lab`, "One action, some hosts"],
     ["$0 admin broadcast nightly.json --on all --canary 1", "One host first"],
-    ["$0 admin broadcast nightly.json --retry results.jsonl", "Again on the hosts that failed"],
+    ["$0 admin broadcast nightly.json --retry results.jsonl", "Repeat on the hosts that failed"],
   ],
 });
 

@@ -17,7 +17,7 @@ export const add = view(addHost, {
   text: oneHost,
   examples: [
     ["$0 admin add lab-01 http://10.0.0.5:9939 --tag lab < token", "The token on standard input"],
-    ["$0 admin add lab-02 https://10.0.0.6:9939 --ca lab-ca.pem", "With its own authority"],
+    ["$0 admin add lab-02 https://10.0.0.6:9939 --ca lab-ca.pem", "Trust one authority only"],
   ],
 });
 
@@ -49,6 +49,6 @@ export const list = view(listHosts, {
 export const targets = view(listTargets, {
   on: false,
   text: (found) => JSON.stringify(found, null, 2),
-  epilogue: "A server answers the same at /admin/targets, for http_sd_configs.",
+  epilogue: "The server has the same list at /admin/targets, for http_sd_configs.",
   examples: [["$0 admin targets > /etc/prometheus/svc.json", "For file_sd_configs"]],
 });

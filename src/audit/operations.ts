@@ -66,8 +66,8 @@ export const logEvent = operation({
       ),
       "The type of the event",
     ),
-    host_id: field(v.optional(v.nullable(longText), null), "The host or client concerned"),
-    viewer_id: field(v.optional(v.nullable(longText), null), "The viewer concerned"),
+    host_id: field(v.optional(v.nullable(longText), null), "The host or client of the event"),
+    viewer_id: field(v.optional(v.nullable(longText), null), "The viewer of the event"),
     detail: field(v.optional(v.nullable(longText), null), "What happened"),
   }),
   output: v.object({ id: v.number() }),
@@ -85,7 +85,7 @@ export const verifyAudit = operation({
   input: v.strictObject({
     noted: field(
       v.optional(NOTED),
-      "The `head` of an earlier verification: the log must still have that row",
+      "The `head` of an earlier verification: the log must still have this row",
     ),
     file: field(v.optional(PATH), "Verify this export or archive instead (.jsonl, .gz); not over HTTP"),
   }),
@@ -111,10 +111,7 @@ export const exportAudit = operation({
   scope: "admin",
   leftOut: { http: BULKY, script: BULKY },
   input: v.strictObject({
-    output: field(
-      v.optional(PATH),
-      "The file to write (.gz compresses); without it, the rows are the answer",
-    ),
+    output: field(v.optional(PATH), "File to write (.gz compresses); without it, the rows are returned"),
   }),
   output: v.union([v.object({ output: v.string(), rows: v.number() }), v.instance(Response)]),
   async run(service: Uses, { output }, { progress }) {
@@ -168,13 +165,10 @@ export const pruneAudit = operation({
   input: v.strictObject({
     keep: field(
       v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(1_000_000_000))),
-      "How many of the newest rows stay",
+      "Number of newest rows to keep",
     ),
     before: field(v.optional(TIME), "Move rows from before this time (ISO 8601; UTC unless it names a zone)"),
-    archive: field(
-      v.optional(PATH),
-      "The file to write them to (.gz compresses; default: one in audit-archive)",
-    ),
+    archive: field(v.optional(PATH), "File to write them to (.gz compresses; default: one in audit-archive)"),
   }),
   output: PRUNED,
   async run(service: Uses, { keep, before, archive }, caller) {

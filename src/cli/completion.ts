@@ -19,7 +19,7 @@ const CONFIG_DIR = "--config-dir";
 /** The flags of every subcommand. */
 const GLOBAL: readonly Candidate[] = [
   [CONFIG_DIR, "Folder that holds everything svc keeps"],
-  ["--json", "Print what the HTTP API would answer"],
+  ["--json", "Print the JSON of the HTTP API"],
   ["--help", "Show help"],
 ];
 

@@ -12,10 +12,13 @@ import type { Body, Shown } from "./view";
 
 /** The fields of `--on`. */
 export const ON = {
-  on: field(v.optional(v.string()), "Ask hosts of `svc admin`: labels, tag:TAG, all, !… between commas"),
+  on: field(
+    v.optional(v.string()),
+    "Ask hosts of the address book: labels, tag:TAG or all, separated by commas; ! excludes",
+  ),
   on_timeout_s: field(
     v.optional(seconds(v.pipe(v.number(), v.gtValue(0), v.maxValue(3_600))), 10),
-    "With --on: how long a host may take",
+    "With --on: time limit for each host",
   ),
 };
 

@@ -76,12 +76,12 @@ export function flagsOf(schema: InputSchema, { names = {}, inlineSecrets = [] }:
 
 function describeFlag(entry: v.GenericSchema, secret: Flag["secret"]): string {
   const description = v.getDescription(entry) ?? "";
-  if (secret === "file") return `File that holds it, - for stdin: ${description}`;
+  if (secret === "file") return `${description}; takes a file, or - for stdin`;
   if (secret === "inline")
-    return `${description}; - reads it from stdin, as others here can see a command line`;
+    return `${description}; - reads it from stdin, because other users can see a command line`;
   if (holdsJson(entry)) return `${description} (JSON, a .json file, or - for stdin)`;
   const { text } = metadataOf(entry);
-  return text === "file" ? `File with it, - for stdin: ${description}` : description;
+  return text === "file" ? `${description}; takes a file, or - for stdin` : description;
 }
 
 const textOf = (value: unknown) =>

@@ -48,9 +48,10 @@ export async function printHelp(
   called: string,
   commands: ReadonlyArray<{ readonly name: string; readonly describe: string }>,
   examples: readonly Example[],
+  epilogue = "",
 ): Promise<void> {
   const parser = await createParser(called, examples);
-  parser.usage(`${called} <command>`);
+  parser.usage(`${called} <command>`).epilogue(epilogue);
   for (const { name, describe } of commands) parser.command(name, describe, () => {});
   groupGlobals(parser);
   await run(parser, ["--help"], called);
@@ -60,8 +61,8 @@ async function createParser(called: string, examples: readonly Example[]): Promi
   const { default: yargs } = await import("yargs");
   const parser = yargs()
     .scriptName(called)
-    .option("config-dir", { type: "string", describe: "Folder that holds everything svc keeps (~/.svc)" })
-    .option("json", { type: "boolean", default: false, describe: "Print what the HTTP API would answer" })
+    .option("config-dir", { type: "string", describe: "Configuration folder (~/.svc)" })
+    .option("json", { type: "boolean", default: false, describe: "Print the JSON of the HTTP API" })
     .option(END_OF_FLAGS, { type: "boolean", hidden: true })
     .version(`svc ${version} (${commit})`)
     .help()
@@ -111,13 +112,20 @@ function declarePlace(argv: Argv, { name, kind, describe, required }: Flag): voi
 
 function declareFlag(argv: Argv, flag: Flag): void {
   const { name, kind, describe, choices, required } = flag;
-  const values = choices ? `${describe} (${choices.join(", ")})` : describe;
+  const isOn = kind === "boolean" && flag.default === "true";
+  const note = isOn ? `--no-${name}: off` : choices?.join(", ");
   const preset = flag.default === undefined ? {} : { defaultDescription: flag.default };
   const type =
     kind === "boolean"
       ? { type: "boolean" as const }
       : { type: "string" as const, array: kind === "list", nargs: 1 };
-  argv.option(name, { ...type, describe: values, demandOption: required, group: "Options:", ...preset });
+  argv.option(name, {
+    ...type,
+    describe: note ? `${describe} (${note})` : describe,
+    demandOption: required,
+    group: "Options:",
+    ...preset,
+  });
 }
 
 /** Below a subcommand's own flags: groups are printed in the order in which they were made. */

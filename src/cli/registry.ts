@@ -7,12 +7,13 @@ import type { Group, Subcommand } from "./subcommand";
 
 interface Entry {
   readonly describe: string;
-  readonly load: () => Promise<{ readonly default: Subcommand | Group }>;
+  /** Its views; without it, all subcommands of the noun are generated. */
+  readonly load?: () => Promise<{ readonly default: Subcommand | Group }>;
 }
 
 /** What a command line can call. */
 export interface Registry {
-  /** Subcommands with a view, by the first word of a command line, in the order of the help. */
+  /** Subcommands by the first word of a command line, in the order of the help. */
   readonly nouns: Readonly<Record<string, Entry>>;
   /** The table; asked for when a subcommand is needed that has no view. */
   operations(): Promise<readonly Operation[]>;
@@ -35,7 +36,7 @@ export interface Noun {
  */
 export async function findNoun(registry: Registry, noun: string, verb?: string): Promise<Noun | undefined> {
   const entry = Object.hasOwn(registry.nouns, noun) ? registry.nouns[noun] : undefined;
-  const known = entry && asNoun(entry.describe, (await entry.load()).default);
+  const known = entry?.load && asNoun(entry.describe, (await entry.load()).default);
   // What follows a subcommand of one word is its arguments.
   const isWhole = known?.own && Object.keys(known.verbs).length === 0;
   if (isWhole || (verb !== undefined && known && Object.hasOwn(known.verbs, verb))) return known;

@@ -32,22 +32,28 @@ export async function runCommandLine(registry: Registry, args: readonly string[]
 /** Runs the subcommand that this process has started over for; undefined when it has not. */
 async function resume({ nouns }: Registry): Promise<number | undefined> {
   const handed = takeOver();
-  const module = handed && (await nouns[handed.noun]?.load())?.default;
+  const module = handed && (await nouns[handed.noun]?.load?.())?.default;
   return handed && module && "run" in module ? module.run(handed.typed, handed.globals) : undefined;
 }
 
 const EXAMPLES: readonly Example[] = [
   ["svc serve", "Run the REST server on http://127.0.0.1:9939"],
-  ["svc token show", "Print the token its clients must send"],
+  ["svc token show", "Print the token that clients send"],
   [`svc execute '[["AC_screen_size"]]'`, "Run one action here"],
   ["svc diagnose", "Check this host"],
 ];
+
+const GRAMMAR = `Durations: 90s, 15m, 2h, 1d; a bare number counts seconds.
+Sizes: 512MB, 1GiB; a bare number counts bytes.
+Times: ISO 8601 in UTC, such as 2026-04-01; or 1h for one hour ago.
+Lists: repeat the flag, or separate values with commas.
+Exit codes: 0 success; 1 failure, or a bad result; 2 wrong usage.`;
 
 async function dispatch(registry: Registry, args: readonly string[]): Promise<number> {
   const found = await findSubcommand(registry, args);
   if ("help" in found) {
     if (!ownWords(args).includes("--help")) throw new UsageError(found.fault);
-    await printHelp(found.called, found.help, found.examples);
+    await printHelp(found.called, found.help, found.examples, found.called === "svc" ? GRAMMAR : undefined);
     return 0;
   }
   const { called, noun, one, rest } = found;

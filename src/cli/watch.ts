@@ -11,7 +11,7 @@ export const watchFields = (interval: number) => ({
   watch: field(v.optional(v.boolean(), false), "Repeat until Ctrl-C"),
   interval_s: field(
     v.optional(seconds(v.pipe(v.number(), v.minValue(0.1), v.maxValue(86_400))), interval),
-    "With --watch: time between two looks",
+    "With --watch: time between two updates",
   ),
 });
 

@@ -12,7 +12,7 @@ interface Uses {
 
 export const exportConfig = operation({
   name: "config.export",
-  summary: "Bundle the configuration of this host, tokens included",
+  summary: "Export the configuration of this host as a bundle, tokens included",
   scope: "admin",
   command: "AC_config_export",
   http: { method: "POST", path: "/config/export" },
@@ -28,7 +28,7 @@ export const exportConfig = operation({
 
 export const importConfig = operation({
   name: "config.import",
-  summary: "Write the files of a bundle, keeping backups of those that change",
+  summary: "Import a bundle: write its files and back up those that change",
   scope: "admin",
   changes: "announces",
   command: "AC_config_import",

@@ -11,8 +11,8 @@ const leftOut = {
 };
 
 const WHERE = {
-  system: field(v.optional(v.boolean(), false), "For the machine, not for this user"),
-  print: field(v.optional(v.boolean(), false), "Show what would be written and run; touch nothing"),
+  system: field(v.optional(v.boolean(), false), "For the machine instead of this user"),
+  print: field(v.optional(v.boolean(), false), "Show what would be written and run; change nothing"),
 };
 
 /** What was done, or with `print` what would be. */
@@ -97,7 +97,7 @@ const logs = operation({
   scope: "admin",
   leftOut,
   input: v.strictObject({
-    follow: field(v.optional(v.boolean(), false), "Continue as lines are added"),
+    follow: field(v.optional(v.boolean(), false), "Keep printing new lines"),
     ...WHERE,
   }),
   output: OUTCOME,

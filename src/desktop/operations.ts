@@ -74,11 +74,11 @@ const REGION = v.pipe(
 const FRAME = v.strictObject({
   screen_region: field(
     v.optional(REGION),
-    "[x1, y1, x2, y2] in pixels, without the last column and row; in a query string x1,y1,x2,y2",
+    "Region in pixels: x1, y1, x2, y2; column x2 and row y2 are not in it",
   ),
   monitor: field(
     v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(63))),
-    "Number of a monitor, from 0; screen_region is then within it",
+    "Number of the monitor, from 0; the region is relative to it",
   ),
 });
 
@@ -170,8 +170,8 @@ const DIRECTIONS = {
 } as const;
 
 const target = {
-  x: field(v.optional(COORDINATE), "Column to move the pointer to first (default: where it is)"),
-  y: field(v.optional(COORDINATE), "Row to move the pointer to first (default: where it is)"),
+  x: field(v.optional(COORDINATE), "Column to move the pointer to first (default: the current one)"),
+  y: field(v.optional(COORDINATE), "Row to move the pointer to first (default: the current one)"),
 };
 
 const mousePosition = operation({
@@ -211,7 +211,7 @@ function buttonOperation(verb: string, what: string, stroke: Stroke) {
 }
 
 const scrollMouse = inputOperation("mouse_scroll", {
-  summary: "Turn the wheel; returns the position of the pointer",
+  summary: "Turn the mouse wheel; returns the position of the pointer",
   example: { scroll_value: 3 },
   input: v.strictObject({
     scroll_value: field(
@@ -240,7 +240,7 @@ function keyOperation(verb: string, summary: string, stroke: Stroke) {
     summary,
     input: v.strictObject({
       keycode: field(KEY, "The key: one character, or a name such as enter, ctrl, f5 or num0"),
-      is_shift: field(v.optional(v.boolean(), false), "Together with Shift"),
+      is_shift: field(v.optional(v.boolean(), false), "Use Shift together with the key"),
     }),
     output: v.null(),
     perform: (desktop, { keycode, is_shift }, signal) =>
@@ -284,8 +284,8 @@ const writeText = inputOperation("write", {
 
 const HWND = v.number();
 const TITLE = {
-  title_substring: field(v.pipe(v.string(), v.nonEmpty(), v.maxLength(1_000)), "A part of its title"),
-  case_sensitive: field(v.optional(v.boolean(), false), "Distinguish capitals from small letters"),
+  title_substring: field(v.pipe(v.string(), v.nonEmpty(), v.maxLength(1_000)), "Part of the window's title"),
+  case_sensitive: field(v.optional(v.boolean(), false), "Match upper and lower case exactly"),
 };
 
 const listWindows = operation({
@@ -335,11 +335,11 @@ const waitWindow = operation({
     title_substring: TITLE.title_substring,
     timeout: field(
       v.optional(seconds(v.pipe(v.number(), v.minValue(0), v.maxValue(3_600))), 10),
-      "How long to wait, in seconds",
+      "Seconds to wait",
     ),
     poll: field(
       v.optional(seconds(v.pipe(v.number(), v.minValue(0.01), v.maxValue(60))), 0.5),
-      "How often to look, in seconds",
+      "Seconds between two checks",
     ),
     case_sensitive: TITLE.case_sensitive,
   }),
@@ -354,11 +354,11 @@ export const operations = [
   mousePosition,
   setMousePosition,
   buttonOperation("click_mouse", "Click a button", "tap"),
-  buttonOperation("press_mouse", "Press a button and leave it down", "press"),
+  buttonOperation("press_mouse", "Press a button and hold it", "press"),
   buttonOperation("release_mouse", "Release a button", "release"),
   scrollMouse,
   keyOperation("type_keyboard", "Press and release a key", "tap"),
-  keyOperation("press_keyboard_key", "Press a key and leave it down", "press"),
+  keyOperation("press_keyboard_key", "Press a key and hold it", "press"),
   keyOperation("release_keyboard_key", "Release a key", "release"),
   hotkey,
   writeText,

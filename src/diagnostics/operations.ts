@@ -16,7 +16,7 @@ const NAMES = v.pipe(v.array(v.picklist(CHECK_NAMES)), v.minLength(1), v.maxLeng
 
 export const diagnose = operation({
   name: "diagnostics.run",
-  summary: "Check whether this host is fit for its work, and advise where it is not",
+  summary: "Check this host and advise on problems",
   scope: "read",
   subcommand: "diagnose",
   command: "AC_diagnose",

@@ -61,13 +61,10 @@ const PIN = v.pipe(
 /** The fields of an entry of `admin_hosts.json`, and of `AC_admin_add_host`. */
 export const HOST_FIELDS = {
   label: field(LABEL, "Name of the host in the address book"),
-  base_url: field(BASE_URL, "Address of the host: http or https, perhaps with a path"),
+  base_url: field(BASE_URL, "URL of the host: http or https, with an optional path"),
   token: field(secret(TOKEN), "Bearer token of the host"),
-  tags: field(v.optional(v.pipe(v.array(TAG), v.maxLength(64)), []), "Tags, by which hosts can be selected"),
-  ca: field(
-    v.optional(fileContent(CA)),
-    "PEM certificates of the authority to trust, instead of the usual authorities",
-  ),
+  tags: field(v.optional(v.pipe(v.array(TAG), v.maxLength(64)), []), "Tags for selecting hosts"),
+  ca: field(v.optional(fileContent(CA)), "PEM certificates of the only authority to trust"),
   pin: field(v.optional(PIN), "SHA-256 of the only certificate to trust: sha256:…"),
 };
 

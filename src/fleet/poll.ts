@@ -13,7 +13,7 @@ import { POLLED_JOBS, POLLED_SESSIONS, type Polled } from "./results";
 const MAX_POLL_BYTES = 1_048_576;
 
 export interface PollOptions {
-  /** How many hosts are asked at once; a slow one stops counting. */
+  /** Hosts to ask at once; slow hosts stop counting. */
   readonly concurrency: number;
   /** How long a host may take for both answers, in milliseconds. */
   readonly timeoutMs: number;

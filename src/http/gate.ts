@@ -46,7 +46,7 @@ export type Verdict =
 export interface GateOptions {
   /** Requests a minute and client; 0 for no limit. */
   readonly ratePerMinute: number;
-  /** Requests that may come at once after a pause. */
+  /** Requests allowed at once after a pause. */
   readonly burst: number;
 }
 

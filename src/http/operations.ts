@@ -67,7 +67,7 @@ const { entries: OPTIONS } = SERVER_OPTIONS;
 
 export const health = operation({
   name: "health",
-  summary: "Report that the server answers",
+  summary: "Check that svc answers",
   scope: "read",
   http: { method: "GET", path: "/health", public: true },
   answeredBy: "server",
@@ -119,7 +119,7 @@ export const overview = operation({
 /** Called on the local server by `svc` after it has changed a file that the server uses. */
 export const refresh = operation({
   name: "server.refresh",
-  summary: "Make the server read its tokens and jobs again now",
+  summary: "Make the server reload its tokens and jobs",
   scope: "admin",
   http: { method: "POST", path: "/refresh" },
   leftOut: {
@@ -174,7 +174,7 @@ export const operations = [
   }),
   operation({
     name: "rest.stop",
-    summary: "Stop the REST server of this process when its requests are answered",
+    summary: "Stop the REST server of this process after its open requests",
     scope: "admin",
     changes: true,
     command: "AC_rest_api_stop",

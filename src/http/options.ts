@@ -24,7 +24,7 @@ export const SERVER_FIELDS = {
   audit_max_rows: field(
     // A million rows take some 400 MB.
     v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(1_000_000_000)), 1_000_000),
-    "Archive the oldest rows of the audit log beyond this number; 0: never",
+    "Maximum number of rows in the audit log; older rows are archived; 0: no limit",
   ),
   allow_audit_clear: flag("Let requests clear the audit log"),
   token_file: file("File that holds the bearer token"),
@@ -32,17 +32,17 @@ export const SERVER_FIELDS = {
   tls_key: file("PEM file with the private key"),
   rate_limit: field(
     v.optional(v.pipe(v.number(), v.finite(), v.minValue(0)), 120),
-    "Requests per minute and client; 0: no limit",
+    "Requests per minute for each client; 0: no limit",
   ),
   rate_burst: field(
     v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 30),
-    "Requests that may come at once",
+    "Requests allowed at once",
   ),
   trust_proxy: field(TEXTS, "Address or CIDR block whose X-Forwarded-For header is trusted"),
-  allow_host: field(TEXTS, "Further host name to answer to when bound to loopback"),
+  allow_host: field(TEXTS, "Additional host name to accept when bound to loopback"),
   max_body: field(
     v.optional(bytes(v.pipe(v.number(), v.integer(), v.minValue(1))), 1_000_000),
-    "Largest request body, in bytes",
+    "Maximum size of a request body, in bytes",
   ),
 };
 
@@ -61,11 +61,14 @@ export const SERVE_OPTIONS = v.strictObject({
   allow_shell: flag("Let scripts run programs (AC_shell_command)"),
   history_rows: field(
     v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 10_000),
-    "Runs that the history keeps",
+    "Maximum number of runs in the history",
   ),
   inbox: file("Folder for files from peers (~/.svc/inbox)"),
-  inbox_quota: field(v.optional(SIZE, 0), "Bytes that the inbox may hold; 0: no limit"),
-  inbox_min_free: field(v.optional(SIZE), "Bytes that files from peers leave free on the disk (1 GB)"),
-  usb_watch: flag("Record when USB devices come and go (/usb/events)"),
+  inbox_quota: field(v.optional(SIZE, 0), "Maximum size of the inbox, in bytes; 0: no limit"),
+  inbox_min_free: field(
+    v.optional(SIZE),
+    "Free disk space that files from peers must leave, in bytes (1 GB)",
+  ),
+  usb_watch: flag("Record USB devices added and removed (/usb/events)"),
   mask_serials: flag("Hide serial numbers of USB devices"),
 });

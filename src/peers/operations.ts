@@ -73,7 +73,7 @@ export const closeSession = operation({
   command: "AC_sessions_close",
   http: { method: "POST", path: "/sessions/close" },
   input: v.strictObject({
-    id: field(v.pipe(v.string(), v.nonEmpty(), v.maxLength(64)), "Id of the session, from sessions.get"),
+    id: field(v.pipe(v.string(), v.nonEmpty(), v.maxLength(64)), "Id of the session"),
   }),
   output: v.object({ closed: v.boolean() }),
   async run(service: Uses, { id }) {

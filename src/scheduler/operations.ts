@@ -42,11 +42,11 @@ const ONE_JOB = v.strictObject({ job_id: field(JOB_SETTINGS.job_id, "The job") }
 const script_path = field(path(JOB_SETTINGS.script_path), "Path of a .json file on the host");
 const cron_expression = field(
   JOB_SETTINGS.cron_expression,
-  "Minute, hour, day, month and day of the week, with seconds in front if there are six fields; or `@daily` and the like",
+  "Cron expression: minute, hour, day, month, day of week; six fields: seconds first; or `@daily` and so on",
 );
 const time_zone = field(
   v.optional(JOB_SETTINGS.time_zone),
-  "IANA name of the time zone of the cron expression (default: the current one of the host)",
+  "Time zone of the cron expression, by its IANA name (default: that of the host)",
 );
 
 /** The settings of both kinds of jobs. */
@@ -55,11 +55,11 @@ const SETTINGS = {
   job_id: field(v.optional(JOB_SETTINGS.job_id), "The name of the job (default: a random id)"),
   if_missed: field(
     v.optional(JOB_SETTINGS.if_missed, "skip"),
-    "After runs were missed because svc or the host was down: run none of them (`skip`), or `once` for all",
+    "When runs were missed because svc or the host was down: run none of them (`skip`), or run once (`once`)",
   ),
   if_running: field(
     v.optional(JOB_SETTINGS.if_running, "skip"),
-    "When the job is due while it still runs: do not run it (`skip`), or run it right afterwards (`queue`)",
+    "When the job is due while it still runs: skip that run (`skip`), or run right afterwards (`queue`)",
   ),
   timeout_seconds: field(
     JOB.pipe[0].entries.timeout_seconds,
@@ -71,9 +71,9 @@ const NEW_JOB = v.strictObject({
   script_path,
   interval_seconds: field(
     v.optional(JOB_SETTINGS.interval_seconds),
-    "Seconds from one run to the next, and to the first; or give a cron expression",
+    "Seconds between two runs, and before the first; or give a cron expression",
   ),
-  repeat: field(v.optional(v.boolean(), true), "Whether the job runs more than once"),
+  repeat: field(v.optional(v.boolean(), true), "Run the job more than once"),
   ...SETTINGS,
   cron_expression: field(v.optional(cron_expression), v.getDescription(cron_expression) ?? ""),
   time_zone,
@@ -130,7 +130,7 @@ export const listJobs = operation({
 
 export const addJob = operation({
   name: "jobs.add",
-  summary: "Run a script at an interval, or at the times of a cron expression",
+  summary: "Schedule a script at an interval or by a cron expression",
   scope: "operate",
   changes: true,
   command: "AC_scheduler_add_job",
@@ -143,7 +143,7 @@ export const addJob = operation({
 
 export const addCronJob = operation({
   name: "jobs.add_cron",
-  summary: "Run a script at the times of a cron expression",
+  summary: "Schedule a script by a cron expression",
   scope: "operate",
   changes: true,
   command: "AC_scheduler_add_cron_job",
@@ -162,7 +162,7 @@ export const addCronJob = operation({
 
 export const removeJob = operation({
   name: "jobs.remove",
-  summary: "Remove a job; an active run of it goes on",
+  summary: "Remove a job; its active run continues",
   scope: "operate",
   changes: true,
   command: "AC_scheduler_remove_job",
@@ -178,7 +178,7 @@ export const removeJob = operation({
 
 export const pauseJob = operation({
   name: "jobs.pause",
-  summary: "Pause a job until it is resumed; an active run of it goes on",
+  summary: "Pause a job until it is resumed; its active run continues",
   scope: "operate",
   changes: true,
   command: "AC_scheduler_pause_job",
@@ -213,7 +213,7 @@ export const runJob = operation({
   answeredBy: "server or here",
   input: v.strictObject({
     ...ONE_JOB.entries,
-    wait: field(v.optional(v.boolean(), false), "Answer when the run has ended, not when it has begun"),
+    wait: field(v.optional(v.boolean(), false), "Return when the run has ended, not when it has started"),
   }),
   output: v.object({
     job_id: v.string(),

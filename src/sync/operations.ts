@@ -51,14 +51,14 @@ const flag = v.optional(v.boolean(), false);
 const INPUT = v.strictObject({
   dir: field(path(text), "Folder to watch"),
   to: field(text, "Label of the host in the address book that receives the files"),
-  include_subdirs: field(flag, "Include the folders below it"),
+  include_subdirs: field(flag, "Include subfolders"),
   interval_s: field(
     v.optional(seconds(v.pipe(v.number(), v.minValue(0.25), v.maxValue(86_400))), 3),
-    "Seconds between two looks at the folder",
+    "Seconds between two scans of the folder",
   ),
-  resume: field(flag, "Start with what changed since the last sync to that host"),
+  resume: field(flag, "First send what changed since the last sync to that host"),
   once: field(flag, "Send what changed since the last sync to that host, then end"),
-  dry_run: field(flag, "Send nothing; list what once would send"),
+  dry_run: field(flag, "List what `once` would send; send nothing"),
 });
 
 export type SyncRequest = v.InferOutput<typeof INPUT>;
@@ -90,7 +90,7 @@ const IN_FOREGROUND = "`svc sync` runs in the foreground: it shows its state, an
 
 export const stopSync = operation({
   name: "sync.stop",
-  summary: "Stop a sync, and the transfers under way",
+  summary: "Stop a sync and its transfers",
   scope: "operate",
   changes: true,
   leftOut: { cli: IN_FOREGROUND },

@@ -41,7 +41,7 @@ export type NamedToken = v.InferOutput<typeof TOKEN_RECORD>;
 
 /** A named token to add. */
 export const NEW_TOKEN = v.strictObject({
-  name: field(NAME, "Its name in the audit log"),
+  name: field(NAME, "Name of the token, also in the audit log"),
   scope: field(
     v.pipe(
       v.array(v.picklist(SCOPES)),

@@ -23,7 +23,7 @@ const leftOut = {
 const OWN_FILE = v.strictObject({
   token_file: field(
     v.optional(path(v.pipe(v.string(), v.nonEmpty()))),
-    "File that holds the token (default: the file of the server here)",
+    "File that holds the token (default: the one that the local server uses)",
   ),
 });
 

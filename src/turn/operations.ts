@@ -95,7 +95,7 @@ export const makeTurnCredentials = operation({
   input: v.strictObject({
     ttl_s: field(
       v.optional(seconds(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_TTL_S))), 3_600),
-      "How long they are valid, seconds",
+      "Seconds that the credentials are valid",
     ),
     user: field(v.optional(TEXT, "client"), "Name of the client in the relay's log"),
     secret: field(v.optional(secret(NOT_EMPTY)), "The signing secret (default: that of the bundle)"),
@@ -138,7 +138,7 @@ export const testTurn = operation({
     ),
     timeout_s: field(
       v.optional(seconds(v.pipe(v.number(), v.minValue(0.1), v.maxValue(60))), 5),
-      "Seconds for each step",
+      "Time limit for each step, in seconds",
     ),
   }),
   output: REPORT,

@@ -17,7 +17,7 @@ const stateOf = ({ watcher }: Usb) => ({ running: watcher.running, interval_s: w
 
 const maskSerials = field(
   v.optional(v.boolean(), false),
-  "Hide serial numbers, but for the last four characters of long ones",
+  "Hide serial numbers, except the last four characters of long ones",
 );
 
 export const listUsbDevices = operation({
@@ -38,7 +38,7 @@ export const listUsbDevices = operation({
 
 export const recentUsbEvents = operation({
   name: "usb.events",
-  summary: "List the USB devices that came and went while the watcher ran, oldest first",
+  summary: "List the USB devices that were added or removed while the watcher ran, oldest first",
   scope: "read",
   answeredBy: "server",
   command: "AC_usb_recent_events",
@@ -46,11 +46,11 @@ export const recentUsbEvents = operation({
   input: v.strictObject({
     since: field(
       v.optional(v.pipe(v.number(), v.integer(), v.minValue(0)), 0),
-      "Only events with a higher number; when it is below oldest_seq - 1, events in between were forgotten",
+      "Only events with a higher number; if it is below oldest_seq - 1, older events were dropped",
     ),
     limit: field(
       v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_000_000)), MAX_EVENTS),
-      "At most so many of those, the newest",
+      "The maximum number of events; the newest are returned",
     ),
     mask_serials: maskSerials,
   }),
@@ -70,7 +70,7 @@ const leftOut = {
 
 export const startUsbWatch = operation({
   name: "usb.watch.start",
-  summary: "Watch USB devices come and go, or change the interval",
+  summary: "Start the USB watcher, or change its interval",
   scope: "operate",
   changes: true,
   command: "AC_usb_watch_start",
@@ -98,7 +98,7 @@ export const operations = [
   startUsbWatch,
   operation({
     name: "usb.watch.stop",
-    summary: "Stop watching USB devices; the events so far are kept",
+    summary: "Stop the USB watcher; its events are kept",
     scope: "operate",
     changes: true,
     command: "AC_usb_watch_stop",

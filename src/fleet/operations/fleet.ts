@@ -36,7 +36,7 @@ interface BroadcastUses extends Uses {
 
 /** Enough for the labels of 2,000 hosts, one by one, as the dashboard selects them. */
 const SELECTION = v.pipe(v.string(), v.nonEmpty(), v.maxLength(300_000));
-const WHICH = "Hosts: labels, tag:TAG or all, with ! to exclude, between commas";
+const WHICH = "Hosts: labels, tag:TAG or all, separated by commas; ! excludes";
 
 const DEFAULT_CONCURRENCY = 64;
 const HOST_COUNT = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(100_000));
@@ -64,9 +64,9 @@ export const poll = operation({
     on: field(v.optional(SELECTION), `${WHICH} (default: all)`),
     concurrency: field(
       v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_000)), DEFAULT_CONCURRENCY),
-      "How many hosts are asked at once; a slow one stops counting",
+      "Hosts to ask at once; slow hosts stop counting",
     ),
-    timeout_s: field(v.optional(timeout(300), 3), "Seconds that a host may take"),
+    timeout_s: field(v.optional(timeout(300), 3), "Time limit for each host, in seconds"),
   }),
   output: v.array(POLLED),
   async run(service: Uses, { on, concurrency, timeout_s }, { signal, progress }) {
@@ -88,27 +88,27 @@ export const BROADCAST = v.strictObject({
   // Not an ACTION_LIST: it does not run here. Its arguments may be secret.
   actions: field(secret(v.array(v.unknown())), "Action list, as for POST /execute"),
   on: field(v.optional(SELECTION), `${WHICH} (with retry default: all)`),
-  retry: field(
-    FILE,
-    "Results of an earlier broadcast: only the hosts that ended in one of the states of only",
-  ),
+  retry: field(FILE, "Results file of an earlier broadcast: run on the hosts whose last status is in `only`"),
   only: field(
     v.optional(v.array(v.picklist(DELIVERY_STATUS))),
-    "With retry: the states (default: failed, unreachable, cancelled)",
+    "With `retry`: the statuses to repeat (default: failed, unreachable, cancelled)",
   ),
   max_parallel: field(
     v.optional(SHARE, DEFAULT_CONCURRENCY),
-    "How many hosts run at once: a number, or a share such as 25%",
+    "Hosts that run at once: a number, or a share such as 25%",
   ),
   max_failures: field(
     v.optional(SHARE, "100%"),
-    "Start no further host once more than this have failed: a number, or a share such as 10%",
+    "Start no more hosts after more failures than this: a number, or a share such as 10%",
   ),
-  canary: field(v.optional(HOST_COUNT, 0), "How many hosts go first; the others only if all of these are ok"),
+  canary: field(v.optional(HOST_COUNT, 0), "Hosts to run first; the others run only if all of these are ok"),
   stop_on_error: field(v.optional(v.boolean(), false), "On each host, stop at the first action that fails"),
-  delivery_timeout_s: field(v.optional(timeout(3_600), 10), "Seconds until the list has reached a host"),
-  timeout_s: field(v.optional(timeout(MAX_TIMEOUT_S), 300), "Seconds that the run on a host may take"),
-  output: field(FILE, "File for the results: one line of JSON for each host, as soon as it is done"),
+  delivery_timeout_s: field(
+    v.optional(timeout(3_600), 10),
+    "Time limit to deliver the list to a host, in seconds",
+  ),
+  timeout_s: field(v.optional(timeout(MAX_TIMEOUT_S), 300), "Time limit for the run on a host, in seconds"),
+  output: field(FILE, "File for the results: one line of JSON for each host, written when it is done"),
 });
 
 type Broadcast = v.InferOutput<typeof BROADCAST>;

@@ -59,7 +59,7 @@ export const removeHost = operation({
 export const tagHost = operation({
   name: "admin.tag_host",
   subcommand: "admin tag",
-  summary: "Set the tags of a host, in place of those that it has",
+  summary: "Replace the tags of a host",
   scope: "admin",
   changes: true,
   command: "AC_admin_tag_host",
@@ -111,10 +111,10 @@ export const exportBook = operation({
   input: v.strictObject({
     file: field(
       v.optional(path(v.pipe(v.string(), v.nonEmpty()))),
-      "File to write (default: the answer holds the text)",
+      "File to write (default: return the text)",
     ),
-    format: field(FORMAT, "Form of the text (default: csv for a file named *.csv, else json)"),
-    tokens: field(v.optional(v.boolean(), false), "Include the tokens; only in a file"),
+    format: field(FORMAT, "Format (default: csv for a file named *.csv, else json)"),
+    tokens: field(v.optional(v.boolean(), false), "Include the tokens; needs a file"),
   }),
   output: v.object({
     file: v.nullable(v.string()),
@@ -144,7 +144,7 @@ export const importBook = operation({
       fileContent(v.string()),
       "JSON, or CSV with the columns label, base_url, token, tags (a b c), ca, pin",
     ),
-    format: field(FORMAT, "Form of the text (default: recognized)"),
+    format: field(FORMAT, "Format (default: detected)"),
     replace: field(v.optional(v.boolean(), false), "Replace hosts that have the same label"),
   }),
   output: v.object({ added: v.number(), replaced: v.number() }),

@@ -17,7 +17,7 @@ const RUN_FIELDS = {
   ),
   variables: field(
     v.optional(secret(v.record(v.string(), v.unknown())), {}),
-    "The initial values of variables (`${name}` in arguments), by name",
+    "Initial variables, by name (`${name}` in arguments)",
   ),
 };
 

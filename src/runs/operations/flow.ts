@@ -18,7 +18,7 @@ const NAME = v.pipe(
   v.regex(VARIABLE_NAME, "letters, digits and _, at most 64, not beginning with a digit"),
 );
 const INSIDE = { outcomes: v.array(OUTCOME), omitted: v.number() };
-const body = field(ACTION_LIST, "Actions, up to the first that fails");
+const body = field(ACTION_LIST, "Actions to run, up to the first that fails");
 
 const IN_LISTS = "it has a meaning inside a list of actions only";
 const leftOut = { http: IN_LISTS, cli: IN_LISTS };
@@ -133,7 +133,7 @@ export const operations = [
   }),
   operation({
     name: "flow.try",
-    summary: "Run actions, others when one of them fails, and others in any case",
+    summary: "Run actions; handle a failure; run cleanup actions in any case",
     scope: "operate",
     command: "AC_try",
     leftOut,
@@ -144,13 +144,13 @@ export const operations = [
     },
     input: v.strictObject({
       body,
-      catch: field(v.optional(ACTION_LIST, []), "Actions that run when one of the body fails"),
+      catch: field(v.optional(ACTION_LIST, []), "Actions that run when an action of `body` fails"),
       finally: field(
         v.optional(ACTION_LIST, []),
         "Actions that run last in any case; for 5 seconds at most when the run was cancelled",
       ),
       error_var: field(v.optional(NAME), "Variable that is set to the error message"),
-      reraise: field(v.optional(v.boolean(), false), "Fail after `catch`, with the error of the body"),
+      reraise: field(v.optional(v.boolean(), false), "Fail after `catch`, with the error of `body`"),
     }),
     output: v.object({ error: v.nullable(v.string()), ...INSIDE }),
     async run(_service, { error_var, reraise }, caller) {
@@ -199,7 +199,7 @@ export const operations = [
     leftOut,
     example: { name: "count", op: "ge", value: 10, else: [["AC_sleep", { seconds: 1 }]] },
     input: v.strictObject({
-      name: field(NAME, "The variable, which has to be set"),
+      name: field(NAME, "The variable; it must be set"),
       op: field(
         v.optional(v.picklist(COMPARISONS), "eq"),
         "The comparison; `lt`, `le`, `gt` and `ge` compare two numbers or two texts",

@@ -10,15 +10,12 @@ interface Uses {
 }
 
 const ONE_RUN = v.strictObject({
-  run_id: field(
-    v.pipe(v.string(), v.minLength(4), v.maxLength(64)),
-    "The run's id, or enough of its beginning",
-  ),
+  run_id: field(v.pipe(v.string(), v.minLength(4), v.maxLength(64)), "Run id, or its first characters"),
 });
 
 export const listRuns = operation({
   name: "runs.list",
-  summary: "List the runs of the server, active and recently ended, newest first",
+  summary: "List active and recently ended runs of the server, newest first",
   scope: "read",
   command: "AC_runs_list",
   http: { method: "GET", path: "/runs" },
