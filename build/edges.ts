@@ -1,6 +1,6 @@
 /**
  * `bun build/edges.ts`: checks which folder imports which, types included. Exits with 1 and a line for each import that
- * crosses an edge that is not drawn here, and for each circle that spans two folders.
+ * crosses an edge that is not drawn here. The edges have no circle, so no circle of imports spans two folders.
  */
 import { readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
@@ -40,21 +40,20 @@ const COMMANDS = ["cli", "core", "lib", "operations.ts", "version.ts"];
 /** The files in `src` itself. `service.ts` alone knows the features; `operations.ts` their lists, `main.ts` their children. */
 const LOOSE = ["index.ts", "main.ts", "operations.ts", "service.ts", "version.ts"];
 
-const IMPORT = /(?:^|\n)\s*(?:import|export)\b[^"';]*?from\s*"(\.[^"]+)"|import\(\s*"(\.[^"]+)"\s*\)/g;
+const IMPORT = /(?:^|\n)\s*(?:import|export)\b[^"';]*?from\s*"(\.[^"]+)"|import\(\s*"(\.[^"]+)"\s*[,)]/g;
 
-interface Import {
+/** One file that imports another, both relative to the root. */
+export interface Import {
   readonly from: string;
   readonly to: string;
 }
 
-async function imports(): Promise<Import[]> {
-  const files = await Array.fromAsync(new Bun.Glob("{src,commands}/**/*.ts").scan(ROOT));
-  return files.flatMap((from) =>
-    [...readFileSync(join(ROOT, from), "utf8").matchAll(IMPORT)].map(([, named, dynamic]) => ({
-      from,
-      to: relative(ROOT, resolve(ROOT, dirname(from), `${named ?? dynamic}.ts`)),
-    })),
-  );
+/** The imports in the `text` of the file `from`, types included; packages left out. */
+export function importsIn(from: string, text: string): Import[] {
+  return [...text.matchAll(IMPORT)].map(([, named, dynamic]) => ({
+    from,
+    to: relative(ROOT, resolve(ROOT, dirname(from), `${named ?? dynamic}.ts`)),
+  }));
 }
 
 /** `usb` of `src/usb/linux.ts`; `service.ts` of `src/service.ts`; `commands`. */
@@ -63,7 +62,8 @@ function folderOf(file: string): string {
   return top === "commands" ? top : folder;
 }
 
-function isAllowed({ from, to }: Import): boolean {
+/** Whether the edge is drawn here. */
+export function isAllowed({ from, to }: Import): boolean {
   const [own, other] = [folderOf(from), folderOf(to)];
   if (own === other || other === "version.ts" || LOOSE.includes(own)) return true;
   // The pages are embedded.
@@ -72,10 +72,15 @@ function isAllowed({ from, to }: Import): boolean {
   return EDGES[own]?.includes(other) ?? false;
 }
 
-const found = (await imports()).filter((edge) => !isAllowed(edge));
-const stray = (await Array.fromAsync(new Bun.Glob("src/*.ts").scan(ROOT))).filter(
-  (file) => !file.endsWith(".d.ts") && !LOOSE.includes(folderOf(file)),
-);
-for (const { from, to } of found) console.error(`${from} imports ${to}`);
-for (const file of stray) console.error(`${file}: src has ${LOOSE.join(", ")} and folders`);
-process.exitCode = found.length + stray.length > 0 ? 1 : 0;
+if (import.meta.main) {
+  const files = await Array.fromAsync(new Bun.Glob("{src,commands}/**/*.ts").scan(ROOT));
+  const crossing = files
+    .flatMap((file) => importsIn(file, readFileSync(join(ROOT, file), "utf8")))
+    .filter((edge) => !isAllowed(edge));
+  const stray = files.filter(
+    (file) => /^src\/[^/]+(?<!\.d)\.ts$/.test(file) && !LOOSE.includes(folderOf(file)),
+  );
+  for (const { from, to } of crossing) console.error(`${from} imports ${to}`);
+  for (const file of stray) console.error(`${file}: src has ${LOOSE.join(", ")} and folders`);
+  process.exitCode = crossing.length + stray.length > 0 ? 1 : 0;
+}
