@@ -19,7 +19,7 @@ export function timeLimitedCredentials(
   ttlSeconds: number,
   now: Date,
 ): TurnCredentials {
-  const fault = userFault("user", user);
+  const fault = userFault(user);
   if (fault !== undefined) throw badInput(fault);
   const expiry = Math.floor(now.getTime() / 1_000) + ttlSeconds;
   const username = `${expiry}:${user}`;

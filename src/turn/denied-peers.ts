@@ -6,17 +6,14 @@
  */
 import ipaddr from "ipaddr.js";
 
-/** A block of addresses and its purpose. */
-export interface Block {
-  readonly cidr: string;
-  readonly what: string;
-}
-
 /**
- * IANA IPv4 Special-Purpose Address Registry (RFC 6890), and multicast (RFC 5771). None of them has a legitimate peer of a
- * public relay's client.
+ * IANA IPv4 and IPv6 Special-Purpose Address Registries (RFC 6890), multicast (RFC 5771, RFC 4291), and the retired IPv6
+ * blocks that hold an IPv4 address. None of them has a legitimate peer of a public relay's client.
+ *
+ * `::` itself is not among them: coturn refuses it anyway, and older versions read a range that begins with it as every
+ * address.
  */
-export const IPV4_BLOCKS: readonly Block[] = [
+export const BLOCKS: ReadonlyArray<{ readonly cidr: string; readonly what: string }> = [
   { cidr: "0.0.0.0/8", what: "this network, RFC 791" },
   { cidr: "10.0.0.0/8", what: "private, RFC 1918" },
   { cidr: "100.64.0.0/10", what: "carrier-grade NAT, RFC 6598" },
@@ -35,15 +32,6 @@ export const IPV4_BLOCKS: readonly Block[] = [
   { cidr: "203.0.113.0/24", what: "documentation, RFC 5737" },
   { cidr: "224.0.0.0/4", what: "multicast, RFC 5771" },
   { cidr: "240.0.0.0/4", what: "reserved and broadcast, RFC 1112, RFC 8190" },
-];
-
-/**
- * IANA IPv6 Special-Purpose Address Registry, multicast (RFC 4291), and the retired blocks that hold an IPv4 address.
- *
- * `::` itself is not among them: coturn refuses it anyway, and older versions read a range that begins with it as every
- * address.
- */
-export const IPV6_BLOCKS: readonly Block[] = [
   { cidr: "::1/128", what: "loopback, RFC 4291" },
   ...withoutUnspecified("IPv4-compatible, RFC 4291"),
   { cidr: "::ffff:0:0/96", what: "IPv4-mapped, RFC 4291" },
@@ -66,13 +54,13 @@ export const IPV6_BLOCKS: readonly Block[] = [
 ];
 
 /** `first-last` of a block. */
-export function rangeOf({ cidr }: Block): string {
+export function rangeOf(cidr: string): string {
   const kind = cidr.includes(":") ? ipaddr.IPv6 : ipaddr.IPv4;
   return `${kind.networkAddressFromCIDR(cidr)}-${kind.broadcastAddressFromCIDR(cidr)}`;
 }
 
 /** `::/96` without `::` and `::1`, by halving: ::2/127, ::4/126, … ::8000:0/97. */
-function withoutUnspecified(what: string): Block[] {
+function withoutUnspecified(what: string) {
   return Array.from({ length: 31 }, (_, at) => {
     const bits = 2 ** (at + 1);
     const [high, low] = [Math.floor(bits / 0x10000), bits % 0x10000];

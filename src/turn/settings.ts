@@ -20,21 +20,9 @@ export type Settings = ReturnType<typeof checkSettings>;
  * @throws a `bad_input` failure that names every field at fault; no message has the secret.
  */
 export function checkSettings(given: GivenSettings) {
-  const { realm, user, secret, auth_secret, tls_cert, tls_key, external_ip } = given;
-  const isUserMissing = user === undefined && !auth_secret;
-  const isHalfTls = (tls_cert === undefined) !== (tls_key === undefined);
-  const faults = [
-    realmFault(realm),
-    isUserMissing ? "user: missing: expected a name" : undefined,
-    user === undefined ? undefined : userFault("user", user),
-    secret === undefined ? undefined : secretFault(secret, auth_secret),
-    pathFault("tls_cert", tls_cert),
-    pathFault("tls_key", tls_key),
-    isHalfTls ? "tls_cert, tls_key: expected both or neither" : undefined,
-    ...portFaults(given),
-    externalFault(external_ip),
-  ].filter((fault) => fault !== undefined);
-  if (faults.length > 0) throw badInput(faults.join("; "));
+  const found = [...faults(given)];
+  if (found.length > 0) throw badInput(found.join("; "));
+  const { realm, user, secret, tls_cert, tls_key, external_ip } = given;
   const [address, local = null] = external_ip?.split("/").map(usualSpelling) ?? [];
   return {
     ...given,
@@ -48,12 +36,6 @@ export function checkSettings(given: GivenSettings) {
   };
 }
 
-/** What is wrong with `user`; coturn splits user and secret at the first colon. */
-export function userFault(field: string, user: string): string | undefined {
-  if (/^[\w.@+~=-]{1,128}$/.test(user)) return undefined;
-  return `${field}: expected 1 to 128 of the characters A-Z a-z 0-9 . _ @ + ~ = - (others mean something else to coturn or its clients)`;
-}
-
 /** 32 random characters that need no quoting anywhere, 192 bits. */
 function newSecret(): string {
   const secret = randomBytes(24).toString("base64url");
@@ -61,28 +43,33 @@ function newSecret(): string {
   return secret.startsWith("-") ? newSecret() : secret;
 }
 
-function realmFault(realm: string): string | undefined {
-  return isUnicast(realm) || isHostName(realm)
-    ? undefined
-    : "realm: expected a host name (international ones as xn--…) or the IP address of a machine";
+/** What is wrong with `user`; coturn splits user and secret at the first colon. */
+export function userFault(user: string): string | undefined {
+  if (/^[\w.@+~=-]{1,128}$/.test(user)) return undefined;
+  return "user: expected 1 to 128 of the characters A-Z a-z 0-9 . _ @ + ~ = - (others mean something else to coturn or its clients)";
 }
 
-function secretFault(secret: string, isSigning: boolean): string | undefined {
-  if (!/^[\x21-\x7e]{1,128}$/.test(secret)) {
-    return "secret: expected 1 to 128 visible ASCII characters without spaces (coturn drops spaces at its ends, and clients differ in how they write others)";
+function* faults(given: GivenSettings): Generator<string> {
+  const { realm, user, secret, auth_secret, tls_cert, tls_key, external_ip } = given;
+  const { listen_port, tls_port, min_port, max_port } = given;
+  if (!isUnicast(realm) && !isHostName(realm)) {
+    yield "realm: expected a host name (international ones as xn--…) or the IP address of a machine";
   }
-  if (!isSigning && secret.startsWith("0x")) return "secret: coturn takes one that begins with 0x for a hash";
-  return undefined;
-}
-
-function pathFault(field: string, path: string | undefined): string | undefined {
-  if (path === undefined || (path.length <= 900 && /^(?:\/(?!\.{1,2}(?:\/|$))[\w.+@,=-]+)+$/.test(path))) {
-    return undefined;
+  if (user === undefined && !auth_secret) yield "user: missing: expected a name";
+  const inUser = user === undefined ? undefined : userFault(user);
+  if (inUser) yield inUser;
+  if (secret !== undefined && !/^[\x21-\x7e]{1,128}$/.test(secret)) {
+    yield "secret: expected 1 to 128 visible ASCII characters without spaces (coturn drops spaces at its ends, and clients differ in how they write others)";
   }
-  return `${field}: expected the absolute path of a file on the relay, without . and .., of the characters A-Z a-z 0-9 . _ + @ , = / - (others would need quoting in a unit or a compose file)`;
-}
-
-function* portFaults({ listen_port, tls_port, min_port, max_port }: GivenSettings): Generator<string> {
+  if (secret?.startsWith("0x") && !auth_secret)
+    yield "secret: coturn takes one that begins with 0x for a hash";
+  for (const [field, path] of Object.entries({ tls_cert, tls_key })) {
+    if (path !== undefined && !isPlainPath(path)) {
+      yield `${field}: expected the absolute path of a file on the relay, without . and .., of the characters A-Z a-z 0-9 . _ + @ , = / - (others would need quoting in a unit or a compose file)`;
+    }
+  }
+  if ((tls_cert === undefined) !== (tls_key === undefined))
+    yield "tls_cert, tls_key: expected both or neither";
   if (listen_port === tls_port) yield "listen_port, tls_port: expected two different ports";
   if (min_port < 1024) yield "min_port: expected 1024 or more";
   if (max_port - min_port + 1 < MIN_RELAY_PORTS) {
@@ -91,16 +78,14 @@ function* portFaults({ listen_port, tls_port, min_port, max_port }: GivenSetting
   for (const [field, port] of Object.entries({ listen_port, tls_port })) {
     if (port >= min_port && port <= max_port) yield `${field}: expected a port outside of the relay range`;
   }
+  const addresses = external_ip?.split("/") ?? [];
+  if (addresses.length > 2 || !addresses.every(isUnicast)) {
+    yield "external_ip: expected PUBLIC or PUBLIC/PRIVATE, each the IP address of a machine";
+  } else if (new Set(addresses.map(isIP)).size > 1) yield "external_ip: expected two addresses of one family";
 }
 
-function externalFault(text: string | undefined): string | undefined {
-  if (text === undefined) return undefined;
-  const parts = text.split("/");
-  if (parts.length > 2 || !parts.every(isUnicast)) {
-    return "external_ip: expected PUBLIC or PUBLIC/PRIVATE, each the IP address of a machine";
-  }
-  return new Set(parts.map(isIP)).size > 1 ? "external_ip: expected two addresses of one family" : undefined;
-}
+const isPlainPath = (path: string) =>
+  path.length <= 900 && /^(?:\/(?!\.{1,2}(?:\/|$))[\w.+@,=-]+)+$/.test(path);
 
 const usualSpelling = (address: string) => ipaddr.parse(address).toString();
 

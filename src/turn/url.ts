@@ -48,11 +48,8 @@ export function parseTurnUrl(text: string): TurnUrl {
 }
 
 /** The `turn:` URLs and the `turns:` URL of a relay. */
-export function turnUrls({
-  realm,
-  listen_port,
-  tls_port,
-}: Pick<GivenSettings, "realm" | "listen_port" | "tls_port">): { plain: string[]; secure: string } {
+export function turnUrls(relay: Pick<GivenSettings, "realm" | "listen_port" | "tls_port">) {
+  const { realm, listen_port, tls_port } = relay;
   const host = isIP(realm) === 6 ? `[${realm}]` : realm;
   return {
     plain: ["udp", "tcp"].map((transport) => `turn:${host}:${listen_port}?transport=${transport}`),

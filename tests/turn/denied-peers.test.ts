@@ -2,11 +2,11 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import ipaddr from "ipaddr.js";
-import { IPV4_BLOCKS, IPV6_BLOCKS, rangeOf } from "../../src/turn/denied-peers";
+import { BLOCKS, rangeOf } from "../../src/turn/denied-peers";
 import { addressIn } from "./addresses";
 import { PUBLIC, SPECIAL_PURPOSE } from "./iana";
 
-const ranges = [...IPV4_BLOCKS, ...IPV6_BLOCKS].map((block) => rangeOf(block).split("-").map(bytesOf));
+const ranges = BLOCKS.map(({ cidr }) => rangeOf(cidr).split("-").map(bytesOf));
 
 function bytesOf(address: string): number[] {
   return ipaddr.parse(address).toByteArray();
@@ -44,15 +44,13 @@ test("addresses next to those blocks are not denied", () => {
 });
 
 test("no range begins with the unspecified IPv6 address", () => {
-  expect([...IPV4_BLOCKS, ...IPV6_BLOCKS].map(rangeOf).filter((range) => range.startsWith("::-"))).toEqual(
-    [],
-  );
+  expect(BLOCKS.map(({ cidr }) => rangeOf(cidr)).filter((range) => range.startsWith("::-"))).toEqual([]);
 });
 
 test("every range is one whole prefix", () => {
-  for (const block of [...IPV4_BLOCKS, ...IPV6_BLOCKS]) {
-    const [first = "", last = ""] = rangeOf(block).split("-");
-    const [base, bits] = ipaddr.parseCIDR(block.cidr);
+  for (const { cidr } of BLOCKS) {
+    const [first = "", last = ""] = rangeOf(cidr).split("-");
+    const [base, bits] = ipaddr.parseCIDR(cidr);
     expect(base.toString()).toBe(first);
     expect(ipaddr.parse(first).match(base, bits) && ipaddr.parse(last).match(base, bits)).toBe(true);
   }
