@@ -6,7 +6,7 @@ import type { Outcome } from "../src/core/run";
 import { parseScript } from "../src/core/script";
 import { badInput } from "../src/lib/errors";
 import { printable } from "../src/lib/sanitize";
-import { executeActions, executeFile } from "../src/runs/operations/execute";
+import { executeActions, executeFile } from "../src/runs/operations";
 
 const allow_shell = field(v.optional(v.boolean(), false), "Let the script run programs (AC_shell_command)");
 

@@ -1,5 +1,5 @@
 import { view } from "../src/cli/view";
-import { listHistory } from "../src/runs/operations/history";
+import { listHistory } from "../src/runs/operations";
 
 export default view(listHistory, {
   names: { source_type: "source" },

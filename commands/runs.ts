@@ -2,7 +2,7 @@ import type * as v from "valibot";
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { jsonLine } from "../src/lib/sanitize";
-import { cancelRun, listRuns, showRun } from "../src/runs/operations/runs";
+import { cancelRun, listRuns, showRun } from "../src/runs/operations";
 
 const COLUMNS = ["RUN", "STARTED", "SECONDS", "STATUS", "FROM", "SCRIPT", "ERROR"];
 

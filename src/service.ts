@@ -192,7 +192,7 @@ export function createService(options: ServiceOptions): Service {
         operations: await service.operations(),
         log,
         allowShell: service.allowShell,
-        begin: async (run) => (await service.runs()).begin(run),
+        runs: service.runs,
         takeTurn: async (signal) => (await service.desktop()).inputLock.take(signal),
       });
     }),

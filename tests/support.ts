@@ -9,8 +9,7 @@ import { type Caller, localCaller } from "../src/core/caller";
 import type { RestServerOptions } from "../src/http/options";
 import type { RestServer } from "../src/http/server";
 import { silentLog } from "../src/lib/log";
-import type { RunOptions } from "../src/runs/executor";
-import type { RunReport } from "../src/runs/types";
+import type { RunOptions, RunReport } from "../src/runs/types";
 import { createService, type Service, type ServiceOptions } from "../src/service";
 
 // As they are before a test replaces them.

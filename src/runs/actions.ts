@@ -53,10 +53,7 @@ export function checkActions(
   list: unknown,
   { quote = true }: { readonly quote?: boolean } = {},
 ): Action[] {
-  const checker = new ListChecker(table, quote);
-  const actions = checker.whole(list);
-  checker.verdict();
-  return actions;
+  return new ListChecker(table, quote).check(list);
 }
 
 /** `actions` and all nested ones, each before those inside it. */
@@ -80,16 +77,15 @@ class ListChecker {
     private readonly quote: boolean,
   ) {}
 
-  whole(list: unknown): Action[] {
+  check(list: unknown): Action[] {
     const at = "actions";
     const limits = { bytes: Number.POSITIVE_INFINITY, depth: MAX_JSON_DEPTH };
-    if (sizeWithin(list, limits) !== undefined) return this.list(list, { at, around: [] });
-    return this.refuse(at, `expected at most ${MAX_JSON_DEPTH} levels of arrays and objects`);
-  }
-
-  verdict(): void {
+    const actions =
+      sizeWithin(list, limits) === undefined
+        ? this.refuse(at, `expected at most ${MAX_JSON_DEPTH} levels of arrays and objects`)
+        : this.list(list, { at, around: [] });
     const names = [...this.unknown].sort();
-    if (names.length === 0 && this.offences.length === 0) return;
+    if (names.length === 0 && this.offences.length === 0) return actions;
     const words = names.length
       ? [`unknown commands: ${names.map((name) => printable(name, 80)).join(", ")}`]
       : [];

@@ -4,41 +4,18 @@
 import type { Caller } from "../core/caller";
 import { type Operation, redact } from "../core/operation";
 import { DEFAULT_TIMEOUT_S, type EndedRun, type Outcome, type RunStatus, type StartedRun } from "../core/run";
-import { badInput, cancelled, forbidden, messageOf } from "../lib/errors";
+import { badInput, cancelled, Failure, forbidden, messageOf } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
 import type { Log } from "../lib/log";
 import { type Action, type Command, type CommandTable, checkActions, flatten, listFields } from "./actions";
 import { keepable } from "./redact";
 import { Runner } from "./runner";
-import { type ActiveRun, type RunReport, type RunStart, VARIABLE_NAME } from "./types";
+import type { ActiveRun, Runs } from "./runs";
+import { type RunOptions, type RunReport, VARIABLE_NAME } from "./types";
 import { MAX_FILLED } from "./variables";
 
-export interface RunOptions {
-  /** Skip the rest of the list when an action fails (default false). */
-  readonly stop_on_error?: boolean;
-  /** Seconds after which the run is ended (default {@link DEFAULT_TIMEOUT_S}). */
-  readonly timeout_seconds?: number;
-  /** The initial values of variables. */
-  readonly variables?: Readonly<Record<string, unknown>>;
-  /** The script file of the list, if it came from one. */
-  readonly path?: string;
-}
-
 /** A list that passed the check. */
-export interface CheckedList {
-  readonly actions: readonly Action[];
-  /** The number of actions, nested ones included. */
-  readonly count: number;
-  /** The names in it, nested ones included, each once. */
-  readonly commands: readonly string[];
-  /** For an audit row: the commands, and a digest of the arguments without secrets. */
-  readonly described: string;
-}
-
-/** A checked list with the id of its run, which has not begun. */
-export interface PreparedRun extends CheckedList {
-  readonly id: string;
-}
+export type CheckedList = ReturnType<Executor["check"]>;
 
 /** What the executor is handed. */
 export interface ExecutorParts {
@@ -48,8 +25,7 @@ export interface ExecutorParts {
   readonly log: Log;
   /** Whether scripts may run programs (`--allow-shell`). */
   readonly allowShell: boolean;
-  /** Registers a run. @throws an `unavailable` failure when no further run may begin. */
-  begin(run: RunStart): Promise<ActiveRun>;
+  runs(): Promise<Pick<Runs, "begin">>;
   /** Waits for a turn at the input devices. */
   takeTurn(signal: AbortSignal): Promise<{ end(how: "finished" | "broken"): Promise<void> }>;
 }
@@ -76,13 +52,22 @@ export class Executor {
    * @param quote whether messages may quote arguments.
    * @throws a `bad_input` failure that lists every fault.
    */
-  check(list: unknown, quote = true): CheckedList {
+  check(list: unknown, quote = true) {
     const actions = checkActions(this.commands, list, { quote });
     const names = flatten(actions).map(({ operation }) => operation.command);
     const commands = [...new Set(names)];
     const digest = Bun.SHA256.hash(JSON.stringify(actions.map(redacted)), "hex");
-    const described = `commands=${commands.join(",")} args=sha256:${digest}`;
-    return { actions, count: names.length, commands, described };
+    return {
+      /** Of its run, which has not begun. */
+      id: crypto.randomUUID(),
+      actions,
+      /** The number of actions, nested ones included. */
+      count: names.length,
+      /** The names in it, nested ones included, each once. */
+      commands,
+      /** For an audit row: the commands, and a digest of the arguments without secrets. */
+      described: `commands=${commands.join(",")} args=sha256:${digest}`,
+    };
   }
 
   /**
@@ -90,10 +75,10 @@ export class Executor {
    *
    * @throws as {@link check}; a `forbidden` failure when this process may not run all of it.
    */
-  prepare(list: unknown, quote = true): PreparedRun {
+  prepare(list: unknown, quote = true): CheckedList {
     const checked = this.check(list, quote);
     const refused = flatten(checked.actions).find(({ operation }) => !this.allows(operation));
-    if (!refused) return { id: crypto.randomUUID(), ...checked };
+    if (!refused) return checked;
     throw forbidden(`${refused.operation.command} needs svc to be started with --allow-shell`);
   }
 
@@ -101,7 +86,7 @@ export class Executor {
    * {@link prepare} for the script at `path`. @throws a `bad_input` failure also when it cannot be read. No message quotes
    * an argument: the caller may not be allowed to read the file.
    */
-  async prepareFile(path: string): Promise<PreparedRun> {
+  async prepareFile(path: string): Promise<CheckedList> {
     const { readScript } = await import("../core/script");
     return this.prepare(await readScript(path), false);
   }
@@ -113,7 +98,7 @@ export class Executor {
    * @throws an `unavailable` failure when the run cannot be put on record or no further run may begin: nothing has run.
    */
   async run(
-    { id, actions, commands, described }: PreparedRun,
+    { id, actions, commands, described }: CheckedList,
     caller: Caller,
     options: RunOptions = {},
     sourceId = caller.client ?? "",
@@ -121,14 +106,13 @@ export class Executor {
     const { stop_on_error = false, timeout_seconds: timeoutSeconds = DEFAULT_TIMEOUT_S, path = "" } = options;
     const variables = variablesOf(options.variables ?? {});
     await caller.announce(`run=${id} ${described}`);
-    const source = { type: sourceType(caller), id: sourceId, path };
-    const active = await this.parts.begin({ id, commands, source, timeoutSeconds });
+    const runs = await this.parts.runs();
+    const active = runs.begin({ ...begun(id, caller, sourceId, path), commands, timeoutSeconds });
     const leave = () => active.abort(cancelled("the process that runs it is stopping"));
     if (caller.signal.aborted) leave();
     caller.signal.addEventListener("abort", leave, { once: true });
-    const { signal, abort } = active;
     const { service, log } = this.parts;
-    const runner = new Runner({ service, id, caller, signal, abort, variables, log });
+    const runner = new Runner({ service, log, id, active, caller, variables });
     let done = 0;
     const keep = (outcome: Outcome) => {
       active.keep(keepable(outcome, runner));
@@ -136,7 +120,7 @@ export class Executor {
     };
     try {
       const outcomes = await this.inTurn(active, actions, () => runner.run(actions, stop_on_error, keep));
-      const { status, error } = judge(outcomes, actions.length, signal);
+      const { status, error } = judge(outcomes, actions.length, active.signal);
       // The text is logged and kept; the caller alone gets the outcomes.
       const error_text = error === null ? null : runner.secrets.scrub(error);
       active.end(status, error_text);
@@ -163,10 +147,9 @@ export class Executor {
     timeout_seconds: number,
   ): Promise<StartedRun> {
     const failed = async (id: string, error: unknown): Promise<EndedRun> => {
-      const source = { type: sourceType(caller), id: sourceId, path };
-      const start = { id, commands: [], source, timeoutSeconds: timeout_seconds, failed: true } as const;
+      const start = { ...begun(id, caller, sourceId, path), timeoutSeconds: timeout_seconds };
       const error_text = messageOf(error);
-      (await this.parts.begin(start)).end("error", error_text);
+      (await this.parts.runs()).begin({ ...start, commands: [], failed: true }).end("error", error_text);
       return { run_id: id, status: "error", error_text };
     };
     try {
@@ -187,21 +170,16 @@ export class Executor {
   ): Promise<Outcome[]> {
     if (!flatten(actions).some(({ operation }) => operation.uses === "input")) return work();
     active.is("waiting");
-    let turn: Awaited<ReturnType<ExecutorParts["takeTurn"]>>;
-    try {
-      turn = await this.parts.takeTurn(active.signal);
-    } catch (error) {
-      if (!active.signal.aborted) active.abort(error instanceof Error ? error : new Error(messageOf(error)));
-      return [];
-    }
+    const turn = await this.parts.takeTurn(active.signal).catch((error) => active.abort(error));
+    if (!turn) return [];
     active.is("running");
-    let how: "finished" | "broken" = "broken";
+    let outcomes: Outcome[] = [];
     try {
-      const outcomes = await work();
-      if (outcomes.length === actions.length && outcomes.every(({ ok }) => ok)) how = "finished";
+      outcomes = await work();
       return outcomes;
     } finally {
-      await turn.end(how);
+      const isDone = outcomes.length === actions.length && outcomes.every(({ ok }) => ok);
+      await turn.end(isDone ? "finished" : "broken");
     }
   }
 }
@@ -214,14 +192,13 @@ function judge(
   const failed = outcomes.filter(({ ok }) => !ok);
   const [first] = failed;
   if (failed.length === 0 && outcomes.length === expected) return { status: "ok", error: null };
-  if (signal.aborted) return { status: endedBy(signal.reason), error: messageOf(signal.reason) };
+  if (signal.aborted) {
+    const code = signal.reason instanceof Failure ? signal.reason.code : undefined;
+    const status = code === "cancelled" || code === "timeout" ? code : "error";
+    return { status, error: messageOf(signal.reason) };
+  }
   const more = failed.length > 1 ? ` (and ${failed.length - 1} more)` : "";
   return { status: "error", error: `${first?.command}: ${first?.error}${more}` };
-}
-
-function endedBy(reason: unknown): "cancelled" | "timeout" | "error" {
-  const code = typeof reason === "object" && reason !== null && "code" in reason ? reason.code : undefined;
-  return code === "cancelled" || code === "timeout" ? code : "error";
 }
 
 function resultOf(actions: readonly Action[], outcomes: readonly Outcome[]): Record<string, unknown> {
@@ -245,8 +222,10 @@ function variablesOf(given: Readonly<Record<string, unknown>>): Map<string, unkn
   throw badInput("variables: expected names of letters, digits and _, not beginning with a digit");
 }
 
-function sourceType({ kind }: Caller): string {
-  return kind === "rest" || kind === "scheduler" ? kind : "manual";
+/** @param sourceId the client or job. */
+function begun(run_id: string, { kind }: Caller, sourceId: string, script_path: string) {
+  const source_type = kind === "rest" || kind === "scheduler" ? kind : "manual";
+  return { run_id, source_type, source_id: sourceId, script_path };
 }
 
 function redacted({ operation, input, lists }: Action): unknown {

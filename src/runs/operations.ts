@@ -1,11 +1,213 @@
 /**
- * The operations of runs: executing lists, the reference, the runs, the history, flow commands, programs.
+ * The operations of runs: executing lists, the reference of commands, the runs, the history; with flow commands and programs.
  */
-import { operations as commands } from "./operations/commands";
-import { operations as execute } from "./operations/execute";
-import { operations as flow } from "./operations/flow";
-import { operations as history } from "./operations/history";
-import { operations as runs } from "./operations/runs";
-import { operations as shell } from "./operations/shell";
+import * as v from "valibot";
+import { ACTION_LIST, field, NO_INPUT, path } from "../core/fields";
+import { operation } from "../core/operation";
+import { OUTCOME } from "../core/run";
+import { notFound } from "../lib/errors";
+import { printable } from "../lib/sanitize";
+import type { Executor } from "./executor";
+import { operations as flow } from "./flow";
+import type { History } from "./history";
+import { COMMAND_REFERENCE, describeCommand } from "./reference";
+import type { Runs } from "./runs";
+import { operations as shell } from "./shell";
+import { HISTORY_QUERY, HISTORY_ROW, RUN_OPTIONS, RUN_RECORD, RUN_REPORT } from "./types";
 
-export const operations = [...execute, ...commands, ...runs, ...history, ...flow, ...shell];
+interface Uses {
+  executor(): Promise<Executor>;
+  runs(): Promise<Runs>;
+  history(): Promise<History>;
+}
+
+const ACTIONS = field(
+  ACTION_LIST,
+  'The list: each action is ["NAME"], ["NAME", {keyword arguments}] or ["NAME", [positional arguments]]',
+);
+
+const COVERED = "`svc execute` runs and checks lists and files";
+
+export const executeActions = operation({
+  name: "execute.actions",
+  summary: "Check a list of actions, then run it",
+  scope: "operate",
+  changes: "announces",
+  http: { method: "POST", path: "/execute" },
+  leftOut: { cli: COVERED, script: "lists inside a list belong to flow commands" },
+  input: v.strictObject({ actions: ACTIONS, ...RUN_OPTIONS.entries }),
+  output: RUN_REPORT,
+  async run(service: Uses, { actions, ...options }, caller) {
+    const executor = await service.executor();
+    return executor.run(executor.prepare(actions), caller, options);
+  },
+});
+
+export const executeFile = operation({
+  name: "execute.file",
+  summary: "Check the script in a file on the host, then run it",
+  scope: "operate",
+  changes: "announces",
+  http: { method: "POST", path: "/execute_file" },
+  subcommand: "execute",
+  leftOut: { script: "a script that runs scripts could run itself" },
+  input: v.strictObject({
+    path: field(path(v.pipe(v.string(), v.nonEmpty())), "Absolute path of a .json file on the host"),
+    ...RUN_OPTIONS.entries,
+  }),
+  output: v.object({ ...RUN_REPORT.entries, result: v.array(RUN_REPORT.entries.result) }),
+  async run(service: Uses, input, caller) {
+    const executor = await service.executor();
+    const report = await executor.run(await executor.prepareFile(input.path), caller, input);
+    return { ...report, result: [report.result] };
+  },
+});
+
+export const checkActionList = operation({
+  name: "execute.check",
+  summary: "Check a list of actions as before a run, without running it",
+  scope: "read",
+  http: { method: "POST", path: "/execute/check" },
+  leftOut: { cli: COVERED, script: "a list is checked as a whole before it runs" },
+  input: v.strictObject({ actions: ACTIONS }),
+  output: v.object({ ok: v.literal(true), commands: v.array(v.string()), count: v.number() }),
+  async run(service: Uses, { actions }) {
+    const { commands, count } = (await service.executor()).prepare(actions);
+    return { ok: true as const, commands: commands.toSorted(), count };
+  },
+});
+
+const FOR_AUTHORS = "the reference is for authors of scripts";
+
+export const listCommands = operation({
+  name: "commands.list",
+  summary: "List the commands that an action may name",
+  scope: "read",
+  subcommand: "commands",
+  http: { method: "GET", path: "/commands" },
+  leftOut: { script: FOR_AUTHORS },
+  input: NO_INPUT,
+  output: v.object({ commands: v.array(v.string()), count: v.number() }),
+  async run(service: Uses) {
+    const executor = await service.executor();
+    const allowed = [...executor.commands.values()].filter((command) => executor.allows(command));
+    const names = allowed.map(({ command }) => command);
+    return { commands: names, count: names.length };
+  },
+});
+
+export const describeCommands = operation({
+  name: "commands.reference",
+  summary: "Describe the parameters and the result of every command",
+  scope: "read",
+  http: { method: "GET", path: "/commands/reference" },
+  leftOut: { script: FOR_AUTHORS, cli: "`svc commands NAME` shows one entry, docs/actions.md has them all" },
+  input: NO_INPUT,
+  output: v.object({ commands: v.array(COMMAND_REFERENCE), count: v.number() }),
+  async run(service: Uses) {
+    const executor = await service.executor();
+    const all = [...executor.commands.values()].map((command) =>
+      describeCommand(command, executor.allows(command)),
+    );
+    return { commands: await Promise.all(all), count: all.length };
+  },
+});
+
+export const showCommand = operation({
+  name: "commands.show",
+  summary: "Describe the parameters and the result of a command",
+  scope: "read",
+  http: { method: "GET", path: "/commands/{name}" },
+  leftOut: { script: FOR_AUTHORS, cli: "`svc commands NAME` covers it" },
+  input: v.strictObject({
+    name: field(v.pipe(v.string(), v.maxLength(100)), "The command, with or without AC_"),
+  }),
+  output: COMMAND_REFERENCE,
+  async run(service: Uses, { name }) {
+    const executor = await service.executor();
+    const found = executor.commands.get(name) ?? executor.commands.get(`AC_${name}`);
+    if (!found) throw notFound(`no command ${printable(name, 100)}`);
+    return describeCommand(found, executor.allows(found));
+  },
+});
+
+const ONE_RUN = v.strictObject({
+  run_id: field(v.pipe(v.string(), v.minLength(4), v.maxLength(64)), "Run id, or its first characters"),
+});
+
+export const listRuns = operation({
+  name: "runs.list",
+  summary: "List active and recently ended runs of the server, newest first",
+  scope: "read",
+  command: "AC_runs_list",
+  http: { method: "GET", path: "/runs" },
+  answeredBy: "server",
+  input: NO_INPUT,
+  output: v.object({ runs: v.array(RUN_RECORD), count: v.number() }),
+  async run(service: Uses) {
+    const runs = (await service.runs()).list();
+    return { runs, count: runs.length };
+  },
+});
+
+export const showRun = operation({
+  name: "runs.show",
+  summary: "Show a run and the outcomes of its actions",
+  scope: "operate",
+  command: "AC_runs_show",
+  example: { run_id: "9f1c2e4a" },
+  http: { method: "GET", path: "/runs/{run_id}" },
+  answeredBy: "server",
+  input: ONE_RUN,
+  output: v.object({ ...RUN_RECORD.entries, outcomes: v.array(OUTCOME) }),
+  run: async (service: Uses, { run_id }) => (await service.runs()).show(run_id),
+});
+
+export const cancelRun = operation({
+  name: "runs.cancel",
+  summary: "Cancel an active run",
+  scope: "operate",
+  changes: "announces",
+  command: "AC_runs_cancel",
+  example: { run_id: "9f1c2e4a" },
+  http: { method: "POST", path: "/runs/cancel" },
+  answeredBy: "server",
+  input: ONE_RUN,
+  output: RUN_RECORD,
+  async run(service: Uses, input, caller) {
+    const runs = await service.runs();
+    // The row has the whole id, also when the caller gave its beginning.
+    const { run_id } = runs.show(input.run_id);
+    await caller.announce(`runs.cancel run=${run_id}`);
+    return runs.cancel(run_id, `cancelled by ${caller.client ?? caller.kind}`);
+  },
+});
+
+export const listHistory = operation({
+  name: "history.list",
+  summary: "List the past and active runs of this host, newest first",
+  scope: "read",
+  subcommand: "history",
+  command: "AC_history_list",
+  http: { method: "GET", path: "/history" },
+  input: HISTORY_QUERY,
+  output: v.object({ runs: v.array(HISTORY_ROW) }),
+  run: async (service: Uses, query) => ({
+    runs: await (await service.history()).list(query),
+  }),
+});
+
+export const operations = [
+  executeActions,
+  executeFile,
+  checkActionList,
+  listCommands,
+  describeCommands,
+  showCommand,
+  listRuns,
+  showRun,
+  cancelRun,
+  listHistory,
+  ...flow,
+  ...shell,
+];

@@ -14,6 +14,7 @@ import { badInput, cancelled, Failure, failureOf, messageOf, rejected } from "..
 import { sizeWithin } from "../lib/json-size";
 import type { Log } from "../lib/log";
 import type { Action, Command } from "./actions";
+import type { ActiveRun } from "./runs";
 import { Secrets } from "./secrets";
 import { fillIn, referencesIn } from "./variables";
 
@@ -39,14 +40,11 @@ const SHIELD_MS = 5_000;
 export interface RunParts {
   /** What operations run on. */
   readonly service: object;
-  readonly id: string;
-  readonly caller: Caller;
-  /** Aborted, with a `Failure` as its reason, to end the run. */
-  readonly signal: AbortSignal;
-  /** Ends the run: aborts `signal` for this reason. */
-  readonly abort: (reason: Failure) => void;
-  readonly variables: Map<string, unknown>;
   readonly log: Log;
+  readonly id: string;
+  readonly active: Pick<ActiveRun, "signal" | "abort">;
+  readonly caller: Caller;
+  readonly variables: Map<string, unknown>;
 }
 
 /** Runs the actions of one run, and counts what they use. */
@@ -74,7 +72,7 @@ export class Runner {
     actions: readonly Action[],
     stopOnError: boolean,
     each: (outcome: Outcome) => void = () => {},
-    signal: AbortSignal = this.parts.signal,
+    signal: AbortSignal = this.parts.active.signal,
   ): Promise<Outcome[]> {
     const outcomes: Outcome[] = [];
     for (const action of actions) {
@@ -118,7 +116,7 @@ export class Runner {
     this.executed++;
     if (this.executed > MAX_EXECUTED) {
       const failure = rejected(`more than ${MAX_EXECUTED} actions in one run`);
-      this.parts.abort(failure);
+      this.parts.active.abort(failure);
       if (signal.aborted) throw failure;
     }
     if (performance.now() - this.yieldedAt < YIELD_MS) return;

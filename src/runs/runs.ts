@@ -7,7 +7,7 @@ import { type Outcome, RUN_ENDINGS, type RunStatus } from "../core/run";
 import { resolvesWithin } from "../lib/deadline";
 import { cancelled, conflict, notFound, timedOut, unavailable } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
-import { type ActiveRun, RUN_SOURCES, type RunRecord, type RunStart } from "./types";
+import { RUN_SOURCES, type RunRecord } from "./types";
 
 /** The most runs that are active at once. */
 const MAX_ACTIVE = 256;
@@ -21,11 +21,17 @@ const MAX_KEPT_BYTES = 64 * 1_024;
 const GRACE_MS = 8_000;
 const LAST_MS = 1_500;
 
-interface RunCount {
-  readonly source: string;
-  readonly status: RunStatus;
-  count: number;
+type Begun = "run_id" | "source_type" | "source_id" | "script_path" | "commands";
+
+/** A run that is about to begin. */
+export interface RunStart extends Pick<RunRecord, Begun> {
+  readonly timeoutSeconds: number;
+  /** It failed before it began. It is recorded however many others are active. */
+  readonly failed?: true;
 }
+
+/** A run that is active. */
+export type ActiveRun = ReturnType<Runs["begin"]>;
 
 interface Entry {
   record: RunRecord;
@@ -37,7 +43,7 @@ interface Entry {
 
 export class Runs {
   private readonly entries = new Map<string, Entry>();
-  private readonly counts: RunCount[] = RUN_SOURCES.flatMap((source) =>
+  private readonly counts = RUN_SOURCES.flatMap((source) =>
     RUN_ENDINGS.map((status) => ({ source, status, count: 0 })),
   );
   /** The ids of ended runs, oldest first. */
@@ -54,21 +60,18 @@ export class Runs {
   ) {}
 
   /** @throws an `unavailable` failure when {@link MAX_ACTIVE} are active, or the process is stopping. */
-  begin({ id, commands, source, timeoutSeconds, failed }: RunStart): ActiveRun {
+  begin({ timeoutSeconds, failed, ...begun }: RunStart) {
     if (this.stopping && !failed) throw unavailable("this process is stopping");
     if (this.active().length >= MAX_ACTIVE && !failed) {
       throw unavailable(`${MAX_ACTIVE} runs are active already`);
     }
+    const id = begun.run_id;
     const started = this.now();
     const control = new AbortController();
     const { promise: done, resolve } = Promise.withResolvers<void>();
     const entry: Entry = {
       record: {
-        run_id: id,
-        source_type: source.type,
-        source_id: source.id,
-        script_path: source.path,
-        commands: [...commands],
+        ...begun,
         status: "running",
         started_at: new Date(started).toISOString(),
         finished_at: null,
@@ -85,26 +88,29 @@ export class Runs {
     const late = () => control.abort(timedOut(`the run's deadline of ${timeoutSeconds} s has passed`));
     const deadline = setTimeout(late, timeoutSeconds * 1_000);
     return {
+      /** Aborted, with a `Failure` as its reason, when the run is cancelled or its deadline passes. */
       signal: control.signal,
-      abort: (reason) => control.abort(reason),
-      is(status) {
+      abort: (reason: unknown): void => control.abort(reason),
+      is(status: "waiting" | "running"): void {
         entry.record = { ...entry.record, status };
       },
-      keep(outcome) {
+      /** Keeps the outcome of one of its actions; it must hold no secret. */
+      keep(outcome: Outcome): void {
         const bytes = sizeWithin(outcome, { bytes: entry.bytesLeft, depth: 100 });
         if (bytes === undefined || entry.outcomes.length >= MAX_KEPT_OUTCOMES) return;
         entry.bytesLeft -= bytes;
         entry.outcomes.push(outcome);
       },
-      end: (status, error_text) => {
+      end: (status: RunStatus, error_text: string | null): void => {
         clearTimeout(deadline);
         const finished = this.now();
         const finished_at = new Date(finished).toISOString();
         const duration_seconds = Math.max(0, finished - started) / 1_000;
         entry.record = { ...entry.record, status, error_text, finished_at, duration_seconds };
         this.note(entry.record);
-        this.forget(id);
-        const counted = this.counts.find((one) => one.source === source.type && one.status === status);
+        this.ended.push(id);
+        for (const old of this.ended.splice(0, this.ended.length - MAX_KEPT_RUNS)) this.entries.delete(old);
+        const counted = this.counts.find((one) => one.source === begun.source_type && one.status === status);
         if (counted) counted.count++;
         resolve();
       },
@@ -112,7 +118,7 @@ export class Runs {
   }
 
   /** How many are active, and how many have ended since the process started, by source and status; 0 counts too. */
-  totals(): { active: number; ended: readonly RunCount[] } {
+  totals() {
     return { active: this.active().length, ended: this.counts };
   }
 
@@ -165,12 +171,5 @@ export class Runs {
     const [only] = found;
     if (only) return only[1];
     throw notFound("no such run, or it ended too long ago");
-  }
-
-  /** Notes that the run has ended, and forgets the oldest such runs. */
-  private forget(id: string): void {
-    this.ended.push(id);
-    const surplus = Math.max(0, this.ended.length - MAX_KEPT_RUNS);
-    for (const old of this.ended.splice(0, surplus)) this.entries.delete(old);
   }
 }

@@ -2,14 +2,30 @@
  * The records of a run: how it starts, what it reports, what is kept.
  */
 import * as v from "valibot";
-import { field } from "../core/fields";
-import { OUTCOME, type Outcome, RUN_STATUS, type RunStatus } from "../core/run";
+import { field, seconds, secret } from "../core/fields";
+import { DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S, OUTCOME, RUN_STATUS } from "../core/run";
 
 /** Where a run may have come from: a request, a job, or this process itself. */
 export const RUN_SOURCES = ["rest", "scheduler", "manual"] as const;
 
 /** Names of variables. */
 export const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
+
+/** How a list is run. */
+export const RUN_OPTIONS = v.strictObject({
+  stop_on_error: field(v.optional(v.boolean(), false), "Skip the rest of the list when an action fails"),
+  timeout_seconds: field(
+    v.optional(seconds(v.pipe(v.number(), v.minValue(0.001), v.maxValue(MAX_TIMEOUT_S))), DEFAULT_TIMEOUT_S),
+    "Seconds after which the run is ended",
+  ),
+  variables: field(
+    v.optional(secret(v.record(v.string(), v.unknown())), {}),
+    "Initial variables, by name (`${name}` in arguments)",
+  ),
+});
+
+/** {@link RUN_OPTIONS}, and the script file of the list, if it came from one. */
+export type RunOptions = v.InferInput<typeof RUN_OPTIONS> & { readonly path?: string };
 
 /** How a run ended, or where it stands. */
 const ENDING = {
@@ -80,26 +96,3 @@ export const HISTORY_QUERY = v.strictObject({
 });
 
 export type HistoryQuery = v.InferOutput<typeof HISTORY_QUERY>;
-
-/** A run that is about to begin. */
-export interface RunStart {
-  readonly id: string;
-  /** The commands of its actions, each once. */
-  readonly commands: readonly string[];
-  /** Where it came from: `rest`, `scheduler` or `manual`; the client or job; the script's path or nothing. */
-  readonly source: { readonly type: string; readonly id: string; readonly path: string };
-  readonly timeoutSeconds: number;
-  /** It failed before it began. It is recorded however many others are active. */
-  readonly failed?: true;
-}
-
-/** A run that is active. */
-export interface ActiveRun {
-  /** Aborted, with a `Failure` as its reason, when the run is cancelled or its deadline passes. */
-  readonly signal: AbortSignal;
-  abort(reason: Error): void;
-  is(status: "waiting" | "running"): void;
-  /** Keeps the outcome of one of its actions; it must hold no secret. */
-  keep(outcome: Outcome): void;
-  end(status: RunStatus, error: string | null): void;
-}

@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import { callLocalServer, refreshLocalServer } from "../../src/client/local-server";
 import { configFiles } from "../../src/lib/paths";
-import { listCommands } from "../../src/runs/operations/commands";
-import { showRun } from "../../src/runs/operations/runs";
+import { listCommands, showRun } from "../../src/runs/operations";
 import { rotateToken } from "../../src/trust/owner-token";
 import { TOKEN, testServer, testService } from "../support";
 

@@ -3,19 +3,22 @@ import { chownSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { ensurePrivateFolder, writeFileAtomic, writeNamedFile } from "../../src/lib/files";
 import { tryLock } from "../../src/lib/lock";
-import { openFile } from "../../src/runs/history-db";
+import { silentLog } from "../../src/lib/log";
+import { createHistory } from "../../src/runs/history";
 import { temporaryFolder } from "../support";
 
 const SOMEBODY = 4_242;
 
 test.skipIf(process.getuid?.() !== 0)(
   "what root makes in a folder of svc's that is somebody else's is theirs, and what it writes where it is told is its own",
-  () => {
+  async () => {
     using folder = temporaryFolder();
     const at = (...names: string[]) => join(folder.path, ...names);
     chownSync(folder.path, SOMEBODY, SOMEBODY);
     writeFileAtomic(at("rest_token"), "a token\n");
-    openFile(at("history.db")).close();
+    const history = createHistory({ path: at("history.db"), maxRows: undefined, log: silentLog });
+    await history.list({ limit: 1 });
+    await history.close();
     tryLock(at("run", "tokens.lock"))?.();
     ensurePrivateFolder(at("audit-archive"));
     for (const name of ["rest_token", "history.db", "run", "run/tokens.lock", "audit-archive"]) {

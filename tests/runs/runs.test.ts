@@ -352,10 +352,11 @@ test("runs are counted while they go on, and by how they ended ever after", asyn
   expect(await scraped()).not.toContain("service_active_runs 1");
 });
 
+const START = { source_type: "manual", source_id: "", script_path: "", commands: [], timeoutSeconds: 60 };
+
 test("the last runs are kept, those that go on always", () => {
   const runs = new Runs(() => {});
-  const begin = (id: string) =>
-    runs.begin({ id, commands: [], source: { type: "manual", id: "", path: "" }, timeoutSeconds: 60 });
+  const begin = (run_id: string) => runs.begin({ run_id, ...START });
   const going = begin("still-going");
   for (let nth = 0; nth < 150; nth++) begin(`run-${nth}`).end("ok", null);
   const ids = runs.list().map(({ run_id }) => run_id);
@@ -369,12 +370,7 @@ test("the last runs are kept, those that go on always", () => {
 
 test("a bounded amount of a run's outcomes is kept", () => {
   const runs = new Runs(() => {});
-  const run = runs.begin({
-    id: "long",
-    commands: [],
-    source: { type: "manual", id: "", path: "" },
-    timeoutSeconds: 60,
-  });
+  const run = runs.begin({ run_id: "long", ...START });
   for (let nth = 0; nth < 500; nth++)
     run.keep({ command: "AC_x", ok: true, result: "x".repeat(3_000), duration_ms: 0 });
   run.end("ok", null);

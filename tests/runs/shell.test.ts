@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { runProgram } from "../../src/runs/operations/shell";
+import { runProgram } from "../../src/runs/shell";
 import { runActions, temporaryFolder, testService, until } from "../support";
 
 const never = new AbortController().signal;

@@ -114,9 +114,9 @@ test("a job whose script has gone is a failed run in the history", async () => {
 test("a job that finds too many runs going on is a failed run in the history", async () => {
   await using host = testService();
   const runs = await host.service.runs();
-  const source = { type: "manual", id: "", path: "" };
+  const source = { source_type: "manual", source_id: "", script_path: "" };
   const others = Array.from({ length: 256 }, (_, nth) =>
-    runs.begin({ id: `other-${nth}`, commands: [], source, timeoutSeconds: 60 }),
+    runs.begin({ run_id: `other-${nth}`, commands: [], ...source, timeoutSeconds: 60 }),
   );
   const script_path = writeScript(host.configDir, [["AC_sleep", [0]]]);
   const scheduler = await host.service.scheduler();

@@ -5,10 +5,10 @@
  * Background processes of a program that ended by itself live on.
  */
 import * as v from "valibot";
-import { field, path, seconds } from "../../core/fields";
-import { operation } from "../../core/operation";
-import { deadline } from "../../lib/deadline";
-import { badInput, Failure, forbidden, rejected, systemCode } from "../../lib/errors";
+import { field, path, seconds } from "../core/fields";
+import { operation } from "../core/operation";
+import { deadline } from "../lib/deadline";
+import { badInput, Failure, forbidden, rejected, systemCode } from "../lib/errors";
 
 /** How much of stdout, and of stderr, is kept, in bytes; the rest is read and dropped. */
 const MAX_OUTPUT = 64 * 1_024;
@@ -126,7 +126,6 @@ function start(cmd: string[], cwd: string | undefined): Child {
       windowsHide: true,
     });
   } catch (error) {
-    if (error instanceof Failure) throw error;
     // The message quotes the command, which may hold a secret.
     throw badInput(`shell_command, cwd: cannot be started (${systemCode(error) ?? "not a usable program"})`);
   }

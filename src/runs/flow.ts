@@ -5,13 +5,13 @@
  * still runs, for 5 seconds at most.
  */
 import * as v from "valibot";
-import type { Caller } from "../../core/caller";
-import { ACTION_LIST, field, NO_INPUT, secret, seconds as span } from "../../core/fields";
-import { operation } from "../../core/operation";
-import { type NestedReport, OUTCOME, type RunContext } from "../../core/run";
-import { sleep } from "../../lib/deadline";
-import { badInput, Failure } from "../../lib/errors";
-import { VARIABLE_NAME } from "../types";
+import type { Caller } from "../core/caller";
+import { ACTION_LIST, field, NO_INPUT, secret, seconds as span } from "../core/fields";
+import { operation } from "../core/operation";
+import { type Departure, type NestedReport, OUTCOME, type RunContext } from "../core/run";
+import { sleep } from "../lib/deadline";
+import { badInput, Failure } from "../lib/errors";
+import { VARIABLE_NAME } from "./types";
 
 const NAME = v.pipe(
   v.string(),
@@ -21,20 +21,33 @@ const INSIDE = { outcomes: v.array(OUTCOME), omitted: v.number() };
 const body = field(ACTION_LIST, "Actions to run, up to the first that fails");
 
 const IN_LISTS = "it has a meaning inside a list of actions only";
-const leftOut = { http: IN_LISTS, cli: IN_LISTS };
+const FLOW = { scope: "operate", leftOut: { http: IN_LISTS, cli: IN_LISTS } } as const;
 
 /** The longest pause between attempts, in seconds, unless the first one is longer. */
 const MAX_BACKOFF_S = 60;
 
-const COMPARISONS = ["eq", "ne", "lt", "le", "gt", "ge", "contains"] as const;
+const equal = (left: unknown, right: unknown) => Bun.deepEquals(left, right, true);
+
+/**
+ * Comparisons of two JSON values. Values of different types are never equal: `"5"` is not `5`. One that does not compare
+ * such values throws a `bad_input` failure, which quotes none of them: they may be secret.
+ */
+const COMPARISONS = {
+  eq: equal,
+  ne: (left: unknown, right: unknown) => !equal(left, right),
+  lt: (left: unknown, right: unknown) => orderOf(left, right) < 0,
+  le: (left: unknown, right: unknown) => orderOf(left, right) <= 0,
+  gt: (left: unknown, right: unknown) => orderOf(left, right) > 0,
+  ge: (left: unknown, right: unknown) => orderOf(left, right) >= 0,
+  contains,
+};
 
 export const operations = [
   operation({
+    ...FLOW,
     name: "flow.sleep",
     summary: "Wait",
-    scope: "operate",
     command: "AC_sleep",
-    leftOut,
     example: { seconds: 1.5 },
     input: v.strictObject({
       seconds: field(span(v.pipe(v.number(), v.minValue(0), v.maxValue(86_400))), "How long"),
@@ -46,11 +59,10 @@ export const operations = [
     },
   }),
   operation({
+    ...FLOW,
     name: "flow.loop",
     summary: "Run actions a number of times",
-    scope: "operate",
     command: "AC_loop",
-    leftOut,
     example: { times: 3, body: [["AC_sleep", { seconds: 1 }]] },
     input: v.strictObject({
       times: field(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(100_000)), "How often"),
@@ -70,40 +82,13 @@ export const operations = [
       return { iterations: times, ...insideOf(reports) };
     },
   }),
+  departure("break", "Leave the loop around this action"),
+  departure("continue", "Continue with the next iteration of the loop around this action"),
   operation({
-    name: "flow.break",
-    summary: "Leave the loop around this action",
-    scope: "operate",
-    command: "AC_break",
-    leftOut,
-    within: "AC_loop",
-    input: NO_INPUT,
-    output: v.null(),
-    run(_service, _input, caller) {
-      runOf(caller).leave("break");
-      return null;
-    },
-  }),
-  operation({
-    name: "flow.continue",
-    summary: "Continue with the next iteration of the loop around this action",
-    scope: "operate",
-    command: "AC_continue",
-    leftOut,
-    within: "AC_loop",
-    input: NO_INPUT,
-    output: v.null(),
-    run(_service, _input, caller) {
-      runOf(caller).leave("continue");
-      return null;
-    },
-  }),
-  operation({
+    ...FLOW,
     name: "flow.retry",
     summary: "Repeat actions until none of them fails",
-    scope: "operate",
     command: "AC_retry",
-    leftOut,
     example: { max_attempts: 5, backoff: 1, body: [["AC_wait_window", { title_substring: "Ready" }]] },
     input: v.strictObject({
       max_attempts: field(
@@ -132,11 +117,10 @@ export const operations = [
     },
   }),
   operation({
+    ...FLOW,
     name: "flow.try",
     summary: "Run actions; handle a failure; run cleanup actions in any case",
-    scope: "operate",
     command: "AC_try",
-    leftOut,
     example: {
       body: [["AC_focus_window", { title_substring: "Report" }]],
       catch: [["AC_screenshot", { file_path: "/var/tmp/failed.png" }]],
@@ -175,11 +159,10 @@ export const operations = [
     },
   }),
   operation({
+    ...FLOW,
     name: "flow.set_var",
     summary: "Set the value of `${name}` for the actions that follow",
-    scope: "operate",
     command: "AC_set_var",
-    leftOut,
     example: { name: "customer", value: "ACME" },
     input: v.strictObject({
       name: field(NAME, "The variable"),
@@ -192,16 +175,15 @@ export const operations = [
     },
   }),
   operation({
+    ...FLOW,
     name: "flow.if_var",
     summary: "Run actions depending on a variable",
-    scope: "operate",
     command: "AC_if_var",
-    leftOut,
     example: { name: "count", op: "ge", value: 10, else: [["AC_sleep", { seconds: 1 }]] },
     input: v.strictObject({
       name: field(NAME, "The variable; it must be set"),
       op: field(
-        v.optional(v.picklist(COMPARISONS), "eq"),
+        v.optional(v.picklist(Object.keys(COMPARISONS) as Array<keyof typeof COMPARISONS>), "eq"),
         "The comparison; `lt`, `le`, `gt` and `ge` compare two numbers or two texts",
       ),
       value: field(secret(v.unknown()), "The value to compare it with"),
@@ -212,13 +194,30 @@ export const operations = [
     async run(_service, { name, op, value }, caller) {
       const run = runOf(caller);
       if (!run.variables.has(name)) throw badInput(`unknown variable: ${name}`);
-      const matched = compare(run.variables.get(name), op, value);
+      const matched = COMPARISONS[op](run.variables.get(name), value);
       const report = await run.list(matched ? "then" : "else");
       if (!report.ok) throw failed(report, report.error ?? "", insideOf([report]));
       return { matched, ...insideOf([report]) };
     },
   }),
 ];
+
+/** `AC_break` and `AC_continue`. */
+function departure(how: Departure, summary: string) {
+  return operation({
+    ...FLOW,
+    name: `flow.${how}`,
+    summary,
+    command: `AC_${how}`,
+    within: "AC_loop",
+    input: NO_INPUT,
+    output: v.null(),
+    run(_service, _input, caller) {
+      runOf(caller).leave(how);
+      return null;
+    },
+  });
+}
 
 /** The run around an action. @throws a `bad_input` failure when there is none. */
 function runOf({ run }: Caller): RunContext {
@@ -238,23 +237,8 @@ function failed({ cancelled, error }: NestedReport, message: string, more: Recor
     : new Failure("rejected", message, more);
 }
 
-/**
- * Whether the comparison of two JSON values is true. Values of different types are never equal: `"5"` is not `5`.
- *
- * @throws a `bad_input` failure for values that `op` does not compare. It quotes no value: they may be secret.
- */
-function compare(left: unknown, op: (typeof COMPARISONS)[number], right: unknown): boolean {
-  if (op === "eq") return Bun.deepEquals(left, right, true);
-  if (op === "ne") return !Bun.deepEquals(left, right, true);
-  if (op === "contains") return contains(left, right);
-  const order = orderOf(left, right);
-  if (op === "lt") return order < 0;
-  if (op === "le") return order <= 0;
-  return op === "gt" ? order > 0 : order >= 0;
-}
-
 function contains(whole: unknown, part: unknown): boolean {
-  if (Array.isArray(whole)) return whole.some((item) => Bun.deepEquals(item, part, true));
+  if (Array.isArray(whole)) return whole.some((item) => equal(item, part));
   if (typeof whole === "string" && typeof part === "string") return whole.includes(part);
   if (typeof whole === "object" && whole !== null && typeof part === "string")
     return Object.hasOwn(whole, part);
