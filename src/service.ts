@@ -27,7 +27,7 @@ import { findRunningServer, type RunningServer } from "./lib/running-server";
 import type { Metrics } from "./metrics/metrics";
 import type { IceFlags } from "./peers/ice";
 import type { PeerOptions } from "./peers/open";
-import type { Sessions } from "./peers/sessions";
+import type { Sessions, SessionsOptions } from "./peers/sessions";
 import type { Executor } from "./runs/executor";
 import type { History } from "./runs/history";
 import type { Runs } from "./runs/runs";
@@ -281,16 +281,11 @@ export function createService(options: ServiceOptions): Service {
           service.inspector(),
           forwardedSamples(),
         ]);
-        return openSessions({
-          configDir,
-          inbox,
-          peers,
-          log,
-          record(sample, session) {
-            inspector.record(sample, session);
-            forwarder?.take(sample, session);
-          },
-        });
+        const record: SessionsOptions["record"] = (sample, session) => {
+          inspector.record(sample, session);
+          forwarder?.take(sample, session);
+        };
+        return openSessions(configDir, inbox, peers, { log, record });
       },
       (sessions) => sessions.stop(),
     ),

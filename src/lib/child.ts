@@ -167,7 +167,7 @@ export function startChild<M extends object, E extends object = object>(options:
  */
 export async function serveParent<M extends object, E extends object = object>(
   serve: (parent: E) => M,
-  leave: () => unknown = () => {},
+  leave: (methods: M) => unknown = () => {},
 ): Promise<void> {
   if (!process.send) {
     console.error("svc: only svc itself starts this subcommand");
@@ -187,7 +187,7 @@ export async function serveParent<M extends object, E extends object = object>(
     }
   });
   await new Promise((disconnected) => process.once("disconnect", disconnected));
-  await leave();
+  await leave(methods);
   process.exit();
 }
 

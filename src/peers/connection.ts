@@ -62,23 +62,28 @@ export async function describe(peer: PeerConnection, type: "offer" | "answer"): 
 export const leaveHandshake = (offer: string) => offer.replace("a=setup:actpass", "a=setup:active");
 
 /**
- * Accepts the description of the other side.
+ * Accepts the description of the other side, without its candidates (RFC 8839).
  *
  * @returns a function that adds its candidates. Earlier, a connection could succeed before there is a fingerprint to check
  *   the certificate of the peer, and then fail (libdatachannel 0.24).
  * @throws a `rejected` failure when it is not a description.
  */
 export function takeRemote(peer: PeerConnection, sdp: string, type: "offer" | "answer"): () => void {
-  const { description, candidates, mid } = splitCandidates(sdp);
+  const lines = sdp.split(/\r\n|\n/);
+  const isCandidate = (line: string) => line.startsWith("a=candidate:");
+  const description = lines
+    .filter((line) => !isCandidate(line) && line !== "a=end-of-candidates")
+    .join("\r\n");
+  const mid = lines.find((line) => line.startsWith("a=mid:"))?.slice("a=mid:".length) ?? "0";
   try {
     peer.setRemoteDescription(description, type);
   } catch (error) {
     throw rejected(`sdp: expected a session description but ${messageOf(error)}`);
   }
   return () => {
-    for (const candidate of candidates) {
+    for (const line of lines.filter(isCandidate).slice(0, MAX_CANDIDATES)) {
       try {
-        peer.addRemoteCandidate(candidate, mid);
+        peer.addRemoteCandidate(line.slice("a=".length), mid);
       } catch {
         // It cannot be used, or the connection has closed.
       }
@@ -90,18 +95,4 @@ export function takeRemote(peer: PeerConnection, sdp: string, type: "offer" | "a
 export function routeOf(peer: PeerConnection): string | null {
   const pair = peer.getSelectedCandidatePair();
   return pair && `${pair.local.type}/${pair.remote.type}`;
-}
-
-/** A description without its candidates (RFC 8839), and these. */
-function splitCandidates(sdp: string) {
-  const lines = sdp.split(/\r\n|\n/);
-  const isCandidate = (line: string) => line.startsWith("a=candidate:");
-  return {
-    description: lines.filter((line) => !isCandidate(line) && line !== "a=end-of-candidates").join("\r\n"),
-    candidates: lines
-      .filter(isCandidate)
-      .slice(0, MAX_CANDIDATES)
-      .map((line) => line.slice("a=".length)),
-    mid: lines.find((line) => line.startsWith("a=mid:"))?.slice("a=mid:".length) ?? "0",
-  };
 }

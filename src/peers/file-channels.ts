@@ -9,15 +9,10 @@ import { BUFFER_BYTES, FileSender, Window } from "./send";
 /** How long the peer may take until it is ready for files, milliseconds. */
 const READY_MS = 20_000;
 
-interface Channel {
-  /** Null until the peer is ready for files. */
-  sender: FileSender | null;
-  busy: boolean;
-}
-
 export class FileChannels {
   readonly #window = new Window();
-  readonly #channels = new Set<Channel>();
+  /** The channels that the peer is ready on, and whether each is busy. */
+  readonly #senders = new Map<FileSender, boolean>();
   #closed = false;
 
   /** @param acks whether the peer acknowledges; called when a channel opens. */
@@ -34,36 +29,35 @@ export class FileChannels {
       buffered: () => data.bufferedAmount(),
     };
     const window = this.#window;
-    const channel: Channel = { sender: null, busy: false };
+    let sender: FileSender | undefined;
     const ready = () => {
-      channel.sender = new FileSender(outlet, { acks: this.acks(), window });
+      sender = new FileSender(outlet, { acks: this.acks(), window });
+      this.#senders.set(sender, false);
       window.notify();
     };
     data.setBufferedAmountLowThreshold(BUFFER_BYTES / 2);
     data.onBufferedAmountLow(() => window.notify());
     data.onMessage((message) => {
       if (typeof message !== "string") return;
-      if (this.acks() && !channel.sender && parseMessage(message)?.type === "file_ready") ready();
-      else channel.sender?.text(message);
+      if (sender) sender.text(message);
+      else if (this.acks() && parseMessage(message)?.type === "file_ready") ready();
     });
     data.onOpen(() => {
       if (!this.acks()) ready();
     });
     data.onClosed(() => {
-      channel.sender?.close();
-      this.#channels.delete(channel);
-      window.notify();
+      if (sender) this.#senders.delete(sender);
+      sender?.close();
     });
-    this.#channels.add(channel);
   }
 
   /** Sends a file on the first free channel. @throws as {@link FileSender.send}; `timeout` when none gets ready. */
   async send(path: string, name: string, progress: (bytes: number) => void): Promise<void> {
-    const { channel, sender } = await this.#take();
+    const sender = await this.#take();
     try {
       await sender.send(path, name, progress);
     } finally {
-      channel.busy = false;
+      if (this.#senders.has(sender)) this.#senders.set(sender, false);
       this.#window.notify();
     }
   }
@@ -74,18 +68,17 @@ export class FileChannels {
     this.#window.notify();
   }
 
-  async #take(): Promise<{ channel: Channel; sender: FileSender }> {
+  async #take(): Promise<FileSender> {
     const deadline = performance.now() + READY_MS;
     for (;;) {
       if (this.#closed) throw unavailable("the session has ended");
-      const channels = [...this.#channels];
-      for (const channel of channels) {
-        if (channel.busy || !channel.sender) continue;
-        channel.busy = true;
-        return { channel, sender: channel.sender };
+      for (const [sender, busy] of this.#senders) {
+        if (busy) continue;
+        this.#senders.set(sender, true);
+        return sender;
       }
-      const isReady = channels.some(({ sender }) => sender !== null);
-      if (!isReady && performance.now() > deadline) throw timedOut("the peer does not accept files");
+      if (this.#senders.size === 0 && performance.now() > deadline)
+        throw timedOut("the peer does not accept files");
       await this.#window.changed();
     }
   }

@@ -3,6 +3,7 @@
  */
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
+import type { IceServer } from "node-datachannel";
 import * as v from "valibot";
 import { secret } from "../core/fields";
 import { checkInput, sentence } from "../core/input";
@@ -21,15 +22,6 @@ const ICE_FILE = v.strictObject({
   /** `relay`: peers get relayed addresses only. */
   transport_policy: v.optional(v.picklist(["all", "relay"]), "all"),
 });
-
-/** A server as the native library takes it. */
-export interface IceServer {
-  readonly hostname: string;
-  readonly port: number;
-  readonly username?: string;
-  readonly password?: string;
-  readonly relayType?: "TurnUdp";
-}
 
 export interface IceConfig {
   readonly servers: readonly IceServer[];
@@ -52,21 +44,17 @@ export interface IceFlags {
  */
 export function readIceConfig(path: string): IceConfig {
   try {
-    return parseFile(path);
+    return parseFile(readFileSync(path, "utf8"));
   } catch (error) {
-    throw error instanceof Failure ? unavailable(`${basename(path)}: ${error.message}`) : error;
+    const code = systemCode(error);
+    if (code === "ENOENT") return { servers: [], relayOnly: false };
+    const unread = error instanceof SyntaxError ? "is not JSON" : `cannot be read (${code})`;
+    throw unavailable(`${basename(path)}: ${error instanceof Failure ? error.message : unread}`);
   }
 }
 
-function parseFile(path: string): IceConfig {
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch (error) {
-    if (systemCode(error) === "ENOENT") return { servers: [], relayOnly: false };
-    throw badInput(`cannot be read (${systemCode(error)})`);
-  }
-  const checked = checkInput(ICE_FILE, parseJson(text), { quote: false });
+function parseFile(text: string): IceConfig {
+  const checked = checkInput(ICE_FILE, JSON.parse(text), { quote: false });
   if (!checked.ok) throw badInput(sentence(checked.offences));
   const { ice_servers, transport_policy } = checked.input;
   const servers = ice_servers.flatMap(({ urls, username, credential }) =>
@@ -96,14 +84,6 @@ export function iceOfFlags(flags: IceFlags): IceConfig | undefined {
 function requireRelay(config: IceConfig): IceConfig {
   if (!config.relayOnly || config.servers.some(({ relayType }) => relayType)) return config;
   throw badInput("only relayed connections are allowed, but there is no turn: server");
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw badInput("is not JSON");
-  }
 }
 
 /**

@@ -6,13 +6,6 @@ import { lstatSync, type Stats } from "node:fs";
 import { openDatabase } from "../lib/sqlite";
 import { foldName } from "./file-name";
 
-/** What identifies a version of a file. */
-interface Version {
-  readonly inode: number;
-  readonly size: number;
-  readonly mtimeMs: number;
-}
-
 function prepare(db: Database): void {
   db.run(`CREATE TABLE IF NOT EXISTS files (sender TEXT, name TEXT, inode INTEGER, size INTEGER, mtime_ms REAL,
     PRIMARY KEY (sender, name, inode)) WITHOUT ROWID`);
@@ -52,21 +45,20 @@ export function openInboxIndex(path: string, sender: string) {
     incoming: () => db.query<{ path: string; size: number }, []>("SELECT path, size FROM incoming").all(),
     release: (path: string) => void db.run("DELETE FROM incoming WHERE path = ?", [path]),
     /** Adds a version of a file, and its name and folders. The version before stays until {@link settle}. */
-    add: db.transaction((name: string, version: Version, prefixes: readonly string[]) => {
-      insert.run({ sender, name, ...version });
+    add: db.transaction((name: string, { ino, size, mtimeMs }: Stats, prefixes: readonly string[]) => {
+      insert.run({ sender, name, inode: ino, size, mtimeMs });
       for (const prefix of prefixes) claim.run({ sender, folded: foldName(prefix), name: prefix });
     }),
     /** Removes the other versions: this one is in place. */
-    settle: (name: string, { inode }: Version) => void others.run({ sender, name, inode }),
+    settle: (name: string, { ino }: Stats) => void others.run({ sender, name, inode: ino }),
     /** Removes files that are no longer where they were written: they do not count against the quota. */
     forgetGone(pathOf: (sender: string, name: string) => string) {
-      const rows = db
-        .query<{ sender: string; name: string; inode: number }, []>("SELECT sender, name, inode FROM files")
-        .all();
+      type Row = { sender: string; name: string; inode: number };
+      const rows = db.query<Row, []>("SELECT sender, name, inode FROM files").all();
       const forget = db.query("DELETE FROM files WHERE sender = $sender AND name = $name AND inode = $inode");
       for (const row of rows) if (look(pathOf(row.sender, row.name))?.ino !== row.inode) forget.run(row);
     },
-    close: () => db.close(),
+    [Symbol.dispose]: () => db.close(),
   };
 }
 

@@ -22,7 +22,6 @@ import { conflict, systemCode, unavailable } from "../lib/errors";
 import { ensurePrivateFolder, PRIVATE_FILE, PRIVATE_FOLDER, syncFolder } from "../lib/files";
 import { MAX_COMPONENT_BYTES, parseName } from "./file-name";
 import { look, openInboxIndex } from "./inbox-index";
-import type { InboxPlace } from "./protocol";
 
 /** The folder for files under way: on the same file system as the inbox, so that the last step is a rename. */
 export const INCOMING = ".incoming";
@@ -30,8 +29,18 @@ export const INCOMING = ".incoming";
 /** Flushing in pieces keeps each flush short: at 1 MB/s, one takes less than a sender waits (`STALL_MS`). */
 const FLUSH_BYTES = 16 * 1_048_576;
 
-export interface InboxOptions extends InboxPlace {
-  readonly now?: () => Date;
+/** The inbox for the files of a peer. */
+export interface InboxPlace {
+  /** The folder of all inboxes. */
+  readonly folder: string;
+  /** The database that records which sender wrote which file. */
+  readonly index: string;
+  /** The folder of this sender; a safe file name. */
+  readonly sender: string;
+  /** The most that all inboxes may hold together, bytes; 0 for no limit. */
+  readonly quota: number;
+  /** What must stay free on the disk, bytes. */
+  readonly minFree: number;
 }
 
 export type Inbox = ReturnType<typeof openInbox>;
@@ -40,14 +49,8 @@ export type Inbox = ReturnType<typeof openInbox>;
 export type Incoming = ReturnType<Inbox["begin"]>;
 
 /** @throws the system or SQLite error when the folder or the index cannot be opened. */
-export function openInbox({
-  folder,
-  index: path,
-  sender,
-  quota,
-  minFree,
-  now = () => new Date(),
-}: InboxOptions) {
+export function openInbox(place: InboxPlace, now = () => new Date()) {
+  const { folder, sender, quota, minFree } = place;
   const root = join(folder, sender);
   const incomingFolder = join(folder, INCOMING);
   // For each file: a person who empties an inbox may also delete its folders.
@@ -56,21 +59,26 @@ export function openInbox({
     ensurePrivateFolder(root);
   };
   ensureFolders();
-  const index = openInboxIndex(path, sender);
+  const index = openInboxIndex(place.index, sender);
 
-  /** Notes a file under way. @throws `unavailable` when the quota or the disk has no room for it. */
-  const reserve = (temporary: string, size: number) => {
+  /** Notes a file under way, and makes it. @throws `unavailable` when the quota or the disk has no room for it. */
+  const openIncoming = (temporary: string, size: number) => {
     if (!index.reserve(temporary, size, quota)) {
       index.forgetGone((from, name) => join(folder, from, name));
       if (!index.reserve(temporary, size, quota)) {
         throw unavailable(`the inbox would hold more than ${quota} bytes`);
       }
     }
-    const { bavail, bsize } = statfsSync(folder);
-    const missing = index.incoming().map((file) => Math.max(0, file.size - (look(file.path)?.size ?? 0)));
-    if (bavail * bsize - missing.reduce((a, b) => a + b) >= minFree) return;
-    index.release(temporary);
-    throw unavailable(`the disk would have less than ${minFree} bytes free`);
+    try {
+      const { bavail, bsize } = statfsSync(folder);
+      const missing = index.incoming().map((file) => Math.max(0, file.size - (look(file.path)?.size ?? 0)));
+      if (bavail * bsize - missing.reduce((a, b) => a + b) < minFree)
+        throw unavailable(`the disk would have less than ${minFree} bytes free`);
+      return openSync(temporary, "wx", PRIVATE_FILE);
+    } catch (error) {
+      index.release(temporary);
+      throw error;
+    }
   };
 
   /** The name and its folders. @throws `conflict` when one is a link or a file, or differs from another in case only. */
@@ -91,15 +99,6 @@ export function openInbox({
     return prefixes;
   };
 
-  const openIncoming = (temporary: string) => {
-    try {
-      return openSync(temporary, "wx", PRIVATE_FILE);
-    } catch (error) {
-      index.release(temporary);
-      throw error;
-    }
-  };
-
   return {
     /**
      * @param size the number of bytes that will be written.
@@ -112,8 +111,7 @@ export function openInbox({
       requirePlace(parts);
       ensureFolders();
       const temporary = join(incomingFolder, `${process.pid}.${randomUUID()}`);
-      reserve(temporary, size);
-      const file = openIncoming(temporary);
+      const file = openIncoming(temporary, size);
       let unflushed = 0;
       let dropped = false;
       const drop = () => {
@@ -138,15 +136,14 @@ export function openInbox({
             const prefixes = requirePlace(parts);
             ensureFolders();
             mkdirSync(dirname(join(root, name)), { recursive: true, mode: PRIVATE_FOLDER });
-            const { ino, size, mtimeMs } = fstatSync(file);
-            const state = { inode: ino, size, mtimeMs };
+            const version = fstatSync(file);
             const existing = look(join(root, name));
             const ours = existing?.isFile() === true && index.has(name, existing);
             const storedAs = existing && !ours ? freeName(root, name, sender, now()) : name;
             // First the index, then the file: after a crash between the two, it must not look like somebody else's.
-            index.add(storedAs, state, prefixes);
-            place(temporary, join(root, storedAs), ours);
-            index.settle(storedAs, state);
+            index.add(storedAs, version, prefixes);
+            moveTo(join(root, storedAs), temporary, ours);
+            index.settle(storedAs, version);
             syncFolder(dirname(join(root, storedAs)));
             return storedAs;
           } finally {
@@ -157,12 +154,12 @@ export function openInbox({
         abort: drop,
       };
     },
-    [Symbol.dispose]: () => index.close(),
+    [Symbol.dispose]: index[Symbol.dispose],
   };
 }
 
 /** Moves the file to its name; overwrites what is there only if it is `ours`. */
-function place(temporary: string, target: string, ours: boolean): void {
+function moveTo(target: string, temporary: string, ours: boolean): void {
   if (ours) {
     renameSync(temporary, target);
     return;
@@ -199,14 +196,10 @@ function freeName(root: string, name: string, sender: string, now: Date): string
 export function clearIncoming(place: { folder: string; index: string }, pid?: number): void {
   if (pid === undefined) rmSync(join(place.folder, INCOMING), { recursive: true, force: true });
   if (!look(place.index)) return;
-  const index = openInboxIndex(place.index, "");
-  try {
-    for (const { path } of index.incoming()) {
-      if (pid !== undefined && !basename(path).startsWith(`${pid}.`)) continue;
-      rmSync(path, { force: true });
-      index.release(path);
-    }
-  } finally {
-    index.close();
+  using index = openInboxIndex(place.index, "");
+  for (const { path } of index.incoming()) {
+    if (pid !== undefined && !basename(path).startsWith(`${pid}.`)) continue;
+    rmSync(path, { force: true });
+    index.release(path);
   }
 }

@@ -1,15 +1,13 @@
 /**
  * Peer sessions with the files in `{config_dir}`: ICE servers, identities, and the inbox.
  */
-import type { LinkSample } from "../core/records";
 import { messageOf } from "../lib/errors";
-import type { Log } from "../lib/log";
 import { once } from "../lib/once";
 import { configFiles } from "../lib/paths";
 import { type IceConfig, readIceConfig } from "./ice";
 import { findIdentity, readIdentity } from "./identity";
 import { clearIncoming } from "./inbox";
-import { createSessions, type Sessions } from "./sessions";
+import { createSessions, type SessionsOptions } from "./sessions";
 
 /** What stays free on the disk of the inbox by default, bytes. */
 const DEFAULT_MIN_FREE = 1e9;
@@ -27,21 +25,13 @@ export interface PeerOptions {
   readonly inboxMinFree?: number | undefined;
 }
 
-export function openSessions({
-  configDir,
-  inbox,
-  peers,
-  log,
-  record,
-}: {
-  readonly configDir: string;
-  /** The folder of the inbox, absolute. */
-  readonly inbox: string;
-  readonly peers: PeerOptions;
-  readonly log: Log;
-  /** Receives the statistics of each link, once a second. */
-  readonly record: (sample: LinkSample, session: string) => void;
-}): Sessions {
+/** @param inbox the folder of the inbox, absolute. */
+export function openSessions(
+  configDir: string,
+  inbox: string,
+  peers: PeerOptions,
+  { log, record }: Pick<SessionsOptions, "log" | "record">,
+) {
   const files = configFiles(configDir);
   const place = {
     folder: inbox,

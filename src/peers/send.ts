@@ -37,10 +37,8 @@ export class Window {
   #used = 0;
   readonly #waiting = new Set<() => void>();
 
-  constructor(private readonly limit = WINDOW_BYTES) {}
-
   fits(bytes: number): boolean {
-    return this.#used + bytes <= this.limit;
+    return this.#used + bytes <= WINDOW_BYTES;
   }
 
   take(bytes: number): void {

@@ -8,7 +8,8 @@ import { unavailable } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { selfCommand } from "../lib/self-command";
 import type { IceConfig } from "./ice";
-import type { InboxPlace, LinkCounters, SessionCalls, SessionEvents } from "./protocol";
+import type { InboxPlace } from "./inbox";
+import type { LinkState, SessionCalls, SessionEvents } from "./worker";
 
 /** The name of the process in messages. */
 const WHAT = "the process of the session";
@@ -57,7 +58,11 @@ export class PeerSession {
   readonly pid: number;
   readonly #child: Child<SessionCalls>;
   readonly #opened = Promise.withResolvers<void>();
+  /** Resolves when the two sides are connected. @throws an `unavailable` failure when they cannot connect. */
+  readonly opened = this.#opened.promise;
   readonly #closed = Promise.withResolvers<string>();
+  /** Resolves with the reason when the session has ended. */
+  readonly closed = this.#closed.promise;
   readonly #sends = new Map<number, SessionSend>();
   #transfers = 0;
   #connecting: ReturnType<typeof setTimeout> | undefined;
@@ -69,7 +74,7 @@ export class PeerSession {
       ...{ id, role, peer, state: "connecting", since: new Date().toISOString(), route: null },
       ...{ rtt_ms: null, bytes_sent: 0, bytes_received: 0, files_received: 0 },
     };
-    this.#opened.promise.catch(() => {});
+    this.opened.catch(() => {});
     let previous: LinkReading | null = null;
     const events: SessionEvents = {
       open: () => {
@@ -79,10 +84,10 @@ export class PeerSession {
         this.#opened.resolve();
       },
       closed: (reason) => void this.close(reason),
-      stats: (counters, route) => {
-        Object.assign(this.record, counters, { route });
+      stats: (link) => {
+        Object.assign(this.record, link);
         if (this.state !== "open") return;
-        const current = { ...counters, at: performance.now() };
+        const current = { ...link, at: performance.now() };
         measured(linkSample(previous, current));
         previous = current;
       },
@@ -99,16 +104,6 @@ export class PeerSession {
 
   get state() {
     return this.record.state;
-  }
-
-  /** Resolves when the two sides are connected. @throws an `unavailable` failure when they cannot connect. */
-  get opened(): Promise<void> {
-    return this.#opened.promise;
-  }
-
-  /** Resolves with the reason when the session has ended. */
-  get closed(): Promise<string> {
-    return this.#closed.promise;
   }
 
   /** Makes an offer. @returns its SDP. @throws an `unavailable` failure when there is no WebRTC here. */
@@ -160,7 +155,7 @@ export class PeerSession {
 }
 
 /** Counters and when they were read, in milliseconds of a monotonic clock. */
-type LinkReading = LinkCounters & { readonly at: number };
+type LinkReading = Omit<LinkState, "route"> & { readonly at: number };
 
 /**
  * The statistics between two readings. After a first reading, or a counter that decreased, the bitrate is null. It is the

@@ -11,9 +11,9 @@ import type { LinkSample, SESSIONS } from "../core/records";
 import { notFound, unavailable } from "../lib/errors";
 import type { Log } from "../lib/log";
 import type { IceConfig } from "./ice";
+import type { InboxPlace } from "./inbox";
 import { ACKS_FEATURE } from "./messages";
 import type { Answer, Offer } from "./operations";
-import type { InboxPlace } from "./protocol";
 import { PeerSession } from "./session";
 
 /** Each is a process of some 60 MB. */

@@ -5,14 +5,15 @@
  * connections in one process stall each other (usrsctp). So a hostile peer costs its own session only.
  */
 import type { DataChannel, PeerConnection } from "node-datachannel";
+import type * as v from "valibot";
+import type { SESSION } from "../core/records";
 import { serveParent } from "../lib/child";
-import { conflict, messageOf } from "../lib/errors";
+import { messageOf } from "../lib/errors";
 import { createConnection, describe, leaveHandshake, loadLibrary, routeOf, takeRemote } from "./connection";
 import { FileChannels } from "./file-channels";
 import type { IceConfig } from "./ice";
-import { type Inbox, openInbox } from "./inbox";
+import { type Inbox, type InboxPlace, openInbox } from "./inbox";
 import { FILES_LABEL, type FileMessage } from "./messages";
-import type { InboxPlace, SessionCalls, SessionEvents } from "./protocol";
 import { FileReceiver } from "./receive";
 
 /** How many channels a peer with acknowledgements gets; any other gets one, as in the wire format. */
@@ -47,29 +48,50 @@ const GOODBYE_MS = 100;
 const UNACKNOWLEDGED_BYTES = 65_536;
 const LINGER_MS = 3_000;
 
-export default async function sessionChild(): Promise<void> {
+/** The state of a link; its counters only grow during a connection. */
+export type LinkState = Pick<
+  v.InferOutput<typeof SESSION>,
+  "rtt_ms" | "bytes_sent" | "bytes_received" | "route"
+>;
+
+/** What the process of a session reports. */
+export interface SessionEvents {
+  open(): void;
+  closed(reason: string): void;
+  stats(link: LinkState): void;
+  /** How many bytes of a file were sent. */
+  progress(transfer: number, bytes: number): void;
+  /** A file of the peer is in the inbox. */
+  received(): void;
+  trouble(text: string): void;
+}
+
+/** What the process of a session does. */
+export type SessionCalls = ReturnType<typeof createCalls>;
+
+export default () => serveParent(createCalls, ({ close }) => close());
+
+/** The parent calls `offer` or `answer` once, before `accept` and `send`. */
+function createCalls(owner: SessionEvents) {
   let session: ReturnType<typeof createSession> | undefined;
-  const begun = () => {
-    if (!session) throw conflict("the session has not begun");
+  const begin = async (ice: IceConfig) => {
+    session = createSession(await createConnection(ice), owner);
     return session;
   };
-  await serveParent<SessionCalls, SessionEvents>(
-    (owner) => {
-      const begin = async (ice: IceConfig) => {
-        if (session) throw conflict("the session has begun");
-        session = createSession(await createConnection(ice), owner);
-        return session;
-      };
-      return {
-        probe: async () => (await loadLibrary()).getLibraryVersion(),
-        offer: async (ice) => (await begin(ice)).offer(),
-        answer: async (ice, sdp, inbox, acks) => (await begin(ice)).answer(sdp, inbox, acks),
-        accept: async (sdp, acks) => begun().accept(sdp, acks),
-        send: async (transfer, path, name) => begun().send(transfer, path, name),
-      };
-    },
-    () => session?.close(),
-  );
+  return {
+    /** Loads the library. @returns its version. */
+    probe: async () => (await loadLibrary()).getLibraryVersion(),
+    /** Makes an offer. @returns its SDP. */
+    offer: async (ice: IceConfig) => (await begin(ice)).offer(),
+    /** Accepts an offer. @returns the SDP of the answer. */
+    answer: async (ice: IceConfig, sdp: string, inbox: InboxPlace, acks: boolean) =>
+      (await begin(ice)).answer(sdp, inbox, acks),
+    /** Accepts the answer to the offer. */
+    accept: async (sdp: string, acks: boolean) => session?.accept(sdp, acks),
+    /** Sends a file; resolves when the peer has it. */
+    send: async (transfer: number, path: string, name: string) => session?.send(transfer, path, name),
+    close: async () => session?.close(),
+  };
 }
 
 /** Ends the process when it uses too much memory; the log of the parent has the reason. */
@@ -96,14 +118,9 @@ function createSession(peer: PeerConnection, owner: SessionEvents) {
 
   const stats = setInterval(() => {
     const rtt = peer.rtt();
-    owner.stats(
-      {
-        rtt_ms: rtt >= 0 ? rtt : null,
-        bytes_sent: peer.bytesSent(),
-        bytes_received: peer.bytesReceived(),
-      },
-      routeOf(peer),
-    );
+    const rtt_ms = rtt >= 0 ? rtt : null;
+    const [bytes_sent, bytes_received] = [peer.bytesSent(), peer.bytesReceived()];
+    owner.stats({ rtt_ms, bytes_sent, bytes_received, route: routeOf(peer) });
   }, STATS_MS);
 
   const receiveOn = (channel: DataChannel, place: InboxPlace) => {

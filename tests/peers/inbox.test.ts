@@ -11,20 +11,15 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { clearIncoming, INCOMING, type InboxOptions, openInbox } from "../../src/peers/inbox";
+import { clearIncoming, INCOMING, type InboxPlace, openInbox } from "../../src/peers/inbox";
 import { temporaryFolder } from "../support";
 
-function inboxIn(home: string, options: Partial<InboxOptions> = {}) {
+function inboxIn(home: string, options: Partial<InboxPlace> = {}) {
   const folder = join(home, "inbox");
-  const inbox = openInbox({
-    folder,
-    index: join(home, "inbox.db"),
-    sender: "peer-1",
-    quota: 0,
-    minFree: 0,
-    now: () => new Date("2026-11-21T10:20:30.400Z"),
-    ...options,
-  });
+  const inbox = openInbox(
+    { folder, index: join(home, "inbox.db"), sender: "peer-1", quota: 0, minFree: 0, ...options },
+    () => new Date("2026-11-21T10:20:30.400Z"),
+  );
   const put = (name: string, content: string) => {
     const incoming = inbox.begin(name, content.length);
     incoming.write(Buffer.from(content));
