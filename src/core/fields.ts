@@ -8,6 +8,16 @@ export function field<S extends v.GenericSchema>(schema: S, description: string)
   return v.pipe(schema, v.description(description));
 }
 
+/** A number from `min` to `max`. */
+export const between = (min: number, max: number) => v.pipe(v.number(), v.minValue(min), v.maxValue(max));
+
+/** A whole number from `min` to `max`. */
+export const whole = (min: number, max: number) =>
+  v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max));
+
+/** What is off unless it is set. */
+export const flag = (description: string) => field(v.optional(v.boolean(), false), description);
+
 /** A value that is never logged, audited, quoted in an error, or kept. */
 export function secret<S extends v.GenericSchema>(schema: S) {
   return v.pipe(schema, v.metadata({ secret: true }));

@@ -9,27 +9,7 @@ import { deadline, sleep } from "../lib/deadline";
 import { cancelled } from "../lib/errors";
 import { type Release, tryLock } from "../lib/lock";
 
-/** The right to use pointer and keyboard until {@link InputHold.end}. */
-export interface InputHold {
-  /**
-   * Frees the lock; a second call does nothing. Never throws.
-   *
-   * @param how `"finished"` leaves pressed keys and buttons as the run left them (a later run may release them);
-   *   `"broken"` (failed, cancelled, out of time) releases them first.
-   */
-  end(how: "finished" | "broken"): Promise<void>;
-}
-
-export interface InputLock {
-  /**
-   * Waits for the lock. A run that holds it does not take it again for its nested lists.
-   *
-   * @throws a `cancelled` failure when `signal` aborts first.
-   */
-  take(signal: AbortSignal): Promise<InputHold>;
-  /** Whether a run of this process holds it now. */
-  taken(): boolean;
-}
+export type InputLock = ReturnType<typeof createInputLock>;
 
 /** How often a lock that another process holds is tried again, in milliseconds. */
 const POLL_MS = 25;
@@ -42,12 +22,18 @@ const aborted = (): never => {
  * @param lockFile shared by the processes of a `{config_dir}`.
  * @param releaseAll releases every key and button that is still pressed.
  */
-export function createInputLock(lockFile: string, releaseAll: () => Promise<void>): InputLock {
+export function createInputLock(lockFile: string, releaseAll: () => Promise<void>) {
   let last: Promise<void> = Promise.resolve();
   let taken = false;
   return {
+    /** Whether a run of this process holds it now. */
     taken: () => taken,
-    async take(signal) {
+    /**
+     * Waits for the right to use pointer and keyboard. A run that has it does not take it again for its nested lists.
+     *
+     * @throws a `cancelled` failure when `signal` aborts first.
+     */
+    async take(signal: AbortSignal) {
       const before = last;
       const { promise: ended, resolve: passOn } = Promise.withResolvers<void>();
       last = before.then(() => ended);
@@ -57,7 +43,13 @@ export function createInputLock(lockFile: string, releaseAll: () => Promise<void
         taken = true;
         let held = true;
         return {
-          async end(how) {
+          /**
+           * Frees the lock; a second call does nothing. Never throws.
+           *
+           * @param how `"finished"` leaves pressed keys and buttons as the run left them (a later run may release them);
+           *   `"broken"` (failed, cancelled, out of time) releases them first.
+           */
+          async end(how: "finished" | "broken") {
             if (!held) return;
             held = false;
             if (how === "broken") await releaseAll().catch(() => {});

@@ -2,7 +2,7 @@
  * The operations of the desktop: screen, pointer, keyboard and windows.
  */
 import * as v from "valibot";
-import { field, NO_INPUT, path, seconds, secret } from "../core/fields";
+import { between, field, flag, NO_INPUT, path, seconds, secret, whole } from "../core/fields";
 import { type InputSchema, type Operation, type OutputSchema, operation } from "../core/operation";
 import { unavailable } from "../lib/errors";
 import type { Stroke } from "./backend";
@@ -15,16 +15,10 @@ interface Uses {
   desktop(): Promise<Desktop>;
 }
 
-/** The most characters that one action types, and the most keys in one hotkey. */
-const MAX_WRITTEN = 20_000;
-const MAX_HOTKEY = 16;
-/** The most notches that one action turns the wheel. */
-const MAX_NOTCHES = 1_000;
-
 const NO_ROUTE = { http: "POST /execute runs it as an action" };
 
 /** A column or row: far beyond any desktop (X11 has 16 bits for one). */
-const COORDINATE = v.pipe(v.number(), v.integer(), v.minValue(-32_768), v.maxValue(32_767));
+const COORDINATE = whole(-32_768, 32_767);
 /** Two numbers, as scripts get them. */
 const PAIR = v.strictTuple([v.number(), v.number()]);
 
@@ -76,10 +70,7 @@ const FRAME = v.strictObject({
     v.optional(REGION),
     "Region in pixels: x1, y1, x2, y2; column x2 and row y2 are not in it",
   ),
-  monitor: field(
-    v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(63))),
-    "Number of the monitor, from 0; the region is relative to it",
-  ),
+  monitor: field(v.optional(whole(0, 63)), "Number of the monitor, from 0; the region is relative to it"),
 });
 
 const INLINE = v.object({
@@ -90,12 +81,8 @@ const INLINE = v.object({
   encoding: v.literal("base64"),
   data: v.string(),
 });
-const IN_FILE = v.object({
-  format: v.literal("png"),
-  width: v.number(),
-  height: v.number(),
-  file_path: v.string(),
-});
+const SIZE = { width: v.number(), height: v.number() };
+const IN_FILE = v.object({ format: v.literal("png"), ...SIZE, file_path: v.string() });
 
 const screenSize = operation({
   name: "desktop.screen_size",
@@ -104,7 +91,7 @@ const screenSize = operation({
   command: "AC_screen_size",
   http: { method: "GET", path: "/screen_size" },
   input: NO_INPUT,
-  output: v.object({ width: v.number(), height: v.number() }),
+  output: v.object(SIZE),
   plain: { output: PAIR, of: ({ width, height }) => [width, height] },
   run: async (service: Uses, _input, { signal }) => (await service.desktop()).screenSize(signal),
 });
@@ -133,6 +120,12 @@ export const screenshot = operation({
   run: (service: Uses, frame, { signal }) => takeScreenshot(service, frame, null, signal),
 });
 
+const PNG_PATH = v.pipe(
+  v.string(),
+  v.maxLength(4_096),
+  v.regex(/^[^\0]*\.png$/i, "a path that ends in .png"),
+);
+
 const saveScreenshot = operation({
   name: "desktop.save_screenshot",
   summary: "Take a picture of the desktop, a monitor or a region, as a PNG in a file or in base64",
@@ -143,9 +136,7 @@ const saveScreenshot = operation({
   example: { file_path: "/var/tmp/screen.png", screen_region: [0, 0, 640, 400] },
   input: v.strictObject({
     file_path: field(
-      v.optional(
-        path(v.pipe(v.string(), v.maxLength(4_096), v.regex(/^[^\0]*\.png$/i, "a path that ends in .png"))),
-      ),
+      v.optional(path(PNG_PATH)),
       "File to write on the host; an existing one is replaced (default: none, the answer has the picture)",
     ),
     ...FRAME.entries,
@@ -161,7 +152,9 @@ const saveScreenshot = operation({
 
 // The pointer
 
+const BUTTON = v.picklist(["mouse_left", "mouse_middle", "mouse_right"]);
 const BUTTONS = { mouse_left: "left", mouse_middle: "middle", mouse_right: "right" } as const;
+const DIRECTION = v.picklist(["scroll_up", "scroll_down", "scroll_left", "scroll_right"]);
 const DIRECTIONS = {
   scroll_up: "up",
   scroll_down: "down",
@@ -198,10 +191,7 @@ function buttonOperation(verb: string, what: string, stroke: Stroke) {
   return inputOperation(verb, {
     summary: `${what}; returns the position of the pointer`,
     input: v.strictObject({
-      mouse_keycode: field(
-        v.optional(v.picklist(["mouse_left", "mouse_middle", "mouse_right"]), "mouse_left"),
-        "The button",
-      ),
+      mouse_keycode: field(v.optional(BUTTON, "mouse_left"), "The button"),
       ...target,
     }),
     output: PAIR,
@@ -215,14 +205,11 @@ const scrollMouse = inputOperation("mouse_scroll", {
   example: { scroll_value: 3 },
   input: v.strictObject({
     scroll_value: field(
-      v.pipe(v.number(), v.integer(), v.minValue(-MAX_NOTCHES), v.maxValue(MAX_NOTCHES)),
+      whole(-1_000, 1_000),
       "How many notches; a negative number turns the wheel the other way",
     ),
     ...target,
-    scroll_direction: field(
-      v.optional(v.picklist(["scroll_up", "scroll_down", "scroll_left", "scroll_right"]), "scroll_down"),
-      "The direction",
-    ),
+    scroll_direction: field(v.optional(DIRECTION, "scroll_down"), "The direction"),
   }),
   output: PAIR,
   perform: (desktop, { scroll_value, scroll_direction, ...place }, signal) =>
@@ -234,13 +221,19 @@ const scrollMouse = inputOperation("mouse_scroll", {
 const done = () => null;
 
 const KEY = v.pipe(v.string(), v.check(isKey, `one character, or one of ${KEY_NAMES.join(" ")}`));
+const KEYS = v.pipe(v.array(KEY), v.minLength(1), v.maxLength(16));
+const TEXT = v.pipe(
+  v.string(),
+  v.maxLength(20_000),
+  v.check(isTypable, "text without control characters other than tab and line feed"),
+);
 
 function keyOperation(verb: string, summary: string, stroke: Stroke) {
   return inputOperation(verb, {
     summary,
     input: v.strictObject({
       keycode: field(KEY, "The key: one character, or a name such as enter, ctrl, f5 or num0"),
-      is_shift: field(v.optional(v.boolean(), false), "Use Shift together with the key"),
+      is_shift: flag("Use Shift together with the key"),
     }),
     output: v.null(),
     perform: (desktop, { keycode, is_shift }, signal) =>
@@ -252,10 +245,7 @@ export const hotkey = inputOperation("hotkey", {
   summary: "Press keys one after the other and release them in reverse order",
   example: { key_code_list: ["ctrl", "s"] },
   input: v.strictObject({
-    key_code_list: field(
-      v.pipe(v.array(KEY), v.minLength(1), v.maxLength(MAX_HOTKEY)),
-      'The keys in order, such as ["ctrl", "s"]',
-    ),
+    key_code_list: field(KEYS, 'The keys in order, such as ["ctrl", "s"]'),
   }),
   output: v.null(),
   perform: (desktop, { key_code_list }, signal) => desktop.strike(key_code_list, "tap", signal).then(done),
@@ -265,16 +255,7 @@ const writeText = inputOperation("write", {
   summary: "Type text into the window that has the focus",
   example: { write_string: "Grüße" },
   input: v.strictObject({
-    write_string: field(
-      secret(
-        v.pipe(
-          v.string(),
-          v.maxLength(MAX_WRITTEN),
-          v.check(isTypable, "text without control characters other than tab and line feed"),
-        ),
-      ),
-      "Any Unicode text; a tab and a line feed are the keys Tab and Enter",
-    ),
+    write_string: field(secret(TEXT), "Any Unicode text; a tab and a line feed are the keys Tab and Enter"),
   }),
   output: v.null(),
   perform: (desktop, { write_string }, signal) => desktop.type(write_string, signal).then(done),
@@ -285,7 +266,7 @@ const writeText = inputOperation("write", {
 const HWND = v.number();
 const TITLE = {
   title_substring: field(v.pipe(v.string(), v.nonEmpty(), v.maxLength(1_000)), "Part of the window's title"),
-  case_sensitive: field(v.optional(v.boolean(), false), "Match upper and lower case exactly"),
+  case_sensitive: flag("Match upper and lower case exactly"),
 };
 
 const listWindows = operation({
@@ -333,14 +314,8 @@ const waitWindow = operation({
   example: { title_substring: "Report", timeout: 30 },
   input: v.strictObject({
     title_substring: TITLE.title_substring,
-    timeout: field(
-      v.optional(seconds(v.pipe(v.number(), v.minValue(0), v.maxValue(3_600))), 10),
-      "Seconds to wait",
-    ),
-    poll: field(
-      v.optional(seconds(v.pipe(v.number(), v.minValue(0.01), v.maxValue(60))), 0.5),
-      "Seconds between two checks",
-    ),
+    timeout: field(v.optional(seconds(between(0, 3_600)), 10), "Seconds to wait"),
+    poll: field(v.optional(seconds(between(0.01, 60)), 0.5), "Seconds between two checks"),
     case_sensitive: TITLE.case_sensitive,
   }),
   output: HWND,

@@ -25,11 +25,7 @@ export class PressedKeys {
       click: (target, button, stroke, ...extra) =>
         this.during([{ button }], stroke === "press", () => click(target, button, stroke, ...extra)),
       strike: (keys, stroke, ...extra) =>
-        this.during(
-          keys.map((key) => ({ key })),
-          stroke === "press",
-          () => strike(keys, stroke, ...extra),
-        ),
+        this.during(keysOf(keys), stroke === "press", () => strike(keys, stroke, ...extra)),
     };
   }
 
@@ -77,6 +73,8 @@ export class PressedKeys {
     }
   }
 }
+
+const keysOf = (keys: readonly string[]): Pressed[] => keys.map((key) => ({ key }));
 
 const nameOf = (one: Pressed) => ("key" in one ? `key ${one.key}` : `button ${one.button}`);
 

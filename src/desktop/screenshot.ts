@@ -4,7 +4,7 @@
 import { badInput } from "../lib/errors";
 import { writeNamedFile } from "../lib/files";
 import type { Backend, Frame, Screenshot } from "./backend";
-import { assertInside, type Region, shifted } from "./geometry";
+import type { Region } from "./geometry";
 import { encodePng } from "./png";
 
 type Screen = Pick<Backend, "desktop" | "monitors" | "capture">;
@@ -28,12 +28,18 @@ async function regionOf(screen: Screen, { monitor, region }: Frame): Promise<Reg
   const monitors = await screen.monitors();
   const place = monitors[monitor];
   if (!place) throw badInput(`monitor: expected 0 to ${monitors.length - 1} but found ${monitor}`);
-  const corner = { x: place.x1, y: place.y1 };
-  return shifted(partOf(shifted(place, { x: -corner.x, y: -corner.y }), region), corner);
+  const { x1, y1 } = place;
+  return shifted(partOf(shifted(place, -x1, -y1), region), x1, y1);
 }
 
-function partOf(whole: Region, region: Region | undefined): Region {
-  if (!region) return whole;
-  assertInside(whole, region);
-  return region;
+function partOf(whole: Region, region = whole): Region {
+  const { x1, y1, x2, y2 } = region;
+  if (x1 >= whole.x1 && y1 >= whole.y1 && x2 <= whole.x2 && y2 <= whole.y2) return region;
+  throw badInput(`screen_region: expected a part of [${corners(whole)}] but found [${corners(region)}]`);
 }
+
+function shifted({ x1, y1, x2, y2 }: Region, x: number, y: number): Region {
+  return { x1: x1 + x, y1: y1 + y, x2: x2 + x, y2: y2 + y };
+}
+
+const corners = ({ x1, y1, x2, y2 }: Region) => [x1, y1, x2, y2].join(", ");

@@ -4,7 +4,6 @@
 import { sleep } from "../lib/deadline";
 import { cancelled, notFound, timedOut, unavailable } from "../lib/errors";
 import { jsonLine } from "../lib/sanitize";
-import type { DesktopWindow } from "./backend";
 import type { Desktop } from "./desktop";
 
 export const CANNOT_LIST = "this platform cannot list windows";
@@ -21,11 +20,7 @@ export interface TitleQuery {
  * @returns its hwnd.
  * @throws a `not_found` failure when there is none; `unavailable` when it does not get the focus.
  */
-export async function focusByTitle(
-  desktop: Desktop,
-  query: TitleQuery,
-  signal: AbortSignal,
-): Promise<number> {
+export async function focusByTitle(desktop: Desktop, query: TitleQuery, signal: AbortSignal) {
   const window = await find(desktop, query, signal);
   if (!window) throw notFound(`there is no window with ${quoted(query)} in its title`);
   await desktop.focus(window.hwnd, signal);
@@ -57,11 +52,7 @@ export async function waitForTitle(
   }
 }
 
-async function find(
-  desktop: Desktop,
-  { title_substring, case_sensitive }: TitleQuery,
-  signal: AbortSignal,
-): Promise<DesktopWindow | undefined> {
+async function find(desktop: Desktop, { title_substring, case_sensitive }: TitleQuery, signal: AbortSignal) {
   const windows = await desktop.windows(signal);
   if (!windows) throw unavailable(CANNOT_LIST);
   const folded = (text: string) => (case_sensitive ? text : text.toLowerCase());

@@ -30,12 +30,10 @@ export default async function desktopChild(): Promise<void> {
     };
     const opening = createBackend(forget).then((made) => ({ ...made, ...pressed.track(made) }));
     opening.catch(forget);
+    backend = opening;
     return opening;
   };
-  const use = () => {
-    backend ??= open();
-    return backend;
-  };
+  const use = () => backend ?? open();
   const own = {
     screenSize: async () => sizeOf(await (await use()).desktop()),
     screenshot: async (frame: Frame, file: string | null) => takeScreenshot(await use(), frame, file),

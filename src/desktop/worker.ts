@@ -95,19 +95,12 @@ export function createWorker(options: WorkerOptions, mayLeave: () => boolean) {
       }
       const before = queue;
       waiting++;
+      const sent = args.filter((arg) => arg !== signal);
       const called = deadline(before, { signal, aborted: notAsked })
         .finally(() => waiting--)
-        .then(() =>
-          send(
-            method,
-            args.filter((arg) => arg !== signal),
-          ),
-        );
+        .then(() => send(method, sent));
       // A call that was cancelled settles before those that it waited for.
-      queue = called.then(
-        () => before,
-        () => before,
-      );
+      queue = called.catch(() => {}).then(() => before);
       return called;
     },
     /**

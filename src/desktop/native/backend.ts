@@ -3,9 +3,9 @@
  * and windows, and the system itself ({@link Platform}) for what neither can do.
  */
 import { messageOf, unavailable } from "../../lib/errors";
-import type { Backend, Direction, Target } from "../backend";
+import type { Backend, Direction, Stroke, Target } from "../backend";
 import { assertOn, type Point, type Region } from "../geometry";
-import { createKeyboard } from "./keyboard";
+import { robotKeyOf } from "../keys";
 import { capture, placeOf, type Screens } from "./screen";
 
 export type Robot = typeof import("robotjs");
@@ -27,7 +27,6 @@ export async function createNativeBackend(platform: Platform): Promise<Backend> 
     loaded("robotjs", async () => (await import("robotjs")).default),
     loaded("node-screenshots", async () => (await import("node-screenshots")).default),
   ]);
-  const keyboard = createKeyboard(robot, platform);
   const monitors = () => placesOf(screens);
   const desktop = () => boundsOf(monitors());
   const go = (target: Target) => movePointer(robot, desktop(), target);
@@ -51,14 +50,7 @@ export async function createNativeBackend(platform: Platform): Promise<Backend> 
       for (let step = 0; step < Math.abs(steps); step++) robot.scrollMouse(x * notch, y * notch);
       return pointerAt(robot);
     },
-    async strike(keys, stroke) {
-      allowInput(robot);
-      keyboard.strike(keys, stroke);
-    },
-    async type(text) {
-      allowInput(robot);
-      keyboard.type(text);
-    },
+    ...createKeyboard(robot, platform),
     async capture(region) {
       if (robot.getScreenCapturePermission() === false) throw notAllowed("Screen Recording");
       return capture(screens, region);
@@ -124,3 +116,55 @@ function allowInput(robot: Robot): void {
 
 const notAllowed = (what: string) =>
   unavailable(`macOS has not allowed it: turn svc on in System Settings, Privacy & Security, ${what}`);
+
+const MODIFIERS: readonly string[] = ["shift", "control", "alt", "command"];
+
+/** A key goes down together with its modifiers: macOS uses those that the event names, not the keys that are down. */
+function createKeyboard(robot: Robot, platform: Platform): Pick<Backend, "strike" | "type"> {
+  /** The modifiers that were pressed alone and not released. */
+  const held = new Set<string>();
+
+  const toggle = (key: string, way: "down" | "up", modifiers: readonly string[] = []) => {
+    try {
+      robot.keyToggle(key, way, [...modifiers]);
+    } catch {
+      throw unavailable(`this platform has no key ${key}`);
+    }
+  };
+  const strikeModifiers = (keys: readonly string[], stroke: Stroke) => {
+    if (stroke !== "release") for (const key of keys) toggle(key, "down");
+    if (stroke !== "press") for (const key of keys.toReversed()) toggle(key, "up");
+    for (const key of keys) {
+      if (stroke === "press") held.add(key);
+      else held.delete(key);
+    }
+  };
+  return {
+    async strike(names, stroke) {
+      allowInput(robot);
+      const keys = [...new Set(names.flatMap(robotKeysOf))];
+      const others = keys.filter((key) => !MODIFIERS.includes(key));
+      if (others.length === 0) return strikeModifiers(keys, stroke);
+      const modifiers = [...new Set([...held, ...keys.filter((key) => MODIFIERS.includes(key))])];
+      if (stroke !== "release") for (const key of others) toggle(key, "down", modifiers);
+      if (stroke !== "press") for (const key of others.toReversed()) toggle(key, "up", modifiers);
+      // The key's release released them too.
+      if (stroke !== "press") for (const key of held) toggle(key, "down");
+    },
+    async type(text) {
+      allowInput(robot);
+      for (const character of text) {
+        if (character === "\n") robot.keyTap("enter");
+        else if (character === "\t") robot.keyTap("tab");
+        else platform.typeCharacter(character, robot);
+      }
+    },
+  };
+}
+
+/** The keys of `name`; for a capital, Shift and the small letter. @throws `unavailable` where there is no such key. */
+function robotKeysOf(name: string): string[] {
+  const key = robotKeyOf(name);
+  if (key === null) throw unavailable(`this platform has no key ${name}`);
+  return /^[A-Z]$/.test(key) ? ["shift", key.toLowerCase()] : [key];
+}

@@ -9,7 +9,6 @@ import {
   type XDisplay,
   type XError,
   type XRequests,
-  type XScreen,
   type XTest,
 } from "x11";
 import { invoke, type Remote, remote } from "../../lib/child";
@@ -17,37 +16,19 @@ import { messageOf, systemCode, unavailable } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
 
 /** Requests to which an error is an answer, too. */
-type Askable = {
+type Asked = {
   readonly [N in keyof XRequests]: (
     ...args: Parameters<XRequests[N]>
   ) => ReturnType<XRequests[N]> | undefined;
 };
 
-export interface XConnection {
-  readonly client: XClient;
-  readonly display: XDisplay;
-  readonly screen: XScreen;
-  readonly test: XTest;
-  /** Each resolves to the reply; to `undefined` when the server answers with an error (the window has gone). */
-  readonly ask: Remote<Askable>;
-  /** Each resolves to the reply. @throws an `unavailable` failure when the server answers with an error. */
-  readonly need: Remote<XRequests>;
-  /** The reply to a request of an extension; `undefined` when the server answers with an error. */
-  reply<T>(send: (reply: Reply<T>) => void): Promise<T | undefined>;
-  /**
-   * Resolves when the server has processed all requests so far.
-   *
-   * @throws an `unavailable` failure when it refused one.
-   */
-  settled(): Promise<void>;
-  close(): void;
-}
+export type XConnection = Awaited<ReturnType<typeof connect>>;
 
 /**
  * @param lost called when the server goes away.
  * @throws an `unavailable` failure that says what is missing.
  */
-export async function connect(env: NodeJS.ProcessEnv, lost: () => void): Promise<XConnection> {
+export async function connect(env: NodeJS.ProcessEnv, lost: () => void) {
   const name = env.DISPLAY;
   if (!name) throw unavailable(`no display: DISPLAY is not set${waylandHint(env)}`);
   const display = await open(name);
@@ -79,10 +60,12 @@ export async function connect(env: NodeJS.ProcessEnv, lost: () => void): Promise
       waiting.delete(reject);
     }
   };
+  /** The reply to a request of an extension; `undefined` when the server answers with an error. */
   const reply = async <T>(send: (reply: Reply<T>) => void) => {
     const answer = await request(send);
     return "error" in answer ? undefined : answer.value;
   };
+  /** Each resolves to the reply. @throws an `unavailable` failure when the server answers with an error. */
   const need = remote<Remote<XRequests>>(async (name, args) => {
     const answer = await request((reply) => invoke(client, name, [...args, reply]));
     if ("error" in answer) throw refusal(answer.error);
@@ -98,9 +81,11 @@ export async function connect(env: NodeJS.ProcessEnv, lost: () => void): Promise
     display,
     screen,
     test: await xtest(client),
-    ask: remote((name, args) => reply((taken) => invoke(client, name, [...args, taken]))),
+    /** Each resolves to the reply; to `undefined` when the server answers with an error (the window has gone). */
+    ask: remote<Remote<Asked>>((name, args) => reply((taken) => invoke(client, name, [...args, taken]))),
     need,
     reply,
+    /** Resolves when the server has processed all requests so far. @throws `unavailable` when it refused one. */
     async settled() {
       await need.GetInputFocus();
       const error = refused;

@@ -14,12 +14,7 @@ import { findKeycode, isCapsLocked, type KeyboardState, strokeOf } from "./layou
 const SHIFT_KEYSYM = 0xffe1;
 const CAPS_LOCK_KEYSYM = 0xffe5;
 
-export interface Keyboard extends Pick<Backend, "strike" | "type"> {
-  /** Puts the layout back as it was; keys at keycodes that were mapped are released first. */
-  restore(): Promise<void>;
-}
-
-export function createKeyboard(connection: XConnection): Keyboard {
+export function createKeyboard(connection: XConnection) {
   const { test, screen } = connection;
   const remap = new KeycodeRemap(connection);
   /** What was pressed and not released: names of keys, and the keycodes that went down for them. */
@@ -64,7 +59,7 @@ export function createKeyboard(connection: XConnection): Keyboard {
     }
   };
 
-  return {
+  const keyboard: Pick<Backend, "strike" | "type"> = {
     async strike(names, stroke) {
       const keysyms = names.map(keysymOf);
       const { state, count } = await remap.map(keysyms, busy());
@@ -96,6 +91,10 @@ export function createKeyboard(connection: XConnection): Keyboard {
         await settled();
       }
     },
+  };
+  return {
+    ...keyboard,
+    /** Puts the layout back as it was; keys at keycodes that were mapped are released first. */
     async restore() {
       for (const [name, keycodes] of down) {
         if (remap.keycodeOf(keysymOf(name)) !== undefined) releaseKey(name, keycodes);

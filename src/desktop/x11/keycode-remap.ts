@@ -18,14 +18,6 @@ const COLUMNS = 4;
 
 type Rows = readonly (readonly number[])[];
 
-interface Reading {
-  /** The layout without the keycodes that are mapped here. */
-  readonly state: KeyboardState;
-  readonly mapping: Rows;
-  /** Keycodes that type nothing and modify nothing. */
-  readonly free: readonly number[];
-}
-
 export class KeycodeRemap {
   /** Keycodes by the keysym they are mapped to, the longest mapped first. */
   private readonly mapped = new Map<number, number>();
@@ -53,10 +45,7 @@ export class KeycodeRemap {
    * @param busy keycodes that are down.
    * @throws an `unavailable` failure when not even the first can be.
    */
-  async map(
-    keysyms: readonly number[],
-    busy: ReadonlySet<number>,
-  ): Promise<{ state: KeyboardState; count: number }> {
+  async map(keysyms: readonly number[], busy: ReadonlySet<number>) {
     const { state, mapping, free } = await this.read();
     const available = [...this.mapped].filter(([, keycode]) => !busy.has(keycode));
     const room = free.length + available.length;
@@ -122,7 +111,8 @@ export class KeycodeRemap {
     await Bun.sleep(Math.max(0, this.lastUse + SETTLE_MS - performance.now()));
   }
 
-  private async read(): Promise<Reading> {
+  /** The layout without the keycodes that are mapped here, all rows as they are, and keycodes without any use. */
+  private async read() {
     const { display, screen, need } = this.connection;
     const first = display.min_keycode;
     const [mapping, modifiers, { keyMask }] = await Promise.all([
@@ -137,7 +127,8 @@ export class KeycodeRemap {
       row.every((keysym) => keysym === 0) && !used.has(first + index) ? [first + index] : [],
     );
     const rows = mapping.map((row, index) => (mapped.has(first + index) ? [] : row));
-    return { state: { first, rows, modifiers, mask: keyMask }, mapping, free };
+    const state: KeyboardState = { first, rows, modifiers, mask: keyMask };
+    return { state, mapping, free };
   }
 
   /** Forgets keycodes that another program has mapped again, and adopts those that a killed child has left. */

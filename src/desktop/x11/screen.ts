@@ -37,16 +37,9 @@ export function createScreen(connection: XConnection): Pick<Backend, "desktop" |
           "the display's pixels are indexes into a colour map; expected a display of 16 bits or more",
         );
       }
-      const { bits_per_pixel, scanline_pad } = format;
-      const pixels = toBgrx(image.data, {
-        width,
-        height,
-        bytesPerPixel: bits_per_pixel / 8,
-        bytesPerRow: (Math.ceil((width * bits_per_pixel) / scanline_pad) * scanline_pad) / 8,
-        littleEndian: display.image_byte_order === 0,
-        masks: [visual.blue_mask, visual.green_mask, visual.red_mask],
-      });
-      return { width, height, pixels, redAt: 2 };
+      const masks = [visual.blue_mask, visual.green_mask, visual.red_mask];
+      const layout = { ...format, masks, littleEndian: display.image_byte_order === 0 };
+      return { width, height, pixels: toBgrx(image.data, { width, height }, layout), redAt: 2 };
     },
   };
 }
@@ -58,17 +51,20 @@ export async function rootPlace({ screen, need }: XConnection): Promise<Region> 
 }
 
 /** How an X server lays out pixels (X Window System Protocol, section 8, image format). */
-interface Layout extends Size {
-  readonly bytesPerPixel: number;
-  readonly bytesPerRow: number;
+interface Layout {
+  readonly bits_per_pixel: number;
+  /** Each row is filled up to a multiple of so many bits. */
+  readonly scanline_pad: number;
   readonly littleEndian: boolean;
   /** The bits of blue, green and red. */
-  readonly masks: readonly [number, number, number];
+  readonly masks: readonly number[];
 }
 
 /** `data` as blue, green, red and a filler byte; the same memory where it is that already. */
-function toBgrx(data: Uint8Array, layout: Layout): Uint8Array {
-  const { width, height, bytesPerPixel, bytesPerRow, littleEndian, masks } = layout;
+function toBgrx(data: Uint8Array, { width, height }: Size, layout: Layout): Uint8Array {
+  const { bits_per_pixel, scanline_pad, littleEndian, masks } = layout;
+  const bytesPerPixel = bits_per_pixel / 8;
+  const bytesPerRow = (Math.ceil((width * bits_per_pixel) / scanline_pad) * scanline_pad) / 8;
   const asIs = bytesPerPixel === 4 && littleEndian && masks.join() === [0xff, 0xff00, 0xff0000].join();
   if (asIs) return data.subarray(0, width * height * 4);
   const channels = masks.map((mask) => {

@@ -8,6 +8,14 @@ declare module "x11" {
   /** Takes a reply or its error; `true` says that the error has been handled. */
   export type Reply<T> = (error: XError | null | undefined, value: T) => true;
 
+  type Numbers<N extends string> = Readonly<Record<N, number>>;
+  type Area = [x: number, y: number, width: number, height: number];
+
+  export interface XImage {
+    readonly depth: number;
+    readonly data: Buffer;
+  }
+
   export interface XProperty {
     readonly type: number;
     readonly format: number;
@@ -17,33 +25,14 @@ declare module "x11" {
   /** The requests that have a reply, which the client hands to a callback after the arguments. */
   export interface XRequests {
     InternAtom(onlyIfExists: boolean, name: string): number;
-    GetProperty(
-      remove: 0,
-      window: number,
-      name: number,
-      type: number,
-      offset: number,
-      length: number,
-    ): XProperty;
-    GetGeometry(drawable: number): { readonly width: number; readonly height: number };
-    GetImage(
-      format: 2,
-      drawable: number,
-      x: number,
-      y: number,
-      width: number,
-      height: number,
-      planes: number,
-    ): { readonly depth: number; readonly data: Buffer };
-    GetInputFocus(): { readonly focus: number };
+    GetProperty(remove: 0, window: number, name: number, type: number, at: number, length: number): XProperty;
+    GetGeometry(drawable: number): Numbers<"width" | "height">;
+    GetImage(format: 2, drawable: number, ...area: [...Area, planes: number]): XImage;
+    GetInputFocus(): Numbers<"focus">;
     QueryTree(window: number): { readonly parent: number; readonly children: readonly number[] };
-    GetWindowAttributes(window: number): { readonly mapState: number; readonly overrideRedirect: number };
+    GetWindowAttributes(window: number): Numbers<"mapState" | "overrideRedirect">;
     /** `keyMask`: modifiers, buttons and, in bits 13 and 14, the keyboard group. */
-    QueryPointer(window: number): {
-      readonly rootX: number;
-      readonly rootY: number;
-      readonly keyMask: number;
-    };
+    QueryPointer(window: number): Numbers<"rootX" | "rootY" | "keyMask">;
     GetKeyboardMapping(firstKeycode: number, count: number): number[][];
     GetModifierMapping(): number[][];
   }
@@ -61,25 +50,17 @@ declare module "x11" {
     terminate(): void;
   }
 
-  export interface XTest {
-    readonly KeyPress: number;
-    readonly KeyRelease: number;
-    readonly ButtonPress: number;
-    readonly ButtonRelease: number;
-    readonly MotionNotify: number;
+  type XTestEvents = Numbers<"KeyPress" | "KeyRelease" | "ButtonPress" | "ButtonRelease" | "MotionNotify">;
+
+  export interface XTest extends XTestEvents {
     FakeInput(type: number, detail: number, delay: number, root: number, x: number, y: number): void;
   }
 
   export interface Xinerama {
-    QueryScreens(reply: Reply<ReadonlyArray<Record<"x" | "y" | "width" | "height", number>>>): void;
+    QueryScreens(reply: Reply<ReadonlyArray<Numbers<"x" | "y" | "width" | "height">>>): void;
   }
 
-  export interface XVisual {
-    readonly class: number;
-    readonly red_mask: number;
-    readonly green_mask: number;
-    readonly blue_mask: number;
-  }
+  export type XVisual = Numbers<"class" | "red_mask" | "green_mask" | "blue_mask">;
 
   export interface XScreen {
     readonly root: number;
@@ -91,9 +72,7 @@ declare module "x11" {
   export interface XDisplay {
     readonly client: XClient;
     readonly screen: readonly XScreen[];
-    readonly format: Readonly<
-      Record<number, { readonly bits_per_pixel: number; readonly scanline_pad: number }>
-    >;
+    readonly format: Readonly<Record<number, Numbers<"bits_per_pixel" | "scanline_pad">>>;
     /** 0: least significant byte first. */
     readonly image_byte_order: number;
     readonly min_keycode: number;
