@@ -23,7 +23,7 @@ const nouns: Registry["nouns"] = {
   },
   usb: { describe: "List and watch USB devices", load: () => import("./usb") },
   screenshot: { describe: "Take a screenshot", load: () => import("./screenshot") },
-  desktop: { describe: "Control the pointer, keyboard and windows of the desktop" },
+  desktop: { describe: "Control pointer, keyboard and windows", load: () => import("./desktop") },
   config: {
     describe: "Export or import the configuration of a host",
     load: () => import("./config"),

@@ -251,7 +251,7 @@ export const hotkey = inputOperation("hotkey", {
   perform: (desktop, { key_code_list }, signal) => desktop.strike(key_code_list, "tap", signal).then(done),
 });
 
-const writeText = inputOperation("write", {
+export const writeText = inputOperation("write", {
   summary: "Type text into the window that has the focus",
   example: { write_string: "Grüße" },
   input: v.strictObject({

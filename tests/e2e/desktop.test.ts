@@ -87,6 +87,26 @@ testOnDisplay("a script types its text into a window", async () => {
   expect(JSON.stringify(await get(server, "/runs"))).not.toContain("世界");
 });
 
+testOnDisplay("the command line types a text, also from stdin, and presses keys joined by +", async () => {
+  await using display = await startDisplay();
+  using machine = installBinary();
+  await using terminal = openTerminal(display.env, "editor");
+  const svc = (...words: readonly string[]) => machine.run(["desktop", ...words], { env: display.env });
+  await svc("wait-window", "--title-substring", "editor");
+  await svc("focus-window", "--title-substring", "editor");
+  expect(await svc("write", "Grüße")).toEqual({ stdout: "typed\n", stderr: "", exitCode: 0 });
+  expect((await svc("hotkey", "shift++")).stdout).toBe("pressed\n");
+  const piped = Bun.spawn(["./svc", "desktop", "write", "-"], {
+    cwd: machine.path,
+    env: { ...process.env, ...display.env },
+    stdin: new Blob(["a\nb\n"]),
+  });
+  expect(await piped.exited).toBe(0);
+  await svc("hotkey", "enter");
+  expect(await terminal.typed(2)).toBe("Grüße+a\nb\n");
+  expect(await svc("hotkey", "ctrl+nope")).toMatchObject({ exitCode: 2 });
+});
+
 testOnDisplay("a screenshot is the same inline, in a file and by svc screenshot", async () => {
   await using display = await startDisplay({ managed: false });
   using machine = installBinary();

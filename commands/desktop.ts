@@ -1,0 +1,35 @@
+import * as v from "valibot";
+import type { Group } from "../src/cli/subcommand";
+import { view } from "../src/cli/view";
+import { field } from "../src/core/fields";
+import { hotkey, writeText } from "../src/desktop/operations";
+
+export default {
+  examples: [
+    ["$0 desktop write hello", "Type into the window that has the focus"],
+    ["$0 desktop hotkey ctrl+s", "Press keys together"],
+  ],
+  verbs: {
+    write: view(writeText, {
+      hidden: ["write_string"],
+      extra: { write_string: field(v.string(), "The text, or - for stdin: others here can see it") },
+      names: { write_string: "text" },
+      positionals: ["write_string"],
+      complete: async (_input, { write_string: text }) => ({
+        write_string: text === "-" ? (await Bun.stdin.text()).replace(/\r?\n$/, "") : text,
+      }),
+      text: () => "typed",
+      examples: [["$0 desktop write - < password", "A text that no other user of the host may see"]],
+    }),
+    hotkey: view(hotkey, {
+      hidden: ["key_code_list"],
+      extra: { key_code_list: field(v.string(), "The keys in order, with + between them") },
+      names: { key_code_list: "keys" },
+      positionals: ["key_code_list"],
+      // The last + of `ctrl++` is a key.
+      complete: (_input, { key_code_list: keys }) => ({ key_code_list: keys.split(/\+(?=.)/) }),
+      text: () => "pressed",
+      examples: [["$0 desktop hotkey ctrl+shift+t", "Press keys in order, release them in reverse"]],
+    }),
+  },
+} satisfies Group;
