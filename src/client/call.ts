@@ -8,7 +8,7 @@ import { sizeWithin } from "../lib/json-size";
 import { printable } from "../lib/sanitize";
 import {
   type Carrier,
-  type Limits,
+  deadlineIn,
   notSvc,
   RemoteError,
   type RemoteServer,
@@ -18,7 +18,7 @@ import {
 import { Connection } from "./connection";
 
 /** The largest answer: the screenshot of a large screen fits. */
-export const MAX_ANSWER_BYTES = 32 * 1_048_576;
+const MAX_ANSWER_BYTES = 32 * 1_048_576;
 
 /** The carrier to `server`. @param signal cancels the request under way. */
 export const carrierTo = (server: RemoteServer, signal?: AbortSignal): Carrier =>
@@ -28,21 +28,27 @@ export const carrierTo = (server: RemoteServer, signal?: AbortSignal): Carrier =
  * The answer of `server` to `operation`, of the operation's output type; further fields are dropped.
  *
  * @param input sent without defaults: a server of another version may not know every field that has one.
+ * @param timeoutMs for the whole call.
  * @throws a {@link RemoteError}; `bad_input` for an operation that has neither a route nor a command.
  */
 export async function callRemote<I extends InputSchema, O extends OutputSchema>(
   server: RemoteServer,
-  operation: Operation<I, O>,
+  { name, http, command, input: schema, output }: Operation<I, O>,
   input: v.InferInput<I>,
-  limits: Limits,
+  timeoutMs: number,
   signal?: AbortSignal,
 ): Promise<v.InferOutput<O>> {
-  const routed = operation.http && !operation.http.content ? operation.http : undefined;
-  if (!routed && !operation.command) throw badInput(`${operation.name} cannot be called on another host`);
-  const request = routed ? routeRequest(operation, routed, input) : runRequest(operation.command, input);
+  const route = http?.content ? undefined : http;
+  if (!route && !command) throw badInput(`${name} cannot be called on another host`);
   using carrier = carrierTo(server, signal);
-  const body = bodyOf(await carrier.ask(request, limits));
-  return answerOf(operation, routed ? body : onlyResult(body));
+  const request = route ? routeRequest(schema, route, input) : runRequest(command, input);
+  const limits = { deadline: deadlineIn(timeoutMs), maxBytes: MAX_ANSWER_BYTES };
+  const response = await carrier.ask(request, limits);
+  const answer = withNulls(output, route ? bodyOf(response) : onlyResult(response));
+  const checked = v.safeParse(output, answer, FIRST_FAULT);
+  if (checked.success) return checked.output;
+  const path = checked.issues[0] && v.getDotPath(checked.issues[0]);
+  throw new RemoteError("answer", `unexpected answer: ${printable(path ?? "not of its type", 100)}`, true);
 }
 
 /** An answer may have millions of faults. */
@@ -53,17 +59,6 @@ const runRequest = (command: string | undefined, input: unknown): Request => ({
   path: "/execute",
   body: JSON.stringify({ actions: [[command, input]] }),
 });
-
-/** @throws a {@link RemoteError} naming the first field that does not match the output type. */
-function answerOf<O extends OutputSchema>(
-  operation: { readonly output: O },
-  body: unknown,
-): v.InferOutput<O> {
-  const checked = v.safeParse(operation.output, withNulls(operation.output, body), FIRST_FAULT);
-  if (checked.success) return checked.output;
-  const path = checked.issues[0] && v.getDotPath(checked.issues[0]);
-  throw new RemoteError("answer", `unexpected answer: ${printable(path ?? "not of its type", 100)}`, true);
-}
 
 /** `value` with null for missing nullable fields: a server of another version may not have them. */
 function withNulls(schema: v.GenericSchema, value: unknown): unknown {
@@ -81,7 +76,7 @@ function withNulls(schema: v.GenericSchema, value: unknown): unknown {
 }
 
 function routeRequest(
-  { input: schema }: Operation,
+  schema: InputSchema,
   { method, path, body }: NonNullable<Operation["http"]>,
   input: Readonly<Record<string, unknown>>,
 ): Request {
@@ -98,45 +93,34 @@ function routeRequest(
   return { method, path: asked, ...(body !== undefined && { body: JSON.stringify(input[body] ?? {}) }) };
 }
 
-/**
- * The JSON in the body of a 200.
- *
- * @throws a {@link RemoteError} for anything else.
- */
-export function bodyOf({ status, body }: Response): unknown {
-  if (status === 200) {
-    const value = parsed(body);
-    if (value === undefined) throw notSvc();
-    return value;
-  }
-  const { success, output } = v.safeParse(ERROR_BODY, parsed(body));
-  const why = success && status !== 401 ? `: ${printable(output.error, 200)}` : "";
-  const fault = status === 401 || status === 403 ? "unauthorized" : "answer";
-  throw new RemoteError(fault, `HTTP ${status}${why}`, true);
+/** The JSON of a response with the status 200. @throws a {@link RemoteError} for any other. */
+function bodyOf({ status, body }: Response): unknown {
+  const value = parsed(body);
+  if (status === 200 && value !== undefined) return value;
+  if (status === 200) throw notSvc();
+  const isRefused = status === 401 || status === 403;
+  const told = status === 401 ? undefined : v.safeParse(ERROR_BODY, value);
+  const words = told?.success ? `: ${printable(told.output.error, 200)}` : "";
+  throw new RemoteError(isRefused ? "unauthorized" : "answer", `HTTP ${status}${words}`, true);
 }
 
 const ERROR_BODY = v.object({ error: v.string() });
 
 /** Far more than any answer needs: JSON can be too deep to be serialized again. */
-const MAX_DEPTH = 500;
+const LIMITS = { bytes: Number.POSITIVE_INFINITY, depth: 500 };
 
 function parsed(body: Uint8Array): unknown {
   try {
     const value: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
-    const limits = { bytes: Number.POSITIVE_INFINITY, depth: MAX_DEPTH };
-    return sizeWithin(value, limits) === undefined ? undefined : value;
+    return sizeWithin(value, LIMITS) === undefined ? undefined : value;
   } catch {
     return undefined;
   }
 }
 
-/**
- * `body` as the type that `schema` says.
- *
- * @throws a {@link RemoteError} when it is not.
- */
-export function typed<S extends v.GenericSchema>(schema: S, body: unknown): v.InferOutput<S> {
-  const checked = v.safeParse(schema, body, FIRST_FAULT);
+/** The JSON of a response, of the type that `schema` says. @throws a {@link RemoteError} for anything else. */
+export function typed<S extends v.GenericSchema>(schema: S, response: Response): v.InferOutput<S> {
+  const checked = v.safeParse(schema, bodyOf(response), FIRST_FAULT);
   if (!checked.success) throw notSvc();
   return checked.output;
 }
@@ -149,8 +133,8 @@ const RUN = v.object({
 });
 
 /** The result of a run's only action; hosts that report no outcomes have it in `result`. */
-function onlyResult(answer: unknown): unknown {
-  const { result, outcomes } = typed(RUN, answer);
+function onlyResult(response: Response): unknown {
+  const { result, outcomes } = typed(RUN, response);
   const [outcome] = outcomes ?? [];
   if (!outcome) return Object.values(result)[0];
   if (!outcome.ok) throw new RemoteError("answer", printable(outcome.error ?? "failed", 200), true);

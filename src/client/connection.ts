@@ -5,7 +5,8 @@
  * over https nothing is sent before the certificate has passed. Deadlines cover everything from looking up the name to the
  * last byte of the response. The size of a response is checked as it arrives; nothing is decompressed.
  */
-import { type Agent, type IncomingMessage, type RequestOptions, request as send } from "node:http";
+import { type IncomingMessage, type RequestOptions, request as send } from "node:http";
+import { deadline } from "../lib/deadline";
 import { systemCode } from "../lib/errors";
 import {
   type Carrier,
@@ -14,7 +15,6 @@ import {
   type Limits,
   notSvc,
   RemoteError,
-  type RemoteFault,
   type RemoteServer,
   type Request,
   type Response,
@@ -40,14 +40,24 @@ export class Connection implements Carrier {
   }
 
   async ask(request: Request, limits: Limits): Promise<Response> {
+    const { method, path, body } = request;
+    const { token, trust } = this.server;
     if (this.signal?.aborted) throw new RemoteError("cancelled", "cancelled", false);
     // A change is sent once. On a connection that the server is about to close, it would be unclear whether it arrived.
-    if (request.method === "POST") this[Symbol.dispose]();
-    this.agent ??= new Dialler(this.url, this.server.trust);
-    const options = this.options(request, this.agent);
-    const { response, wasStale } = exchange(options, request.body, limits, this.signal);
+    if (method === "POST") this[Symbol.dispose]();
+    this.agent ??= new Dialler(this.url, trust);
+    const headers = {
+      Host: this.url.host,
+      Accept: "application/json",
+      ...(token !== undefined && { Authorization: `Bearer ${token}` }),
+      ...(body !== undefined && { "Content-Type": "application/json" }),
+      ...(body !== undefined && { "Content-Length": Buffer.byteLength(body) }),
+    };
+    const whole = `${this.url.pathname.replace(/\/+$/, "")}${path}`;
+    const options = { agent: this.agent, method, path: whole, headers, maxHeaderSize: MAX_HEAD_BYTES };
+    const { response, wasStale } = exchange(options, body, limits, this.signal);
     try {
-      return withoutToken(await response, this.server.token);
+      return withoutToken(await response, token);
     } catch (error) {
       this[Symbol.dispose]();
       if (wasStale() && error instanceof RemoteError && error.fault === "unreachable") {
@@ -61,76 +71,52 @@ export class Connection implements Carrier {
     this.agent?.destroy();
     this.agent = undefined;
   }
-
-  private options({ method, path, body }: Request, agent: Agent): RequestOptions {
-    const { token } = this.server;
-    return {
-      agent,
-      method,
-      path: `${this.url.pathname.replace(/\/+$/, "")}${path}`,
-      headers: {
-        Host: this.url.host,
-        Accept: "application/json",
-        ...(token !== undefined && { Authorization: `Bearer ${token}` }),
-        ...(body !== undefined && {
-          "Content-Type": "application/json",
-          "Content-Length": Buffer.byteLength(body),
-        }),
-      },
-      maxHeaderSize: MAX_HEAD_BYTES,
-    };
-  }
 }
 
 /** People get to see an error: a server or proxy that quotes the request quotes the token. */
 function withoutToken({ status, body }: Response, token: string | undefined): Response {
   if (status === 200 || !token) return { status, body };
-  return {
-    status,
-    body: Buffer.from(Buffer.from(body).toString("latin1").replaceAll(token, "***"), "latin1"),
-  };
+  const text = Buffer.from(body).toString("latin1").replaceAll(token, "***");
+  return { status, body: Buffer.from(text, "latin1") };
 }
 
 /** One request and its response. `wasStale`: a connection that had been used before brought no response. */
 function exchange(
   options: RequestOptions,
   body: string | undefined,
-  { deadline, answerWithinMs, maxBytes }: Limits,
+  { deadline: until, answerWithinMs, maxBytes }: Limits,
   signal: AbortSignal | undefined,
-): { readonly response: Promise<Response>; wasStale(): boolean } {
+) {
   const { promise, resolve, reject } = Promise.withResolvers<Response>();
+  const written = Promise.withResolvers<void>();
   let sent = false;
   let answered = false;
   let interim = 0;
-  let timer: ReturnType<typeof setTimeout> | undefined;
 
-  const fail = (fault: RemoteFault, message: string) => reject(new RemoteError(fault, message, sent));
   const failed = (error: unknown) => {
     if (error instanceof RemoteError) reject(error);
     // Codes of the parser: the response is not HTTP.
     else if (systemCode(error)?.startsWith("HPE_")) reject(notSvc());
-    else fail("unreachable", dialError(error));
+    else reject(new RemoteError("unreachable", dialError(error), sent));
   };
-  const cancel = () => fail("cancelled", "cancelled");
-  const limitTo = ({ at, ms }: Deadline) => {
-    clearTimeout(timer);
-    const expire = () => fail("timeout", `timeout after ${ms / 1_000} s`);
-    timer = setTimeout(expire, Math.max(0, at - performance.now()));
-  };
-  const over = () => {
-    clearTimeout(timer);
-    timer = undefined;
-    signal?.removeEventListener("abort", cancel);
-  };
+  const within = <T>({ at, ms }: Deadline, work: Promise<T>): Promise<T> =>
+    deadline(work, {
+      ms: Math.max(0, at - performance.now()),
+      late() {
+        throw new RemoteError("timeout", `timeout after ${ms / 1_000} s`, sent);
+      },
+      signal,
+      aborted() {
+        throw new RemoteError("cancelled", "cancelled", sent);
+      },
+    });
 
   const asked = send(options)
     .on("socket", () => {
       // From here on, the request may arrive.
       sent = true;
     })
-    .on("finish", () => {
-      if (answerWithinMs !== undefined && timer) limitTo(deadlineIn(answerWithinMs));
-    })
+    .on("finish", written.resolve)
     .on("response", (response) => {
       answered = true;
       readAll(response, maxBytes).then(resolve, failed);
@@ -141,14 +127,14 @@ function exchange(
     })
     // A switch to another protocol, which was not requested.
     .on("upgrade", () => reject(notSvc()))
-    .on("error", failed);
-  signal?.addEventListener("abort", cancel, { once: true });
-  limitTo(deadline);
-  asked.end(body);
-  return {
-    response: promise.finally(over),
-    wasStale: () => asked.reusedSocket && !answered,
+    .on("error", failed)
+    .end(body);
+  const response = async () => {
+    if (answerWithinMs === undefined) return within(until, promise);
+    await within(until, Promise.race([written.promise, promise]));
+    return within(deadlineIn(answerWithinMs), promise);
   };
+  return { response: response(), wasStale: () => asked.reusedSocket && !answered };
 }
 
 /** @throws a {@link RemoteError} when it is larger than `maxBytes`; the system error when the connection breaks. */

@@ -27,8 +27,7 @@ export class Dialler extends Agent {
     const ready = () => done(null, socket);
     let socket: Socket;
     try {
-      const { url, trust } = this;
-      socket = url.protocol === "http:" ? dialPlain(url, ready) : dialTls(url, trust, ready);
+      socket = dial(this.url, this.trust, ready);
     } catch {
       // TLS cannot start, because of `ca`. The caller waits for a socket: it gets one that has failed.
       socket = new Socket().destroy(
@@ -49,17 +48,13 @@ export class Dialler extends Agent {
   }
 }
 
-const hostOf = ({ hostname }: URL) => hostname.replace(/^\[(.*)\]$/, "$1");
-
-function dialPlain(url: URL, ready: () => void): Socket {
-  return connect({ host: hostOf(url), port: Number(url.port || 80), lookup }, ready);
-}
-
-function dialTls(url: URL, trust: Trust, ready: () => void): Socket {
+function dial(url: URL, trust: Trust, ready: () => void): Socket {
+  const isPlain = url.protocol === "http:";
+  const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
+  const where = { host, port: Number(url.port || (isPlain ? 80 : 443)), lookup };
+  if (isPlain) return connect(where, ready);
   const socket: TLSSocket = connectTls({
-    host: hostOf(url),
-    port: Number(url.port || 443),
-    lookup,
+    ...where,
     rejectUnauthorized: trust.kind === "system" || trust.kind === "ca",
     ...(trust.kind === "ca" && { ca: trust.pem }),
   });

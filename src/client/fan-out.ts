@@ -4,8 +4,8 @@
 import type * as v from "valibot";
 import type { InputSchema, Operation, OutputSchema } from "../core/operation";
 import { patienceFor, runPool } from "../lib/pool";
-import { callRemote, MAX_ANSWER_BYTES } from "./call";
-import { deadlineIn, RemoteError, type RemoteServer } from "./carrier";
+import { callRemote } from "./call";
+import { RemoteError, type RemoteServer } from "./carrier";
 
 /** How many servers are asked at once; answers may be large. */
 const SLOTS = 16;
@@ -24,9 +24,8 @@ export function askServers<I extends InputSchema, O extends OutputSchema>(
 ): Promise<Array<Answer<v.InferOutput<O>>>> {
   const pool = { slots: SLOTS, patienceMs: patienceFor(timeoutMs) };
   return runPool(servers, pool, async ({ label, server }) => {
-    const limits = { deadline: deadlineIn(timeoutMs), maxBytes: MAX_ANSWER_BYTES };
     try {
-      const result = await callRemote(server, operation, input, limits, signal);
+      const result = await callRemote(server, operation, input, timeoutMs, signal);
       return { label, ok: true as const, result };
     } catch (error) {
       if (!(error instanceof RemoteError)) throw error;

@@ -7,13 +7,14 @@ import type { InputSchema, Operation, OutputSchema } from "../core/operation";
 import { unavailable } from "../lib/errors";
 import { findRunningServer, type RunningServer } from "../lib/running-server";
 import { environmentToken, ownToken, readToken } from "../trust/owner-token";
-import { callRemote, carrierTo, MAX_ANSWER_BYTES } from "./call";
+import { callRemote, carrierTo } from "./call";
 import { deadlineIn, RemoteError } from "./carrier";
 
 /** How long the server may take to answer, in milliseconds. */
 const DEADLINE_MS = 10_000;
 
-const limits = () => ({ deadline: deadlineIn(DEADLINE_MS), maxBytes: MAX_ANSWER_BYTES });
+/** The largest answer to `POST /refresh`. */
+const MAX_REFRESHED_BYTES = 65_536;
 
 /** After this a server has noticed a changed file by itself, in milliseconds: it looks once a second. */
 const NOTICED_MS = 1_100;
@@ -36,7 +37,7 @@ export async function callLocalServer<I extends InputSchema, O extends OutputSch
   if (!running) throw unavailable(`no server runs on ${configDir}: start one with \`svc serve\``);
   const server = { url: running.url, token: ownToken(configDir, running), trust: { kind: "any" } } as const;
   try {
-    return await callRemote(server, operation, input, limits());
+    return await callRemote(server, operation, input, DEADLINE_MS);
   } catch (error) {
     if (!(error instanceof RemoteError)) throw error;
     throw unavailable(`${operation.name} failed on the server at ${running.url}: ${error.message}`);
@@ -58,7 +59,8 @@ async function isRefreshed({ url, token_file }: RunningServer): Promise<boolean>
     const token = token_file ? readToken(token_file) : environmentToken();
     if (token === undefined) return false;
     using carrier = carrierTo({ url, token, trust: { kind: "any" } });
-    const { status } = await carrier.ask({ method: "POST", path: "/refresh", body: "{}" }, limits());
+    const limits = { deadline: deadlineIn(DEADLINE_MS), maxBytes: MAX_REFRESHED_BYTES };
+    const { status } = await carrier.ask({ method: "POST", path: "/refresh", body: "{}" }, limits);
     return status === 200;
   } catch {
     return false;

@@ -2,7 +2,7 @@
  * Sending an action list to one host: asks for the host's commands, sends the list, waits for the run.
  */
 import * as v from "valibot";
-import { bodyOf, carrierTo, typed } from "../client/call";
+import { carrierTo, typed } from "../client/call";
 import { type Carrier, type Deadline, deadlineIn, RemoteError } from "../client/carrier";
 import { printable } from "../lib/sanitize";
 import { type Host, serverOf } from "./host";
@@ -84,7 +84,7 @@ async function offeredBy(carrier: Carrier, deadline: Deadline): Promise<string[]
     { method: "GET", path: "/commands" },
     { deadline, maxBytes: MAX_COMMANDS_BYTES },
   );
-  return typed(COMMANDS, bodyOf(answer)).commands;
+  return typed(COMMANDS, answer).commands;
 }
 
 async function run(carrier: Carrier, delivery: Delivery, deadline: Deadline): Promise<Report> {
@@ -98,7 +98,7 @@ async function run(carrier: Carrier, delivery: Delivery, deadline: Deadline): Pr
   const limits = { deadline, answerWithinMs: executionMs + GRACE_MS, maxBytes: MAX_REPORT_BYTES };
   const answer = await carrier.ask({ method: "POST", path: "/execute", body }, limits);
   if (answer.status === 429) throw new RemoteError("unreachable", "HTTP 429", false);
-  return typed(REPORT, bodyOf(answer));
+  return typed(REPORT, answer);
 }
 
 /** Why the run is not ok; undefined when it is. */

@@ -2,7 +2,7 @@
  * Polling: asks many hosts for their state. Dead hosts cost the timeout once, not once each.
  */
 import type * as v from "valibot";
-import { bodyOf, carrierTo, typed } from "../client/call";
+import { carrierTo, typed } from "../client/call";
 import { deadlineIn, RemoteError } from "../client/carrier";
 import { patienceFor, runPool } from "../lib/pool";
 import { printable } from "../lib/sanitize";
@@ -41,10 +41,10 @@ async function pollHost(host: Host, { timeoutMs, signal }: PollOptions): Promise
   let latency_ms: number | null = null;
   try {
     const answer = await carrier.ask({ method: "GET", path: "/sessions" }, limits);
-    const sessions = typed(POLLED_SESSIONS, bodyOf(answer));
+    const sessions = typed(POLLED_SESSIONS, answer);
     latency_ms = Math.round((performance.now() - started) * 10) / 10;
     const jobs = await carrier.ask({ method: "GET", path: "/jobs" }, limits);
-    const job_count = jobs.status === 404 ? null : typed(POLLED_JOBS, bodyOf(jobs)).jobs.length;
+    const job_count = jobs.status === 404 ? null : typed(POLLED_JOBS, jobs).jobs.length;
     const state = { latency_ms, sessions: withPrintableIds(sessions), job_count };
     return { ...unknown, healthy: true, error: null, ...state };
   } catch (error) {

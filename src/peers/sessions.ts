@@ -126,13 +126,11 @@ export function createSessions(options: SessionsOptions) {
     },
     /** As `connect`, by way of the REST server of the other side. @throws also a `RemoteError` of that server. */
     async connectTo(server: RemoteServer, signal: AbortSignal): Promise<PeerSession> {
-      const [{ callRemote, MAX_ANSWER_BYTES }, { deadlineIn }, { offerSession }] = await Promise.all([
+      const [{ callRemote }, { offerSession }] = await Promise.all([
         import("../client/call"),
-        import("../client/carrier"),
         import("./operations"),
       ]);
-      const limits = { deadline: deadlineIn(SIGNALLING_MS), maxBytes: MAX_ANSWER_BYTES };
-      return manager.connect((offer) => callRemote(server, offerSession, offer, limits, signal));
+      return manager.connect((offer) => callRemote(server, offerSession, offer, SIGNALLING_MS, signal));
     },
     /** @throws a `not_found` failure. */
     async close(id: string): Promise<void> {

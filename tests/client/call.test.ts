@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import * as v from "valibot";
 import { callRemote } from "../../src/client/call";
-import { deadlineIn } from "../../src/client/carrier";
 import { field, NO_INPUT } from "../../src/core/fields";
 import { type InputSchema, type Operation, type OutputSchema, operation } from "../../src/core/operation";
 import { operations } from "../../src/operations";
@@ -13,10 +12,7 @@ const call = <I extends InputSchema, O extends OutputSchema>(
   called: Operation<I, O>,
   input: v.InferInput<I>,
 ): Promise<v.InferOutput<O>> =>
-  callRemote({ url, token: TOKEN, trust: { kind: "system" } }, called, input, {
-    deadline: deadlineIn(5_000),
-    maxBytes: 1_048_576,
-  });
+  callRemote({ url, token: TOKEN, trust: { kind: "system" } }, called, input, 5_000);
 
 const INPUT = v.strictObject({
   text: field(v.optional(v.string()), "Text"),
