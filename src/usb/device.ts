@@ -6,6 +6,11 @@ import * as v from "valibot";
 
 const ID = v.nullable(v.pipe(v.string(), v.regex(/^[0-9a-f]{4}$/)));
 
+/** low 1.5, full 12, high 480, super 5,000, super_plus 10,000 Mbit/s and more. */
+const USB_SPEED = v.picklist(["low", "full", "high", "super", "super_plus"]);
+
+export type UsbSpeed = v.InferOutput<typeof USB_SPEED>;
+
 const USB_DEVICE = v.object({
   vendor_id: ID,
   product_id: ID,
@@ -18,8 +23,7 @@ const USB_DEVICE = v.object({
   extra: v.object({
     /** bDeviceClass, two hex digits; `00`: each interface has its own (USB 2.0 section 9.6.1). */
     class: v.exactOptional(v.string()),
-    /** low 1.5, full 12, high 480, super 5,000, super_plus 10,000 Mbit/s and more. */
-    speed: v.exactOptional(v.picklist(["low", "full", "high", "super", "super_plus"])),
+    speed: v.exactOptional(USB_SPEED),
     /** The kernel drivers (Linux) or the service (Windows) that use it. */
     driver: v.exactOptional(v.string()),
     /** Port numbers from the root hub down. */
@@ -30,7 +34,6 @@ const USB_DEVICE = v.object({
 });
 
 export type UsbDevice = v.InferOutput<typeof USB_DEVICE>;
-export type UsbSpeed = NonNullable<UsbDevice["extra"]["speed"]>;
 
 /** The devices that are plugged in now. */
 export const USB_LISTING = v.object({
@@ -97,6 +100,12 @@ export function speedOf(mbps: number): UsbSpeed | undefined {
   if (mbps < 480) return "full";
   if (mbps < 5_000) return "high";
   return mbps < 10_000 ? "super" : "super_plus";
+}
+
+/** The speed that a source calls `super`, `superPlus` or `super_speed_plus`; undefined when it is no such name. */
+export function speedNamed(name: string): UsbSpeed | undefined {
+  const plain = name.replace("_speed", "").replace("superPlus", "super_plus");
+  return v.is(USB_SPEED, plain) ? plain : undefined;
 }
 
 /** The device with its serial number hidden, except the last four characters of a long one. */

@@ -14,7 +14,8 @@ export function diffListings(
   after: UsbListing,
 ): Array<Pick<UsbEvent, "kind" | "device">> {
   const sameBackend = before.backend === after.backend;
-  const key = sameBackend ? placeKey : deviceKey;
+  const key = ({ vendor_id, product_id, serial, bus_location }: UsbDevice) =>
+    JSON.stringify([vendor_id, product_id, serial, sameBackend && bus_location]);
   const unmatched = Map.groupBy(before.devices, key);
   const removed: UsbDevice[] = [];
   const added: UsbDevice[] = [];
@@ -30,9 +31,3 @@ export function diffListings(
     ...added.map((device) => ({ kind: "added", device }) as const),
   ];
 }
-
-const deviceKey = ({ vendor_id, product_id, serial }: UsbDevice) =>
-  JSON.stringify([vendor_id, product_id, serial]);
-
-const placeKey = ({ vendor_id, product_id, serial, bus_location }: UsbDevice) =>
-  JSON.stringify([vendor_id, product_id, serial, bus_location]);

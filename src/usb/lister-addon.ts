@@ -4,7 +4,7 @@
  * Only for svc's own child process (`worker-child.ts`): reading a string that the platform did not keep opens the device
  * on the JavaScript thread, and an addon can crash.
  */
-import { deviceText, hexId, type UsbDevice, type UsbSpeed } from "./device";
+import { deviceText, hexId, speedNamed, type UsbDevice } from "./device";
 import { readDevice } from "./lister-linux";
 
 /** What is read of an addon's device; each of the strings may throw. */
@@ -35,14 +35,6 @@ export async function onHotplug(changed: () => void): Promise<void> {
   usb.addEventListener("disconnect", changed);
 }
 
-const SPEEDS: Record<string, UsbSpeed> = {
-  low: "low",
-  full: "full",
-  high: "high",
-  super: "super",
-  superPlus: "super_plus",
-};
-
 /**
  * @param sysfsRoot where Linux keeps what it read from the device when it came, so that nothing has to open the device;
  *   null on other platforms.
@@ -52,7 +44,7 @@ export function fromAddon(device: AddonDevice, sysfsRoot: string | null): UsbDev
   const location = device.ports.length > 0 ? `${bus}-${device.ports.join(".")}` : bus;
   const known = sysfsRoot === null ? undefined : readDevice(sysfsRoot, location);
   // The addon has no name for a link of 20 Gbit/s.
-  const speed = (device.speed && SPEEDS[device.speed]) || known?.extra.speed;
+  const speed = speedNamed(device.speed ?? "") ?? known?.extra.speed;
   return {
     vendor_id: hexId(device.vendorId),
     product_id: hexId(device.productId),

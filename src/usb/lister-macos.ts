@@ -2,7 +2,7 @@
  * USB devices from the macOS system profiler: a tree of buses, hubs and devices.
  */
 import { runProgram } from "../lib/run-program";
-import { deviceText, hexId, speedOf, type UsbDevice, type UsbSpeed } from "./device";
+import { deviceText, hexId, speedNamed, speedOf, type UsbDevice, type UsbSpeed } from "./device";
 import { itemsOf, parseReport, type Report } from "./report";
 
 /** macOS 15 and older lists devices in the first of these, macOS 26 and newer in the second, under other names. */
@@ -59,18 +59,9 @@ function provided(value: unknown): string | null {
   return text === "Not Provided" ? null : text;
 }
 
-const SPEEDS: Record<string, UsbSpeed> = {
-  low_speed: "low",
-  full_speed: "full",
-  high_speed: "high",
-  super_speed: "super",
-  super_speed_plus: "super_plus",
-};
-
 /** `high_speed`, or `480 Mb/s` and `10 Gb/s` in newer reports. */
 function speedIn(value: unknown): UsbSpeed | undefined {
   if (typeof value !== "string") return undefined;
-  if (Object.hasOwn(SPEEDS, value)) return SPEEDS[value];
   const link = /^([\d.]+) ([MG])b\/s/.exec(value);
-  return link ? speedOf(Number(link[1]) * (link[2] === "G" ? 1_000 : 1)) : undefined;
+  return link ? speedOf(Number(link[1]) * (link[2] === "G" ? 1_000 : 1)) : speedNamed(value);
 }

@@ -9,15 +9,7 @@ import { selfCommand } from "../lib/self-command";
 import type { UsbListing } from "./device";
 import { PLATFORM_SOURCE, SOURCES, type UsbCalls, type UsbEvents, type UsbSource } from "./sources";
 
-/** Lists devices and reports changes. */
-export interface UsbLister {
-  /** @throws an `unavailable` failure when both the addon and the platform's own way fail. */
-  list(): Promise<UsbListing>;
-  /** Keeps the child, and calls `changed` at each device that comes or goes where the addon can. */
-  watch(changed: () => void): { stop(): void };
-  /** Ends the child, and with it any listing that has not answered. */
-  stop(): void;
-}
+export type UsbLister = ReturnType<typeof createUsbLister>;
 
 /** How long the addon is not used after it took down the child: each attempt costs its deadline. */
 const ADDON_PAUSE_MS = 60_000;
@@ -31,7 +23,7 @@ export interface UsbListerOptions {
   readonly log?: Log;
 }
 
-export function createUsbLister(options: UsbListerOptions = {}): UsbLister {
+export function createUsbLister(options: UsbListerOptions = {}) {
   const { platform = process.platform, command = selfCommand(["usb-child"]), log = silentLog } = options;
   const listeners = new Set<() => void>();
   let child: Child<UsbCalls> | undefined;
@@ -40,18 +32,13 @@ export function createUsbLister(options: UsbListerOptions = {}): UsbLister {
   let users = 0;
   let addonLostAt = Number.NEGATIVE_INFINITY;
 
+  const changed = () => {
+    for (const listener of listeners) listener();
+  };
   const running = () => {
     if (!child || child.ended()) {
-      child = startChild<UsbCalls, UsbEvents>({
-        command,
-        what: "the process that lists devices",
-        log,
-        events: {
-          changed() {
-            for (const listener of listeners) listener();
-          },
-        },
-      });
+      const what = "the process that lists devices";
+      child = startChild<UsbCalls, UsbEvents>({ command, what, log, events: { changed } });
     }
     return child;
   };
@@ -101,6 +88,7 @@ export function createUsbLister(options: UsbListerOptions = {}): UsbLister {
   };
 
   return {
+    /** @throws an `unavailable` failure when both the addon and the platform's own way fail. */
     async list() {
       users++;
       try {
@@ -109,15 +97,18 @@ export function createUsbLister(options: UsbListerOptions = {}): UsbLister {
         release();
       }
     },
-    watch(changed) {
+    /**
+     * Keeps the child, and calls `changed` at each device that comes or goes where the addon can. Returns a function that
+     * ends it.
+     */
+    watch(changed: () => void) {
       users++;
       listeners.add(changed);
-      return {
-        stop() {
-          if (listeners.delete(changed)) release();
-        },
+      return () => {
+        if (listeners.delete(changed)) release();
       };
     },
+    /** Ends the child, and with it any listing that has not answered. */
     stop: () => void child?.kill(),
   };
 }

@@ -2,7 +2,7 @@
  * The operations of USB: what is plugged in, and what comes and goes.
  */
 import * as v from "valibot";
-import { field, NO_INPUT, seconds } from "../core/fields";
+import { between, field, flag, NO_INPUT, seconds, whole } from "../core/fields";
 import { operation } from "../core/operation";
 import { USB_EVENTS, USB_LISTING } from "./device";
 import type { Usb } from "./usb";
@@ -15,10 +15,7 @@ interface Uses {
 const WATCH = v.object({ running: v.boolean(), interval_s: v.number() });
 const stateOf = ({ watcher }: Usb) => ({ running: watcher.running, interval_s: watcher.intervalS });
 
-const maskSerials = field(
-  v.optional(v.boolean(), false),
-  "Hide serial numbers, except the last four characters of long ones",
-);
+const mask_serials = flag("Hide serial numbers, except the last four characters of long ones");
 
 export const listUsbDevices = operation({
   name: "usb.list",
@@ -26,7 +23,7 @@ export const listUsbDevices = operation({
   scope: "read",
   command: "AC_list_usb_devices",
   http: { method: "GET", path: "/usb/devices" },
-  input: v.strictObject({ mask_serials: maskSerials }),
+  input: v.strictObject({ mask_serials }),
   output: v.object({ ...USB_LISTING.entries, count: v.number() }),
   async run(service: Uses, { mask_serials }) {
     const usb = await service.usb();
@@ -49,10 +46,10 @@ export const recentUsbEvents = operation({
       "Only events with a higher number; if it is below oldest_seq - 1, older events were dropped",
     ),
     limit: field(
-      v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_000_000)), MAX_EVENTS),
+      v.optional(whole(1, 1_000_000), MAX_EVENTS),
       "The maximum number of events; the newest are returned",
     ),
-    mask_serials: maskSerials,
+    mask_serials,
   }),
   output: USB_EVENTS,
   async run(service: Uses, { mask_serials, ...query }) {
@@ -77,10 +74,7 @@ export const startUsbWatch = operation({
   leftOut,
   input: v.strictObject({
     poll_interval_s: field(
-      v.optional(
-        seconds(v.pipe(v.number(), v.minValue(MIN_INTERVAL_S), v.maxValue(MAX_INTERVAL_S))),
-        DEFAULT_INTERVAL_S,
-      ),
+      v.optional(seconds(between(MIN_INTERVAL_S, MAX_INTERVAL_S)), DEFAULT_INTERVAL_S),
       "Seconds between polls",
     ),
   }),

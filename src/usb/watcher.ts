@@ -5,7 +5,6 @@
  * newest 500 events are kept under numbers that only grow, so that a caller can find out whether it missed any. A poll
  * or a listener that fails is logged and ends nothing.
  */
-
 import type * as v from "valibot";
 import { messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
@@ -26,7 +25,8 @@ export function createUsbWatcher(lister: UsbLister, log: Log, now: () => Date = 
   let intervalS = DEFAULT_INTERVAL_S;
   let newestSeq = 0;
   let known: UsbListing | undefined;
-  let hotplug: { stop(): void } | undefined;
+  /** Ends the watch of the lister; undefined while this is stopped. */
+  let unwatch: (() => void) | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let polling: Promise<void> | undefined;
   let pollAgain = false;
@@ -61,7 +61,7 @@ export function createUsbWatcher(lister: UsbLister, log: Log, now: () => Date = 
   const pollOnce = async () => {
     try {
       const listing = await lister.list();
-      if (hotplug) take(listing);
+      if (unwatch) take(listing);
       logFailure(undefined);
     } catch (error) {
       logFailure(messageOf(error));
@@ -72,9 +72,9 @@ export function createUsbWatcher(lister: UsbLister, log: Log, now: () => Date = 
     do {
       pollAgain = false;
       await pollOnce();
-    } while (pollAgain && hotplug);
+    } while (pollAgain && unwatch);
     polling = undefined;
-    if (!hotplug) return;
+    if (!unwatch) return;
     clearTimeout(timer);
     timer = setTimeout(poll, intervalS * 1_000);
   };
@@ -87,7 +87,7 @@ export function createUsbWatcher(lister: UsbLister, log: Log, now: () => Date = 
 
   return {
     get running() {
-      return hotplug !== undefined;
+      return unwatch !== undefined;
     },
     /** Seconds between polls, also while it is stopped. */
     get intervalS() {
@@ -100,13 +100,13 @@ export function createUsbWatcher(lister: UsbLister, log: Log, now: () => Date = 
      */
     start(seconds = DEFAULT_INTERVAL_S): Promise<void> {
       intervalS = Math.max(seconds, MIN_INTERVAL_S);
-      hotplug ??= lister.watch(() => void poll());
+      unwatch ??= lister.watch(() => void poll());
       return poll();
     },
     stop(): void {
       clearTimeout(timer);
-      hotplug?.stop();
-      hotplug = undefined;
+      unwatch?.();
+      unwatch = undefined;
       known = undefined;
     },
     /** Polls now; a poll that is already running is followed by another. */
@@ -118,7 +118,7 @@ export function createUsbWatcher(lister: UsbLister, log: Log, now: () => Date = 
       return {
         events,
         count: events.length,
-        watcher_running: hotplug !== undefined,
+        watcher_running: unwatch !== undefined,
         oldest_seq: kept[0]?.seq ?? null,
         newest_seq: newestSeq,
       };

@@ -91,10 +91,10 @@ test("a child that cannot be started is a failure, too", async () => {
 test("a watcher gets the events of the addon after the first list", async () => {
   using usb = listerOver({ usb: { devices: [] } });
   const changed = Promise.withResolvers<void>();
-  const watch = usb.lister.watch(changed.resolve);
+  const unwatch = usb.lister.watch(changed.resolve);
   await usb.lister.list();
   await changed.promise;
-  watch.stop();
+  unwatch();
 });
 
 test("listings at the same time share one child, and each has its answer", async () => {

@@ -43,10 +43,8 @@ export function fakeLister(answer: UsbListing = listing()): FakeLister {
       },
       watch(changed) {
         fake.hotplug = changed;
-        return {
-          stop() {
-            fake.hotplug = undefined;
-          },
+        return () => {
+          fake.hotplug = undefined;
         };
       },
       stop() {},
