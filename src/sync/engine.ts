@@ -46,18 +46,15 @@ export class FolderSyncEngine {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #running = false;
   #stopped = false;
-  #sentFiles = 0;
-  #sentBytes = 0;
-  #failures = 0;
+  readonly #counts = { sent_files: 0, sent_bytes: 0, failures: 0 };
   #error: string | null = null;
 
   /** @throws a `bad_input` failure when `poll_interval_s` is out of range. */
   constructor({ index, ...options }: FolderSyncOptions) {
     const { poll_interval_s = 3, include_subdirs = false, parallel = 4 } = options;
     if (!(poll_interval_s > 0 && poll_interval_s <= MAX_INTERVAL_S)) {
-      throw badInput(
-        `poll_interval_s: expected more than 0 and up to ${MAX_INTERVAL_S} but found ${poll_interval_s}`,
-      );
+      const expected = `more than 0 and up to ${MAX_INTERVAL_S}`;
+      throw badInput(`poll_interval_s: expected ${expected} but found ${poll_interval_s}`);
     }
     const settle_s = Math.min(1, poll_interval_s / 3);
     const defaults = { poll_interval_s, include_subdirs, parallel, settle_s, settled: () => {} };
@@ -86,14 +83,9 @@ export class FolderSyncEngine {
     if (this.#running) return;
     this.#running = true;
     this.#stopped = false;
-    const prepared = this.prepare(options);
-    this.#looking = prepared
-      .catch(() => {})
-      .finally(() => {
-        this.#looking = undefined;
-      });
     try {
-      await prepared;
+      if (this.#looking) await this.#looking;
+      await this.#look(() => this.prepare(options));
     } catch (error) {
       this.#running = false;
       throw error;
@@ -106,7 +98,7 @@ export class FolderSyncEngine {
     this.#stopped = true;
     this.#running = false;
     clearTimeout(this.#timer);
-    await this.#looking;
+    await this.#looking?.catch(() => {});
     await Promise.all(this.#sends);
   }
 
@@ -118,7 +110,7 @@ export class FolderSyncEngine {
 
   /** How many files were sent, and how many wait. */
   counts(): { readonly sent: number; readonly pending: number } {
-    return { sent: this.#sentFiles, pending: this.#ledger.pending.size };
+    return { sent: this.#counts.sent_files, pending: this.#ledger.pending.size };
   }
 
   status(): SyncStatus {
@@ -129,9 +121,7 @@ export class FolderSyncEngine {
       tracked,
       pending: pending.size,
       sending: [...this.#underWay],
-      sent_files: this.#sentFiles,
-      sent_bytes: this.#sentBytes,
-      failures: this.#failures,
+      ...this.#counts,
       error: this.#error,
       errors: [...pending]
         .flatMap(([name, { error, attempts }]) => (error === null ? [] : [{ name, error, attempts }]))
@@ -157,8 +147,9 @@ export class FolderSyncEngine {
     }, seconds * 1_000);
   }
 
-  #look(): Promise<void> {
-    this.#looking ??= this.#lookOnce().finally(() => {
+  /** Only one `work` reads the folder at a time: a call meanwhile waits for that one. */
+  #look(work = () => this.#lookOnce()): Promise<void> {
+    this.#looking ??= work().finally(() => {
       this.#looking = undefined;
     });
     return this.#looking;
@@ -210,7 +201,7 @@ export class FolderSyncEngine {
     try {
       if (await this.#deliver(name, pending)) this.#options.settled(name, null);
     } catch (error) {
-      this.#failures += 1;
+      this.#counts.failures += 1;
       this.#ledger.markFailed(pending, messageOf(error));
       this.#options.settled(name, messageOf(error));
     } finally {
@@ -236,8 +227,8 @@ export class FolderSyncEngine {
       return false;
     }
     this.#ledger.markSent(name, before);
-    this.#sentFiles += 1;
-    this.#sentBytes += before.size;
+    this.#counts.sent_files += 1;
+    this.#counts.sent_bytes += before.size;
     return true;
   }
 }

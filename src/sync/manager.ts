@@ -46,7 +46,7 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
    *   host already; `not_found` for an unknown host.
    */
   const open = (request: SyncRequest, report: Report, giveUpMs?: number) => {
-    const watch_dir = resolveFolder(request, { configDir, inbox });
+    const watch_dir = resolveFolder(request, configDir, inbox);
     const { to } = request;
     requireHost(to);
     ensurePrivateFolder(folder);
@@ -72,13 +72,7 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
         emit(error === null ? { event: "sent", name } : { event: "failed", name, error }),
     });
     const id = randomUUID();
-    const info = (): SyncInfo => ({
-      id,
-      to,
-      connected: peer.connected,
-      connection_error: peer.error,
-      ...engine.status(),
-    });
+    const info = (): SyncInfo => ({ id, to, ...peer.status(), ...engine.status() });
     const stop = once(async () => {
       // Sends end with their connection; the engine waits for them.
       await peer.close();
@@ -150,31 +144,26 @@ function openIndex(path: string, release: () => void) {
     return openSentIndex(path);
   } catch (error) {
     release();
-    throw unavailable(
-      `the record of sent files cannot be read (sync/${basename(path)}: ${messageOf(error)})`,
-    );
+    const why = `sync/${basename(path)}: ${messageOf(error)}`;
+    throw unavailable(`the record of sent files cannot be read (${why})`);
   }
 }
 
 /** The folder, with links resolved. Syncing must not give away the tokens and bundles in `{config_dir}`. */
-function resolveFolder(
-  { dir, include_subdirs }: SyncRequest,
-  { configDir, inbox }: { configDir: string; inbox: string },
-): string {
+function resolveFolder({ dir, include_subdirs }: SyncRequest, configDir: string, inbox: string): string {
+  const named = JSON.stringify(dir);
   let folder: string;
   try {
     folder = realpathSync(dir);
     opendirSync(folder).closeSync();
   } catch (error) {
-    if (systemCode(error) === "ENOTDIR") throw badInput(`dir: ${JSON.stringify(dir)} is not a folder`);
-    throw badInput(`dir: ${JSON.stringify(dir)} cannot be read (${systemCode(error) ?? messageOf(error)})`);
+    if (systemCode(error) === "ENOTDIR") throw badInput(`dir: ${named} is not a folder`);
+    throw badInput(`dir: ${named} cannot be read (${systemCode(error) ?? messageOf(error)})`);
   }
   const within = (path: string, parent: string) => path === parent || path.startsWith(join(parent, sep));
   const real = (path: string) => (existsSync(path) ? realpathSync(path) : path);
   const [own, received] = [real(configDir), real(inbox)];
-  if (within(folder, own) && !within(folder, received))
-    throw badInput(`dir: ${JSON.stringify(dir)} holds svc's own files`);
-  if (include_subdirs && within(own, folder))
-    throw badInput(`dir: svc's own files are below ${JSON.stringify(dir)}`);
+  if (within(folder, own) && !within(folder, received)) throw badInput(`dir: ${named} holds svc's own files`);
+  if (include_subdirs && within(own, folder)) throw badInput(`dir: svc's own files are below ${named}`);
   return folder;
 }

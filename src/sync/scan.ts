@@ -3,7 +3,7 @@
  *
  * Runs in slices of a few milliseconds, so that a folder of a hundred thousand files delays nothing else.
  */
-import { type Dirent, lstatSync, readdirSync, realpathSync, type Stats, statSync } from "node:fs";
+import { lstatSync, readdirSync, realpathSync, type Stats, statSync } from "node:fs";
 import { join, sep } from "node:path";
 import { messageOf, systemCode } from "../lib/errors";
 
@@ -64,74 +64,53 @@ export function stateOf(path: string): FileState | undefined {
 /** @throws the system error when `folder` itself cannot be read: that is no sign of deletions. */
 export async function scanFolder(folder: string, includeSubdirs: boolean, found: FoundFile): Promise<Scan> {
   const root = realpathSync(folder);
-  const scan: Scan = { passedOver: new Map(), unread: [] };
-  const folders: Array<{ path: string; name: string; depth: number }> = [{ path: root, name: "", depth: 0 }];
+  const passedOver = new Map<string, string>();
+  const unread: string[] = [];
+  const folders = [{ path: root, name: "", depth: 0 }];
   const pause = createSlices();
 
+  /** Records that an entry cannot be read, unless it was deleted after its folder was read. */
+  const fail = (name: string, error: unknown) => {
+    const gone = systemCode(error) === "ENOENT";
+    if (gone && !name.includes("\ufffd")) return;
+    passedOver.set(name, gone ? "its name is not valid UTF-8" : messageOf(error));
+    unread.push(name);
+  };
+  const readEntries = (path: string, name: string) => {
+    try {
+      return readdirSync(path, { withFileTypes: true });
+    } catch (error) {
+      if (name === "") throw error;
+      fail(name, error);
+      return [];
+    }
+  };
+  const readFile = (path: string, name: string, isLink: boolean) => {
+    try {
+      const file = isLink ? followLink(root, path) : { path, stats: lstatSync(path) };
+      if (typeof file === "string") passedOver.set(name, file);
+      else if (!file.stats.isFile()) passedOver.set(name, `is ${kindOf(file.stats)}`);
+      else found(name, file.path, toState(file.stats));
+    } catch (error) {
+      fail(name, error);
+    }
+  };
+
   for (let at = folders.pop(); at; at = folders.pop()) {
-    for (const [normal, entry] of withNormalNames(readEntries(at.path, at.name, scan), at.name, scan)) {
+    const names = new Set<string>();
+    for (const entry of readEntries(at.path, at.name)) {
       await pause();
       const path = at.path + sep + entry.name;
-      const name = at.name + normal;
-      if (!entry.isDirectory()) readFile(scan, root, path, name, entry, found);
+      const name = at.name + entry.name.normalize("NFC");
+      if (names.has(name)) passedOver.set(name, "another file has the same name in NFC");
+      else if (!entry.isDirectory()) readFile(path, name, entry.isSymbolicLink());
       else if (includeSubdirs && at.depth < MAX_DEPTH)
         folders.push({ path, name: `${name}/`, depth: at.depth + 1 });
-      else if (includeSubdirs) scan.passedOver.set(name, `more than ${MAX_DEPTH} folders deep`);
+      else if (includeSubdirs) passedOver.set(name, `more than ${MAX_DEPTH} folders deep`);
+      names.add(name);
     }
   }
-  return scan;
-}
-
-/** The entries by their names in NFC; the first of those that have the same name then. */
-function withNormalNames(
-  entries: readonly Dirent[],
-  folder: string,
-  scan: Scan,
-): ReadonlyMap<string, Dirent> {
-  const named = new Map<string, Dirent>();
-  for (const entry of entries) {
-    const name = entry.name.normalize("NFC");
-    if (!named.has(name)) named.set(name, entry);
-    else scan.passedOver.set(folder + name, "another file has the same name in NFC");
-  }
-  return named;
-}
-
-/** The entries of a folder; none, with an entry in `scan`, when a folder below the first cannot be read. */
-function readEntries(path: string, name: string, scan: Scan): Dirent[] {
-  try {
-    return readdirSync(path, { withFileTypes: true });
-  } catch (error) {
-    if (name === "") throw error;
-    passOver(scan, name, error);
-    return [];
-  }
-}
-
-function readFile(
-  scan: Scan,
-  root: string,
-  path: string,
-  name: string,
-  entry: Dirent,
-  found: FoundFile,
-): void {
-  try {
-    const file = entry.isSymbolicLink() ? followLink(root, path) : { path, stats: lstatSync(path) };
-    if (typeof file === "string") scan.passedOver.set(name, file);
-    else if (!file.stats.isFile()) scan.passedOver.set(name, `is ${kindOf(file.stats)}`);
-    else found(name, file.path, toState(file.stats));
-  } catch (error) {
-    passOver(scan, name, error);
-  }
-}
-
-/** Records that an entry cannot be read, unless it was deleted after its folder was read. */
-function passOver(scan: Scan, name: string, error: unknown): void {
-  const gone = systemCode(error) === "ENOENT";
-  if (gone && !name.includes("\ufffd")) return;
-  scan.passedOver.set(name, gone ? "its name is not valid UTF-8" : messageOf(error));
-  scan.unread.push(name);
+  return { passedOver, unread };
 }
 
 /** The target of a link, or why it is not sent. */

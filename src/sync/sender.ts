@@ -40,8 +40,10 @@ export function createPeerSender({
   const closing = new AbortController();
   const { signal } = closing;
   let link: Promise<Link> | undefined;
-  let connected = false;
-  let error: string | null = null;
+  const status: { connected: boolean; connection_error: string | null } = {
+    connected: false,
+    connection_error: null,
+  };
 
   const tryToConnect = async (): Promise<Link> => {
     const began = performance.now();
@@ -54,8 +56,8 @@ export function createPeerSender({
       } catch (thrown) {
         const reason = messageOf(thrown);
         if (signal.aborted || performance.now() - began + pause > giveUpMs) throw thrown;
-        if (reason !== error) log.warn(`no connection: ${reason}; svc keeps trying`);
-        error = reason;
+        if (reason !== status.connection_error) log.warn(`no connection: ${reason}; svc keeps trying`);
+        status.connection_error = reason;
       }
       await sleep(pause, signal);
     }
@@ -64,17 +66,16 @@ export function createPeerSender({
   const establish = async (): Promise<Link> => {
     try {
       const made = await deadline(tryToConnect(), { signal });
-      connected = true;
-      error = null;
+      Object.assign(status, { connected: true, connection_error: null });
       made.closed.then((reason) => {
         link = undefined;
-        connected = false;
-        if (!signal.aborted) error = reason;
+        status.connected = false;
+        if (!signal.aborted) status.connection_error = reason;
       });
       return made;
     } catch (thrown) {
       // `link` stays rejected: nobody tries again.
-      if (!signal.aborted) error = messageOf(thrown);
+      if (!signal.aborted) status.connection_error = messageOf(thrown);
       throw thrown;
     }
   };
@@ -104,13 +105,8 @@ export function createPeerSender({
         throw thrown;
       }
     },
-    get connected() {
-      return connected;
-    },
-    /** Why there is no connection, when there should be one. */
-    get error() {
-      return error;
-    },
+    /** Whether there is a connection, and if there should be one, why not. */
+    status: () => status,
     async close(): Promise<void> {
       closing.abort(cancelled(STOPPED));
       const session = await link?.catch(() => undefined);

@@ -30,7 +30,7 @@ test("one connection carries all files, and another one follows when it is over"
   const links = [first, second];
   const sender = createPeerSender({ connect: async () => links.shift()?.link ?? first.link, log: silentLog });
   await Promise.all([sender.send("/a", "a", noProgress), sender.send("/b", "b", noProgress)]);
-  expect(sender.connected).toBe(true);
+  expect(sender.status().connected).toBe(true);
   await first.link.close("gone");
   await sender.send("/c", "c", noProgress);
   expect([first.names, second.names]).toEqual([["a", "b"], ["c"]]);
@@ -58,7 +58,7 @@ test("a peer that no longer answers costs the connection", async () => {
   });
   const sender = createPeerSender({ connect: async () => silent.link, log: silentLog });
   await expect(sender.send("/a", "a", noProgress)).rejects.toThrow("no longer answers");
-  expect(sender).toMatchObject({ connected: false, error: "the peer no longer answers" });
+  expect(sender.status()).toEqual({ connected: false, connection_error: "the peer no longer answers" });
   await sender.close();
 });
 
@@ -93,7 +93,7 @@ test("once it has given up, it does so for every file", async () => {
   for (const name of ["a", "b", "c"])
     await expect(sender.send(`/${name}`, name, noProgress)).rejects.toThrow("nobody there");
   expect(attempts).toBeLessThanOrEqual(3);
-  expect(sender.error).toBe("nobody there");
+  expect(sender.status().connection_error).toBe("nobody there");
   await sender.close();
 });
 
@@ -106,5 +106,5 @@ test("closing does not wait for a connection that is being made, and ends it onc
   await expect(sending).rejects.toThrow("the sync was stopped");
   connecting.resolve(link);
   expect(await over.promise).toBe("the sync was stopped");
-  expect(sender.error).toBeNull();
+  expect(sender.status().connection_error).toBeNull();
 });
