@@ -12,14 +12,19 @@ export default {
   verbs: {
     write: view(writeText, {
       hidden: ["write_string"],
-      extra: { write_string: field(v.string(), "The text, or - for stdin: others here can see it") },
+      extra: {
+        write_string: field(
+          v.string(),
+          "The text; - reads it from stdin, because other users can see a command line",
+        ),
+      },
       names: { write_string: "text" },
       positionals: ["write_string"],
       complete: async (_input, { write_string: text }) => ({
         write_string: text === "-" ? (await Bun.stdin.text()).replace(/\r?\n$/, "") : text,
       }),
       text: () => "typed",
-      examples: [["$0 desktop write - < password", "A text that no other user of the host may see"]],
+      examples: [["$0 desktop write - < password", "Keep the text out of the process list"]],
     }),
     hotkey: view(hotkey, {
       hidden: ["key_code_list"],
