@@ -43,19 +43,13 @@ export const DEADLINE_MS = 5_000;
 /** Gives a check its types and returns it. */
 export const check = <S extends object = object>(definition: Check<S>): Check<S> => definition;
 
-type Extra = Finding["extra"];
-type Verdict = Pick<Finding, "ok" | "severity">;
-
 const finding =
-  (verdict: Verdict) =>
-  (detail: string, advice: readonly string[], extra: Extra = {}): Finding => ({
-    ...verdict,
-    detail,
+  (ok: boolean, severity: Finding["severity"]) =>
+  (detail: string, advice: readonly string[], extra: Finding["extra"] = {}): Finding => ({
+    ...{ ok, severity, detail, extra },
     advice: [...advice],
-    extra,
   });
 
-export const warning = finding({ ok: true, severity: "warn" });
-export const failed = finding({ ok: false, severity: "error" });
-export const fine = (detail: string, extra: Extra = {}) =>
-  finding({ ok: true, severity: "info" })(detail, [], extra);
+export const warning = finding(true, "warn");
+export const failed = finding(false, "error");
+export const fine = (detail: string, extra?: Finding["extra"]) => finding(true, "info")(detail, [], extra);

@@ -66,9 +66,8 @@ export function createDiagnostics<S extends { readonly log: Log }>(
   };
 
   const runShared = (check: Check<S>, caller: Caller) => {
-    const already = running.get(check.name);
-    if (already) return already;
-    const result = runCheck(check, caller).finally(() => running.delete(check.name));
+    const start = () => runCheck(check, caller).finally(() => running.delete(check.name));
+    const result = running.get(check.name) ?? start();
     running.set(check.name, result);
     return result;
   };

@@ -37,16 +37,10 @@ export const executor = check({
       }
     };
     const wrong = (what: string) => failed(what, ADVICE, { commands });
-    try {
-      await perform(PROBE);
-    } catch (error) {
-      return wrong(`${PROBE[0]} failed: ${messageOf(error)}`);
-    }
-    const isRefused = await perform(UNKNOWN).then(
-      () => false,
-      () => true,
-    );
-    if (!isRefused) return wrong("an unknown command was not refused");
+    const faultOf = (action: unknown) => perform(action).then(() => null, messageOf);
+    const fault = await faultOf(PROBE);
+    if (fault !== null) return wrong(`${PROBE[0]} failed: ${fault}`);
+    if ((await faultOf(UNKNOWN)) === null) return wrong("an unknown command was not refused");
     const active = runs.list().filter(({ status }) => status === "running" || status === "waiting").length;
     return fine(`${commands} commands, ${active} active runs in this process`, { commands, runs: active });
   },

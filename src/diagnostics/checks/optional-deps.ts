@@ -75,19 +75,37 @@ export async function judgeCapabilities(
 const CV_VERSION =
   "import sys; sys.path[:] = filter(None, sys.path); import cv2; print('OpenCV', cv2.__version__)";
 
+const POWERSHELL = ["powershell.exe", "-NoProfile", "-NonInteractive", "-Command"];
+
 /** Commands that list sound devices or name the sound server, and fail where there is none. */
 const SOUND: Partial<Record<NodeJS.Platform, ReadonlyArray<readonly string[]>>> = {
   darwin: [["/usr/sbin/system_profiler", "SPAudioDataType"]],
-  win32: [
-    [
-      "powershell.exe",
-      "-NoProfile",
-      "-NonInteractive",
-      "-Command",
-      "(Get-CimInstance Win32_SoundDevice).Name",
-    ],
-  ],
+  win32: [[...POWERSHELL, "(Get-CimInstance Win32_SoundDevice).Name"]],
 };
+const SOUND_OF_LINUX = [
+  ["pactl", "info"],
+  ["aplay", "-l"],
+];
+
+/** Gives the first line that the first of `commands` to succeed prints. */
+const programs =
+  (...commands: ReadonlyArray<readonly string[]>) =>
+  async (): Promise<string> => {
+    const reasons: string[] = [];
+    for (const command of commands) {
+      const found = await firstLine(command).catch((error) => void reasons.push(messageOf(error)));
+      if (found !== undefined) return found;
+    }
+    throw unavailable(reasons.join("; "));
+  };
+
+async function firstLine([program = "", ...args]: readonly string[]): Promise<string> {
+  const path = Bun.which(program, { PATH: process.env.PATH ?? "" });
+  if (path === null) throw unavailable(`${program} is not on PATH`);
+  const text = new TextDecoder().decode(await runProgram([path, ...args], PROBE_MS)).trim();
+  if (text === "") throw unavailable(`${program} found nothing`);
+  return text.split("\n")[0] ?? "";
+}
 
 export const CAPABILITIES: readonly Capability[] = [
   {
@@ -116,12 +134,7 @@ export const CAPABILITIES: readonly Capability[] = [
     name: "audio",
     purpose: "sound on the host",
     how: "start a sound server (PipeWire or PulseAudio, with pactl) or add a sound card",
-    probe: programs(
-      ...(SOUND[process.platform] ?? [
-        ["pactl", "info"],
-        ["aplay", "-l"],
-      ]),
-    ),
+    probe: programs(...(SOUND[process.platform] ?? SOUND_OF_LINUX)),
   },
   {
     name: "ocr",
@@ -145,26 +158,3 @@ export const CAPABILITIES: readonly Capability[] = [
     },
   },
 ];
-
-/** Gives the first line that the first of `commands` to succeed prints. */
-function programs(...commands: ReadonlyArray<readonly string[]>): () => Promise<string> {
-  return async () => {
-    const reasons: string[] = [];
-    for (const command of commands) {
-      try {
-        return await firstLine(command);
-      } catch (error) {
-        reasons.push(messageOf(error));
-      }
-    }
-    throw unavailable(reasons.join("; "));
-  };
-}
-
-async function firstLine([program = "", ...args]: readonly string[]): Promise<string> {
-  const path = Bun.which(program, { PATH: process.env.PATH ?? "" });
-  if (path === null) throw unavailable(`${program} is not on PATH`);
-  const text = new TextDecoder().decode(await runProgram([path, ...args], PROBE_MS)).trim();
-  if (text === "") throw unavailable(`${program} found nothing`);
-  return text.split("\n")[0] ?? "";
-}

@@ -20,85 +20,63 @@ export const permissions = check({
   run: ({ configDir }: { readonly configDir: string }) => judgePermissions(configDir),
 });
 
-interface PrivateFile {
-  readonly name: string;
-  readonly path: string;
-  /** What else to do when others could read it. */
-  readonly leaked?: string;
-}
-
-/** The private files of `configDir`; they need not be there. */
-function privateFiles(configDir: string): PrivateFile[] {
-  const { token, tokens, auditLog, adminHosts, ice } = configFiles(configDir);
-  return [
-    {
-      name: "the token file",
-      path: resolve(findRunningServer(configDir)?.token_file ?? token),
-      leaked: "svc token rotate",
-    },
-    { name: "tokens.json", path: tokens },
-    { name: "audit.db", path: auditLog },
-    { name: "admin_hosts.json", path: adminHosts, leaked: "replace the tokens of the hosts in it" },
-    { name: "ice.json", path: ice, leaked: "change the secrets of the TURN users in it" },
-  ];
-}
-
 /** @param uid this process's user; undefined on Windows, where access lists decide, not modes. */
 export function judgePermissions(configDir: string, uid: number | undefined = process.getuid?.()): Finding {
   if (uid === undefined) return fine("not checked on Windows: access lists decide, not modes");
-  const folder = statSync(configDir);
-  const findings = [
-    judgeFolder(configDir, folder, uid),
-    ...privateFiles(configDir).map((file) => judgeFile(file, configDir, folder, uid)),
-  ].filter((finding) => finding !== null);
+  const findings = [...problems(configDir, uid)];
   if (findings.length === 0) return fine("the token and the configuration folder are private");
   const detail = findings.map((finding) => finding.detail).join("; ");
   const advice = findings.flatMap((finding) => finding.advice);
   return findings.every(({ ok }) => ok) ? warning(detail, advice) : failed(detail, advice);
 }
 
-/** What is wrong with the folder; null when nothing is. */
-function judgeFolder(path: string, folder: Stats, uid: number): Finding | null {
+/** What is wrong with the folder and with the private files that are there. */
+function* problems(configDir: string, uid: number): Generator<Finding> {
   const what = "the configuration folder";
+  const folder = statSync(configDir);
   if (uid === 0 && folder.uid !== 0) {
-    return warning(`${what} belongs to user ${folder.uid}, and svc runs as root`, [
+    yield warning(`${what} belongs to user ${folder.uid}, and svc runs as root`, [
       "run svc as that user: root can do more than it needs, and files from peers would be root's",
     ]);
+  } else if (isForeign(configDir, folder, uid)) {
+    yield failed(`${what} belongs to user ${folder.uid}`, CHOWN);
+  } else if ((folder.mode & WRITABLE) !== 0) {
+    yield failed(`others can change ${what} (${modeOf(folder)})`, [`chmod 0700 ${what}`]);
   }
-  if (isForeign(path, folder, uid)) return failed(`${what} belongs to user ${folder.uid}`, CHOWN);
-  if ((folder.mode & WRITABLE) === 0) return null;
-  return failed(`others can change ${what} (${modeOf(folder)})`, [`chmod 0700 ${what}`]);
+  for (const { name, path, leaked = [] } of privateFiles(configDir)) {
+    const file = statSync(path, { throwIfNoEntry: false });
+    if (file && isForeign(path, file, uid)) yield failed(`${name} belongs to user ${file.uid}`, CHOWN);
+    else if (file && (file.mode & OPEN) !== 0) {
+      const detail = `${name} is open to others (${modeOf(file)})`;
+      const advice = [`chmod 0600 ${name}`, ...leaked];
+      const isBehindFolder = path.startsWith(`${configDir}/`) && (folder.mode & SEARCHABLE) === 0;
+      yield isBehindFolder ? warning(`${detail}, behind a private folder`, advice) : failed(detail, advice);
+    }
+  }
 }
 
-/** What is wrong with a file; null when nothing is, or there is no such file. */
-function judgeFile(
-  { name, path, leaked }: PrivateFile,
-  configDir: string,
-  folder: Stats,
-  uid: number,
-): Finding | null {
-  const file = statSync(path, { throwIfNoEntry: false });
-  if (file === undefined) return null;
-  if (isForeign(path, file, uid)) return failed(`${name} belongs to user ${file.uid}`, CHOWN);
-  if ((file.mode & OPEN) === 0) return null;
-  const detail = `${name} is open to others (${modeOf(file)})`;
-  const advice = [`chmod 0600 ${name}`, ...(leaked ? [leaked] : [])];
-  const isBehindFolder = path.startsWith(`${configDir}/`) && (folder.mode & SEARCHABLE) === 0;
-  return isBehindFolder ? warning(`${detail}, behind a private folder`, advice) : failed(detail, advice);
+/** The private files of `configDir`. `leaked`: what else to do when others could read one. */
+function privateFiles(configDir: string): Array<{ name: string; path: string; leaked?: string[] }> {
+  const { token, tokens, auditLog, adminHosts, ice } = configFiles(configDir);
+  const ownToken = resolve(findRunningServer(configDir)?.token_file ?? token);
+  return [
+    { name: "the token file", path: ownToken, leaked: ["svc token rotate"] },
+    { name: "tokens.json", path: tokens },
+    { name: "audit.db", path: auditLog },
+    { name: "admin_hosts.json", path: adminHosts, leaked: ["replace the tokens of the hosts in it"] },
+    { name: "ice.json", path: ice, leaked: ["change the secrets of the TURN users in it"] },
+  ];
 }
 
 /** Whether this user cannot use it, or another user may change its mode; root may do that anyway. */
 function isForeign(path: string, file: Stats, uid: number): boolean {
   if (uid === 0 || file.uid === uid) return false;
-  return file.uid !== 0 || !isUsable(path);
-}
-
-function isUsable(path: string): boolean {
+  if (file.uid !== 0) return true;
   try {
     accessSync(path, constants.R_OK | constants.W_OK);
-    return true;
-  } catch {
     return false;
+  } catch {
+    return true;
   }
 }
 

@@ -34,30 +34,21 @@ export const restApi = check({
     if (running === null) return fine("no server runs here (`svc serve` starts one)", { running: false });
     const { url, pid } = running;
     const extra = { running: true, url, pid };
-    try {
-      await deadline(running.health(), { ms: HEALTH_MS });
-    } catch (error) {
-      const detail = `process ${pid} serves ${url} and does not answer: ${messageOf(error)}`;
-      return failed(detail, RESTART, extra);
+    const silence = await deadline(running.health(), { ms: HEALTH_MS }).then(() => null, messageOf);
+    if (silence !== null) {
+      return failed(`process ${pid} serves ${url} and does not answer: ${silence}`, RESTART, extra);
     }
-    try {
-      const { server, audit } = await running.overview();
-      const { version, uptime_seconds } = server;
-      const audit_failures = audit?.failures ?? 0;
-      const known = { ...extra, version, uptime_seconds, audit_failures };
-      const detail = `${url} answers, up for ${durationText(uptime_seconds)}, svc ${version}`;
-      if (audit_failures === 0) return fine(detail, known);
-      return warning(
-        `${detail}; ${audit_failures} audit rows could not be written`,
-        ["see `audit_chain` and `disk_space`; restart the server once that is repaired"],
-        known,
-      );
-    } catch (error) {
-      return warning(
-        `${url} answers, but does not describe itself: ${messageOf(error)}`,
-        ["if it was started with a token of its own, set SVC_TOKEN to that"],
-        extra,
-      );
+    const overview = await running.overview().catch(messageOf);
+    if (typeof overview === "string") {
+      const advice = ["if it was started with a token of its own, set SVC_TOKEN to that"];
+      return warning(`${url} answers, but does not describe itself: ${overview}`, advice, extra);
     }
+    const { version, uptime_seconds } = overview.server;
+    const audit_failures = overview.audit?.failures ?? 0;
+    const known = { ...extra, version, uptime_seconds, audit_failures };
+    const detail = `${url} answers, up for ${durationText(uptime_seconds)}, svc ${version}`;
+    if (audit_failures === 0) return fine(detail, known);
+    const advice = ["see `audit_chain` and `disk_space`; restart the server once that is repaired"];
+    return warning(`${detail}; ${audit_failures} audit rows could not be written`, advice, known);
   },
 });

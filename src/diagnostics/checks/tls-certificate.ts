@@ -1,4 +1,5 @@
 /** `tls_certificate`: how long clients will accept the certificate of the server of `{config_dir}`. */
+import { once } from "node:events";
 import { check, type Finding, failed, fine, warning } from "../check";
 import { RESTART } from "./rest-api";
 
@@ -36,23 +37,15 @@ export function judgeValidity(from: Date, until: Date, now: Date): Finding {
 }
 
 /** From when to when the certificate in use at `url` is valid. */
-async function validity(url: URL, signal: AbortSignal): Promise<{ from: Date; until: Date }> {
+async function validity(url: URL, signal: AbortSignal) {
   const { connect } = await import("node:tls");
-  const { promise, resolve, reject } = Promise.withResolvers<{ from: Date; until: Date }>();
+  const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
   // The question is about the certificate itself, not about who signed it.
-  const socket = connect({
-    host: url.hostname.replace(/^\[(.*)\]$/, "$1"),
-    port: Number(url.port),
-    rejectUnauthorized: false,
-  });
-  socket.once("secureConnect", () => {
-    const { valid_from, valid_to } = socket.getPeerCertificate();
-    resolve({ from: new Date(valid_from), until: new Date(valid_to) });
-  });
-  socket.once("error", reject);
-  signal.addEventListener("abort", () => socket.destroy(), { once: true });
+  const socket = connect({ host, port: Number(url.port), rejectUnauthorized: false });
   try {
-    return await promise;
+    await once(socket, "secureConnect", { signal });
+    const { valid_from, valid_to } = socket.getPeerCertificate();
+    return { from: new Date(valid_from), until: new Date(valid_to) };
   } finally {
     socket.destroy();
   }
