@@ -35,7 +35,7 @@ const EDGES: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** A subcommand calls and shows; of a feature it knows the operations and the options. */
-const COMMANDS = ["cli", "core", "lib", "operations.ts", "version.ts"];
+const COMMANDS = ["cli", "core", "lib", "operations.ts", "service.ts", "version.ts"];
 
 /** The files in `src` itself. `service.ts` alone knows the features; `operations.ts` their lists, `main.ts` their children. */
 const LOOSE = ["index.ts", "main.ts", "operations.ts", "service.ts", "version.ts"];

@@ -7,11 +7,10 @@ import { listCommands, showCommand } from "../src/runs/operations";
 const extra = {
   allow_shell: field(v.optional(v.boolean(), false), "Include commands that need --allow-shell"),
 };
-const service = ({ allow_shell }: { readonly allow_shell: boolean }) => ({ allowShell: allow_shell });
 
 const list = view(listCommands, {
   extra,
-  service,
+  service: (given) => given,
   columns: ["COMMAND"],
   rows: ({ commands }) => commands.map((name) => [name]),
   text: ({ commands }) => commands.join("\n"),
@@ -19,7 +18,7 @@ const list = view(listCommands, {
 
 const show = view(showCommand, {
   extra,
-  service,
+  service: (given) => given,
   positionals: ["name"],
   columns: ["COMMAND", "SUMMARY"],
   rows: ({ command, summary }) => [[command, summary]],

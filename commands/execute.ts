@@ -17,7 +17,7 @@ const shared = {
   cancellable: true,
   kind: "script",
   names: { path: "script" },
-  service: ({ allow_shell: allowShell }: { readonly allow_shell: boolean }) => ({ allowShell }),
+  service: ({ allow_shell }: { readonly allow_shell: boolean }) => ({ allow_shell }),
   text: ({ outcomes }: Report) => outcomes.map(line).join("\n"),
   good: ({ ok }: Report) => ok,
   problems: ({ ok, run_id, status, error_text }: Report) =>

@@ -65,7 +65,7 @@ export default {
           "Let the script run programs, if no server runs here",
         ),
       },
-      service: ({ allow_shell }) => ({ allowShell: allow_shell }),
+      service: (given) => given,
       cancellable: true,
       text: ({ run_id, status }) => `run ${run_id}: ${status}`,
       problems: ({ error_text }) => (error_text ? [error_text] : []),

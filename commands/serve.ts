@@ -1,41 +1,38 @@
 import * as v from "valibot";
-import { ICE_FIELDS, iceOptions } from "../src/cli/ice-flags";
 import { print, subcommand, terminated, withService } from "../src/cli/subcommand";
-import { SERVE_OPTIONS } from "../src/http/options";
+import { flag } from "../src/core/fields";
+import { SERVER_FIELDS } from "../src/http/options";
 import { badInput, messageOf, systemCode } from "../src/lib/errors";
 import { ensurePrivateFolder } from "../src/lib/files";
 import { findSupervisor } from "../src/lib/supervisor";
+import { SERVICE_FIELDS } from "../src/service";
 import { version } from "../src/version";
 
 /** How long a start takes at most, in milliseconds. */
 const SETTLED_MS = 1_000;
 
-const INPUT = v.strictObject({ ...SERVE_OPTIONS.entries, ...ICE_FIELDS });
+const SERVER = v.object(SERVER_FIELDS);
+const SERVICE = v.object(SERVICE_FIELDS);
 
 export default subcommand({
   describe: "Run the REST server",
-  input: INPUT,
+  input: v.strictObject({
+    ...SERVER_FIELDS,
+    ...SERVICE_FIELDS,
+    usb_watch: flag("Record USB devices added and removed (/usb/events)"),
+  }),
   resident: true,
   async run(given, globals) {
-    const {
-      allow_shell,
-      history_rows,
-      inbox,
-      inbox_quota,
-      inbox_min_free,
-      usb_watch,
-      mask_serials,
-      ...others
-    } = v.parse(INPUT, given);
-    const { ice_server, ice_user, ice_secret_file, relay_only, ...options } = others;
+    const options = v.parse(SERVICE, given);
+    makeInbox(options.inbox);
     return withService(
       globals,
       async (service) => {
         const ended = terminated();
         const supervisor = await findSupervisor();
         const rest = await service.rest();
-        const { url, host, port, token } = await rest.start(options);
-        if (usb_watch) void (await service.usb()).watcher.start();
+        const { url, host, port, token } = await rest.start(v.parse(SERVER, given));
+        if (given.usb_watch) void (await service.usb()).watcher.start();
         const stopJobs = await service.runJobs();
         const created = token.created && process.stdout.isTTY ? token.current() : null;
         const ready = { url, host, port, pid: process.pid, token_file: token.file };
@@ -50,18 +47,7 @@ export default subcommand({
         await Promise.all([rest.stop(), service.runs().then((runs) => runs.stop())]);
         return 0;
       },
-      {
-        audit: options.audit,
-        maskSerials: mask_serials,
-        allowShell: allow_shell,
-        historyRows: history_rows,
-        peers: {
-          ice: await iceOptions({ ice_server, ice_user, ice_secret_file, relay_only }),
-          inbox: madeFolder(inbox),
-          inboxQuota: inbox_quota,
-          inboxMinFree: inbox_min_free,
-        },
-      },
+      options,
     );
   },
   examples: [
@@ -71,14 +57,13 @@ export default subcommand({
 });
 
 /** Made at the start, where a person reads what is wrong with it. */
-function madeFolder(path: string | undefined): string | undefined {
-  if (path === undefined) return undefined;
+function makeInbox(path: string | undefined): void {
+  if (path === undefined) return;
   try {
     ensurePrivateFolder(path);
   } catch (error) {
     throw badInput(`inbox: ${path} cannot be made (${systemCode(error) ?? messageOf(error)})`);
   }
-  return path;
 }
 
 /** @param created a token to show, because this start made it. */

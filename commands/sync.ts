@@ -1,9 +1,9 @@
-import { ICE_FIELDS, iceOptions } from "../src/cli/ice-flags";
 import { print, terminated } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { callOperation } from "../src/core/call";
 import { localCaller, type Progress } from "../src/core/caller";
 import { printable } from "../src/lib/sanitize";
+import { ICE_FIELDS } from "../src/peers/options";
 import { type SyncEvent, type SyncInfo, startSync, stopSync } from "../src/sync/operations";
 
 /** How often the progress line is drawn again, milliseconds. */
@@ -14,7 +14,7 @@ export default view(startSync, {
   describe: "Send the files of a folder to another host",
   positionals: ["dir"],
   extra: ICE_FIELDS,
-  service: async (extra) => ({ peers: { ice: await iceOptions(extra), forwardSamples: true } }),
+  service: (ice) => ({ ...ice, forwardSamples: true }),
   async run({ service, globals, input, call }) {
     const shown = showProgress(globals.json);
     try {

@@ -6,27 +6,30 @@
  */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import type * as v from "valibot";
+import * as v from "valibot";
 import type { AuditLog } from "./audit/log";
 import { callOperation } from "./core/call";
 import { type Caller, localCaller } from "./core/caller";
+import { field, flag } from "./core/fields";
+import { parseInput } from "./core/input";
 import type { Operation } from "./core/operation";
 import type { Desktop } from "./desktop/desktop";
 import type { Diagnostics } from "./diagnostics/diagnostics";
 import type { AddressBook } from "./fleet/address-book";
 import type { PageAssets } from "./http/assets";
 import type { overview as overviewOperation } from "./http/operations";
+import { SERVER_FIELDS } from "./http/options";
 import type { RestControl } from "./http/server";
 import type { Inspector } from "./inspector/inspector";
-import { badInput, messageOf, systemCode, unavailable } from "./lib/errors";
+import { messageOf, systemCode, unavailable } from "./lib/errors";
 import { ensurePrivateFolder } from "./lib/files";
 import { type Log, silentLog } from "./lib/log";
 import { once } from "./lib/once";
 import { configFiles } from "./lib/paths";
 import { findRunningServer, type RunningServer } from "./lib/running-server";
 import type { Metrics } from "./metrics/metrics";
-import type { IceFlags } from "./peers/ice";
-import type { PeerOptions } from "./peers/open";
+import { iceOfFlags } from "./peers/ice";
+import { ICE_FIELDS, INBOX_FIELDS } from "./peers/options";
 import type { Sessions, SessionsOptions } from "./peers/sessions";
 import type { Executor } from "./runs/executor";
 import type { History } from "./runs/history";
@@ -36,24 +39,29 @@ import type { Scheduler } from "./scheduler/scheduler";
 import type { Syncs } from "./sync/manager";
 import type { Usb } from "./usb/usb";
 
-/** The STUN and TURN servers that flags name; undefined without flags. @throws a `bad_input` failure. */
-export const iceOfFlags = async (flags: IceFlags) => (await import("./peers/ice")).iceOfFlags(flags);
+/** The options of a service that `svc serve` has as flags, each once, with its default, bounds and description. */
+export const SERVICE_FIELDS = {
+  audit: SERVER_FIELDS.audit,
+  allow_shell: flag("Let scripts run programs (AC_shell_command)"),
+  history_rows: field(
+    v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 10_000),
+    "Maximum number of runs in the history",
+  ),
+  mask_serials: flag("Hide serial numbers of USB devices"),
+  ...INBOX_FIELDS,
+  ...ICE_FIELDS,
+};
 
-export interface ServiceOptions {
+const SERVICE_OPTIONS = v.strictObject(SERVICE_FIELDS);
+
+/** What is left out has its default; without `history_rows`, a history that there is keeps as many as so far. */
+export interface ServiceOptions extends v.InferInput<typeof SERVICE_OPTIONS> {
   /** `{config_dir}`, absolute; made (0700) if it is not there. */
   readonly configDir: string;
   /** Where to log (default: nowhere). */
   readonly log?: Log;
-  /** Whether to keep an audit log (default true). */
-  readonly audit?: boolean;
-  /** Whether every answer masks the serial numbers of USB devices (default false). */
-  readonly maskSerials?: boolean;
-  /** Whether scripts may run programs (default false): `--allow-shell`. */
-  readonly allowShell?: boolean;
-  /** How many runs the history keeps (default: as many as so far, 10,000 at first). */
-  readonly historyRows?: number;
-  /** How peers are reached, and where the files that they send go. */
-  readonly peers?: PeerOptions;
+  /** Whether link statistics also go to the server that runs on this `{config_dir}` (default false). */
+  readonly forwardSamples?: boolean;
   /** The table, when it is not svc's own: for programs that add operations of theirs, and for tests. */
   readonly operations?: readonly Operation[];
 }
@@ -108,11 +116,16 @@ export interface Service {
 const JOBS_LOOK_MS = 1_000;
 
 /** `{config_dir}` is made on first use, which may throw an `unavailable` failure. @throws `bad_input` for an unusable option. */
-export function createService(options: ServiceOptions): Service {
-  const { configDir, log = silentLog, historyRows } = options;
-  if (historyRows !== undefined && !(Number.isSafeInteger(historyRows) && historyRows > 0)) {
-    throw badInput(`history-rows: expected a positive integer but found ${historyRows}`);
-  }
+export function createService({
+  configDir,
+  log = silentLog,
+  forwardSamples,
+  operations,
+  ...given
+}: ServiceOptions): Service {
+  const options = parseInput(SERVICE_OPTIONS, given);
+  const ice = iceOfFlags(options);
+  const inbox = resolve(options.inbox ?? configFiles(configDir).inbox);
   let hasFolder = false;
   const makeFolder = () => {
     if (hasFolder) return;
@@ -137,12 +150,9 @@ export function createService(options: ServiceOptions): Service {
       return made;
     });
 
-  const { peers = {} } = options;
-  const inbox = resolve(peers.inbox ?? configFiles(configDir).inbox);
   /** Made before the sessions, so that it stops after them. */
   const forwardedSamples = feature(
-    async () =>
-      peers.forwardSamples ? (await import("./inspector/forward")).createForwarder(configDir) : null,
+    async () => (forwardSamples ? (await import("./inspector/forward")).createForwarder(configDir) : null),
     (forwarder) => forwarder?.end(),
   );
 
@@ -152,14 +162,14 @@ export function createService(options: ServiceOptions): Service {
       return configDir;
     },
     log,
-    allowShell: options.allowShell ?? false,
+    allowShell: options.allow_shell,
     addressBook: feature(async () => {
       const { createAddressBook } = await import("./fleet/address-book");
       const { adminHosts, adminLock } = configFiles(configDir);
       return createAddressBook({ file: adminHosts, lock: adminLock }, log);
     }),
     audit: feature(async () => {
-      if (options.audit === false) return null;
+      if (!options.audit) return null;
       const { openAuditLog } = await import("./audit/log");
       const audit = await openAuditLog({ path: configFiles(configDir).auditLog, log });
       // First in the list, last to stop: everything else may leave rows while it stops.
@@ -184,7 +194,7 @@ export function createService(options: ServiceOptions): Service {
       ]);
       return createDiagnostics(service, CHECKS);
     }),
-    operations: feature(async () => options.operations ?? (await import("./operations")).operations),
+    operations: feature(async () => operations ?? (await import("./operations")).operations),
     executor: feature(async () => {
       const { Executor } = await import("./runs/executor");
       return new Executor({
@@ -199,7 +209,7 @@ export function createService(options: ServiceOptions): Service {
     history: feature(
       async () => {
         const { createHistory } = await import("./runs/history");
-        return createHistory({ path: configFiles(configDir).history, maxRows: historyRows, log });
+        return createHistory({ path: configFiles(configDir).history, maxRows: given.history_rows, log });
       },
       (history) => history.close(),
     ),
@@ -228,7 +238,7 @@ export function createService(options: ServiceOptions): Service {
     usb: feature(
       async () => {
         const { createUsb } = await import("./usb/usb");
-        return createUsb({ log, maskSerials: options.maskSerials ?? false });
+        return createUsb({ log, mask_serials: options.mask_serials });
       },
       (usb) => usb.stop(),
     ),
@@ -285,7 +295,8 @@ export function createService(options: ServiceOptions): Service {
           inspector.record(sample, session);
           forwarder?.take(sample, session);
         };
-        return openSessions(configDir, inbox, peers, { log, record });
+        const place = { folder: inbox, quota: options.inbox_quota, minFree: options.inbox_min_free };
+        return openSessions(configDir, place, ice, { log, record });
       },
       (sessions) => sessions.stop(),
     ),

@@ -86,7 +86,7 @@ export interface ViewOptions<I extends InputSchema, O extends OutputSchema, X ex
   /** What its audit rows call it (default `cli`). */
   readonly kind?: "script";
   /** How the service is made. */
-  readonly service?: (extra: Extra<X>) => Partial<ServiceOptions> | Promise<Partial<ServiceOptions>>;
+  readonly service?: (extra: Extra<X>) => Partial<ServiceOptions>;
   /** Completes the input before the call, or refuses what only the command line knows. */
   readonly complete?: (input: v.InferInput<I>, extra: Extra<X>) => v.InferInput<I> | Promise<v.InferInput<I>>;
   /** In place of "call and show". @returns the exit code. */
@@ -114,7 +114,7 @@ export function view<I extends InputSchema, O extends OutputSchema, X extends v.
       const where = v.parse(v.partial(v.object(ON)), pick(given, on));
       const again = v.parse(v.partial(v.object(watchFields(watch ?? 1))), pick(given, watched));
       const typed = pick(given, own) as v.InferInput<I>;
-      const made = await options.service?.(extra);
+      const made = options.service?.(extra);
       return withService(
         globals,
         async (service) => {

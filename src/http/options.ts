@@ -1,29 +1,22 @@
 /**
- * What `svc serve` takes: each option once, with its default, bounds and description. Flags, their help and completion,
- * the fields of `AC_rest_api_start`, and the check when a server starts follow from here.
+ * The options of the REST server: each once, with its default, bounds and description. The flags of `svc serve`, their help
+ * and completion, the fields of `AC_rest_api_start`, and the check when a server starts follow from here.
  */
 import * as v from "valibot";
-import { bytes, field, path, secret } from "../core/fields";
-
-const flag = (description: string, byDefault = false) =>
-  field(v.optional(v.boolean(), byDefault), description);
+import { bytes, field, flag, path, secret, whole } from "../core/fields";
 
 const file = (description: string) => field(v.optional(path(v.pipe(v.string(), v.nonEmpty()))), description);
 
-const SIZE = bytes(v.pipe(v.number(), v.integer(), v.minValue(0)));
 const TEXTS = v.optional(v.array(v.pipe(v.string(), v.nonEmpty())), []);
 
-/** The server's own options. */
+/** The options that `svc serve` has as flags. */
 export const SERVER_FIELDS = {
   host: field(v.optional(v.pipe(v.string(), v.nonEmpty()), "127.0.0.1"), "Address to listen on"),
-  port: field(
-    v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(65_535)), 9939),
-    "Port to listen on; 0 picks a free one",
-  ),
-  audit: flag("Keep an audit log", true),
+  port: field(v.optional(whole(0, 65_535), 9939), "Port to listen on; 0 picks a free one"),
+  audit: field(v.optional(v.boolean(), true), "Keep an audit log"),
   audit_max_rows: field(
     // A million rows take some 400 MB.
-    v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(1_000_000_000)), 1_000_000),
+    v.optional(whole(0, 1_000_000_000), 1_000_000),
     "Maximum number of rows in the audit log; older rows are archived; 0: no limit",
   ),
   allow_audit_clear: flag("Let requests clear the audit log"),
@@ -54,21 +47,3 @@ export const SERVER_OPTIONS = v.strictObject({
 
 /** {@link SERVER_OPTIONS} as a caller gives them: what is left out has its default. */
 export type RestServerOptions = v.InferInput<typeof SERVER_OPTIONS>;
-
-/** What `svc serve` takes: the options of the server, and those of the service behind it. */
-export const SERVE_OPTIONS = v.strictObject({
-  ...SERVER_FIELDS,
-  allow_shell: flag("Let scripts run programs (AC_shell_command)"),
-  history_rows: field(
-    v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 10_000),
-    "Maximum number of runs in the history",
-  ),
-  inbox: file("Folder for files from peers (~/.svc/inbox)"),
-  inbox_quota: field(v.optional(SIZE, 0), "Maximum size of the inbox, in bytes; 0: no limit"),
-  inbox_min_free: field(
-    v.optional(SIZE),
-    "Free disk space that files from peers must leave, in bytes (1 GB)",
-  ),
-  usb_watch: flag("Record USB devices added and removed (/usb/events)"),
-  mask_serials: flag("Hide serial numbers of USB devices"),
-});

@@ -9,6 +9,7 @@ import { secret } from "../core/fields";
 import { checkInput, sentence } from "../core/input";
 import { badInput, Failure, systemCode, unavailable } from "../lib/errors";
 import { readTextFile } from "../lib/files";
+import type { ICE_FIELDS } from "./options";
 
 /** A server, as browsers take it too: https://www.w3.org/TR/webrtc/#rtciceserver-dictionary */
 const ICE_SERVER = v.strictObject({
@@ -26,15 +27,6 @@ const ICE_FILE = v.strictObject({
 export interface IceConfig {
   readonly servers: readonly IceServer[];
   readonly relayOnly: boolean;
-}
-
-/** The flags of the command line: one user for all TURN servers. */
-export interface IceFlags {
-  readonly ice_server?: readonly string[] | undefined;
-  readonly ice_user?: string | undefined;
-  /** The file whose first line is the user's secret. */
-  readonly ice_secret_file?: string | undefined;
-  readonly relay_only?: boolean | undefined;
 }
 
 /**
@@ -63,13 +55,16 @@ function parseFile(text: string): IceConfig {
   return requireRelay({ servers, relayOnly: transport_policy === "relay" });
 }
 
+/** One user for all TURN servers, whose secret is the first line of the file. */
+type IceFlags = v.InferOutput<v.ObjectSchema<typeof ICE_FIELDS, undefined>>;
+
 /**
  * The configuration of the flags, which replaces the file; undefined without flags.
  *
  * @throws a `bad_input` failure that never quotes a credential.
  */
 export function iceOfFlags(flags: IceFlags): IceConfig | undefined {
-  const { ice_server = [], ice_user, ice_secret_file, relay_only = false } = flags;
+  const { ice_server, ice_user, ice_secret_file, relay_only } = flags;
   if (ice_server.length === 0) {
     if (ice_user === undefined && ice_secret_file === undefined && !relay_only) return undefined;
     throw badInput("ice-server: missing; flags replace all of ice.json");

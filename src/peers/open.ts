@@ -9,41 +9,29 @@ import { findIdentity, readIdentity } from "./identity";
 import { clearIncoming } from "./inbox";
 import { createSessions, type SessionsOptions } from "./sessions";
 
-/** What stays free on the disk of the inbox by default, bytes. */
-const DEFAULT_MIN_FREE = 1e9;
-
-export interface PeerOptions {
-  /** STUN and TURN servers, in place of those in `{config_dir}/ice.json`. */
-  readonly ice?: IceConfig | undefined;
-  /** Whether link statistics also go to the server that runs on this `{config_dir}` (default false). */
-  readonly forwardSamples?: boolean;
-  /** The folder for files that peers send (default `{config_dir}/inbox`). */
-  readonly inbox?: string | undefined;
-  /** The most that the inbox may hold, bytes (default 0: no limit). */
-  readonly inboxQuota?: number | undefined;
-  /** What stays free on its disk, bytes (default {@link DEFAULT_MIN_FREE}). */
-  readonly inboxMinFree?: number | undefined;
+interface Place {
+  /** The folder of the inbox, absolute. */
+  readonly folder: string;
+  /** Bytes that it may hold; 0: no limit. */
+  readonly quota: number;
+  /** Bytes that stay free on its disk. */
+  readonly minFree: number;
 }
 
-/** @param inbox the folder of the inbox, absolute. */
+/** @param ice STUN and TURN servers, in place of those in `{config_dir}/ice.json`. */
 export function openSessions(
   configDir: string,
-  inbox: string,
-  peers: PeerOptions,
+  inbox: Place,
+  ice: IceConfig | undefined,
   { log, record }: Pick<SessionsOptions, "log" | "record">,
 ) {
   const files = configFiles(configDir);
-  const place = {
-    folder: inbox,
-    index: files.inboxIndex,
-    quota: peers.inboxQuota ?? 0,
-    minFree: peers.inboxMinFree ?? DEFAULT_MIN_FREE,
-  };
+  const place = { ...inbox, index: files.inboxIndex };
   // Before the first session, no file is under way.
   const cleared = once(async () => clearIncoming(place));
   return createSessions({
     log,
-    ice: () => peers.ice ?? readIceConfig(files.ice),
+    ice: () => ice ?? readIceConfig(files.ice),
     identity: (role) => readIdentity(role === "host" ? files.hostId : files.viewerId),
     knownHostId: () => findIdentity(files.hostId),
     async inbox(sender) {

@@ -8,14 +8,14 @@ import { createUsbWatcher } from "./watcher";
 
 export type Usb = ReturnType<typeof createUsb>;
 
-export function createUsb(options: { readonly log: Log; readonly maskSerials: boolean }) {
-  const lister = createUsbLister({ log: options.log });
-  const watcher = createUsbWatcher(lister, options.log);
+export function createUsb({ log, mask_serials }: { readonly log: Log; readonly mask_serials: boolean }) {
+  const lister = createUsbLister({ log });
+  const watcher = createUsbWatcher(lister, log);
   return {
     lister,
     watcher,
     /** The device as it may be shown: with its serial number masked when `mask` or the process says so. */
-    toView: (device: UsbDevice, mask: boolean) => (mask || options.maskSerials ? maskSerial(device) : device),
+    toView: (device: UsbDevice, mask: boolean) => (mask || mask_serials ? maskSerial(device) : device),
     stop() {
       watcher.stop();
       lister.stop();

@@ -114,7 +114,7 @@ describe("a refused list", () => {
 test("a list with AC_shell_command is refused as forbidden without --allow-shell", async () => {
   const list = [["AC_loop", { times: 1, body: [["AC_shell_command", { shell_command: "true" }]] }]];
   expect(refusal(list)?.code).toBe("forbidden");
-  await using open = testService({ allowShell: true });
+  await using open = testService({ allow_shell: true });
   expect((await open.service.executor()).prepare(list).actions).toHaveLength(1);
 });
 

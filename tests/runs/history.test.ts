@@ -232,15 +232,13 @@ test("GET /history has each run of this host, with what went wrong and no argume
 });
 
 test("an unusable number of rows is refused", () => {
-  for (const historyRows of [0, -1, 1.5, Number.NaN]) {
-    expect(() => createService({ configDir: "/nowhere", historyRows })).toThrow(
-      "history-rows: expected a positive integer",
-    );
+  for (const history_rows of [0, -1, 1.5, Number.NaN]) {
+    expect(() => createService({ configDir: "/nowhere", history_rows })).toThrow("history_rows: expected");
   }
 });
 
 test("a service keeps the configured number of runs", async () => {
-  await using host = testService({ historyRows: 2 });
+  await using host = testService({ history_rows: 2 });
   for (let nth = 0; nth < 4; nth++) await runActions(host.service, []);
   const rows = await (await host.service.history()).list({ limit: 10 });
   expect(rows.map(({ id }) => id)).toEqual([4, 3]);

@@ -79,7 +79,7 @@ unix("a program", () => {
   });
 
   test("ends with all it has started when the run is cancelled", async () => {
-    await using host = testService({ allowShell: true });
+    await using host = testService({ allow_shell: true });
     using folder = temporaryFolder();
     const pids = join(folder.path, "pids");
     // Only SIGKILL ends the grandchild.
