@@ -1,32 +1,23 @@
 /**
  * A ring buffer: keeps the newest items and drops the oldest, in constant time and memory.
+ *
+ * @param capacity how many items it keeps, at least 1.
  */
-export interface Ring<T> {
-  readonly size: number;
-  push(item: T): void;
-  /** The items, oldest first. */
-  items(): T[];
-  clear(): void;
-}
-
-/** @param capacity how many items it keeps, at least 1. */
-export function createRing<T>(capacity: number): Ring<T> {
+export function createRing<T>(capacity: number) {
   let slots: T[] = [];
   let oldest = 0;
   return {
     get size() {
       return slots.length;
     },
-    push(item) {
-      if (slots.length < capacity) {
-        slots.push(item);
-        return;
-      }
+    push(item: T): void {
+      if (slots.length < capacity) return void slots.push(item);
       slots[oldest] = item;
       oldest = (oldest + 1) % capacity;
     },
+    /** The items, oldest first. */
     items: () => [...slots.slice(oldest), ...slots.slice(0, oldest)],
-    clear() {
+    clear(): void {
       slots = [];
       oldest = 0;
     },
