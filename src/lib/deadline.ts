@@ -34,9 +34,9 @@ export async function deadline<T, L = never>(
     graceMs = 0,
   }: Limits<L>,
 ): Promise<T | L> {
-  const { promise: over, resolve } = Promise.withResolvers<L>();
+  const { promise: over, resolve, reject } = Promise.withResolvers<L>();
   const timers: Timer[] = [];
-  const settle = (end: () => L) => resolve(Promise.try(end));
+  const settle = (end: () => L) => void Promise.try(end).then(resolve, reject);
   const after = (delayMs: number, end: () => L) => void timers.push(setTimeout(settle, delayMs, end));
   const abort = () => (graceMs > 0 ? after(graceMs, aborted) : settle(aborted));
   if (ms !== undefined) after(ms, late);

@@ -15,7 +15,7 @@ import {
   renameSync,
   rmSync,
   statSync,
-  writeSync,
+  writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
 import { badInput, messageOf, systemCode } from "./errors";
@@ -125,8 +125,7 @@ export function writeFileAtomic(
 ): void {
   const file = beginReplace(path, mode, owned);
   try {
-    const bytes = typeof data === "string" ? Buffer.from(data) : data;
-    for (let at = 0; at < bytes.length; ) at += writeSync(file.fd, bytes, at);
+    writeFileSync(file.fd, data);
     file.commit();
   } finally {
     file.abort();
@@ -173,10 +172,15 @@ export function writeNamedFile(path: string, data: string | Uint8Array, field: s
   }
 }
 
-/** A text that changes whenever the file is replaced or written; empty when there is no file. */
+/** A text that changes whenever the file is replaced or written; empty when there is no file. Never throws. */
 export function fileStamp(path: string): string {
-  const found = statSync(path, { throwIfNoEntry: false });
-  return found ? `${found.ino}:${found.mtimeMs}:${found.size}` : "";
+  try {
+    const found = statSync(path, { throwIfNoEntry: false });
+    return found ? `${found.ino}:${found.mtimeMs}:${found.size}` : "";
+  } catch (error) {
+    // A reader of the file finds the same error.
+    return messageOf(error);
+  }
 }
 
 /** How old the content that {@link watchFile} returns may be, in milliseconds. */
@@ -189,22 +193,14 @@ const WATCH_MS = 1_000;
  * @returns a function that returns the content. It checks the file once in {@link WATCH_MS}, or now if `fresh` is set.
  */
 export function watchFile<T>(path: string, read: () => T): (fresh?: boolean) => T {
-  const look = () => {
-    try {
-      return fileStamp(path);
-    } catch (error) {
-      // `read` finds the same error.
-      return messageOf(error);
-    }
-  };
-  let stamp = look();
+  let stamp = fileStamp(path);
   let made = read();
   let checkedAt = performance.now();
   return (fresh = false) => {
     const now = performance.now();
     if (!fresh && now - checkedAt < WATCH_MS) return made;
     checkedAt = now;
-    const found = look();
+    const found = fileStamp(path);
     if (found !== stamp) {
       stamp = found;
       made = read();
