@@ -1,13 +1,147 @@
-import type { Group } from "../src/cli/subcommand";
-import { broadcast } from "./admin/broadcast";
-import { add, list, remove, tag, targets } from "./admin/hosts";
-import { poll } from "./admin/poll";
-import { exportHosts, importHosts } from "./admin/transfer";
+import type * as v from "valibot";
+import { actionsIn, SCRIPT } from "../src/cli/script";
+import { type Group, print } from "../src/cli/subcommand";
+import { view } from "../src/cli/view";
+import { broadcastExecute, DELIVERY_STATUS, type Delivered, poll } from "../src/fleet/operations/fleet";
+import {
+  addHost,
+  exportBook,
+  importBook,
+  listHosts,
+  listTargets,
+  removeHost,
+  tagHost,
+} from "../src/fleet/operations/hosts";
+import { printable } from "../src/lib/sanitize";
+import { table } from "../src/lib/table";
+
+type Host = v.InferOutput<typeof listHosts.output>[number];
+
+const NO_HOSTS = "no hosts: `svc admin add` adds one";
+const HOST_COLUMNS = ["LABEL", "ADDRESS", "TAGS"];
+const POLL_COLUMNS = ["LABEL", "STATE", "LATENCY", "CLIENTS", "JOBS", "ADDRESS", "ERROR"];
+
+const rowOf = ({ label, base_url, tags }: Host) => [label, base_url, tags.join(",")];
+const oneHost = (host: Host) => table(HOST_COLUMNS, [rowOf(host)]);
 
 export default {
-  examples: [
-    ["$0 admin add lab https://lab.example:9939 --tag floor1", "Add a host"],
-    ["$0 admin poll", "The state of all hosts"],
-  ],
-  verbs: { add, remove, tag, list, poll, broadcast, export: exportHosts, import: importHosts, targets },
+  verbs: {
+    add: view(addHost, {
+      on: false,
+      positionals: ["label", "base_url"],
+      names: { base_url: "url", tags: "tag" },
+      variables: { token: "SVC_HOST_TOKEN" },
+      text: oneHost,
+      examples: [
+        ["$0 admin add lab-01 http://10.0.0.5:9939 --tag lab < token", "The token on standard input"],
+        ["$0 admin add lab-02 https://10.0.0.6:9939 --ca lab-ca.pem", "Trust one authority only"],
+      ],
+    }),
+    remove: view(removeHost, {
+      on: false,
+      positionals: ["label"],
+      text: () => "removed",
+      examples: [["$0 admin remove lab-01", "Forget a host and its token"]],
+    }),
+    tag: view(tagHost, {
+      on: false,
+      positionals: ["label", "tags"],
+      text: oneHost,
+      examples: [
+        ["$0 admin tag lab-01 lab floor-2", "These tags and no others"],
+        ["$0 admin tag lab-01", "No tags"],
+      ],
+    }),
+    list: view(listHosts, {
+      on: false,
+      columns: HOST_COLUMNS,
+      rows: (hosts) => hosts.map(rowOf),
+      none: NO_HOSTS,
+      examples: [["$0 admin list", "Labels, addresses and tags; never tokens"]],
+    }),
+    poll: view(poll, {
+      watch: 5,
+      text(results) {
+        if (results.length === 0) return NO_HOSTS;
+        const rows = results.map(({ label, base_url, healthy, latency_ms, sessions, job_count, error }) => [
+          label,
+          healthy ? "healthy" : "DOWN",
+          latency_ms === null ? "" : `${latency_ms} ms`,
+          sessions === null ? "" : `${sessions.host.connected_clients}`,
+          job_count === null ? "" : `${job_count}`,
+          base_url,
+          error ?? "",
+        ]);
+        const healthy = results.filter((result) => result.healthy).length;
+        return `${table(POLL_COLUMNS, rows)}\n${healthy} of ${results.length} healthy`;
+      },
+      good: (results) => results.every(({ healthy }) => healthy),
+      examples: [
+        ["$0 admin poll", "Every host; exit code 1 when one is not healthy"],
+        ["$0 admin poll --on tag:lab,!tag:old --watch", "Some of them, as a table that refreshes"],
+      ],
+    }),
+    broadcast: view(broadcastExecute, {
+      hidden: ["actions"],
+      extra: { script: SCRIPT },
+      positionals: ["script"],
+      cancellable: true,
+      complete: async (input, { script }) => ({ ...input, actions: await actionsIn(script) }),
+      async run({ globals, input, call }) {
+        const results: Delivered[] = [];
+        const progress = ({ item }: { readonly item?: unknown }) => {
+          const result = item as Delivered;
+          results.push(result);
+          if (!globals.json) print(globals, result, () => resultLine(result));
+        };
+        try {
+          const all = await call(input, { progress });
+          if (globals.json) print(globals, all, String);
+        } finally {
+          // Also when they could not be written to `--output`.
+          if (!globals.json && results.length > 0) print(globals, results, () => summary(results));
+        }
+        return results.every(({ ok }) => ok) ? 0 : 1;
+      },
+      examples: [
+        [`$0 admin broadcast '[["AC_screen_size"]]' --on tag:lab`, "One action, some hosts"],
+        ["$0 admin broadcast nightly.json --on all --canary 1", "One host first"],
+        ["$0 admin broadcast nightly.json --retry results.jsonl", "Repeat on the hosts that failed"],
+      ],
+    }),
+    export: view(exportBook, {
+      positionals: ["file"],
+      complete: ({ file, ...input }) => (file === undefined || file === "-" ? input : { ...input, file }),
+      text: ({ file, hosts, text }) => text?.trimEnd() ?? `${printable(file ?? "")}: ${hosts} hosts`,
+      examples: [
+        ["$0 admin export hosts.csv", "For a spreadsheet, without tokens"],
+        ["$0 admin export hosts.json --tokens", "To another machine; 0600"],
+      ],
+    }),
+    import: view(importBook, {
+      positionals: ["file"],
+      text: ({ added, replaced }) => `${added} added, ${replaced} replaced`,
+      examples: [["$0 admin import hosts.csv", "A hundred hosts at once"]],
+    }),
+    targets: view(listTargets, {
+      on: false,
+      text: (found) => JSON.stringify(found, null, 2),
+      epilogue: "The server has the same list at /admin/targets, for http_sd_configs.",
+      examples: [["$0 admin targets > /etc/prometheus/svc.json", "For file_sd_configs"]],
+    }),
+  },
 } satisfies Group;
+
+function resultLine({ label, status, duration_ms, error, result }: Delivered): string {
+  const returned = error ?? JSON.stringify(Object.values(result ?? {})).slice(1, -1);
+  const seconds = `${(duration_ms / 1_000).toFixed(2)} s`.padStart(8);
+  return `${status.padEnd(12)}  ${seconds}  ${printable(label, 130)}  ${printable(returned, 120)}`.trimEnd();
+}
+
+function summary(results: readonly Delivered[]): string {
+  const shown = DELIVERY_STATUS.flatMap((status) => {
+    const count = results.filter((one) => one.status === status).length;
+    return count === 0 ? [] : [`${count} ${status}`];
+  });
+  return `${results.length} ${results.length === 1 ? "host" : "hosts"}: ${shown.join(", ")}`;
+}

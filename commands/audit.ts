@@ -18,10 +18,6 @@ type Row = v.InferOutput<typeof listAudit.output>["rows"][number];
 const rowsText = (count: number) => (count === 1 ? "1 row" : `${count} rows`);
 
 export default {
-  examples: [
-    ["$0 audit list --limit 20", "The newest rows"],
-    ["$0 audit verify", "Exit code 1 when the chain is broken"],
-  ],
   verbs: {
     list: view(listAudit, {
       columns: ["ID", "TIME", "TYPE", "ABOUT", "VIEWER", "DETAIL"],

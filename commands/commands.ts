@@ -26,14 +26,11 @@ const show = view(showCommand, {
 });
 
 export default oneOf(
-  {
-    describe: "List or explain the commands of actions",
-    examples: [
-      ["$0 commands", "One name a line"],
-      ["$0 commands AC_click_mouse", "Its parameters, result and an example"],
-      ["$0 commands --on tag:lab", "The commands of each host of the lab"],
-    ],
-  },
+  [
+    ["$0 commands", "One name a line"],
+    ["$0 commands AC_click_mouse", "Its parameters, result and an example"],
+    ["$0 commands --on tag:lab", "The commands of each host of the lab"],
+  ],
   [list, show],
   ({ name }) => (name === undefined ? list : show),
 );

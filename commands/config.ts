@@ -17,10 +17,6 @@ const passphrase = (file: string | undefined, confirm: boolean) =>
   readSecret({ name: "passphrase", file, flag: "--passphrase-file", variable: "SVC_PASSPHRASE", confirm });
 
 export default {
-  examples: [
-    ["$0 config export host.json --encrypt", "Includes tokens; encrypted"],
-    ["$0 config import host.json --dry-run", "What would change here"],
-  ],
   verbs: {
     export: view(exportConfig, {
       on: false,

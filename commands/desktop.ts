@@ -5,10 +5,6 @@ import { field } from "../src/core/fields";
 import { hotkey, writeText } from "../src/desktop/operations";
 
 export default {
-  examples: [
-    ["$0 desktop write hello", "Type into the window that has the focus"],
-    ["$0 desktop hotkey ctrl+s", "Press keys together"],
-  ],
   verbs: {
     write: view(writeText, {
       hidden: ["write_string"],
@@ -24,7 +20,10 @@ export default {
         write_string: text === "-" ? (await Bun.stdin.text()).replace(/\r?\n$/, "") : text,
       }),
       text: () => "typed",
-      examples: [["$0 desktop write - < password", "Keep the text out of the process list"]],
+      examples: [
+        ["$0 desktop write hello", "Type into the window that has the focus"],
+        ["$0 desktop write - < password", "Keep the text out of the process list"],
+      ],
     }),
     hotkey: view(hotkey, {
       hidden: ["key_code_list"],

@@ -1,10 +1,9 @@
 import * as v from "valibot";
+import { actionsIn, isInline, SCRIPT } from "../src/cli/script";
 import { oneOf } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { field } from "../src/core/fields";
 import type { Outcome } from "../src/core/run";
-import { parseScript } from "../src/core/script";
-import { badInput } from "../src/lib/errors";
 import { printable } from "../src/lib/sanitize";
 import { executeActions, executeFile } from "../src/runs/operations";
 
@@ -27,32 +26,21 @@ const shared = {
 const inline = view(executeActions, {
   ...shared,
   hidden: ["actions"],
-  extra: { script: field(v.string(), "Actions as JSON, a .json file, or - for stdin"), allow_shell },
+  extra: { script: SCRIPT, allow_shell },
   positionals: ["script"],
-  async complete(input, { script }) {
-    const [text, otherwise] =
-      script === "-"
-        ? [await Bun.stdin.bytes(), "script: expected JSON on stdin"]
-        : [script, "script: expected JSON, or the path of a .json file"];
-    const actions = parseScript(text, otherwise);
-    if (!Array.isArray(actions)) throw badInput("script: expected a list of actions");
-    return { ...input, actions };
-  },
+  complete: async (input, { script }) => ({ ...input, actions: await actionsIn(script) }),
 });
 
 const file = view(executeFile, { ...shared, extra: { allow_shell }, positionals: ["path"] });
 
 export default oneOf(
-  {
-    describe: "Run a list of actions",
-    examples: [
-      [`$0 execute '[["AC_rest_api_status"]]'`, "Run one action"],
-      ["$0 execute nightly.json --json", "Run a script, print its outcomes as JSON"],
-      ["$0 execute - < actions.json", "Read stdin: the process list shows no actions"],
-    ],
-  },
+  [
+    [`$0 execute '[["AC_rest_api_status"]]'`, "Run one action"],
+    ["$0 execute nightly.json --json", "Run a script, print its outcomes as JSON"],
+    ["$0 execute - < actions.json", "Read stdin: the process list shows no actions"],
+  ],
   [file, inline],
-  ({ script }) => (Array.isArray(script) && /^\s*[[{]|^-$/.test(script[0] ?? "") ? inline : file),
+  ({ script }) => (Array.isArray(script) && isInline(script[0] ?? "") ? inline : file),
 );
 
 function line({ command, ok, result, error, duration_ms }: Outcome): string {

@@ -10,7 +10,6 @@ import { table } from "../src/lib/table";
 const SPARKS = 20;
 
 export default view(inspectorSummary, {
-  describe: "Show link quality",
   watch: 1,
   epilogue: "The server on this host (`svc serve`) collects the statistics.",
   columns: ["METRIC", "LAST", "MIN", "AVG", "P95", "MAX"],

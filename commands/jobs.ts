@@ -15,10 +15,6 @@ import {
 const one = { positionals: ["job_id"], names: { job_id: "id" }, on: false } as const;
 
 export default {
-  examples: [
-    ["$0 jobs add refresh.json --every 15m", "Run a script four times an hour"],
-    ["$0 jobs list", "Every job, and when it runs next"],
-  ],
   verbs: {
     list: view(listJobs, {
       columns: ["JOB", "WHEN", "NEXT", "RUNS", "IF MISSED", "IF RUNNING", "SCRIPT"],

@@ -4,7 +4,6 @@ import { field } from "../src/core/fields";
 import { type Component, listLicenses } from "../src/licenses/operations";
 
 export default view(listLicenses, {
-  describe: "List embedded packages and their licences",
   extra: { text: field(v.optional(v.boolean(), false), "Print the licences in full") },
   columns: ["package", "version", "licence"],
   rows: ({ components }) =>

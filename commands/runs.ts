@@ -19,10 +19,6 @@ const rowOf = (run: Run) => [
 ];
 
 export default {
-  examples: [
-    ["$0 runs list", "The runs of the server on this host"],
-    ["$0 runs cancel 9f1c2e4a", "End a run at once"],
-  ],
   verbs: {
     list: view(listRuns, {
       columns: COLUMNS,

@@ -8,7 +8,6 @@ import { writeNamedFile } from "../src/lib/files";
 import { printable } from "../src/lib/sanitize";
 
 export default view(screenshot, {
-  describe: "Take a screenshot",
   names: { screen_region: "region" },
   extra: {
     output: field(

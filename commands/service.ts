@@ -23,10 +23,6 @@ async function run<I extends InputSchema>({
 const text = ({ commands }: Outcome) => linesOf(commands).join("\n");
 
 export default {
-  examples: [
-    ["$0 service install --print", "Show what would be written and run"],
-    ["$0 service install -- --tls-cert c.pem --tls-key k.pem", "With flags of svc serve"],
-  ],
   verbs: {
     install: view(daemon.install, {
       describe: "Install and start svc serve as a system service",

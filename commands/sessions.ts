@@ -3,10 +3,6 @@ import { view } from "../src/cli/view";
 import { closeSession, getSessions } from "../src/peers/operations";
 
 export default {
-  examples: [
-    ["$0 sessions list", "The peers that are connected to the server on this host"],
-    ["$0 sessions close 5f0c…", "Close one session"],
-  ],
   verbs: {
     list: view(getSessions, {
       columns: ["ID", "ROLE", "PEER", "STATE", "ROUTE", "RTT", "SENT", "RECEIVED", "FILES"],

@@ -11,7 +11,6 @@ const REDRAW_MS = 250;
 
 export default view(startSync, {
   on: false,
-  describe: "Send the files of a folder to another host",
   positionals: ["dir"],
   extra: ICE_FIELDS,
   service: (ice) => ({ ...ice, forwardSamples: true }),

@@ -3,10 +3,6 @@ import { view } from "../src/cli/view";
 import { listTokens, makeToken, replaceToken, revokeToken, showToken } from "../src/trust/operations";
 
 export default {
-  examples: [
-    ["$0 token show", "Print the token that clients must send"],
-    ["$0 token add prometheus --scope metrics", "One for a scraper"],
-  ],
   verbs: {
     show: view(showToken, {
       text: ({ token }) => token,

@@ -8,16 +8,11 @@ import { makeTurnBundle, makeTurnCredentials, testTurn } from "../src/turn/opera
 const secrets = { inlineSecrets: ["secret"], variables: { secret: "SVC_TURN_SECRET" } } as const;
 
 export default {
-  examples: [],
   own: view(makeTurnBundle, {
     ...secrets,
     describe: "Write the files that set up a TURN relay on another machine",
     text: bundleText,
-    examples: [
-      ["$0 turn --realm turn.example.org --user lab", "Write ./turn-bundle"],
-      ["$0 turn credentials --ttl 1h", "Credentials for a client, for an hour"],
-      ["$0 turn test turn:turn.example.org --user lab", "Test a relay"],
-    ],
+    examples: [["$0 turn --realm turn.example.org --user lab", "Write ./turn-bundle"]],
   }),
   verbs: {
     credentials: view(makeTurnCredentials, {

@@ -10,10 +10,6 @@ type Device = Event["device"];
 const { mask_serials } = listUsbDevices.input.entries;
 
 export default {
-  examples: [
-    ["$0 usb list --on tag:lab", "The devices of the hosts of the lab"],
-    ["$0 usb watch --json", "One line of JSON for each device added or removed"],
-  ],
   verbs: {
     watch: view(startUsbWatch, {
       describe: "Print USB devices as they are added or removed, until Ctrl-C",

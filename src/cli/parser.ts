@@ -80,7 +80,7 @@ async function createParser(called: string, examples: readonly Example[]): Promi
     .strict()
     .wrap(Math.min(80, process.stdout.columns ?? 80))
     .exitProcess(false);
-  for (const [line, does] of examples) parser.example(line.replace(/^\$0(?= |$)/, "svc"), does);
+  for (const [line, does] of examples) parser.example(line.replaceAll(/\$0(?= |$)/g, "svc"), does);
   return parser;
 }
 

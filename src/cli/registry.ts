@@ -25,7 +25,6 @@ export interface Noun {
   /** What it does without a verb. */
   readonly own?: Subcommand | undefined;
   readonly verbs: Readonly<Record<string, Subcommand>>;
-  readonly examples: Group["examples"];
 }
 
 /**
@@ -47,7 +46,7 @@ export async function findNoun(registry: Registry, noun: string, verb?: string):
 
 function asNoun(describe: string, module: Subcommand | Group): Noun {
   if ("verbs" in module) return { describe, ...module };
-  return { describe, own: module, verbs: {}, examples: module.examples };
+  return { describe, own: { ...module, describe }, verbs: {} };
 }
 
 /** Every noun with a line of what it does. */
@@ -69,15 +68,12 @@ export const wordsOf = ({ name, subcommand }: Operation): string[] =>
 /** The subcommands that follow from `operations` alone. */
 export async function nounsOf(operations: readonly Operation[]): Promise<ReadonlyMap<string, Noun>> {
   const { view } = await import("./view");
-  const found = new Map<
-    string,
-    { describe: string; own?: Subcommand; verbs: Record<string, Subcommand>; examples: Group["examples"] }
-  >();
+  const found = new Map<string, { describe: string; own?: Subcommand; verbs: Record<string, Subcommand> }>();
   for (const operation of operations) {
     if (operation.leftOut?.cli !== undefined) continue;
     const [noun = "", ...rest] = wordsOf(operation);
     const verb = rest.join("-");
-    const entry = found.get(noun) ?? { describe: "", verbs: {}, examples: [] };
+    const entry = found.get(noun) ?? { describe: "", verbs: {} };
     if (verb === "") entry.own = view(operation);
     else entry.verbs[verb] = view(operation);
     entry.describe = entry.own?.describe ?? Object.keys(entry.verbs).join(", ");

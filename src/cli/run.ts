@@ -109,7 +109,8 @@ export async function findSubcommand(registry: Registry, args: readonly string[]
   if (noun.own) return { called: `svc ${name}`, noun: name, one: noun.own, rest: without(first), verbs };
   const fault =
     verb === undefined ? `Name what to do; \`svc ${name} --help\` lists it.` : unknown(verb, `svc ${name}`);
-  return { called: `svc ${name}`, help, examples: noun.examples, fault, isKnown: verb === undefined };
+  const examples = Object.values(noun.verbs).flatMap((one) => one.examples.slice(0, 1));
+  return { called: `svc ${name}`, help, examples, fault, isKnown: verb === undefined };
 }
 
 const unknown = (word: string, called: string) =>

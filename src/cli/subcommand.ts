@@ -35,7 +35,6 @@ export interface Subcommand {
 
 /** Subcommands under one noun: `svc audit verify`. */
 export interface Group {
-  readonly examples: readonly Example[];
   /** What `svc <noun>` does without a verb, if it does anything. */
   readonly own?: Subcommand;
   readonly verbs: Readonly<Record<string, Subcommand>>;
@@ -85,8 +84,8 @@ export function subcommand<I extends InputSchema>(options: SubcommandOptions<I>)
  * @param choose gives the one that was meant, from what was typed.
  */
 export function oneOf(
-  about: Pick<Subcommand, "describe" | "examples">,
-  several: readonly Subcommand[],
+  examples: readonly Example[],
+  several: readonly [Subcommand, ...Subcommand[]],
   choose: (typed: Typed) => Subcommand,
 ): Subcommand {
   const merged = (key: "flags" | "positionals"): Flag[] => {
@@ -95,7 +94,8 @@ export function oneOf(
     return [...all.values()].map((flag) => ({ ...flag, required: flag.required && isShared(flag) }));
   };
   return {
-    ...about,
+    describe: several[0].describe,
+    examples,
     positionals: merged("positionals"),
     flags: merged("flags"),
     async run(typed, globals) {

@@ -14,6 +14,7 @@ import {
   type LinkSummary,
   type MetricSummary,
 } from "../core/records";
+import { createRing } from "../lib/ring";
 
 /** Samples in the window by default: ten minutes at one a second. */
 export const DEFAULT_CAPACITY = 600;
@@ -42,12 +43,11 @@ export function createInspector({
   now?: () => number;
   recorded?: (sample: LinkSample, isNewest: boolean) => void;
 } = {}) {
-  /** The newest ones, in the order of arrival. */
-  let kept: Sample[] = [];
+  const ring = createRing<Sample>(capacity);
   let newestAt = Number.NEGATIVE_INFINITY;
-  /** In the order in which they were taken. */
+  /** In the order in which they were taken, which may differ from the order of arrival. */
   const samplesOf = (session: string | undefined) => {
-    const samples = kept.toSorted((a, b) => a.at - b.at);
+    const samples = ring.items().sort((a, b) => a.at - b.at);
     return session === undefined ? samples : samples.filter((sample) => sample.session === session);
   };
 
@@ -60,8 +60,7 @@ export function createInspector({
     record(sample: LinkSample, session: string | null = null, ageSeconds = 0): void {
       const stats = parseInput(LINK_SAMPLE, sample);
       const at = now() - ageSeconds * 1_000;
-      kept.push({ at, session, stats });
-      if (kept.length > capacity) kept.shift();
+      ring.push({ at, session, stats });
       newestAt = Math.max(newestAt, at);
       recorded(stats, at === newestAt);
     },
@@ -83,11 +82,11 @@ export function createInspector({
       };
     },
     /** The sessions that samples in the window belong to, in the order of their first samples. */
-    sessions: (): string[] => [...new Set(kept.flatMap(({ session }) => session ?? []))],
+    sessions: (): string[] => [...new Set(ring.items().flatMap(({ session }) => session ?? []))],
     /** Empties the window; returns how many samples it held. */
     reset(): number {
-      const cleared = kept.length;
-      kept = [];
+      const cleared = ring.size;
+      ring.clear();
       newestAt = Number.NEGATIVE_INFINITY;
       return cleared;
     },

@@ -15,7 +15,7 @@ import {
   renameSync,
   rmSync,
   statSync,
-  writeFileSync,
+  writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
 import { badInput, messageOf, systemCode } from "./errors";
@@ -30,26 +30,25 @@ export function ensurePrivateFolder(path: string): void {
   if (made === undefined) return;
   chmodSync(path, PRIVATE_FOLDER);
   if (!isRoot()) return;
-  const folder = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
-  withOpen(path, folder, (fd) => giveToOwner(fd, dirname(path)));
+  const folder = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  try {
+    giveToOwner(folder, dirname(path));
+  } finally {
+    closeSync(folder);
+  }
 }
 
 /** Makes an empty file at `path` (0600) if there is none. SQLite itself would set neither mode nor owner. */
 export function ensurePrivateFile(path: string): void {
   try {
-    withOpen(path, "wx", (fd) => giveToOwner(fd, dirname(path)));
+    const file = openSync(path, "wx", PRIVATE_FILE);
+    try {
+      giveToOwner(file, dirname(path));
+    } finally {
+      closeSync(file);
+    }
   } catch (error) {
     if (systemCode(error) !== "EEXIST") throw error;
-  }
-}
-
-/** Runs `work` with the open file or folder at `path`; a new file is private. */
-function withOpen(path: string, flags: string | number, work: (fd: number) => void): void {
-  const fd = openSync(path, flags, PRIVATE_FILE);
-  try {
-    work(fd);
-  } finally {
-    closeSync(fd);
   }
 }
 
@@ -71,7 +70,14 @@ function giveToOwner(made: number, folder: string): void {
 }
 
 /** A new file that will take the place of another one. */
-export type Replacement = ReturnType<typeof beginReplace>;
+export interface Replacement {
+  /** The descriptor to write to. */
+  readonly fd: number;
+  /** Flushes the new file and puts it in place. */
+  commit(): void;
+  /** Removes the new file. Does nothing after a commit. */
+  abort(): void;
+}
 
 /**
  * Begins to replace the file at `path`: a temporary name in the same folder, then fsync, rename, and fsync of the folder.
@@ -81,7 +87,7 @@ export type Replacement = ReturnType<typeof beginReplace>;
  * @param owned whether a file that root writes belongs to the owner of its folder.
  * @throws the system error of the step that failed, as `commit` does.
  */
-export function beginReplace(path: string, mode: number, owned: boolean) {
+export function beginReplace(path: string, mode: number, owned: boolean): Replacement {
   const temporary = `${path}.tmp-${process.pid}-${crypto.randomUUID()}`;
   const fd = openSync(temporary, "wx", mode);
   let open = true;
@@ -89,19 +95,16 @@ export function beginReplace(path: string, mode: number, owned: boolean) {
     if (open) closeSync(fd);
     open = false;
   };
-  const replacement = {
-    /** The descriptor to write to. */
+  const replacement: Replacement = {
     fd,
-    /** Flushes the new file and puts it in place. */
-    commit(): void {
+    commit() {
       fsyncSync(fd);
       // Windows does not rename an open file.
       close();
       renameSync(temporary, path);
       syncFolder(dirname(path));
     },
-    /** Removes the new file. Does nothing after a commit. */
-    abort(): void {
+    abort() {
       close();
       rmSync(temporary, { force: true });
     },
@@ -125,7 +128,8 @@ export function writeFileAtomic(
 ): void {
   const file = beginReplace(path, mode, owned);
   try {
-    writeFileSync(file.fd, data);
+    const bytes = typeof data === "string" ? Buffer.from(data) : data;
+    for (let at = 0; at < bytes.length; ) at += writeSync(file.fd, bytes, at);
     file.commit();
   } finally {
     file.abort();
@@ -134,7 +138,13 @@ export function writeFileAtomic(
 
 /** Makes a rename in the folder `path` durable (fsync(2)). Windows neither needs nor allows it. */
 export function syncFolder(path: string): void {
-  if (process.platform !== "win32") withOpen(path, "r", fsyncSync);
+  if (process.platform === "win32") return;
+  const folder = openSync(path, "r");
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
 }
 
 /**
@@ -172,15 +182,10 @@ export function writeNamedFile(path: string, data: string | Uint8Array, field: s
   }
 }
 
-/** A text that changes whenever the file is replaced or written; empty when there is no file. Never throws. */
+/** A text that changes whenever the file is replaced or written; empty when there is no file. */
 export function fileStamp(path: string): string {
-  try {
-    const found = statSync(path, { throwIfNoEntry: false });
-    return found ? `${found.ino}:${found.mtimeMs}:${found.size}` : "";
-  } catch (error) {
-    // A reader of the file finds the same error.
-    return messageOf(error);
-  }
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found ? `${found.ino}:${found.mtimeMs}:${found.size}` : "";
 }
 
 /** How old the content that {@link watchFile} returns may be, in milliseconds. */
@@ -193,14 +198,22 @@ const WATCH_MS = 1_000;
  * @returns a function that returns the content. It checks the file once in {@link WATCH_MS}, or now if `fresh` is set.
  */
 export function watchFile<T>(path: string, read: () => T): (fresh?: boolean) => T {
-  let stamp = fileStamp(path);
+  const look = () => {
+    try {
+      return fileStamp(path);
+    } catch (error) {
+      // `read` finds the same error.
+      return messageOf(error);
+    }
+  };
+  let stamp = look();
   let made = read();
   let checkedAt = performance.now();
   return (fresh = false) => {
     const now = performance.now();
     if (!fresh && now - checkedAt < WATCH_MS) return made;
     checkedAt = now;
-    const found = fileStamp(path);
+    const found = look();
     if (found !== stamp) {
       stamp = found;
       made = read();

@@ -2,17 +2,23 @@
  * A progress bar on one line of a terminal.
  */
 
+export interface Progress {
+  /** Draws the bar where stderr is a terminal. @param step.what what is counted: `rows verified`. */
+  show(step: { readonly what: string; readonly done: number; readonly total: number }): void;
+  /** Removes the line. */
+  end(): void;
+}
+
 /** How often the bar is drawn at most, in milliseconds. */
 const REDRAW_MS = 100;
 
 const BAR_WIDTH = 24;
 
-/** A bar that is drawn at the first `show`. */
-export function createProgress() {
+/** A bar that is drawn at the first {@link Progress.show}. */
+export function createProgress(): Progress {
   let drawnAt = Number.NEGATIVE_INFINITY;
   return {
-    /** Draws the bar where stderr is a terminal. @param step.what what is counted: `rows verified`. */
-    show({ what, done, total }: { what: string; done: number; total: number }): void {
+    show({ what, done, total }) {
       const now = performance.now();
       if (!process.stderr.isTTY || now - drawnAt < REDRAW_MS) return;
       drawnAt = now;
@@ -21,8 +27,7 @@ export function createProgress() {
       const counts = `${done.toLocaleString("en")} of ${total.toLocaleString("en")}`;
       process.stderr.write(`\r\x1b[K[${bar}] ${counts} ${what} (${percent}%)`);
     },
-    /** Removes the line. */
-    end(): void {
+    end() {
       if (drawnAt > 0) process.stderr.write("\r\x1b[K");
     },
   };

@@ -123,9 +123,7 @@ test("one of several subcommands refuses the flags of the others", async () => {
       run: async () => 0,
     });
   const [first, second] = [make("first"), make("second")];
-  const both = oneOf({ describe: "", examples: [] }, [first, second], (given) =>
-    given.first ? first : second,
-  );
+  const both = oneOf([], [first, second], (given) => (given.first ? first : second));
   expect(await both.run({ first: true }, { json: false })).toBe(0);
   await expect(both.run({ first: true, second: true }, { json: false })).rejects.toThrow(
     /^--second: does not go/,
