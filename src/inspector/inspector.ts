@@ -14,7 +14,6 @@ import {
   type LinkSummary,
   type MetricSummary,
 } from "../core/records";
-import { createRing } from "../lib/ring";
 
 /** Samples in the window by default: ten minutes at one a second. */
 export const DEFAULT_CAPACITY = 600;
@@ -43,11 +42,12 @@ export function createInspector({
   now?: () => number;
   recorded?: (sample: LinkSample, isNewest: boolean) => void;
 } = {}) {
-  const ring = createRing<Sample>(capacity);
+  /** The newest ones, in the order of arrival. */
+  let kept: Sample[] = [];
   let newestAt = Number.NEGATIVE_INFINITY;
-  /** In the order in which they were taken, which may differ from the order of arrival. */
+  /** In the order in which they were taken. */
   const samplesOf = (session: string | undefined) => {
-    const samples = ring.items().sort((a, b) => a.at - b.at);
+    const samples = kept.toSorted((a, b) => a.at - b.at);
     return session === undefined ? samples : samples.filter((sample) => sample.session === session);
   };
 
@@ -60,7 +60,8 @@ export function createInspector({
     record(sample: LinkSample, session: string | null = null, ageSeconds = 0): void {
       const stats = parseInput(LINK_SAMPLE, sample);
       const at = now() - ageSeconds * 1_000;
-      ring.push({ at, session, stats });
+      kept.push({ at, session, stats });
+      if (kept.length > capacity) kept.shift();
       newestAt = Math.max(newestAt, at);
       recorded(stats, at === newestAt);
     },
@@ -82,11 +83,11 @@ export function createInspector({
       };
     },
     /** The sessions that samples in the window belong to, in the order of their first samples. */
-    sessions: (): string[] => [...new Set(ring.items().flatMap(({ session }) => session ?? []))],
+    sessions: (): string[] => [...new Set(kept.flatMap(({ session }) => session ?? []))],
     /** Empties the window; returns how many samples it held. */
     reset(): number {
-      const cleared = ring.size;
-      ring.clear();
+      const cleared = kept.length;
+      kept = [];
       newestAt = Number.NEGATIVE_INFINITY;
       return cleared;
     },

@@ -49,24 +49,7 @@ type Message =
   | { readonly event: string; readonly args: readonly unknown[] };
 
 /** A child process that serves the methods of `M`. It is killed when it is disposed of. */
-export interface Child<M> extends AsyncDisposable {
-  readonly pid: number;
-  /** Its methods. Each also throws as {@link Child.call} does. @param deadlineMs as there. */
-  calls(deadlineMs?: number): Remote<M>;
-  /**
-   * Calls one method by its name.
-   *
-   * @param deadlineMs the child is killed when it has not answered by then.
-   * @throws what the child threw; `timeout` or `unavailable` when the child ended before it answered.
-   */
-  call(method: string, args: readonly unknown[], deadlineMs?: number): Promise<unknown>;
-  /** Whether it has ended, or was asked to. */
-  ended(): boolean;
-  /** Asks it to end, and kills it after `ms` (default a second); resolves when it has ended. */
-  leave(ms?: number): Promise<void>;
-  /** Kills it; resolves when it has ended. */
-  kill(): Promise<void>;
-}
+export type Child<M extends object> = ReturnType<typeof startChild<M>>;
 
 export interface ChildOptions<E extends object> {
   /** The command line (`selfCommand`) of a process that runs {@link serveParent}. */
@@ -82,7 +65,7 @@ export interface ChildOptions<E extends object> {
 }
 
 /** Starts a child that serves `M` and reports the events of `E`. */
-export function startChild<M extends object, E extends object = object>(options: ChildOptions<E>): Child<M> {
+export function startChild<M extends object, E extends object = object>(options: ChildOptions<E>) {
   const { command, what, log, env = process.env, events, exit = () => {} } = options;
   const waiting = new Map<number, PromiseWithResolvers<unknown>>();
   let nextId = 1;
@@ -116,11 +99,18 @@ export function startChild<M extends object, E extends object = object>(options:
     if (crashed) log.warn([`${what} ${how}`, await words].filter(Boolean).join(": "));
   });
   const over = () => ended || expected;
-  const kill = async () => {
+  /** Kills it; resolves when it has ended. */
+  const kill = async (): Promise<void> => {
     expected = true;
     child.kill("SIGKILL");
     await gone;
   };
+  /**
+   * Calls one method by its name.
+   *
+   * @param deadlineMs the child is killed when it has not answered by then.
+   * @throws what the child threw; `timeout` or `unavailable` when the child ended before it answered.
+   */
   const call = async (method: string, args: readonly unknown[], deadlineMs?: number) => {
     if (over()) throw unavailable(`${what} has ended`);
     const id = nextId++;
@@ -146,9 +136,12 @@ export function startChild<M extends object, E extends object = object>(options:
   return {
     pid: child.pid,
     call,
-    calls: (deadlineMs) => remote((method, args) => call(method, args, deadlineMs)),
+    /** Its methods, called as {@link call} does. */
+    calls: (deadlineMs?: number): Remote<M> => remote((method, args) => call(method, args, deadlineMs)),
+    /** Whether it has ended, or was asked to. */
     ended: over,
-    async leave(ms = GOODBYE_MS) {
+    /** Asks it to end, and kills it after `ms`; resolves when it has ended. */
+    async leave(ms = GOODBYE_MS): Promise<void> {
       expected = true;
       if (!ended) child.disconnect();
       const timer = setTimeout(() => child.kill("SIGKILL"), ms);

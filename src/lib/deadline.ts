@@ -26,30 +26,20 @@ export interface Limits<L = never> {
  */
 export async function deadline<T, L = never>(
   work: Promise<T>,
-  { ms, late, signal, aborted, graceMs = 0 }: Limits<L>,
+  {
+    ms,
+    late = () => fail(timedOut(`no answer within ${(ms ?? 0) / 1_000} s`)),
+    signal,
+    aborted = () => fail(signal?.reason),
+    graceMs = 0,
+  }: Limits<L>,
 ): Promise<T | L> {
   const { promise: over, resolve, reject } = Promise.withResolvers<L>();
-  const timers: Array<ReturnType<typeof setTimeout>> = [];
-  const settle = (end: () => L) => {
-    try {
-      resolve(end());
-    } catch (error) {
-      reject(error);
-    }
-  };
-  const after = (delayMs: number, end: () => L) => timers.push(setTimeout(settle, delayMs, end));
-  const isOver = (): L => {
-    throw timedOut(`no answer within ${(ms ?? 0) / 1_000} s`);
-  };
-  const isAborted = (): L => {
-    throw signal?.reason;
-  };
-  const abort = () => {
-    const end = aborted ?? isAborted;
-    if (graceMs > 0) after(graceMs, end);
-    else settle(end);
-  };
-  if (ms !== undefined) after(ms, late ?? isOver);
+  const timers: Timer[] = [];
+  const settle = (end: () => L) => void Promise.try(end).then(resolve, reject);
+  const after = (delayMs: number, end: () => L) => void timers.push(setTimeout(settle, delayMs, end));
+  const abort = () => (graceMs > 0 ? after(graceMs, aborted) : settle(aborted));
+  if (ms !== undefined) after(ms, late);
   if (signal?.aborted) abort();
   signal?.addEventListener("abort", abort, { once: true });
   try {
@@ -58,6 +48,10 @@ export async function deadline<T, L = never>(
     for (const timer of timers) clearTimeout(timer);
     signal?.removeEventListener("abort", abort);
   }
+}
+
+function fail(error: unknown): never {
+  throw error;
 }
 
 /** Whether `work` resolves within `ms` milliseconds. @throws what it rejects with by then. */

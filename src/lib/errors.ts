@@ -29,38 +29,39 @@ export class Failure extends Error {
   }
 }
 
+/** @returns a function that makes failures of one kind. */
+const failing = (code: FailureCode) => (message: string, more?: Readonly<Record<string, unknown>>) =>
+  new Failure(code, message, more);
+
 /** The call itself was wrong: a field is missing, unknown, ill-typed or out of range. HTTP 400, exit 2. */
-export const badInput = (message: string, more?: Record<string, unknown>) =>
-  new Failure("bad_input", message, more);
+export const badInput = failing("bad_input");
 
 /** The call was well-formed, but its content is refused as a whole (a bundle). HTTP 400, exit 1. */
-export const rejected = (message: string, more?: Record<string, unknown>) =>
-  new Failure("rejected", message, more);
+export const rejected = failing("rejected");
 
 /** This server was started without allowing it. HTTP 403, exit 1. */
-export const forbidden = (message: string) => new Failure("forbidden", message);
+export const forbidden = failing("forbidden");
 
 /** Something that the call names does not exist. HTTP 404, exit 1. */
-export const notFound = (message: string) => new Failure("not_found", message);
+export const notFound = failing("not_found");
 
 /** The present state does not allow it (already running, name taken). HTTP 409, exit 1. */
-export const conflict = (message: string) => new Failure("conflict", message);
+export const conflict = failing("conflict");
 
 /** More bytes than the limit allows. HTTP 413, exit 1. */
-export const tooLarge = (message: string) => new Failure("too_large", message);
+export const tooLarge = failing("too_large");
 
 /** It was cancelled. HTTP 409, exit 1. */
-export const cancelled = (message: string) => new Failure("cancelled", message);
+export const cancelled = failing("cancelled");
 
 /** The client took too long to send its request. HTTP 408, exit 1. */
-export const slowClient = (message: string) => new Failure("slow_client", message);
+export const slowClient = failing("slow_client");
 
 /** Something that the call needs is missing or broken at the moment. HTTP 503, exit 1. */
-export const unavailable = (message: string, more?: Record<string, unknown>) =>
-  new Failure("unavailable", message, more);
+export const unavailable = failing("unavailable");
 
 /** A deadline passed. HTTP 504, exit 1. */
-export const timedOut = (message: string) => new Failure("timeout", message);
+export const timedOut = failing("timeout");
 
 /** The message of anything that was thrown; never a stack. */
 export function messageOf(error: unknown): string {

@@ -15,7 +15,7 @@ import {
   renameSync,
   rmSync,
   statSync,
-  writeSync,
+  writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
 import { badInput, messageOf, systemCode } from "./errors";
@@ -30,25 +30,26 @@ export function ensurePrivateFolder(path: string): void {
   if (made === undefined) return;
   chmodSync(path, PRIVATE_FOLDER);
   if (!isRoot()) return;
-  const folder = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
-  try {
-    giveToOwner(folder, dirname(path));
-  } finally {
-    closeSync(folder);
-  }
+  const folder = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
+  withOpen(path, folder, (fd) => giveToOwner(fd, dirname(path)));
 }
 
 /** Makes an empty file at `path` (0600) if there is none. SQLite itself would set neither mode nor owner. */
 export function ensurePrivateFile(path: string): void {
   try {
-    const file = openSync(path, "wx", PRIVATE_FILE);
-    try {
-      giveToOwner(file, dirname(path));
-    } finally {
-      closeSync(file);
-    }
+    withOpen(path, "wx", (fd) => giveToOwner(fd, dirname(path)));
   } catch (error) {
     if (systemCode(error) !== "EEXIST") throw error;
+  }
+}
+
+/** Runs `work` with the open file or folder at `path`; a new file is private. */
+function withOpen(path: string, flags: string | number, work: (fd: number) => void): void {
+  const fd = openSync(path, flags, PRIVATE_FILE);
+  try {
+    work(fd);
+  } finally {
+    closeSync(fd);
   }
 }
 
@@ -70,14 +71,7 @@ function giveToOwner(made: number, folder: string): void {
 }
 
 /** A new file that will take the place of another one. */
-export interface Replacement {
-  /** The descriptor to write to. */
-  readonly fd: number;
-  /** Flushes the new file and puts it in place. */
-  commit(): void;
-  /** Removes the new file. Does nothing after a commit. */
-  abort(): void;
-}
+export type Replacement = ReturnType<typeof beginReplace>;
 
 /**
  * Begins to replace the file at `path`: a temporary name in the same folder, then fsync, rename, and fsync of the folder.
@@ -87,7 +81,7 @@ export interface Replacement {
  * @param owned whether a file that root writes belongs to the owner of its folder.
  * @throws the system error of the step that failed, as `commit` does.
  */
-export function beginReplace(path: string, mode: number, owned: boolean): Replacement {
+export function beginReplace(path: string, mode: number, owned: boolean) {
   const temporary = `${path}.tmp-${process.pid}-${crypto.randomUUID()}`;
   const fd = openSync(temporary, "wx", mode);
   let open = true;
@@ -95,16 +89,19 @@ export function beginReplace(path: string, mode: number, owned: boolean): Replac
     if (open) closeSync(fd);
     open = false;
   };
-  const replacement: Replacement = {
+  const replacement = {
+    /** The descriptor to write to. */
     fd,
-    commit() {
+    /** Flushes the new file and puts it in place. */
+    commit(): void {
       fsyncSync(fd);
       // Windows does not rename an open file.
       close();
       renameSync(temporary, path);
       syncFolder(dirname(path));
     },
-    abort() {
+    /** Removes the new file. Does nothing after a commit. */
+    abort(): void {
       close();
       rmSync(temporary, { force: true });
     },
@@ -128,8 +125,7 @@ export function writeFileAtomic(
 ): void {
   const file = beginReplace(path, mode, owned);
   try {
-    const bytes = typeof data === "string" ? Buffer.from(data) : data;
-    for (let at = 0; at < bytes.length; ) at += writeSync(file.fd, bytes, at);
+    writeFileSync(file.fd, data);
     file.commit();
   } finally {
     file.abort();
@@ -138,13 +134,7 @@ export function writeFileAtomic(
 
 /** Makes a rename in the folder `path` durable (fsync(2)). Windows neither needs nor allows it. */
 export function syncFolder(path: string): void {
-  if (process.platform === "win32") return;
-  const folder = openSync(path, "r");
-  try {
-    fsyncSync(folder);
-  } finally {
-    closeSync(folder);
-  }
+  if (process.platform !== "win32") withOpen(path, "r", fsyncSync);
 }
 
 /**
@@ -182,10 +172,15 @@ export function writeNamedFile(path: string, data: string | Uint8Array, field: s
   }
 }
 
-/** A text that changes whenever the file is replaced or written; empty when there is no file. */
+/** A text that changes whenever the file is replaced or written; empty when there is no file. Never throws. */
 export function fileStamp(path: string): string {
-  const found = statSync(path, { throwIfNoEntry: false });
-  return found ? `${found.ino}:${found.mtimeMs}:${found.size}` : "";
+  try {
+    const found = statSync(path, { throwIfNoEntry: false });
+    return found ? `${found.ino}:${found.mtimeMs}:${found.size}` : "";
+  } catch (error) {
+    // A reader of the file finds the same error.
+    return messageOf(error);
+  }
 }
 
 /** How old the content that {@link watchFile} returns may be, in milliseconds. */
@@ -198,22 +193,14 @@ const WATCH_MS = 1_000;
  * @returns a function that returns the content. It checks the file once in {@link WATCH_MS}, or now if `fresh` is set.
  */
 export function watchFile<T>(path: string, read: () => T): (fresh?: boolean) => T {
-  const look = () => {
-    try {
-      return fileStamp(path);
-    } catch (error) {
-      // `read` finds the same error.
-      return messageOf(error);
-    }
-  };
-  let stamp = look();
+  let stamp = fileStamp(path);
   let made = read();
   let checkedAt = performance.now();
   return (fresh = false) => {
     const now = performance.now();
     if (!fresh && now - checkedAt < WATCH_MS) return made;
     checkedAt = now;
-    const found = look();
+    const found = fileStamp(path);
     if (found !== stamp) {
       stamp = found;
       made = read();

@@ -9,7 +9,7 @@
 import { readdirSync, readFileSync, renameSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import * as v from "valibot";
-import { Failure, systemCode, unavailable } from "./errors";
+import { systemCode, unavailable } from "./errors";
 import { fileStamp, writeFileAtomic } from "./files";
 import { withLock } from "./lock";
 import type { Log } from "./log";
@@ -26,7 +26,7 @@ export interface JsonStoreOptions<E> {
   readonly what: string;
   /** The field that holds the list. */
   readonly list: string;
-  /** The field that names an entry. Of several entries with one name, the first counts. */
+  /** The field that names an entry, but for spaces around it. Of several entries with one name, the first counts. */
   readonly key: keyof E & string;
   /** Reads a value of the list, for instance {@link parseBy} a schema. */
   readonly parse: (value: unknown) => Parsed<E>;
@@ -35,42 +35,8 @@ export interface JsonStoreOptions<E> {
 /** An entry, or what is wrong with a value that is none; a fault quotes no secret. */
 export type Parsed<E> = { readonly entry: E } | { readonly fault: string };
 
-export interface JsonStore<E> {
-  /** The valid entries, as the file is now. @throws `unavailable` when the file is broken or cannot be read. */
-  entries(): readonly E[];
-  /** As {@link entries}, but sets a broken file aside, and then there are none. */
-  load(): Promise<readonly E[]>;
-  /**
-   * Changes the file, alone among all processes. A broken file is set aside first.
-   *
-   * @returns what `edit` returns, once its changes are on disk.
-   * @throws `unavailable` when the file cannot be read; what `edit` throws, and then nothing has changed.
-   */
-  change<T>(edit: (list: EntryList<E>) => T | Promise<T>): Promise<T>;
-  /** What is wrong with entries of the file, and which broken files were set aside; names no folder. */
-  problems(): string[];
-}
-
-/** The list while it is changed. */
-export interface EntryList<E> {
-  /** The valid entries. */
-  readonly entries: readonly E[];
-  /** Whether an entry has this name, valid or not. */
-  has(name: string): boolean;
-  /** Puts `entry` in the place of the one with its name, or at the end. */
-  put(entry: E): void;
-  /** Sets fields of a valid entry. @returns the entry as it is then; undefined when there is none. */
-  update(name: string, fields: Partial<E>): E | undefined;
-  /** Removes all entries with this name, valid or not. @returns whether there were any. */
-  remove(name: string): boolean;
-}
-
 /** A value of the list. */
-interface Item<E> {
-  readonly value: unknown;
-  readonly name: string | undefined;
-  readonly parsed: Parsed<E>;
-}
+type Item<E> = Parsed<E> & { readonly value: unknown; readonly name: string | undefined };
 
 /** What the file held when it was last read. */
 interface Snapshot<E> {
@@ -78,31 +44,32 @@ interface Snapshot<E> {
   /** The whole file. */
   readonly content: Readonly<Record<string, unknown>>;
   readonly items: ReadonlyArray<Item<E>>;
-  readonly entries: readonly E[];
   readonly faults: readonly string[];
 }
 
-export function createJsonStore<E extends object>(options: JsonStoreOptions<E>, log: Log): JsonStore<E> {
+export type JsonStore<E extends object> = ReturnType<typeof createJsonStore<E>>;
+
+export function createJsonStore<E extends object>(options: JsonStoreOptions<E>, log: Log) {
   const { file, lock, what, list } = options;
   const name = basename(file);
   const schema = v.looseObject({ [list]: v.array(v.unknown()) });
   let known: Snapshot<E> | undefined;
 
-  const read = (): Snapshot<E> => {
+  /** The file as it is now; undefined when it is broken. @throws `unavailable` when it cannot be read. */
+  const read = (): Snapshot<E> | undefined => {
     const stamp = fileStamp(file);
     if (known?.stamp === stamp) return known;
-    const parsed = v.safeParse(schema, contentOf(file, { [list]: [] }));
-    if (!parsed.success)
-      throw new BrokenFile("unavailable", `${name} is not ${what}: mend it or move it away`);
-    const items = itemsOf(parsed.output[list] ?? [], options);
-    const faults = items.flatMap(({ parsed }, at) =>
-      "fault" in parsed ? [printable(`${list}[${at}]: ${parsed.fault}`, 220)] : [],
+    const content = v.safeParse(schema, contentOf(file, { [list]: [] }));
+    if (!content.success) return undefined;
+    const items = itemsOf(content.output[list] ?? [], options);
+    const faults = items.flatMap((item, at) =>
+      "fault" in item ? [printable(`${list}[${at}]: ${item.fault}`, 220)] : [],
     );
     const complaint = faults.join("; ");
     if (complaint !== "" && complaint !== known?.faults.join("; ")) {
       log.warn(`${file}: left out ${printable(complaint, 1_000)}`);
     }
-    known = { stamp, content: parsed.output, items, entries: entriesOf(items), faults };
+    known = { stamp, content: content.output, items, faults };
     return known;
   };
 
@@ -110,41 +77,46 @@ export function createJsonStore<E extends object>(options: JsonStoreOptions<E>, 
   const readOrSetAside = async (): Promise<Snapshot<E>> => {
     for (;;) {
       const stamp = fileStamp(file);
-      try {
-        return read();
-      } catch (error) {
-        if (!(error instanceof BrokenFile)) throw error;
-        await Bun.sleep(SETTLE_MS);
-        if (fileStamp(file) !== stamp) continue;
-        const aside = `${file}.broken-${new Date().toISOString().replaceAll(":", "")}`;
-        renameSync(file, aside);
-        log.error(`${file} is not ${what}: it was set aside as ${aside}`);
-      }
+      const found = read();
+      if (found) return found;
+      await Bun.sleep(SETTLE_MS);
+      if (fileStamp(file) !== stamp) continue;
+      const aside = `${file}.broken-${new Date().toISOString().replaceAll(":", "")}`;
+      renameSync(file, aside);
+      log.error(`${file} is not ${what}: it was set aside as ${aside}`);
     }
   };
 
   return {
-    entries: () => read().entries,
-    async load() {
-      try {
-        return read().entries;
-      } catch (error) {
-        if (!(error instanceof BrokenFile)) throw error;
-        return await withLock(lock, async () => (await readOrSetAside()).entries);
-      }
+    /** The valid entries, as the file is now. @throws `unavailable` when the file is broken or cannot be read. */
+    entries(): readonly E[] {
+      const found = read();
+      if (!found) throw unavailable(`${name} is not ${what}: mend it or move it away`);
+      return entriesOf(found.items);
     },
-    change: (edit) =>
+    /** The valid entries. A broken file is set aside, and then there are none. @throws `unavailable`. */
+    async load(): Promise<readonly E[]> {
+      return entriesOf((read() ?? (await withLock(lock, readOrSetAside))).items);
+    },
+    /**
+     * Changes the file, alone among all processes. A broken file is set aside first.
+     *
+     * @returns what `edit` returns, once its changes are on disk.
+     * @throws `unavailable` when the file cannot be read; what `edit` throws, and then nothing has changed.
+     */
+    change: <T>(edit: (entries: EntryList<E>) => T | Promise<T>): Promise<T> =>
       withLock(lock, async () => {
         const { content, items } = await readOrSetAside();
-        const editor = new Editor(items, options);
-        const result = await edit(editor);
-        if (editor.items !== items) {
-          const values = editor.items.map(({ value }) => value);
+        const edited = new EntryList(items, options);
+        const result = await edit(edited);
+        if (edited.items !== items) {
+          const values = edited.items.map(({ value }) => value);
           writeFileAtomic(file, `${JSON.stringify({ ...content, [list]: values }, null, 2)}\n`);
         }
         return result;
       }),
-    problems() {
+    /** What is wrong with entries of the file, and which broken files were set aside; names no folder. */
+    problems(): string[] {
       const aside = readdirSync(dirname(file)).filter((found) => found.startsWith(`${name}.broken-`));
       const setAside = (found: string) =>
         `${name} was broken and is set aside as ${found}: mend it or delete it`;
@@ -165,9 +137,6 @@ export function parseBy<E>(schema: v.GenericSchema<unknown, E>): (value: unknown
   };
 }
 
-/** The file holds something else. */
-class BrokenFile extends Failure {}
-
 /** The JSON value in `file`: `absent` when there is no file, undefined when it is not JSON in UTF-8. */
 function contentOf(file: string, absent: unknown): unknown {
   let bytes: Uint8Array;
@@ -185,35 +154,41 @@ function contentOf(file: string, absent: unknown): unknown {
   }
 }
 
-class Editor<E extends object> implements EntryList<E> {
+/** The list while it is changed. */
+class EntryList<E extends object> {
   constructor(
     public items: ReadonlyArray<Item<E>>,
     private readonly options: JsonStoreOptions<E>,
   ) {}
 
+  /** The valid entries. */
   get entries(): readonly E[] {
     return entriesOf(this.items);
   }
 
+  /** Whether an entry has this name, valid or not. */
   has(name: string): boolean {
     return this.items.some((item) => item.name === name);
   }
 
+  /** Puts `entry` in the place of the one with its name, or at the end. */
   put(entry: E): void {
-    const item: Item<E> = { value: entry, name: nameOf(entry, this.options.key), parsed: { entry } };
+    const item = { value: entry, name: nameOf(entry, this.options.key), entry };
     const at = this.items.findIndex(({ name }) => name === item.name);
     this.items = at < 0 ? [...this.items, item] : this.items.with(at, item);
   }
 
+  /** Sets fields of a valid entry. @returns the entry as it is then; undefined when there is none. */
   update(name: string, fields: Partial<E>): E | undefined {
-    const at = this.items.findIndex((item) => item.name === name && "entry" in item.parsed);
+    const at = this.items.findIndex((item) => item.name === name && !("fault" in item));
     const value = { ...(this.items[at]?.value as object | undefined), ...fields };
     const parsed = this.options.parse(value);
     if (at < 0 || "fault" in parsed) return undefined;
-    this.items = this.items.with(at, { value, name, parsed });
+    this.items = this.items.with(at, { value, name, ...parsed });
     return parsed.entry;
   }
 
+  /** Removes all entries with this name, valid or not. @returns whether there were any. */
   remove(name: string): boolean {
     const left = this.items.filter((item) => item.name !== name);
     if (left.length === this.items.length) return false;
@@ -222,23 +197,21 @@ class Editor<E extends object> implements EntryList<E> {
   }
 }
 
-function itemsOf<E extends object>(values: unknown[], { key, parse }: JsonStoreOptions<E>): Array<Item<E>> {
-  const seen = new Set<string>();
+function itemsOf<E>(values: unknown[], { key, parse }: JsonStoreOptions<E>): Array<Item<E>> {
+  const seen = new Set<string | undefined>();
   return values.map((value) => {
-    const parsed = parse(value);
-    if ("fault" in parsed) return { value, name: nameOf(value, key), parsed };
-    const name = nameOf(parsed.entry, key) ?? "";
-    if (seen.has(name)) return { value, name, parsed: { fault: `an entry before it has this ${key}` } };
-    seen.add(name);
-    return { value, name, parsed };
+    const item = { value, name: nameOf(value, key), ...parse(value) };
+    if ("fault" in item) return item;
+    if (seen.has(item.name)) return { ...item, fault: `an entry before it has this ${key}` };
+    seen.add(item.name);
+    return item;
   });
 }
 
 const entriesOf = <E>(items: ReadonlyArray<Item<E>>): E[] =>
-  items.flatMap(({ parsed }) => ("entry" in parsed ? [parsed.entry] : []));
+  items.flatMap((item) => ("fault" in item ? [] : [item.entry]));
 
 function nameOf(value: unknown, key: string): string | undefined {
-  if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
-  const name = Reflect.get(value, key);
+  const name = Object(value)[key];
   return typeof name === "string" ? name.trim() : undefined;
 }

@@ -2,23 +2,17 @@
  * A progress bar on one line of a terminal.
  */
 
-export interface Progress {
-  /** Draws the bar where stderr is a terminal. @param step.what what is counted: `rows verified`. */
-  show(step: { readonly what: string; readonly done: number; readonly total: number }): void;
-  /** Removes the line. */
-  end(): void;
-}
-
 /** How often the bar is drawn at most, in milliseconds. */
 const REDRAW_MS = 100;
 
 const BAR_WIDTH = 24;
 
-/** A bar that is drawn at the first {@link Progress.show}. */
-export function createProgress(): Progress {
+/** A bar that is drawn at the first `show`. */
+export function createProgress() {
   let drawnAt = Number.NEGATIVE_INFINITY;
   return {
-    show({ what, done, total }) {
+    /** Draws the bar where stderr is a terminal. @param step.what what is counted: `rows verified`. */
+    show({ what, done, total }: { what: string; done: number; total: number }): void {
       const now = performance.now();
       if (!process.stderr.isTTY || now - drawnAt < REDRAW_MS) return;
       drawnAt = now;
@@ -27,7 +21,8 @@ export function createProgress(): Progress {
       const counts = `${done.toLocaleString("en")} of ${total.toLocaleString("en")}`;
       process.stderr.write(`\r\x1b[K[${bar}] ${counts} ${what} (${percent}%)`);
     },
-    end() {
+    /** Removes the line. */
+    end(): void {
       if (drawnAt > 0) process.stderr.write("\r\x1b[K");
     },
   };

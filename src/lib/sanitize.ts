@@ -10,19 +10,16 @@ const HOSTILE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u206
 
 /** `data` as one line of JSON with hostile characters escaped. It parses to the same data. */
 export function jsonLine(data: unknown): string {
-  return JSON.stringify(data).replace(
-    HOSTILE,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+  return JSON.stringify(data).replace(HOSTILE, (character) => `\\u${hexOf(character, 4)}`);
 }
 
 /** `text` on one line, with controls as `\xNN` or `\uNNNN`, cut to `max` characters. */
 export function printable(text: string, max = 2_000): string {
   const cut = text.length > max ? `${text.slice(0, max)}…` : text;
-  return cut.replace(HOSTILE, (character) => {
-    const code = character.charCodeAt(0);
-    return code < 0x100
-      ? `\\x${code.toString(16).padStart(2, "0")}`
-      : `\\u${code.toString(16).padStart(4, "0")}`;
-  });
+  return cut.replace(HOSTILE, (character) =>
+    character < "\u0100" ? `\\x${hexOf(character, 2)}` : `\\u${hexOf(character, 4)}`,
+  );
 }
+
+const hexOf = (character: string, digits: number) =>
+  character.charCodeAt(0).toString(16).padStart(digits, "0");

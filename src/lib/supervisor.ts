@@ -9,21 +9,19 @@ const AF_UNIX = 1;
 const SOCK_DGRAM_CLOEXEC = 0o2000002;
 const MSG_NOSIGNAL = 0x4000;
 
-/** Who supervises this process; without a supervisor, each method does nothing. */
-export interface Supervisor {
-  /** The server answers; from now on the keep-alive is sent. */
-  ready(): void;
-  stopping(): void;
-}
-
-/** @param env has systemd's variables; they are removed, since child processes must not talk to systemd. */
-export async function findSupervisor(env: NodeJS.ProcessEnv = process.env): Promise<Supervisor> {
+/**
+ * Who supervises this process; without a supervisor, each method does nothing.
+ *
+ * @param env has systemd's variables; they are removed, since child processes must not talk to systemd.
+ */
+export async function findSupervisor(env: NodeJS.ProcessEnv = process.env) {
   const { NOTIFY_SOCKET: socket, WATCHDOG_USEC: watchdog } = env;
   for (const name of ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"]) delete env[name];
   if (!socket || process.platform !== "linux") return { ready() {}, stopping() {} };
   const send = await createDatagramSender(socket);
   let keepAlive: Timer | undefined;
   return {
+    /** The server answers; from now on the keep-alive is sent. */
     ready() {
       send("READY=1");
       // Twice as often as required, as sd_watchdog_enabled(3) recommends.

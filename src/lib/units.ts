@@ -2,22 +2,16 @@
  * Spans of time and sizes as people write them: `90s`, `15m`, `1h`, `7d`; `512MB`, `1.5GiB`.
  */
 
-const SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
+const SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 };
 
 /** Seconds; undefined when `text` is not a number of s, m, h or d. */
-export function parseDuration(text: string): number | undefined {
-  const [, count, unit] = /^(\d{1,9}(?:\.\d{1,9})?)([smhd])$/.exec(text) ?? [];
-  return isUnit(unit) ? Number(count) * SECONDS[unit] : undefined;
-}
+export const parseDuration = (text: string): number | undefined =>
+  parse(text, /^(\d{1,9}(?:\.\d{1,9})?)([smhd])$/, SECONDS);
 
 /** The time as long ago as a span such as `1h`, ISO 8601 in UTC; undefined when `text` is not a span. */
 export function parseAgo(text: string, now: number = Date.now()): string | undefined {
   const seconds = parseDuration(text);
   return seconds === undefined ? undefined : new Date(now - seconds * 1_000).toISOString();
-}
-
-function isUnit(text: string | undefined): text is keyof typeof SECONDS {
-  return text !== undefined && Object.hasOwn(SECONDS, text);
 }
 
 const LARGE_UNITS = [
@@ -33,7 +27,7 @@ export function durationText(seconds: number): string {
 }
 
 /** Decimal prefixes count in thousands, binary ones (IEC 80000-13) in 1,024. */
-const FACTORS: Readonly<Record<string, number>> = {
+const FACTORS = {
   b: 1,
   kb: 1e3,
   mb: 1e6,
@@ -47,7 +41,13 @@ const FACTORS: Readonly<Record<string, number>> = {
 
 /** Bytes; undefined when `text` is not a number with one of these units. */
 export function parseSize(text: string): number | undefined {
-  const [, count, unit = ""] = /^(\d{1,12}(?:\.\d{1,6})?) ?([kmgt]?i?b)$/i.exec(text) ?? [];
-  const factor = FACTORS[unit.toLowerCase()];
-  return factor === undefined ? undefined : Math.round(Number(count) * factor);
+  const bytes = parse(text, /^(\d{1,12}(?:\.\d{1,6})?) ?([kmgt]?i?b)$/i, FACTORS);
+  return bytes && Math.round(bytes);
+}
+
+/** @param form a number, then a unit. */
+function parse(text: string, form: RegExp, factors: Readonly<Record<string, number>>): number | undefined {
+  const [, count, unit = ""] = form.exec(text) ?? [];
+  const factor = factors[unit.toLowerCase()];
+  return factor && Number(count) * factor;
 }

@@ -8,7 +8,6 @@
 import type * as v from "valibot";
 import { messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
-import { createRing } from "../lib/ring";
 import type { USB_EVENTS, UsbEvent, UsbListing } from "./device";
 import { diffListings } from "./diff";
 import type { UsbLister } from "./lister";
@@ -20,7 +19,7 @@ export const MAX_INTERVAL_S = 3_600;
 export const MAX_EVENTS = 500;
 
 export function createUsbWatcher(lister: UsbLister, log: Log, now: () => Date = () => new Date()) {
-  const ring = createRing<UsbEvent>(MAX_EVENTS);
+  const kept: UsbEvent[] = [];
   const listeners = new Set<(event: UsbEvent) => void>();
   let intervalS = DEFAULT_INTERVAL_S;
   let newestSeq = 0;
@@ -33,7 +32,8 @@ export function createUsbWatcher(lister: UsbLister, log: Log, now: () => Date = 
   let lastError: string | undefined;
 
   const announce = (event: UsbEvent) => {
-    ring.push(event);
+    kept.push(event);
+    if (kept.length > MAX_EVENTS) kept.shift();
     for (const listener of listeners) {
       try {
         listener(event);
@@ -113,7 +113,6 @@ export function createUsbWatcher(lister: UsbLister, log: Log, now: () => Date = 
     poll,
     /** @param query.limit the newest so many of those after `since`. */
     recentEvents({ since = 0, limit = MAX_EVENTS } = {}): v.InferOutput<typeof USB_EVENTS> {
-      const kept = ring.items();
       const events = kept.filter(({ seq }) => seq > since).slice(-limit);
       return {
         events,

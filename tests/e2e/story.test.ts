@@ -39,7 +39,7 @@ told(
     const clone = await freshClone(home.path);
     expect(Bun.which("bun", { PATH: clone.env.PATH ?? "" })).toBeNull();
     await startsAndStops(clone);
-    expect(await lastLineOf(clone, "npm", "test", "--", "tests/lib/ring.test.ts")).toMatch(
+    expect(await lastLineOf(clone, "npm", "test", "--", "tests/lib/table.test.ts")).toMatch(
       /^\d+ passed, 0 failed$/,
     );
     using installed = installBinary(join(clone.path, "dist", "svc"));
