@@ -176,10 +176,10 @@ export async function answerHere<I extends InputSchema, O extends OutputSchema>(
   { kind = "cli", cancellable, signal, progress }: AnswerOptions = {},
 ): Promise<Body<O>> {
   const { answeredBy, changes, uses } = operation;
-  const { configDir } = service;
+  // Reading `service.configDir` makes the folder, which verifying an export, for one, does not need.
   const client = () => import("../client/local-server");
-  if (answeredBy === "server" || (answeredBy && findRunningServer(configDir))) {
-    return (await client()).callLocalServer(configDir, operation, input);
+  if (answeredBy === "server" || (answeredBy && findRunningServer(service.configDir))) {
+    return (await client()).callLocalServer(service.configDir, operation, input);
   }
   const bar = createProgress();
   const cancel = new AbortController();
@@ -188,8 +188,7 @@ export async function answerHere<I extends InputSchema, O extends OutputSchema>(
     const options = { signal: signal ?? cancel.signal, progress: progress ?? bar.show };
     const body = await callOperation(service, operation, input, localCaller(service, kind, options));
     // The change is in force when the command returns.
-    if (changes && !uses && findRunningServer(configDir))
-      await (await client()).refreshLocalServer(configDir);
+    if (changes && !uses) await (await client()).refreshLocalServer(service.configDir);
     return body;
   } finally {
     bar.end();
