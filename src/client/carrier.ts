@@ -44,12 +44,9 @@ export interface Limits {
 }
 
 /** A point in time of `performance.now()`, and how far away it was when it was set; milliseconds. */
-export interface Deadline {
-  readonly at: number;
-  readonly ms: number;
-}
+export type Deadline = ReturnType<typeof deadlineIn>;
 
-export const deadlineIn = (ms: number): Deadline => ({ at: performance.now() + ms, ms });
+export const deadlineIn = (ms: number) => ({ at: performance.now() + ms, ms });
 
 /** A way to one server, for one request after the other. */
 export interface Carrier extends Disposable {
@@ -57,25 +54,22 @@ export interface Carrier extends Disposable {
   ask(request: Request, limits: Limits): Promise<Response>;
 }
 
-/**
- * `unreachable`: no connection, so the server has not seen the request; `unauthorized`: it refused the token; `timeout`: a
- * deadline passed; `cancelled`: the caller stopped waiting; `answer`: it answered, but not what was expected.
- */
-export type RemoteFault = "unreachable" | "unauthorized" | "timeout" | "cancelled" | "answer";
-
 /** Why a call to another server failed. */
 export class RemoteError extends Error {
+  override readonly name = "RemoteError";
+
   /**
+   * @param fault `unreachable`: no connection, so the server has not seen the request; `unauthorized`: it refused the token;
+   * `timeout`: a deadline passed; `cancelled`: the caller stopped waiting; `answer`: it answered, but not what was expected.
    * @param message for operators; what the server said in it is printable.
    * @param sent whether the whole request may have reached the server, which may then have acted on it.
    */
   constructor(
-    readonly fault: RemoteFault,
+    readonly fault: "unreachable" | "unauthorized" | "timeout" | "cancelled" | "answer",
     message: string,
     readonly sent: boolean,
   ) {
     super(message);
-    this.name = "RemoteError";
   }
 }
 

@@ -51,18 +51,14 @@ export async function callLocalServer<I extends InputSchema, O extends OutputSch
  */
 export async function refreshLocalServer(configDir: string): Promise<void> {
   const running = findRunningServer(configDir);
-  if (running && !(await isRefreshed(running))) await Bun.sleep(NOTICED_MS);
+  if (running && !(await isRefreshed(running).catch(() => false))) await Bun.sleep(NOTICED_MS);
 }
 
 async function isRefreshed({ url, token_file }: RunningServer): Promise<boolean> {
-  try {
-    const token = token_file ? readToken(token_file) : environmentToken();
-    if (token === undefined) return false;
-    using carrier = carrierTo({ url, token, trust: { kind: "any" } });
-    const limits = { deadline: deadlineIn(DEADLINE_MS), maxBytes: MAX_REFRESHED_BYTES };
-    const { status } = await carrier.ask({ method: "POST", path: "/refresh", body: "{}" }, limits);
-    return status === 200;
-  } catch {
-    return false;
-  }
+  const token = token_file ? readToken(token_file) : environmentToken();
+  if (token === undefined) return false;
+  using carrier = carrierTo({ url, token, trust: { kind: "any" } });
+  const limits = { deadline: deadlineIn(DEADLINE_MS), maxBytes: MAX_REFRESHED_BYTES };
+  const { status } = await carrier.ask({ method: "POST", path: "/refresh", body: "{}" }, limits);
+  return status === 200;
 }

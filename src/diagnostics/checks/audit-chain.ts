@@ -4,18 +4,16 @@ import { check, failed, fine } from "../check";
 /** A million rows verify in seconds; this is for many of them on a slow disk. */
 const VERIFY_MS = 60_000;
 
+interface Verdict {
+  readonly ok: boolean;
+  readonly broken_at_id: number | null;
+  readonly total_rows: number;
+  readonly reason: string | null;
+}
+
 interface Uses {
-  /** Null where no audit log is kept. */
-  existingAudit(): Promise<{
-    /** Why no row can be written; null when one can. */
-    problem(): Promise<string | null>;
-    verify(): Promise<{
-      readonly ok: boolean;
-      readonly broken_at_id: number | null;
-      readonly total_rows: number;
-      readonly reason: string | null;
-    }>;
-  } | null>;
+  /** Null where no audit log is kept. `problem`: why no row can be written, null when one can. */
+  existingAudit(): Promise<{ problem(): Promise<string | null>; verify(): Promise<Verdict> } | null>;
 }
 
 export const auditChain = check({

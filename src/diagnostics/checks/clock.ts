@@ -6,13 +6,11 @@ import { check, failed, fine } from "../check";
 const TOLERANCE_S = 60;
 
 interface Uses {
-  existingAudit(): Promise<{
-    /** Newest first. */
-    list(query: {
-      readonly limit: number;
-    }): Promise<ReadonlyArray<{ readonly id: number; readonly ts: string }>>;
-  } | null>;
+  /** The rows are listed newest first. */
+  existingAudit(): Promise<{ list(query: { limit: number }): Promise<readonly Row[]> } | null>;
 }
+
+type Row = { readonly id: number; readonly ts: string };
 
 export const clock = check({
   name: "clock",
@@ -28,10 +26,7 @@ export const clock = check({
     const aheadS = (Date.parse(newest.ts) - now.getTime()) / 1_000;
     const extra = { now: time, newest_row_ts: newest.ts, newest_row_id: newest.id };
     if (!(aheadS > TOLERANCE_S)) return fine(`${time}, after the newest audit row`, extra);
-    return failed(
-      `${time} is ${durationText(aheadS)} before the newest audit row (id ${newest.id})`,
-      ["set the clock right and keep it so (timedatectl set-ntp true)"],
-      extra,
-    );
+    const detail = `${time} is ${durationText(aheadS)} before the newest audit row (id ${newest.id})`;
+    return failed(detail, ["set the clock right and keep it so (timedatectl set-ntp true)"], extra);
   },
 });

@@ -10,16 +10,16 @@ const ADVICE = ["report this, with the log of svc"];
 const PROBE = ["AC_diagnose", { only: ["platform"] }];
 const UNKNOWN = ["AC_no_such_command"];
 
+interface Action {
+  readonly operation: Operation;
+  readonly input: Readonly<Record<string, unknown>>;
+}
+
 interface Uses {
   executor(): Promise<{
     readonly commands: { readonly size: number };
     /** Checks an action list. @throws when it is not one. */
-    prepare(actions: readonly unknown[]): {
-      readonly actions: ReadonlyArray<{
-        readonly operation: Operation;
-        readonly input: Readonly<Record<string, unknown>>;
-      }>;
-    };
+    prepare(actions: readonly unknown[]): { readonly actions: readonly Action[] };
   }>;
   runs(): Promise<{ list(): ReadonlyArray<{ readonly status: string }> }>;
 }

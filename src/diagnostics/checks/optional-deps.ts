@@ -14,15 +14,11 @@ const PROBE_MS = 8_000;
 interface Uses {
   /** The version of the WebRTC library. */
   probeWebRtc(): Promise<string>;
+  /** `error`: why not through the addon. */
   usb(): Promise<{
-    readonly lister: {
-      /** `error`: why not through the addon. */
-      list(): Promise<{ readonly backend: string; readonly error: string | null }>;
-    };
+    lister: { list(): Promise<{ readonly backend: string; readonly error: string | null }> };
   }>;
-  desktop(): Promise<{
-    screenSize(signal: AbortSignal): Promise<{ readonly width: number; readonly height: number }>;
-  }>;
+  desktop(): Promise<{ screenSize(signal: AbortSignal): Promise<{ width: number; height: number }> }>;
 }
 
 export interface Capability {

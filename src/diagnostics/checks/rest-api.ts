@@ -10,18 +10,16 @@ export const RESTART = ["read the log of the server, then restart it"];
 /** For an answer that costs the server nothing; within the deadline of the check. */
 const HEALTH_MS = 4_000;
 
-interface Uses {
-  /** The server that runs on this `{config_dir}`, in this process or another; null when none does. */
-  runningServer(): {
-    readonly url: string;
-    readonly pid: number;
-    health(): Promise<unknown>;
-    overview(): Promise<{
-      readonly server: { readonly version: string; readonly uptime_seconds: number };
-      /** `failures`: rows that it could not write. */
-      readonly audit: { readonly failures: number } | null;
-    }>;
-  } | null;
+/** The server that runs on this `{config_dir}`, in this process or another. */
+interface Server {
+  readonly url: string;
+  readonly pid: number;
+  health(): Promise<unknown>;
+  /** `failures`: audit rows that it could not write. */
+  overview(): Promise<{
+    readonly server: { readonly version: string; readonly uptime_seconds: number };
+    readonly audit: { readonly failures: number } | null;
+  }>;
 }
 
 export const restApi = check({
@@ -29,7 +27,7 @@ export const restApi = check({
   summary:
     "The server of this configuration folder answers; a warning when it could not write audit rows, or refuses this token",
   advice: RESTART,
-  async run({ runningServer }: Uses) {
+  async run({ runningServer }: { runningServer(): Server | null }) {
     const running = runningServer();
     if (running === null) return fine("no server runs here (`svc serve` starts one)", { running: false });
     const { url, pid } = running;

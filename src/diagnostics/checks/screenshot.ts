@@ -19,13 +19,11 @@ const ADVICE: Partial<Record<NodeJS.Platform, readonly string[]>> = {
 /** What to do where the desktop cannot be reached. */
 export const desktopAdvice = ADVICE[process.platform] ?? [];
 
+type Picture = { readonly width: number; readonly height: number; readonly base64: string | null };
+
 interface Uses {
   desktop(): Promise<{
-    screenshot(
-      frame: { readonly monitor?: number },
-      file: null,
-      signal: AbortSignal,
-    ): Promise<{ readonly width: number; readonly height: number; readonly base64: string | null }>;
+    screenshot(frame: { readonly monitor?: number }, file: null, signal: AbortSignal): Promise<Picture>;
   }>;
 }
 

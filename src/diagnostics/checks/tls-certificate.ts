@@ -7,15 +7,11 @@ const DAY_MS = 86_400_000;
 /** Clients that renew on their own (RFC 8555) do so 30 days before; half of that has passed by then. */
 const WARN_BELOW_DAYS = 14;
 
-interface Uses {
-  runningServer(): { readonly url: string } | null;
-}
-
 export const tlsCertificate = check({
   name: "tls_certificate",
   summary: `The server's certificate is valid now; a warning when it has less than ${WARN_BELOW_DAYS} days left`,
   advice: RESTART,
-  async run({ runningServer }: Uses, { signal }) {
+  async run({ runningServer }: { runningServer(): { readonly url: string } | null }, { signal }) {
     const url = runningServer()?.url;
     if (url === undefined) return fine("no server runs here", { tls: false });
     if (!url.startsWith("https:")) return fine("TLS is off", { tls: false });
