@@ -6,23 +6,11 @@ import type { InputSchema, Operation, OutputSchema } from "../core/operation";
 import { badInput } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
 import { printable } from "../lib/sanitize";
-import {
-  type Carrier,
-  deadlineIn,
-  notSvc,
-  RemoteError,
-  type RemoteServer,
-  type Request,
-  type Response,
-} from "./carrier";
-import { Connection } from "./connection";
+import { deadlineIn, notSvc, RemoteError, type RemoteServer, type Request, type Response } from "./carrier";
+import { carrierTo } from "./connection";
 
 /** The largest answer: the screenshot of a large screen fits. */
 const MAX_ANSWER_BYTES = 32 * 1_048_576;
-
-/** The carrier to `server`. @param signal cancels the request under way. */
-export const carrierTo = (server: RemoteServer, signal?: AbortSignal): Carrier =>
-  new Connection(server, signal);
 
 /**
  * The answer of `server` to `operation`, of the operation's output type; further fields are dropped.
@@ -41,7 +29,12 @@ export async function callRemote<I extends InputSchema, O extends OutputSchema>(
   const route = http?.content ? undefined : http;
   if (!route && !command) throw badInput(`${name} cannot be called on another host`);
   using carrier = carrierTo(server, signal);
-  const request = route ? routeRequest(schema, route, input) : runRequest(command, input);
+  const run = {
+    method: "POST",
+    path: "/execute",
+    body: JSON.stringify({ actions: [[command, input]] }),
+  } as const;
+  const request = route ? routeRequest(schema, route, input) : run;
   const limits = { deadline: deadlineIn(timeoutMs), maxBytes: MAX_ANSWER_BYTES };
   const response = await carrier.ask(request, limits);
   const answer = withNulls(output, route ? bodyOf(response) : onlyResult(response));
@@ -53,12 +46,6 @@ export async function callRemote<I extends InputSchema, O extends OutputSchema>(
 
 /** An answer may have millions of faults. */
 const FIRST_FAULT = { abortEarly: true } as const;
-
-const runRequest = (command: string | undefined, input: unknown): Request => ({
-  method: "POST",
-  path: "/execute",
-  body: JSON.stringify({ actions: [[command, input]] }),
-});
 
 /** `value` with null for missing nullable fields: a server of another version may not have them. */
 function withNulls(schema: v.GenericSchema, value: unknown): unknown {

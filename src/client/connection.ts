@@ -27,50 +27,41 @@ const MAX_HEAD_BYTES = 16_384;
 /** The most interim responses (1xx) before one. */
 const MAX_INTERIM = 20;
 
-export class Connection implements Carrier {
-  private readonly url: URL;
-  private agent: Dialler | undefined;
-
-  /** @param signal cancels the request under way. */
-  constructor(
-    private readonly server: RemoteServer,
-    private readonly signal?: AbortSignal,
-  ) {
-    this.url = new URL(server.url);
-  }
-
-  async ask(request: Request, limits: Limits): Promise<Response> {
+/** The carrier to `server`. @param signal cancels the request under way. */
+export function carrierTo(server: RemoteServer, signal?: AbortSignal): Carrier {
+  const { token, trust } = server;
+  const url = new URL(server.url);
+  const base = url.pathname.replace(/\/+$/, "");
+  let agent: Dialler | undefined;
+  const close = () => {
+    agent?.destroy();
+    agent = undefined;
+  };
+  const ask = async (request: Request, limits: Limits): Promise<Response> => {
     const { method, path, body } = request;
-    const { token, trust } = this.server;
-    if (this.signal?.aborted) throw new RemoteError("cancelled", "cancelled", false);
+    if (signal?.aborted) throw new RemoteError("cancelled", "cancelled", false);
     // A change is sent once. On a connection that the server is about to close, it would be unclear whether it arrived.
-    if (method === "POST") this[Symbol.dispose]();
-    this.agent ??= new Dialler(this.url, trust);
+    if (method === "POST") close();
+    agent ??= new Dialler(url, trust);
     const headers = {
-      Host: this.url.host,
+      Host: url.host,
       Accept: "application/json",
       ...(token !== undefined && { Authorization: `Bearer ${token}` }),
       ...(body !== undefined && { "Content-Type": "application/json" }),
       ...(body !== undefined && { "Content-Length": Buffer.byteLength(body) }),
     };
-    const whole = `${this.url.pathname.replace(/\/+$/, "")}${path}`;
-    const options = { agent: this.agent, method, path: whole, headers, maxHeaderSize: MAX_HEAD_BYTES };
-    const { response, wasStale } = exchange(options, body, limits, this.signal);
+    const options = { agent, method, path: `${base}${path}`, headers, maxHeaderSize: MAX_HEAD_BYTES };
+    const { response, wasStale } = exchange(options, body, limits, signal);
     try {
       return withoutToken(await response, token);
     } catch (error) {
-      this[Symbol.dispose]();
-      if (wasStale() && error instanceof RemoteError && error.fault === "unreachable") {
-        return this.ask(request, limits);
-      }
+      close();
+      const isLost = error instanceof RemoteError && error.fault === "unreachable";
+      if (wasStale() && isLost) return ask(request, limits);
       throw error;
     }
-  }
-
-  [Symbol.dispose](): void {
-    this.agent?.destroy();
-    this.agent = undefined;
-  }
+  };
+  return { ask, [Symbol.dispose]: close };
 }
 
 /** People get to see an error: a server or proxy that quotes the request quotes the token. */

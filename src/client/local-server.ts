@@ -7,8 +7,9 @@ import type { InputSchema, Operation, OutputSchema } from "../core/operation";
 import { unavailable } from "../lib/errors";
 import { findRunningServer, type RunningServer } from "../lib/running-server";
 import { environmentToken, ownToken, readToken } from "../trust/owner-token";
-import { callRemote, carrierTo } from "./call";
+import { callRemote } from "./call";
 import { deadlineIn, RemoteError } from "./carrier";
+import { carrierTo } from "./connection";
 
 /** How long the server may take to answer, in milliseconds. */
 const DEADLINE_MS = 10_000;

@@ -2,8 +2,9 @@
  * Sending an action list to one host: asks for the host's commands, sends the list, waits for the run.
  */
 import * as v from "valibot";
-import { carrierTo, typed } from "../client/call";
+import { typed } from "../client/call";
 import { type Carrier, type Deadline, deadlineIn, RemoteError } from "../client/carrier";
+import { carrierTo } from "../client/connection";
 import { printable } from "../lib/sanitize";
 import { type Host, serverOf } from "./host";
 import type { Delivered, DeliveryStatus } from "./results";

@@ -2,8 +2,9 @@
  * Polling: asks many hosts for their state. Dead hosts cost the timeout once, not once each.
  */
 import type * as v from "valibot";
-import { carrierTo, typed } from "../client/call";
+import { typed } from "../client/call";
 import { deadlineIn, RemoteError } from "../client/carrier";
+import { carrierTo } from "../client/connection";
 import { patienceFor, runPool } from "../lib/pool";
 import { printable } from "../lib/sanitize";
 import { type Host, serverOf } from "./host";

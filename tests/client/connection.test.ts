@@ -2,14 +2,14 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { type Carrier, deadlineIn, type RemoteError, type Trust } from "../../src/client/carrier";
-import { Connection } from "../../src/client/connection";
+import { carrierTo } from "../../src/client/connection";
 import { TOKEN, temporaryFolder, testServer, testWith } from "../support";
 import { answering, ok, rawServer, selfSigned } from "./support";
 
 const GET = { method: "GET", path: "/sessions" } as const;
 const limits = (ms = 2_000) => ({ deadline: deadlineIn(ms), maxBytes: 1_048_576 });
 const lineTo = (url: string, trust: Trust = { kind: "system" }, signal?: AbortSignal) =>
-  new Connection({ url, token: "line-token", trust }, signal);
+  carrierTo({ url, token: "line-token", trust }, signal);
 
 /** Status and body, or the fault, its words and whether the request was sent. */
 async function ask(line: Carrier, request: Parameters<Carrier["ask"]>[0] = GET, ms?: number) {
@@ -329,7 +329,7 @@ describe("over https", () => {
   const serve = ({ cert, key }: { cert: string; key: string }) =>
     testServer({ tls_cert: cert, tls_key: key });
   const asked = async (url: string, trust: Trust) => {
-    const told = await ask(new Connection({ url, token: TOKEN, trust }), {
+    const told = await ask(carrierTo({ url, token: TOKEN, trust }), {
       method: "GET",
       path: "/commands",
     });
