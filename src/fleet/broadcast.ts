@@ -29,9 +29,17 @@ export async function broadcast(
   let failures = 0;
   let stopped: string | undefined;
 
-  const visit = async (host: Host) => {
+  const visit = async (host: Host): Promise<Delivered> => {
+    const started = performance.now();
+    const notOk = (status: "cancelled" | "failed", error: string): Delivered => {
+      const duration_ms = Math.round(performance.now() - started);
+      return { label: host.label, ok: false, status, delivered: status === "failed", duration_ms, error };
+    };
     const reason = signal?.aborted ? "cancelled" : stopped;
-    const result = await (reason === undefined ? orFailed(host, deliver) : notBegun(host, reason));
+    const result =
+      reason === undefined
+        ? await deliver(host).catch(() => notOk("failed", "internal error"))
+        : notOk("cancelled", reason);
     if (!result.ok && result.status !== "cancelled") failures++;
     if (failures > maxFailures) stopped ??= `not begun: ${failures} failed`;
     done?.(result);
@@ -43,19 +51,4 @@ export async function broadcast(
   const bad = canaries.find(({ ok }) => !ok);
   if (bad) stopped ??= `not begun: the canary ${printable(bad.label, 130)} is not ok`;
   return [...canaries, ...(await runPool(hosts.slice(canary), pool, visit))];
-}
-
-async function orFailed(host: Host, deliver: (host: Host) => Promise<Delivered>): Promise<Delivered> {
-  const started = performance.now();
-  try {
-    return await deliver(host);
-  } catch {
-    const duration_ms = Math.round(performance.now() - started);
-    const { label } = host;
-    return { label, ok: false, status: "failed", delivered: true, duration_ms, error: "internal error" };
-  }
-}
-
-function notBegun({ label }: Host, error: string): Delivered {
-  return { label, ok: false, status: "cancelled", delivered: false, duration_ms: 0, error };
 }

@@ -7,6 +7,7 @@ import { type Carrier, type Deadline, deadlineIn, RemoteError } from "../client/
 import { carrierTo } from "../client/connection";
 import { printable } from "../lib/sanitize";
 import { type Host, serverOf } from "./host";
+import type { Broadcast } from "./operations/fleet";
 import type { Delivered, DeliveryStatus } from "./results";
 
 /** The largest answers: of `/commands`, and of a run. */
@@ -16,16 +17,11 @@ const MAX_REPORT_BYTES = 8 * 1_048_576;
 /** The host ends a run that takes too long; how long its report is waited for after that, milliseconds. */
 const GRACE_MS = 1_000;
 
-/** A list that passed the check against the local table. */
-export interface Delivery {
-  readonly actions: readonly unknown[];
+/** A list that passed the check against the local table, and the limits of its run, as the input of a broadcast has them. */
+export interface Delivery
+  extends Pick<Broadcast, "actions" | "stop_on_error" | "delivery_timeout_s" | "timeout_s"> {
   /** The names of its commands, nested ones included. */
   readonly commands: readonly string[];
-  readonly stopOnError: boolean;
-  /** How long sending the list may take, milliseconds. */
-  readonly deliveryMs: number;
-  /** How long the run may take after that, milliseconds. */
-  readonly executionMs: number;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -37,7 +33,12 @@ const REPORT = v.object({
   ok: v.exactOptional(v.boolean()),
   status: v.exactOptional(v.string()),
   error_text: v.exactOptional(v.nullable(v.string())),
-  run_id: v.exactOptional(v.string()),
+  run_id: v.exactOptional(
+    v.pipe(
+      v.string(),
+      v.transform((id) => printable(id, 64)),
+    ),
+  ),
   outcomes: v.exactOptional(
     v.array(
       v.looseObject({
@@ -54,22 +55,23 @@ type Report = v.InferOutput<typeof REPORT>;
 export async function deliver(host: Host, delivery: Delivery): Promise<Delivered> {
   const started = performance.now();
   using carrier = carrierTo(serverOf(host), delivery.signal);
-  const result = (status: DeliveryStatus, delivered: boolean, more: Reported): Delivered => {
+  const result = (status: DeliveryStatus, delivered: boolean, more: Partial<Delivered>): Delivered => {
     const duration_ms = Math.round(performance.now() - started);
     return { label: host.label, ok: status === "ok", status, delivered, duration_ms, ...more };
   };
   let sending = false;
   try {
-    const deadline = deadlineIn(delivery.deliveryMs);
+    const deadline = deadlineIn(delivery.delivery_timeout_s * 1_000);
     const offered = new Set(await offeredBy(carrier, deadline));
     const missing = delivery.commands.filter((name) => !offered.has(name));
-    if (missing.length > 0)
-      return result("failed", false, { error: `the host has no ${missing.join(", ")}` });
+    const lacks = `the host has no ${missing.join(", ")}`;
+    if (missing.length > 0) return result("failed", false, { error: lacks });
     sending = true;
     const report = await run(carrier, delivery, deadline);
+    const { ok, status, error_text, ...reported } = report;
     const error = errorOf(report);
-    const status = error === undefined ? "ok" : report.status === "timeout" ? "timeout" : "failed";
-    return result(status, true, { ...reported(report), ...(error !== undefined && { error }) });
+    if (error === undefined) return result("ok", true, reported);
+    return result(status === "timeout" ? "timeout" : "failed", true, { ...reported, error });
   } catch (error) {
     if (!(error instanceof RemoteError)) throw error;
     // A host that refuses the token has run nothing.
@@ -78,25 +80,18 @@ export async function deliver(host: Host, delivery: Delivery): Promise<Delivered
   }
 }
 
-type Reported = Pick<Delivered, "run_id" | "result" | "outcomes" | "error">;
-
 async function offeredBy(carrier: Carrier, deadline: Deadline): Promise<string[]> {
-  const answer = await carrier.ask(
-    { method: "GET", path: "/commands" },
-    { deadline, maxBytes: MAX_COMMANDS_BYTES },
-  );
+  const limits = { deadline, maxBytes: MAX_COMMANDS_BYTES };
+  const answer = await carrier.ask({ method: "GET", path: "/commands" }, limits);
   return typed(COMMANDS, answer).commands;
 }
 
 async function run(carrier: Carrier, delivery: Delivery, deadline: Deadline): Promise<Report> {
-  const { actions, stopOnError, executionMs } = delivery;
-  const body = JSON.stringify({
-    actions,
-    ...(stopOnError && { stop_on_error: true }),
-    // After this time, the host ends the run by itself.
-    timeout_seconds: executionMs / 1_000,
-  });
-  const limits = { deadline, answerWithinMs: executionMs + GRACE_MS, maxBytes: MAX_REPORT_BYTES };
+  const { actions, stop_on_error, timeout_s } = delivery;
+  // After `timeout_seconds`, the host ends the run by itself.
+  const limited = { actions, ...(stop_on_error && { stop_on_error }), timeout_seconds: timeout_s };
+  const body = JSON.stringify(limited);
+  const limits = { deadline, answerWithinMs: timeout_s * 1_000 + GRACE_MS, maxBytes: MAX_REPORT_BYTES };
   const answer = await carrier.ask({ method: "POST", path: "/execute", body }, limits);
   if (answer.status === 429) throw new RemoteError("unreachable", "HTTP 429", false);
   return typed(REPORT, answer);
@@ -118,22 +113,14 @@ function looksFailed(returned: unknown): boolean {
   return typeof returned === "object" && returned !== null && "error" in returned;
 }
 
-function reported({ run_id, result, outcomes }: Report): Reported {
-  return {
-    ...(run_id !== undefined && { run_id: printable(run_id, 64) }),
-    result,
-    ...(outcomes && { outcomes }),
-  };
-}
-
 function statusOf({ fault }: RemoteError, delivered: boolean): DeliveryStatus {
   if (fault === "unauthorized" || fault === "cancelled") return fault;
   if (!delivered) return "unreachable";
   return fault === "timeout" ? "timeout" : "failed";
 }
 
-function messageFor({ fault, message }: RemoteError, delivered: boolean, { executionMs }: Delivery): string {
+function messageFor({ fault, message }: RemoteError, delivered: boolean, { timeout_s }: Delivery): string {
   if (!delivered || fault === "answer") return message;
-  if (fault === "timeout") return `timeout after ${executionMs / 1_000} s: it may still run`;
+  if (fault === "timeout") return `timeout after ${timeout_s} s: it may still run`;
   return fault === "cancelled" ? `${message}: it may still run` : `${message}: it may have run`;
 }

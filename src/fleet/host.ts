@@ -5,7 +5,6 @@ import * as v from "valibot";
 import type { RemoteServer } from "../client/carrier";
 import { field, fileContent, secret } from "../core/fields";
 import { expectation } from "../core/input";
-import { badInput } from "../lib/errors";
 import type { Parsed } from "../lib/json-store";
 
 /** A label is a term of a selection (`--on lab-01,!lab-02`): it has no comma and does not look like another kind of term. */
@@ -72,41 +71,27 @@ const HOST = v.object(HOST_FIELDS);
 
 export type Host = v.InferOutput<typeof HOST>;
 
-/** A host in a listing: without its token. */
-export const LISTED_HOST = v.object({ label: v.string(), base_url: v.string(), tags: v.array(v.string()) });
-
 /** `value` as a host, or why it is none, in words that quote no token. */
 export function parseHost(value: unknown): Parsed<Host> {
   const checked = v.safeParse(HOST, value);
   if (!checked.success) {
-    const faults = checked.issues.map(
-      (issue) => `${v.getDotPath(issue) ?? "entry"}: expected ${expectation(issue)}`,
-    );
-    return { fault: faults.slice(0, 3).join("; ") };
-  }
-  if (checked.output.ca !== undefined && checked.output.pin !== undefined) {
-    return { fault: "ca, pin: expected one of them" };
+    const faultOf = (issue: (typeof checked.issues)[number]) =>
+      `${v.getDotPath(issue) ?? "entry"}: expected ${expectation(issue)}`;
+    return { fault: checked.issues.slice(0, 3).map(faultOf).join("; ") };
   }
   const { base_url, ca, pin } = checked.output;
+  if (ca !== undefined && pin !== undefined) return { fault: "ca, pin: expected one of them" };
   if ((ca ?? pin) !== undefined && !/^https:/i.test(base_url)) {
     return { fault: `${ca === undefined ? "pin" : "ca"}: expected with an https address only` };
   }
   return { entry: { ...checked.output, base_url: baseUrl(base_url) ?? base_url } };
 }
 
-/** `value` as a host. @throws a `bad_input` failure that names the fields at fault. */
-export function checkHost(value: unknown): Host {
-  const parsed = parseHost(value);
-  if ("entry" in parsed) return parsed.entry;
-  throw badInput(parsed.fault);
-}
-
 /** The server of an entry, and how to trust it. */
 export function serverOf({ base_url, token, ca, pin }: Host): RemoteServer {
-  if (pin !== undefined) {
-    return { url: base_url, token, trust: { kind: "pin", sha256: pin.slice("sha256:".length) } };
-  }
-  return { url: base_url, token, trust: ca === undefined ? { kind: "system" } : { kind: "ca", pem: ca } };
+  const server = { url: base_url, token };
+  if (pin !== undefined) return { ...server, trust: { kind: "pin", sha256: pin.slice("sha256:".length) } };
+  return { ...server, trust: ca === undefined ? { kind: "system" } : { kind: "ca", pem: ca } };
 }
 
 function areCertificates(pem: string): boolean {

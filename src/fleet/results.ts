@@ -77,7 +77,7 @@ export const POLLED = v.object({
 
 export type Polled = v.InferInput<typeof POLLED>;
 
-const ENTRY = v.object({ label: v.string(), status: v.picklist(DELIVERY_STATUS) });
+const ENTRY = v.pick(DELIVERED, ["label", "status"]);
 
 /**
  * The labels whose last status in `results` is one of `statuses`.

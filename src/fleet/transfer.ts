@@ -58,13 +58,10 @@ export async function importHosts(
   throw badInput(`file: ${faults.slice(0, 20).join("; ")}${more}`);
 }
 
-interface Entry {
-  /** For messages: `line 3`. */
-  readonly where: string;
-  readonly entry: Readonly<Record<string, unknown>>;
-}
-
 const ENTRIES = v.array(v.record(v.string(), v.unknown()));
+
+/** An entry of the text, and where it is, for messages: `line 3`. */
+type Entry = { readonly where: string; readonly entry: v.InferOutput<typeof ENTRIES>[number] };
 
 function fromJson(text: string): Entry[] {
   try {
@@ -81,13 +78,8 @@ async function fromCsv(text: string): Promise<Entry[]> {
   const { parse } = await import("csv-parse/sync");
   let records: Array<{ record: Record<string, string>; info: { lines: number } }>;
   try {
-    records = parse(text, {
-      bom: true,
-      columns: checkedHeader,
-      trim: true,
-      skip_empty_lines: true,
-      info: true,
-    });
+    const lenient = { bom: true, trim: true, skip_empty_lines: true };
+    records = parse(text, { ...lenient, columns: checkedHeader, info: true });
   } catch (error) {
     throw badInput(`file: ${printable(csvFault(error), 200)}`);
   }

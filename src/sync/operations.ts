@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { field, NO_INPUT, path, seconds } from "../core/fields";
+import { between, field, flag, NO_INPUT, path, seconds } from "../core/fields";
 import { operation } from "../core/operation";
 import type { Syncs } from "./manager";
 
@@ -46,19 +46,15 @@ const STARTED = v.object({
 export type SyncInfo = v.InferOutput<typeof STARTED>;
 
 const text = v.pipe(v.string(), v.nonEmpty(), v.maxLength(4_096));
-const flag = v.optional(v.boolean(), false);
 
 const INPUT = v.strictObject({
   dir: field(path(text), "Folder to watch"),
   to: field(text, "Label of the host in the address book that receives the files"),
-  include_subdirs: field(flag, "Include subfolders"),
-  interval_s: field(
-    v.optional(seconds(v.pipe(v.number(), v.minValue(0.25), v.maxValue(86_400))), 3),
-    "Seconds between two scans of the folder",
-  ),
-  resume: field(flag, "First send what changed since the last sync to that host"),
-  once: field(flag, "Send what changed since the last sync to that host, then end"),
-  dry_run: field(flag, "List what `once` would send; send nothing"),
+  include_subdirs: flag("Include subfolders"),
+  interval_s: field(v.optional(seconds(between(0.25, 86_400)), 3), "Seconds between two scans of the folder"),
+  resume: flag("First send what changed since the last sync to that host"),
+  once: flag("Send what changed since the last sync to that host, then end"),
+  dry_run: flag("List what `once` would send; send nothing"),
 });
 
 export type SyncRequest = v.InferOutput<typeof INPUT>;

@@ -92,9 +92,9 @@ describe("at a host, a list", () => {
   const delivery = {
     actions: [["AC_rest_api_status"]],
     commands: ["AC_rest_api_status"],
-    stopOnError: false,
-    deliveryMs: 1_000,
-    executionMs: 1_000,
+    stop_on_error: false,
+    delivery_timeout_s: 1,
+    timeout_s: 1,
   };
   const to = (url: string, more: Partial<Parameters<typeof deliver>[1]> = {}) =>
     deliver(host("a", url), { ...delivery, ...more });
@@ -146,7 +146,7 @@ describe("at a host, a list", () => {
   test("that the host ends because it takes too long is timeout, and the host has ended it", async () => {
     await using server = await testServer();
     const actions = [["AC_sleep", { seconds: 30 }]];
-    const told = await to(server.server.url, { actions, commands: ["AC_sleep"], executionMs: 300 });
+    const told = await to(server.server.url, { actions, commands: ["AC_sleep"], timeout_s: 0.3 });
     expect(told).toMatchObject({ ok: false, status: "timeout", delivered: true });
     expect((await server.service.runs()).list()).toMatchObject([{ status: "timeout" }]);
   });
@@ -164,7 +164,7 @@ describe("at a host, a list", () => {
       [busy.url, "HTTP 429"],
     ] as const;
     for (const [url, error] of cases) {
-      const told = await to(url, { deliveryMs: 200 });
+      const told = await to(url, { delivery_timeout_s: 0.2 });
       expect(told).toMatchObject({ ok: false, status: "unreachable", delivered: false, error });
     }
   });
@@ -191,7 +191,7 @@ describe("at a host, a list", () => {
   test("may have run when the answer does not come: timeout, or failed when the connection breaks", async () => {
     await using silent = await offering(() => {});
     await using breaking = await offering((socket) => socket.destroy());
-    expect(await to(silent.url, { executionMs: 200 })).toMatchObject({
+    expect(await to(silent.url, { timeout_s: 0.2 })).toMatchObject({
       status: "timeout",
       delivered: true,
       error: "timeout after 0.2 s: it may still run",

@@ -4,7 +4,7 @@
 import { resolve } from "node:path";
 import * as v from "valibot";
 import type { Caller } from "../../core/caller";
-import { field, path, seconds, secret } from "../../core/fields";
+import { between, field, flag, path, seconds, secret, whole } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { MAX_TIMEOUT_S } from "../../core/run";
 import { badInput } from "../../lib/errors";
@@ -12,15 +12,9 @@ import { readTextFile } from "../../lib/files";
 import type { Log } from "../../lib/log";
 import { LINES_CONTENT_TYPE, streamLines } from "../../lib/ndjson";
 import type { AddressBook } from "../address-book";
+import type { BroadcastOptions } from "../broadcast";
 import type { Host } from "../host";
-import {
-  DELIVERED,
-  DELIVERY_STATUS,
-  type Delivered,
-  labelsToRetry,
-  openResultFile,
-  POLLED,
-} from "../results";
+import { DELIVERED, DELIVERY_STATUS, labelsToRetry, openResultFile, POLLED } from "../results";
 
 interface Uses {
   addressBook(): Promise<Pick<AddressBook, "hosts" | "select">>;
@@ -39,7 +33,7 @@ const SELECTION = v.pipe(v.string(), v.nonEmpty(), v.maxLength(300_000));
 const WHICH = "Hosts: labels, tag:TAG or all, separated by commas; ! excludes";
 
 const DEFAULT_CONCURRENCY = 64;
-const HOST_COUNT = v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(100_000));
+const HOST_COUNT = whole(0, 100_000);
 const PERCENT = /^(\d{1,2}|100)%$/;
 
 /** A number of hosts, or a share of the selected ones. */
@@ -51,7 +45,7 @@ const countOf = (share: number | string, total: number) =>
 
 const FILE = v.optional(path(v.pipe(v.string(), v.nonEmpty())));
 
-const timeout = (most: number) => seconds(v.pipe(v.number(), v.minValue(0.01), v.maxValue(most)));
+const timeout = (most: number) => seconds(between(0.01, most));
 
 export const poll = operation({
   name: "admin.poll",
@@ -63,7 +57,7 @@ export const poll = operation({
   input: v.strictObject({
     on: field(v.optional(SELECTION), `${WHICH} (default: all)`),
     concurrency: field(
-      v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_000)), DEFAULT_CONCURRENCY),
+      v.optional(whole(1, 1_000), DEFAULT_CONCURRENCY),
       "Hosts to ask at once; slow hosts stop counting",
     ),
     timeout_s: field(v.optional(timeout(300), 3), "Time limit for each host, in seconds"),
@@ -102,7 +96,7 @@ export const BROADCAST = v.strictObject({
     "Start no more hosts after more failures than this: a number, or a share such as 10%",
   ),
   canary: field(v.optional(HOST_COUNT, 0), "Hosts to run first; the others run only if all of these are ok"),
-  stop_on_error: field(v.optional(v.boolean(), false), "On each host, stop at the first action that fails"),
+  stop_on_error: flag("On each host, stop at the first action that fails"),
   delivery_timeout_s: field(
     v.optional(timeout(3_600), 10),
     "Time limit to deliver the list to a host, in seconds",
@@ -111,7 +105,7 @@ export const BROADCAST = v.strictObject({
   output: field(FILE, "File for the results: one line of JSON for each host, written when it is done"),
 });
 
-type Broadcast = v.InferOutput<typeof BROADCAST>;
+export type Broadcast = v.InferOutput<typeof BROADCAST>;
 
 export const broadcastExecute = operation({
   name: "admin.broadcast_execute",
@@ -161,7 +155,7 @@ export const broadcastLive = operation({
  * @throws a `bad_input` failure that lists everything wrong with the actions, or `unavailable` when there can be no audit
  *   row or no file: then nothing was sent. `unavailable` with the `results` when they could not be written to the file.
  */
-async function broadcastTo(service: BroadcastUses, input: Broadcast, caller: Caller): Promise<Delivered[]> {
+async function broadcastTo(service: BroadcastUses, input: Broadcast, caller: Caller) {
   const { actions, on = "all", retry, output } = input;
   const { signal } = caller;
   const hosts = await hostsOf(service, input);
@@ -171,28 +165,17 @@ async function broadcastTo(service: BroadcastUses, input: Broadcast, caller: Cal
   const file = output === undefined ? undefined : openResultFile(output);
   const [{ broadcast }, { deliver }] = await Promise.all([import("../broadcast"), import("../deliver")]);
   let finished = 0;
-  const results = await broadcast(
-    hosts,
-    {
-      maxParallel: Math.max(1, countOf(input.max_parallel, hosts.length)),
-      maxFailures: countOf(input.max_failures, hosts.length),
-      canary: input.canary,
-      signal,
-      done(item) {
-        file?.add(item);
-        caller.progress?.({ what: "hosts", done: ++finished, total: hosts.length, item });
-      },
+  const options: BroadcastOptions = {
+    maxParallel: Math.max(1, countOf(input.max_parallel, hosts.length)),
+    maxFailures: countOf(input.max_failures, hosts.length),
+    canary: input.canary,
+    signal,
+    done(item) {
+      file?.add(item);
+      caller.progress?.({ what: "hosts", done: ++finished, total: hosts.length, item });
     },
-    (host) =>
-      deliver(host, {
-        actions,
-        commands,
-        stopOnError: input.stop_on_error,
-        deliveryMs: input.delivery_timeout_s * 1_000,
-        executionMs: input.timeout_s * 1_000,
-        signal,
-      }),
-  );
+  };
+  const results = await broadcast(hosts, options, (host) => deliver(host, { ...input, commands, signal }));
   file?.close(results);
   return results;
 }
@@ -222,4 +205,4 @@ async function hostsOf(service: BroadcastUses, { on, retry, only, output }: Broa
 }
 
 export const operations = [poll, broadcastExecute, broadcastLive];
-export { DELIVERY_STATUS, type Delivered, type Polled } from "../results";
+export { DELIVERY_STATUS, type Delivered } from "../results";

@@ -2,12 +2,12 @@
  * The address book: add, change, list, export and import hosts.
  */
 import * as v from "valibot";
-import { field, fileContent, NO_INPUT, path } from "../../core/fields";
+import { field, fileContent, flag, NO_INPUT, path } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { badInput } from "../../lib/errors";
 import { writeNamedFile } from "../../lib/files";
 import type { AddressBook } from "../address-book";
-import { checkHost, HOST_FIELDS, type Host, LISTED_HOST } from "../host";
+import { HOST_FIELDS, type Host, parseHost } from "../host";
 import { exportHosts, importHosts, TRANSFER_FORMATS, targetOf } from "../transfer";
 
 interface Uses {
@@ -15,9 +15,9 @@ interface Uses {
 }
 
 /** A host in a listing: without its token. */
-export type ListedHost = v.InferOutput<typeof LISTED_HOST>;
+const LISTED_HOST = v.object({ label: v.string(), base_url: v.string(), tags: v.array(v.string()) });
 
-const toListed = ({ label, base_url, tags }: Host): ListedHost => ({ label, base_url, tags });
+const toListed = ({ label, base_url, tags }: Host) => ({ label, base_url, tags });
 
 const label = field(v.pipe(v.string(), v.nonEmpty(), v.maxLength(256)), "Label of the host");
 
@@ -33,9 +33,10 @@ export const addHost = operation({
   input: v.strictObject(HOST_FIELDS),
   output: LISTED_HOST,
   async run(service: Uses, input) {
-    const host = checkHost(input);
-    await (await service.addressBook()).add(host);
-    return toListed(host);
+    const parsed = parseHost(input);
+    if ("fault" in parsed) throw badInput(parsed.fault);
+    await (await service.addressBook()).add(parsed.entry);
+    return toListed(parsed.entry);
   },
 });
 
@@ -101,6 +102,7 @@ export const listTargets = operation({
 
 const TOKENS_IN_FILES = "it reads or writes a file of tokens, which belongs to the user of the host";
 const FORMAT = v.optional(v.picklist(TRANSFER_FORMATS));
+const NAME = v.pipe(v.string(), v.nonEmpty());
 
 export const exportBook = operation({
   name: "admin.export",
@@ -109,12 +111,9 @@ export const exportBook = operation({
   changes: "announces",
   leftOut: { http: TOKENS_IN_FILES, script: TOKENS_IN_FILES },
   input: v.strictObject({
-    file: field(
-      v.optional(path(v.pipe(v.string(), v.nonEmpty()))),
-      "File to write (default: return the text)",
-    ),
+    file: field(v.optional(path(NAME)), "File to write (default: return the text)"),
     format: field(FORMAT, "Format (default: csv for a file named *.csv, else json)"),
-    tokens: field(v.optional(v.boolean(), false), "Include the tokens; needs a file"),
+    tokens: flag("Include the tokens; needs a file"),
   }),
   output: v.object({
     file: v.nullable(v.string()),
@@ -145,7 +144,7 @@ export const importBook = operation({
       "JSON, or CSV with the columns label, base_url, token, tags (a b c), ca, pin",
     ),
     format: field(FORMAT, "Format (default: detected)"),
-    replace: field(v.optional(v.boolean(), false), "Replace hosts that have the same label"),
+    replace: flag("Replace hosts that have the same label"),
   }),
   output: v.object({ added: v.number(), replaced: v.number() }),
   async run(service: Uses, { file, format, replace }, caller) {
