@@ -30,7 +30,7 @@ export async function metricReference(): Promise<string> {
   const later = new Set(idle.filter(({ series }) => series === 0).map(({ name }) => name));
   const rows = families.map(({ name, type, labels, help }) => {
     const named = labels.map((label) => `\`${label}\``).join(", ");
-    const explained = later.has(name) ? `${help}. From the first one on` : help;
+    const explained = later.has(name) ? `${help}. Only after the first one` : help;
     return `| \`${name}\` | ${type} | ${named} | ${unitOf(name)} | ${explained}. |`;
   });
   const buckets = families.flatMap(({ name, buckets }) =>
@@ -41,15 +41,14 @@ export async function metricReference(): Promise<string> {
     INTRODUCTION,
     "## Every metric",
     ["| name | type | labels | unit | |", "|---|---|---|---|---|", ...rows].join("\n"),
-    `A histogram is \`…_bucket\` with the label \`le\`, \`…_sum\` and \`…_count\`. The upper bounds of the buckets:`,
+    `A histogram has the series \`…_bucket\` (with the label \`le\`), \`…_sum\` and \`…_count\`. The upper bounds of its buckets:`,
     ["| histogram | `le`, and `+Inf` |", "|---|---|", ...buckets].join("\n"),
     LABELS,
     `## How many series
 
-${total(idle)} from an idle host, and ${perRoute} for each method and route once it has been asked for:
-one per status that it answered with, the others its histogram. Nothing that a client sends becomes a label: a path is
-the template of a route, or \`unmatched\`. So svc's own routes bound their number; a host that is scraped and polled
-has 200 or 300.`,
+An idle host has ${total(idle)} series. Each method and route adds ${perRoute} after its first request: one for each status that it
+answered with, the others for its histogram. Nothing that a client sends becomes a label: a path is the template of a route,
+or \`unmatched\`. The routes of svc therefore limit the number of series; a host that is scraped and polled has 200 to 300.`,
     QUERIES,
   ]
     .join("\n\n")
@@ -110,29 +109,29 @@ Every \`svc serve\` answers \`GET /metrics\` in the Prometheus text format, behi
 curl -H "Authorization: Bearer $(svc token show)" http://127.0.0.1:9939/metrics
 \`\`\`
 
-In the folder of this page are, for Prometheus from 2.42 on and Grafana:
+The folder of this page has files for Prometheus 2.42 or later and for Grafana:
 
 | file | |
 |---|---|
-| [prometheus/prometheus.yml](prometheus/prometheus.yml) | a configuration that finds the hosts of an address book, and one that names them |
-| [prometheus/alerts.yml](prometheus/alerts.yml) | alert rules, each with [what to do](troubleshooting.md#alerts); [alerts.test.yml](prometheus/alerts.test.yml): what they fire on |
-| [grafana/svc.json](grafana/svc.json) | a dashboard over one host or all: Dashboards → New → Import |
+| [prometheus/prometheus.yml](prometheus/prometheus.yml) | a configuration with service discovery from an address book, and one with a list of hosts |
+| [prometheus/alerts.yml](prometheus/alerts.yml) | alert rules, each with [what to do](troubleshooting.md#alerts); [alerts.test.yml](prometheus/alerts.test.yml) has their tests |
+| [grafana/svc.json](grafana/svc.json) | a dashboard for one host or all: Dashboards → New → Import |
 
 ## Scraping
 
-- **The token**: \`svc token add prometheus --scope metrics\` makes a token that can scrape and nothing else
-  ([security.md](security.md#tokens-that-allow-less)); put it into a file that only Prometheus may read. With
-  \`--token-file\` every host accepts the same token, so that one job serves them all.
-- **Which hosts**: \`GET /admin/targets\` of a console offers its address book to HTTP service discovery
+- **The token**: \`svc token add prometheus --scope metrics\` makes a token that can only scrape
+  ([security.md](security.md#tokens-that-allow-less)). Put it into a file that only Prometheus may read. With
+  \`--token-file\` every host accepts the same token, so that one job can scrape all of them.
+- **Which hosts**: \`GET /admin/targets\` of a console gives its address book to HTTP service discovery
   ([fleet.md](fleet.md)); \`svc admin targets\` prints the same for file discovery. Each target has \`svc_host\`, its
   label in the address book, and \`svc_tag_<tag>="true"\` for each of its tags.
-- **Job names**: the alerts expect jobs of svc to be called \`svc\` or \`svc-…\`.
-- **TLS**: with \`ca_file\`. Prometheus has no pinning; for a self-signed certificate, \`ca_file\` is the certificate itself.
-- **The rate limit** counts scrapes: one in 30 s is 2 of the 120 requests a minute that a client has.
-- **The audit log** has a row for each scrape: at one in 30 s, 2,880 a day.
+- **Job names**: the alerts expect jobs named \`svc\` or \`svc-…\`.
+- **TLS**: use \`ca_file\`. Prometheus cannot pin a certificate; for a self-signed certificate, \`ca_file\` is the certificate itself.
+- **The rate limit** counts scrapes: a scrape every 30 s uses 2 of a client's 120 requests a minute.
+- **The audit log** has a row for each scrape: with one every 30 s, 2,880 rows a day.
 
-The configuration and the alerts are tested with promtool, and every query of the dashboard with a Prometheus that
-scrapes svc. There is no Grafana where svc is built: the dashboard itself has not been opened in one.`;
+The tests check the configuration and the alerts with promtool, and every query of the dashboard with a Prometheus that
+scrapes svc. They have no Grafana: nobody has opened the dashboard in one yet.`;
 
 const LABELS = `## Labels
 

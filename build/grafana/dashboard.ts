@@ -19,7 +19,7 @@ import { rows } from "./rows";
 export function grafanaDashboard(): string {
   const builder = new DashboardBuilder("svc")
     .uid("svc-fleet")
-    .description("Hosts that run `svc serve`: one or all. Made by svc; see docs/metrics.md.")
+    .description("One host that runs `svc serve`, or all. Generated; see docs/metrics.md.")
     .tags(["svc", "prometheus"])
     .time({ from: "now-6h", to: "now" })
     .refresh("1m")

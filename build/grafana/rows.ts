@@ -40,7 +40,7 @@ export const rows = (): ReadonlyArray<readonly [title: string, panels: ReadonlyA
         `sum(${at("service_active_sessions")})`,
       ),
       number(
-        { title: "Runs going on", description: "Runs of action lists, waiting ones included.", unit: "none" },
+        { title: "Active runs", description: "Runs of action lists, waiting ones included.", unit: "none" },
         `sum(${at("service_active_runs")})`,
       ),
       hostList(),
@@ -63,7 +63,7 @@ export const rows = (): ReadonlyArray<readonly [title: string, panels: ReadonlyA
         ),
       ),
       graph(
-        { title: "Busiest routes", description: "The ten that are asked for most often.", unit: "reqps" },
+        { title: "Busiest routes", description: "The ten busiest routes.", unit: "reqps" },
         [[mostOf(`sum by (method, path) (${rate("service_rest_requests_total")})`), "{{method}} {{path}}"]],
         12,
       ),
@@ -71,7 +71,7 @@ export const rows = (): ReadonlyArray<readonly [title: string, panels: ReadonlyA
         {
           title: "Server errors",
           description:
-            "Share of a host's requests that end in a 5xx; the ten worst. 503: it lacks something. 500: a bug.",
+            "Share of a host's requests that end in a 5xx; the ten worst. 503: the host lacks something. 500: a bug.",
           unit: "percentunit",
         },
         [
@@ -88,7 +88,7 @@ export const rows = (): ReadonlyArray<readonly [title: string, panels: ReadonlyA
           {
             title: "Slowest routes",
             description:
-              "95 % of the answers of a route came within this time; the ten slowest. Scripts take as long as they do.",
+              "95 % of the answers of a route came within this time; the ten slowest. Routes that run scripts take as long as the script.",
             unit: "s",
           },
           [[mostOf(quantile(0.95, "service_rest_request_duration_seconds", ["path"])), "{{path}}"]],
@@ -99,7 +99,7 @@ export const rows = (): ReadonlyArray<readonly [title: string, panels: ReadonlyA
           {
             title: "Slowest hosts",
             description:
-              "90 % of a host's answers to what is there at once came within this time; the ten slowest.",
+              "90 % of a host's answers to simple requests came within this time; the ten slowest.",
             unit: "s",
           },
           [
@@ -120,7 +120,7 @@ export const rows = (): ReadonlyArray<readonly [title: string, panels: ReadonlyA
           {
             title: "Runs by ending",
             description:
-              "Runs of action lists that ended, in a minute. error: an action failed. timeout: at the deadline.",
+              "Runs of action lists that ended, per minute. error: an action failed. timeout: at the deadline.",
             unit: "opm",
           },
           [[`sum by (status) (${rate("service_runs_total")}) * 60`, "{{status}}"]],
@@ -143,16 +143,16 @@ export const rows = (): ReadonlyArray<readonly [title: string, panels: ReadonlyA
         {
           title: "Runs by source",
           description:
-            "Runs that ended, in a minute: of requests (rest), of jobs (scheduler), of svc itself (manual).",
+            "Runs that ended, per minute: by requests (rest), jobs (scheduler), or svc itself (manual).",
           unit: "opm",
         },
         [[`sum by (source) (${rate("service_runs_total")}) * 60`, "{{source}}"]],
       ),
       graph(
         {
-          title: "Runs going on",
+          title: "Active runs",
           description:
-            "By host, the ten with most. A host takes 256; runs that use pointer or keyboard wait for one another.",
+            "The ten hosts with most. A host allows 256; runs that use pointer or keyboard take turns.",
           unit: "none",
         },
         [[mostOf(perHost(at("service_active_runs"))), "{{instance}}"]],
@@ -161,7 +161,7 @@ export const rows = (): ReadonlyArray<readonly [title: string, panels: ReadonlyA
       graph(
         {
           title: "Scheduled jobs",
-          description: "By host, the ten with most; paused ones included.",
+          description: "The ten hosts with most, paused jobs included.",
           unit: "none",
         },
         [[mostOf(perHost(at("service_scheduler_jobs"))), "{{instance}}"]],
@@ -172,14 +172,15 @@ export const rows = (): ReadonlyArray<readonly [title: string, panels: ReadonlyA
   [
     "Sessions and links",
     [
-      graph({ title: "Peer sessions", description: "Connected, by host; the ten with most.", unit: "none" }, [
-        [mostOf(perHost(at("service_active_sessions"))), "{{instance}}"],
-      ]),
+      graph(
+        { title: "Peer sessions", description: "Connected sessions; the ten hosts with most.", unit: "none" },
+        [[mostOf(perHost(at("service_active_sessions"))), "{{instance}}"]],
+      ),
       graph(
         {
           title: "Round trip",
           description:
-            "Half and 90 % of all samples are below. Empty while no link is measured, like its neighbours.",
+            "Median and 90th percentile of all samples. This row is empty while no link is measured.",
           unit: "s",
         },
         [
@@ -188,13 +189,13 @@ export const rows = (): ReadonlyArray<readonly [title: string, panels: ReadonlyA
         ],
       ),
       graph(
-        { title: "Throughput", description: "Of a link, on average; the ten hosts with most.", unit: "Bps" },
+        { title: "Throughput", description: "Average of a link; the ten hosts with most.", unit: "Bps" },
         [[mostOf(mean("service_link_bitrate_bytes_per_second")), "{{instance}}"]],
       ),
       graph(
         {
           title: "Packet loss",
-          description: "On average; the ten worst hosts. Sessions of svc itself do not measure it.",
+          description: "Average; the ten worst hosts. Sessions of svc itself do not measure it.",
           unit: "percentunit",
         },
         [[mostOf(mean("service_link_packet_loss_ratio")), "{{instance}}"]],
@@ -203,15 +204,15 @@ export const rows = (): ReadonlyArray<readonly [title: string, panels: ReadonlyA
         {
           title: "Jitter",
           description:
-            "90 % of the samples of all links are below. Sessions of svc itself do not measure it.",
+            "90th percentile of the samples of all links. Sessions of svc itself do not measure it.",
           unit: "s",
         },
         [[quantile(0.9, "service_link_jitter_seconds"), "90 %"]],
       ),
       graph(
         {
-          title: "Frames a second",
-          description: "On average; the ten hosts with most. Sessions of svc itself have no picture.",
+          title: "Frames per second",
+          description: "Average; the ten hosts with most. Sessions of svc itself have no picture.",
           unit: "none",
         },
         [[mostOf(mean("service_link_frames_per_second")), "{{instance}}"]],
@@ -225,7 +226,7 @@ export const rows = (): ReadonlyArray<readonly [title: string, panels: ReadonlyA
         {
           title: "Audit rows",
           description:
-            "In the log, by host; the ten longest. A fall of a tenth: old rows were archived. More: pruned or cleared.",
+            "The ten longest logs. A drop by a tenth: old rows were archived. A larger drop: pruned or cleared.",
           unit: "short",
         },
         [[mostOf(perHost(at("service_rest_audit_rows"))), "{{instance}}"]],
@@ -233,7 +234,7 @@ export const rows = (): ReadonlyArray<readonly [title: string, panels: ReadonlyA
       graph(
         {
           title: "Audit rows that could not be written",
-          description: "In a minute, by host. Anything above 0: requests that change something are refused.",
+          description: "Per minute, by host. Above 0: svc refuses requests for changes.",
           unit: "opm",
         },
         [[mostOf(`${perHost(rate("service_audit_failures_total"))} * 60`), "{{instance}}"]],
@@ -241,7 +242,8 @@ export const rows = (): ReadonlyArray<readonly [title: string, panels: ReadonlyA
       graph(
         {
           title: "Wrong tokens",
-          description: "In a minute, by host. Above some: somebody guesses, or a client has an old token.",
+          description:
+            "Per minute, by host. More than a few: somebody guesses tokens, or a client has an old one.",
           unit: "opm",
         },
         [[mostOf(`${perHost(rate("service_rest_failed_auth_total"))} * 60`), "{{instance}}"]],

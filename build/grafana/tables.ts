@@ -21,7 +21,7 @@ const COLUMNS: readonly Column[] = [
   { title: "Uptime", expr: perHost(at("service_rest_uptime_seconds")), unit: "dtdurations" },
   { title: "Sessions", expr: perHost(at("service_active_sessions")), unit: "none" },
   { title: "Jobs", expr: perHost(at("service_scheduler_jobs")), unit: "none" },
-  { title: "Runs going on", expr: perHost(at("service_active_runs")), unit: "none" },
+  { title: "Active runs", expr: perHost(at("service_active_runs")), unit: "none" },
   { title: "Failed runs", expr: perHost(increase("service_runs_total", FAILED)), unit: "none" },
   { title: "5xx", expr: perHost(increase("service_rest_requests_total", ERRORS)), unit: "none" },
   { title: "Wrong tokens", expr: perHost(increase("service_rest_failed_auth_total")), unit: "none" },
@@ -34,7 +34,7 @@ export function hostList(): TableBuilder {
   const panel = new TableBuilder()
     .title("Hosts")
     .description(
-      "What runs where. Failed runs, 5xx and wrong tokens are counted over the dashboard's time range.",
+      "Version and state of each host. Failed runs, 5xx and wrong tokens are counted over the dashboard's time range.",
     )
     .datasource(SOURCE)
     .span(24)

@@ -62,12 +62,12 @@ export function createMetrics(service: MetricSources) {
   const timeline = createTimeline();
   const failedAuth = new Counter({
     name: "service_rest_failed_auth_total",
-    help: "Requests with a wrong or malformed token, without those of a client that is locked out",
+    help: "Requests with a wrong or malformed token, except those of locked-out clients",
     registers,
   });
   const auditFailures = new Counter({
     name: "service_audit_failures_total",
-    help: "Audit rows of requests that could not be written; changes are refused then",
+    help: "Audit rows of requests that could not be written; svc then refuses changes",
     registers,
   });
   const { requests, record } = countRequests(registry);

@@ -45,7 +45,7 @@ interface Reading {
 const PROCESS: readonly Reading[] = [
   {
     name: "process_cpu_seconds_total",
-    help: "User and system CPU time spent, without that of child processes",
+    help: "User and system CPU time, child processes excluded",
     type: "counter",
     read() {
       const { user, system } = process.cpuUsage();
@@ -54,12 +54,12 @@ const PROCESS: readonly Reading[] = [
   },
   {
     name: "process_start_time_seconds",
-    help: "When the process started, in Unix time",
+    help: "Start time of the process, in Unix time",
     read: () => performance.timeOrigin / 1_000,
   },
   {
     name: "process_resident_memory_bytes",
-    help: "Resident memory, without that of child processes",
+    help: "Resident memory, child processes excluded",
     read: () => process.memoryUsage.rss(),
   },
 ];
@@ -78,7 +78,7 @@ const PROCESS_LINUX: readonly Reading[] = [
   },
   {
     name: "process_max_fds",
-    help: "File descriptors that may be open at once (Linux)",
+    help: "Maximum number of open file descriptors (Linux)",
     // proc_pid_limits(5): the soft limit.
     read: () => Number(procField("limits", /^Max open files\s+(\S+)/m)?.replace("unlimited", "Infinity")),
   },
@@ -92,7 +92,7 @@ const SERVICE: readonly Reading[] = [
   },
   {
     name: "service_rest_audit_rows",
-    help: "Rows in the audit log, those in its archives not counted; 0 where there is none",
+    help: "Rows in the audit log, archives excluded; 0 without a log",
     read: async (service) => (await service.audit())?.rowCount() ?? 0,
   },
   {
@@ -105,7 +105,7 @@ const SERVICE: readonly Reading[] = [
   },
   {
     name: "service_scheduler_jobs",
-    help: "Scheduled jobs, paused ones included; 0 also when their file cannot be read",
+    help: "Scheduled jobs, paused ones included; also 0 when their file cannot be read",
     read: async (service) => (await service.scheduler()).count(),
   },
   {
@@ -120,7 +120,7 @@ const SERVICE: readonly Reading[] = [
   },
   {
     name: "service_active_runs",
-    help: "Runs in progress, also those that wait for the input devices",
+    help: "Active runs, including those that wait for the input devices",
     read: async (service) => (await service.runs()).totals().active,
   },
   {

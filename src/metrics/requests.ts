@@ -11,7 +11,7 @@ const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 
 
 const DURATIONS = {
   name: "service_rest_request_duration_seconds",
-  help: "Time from a request's headers to the beginning of its answer",
+  help: "Time from a request's headers to the start of its answer",
 };
 
 /** The requests of one method to one route. */
@@ -32,7 +32,7 @@ export function countRequests(registry: Registry) {
 
   const requests = new Counter({
     name: "service_rest_requests_total",
-    help: "Requests answered, refused ones included",
+    help: "Answered requests, refused ones included",
     labelNames: ["method", "path", "status"],
     registers,
     collect() {
