@@ -90,7 +90,7 @@ export interface Service {
   sessions(): Promise<Sessions>;
   syncs(): Promise<Syncs>;
   /** The server that runs on `{config_dir}`, in this process or another; null when none does. */
-  runningServer(): (RunningServer & ServerReport) | null;
+  runningServer(): (RunningServer & ReturnType<typeof serverReport>) | null;
   /** The version of the WebRTC library. @throws when it does not work here. */
   probeWebRtc(): Promise<string>;
   usb(): Promise<Usb>;
@@ -338,28 +338,19 @@ export function createService({
 }
 
 /** What the running server says of itself. */
-interface ServerReport {
-  /** Asks over HTTP, also in this process: whether that works is the question. */
-  health(): Promise<unknown>;
-  overview(): Promise<v.InferInput<typeof overviewOperation.output>>;
-}
-
-function serverReport(service: Service, { pid }: RunningServer): ServerReport {
+function serverReport(service: Service, { pid }: RunningServer) {
+  const { configDir } = service;
+  const modules = () => Promise.all([import("./client/local-server"), import("./http/operations")]);
   return {
-    async health() {
-      const [{ callLocalServer }, { health }] = await Promise.all([
-        import("./client/local-server"),
-        import("./http/operations"),
-      ]);
-      return callLocalServer(service.configDir, health, {});
+    /** Asks over HTTP, also in this process: whether that works is the question. */
+    async health(): Promise<unknown> {
+      const [{ callLocalServer }, { health }] = await modules();
+      return callLocalServer(configDir, health, {});
     },
-    async overview() {
-      const [{ callLocalServer }, { overview }] = await Promise.all([
-        import("./client/local-server"),
-        import("./http/operations"),
-      ]);
+    async overview(): Promise<v.InferInput<typeof overviewOperation.output>> {
+      const [{ callLocalServer }, { overview }] = await modules();
       if (pid === process.pid) return callOperation(service, overview, {}, localCaller(service, "api"));
-      return callLocalServer(service.configDir, overview, {});
+      return callLocalServer(configDir, overview, {});
     },
   };
 }

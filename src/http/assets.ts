@@ -25,26 +25,27 @@ export interface PageFiles {
 }
 
 /** A page and its assets over HTTP. */
-export interface PageAssets {
-  /** @param requestHeaders name the encodings that the client accepts and the ETag that it has. */
-  page(requestHeaders?: Headers): Promise<Response>;
-  /**
-   * Redirects the empty name, from a slash after the page's path, to the page.
-   *
-   * @throws a `not_found` failure for an unknown name.
-   */
-  asset(name: string, requestHeaders?: Headers): Promise<Response>;
-}
+export type PageAssets = ReturnType<typeof createPageAssets>;
 
-export function createPageAssets({ path, page, assets, policy }: PageFiles): PageAssets {
-  const digest = once(() => digestOf([page, ...Object.values(assets)]));
+export function createPageAssets({ path, page, assets, policy }: PageFiles) {
+  const digest = once(async () => {
+    const contents = [page, ...Object.values(assets)].map((file) => Bun.file(file).bytes());
+    return digestText(Buffer.concat(await Promise.all(contents)));
+  });
   const rewrite = once(async () => createRewriter(path, Object.keys(assets), await digest()));
   const pageFile = createFile(page, rewrite);
   const files = new Map(Object.entries(assets).map(([name, file]) => [name, createFile(file, rewrite)]));
 
   return {
-    page: (requestHeaders) => pageFile(requestHeaders, { ...REVALIDATED, "content-security-policy": policy }),
-    async asset(name, requestHeaders) {
+    /** @param requestHeaders name the encodings that the client accepts and the ETag that it has. */
+    page: (requestHeaders?: Headers) =>
+      pageFile(requestHeaders, { ...REVALIDATED, "content-security-policy": policy }),
+    /**
+     * Redirects the empty name, from a slash after the page's path, to the page.
+     *
+     * @throws a `not_found` failure for an unknown name.
+     */
+    async asset(name: string, requestHeaders?: Headers) {
       if (name === "") return new Response(null, { status: 308, headers: { location: `../${path}` } });
       const plain = files.get(name);
       if (plain) return plain(requestHeaders, REVALIDATED);
@@ -111,11 +112,6 @@ function createRewriter(path: string, names: readonly string[], digest: string):
     text.replaceAll(quoted, (whole: string, quote: string, folder: string, name: string) =>
       known.has(name) ? `${quote}${folder}${name.replace(/(\.[^.]*)$/, `.${digest}$1`)}${quote}` : whole,
     );
-}
-
-async function digestOf(paths: readonly string[]): Promise<string> {
-  const contents = await Promise.all(paths.map((path) => Bun.file(path).bytes()));
-  return digestText(Buffer.concat(contents));
 }
 
 /** 132 bits of a SHA-256, in characters that are valid in a name and in an ETag. */

@@ -16,13 +16,7 @@ export const identifyClient =
   };
 
 /** Finds the client behind a connection and its `X-Forwarded-For`. */
-export interface ClientResolver {
-  /**
-   * @param peer address of the other end of the connection.
-   * @param forwarded the `X-Forwarded-For` header, which counts only when `peer` is a trusted proxy.
-   */
-  resolve(peer: string, forwarded: string | null): Client;
-}
+export type ClientResolver = ReturnType<typeof createClientResolver>;
 
 export interface Client {
   /** An IP address for a person to read; `unknown` where there is none. */
@@ -40,7 +34,7 @@ const CACHE_SIZE = 1_024;
  * @param trustedProxies addresses and CIDR blocks whose `X-Forwarded-For` counts.
  * @throws a `bad_input` failure naming a value that is neither.
  */
-export function createClientResolver(trustedProxies: readonly string[]): ClientResolver {
+export function createClientResolver(trustedProxies: readonly string[]) {
   const trusted = trustedProxies.map(parseBlock);
   const cache = new Map<string, Client>();
 
@@ -57,7 +51,11 @@ export function createClientResolver(trustedProxies: readonly string[]): ClientR
   };
 
   return {
-    resolve(peer, forwarded) {
+    /**
+     * @param peer address of the other end of the connection.
+     * @param forwarded the `X-Forwarded-For` header, which counts only when `peer` is a trusted proxy.
+     */
+    resolve(peer: string, forwarded: string | null): Client {
       if (forwarded === null || trusted.length === 0) return clientAt(peer);
       let hop: Address | undefined = parseAddress(peer);
       // Each proxy appends the address it saw, so nothing to the left of the last untrusted hop can be trusted.

@@ -57,26 +57,15 @@ export const LOCKOUT_WINDOW_MS = 60_000;
 /** Clients whose buckets and guesses are kept; those unseen for longest are dropped first. */
 const MAX_CLIENTS = 32_768;
 
-/** The most clients locked out at a time. To reach it takes 2,000 guesses a second; see {@link Gate.check} for what happens then. */
+/** The most clients locked out at a time. To reach it takes 2,000 guesses a second; see `check` for what happens then. */
 const MAX_LOCKED = 131_072;
 
-export interface Gate {
-  /**
-   * Decides on one request and counts it.
-   *
-   * With {@link MAX_LOCKED} clients locked out, any further wrong token is answered as locked out.
-   *
-   * @param client the client's `key` (`client-address.ts`).
-   * @param authorization the header, or null when there is none.
-   * @param now milliseconds of a clock that only goes forward.
-   */
-  check(client: string, authorization: string | null, now: number): Verdict;
-}
+export type Gate = ReturnType<typeof createGate>;
 
 /** @param grantOf is called for every request with a token. */
-export function createGate(grantOf: GrantOf, options: GateOptions): Gate {
-  const passes = createBuckets(options);
-  const failures = createBuckets(options);
+export function createGate(grantOf: GrantOf, options: GateOptions) {
+  const spendPass = createBuckets(options);
+  const spendRefusal = createBuckets(options);
   const guesses = new RecentMap<number[]>(MAX_CLIENTS);
   const lockedUntil = new Map<string, number>();
 
@@ -112,7 +101,16 @@ export function createGate(grantOf: GrantOf, options: GateOptions): Gate {
   };
 
   return {
-    check(client, authorization, now) {
+    /**
+     * Decides on one request and counts it.
+     *
+     * With {@link MAX_LOCKED} clients locked out, any further wrong token is answered as locked out.
+     *
+     * @param client the client's `key` (`client-address.ts`).
+     * @param authorization the header, or null when there is none.
+     * @param now milliseconds of a clock that only goes forward.
+     */
+    check(client: string, authorization: string | null, now: number): Verdict {
       const until = lockout(client, now);
       if (until !== undefined) return limited("locked_out", until - now, false);
       const guess = authorization !== null;
@@ -120,12 +118,12 @@ export function createGate(grantOf: GrantOf, options: GateOptions): Gate {
       // Before it refuses a token, the gate reads changed files again: a token just made is accepted at once.
       const grant = token && (grantOf(token) ?? grantOf(token, true));
       if (grant) {
-        const wait = passes.spend(client, now);
+        const wait = spendPass(client, now);
         return wait === 0 ? { kind: "pass", grant } : limited("rate_limited", wait, false);
       }
       const full = guess ? countGuess(client, now) : undefined;
       if (full !== undefined) return limited("locked_out", full - now, guess);
-      const wait = failures.spend(client, now);
+      const wait = spendRefusal(client, now);
       return wait === 0 ? { kind: "unauthorized", guess } : limited("rate_limited", wait, guess);
     },
   };
@@ -145,26 +143,23 @@ function tokenIn(authorization: string): string {
   return /^bearer +(\S.*)$/is.exec(authorization)?.[1] ?? "";
 }
 
-interface Buckets {
-  /** Takes a token from the client's bucket. @returns 0, or the milliseconds until the bucket has one. */
-  spend(client: string, now: number): number;
-}
-
-/** Token buckets: `burst` deep, refilled at `ratePerMinute`. A client without a bucket has a full one. */
-function createBuckets({ ratePerMinute, burst }: GateOptions): Buckets {
-  if (ratePerMinute === 0) return { spend: () => 0 };
+/**
+ * Token buckets: `burst` deep, refilled at `ratePerMinute`. A client without a bucket has a full one.
+ *
+ * @returns a function that takes a token from a client's bucket, and returns 0 or the milliseconds until the bucket has one.
+ */
+function createBuckets({ ratePerMinute, burst }: GateOptions): (client: string, now: number) => number {
+  if (ratePerMinute === 0) return () => 0;
   const perMs = ratePerMinute / 60_000;
   const buckets = new RecentMap<{ level: number; at: number }>(MAX_CLIENTS);
-  return {
-    spend(client, now) {
-      const bucket = buckets.get(client) ?? { level: burst, at: now };
-      bucket.level = Math.min(burst, bucket.level + (now - bucket.at) * perMs);
-      bucket.at = now;
-      buckets.set(client, bucket);
-      if (bucket.level < 1) return (1 - bucket.level) / perMs;
-      bucket.level -= 1;
-      return 0;
-    },
+  return (client, now) => {
+    const bucket = buckets.get(client) ?? { level: burst, at: now };
+    bucket.level = Math.min(burst, bucket.level + (now - bucket.at) * perMs);
+    bucket.at = now;
+    buckets.set(client, bucket);
+    if (bucket.level < 1) return (1 - bucket.level) / perMs;
+    bucket.level -= 1;
+    return 0;
   };
 }
 

@@ -1,7 +1,6 @@
 /**
  * The API document: OpenAPI 3.1, a function of the table and the server's URL.
  */
-
 import type * as v from "valibot";
 import { jsonSchema } from "../core/json-schema";
 import type { HttpRoute, InputSchema, Operation } from "../core/operation";
@@ -64,30 +63,26 @@ function describe(operation: Operation, http: HttpRoute): JsonObject {
     "x-svc-scope": operation.scope,
     ...(operation.command && { "x-svc-command": operation.command }),
     ...(http.public && { security: [] }),
-    ...parameters(operation.input, http),
-    ...requestBody(operation.input, http),
+    ...request(operation.input, http),
     responses: responses(operation, http),
   };
 }
 
-function parameters(input: InputSchema, { method, path, body }: HttpRoute): JsonObject {
-  const { properties, required } = objectSchema(input);
+/** The parameters and the body that carry the fields of an input. */
+function request(input: InputSchema, { method, path, body }: HttpRoute): JsonObject {
+  const whole = schemaOf(input, "input") as { properties?: Record<string, JsonObject>; required?: string[] };
+  const { properties = {}, required = [] } = whole;
   const hasQuery = method === "GET" || body !== undefined;
   const parameters = Object.entries(properties).flatMap(([name, { description, ...schema }]) => {
     const inPath = path.includes(`{${name}}`);
     if (name === body || !(hasQuery || inPath)) return [];
-    const needed = inPath || required.has(name);
+    const needed = inPath || required.includes(name);
     return [{ name, in: inPath ? "path" : "query", required: needed, description, schema }];
   });
-  return parameters.length ? { parameters } : {};
-}
-
-function requestBody(input: InputSchema, { method, body }: HttpRoute): JsonObject {
-  if (method !== "POST") return {};
-  const { properties, required } = objectSchema(input);
-  const needed = body === undefined ? required.size > 0 : required.has(body);
-  const schema = body === undefined ? schemaOf(input, "input") : properties[body];
-  return { requestBody: { required: needed, content: { "application/json": { schema } } } };
+  const needed = body === undefined ? required.length > 0 : required.includes(body);
+  const schema = body === undefined ? whole : properties[body];
+  const requestBody = { required: needed, content: { "application/json": { schema } } };
+  return { ...(parameters.length > 0 && { parameters }), ...(method === "POST" && { requestBody }) };
 }
 
 function responses({ output }: Operation, http: HttpRoute): JsonObject {
@@ -110,14 +105,6 @@ function responses({ output }: Operation, http: HttpRoute): JsonObject {
     }),
     default: ref("Failure"),
   };
-}
-
-function objectSchema(input: InputSchema): { properties: Record<string, JsonObject>; required: Set<string> } {
-  const schema = schemaOf(input, "input") as {
-    properties?: Record<string, JsonObject>;
-    required?: string[];
-  };
-  return { properties: schema.properties ?? {}, required: new Set(schema.required) };
 }
 
 function failure(description: string, headers?: JsonObject): JsonObject {

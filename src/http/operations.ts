@@ -1,13 +1,13 @@
 import { hostname } from "node:os";
 import * as v from "valibot";
 import type { Caller } from "../core/caller";
-import { NO_INPUT } from "../core/fields";
+import { field, NO_INPUT } from "../core/fields";
 import { type Operation, operation } from "../core/operation";
 import { LINK_SUMMARY, REQUEST_TOTALS, SESSIONS } from "../core/records";
 import { unavailable } from "../lib/errors";
 import { commit, version } from "../version";
+import type { PageAssets } from "./assets";
 import { SERVER_OPTIONS } from "./options";
-import { pageOperations } from "./pages";
 import type { RestControl } from "./server";
 
 interface Uses {
@@ -133,6 +133,40 @@ export const refresh = operation({
     return { refreshed: true as const };
   },
 });
+
+/** The dashboard and the API explorer, each a page and its assets. They are public; what they show needs a token. */
+type Page = "dashboard" | "explorer";
+type PageUses = Readonly<Record<Page, () => Promise<PageAssets>>>;
+
+const forBrowsers = { cli: "a page is for a browser", script: "a page is for a browser" };
+
+const operationsOf = (page: Page, path: `/${string}`, what: string) => [
+  operation({
+    name: `${page}.page`,
+    summary: `Send the page of the ${what}`,
+    scope: "read",
+    http: { method: "GET", path, public: true, content: "text/html" },
+    leftOut: forBrowsers,
+    input: NO_INPUT,
+    output: v.instance(Response),
+    run: async (service: PageUses, _input, caller) => (await service[page]()).page(caller.headers),
+  }),
+  operation({
+    name: `${page}.asset`,
+    summary: `Send a file that the page of the ${what} uses`,
+    scope: "read",
+    http: { method: "GET", path: `${path}/{asset}`, public: true, content: "*/*" },
+    leftOut: forBrowsers,
+    input: v.strictObject({ asset: field(v.string(), "Name of the file") }),
+    output: v.instance(Response),
+    run: async (service: PageUses, { asset }, caller) => (await service[page]()).asset(asset, caller.headers),
+  }),
+];
+
+const pageOperations = [
+  ...operationsOf("dashboard", "/dashboard", "dashboard"),
+  ...operationsOf("explorer", "/docs", "API explorer"),
+];
 
 export const operations = [
   health,

@@ -4,7 +4,7 @@
  *
  * The paths in the imports are literal, so that the bundler embeds each file in the binary.
  */
-import { createPageAssets, type PageAssets } from "./assets";
+import { createPageAssets } from "./assets";
 
 /** A Content-Security-Policy: nothing from other origins and nothing inline, but for what `more` allows. */
 const policy = (...more: string[]) =>
@@ -25,7 +25,7 @@ async function pathsOf(files: Readonly<Record<string, Promise<{ readonly default
   return Object.fromEntries(await Promise.all(paths));
 }
 
-export const createDashboard = async (): Promise<PageAssets> =>
+export const createDashboard = async () =>
   createPageAssets({
     path: "dashboard",
     // Screenshots are `blob:`; no string ever becomes markup or script.
@@ -67,7 +67,7 @@ export const createDashboard = async (): Promise<PageAssets> =>
     }),
   });
 
-export const createExplorer = async (): Promise<PageAssets> =>
+export const createExplorer = async () =>
   createPageAssets({
     path: "docs",
     // The icons of Swagger UI are `data:`.

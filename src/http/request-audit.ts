@@ -57,16 +57,7 @@ function outcomeOf(status: number): string {
 }
 
 /** The rows of requests. Each method resolves when its row is on disk. */
-export interface RequestAudit {
-  /** Before a change is made. @throws an `unavailable` failure when the row cannot be written. */
-  announce(entry: RequestEntry, subject: string): Promise<void>;
-  /** After a request with a valid token was answered; `outcome` is `ok:200`, `failed:404`, `error`. Never throws. */
-  answered(entry: RequestEntry, outcome: string, subject: string | null): Promise<void>;
-  /** After a request was refused; resolves at once when it was only counted. Never throws. */
-  refused(entry: RequestEntry, refusal: Refusal): Promise<void>;
-  /** Writes the counts of the minute that has not ended. Never throws. */
-  close(): Promise<void>;
-}
+export type RequestAudit = ReturnType<typeof createRequestAudit>;
 
 /** Where the rows go. */
 export type AuditLog = NonNullable<Awaited<ReturnType<CallerService["audit"]>>>;
@@ -80,11 +71,7 @@ export const MAX_REFUSED_ROWS = 300;
 const MINUTE_MS = 60_000;
 
 /** @param failed is called for each row that could not be written. */
-export function createRequestAudit(
-  audit: AuditLog | null,
-  failed: () => void,
-  minuteMs = MINUTE_MS,
-): RequestAudit {
+export function createRequestAudit(audit: AuditLog | null, failed: () => void, minuteMs = MINUTE_MS) {
   const append = async (host_id: string | null, detail: string) => {
     await audit?.append({ event_type: "rest_api", host_id, viewer_id: null, detail });
   };
@@ -102,14 +89,17 @@ export function createRequestAudit(
   };
 
   return {
-    announce: (entry, subject) =>
+    /** Before a change is made. @throws an `unavailable` failure when the row cannot be written. */
+    announce: (entry: RequestEntry, subject: string) =>
       appendRequest(entry, `started ${subject}`).catch((error) => {
         failed();
         throw error;
       }),
-    answered: (entry, outcome, subject) =>
+    /** After a request with a valid token was answered; `outcome` is `ok:200`, `failed:404`, `error`. Never throws. */
+    answered: (entry: RequestEntry, outcome: string, subject: string | null) =>
       appendRequest(entry, subject ? `${outcome} ${subject}` : outcome).catch(failed),
-    async refused(entry, refusal) {
+    /** After a request was refused; resolves at once when it was only counted. Never throws. */
+    async refused(entry: RequestEntry, refusal: Refusal) {
       if (!minute) {
         minute = new RefusedMinute();
         ending = setTimeout(endMinute, minuteMs);
@@ -117,6 +107,7 @@ export function createRequestAudit(
       }
       if (minute.admits(entry, refusal)) await appendRequest(entry, refusal).catch(failed);
     },
+    /** Writes the counts of the minute that has not ended. Never throws. */
     close: endMinute,
   };
 }

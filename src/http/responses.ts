@@ -24,12 +24,10 @@ const JSON_HEADERS = {
   "cache-control": "no-store",
 };
 
-const NO_HEADERS: Record<string, string> = {};
-
 /** A JSON response. */
-export function json(body: unknown, status = 200, headers = NO_HEADERS): Response {
-  const all = headers === NO_HEADERS ? JSON_HEADERS : { ...JSON_HEADERS, ...headers };
-  return new Response(JSON.stringify(body), { status, headers: all });
+export function json(body: unknown, status = 200, more?: Record<string, string>): Response {
+  const headers = more ? { ...JSON_HEADERS, ...more } : JSON_HEADERS;
+  return new Response(JSON.stringify(body), { status, headers });
 }
 
 /** A response that an operation made itself (a page, an asset, the metrics), with the header that all have. */
@@ -39,18 +37,14 @@ export function content(response: Response): Response {
 }
 
 /** `{"error": text}`. */
-export function errorResponse(status: number, error: string, headers: Record<string, string> = {}): Response {
-  return json({ error }, status, headers);
-}
+export const errorResponse = (status: number, error: string, headers?: Record<string, string>) =>
+  json({ error }, status, headers);
 
 /** The response to an expected failure. */
 export function failureResponse({ code, message, more }: Failure): Response {
-  return json({ error: message, ...more }, STATUS[code], closing(code));
-}
-
-/** After a body that was not read to its end, the connection cannot carry another request (RFC 9112 section 9.3). */
-function closing(code: FailureCode): Record<string, string> {
-  return code === "too_large" || code === "slow_client" ? { connection: "close" } : {};
+  // After a body that was not read to its end, the connection cannot carry another request (RFC 9112 section 9.3).
+  const closing = code === "too_large" || code === "slow_client" ? { connection: "close" } : undefined;
+  return json({ error: message, ...more }, STATUS[code], closing);
 }
 
 /** Hono removes the body of the answer to a HEAD; this keeps its length (RFC 9110 section 9.3.2). */

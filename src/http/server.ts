@@ -9,7 +9,7 @@ import type { Log } from "../lib/log";
 import { configFiles } from "../lib/paths";
 import { claimConfigDir, removeRunFile, writeRunFile } from "../lib/running-server";
 import { watchTokens } from "../trust/named-tokens";
-import { openToken, type TokenSource } from "../trust/owner-token";
+import { openToken } from "../trust/owner-token";
 import { digestToken, type GrantOf, ownerToken } from "../trust/scopes";
 import { createApp } from "./app";
 import { createClientResolver } from "./client-address";
@@ -21,22 +21,7 @@ import { type RestServerOptions, SERVER_OPTIONS } from "./options";
 import { type AuditLog, createRequestAudit } from "./request-audit";
 
 /** A server that accepts connections. */
-export interface RestServer {
-  /** Where it answers, without a trailing slash; an unspecified address is shown as loopback. */
-  readonly url: string;
-  readonly host: string;
-  readonly port: number;
-  readonly token: TokenSource;
-  /** Whether requests may clear the audit log. */
-  readonly allowAuditClear: boolean;
-  readonly startedAt: number;
-  /** Seconds since then, even if the clock was set meanwhile. */
-  uptimeSeconds(): number;
-  /** Reads the tokens again now if their files have changed. */
-  refresh(): void;
-  /** Refuses new connections, lets requests in flight finish for {@link GRACE_MS}, then cuts them off. */
-  stop(): Promise<void>;
-}
+export type RestServer = Awaited<ReturnType<typeof startRestServer>>;
 
 /** What the server needs of the service that it belongs to. */
 export interface ServerUses {
@@ -47,29 +32,24 @@ export interface ServerUses {
   metrics(): Promise<RequestMetrics & { recordAuditFailure(): void }>;
 }
 
-export interface RestControl {
-  /** The server that runs, or null. */
-  readonly server: RestServer | null;
-  /**
-   * Starts a server.
-   *
-   * @throws `conflict` when one runs already, here or on the same `{config_dir}`, or the port is taken; `bad_input` for an
-   *   unusable option; `unavailable` for a file that cannot be read. Nothing is left running or claimed then.
-   */
-  start(options: RestServerOptions): Promise<RestServer>;
-  /** Finishes the requests in flight, then stops; does nothing when no server runs. */
-  stop(): Promise<void>;
-}
+export type RestControl = ReturnType<typeof createRestControl>;
 
-export function createRestControl(service: ServerUses): RestControl {
+export function createRestControl(service: ServerUses) {
   let server: RestServer | null = null;
   let starting: Promise<RestServer> | undefined;
   let stopped: Promise<void> | undefined;
   return {
+    /** The server that runs, or null. */
     get server() {
       return server;
     },
-    async start(options) {
+    /**
+     * Starts a server.
+     *
+     * @throws `conflict` when one runs already, here or on the same `{config_dir}`, or the port is taken; `bad_input` for an
+     *   unusable option; `unavailable` for a file that cannot be read. Nothing is left running or claimed then.
+     */
+    async start(options: RestServerOptions) {
       if (server) throw conflict(`the REST server already runs at ${server.url}`);
       if (starting) throw conflict("the REST server is already starting");
       starting = startRestServer(service, options);
@@ -80,6 +60,7 @@ export function createRestControl(service: ServerUses): RestControl {
       }
       return server;
     },
+    /** Finishes the requests in flight, then stops; does nothing when no server runs. */
     async stop() {
       if (starting) await starting.catch(() => {});
       // A second caller waits as well: the process ends when this resolves.
@@ -93,7 +74,7 @@ export function createRestControl(service: ServerUses): RestControl {
 /** How long requests in flight may take when the server stops. */
 const GRACE_MS = 10_000;
 
-async function startRestServer(service: ServerUses, given: RestServerOptions): Promise<RestServer> {
+async function startRestServer(service: ServerUses, given: RestServerOptions) {
   const options = parseInput(SERVER_OPTIONS, given);
   const { configDir, log } = service;
   const { host } = options;
@@ -137,14 +118,19 @@ async function startRestServer(service: ServerUses, given: RestServerOptions): P
     log.warn(`${host} is reachable from other machines and tokens travel unencrypted: use --tls-cert`);
   }
   return {
+    /** Where it answers, without a trailing slash; an unspecified address is shown as loopback. */
     url,
     host,
     port,
     token,
+    /** Whether requests may clear the audit log. */
     allowAuditClear: options.allow_audit_clear,
     startedAt: Date.now(),
+    /** Seconds since then, even if the clock was set meanwhile. */
     uptimeSeconds: () => (performance.now() - started) / 1_000,
+    /** Reads the tokens again now if their files have changed. */
     refresh: () => void grantOf(digestToken(""), true),
+    /** Refuses new connections, lets requests in flight finish for {@link GRACE_MS}, then cuts them off. */
     async stop() {
       const cutOff = setTimeout(() => {
         stopping.abort();

@@ -26,12 +26,27 @@ export interface TokenSource {
  * @throws a `bad_input` failure for a token that no client could send; `unavailable` for an unreadable file.
  */
 export function openToken(given: string | undefined, file: string, log: Log): TokenSource {
-  if (given !== undefined) return fixedToken(checkToken(given, "token"));
-  const set = environmentToken();
-  if (set !== undefined) return fixedToken(set);
+  const fixed = given === undefined ? environmentToken() : checkToken(given, "token");
+  if (fixed !== undefined) {
+    const digest = digestToken(fixed);
+    return { file: null, created: false, current: () => fixed, digest: () => digest };
+  }
   const existing = readToken(file);
-  if (existing !== undefined) return watchedToken(file, existing, false, log);
-  return watchedToken(file, rotateToken(file), true, log);
+  let token = existing ?? rotateToken(file);
+  const inForce = watchFile(file, () => {
+    try {
+      token = readToken(file) ?? token;
+    } catch (error) {
+      log.error(`the old token stays in force: ${messageOf(error)}`);
+    }
+    return { token, digest: digestToken(token) };
+  });
+  return {
+    file,
+    created: existing === undefined,
+    current: () => inForce().token,
+    digest: (fresh) => inForce(fresh).digest,
+  };
 }
 
 /**
@@ -93,24 +108,6 @@ export function readToken(file: string): string | undefined {
     throw unavailable(`token file ${file} cannot be read (${systemCode(error) ?? messageOf(error)})`);
   }
   return checkToken(text.trim(), `token file ${file}`);
-}
-
-function fixedToken(token: string): TokenSource {
-  const digest = digestToken(token);
-  return { file: null, created: false, current: () => token, digest: () => digest };
-}
-
-function watchedToken(file: string, first: string, created: boolean, log: Log): TokenSource {
-  let token = first;
-  const inForce = watchFile(file, () => {
-    try {
-      token = readToken(file) ?? token;
-    } catch (error) {
-      log.error(`the old token stays in force: ${messageOf(error)}`);
-    }
-    return { token, digest: digestToken(token) };
-  });
-  return { file, created, current: () => inForce().token, digest: (fresh) => inForce(fresh).digest };
 }
 
 /**
