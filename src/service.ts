@@ -251,13 +251,12 @@ export function createService({
     ),
     scheduler: feature(
       async () => {
-        const { createJobStore, Scheduler, systemClock } = await import("./scheduler/scheduler");
+        const { Scheduler } = await import("./scheduler/scheduler");
         const { jobs, jobsLock, schedulerLock } = configFiles(configDir);
         madeScheduler = new Scheduler({
-          store: createJobStore({ file: jobs, lock: jobsLock }, log),
+          files: { file: jobs, lock: jobsLock },
           lock: schedulerLock,
           start: (job, signal) => startJob(service, job, signal),
-          clock: systemClock,
           log,
         });
         if (runsJobs) await madeScheduler.start();

@@ -6,12 +6,6 @@ import { seconds } from "../core/fields";
 import { DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S } from "../core/run";
 import { badInput } from "../lib/errors";
 
-/** After runs were missed because svc or the host was down or asleep: run none of them, or once for all. */
-export const IF_MISSED = ["skip", "once"] as const;
-
-/** When a job is due while it still runs: do not run it, or run it right afterwards. */
-export const IF_RUNNING = ["skip", "queue"] as const;
-
 /** The shortest and the longest interval, in seconds. */
 const MIN_INTERVAL_S = 1;
 const MAX_INTERVAL_S = 366 * 86_400;
@@ -29,29 +23,29 @@ export const JOB_SETTINGS = {
   script_path: v.pipe(v.string(), v.nonEmpty(), v.maxLength(4_096)),
   interval_seconds: seconds(v.pipe(v.number(), v.minValue(MIN_INTERVAL_S), v.maxValue(MAX_INTERVAL_S))),
   cron_expression: v.pipe(v.string(), v.nonEmpty(), v.maxLength(200)),
+  /** The time zone of the cron expression, an IANA name. */
   time_zone: v.pipe(v.string(), v.nonEmpty(), v.maxLength(100)),
-  max_runs: v.nullable(v.pipe(v.number(), v.integer(), v.minValue(1))),
-  if_missed: v.picklist(IF_MISSED),
-  if_running: v.picklist(IF_RUNNING),
-  timeout_seconds: seconds(v.pipe(v.number(), v.minValue(1), v.maxValue(MAX_TIMEOUT_S))),
+  /** False: it runs once and is then paused. */
+  repeat: v.optional(v.boolean(), true),
+  /** The maximum number of runs; then it is paused. */
+  max_runs: v.optional(v.nullable(v.pipe(v.number(), v.integer(), v.minValue(1))), null),
+  /** After runs were missed because svc or the host was down or asleep: run none of them, or once for all. */
+  if_missed: v.optional(v.picklist(["skip", "once"]), "skip"),
+  /** When a job is due while it still runs: do not run it, or run it right afterwards. */
+  if_running: v.optional(v.picklist(["skip", "queue"]), "skip"),
+  timeout_seconds: v.optional(
+    seconds(v.pipe(v.number(), v.minValue(1), v.maxValue(MAX_TIMEOUT_S))),
+    DEFAULT_TIMEOUT_S,
+  ),
 } as const;
 
 /** The fields of a job in the file. */
 const ENTRIES = {
-  job_id: JOB_SETTINGS.job_id,
-  script_path: JOB_SETTINGS.script_path,
+  ...JOB_SETTINGS,
   /** 0 for a cron job. */
   interval_seconds: v.optional(v.union([v.literal(0), JOB_SETTINGS.interval_seconds]), 0),
   cron_expression: v.optional(v.nullable(JOB_SETTINGS.cron_expression), null),
-  /** The time zone of the cron expression, an IANA name. */
   time_zone: v.optional(v.nullable(JOB_SETTINGS.time_zone), null),
-  /** False: it runs once and is then paused. */
-  repeat: v.optional(v.boolean(), true),
-  /** The maximum number of runs; then it is paused. */
-  max_runs: v.optional(JOB_SETTINGS.max_runs, null),
-  if_missed: v.optional(JOB_SETTINGS.if_missed, "skip"),
-  if_running: v.optional(JOB_SETTINGS.if_running, "skip"),
-  timeout_seconds: v.optional(JOB_SETTINGS.timeout_seconds, DEFAULT_TIMEOUT_S),
   enabled: v.optional(v.boolean(), true),
   /** The number of runs so far. */
   runs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0)), 0),

@@ -37,7 +37,11 @@ export type JobView = v.InferOutput<typeof JOB_VIEW>;
 const toView = (job: JobState): JobView =>
   v.parse(JOB_VIEW, { ...job, is_cron: job.cron_expression !== null } satisfies JobView);
 
+/** What the operations share that change something. */
+const CHANGE = { scope: "operate", changes: true } as const;
+
 const ONE_JOB = v.strictObject({ job_id: field(JOB_SETTINGS.job_id, "The job") });
+const CHANGE_OF_ONE = { ...CHANGE, input: ONE_JOB, example: { job_id: "nightly" } } as const;
 
 const script_path = field(path(JOB_SETTINGS.script_path), "Path of a .json file on the host");
 const cron_expression = field(
@@ -51,20 +55,17 @@ const time_zone = field(
 
 /** The settings of both kinds of jobs. */
 const SETTINGS = {
-  max_runs: field(v.optional(JOB_SETTINGS.max_runs, null), "The maximum number of runs (default: no limit)"),
+  max_runs: field(JOB_SETTINGS.max_runs, "The maximum number of runs (default: no limit)"),
   job_id: field(v.optional(JOB_SETTINGS.job_id), "The name of the job (default: a random id)"),
   if_missed: field(
-    v.optional(JOB_SETTINGS.if_missed, "skip"),
+    JOB_SETTINGS.if_missed,
     "When runs were missed because svc or the host was down: run none of them (`skip`), or run once (`once`)",
   ),
   if_running: field(
-    v.optional(JOB_SETTINGS.if_running, "skip"),
+    JOB_SETTINGS.if_running,
     "When the job is due while it still runs: skip that run (`skip`), or run right afterwards (`queue`)",
   ),
-  timeout_seconds: field(
-    JOB.pipe[0].entries.timeout_seconds,
-    "Seconds after which a run of the job is ended",
-  ),
+  timeout_seconds: field(JOB_SETTINGS.timeout_seconds, "Seconds after which a run of the job is ended"),
 } as const;
 
 const NEW_JOB = v.strictObject({
@@ -73,7 +74,7 @@ const NEW_JOB = v.strictObject({
     v.optional(JOB_SETTINGS.interval_seconds),
     "Seconds between two runs, and before the first; or give a cron expression",
   ),
-  repeat: field(v.optional(v.boolean(), true), "Run the job more than once"),
+  repeat: field(JOB_SETTINGS.repeat, "Run the job more than once"),
   ...SETTINGS,
   cron_expression: field(v.optional(cron_expression), v.getDescription(cron_expression) ?? ""),
   time_zone,
@@ -129,10 +130,9 @@ export const listJobs = operation({
 });
 
 export const addJob = operation({
+  ...CHANGE,
   name: "jobs.add",
   summary: "Schedule a script at an interval or by a cron expression",
-  scope: "operate",
-  changes: true,
   command: "AC_scheduler_add_job",
   http: { method: "POST", path: "/jobs/add" },
   example: { script_path: "/home/kiosk/refresh.json", interval_seconds: 900, job_id: "refresh" },
@@ -142,10 +142,9 @@ export const addJob = operation({
 });
 
 export const addCronJob = operation({
+  ...CHANGE,
   name: "jobs.add_cron",
   summary: "Schedule a script by a cron expression",
-  scope: "operate",
-  changes: true,
   command: "AC_scheduler_add_cron_job",
   http: { method: "POST", path: "/jobs/add_cron" },
   leftOut: { cli: "`svc jobs add` takes a cron expression too" },
@@ -161,14 +160,11 @@ export const addCronJob = operation({
 });
 
 export const removeJob = operation({
+  ...CHANGE_OF_ONE,
   name: "jobs.remove",
   summary: "Remove a job; its active run continues",
-  scope: "operate",
-  changes: true,
   command: "AC_scheduler_remove_job",
-  example: { job_id: "nightly" },
   http: { method: "POST", path: "/jobs/remove" },
-  input: ONE_JOB,
   output: v.object({ removed: v.literal(true) }),
   async run(service: Uses, { job_id }) {
     await (await service.scheduler()).remove(job_id);
@@ -177,38 +173,30 @@ export const removeJob = operation({
 });
 
 export const pauseJob = operation({
+  ...CHANGE_OF_ONE,
   name: "jobs.pause",
   summary: "Pause a job until it is resumed; its active run continues",
-  scope: "operate",
-  changes: true,
   command: "AC_scheduler_pause_job",
-  example: { job_id: "nightly" },
   http: { method: "POST", path: "/jobs/pause" },
-  input: ONE_JOB,
   output: JOB_VIEW,
   run: async (service: Uses, { job_id }) => toView(await (await service.scheduler()).pause(job_id)),
 });
 
 export const resumeJob = operation({
+  ...CHANGE_OF_ONE,
   name: "jobs.resume",
   summary: "Resume a paused job; its interval counts from now",
-  scope: "operate",
-  changes: true,
   command: "AC_scheduler_resume_job",
-  example: { job_id: "nightly" },
   http: { method: "POST", path: "/jobs/resume" },
-  input: ONE_JOB,
   output: JOB_VIEW,
   run: async (service: Uses, { job_id }) => toView(await (await service.scheduler()).resume(job_id)),
 });
 
 export const runJob = operation({
+  ...CHANGE_OF_ONE,
   name: "jobs.run",
   summary: "Run a job now; its schedule does not change",
-  scope: "operate",
-  changes: true,
   command: "AC_scheduler_run_job",
-  example: { job_id: "nightly" },
   http: { method: "POST", path: "/jobs/run" },
   answeredBy: "server or here",
   input: v.strictObject({

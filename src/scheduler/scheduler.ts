@@ -30,7 +30,8 @@ export interface Clock {
 }
 
 export interface SchedulerParts {
-  readonly store: JsonStore<Job>;
+  /** The jobs, and the lock of those who change them. */
+  readonly files: { readonly file: string; readonly lock: string };
   /** The lock of the process that runs the jobs. */
   readonly lock: string;
   /**
@@ -39,7 +40,8 @@ export interface SchedulerParts {
    * @param signal cancels the run.
    */
   start(job: Job, signal?: AbortSignal): Promise<StartedRun>;
-  readonly clock: Clock;
+  /** Default: that of the system. */
+  readonly clock?: Clock;
   readonly log: Log;
   /** Default {@link POLL_MS}. */
   readonly pollMs?: number;
@@ -51,13 +53,7 @@ export interface JobState extends Job {
   readonly run_id: string | null;
 }
 
-/** The jobs in `jobs.json`. */
-export function createJobStore(paths: { file: string; lock: string }, log: Log): JsonStore<Job> {
-  const format = { what: "a list of jobs", list: "jobs", key: "job_id", parse: parseBy(JOB) } as const;
-  return createJsonStore<Job>({ ...paths, ...format }, log);
-}
-
-export const systemClock: Clock = {
+const systemClock: Clock = {
   now: Date.now,
   after(ms, work) {
     const timer = setTimeout(work, ms);
@@ -79,7 +75,14 @@ export class Scheduler {
   private callOff: () => void = () => {};
   private looking: Promise<void> = Promise.resolve();
 
-  constructor(private readonly parts: SchedulerParts) {}
+  private readonly store: JsonStore<Job>;
+  private readonly clock: Clock;
+
+  constructor(private readonly parts: SchedulerParts) {
+    const format = { what: "a list of jobs", list: "jobs", key: "job_id", parse: parseBy(JOB) } as const;
+    this.store = createJsonStore<Job>({ ...parts.files, ...format }, parts.log);
+    this.clock = parts.clock ?? systemClock;
+  }
 
   /**
    * Runs the jobs from now on, as soon as no other process does.
@@ -106,27 +109,27 @@ export class Scheduler {
   }
 
   problems(): string[] {
-    return this.parts.store.problems();
+    return this.store.problems();
   }
 
   /** The number of jobs, for a gauge. Never throws: 0 when the file cannot be read. */
   async count(): Promise<number> {
-    return this.parts.store.load().then(
+    return this.store.load().then(
       (jobs) => jobs.length,
       () => 0,
     );
   }
 
   async jobs(): Promise<JobState[]> {
-    return (await this.parts.store.load()).map((job) => this.stateOf(job));
+    return (await this.store.load()).map((job) => this.stateOf(job));
   }
 
   /** @throws `conflict` when the id is taken or there are too many jobs; `bad_input` for unusable times. */
   async add(job: Job): Promise<JobState> {
-    const next = await nextRun(job, this.parts.clock.now());
+    const next = await nextRun(job, this.clock.now());
     if (next === null) throw conflict("cron_expression: there is no such time");
     const added = { ...job, next_run_at: job.enabled ? isoTime(next) : null };
-    await this.parts.store.change((list) => {
+    await this.store.change((list) => {
       if (list.has(job.job_id)) throw conflict(`job_id: ${job.job_id} is taken`);
       if (list.entries.length >= MAX_JOBS) throw conflict(`there are ${MAX_JOBS} jobs already`);
       list.put(added);
@@ -137,7 +140,7 @@ export class Scheduler {
 
   /** Does not end its active run. @throws `not_found`. */
   async remove(id: string): Promise<void> {
-    await this.parts.store.change((list) => {
+    await this.store.change((list) => {
       if (!list.remove(id)) throw noSuchJob(id);
     });
     this.queued.delete(id);
@@ -157,7 +160,7 @@ export class Scheduler {
         throw conflict(`${id} has had its ${job.max_runs} runs`);
       }
       if (job.enabled && job.next_run_at !== null) return job;
-      const next = await nextRun(job, this.parts.clock.now());
+      const next = await nextRun(job, this.clock.now());
       return { ...job, enabled: true, next_run_at: next === null ? null : isoTime(next) };
     });
   }
@@ -186,7 +189,7 @@ export class Scheduler {
     try {
       const job = await this.edit(id, (found) => {
         if (!wanted(found)) throw conflict(`${id} is paused`);
-        return counted(found, this.parts.clock.now());
+        return counted(found, this.clock.now());
       });
       return await this.launch(job, signal);
     } catch (error) {
@@ -197,7 +200,7 @@ export class Scheduler {
 
   /** Changes one job. */
   private async edit(id: string, change: (job: Job) => Job | Promise<Job>): Promise<JobState> {
-    const edited = await this.parts.store.change(async (list) => {
+    const edited = await this.store.change(async (list) => {
       const job = list.entries.find(({ job_id }) => job_id === id);
       if (!job) throw noSuchJob(id);
       const changed = await change(job);
@@ -228,9 +231,9 @@ export class Scheduler {
         return null;
       });
       if (!this.started) return;
-      const { clock, pollMs = POLL_MS } = this.parts;
-      const wait = next === null ? pollMs : Math.min(pollMs, Math.max(0, next - clock.now()));
-      this.callOff = clock.after(wait, () => void this.look());
+      const { pollMs = POLL_MS } = this.parts;
+      const wait = next === null ? pollMs : Math.min(pollMs, Math.max(0, next - this.clock.now()));
+      this.callOff = this.clock.after(wait, () => void this.look());
     });
     return this.looking;
   }
@@ -238,11 +241,11 @@ export class Scheduler {
   /** Starts the jobs that are due. @returns when the next one is, or null. */
   private async runDue(): Promise<number | null> {
     if (!this.claimed()) return null;
-    const now = this.parts.clock.now();
+    const now = this.clock.now();
     const setBack = now < this.lastLook - LATE_MS;
     if (setBack) this.startedAt = now;
     const stale = (job: Job) => job.enabled && (setBack || job.next_run_at === null || timeOf(job) <= now);
-    let jobs = await this.parts.store.load();
+    let jobs = await this.store.load();
     if (jobs.some(stale)) {
       const due: Job[] = [];
       const move = async (job: Job) => {
@@ -255,7 +258,7 @@ export class Scheduler {
         return started;
       };
       try {
-        jobs = await this.parts.store.change(async (list) => {
+        jobs = await this.store.change(async (list) => {
           const current = list.entries;
           const all = await Promise.all(current.map(move));
           for (const [at, job] of all.entries()) if (job !== current[at]) list.put(job);
@@ -322,18 +325,13 @@ export class Scheduler {
       if (status !== "ok") {
         this.parts.log.warn(`job ${job_id}: run ${run.runId}: ${status}: ${printable(error_text ?? "")}`);
       }
-      if (this.started && this.queued.delete(job_id)) await this.runQueued(job_id);
+      if (!this.started || !this.queued.delete(job_id)) return;
+      // A job that runs once was paused when it was queued.
+      await this.runOnce(job_id, ({ enabled, repeat }) => enabled || !repeat).catch((error) =>
+        this.parts.log.warn(`job ${job_id}: the queued run is skipped: ${messageOf(error)}`),
+      );
     });
     return run;
-  }
-
-  private async runQueued(id: string): Promise<void> {
-    try {
-      // A job that runs once was paused when it was queued.
-      await this.runOnce(id, ({ enabled, repeat }) => enabled || !repeat);
-    } catch (error) {
-      this.parts.log.warn(`job ${id}: the queued run is skipped: ${messageOf(error)}`);
-    }
   }
 }
 

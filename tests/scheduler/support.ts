@@ -5,7 +5,7 @@ import * as v from "valibot";
 import type { EndedRun, RunStatus } from "../../src/core/run";
 import { silentLog } from "../../src/lib/log";
 import { JOB, type Job } from "../../src/scheduler/job";
-import { type Clock, createJobStore, Scheduler } from "../../src/scheduler/scheduler";
+import { type Clock, Scheduler } from "../../src/scheduler/scheduler";
 import { temporaryFolder } from "../support";
 
 export const HOUR = 3_600_000;
@@ -76,7 +76,7 @@ export function testScheduler({ start = "2026-06-01T00:00:00.000Z", hold = false
   /** Another process, in effect. */
   const open = () => {
     const scheduler = new Scheduler({
-      store: createJobStore({ file, lock: join(folder.path, "run", "jobs.lock") }, log),
+      files: { file, lock: join(folder.path, "run", "jobs.lock") },
       lock: join(folder.path, "run", "scheduler.lock"),
       clock: time.clock,
       pollMs: 48 * HOUR,
