@@ -86,8 +86,8 @@ function bodyOf({ status, body }: Response): unknown {
   if (status === 200 && value !== undefined) return value;
   if (status === 200) throw notSvc();
   const isRefused = status === 401 || status === 403;
-  const told = status === 401 ? undefined : v.safeParse(ERROR_BODY, value);
-  const words = told?.success ? `: ${printable(told.output.error, 200)}` : "";
+  const refusal = status === 401 ? undefined : v.safeParse(ERROR_BODY, value);
+  const words = refusal?.success ? `: ${printable(refusal.output.error, 200)}` : "";
   throw new RemoteError(isRefused ? "unauthorized" : "answer", `HTTP ${status}${words}`, true);
 }
 

@@ -2,7 +2,7 @@
  * `svc serve` as a daemon of the platform: which file has to be written and which programs have to be run, as a plan that
  * can be shown before anything is touched, and carrying that plan out.
  */
-import { mkdirSync, unlinkSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { homedir, userInfo } from "node:os";
 import { dirname } from "node:path";
 import { badInput, messageOf, systemCode, unavailable } from "../lib/errors";
@@ -102,10 +102,9 @@ export async function installDaemon({ file, install }: DaemonPlan): Promise<void
 export async function uninstallDaemon({ file, uninstall, forget }: DaemonPlan): Promise<void> {
   for (const line of uninstall) await runThrough(line);
   try {
-    unlinkSync(file.path);
+    rmSync(file.path, { force: true });
   } catch (error) {
-    const code = systemCode(error) ?? messageOf(error);
-    if (code !== "ENOENT") throw unavailable(`${file.path} cannot be removed (${code})`);
+    throw unavailable(`${file.path} cannot be removed (${systemCode(error) ?? messageOf(error)})`);
   }
   for (const line of forget) await mustRun(line);
 }

@@ -40,29 +40,24 @@ export function createDiagnostics<S extends { readonly log: Log }>(
 ) {
   const running = new Map<string, Promise<CheckResult>>();
 
-  const findingOf = async (check: Check<S>, caller: Caller): Promise<Finding> => {
+  const runCheck = async (check: Check<S>, caller: Caller): Promise<CheckResult> => {
     const { name, advice, deadlineMs: ms = DEADLINE_MS } = check;
+    const started = performance.now();
     const controller = new AbortController();
     const late = () => {
       controller.abort();
       throw timedOut(`no answer within ${ms / 1_000} s`);
     };
-    const work = async () => check.run(service, { ...caller, signal: controller.signal });
-    try {
-      return await deadline(work(), { ms, late });
-    } catch (thrown) {
+    const thrownIn = (thrown: unknown): Finding => {
       const failure = failureOf(thrown);
       if (failure || systemCode(thrown)) return failed(messageOf(failure ?? thrown), advice);
       service.log.error(`the check ${name} failed: ${messageOf(thrown)}`, thrown);
       return failed(`the check itself failed: ${messageOf(thrown)}`, ["report this, with the log of svc"]);
-    }
-  };
-
-  const runCheck = async (check: Check<S>, caller: Caller): Promise<CheckResult> => {
-    const started = performance.now();
-    const finding = await findingOf(check, caller);
+    };
+    const work = async () => check.run(service, { ...caller, signal: controller.signal });
+    const finding = await deadline(work(), { ms, late }).catch(thrownIn);
     const duration_ms = Math.round((performance.now() - started) * 1_000) / 1_000;
-    return { name: check.name, ...finding, detail: printable(finding.detail, 500), duration_ms };
+    return { name, ...finding, detail: printable(finding.detail, 500), duration_ms };
   };
 
   const runShared = (check: Check<S>, caller: Caller) => {

@@ -5,7 +5,6 @@ import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { badInput, notFound, systemCode } from "../lib/errors";
-import type { TurnCredentials } from "./operations";
 import { userFault } from "./settings";
 
 /**
@@ -13,12 +12,7 @@ import { userFault } from "./settings";
  *
  * @throws a `bad_input` failure for a user name that coturn would read differently.
  */
-export function timeLimitedCredentials(
-  secret: string,
-  user: string,
-  ttlSeconds: number,
-  now: Date,
-): TurnCredentials {
+export function timeLimitedCredentials(secret: string, user: string, ttlSeconds: number, now: Date) {
   const fault = userFault(user);
   if (fault !== undefined) throw badInput(fault);
   const expiry = Math.floor(now.getTime() / 1_000) + ttlSeconds;
@@ -37,15 +31,13 @@ export function timeLimitedCredentials(
  */
 export function secretOfBundle(folder: string): string {
   const file = join(folder, "turnserver.conf");
+  let text: string;
   try {
-    const value = /^static-auth-secret=(.*)$/m.exec(readFileSync(file, "utf8"))?.[1];
-    if (value === undefined)
-      throw notFound(`${file} has no static-auth-secret: make the bundle with --auth-secret`);
-    return value.startsWith('"') ? value.slice(1, -1) : value;
+    text = readFileSync(file, "utf8");
   } catch (error) {
-    const code = systemCode(error);
-    throw code?.startsWith("E")
-      ? notFound(`${file} cannot be read (${code}): expected --secret or --output-dir`)
-      : error;
+    throw notFound(`${file} cannot be read (${systemCode(error)}): expected --secret or --output-dir`);
   }
+  const [, value] = /^static-auth-secret=(.*)$/m.exec(text) ?? [];
+  if (!value) throw notFound(`${file} has no static-auth-secret: make the bundle with --auth-secret`);
+  return value.startsWith('"') ? value.slice(1, -1) : value;
 }

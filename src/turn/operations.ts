@@ -4,10 +4,8 @@ import { operation } from "../core/operation";
 import { badInput } from "../lib/errors";
 
 /** Why no other surface has them. */
-const leftOut = {
-  http: "it is done on the operator's own computer, not on a managed host",
-  script: "it is done on the operator's own computer, not on a managed host",
-};
+const ELSEWHERE = "it is done on the operator's own computer, not on a managed host";
+const leftOut = { http: ELSEWHERE, script: ELSEWHERE };
 
 const PORT = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(65_535));
 const TEXT = v.pipe(v.string(), v.maxLength(1_000));
@@ -77,16 +75,6 @@ export const makeTurnBundle = operation({
   },
 });
 
-const CREDENTIALS = v.object({
-  /** `<unix time of expiry>:<user>`. */
-  username: v.string(),
-  /** Base64 of the HMAC-SHA1 over `username`. */
-  password: v.string(),
-  expires_at: v.string(),
-});
-
-export type TurnCredentials = v.InferOutput<typeof CREDENTIALS>;
-
 export const makeTurnCredentials = operation({
   name: "turn.credentials",
   summary: "Make a user name and password for a client, valid for a limited time",
@@ -101,7 +89,13 @@ export const makeTurnCredentials = operation({
     secret: field(v.optional(secret(NOT_EMPTY)), "The signing secret (default: that of the bundle)"),
     output_dir: field(BUNDLE_FOLDER, "Folder of the bundle"),
   }),
-  output: CREDENTIALS,
+  output: v.object({
+    /** `<unix time of expiry>:<user>`. */
+    username: v.string(),
+    /** Base64 of the HMAC-SHA1 over `username`. */
+    password: v.string(),
+    expires_at: v.string(),
+  }),
   async run(_service, { ttl_s, user, secret: given, output_dir }) {
     const { secretOfBundle, timeLimitedCredentials } = await import("./credentials");
     return timeLimitedCredentials(given ?? secretOfBundle(output_dir), user, ttl_s, new Date());
