@@ -9,7 +9,7 @@ type ChildModule = { readonly default: (args: readonly string[]) => Promise<void
 
 /** Hidden subcommands that need no parser. Work that may crash, hang or take long runs in a child (`lib/child.ts`). */
 const children: Readonly<Record<string, () => Promise<ChildModule>>> = {
-  "audit-child": () => import("./audit/worker-child"),
+  "audit-child": () => import("./audit/worker"),
   "desktop-child": () => import("./desktop/worker-child"),
   "session-child": () => import("./peers/worker"),
   "usb-child": () => import("./usb/worker-child"),

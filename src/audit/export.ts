@@ -23,7 +23,7 @@ export interface ExportStep {
 }
 
 /** The next rows after `afterId` and up to `lastId`; null when there are none. */
-export function exportLines(db: Database, afterId: number, lastId: number): ExportStep | null {
+function exportLines(db: Database, afterId: number, lastId: number): ExportStep | null {
   const found = db
     .query<AuditRow & { follows_id: number | null }, [number, number]>(
       `SELECT id, ts, event_type, host_id, viewer_id, detail, prev_hash, row_hash, after_id AS follows_id
@@ -40,19 +40,24 @@ export function exportLines(db: Database, afterId: number, lastId: number): Expo
   return step.rows === 0 ? null : step;
 }
 
+/** The rows after `afterId` and up to `lastId`. @param read runs `work` on the log. */
+export async function* exportSteps(
+  read: <T>(work: (db: Database) => T) => T | Promise<T>,
+  afterId: number,
+  lastId: number,
+): AsyncGenerator<ExportStep> {
+  for (let after = afterId; ; ) {
+    const step = await read((db) => exportLines(db, after, lastId));
+    if (!step) return;
+    yield step;
+    after = step.lastId;
+  }
+}
+
 /** All rows of the log at `path`, as it is now. @throws an `unavailable` failure when it cannot be read. */
 export async function* exportAll(path: string): AsyncGenerator<ExportStep> {
-  const db = readLog(path);
-  try {
-    for (let after = Number.MIN_SAFE_INTEGER; ; ) {
-      const step = exportLines(db, after, Number.MAX_SAFE_INTEGER);
-      if (!step) return;
-      yield step;
-      after = step.lastId;
-    }
-  } finally {
-    db.close();
-  }
+  using db = readLog(path);
+  yield* exportSteps((work) => work(db), Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
 }
 
 /**

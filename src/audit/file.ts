@@ -24,9 +24,7 @@ type Kind = "write" | "read";
 export class AuditFile {
   private open: OpenFile | undefined;
   /** Since when a lock is in the way, and when it was last met; for each kind, as readers pass while a writer waits. */
-  private readonly blocked: Partial<
-    Record<Kind, { readonly since: number; readonly seen: number } | undefined>
-  > = {};
+  private readonly blocked = new Map<Kind, { readonly since: number; readonly seen: number }>();
 
   constructor(
     readonly path: string,
@@ -67,19 +65,19 @@ export class AuditFile {
     this.open = undefined;
   }
 
-  private async waiting<T>(kind: Kind, attempt: (transaction: Transaction) => T): Promise<T> {
+  private async waiting<T>(kind: Kind, attempt: (transaction: OpenFile["transaction"]) => T): Promise<T> {
     for (let pause = 1; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
       try {
         const result = attempt(this.opened().transaction);
-        this.blocked[kind] = undefined;
+        this.blocked.delete(kind);
         return result;
       } catch (error) {
         if (!isBusy(error)) throw asFailure(error);
         const seen = performance.now();
-        const last = this.blocked[kind];
+        const last = this.blocked.get(kind);
         // A lock that was not met for this long is a different one.
         const since = last && seen - last.seen <= this.lockWaitMs ? last.since : seen;
-        this.blocked[kind] = { since, seen };
+        this.blocked.set(kind, { since, seen });
         if (seen - since > this.lockWaitMs) {
           throw unavailable("the audit log is locked by another process");
         }
@@ -91,9 +89,8 @@ export class AuditFile {
 
   private opened(): OpenFile {
     if (!this.open) {
-      const db = openDatabase(this.path, { synchronous: "FULL", prepare: prepareLog });
-      this.open = { db, transaction: transactionOn(db), identity: new Identity(this.path) };
-    } else if (!this.open.identity.holds()) {
+      this.open = openFile(this.path);
+    } else if (!this.open.isInPlace()) {
       throw unavailable(
         "the audit log was replaced or removed while in use; restart svc to write to the new one",
       );
@@ -102,16 +99,14 @@ export class AuditFile {
   }
 }
 
-interface OpenFile {
-  readonly db: Database;
-  readonly transaction: Transaction;
-  readonly identity: Identity;
+type OpenFile = ReturnType<typeof openFile>;
+
+function openFile(path: string) {
+  const db = openDatabase(path, { synchronous: "FULL", prepare: prepareLog });
+  // Made once for a connection: making it takes as long as a small transaction.
+  const transaction = db.transaction((work: (db: Database) => unknown) => work(db));
+  return { db, transaction, isInPlace: watchPlace(path) };
 }
-
-/** Runs work in a transaction. Made once for a connection: making it takes as long as a small transaction. */
-const transactionOn = (db: Database) => db.transaction((work: (db: Database) => unknown) => work(db));
-
-type Transaction = ReturnType<typeof transactionOn>;
 
 /** How often the path is checked at most, milliseconds. A check before each append would cost a twentieth on a fast disk. */
 export const CHECK_MS = 1;
@@ -119,32 +114,28 @@ export const CHECK_MS = 1;
 /** How often the inode of the write-ahead log is checked at most, milliseconds. */
 const WAL_CHECK_MS = 250;
 
-/** The files that the path and its write-ahead log were when opened: a write to a file that was replaced would be lost. */
-class Identity {
-  private readonly file: string;
-  /** In the folder of the file itself, also when the path is a symbolic link. */
-  private readonly walPath: string;
-  private readonly wal: string;
-  private checkedAt = Number.NEGATIVE_INFINITY;
-  private walCheckedAt = performance.now();
-
-  constructor(private readonly path: string) {
-    this.file = inodeOf(path);
-    this.walPath = `${realpathSync(path)}-wal`;
-    this.wal = inodeOf(this.walPath);
-  }
-
-  holds(): boolean {
+/**
+ * @returns a function that says whether the file at `path` and its write-ahead log are still the ones that they are now: a
+ *   write to a file that was replaced would be lost.
+ */
+function watchPlace(path: string): () => boolean {
+  const file = inodeOf(path);
+  // In the folder of the file itself, also when the path is a symbolic link.
+  const walPath = `${realpathSync(path)}-wal`;
+  const wal = inodeOf(walPath);
+  let checkedAt = Number.NEGATIVE_INFINITY;
+  let walCheckedAt = performance.now();
+  return () => {
     const now = performance.now();
-    if (now - this.checkedAt < CHECK_MS) return true;
-    if (inodeOf(this.path) !== this.file || !existsSync(this.walPath)) return false;
-    this.checkedAt = now;
+    if (now - checkedAt < CHECK_MS) return true;
+    if (inodeOf(path) !== file || !existsSync(walPath)) return false;
+    checkedAt = now;
     // Linux: a stat makes the next fsync of a file slower by a third (multigrain timestamps), and every row is written
     // to this one.
-    if (now - this.walCheckedAt < WAL_CHECK_MS) return true;
-    this.walCheckedAt = now;
-    return inodeOf(this.walPath) === this.wal;
-  }
+    if (now - walCheckedAt < WAL_CHECK_MS) return true;
+    walCheckedAt = now;
+    return inodeOf(walPath) === wal;
+  };
 }
 
 function inodeOf(path: string): string {

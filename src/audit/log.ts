@@ -6,9 +6,12 @@
  */
 import type { Database } from "bun:sqlite";
 import { dirname } from "node:path";
-import { messageOf } from "../lib/errors";
+import { type Remote, startChild } from "../lib/child";
+import { deadline } from "../lib/deadline";
+import { cancelled, messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { configFiles } from "../lib/paths";
+import { selfCommand } from "../lib/self-command";
 import type { Verdict } from "./chain";
 import type { ExportStep } from "./export";
 import { AuditFile } from "./file";
@@ -16,36 +19,11 @@ import { appendRows, headOf, type NewRow, readBearings } from "./high-water";
 import { type ListQuery, listRows } from "./list";
 import type { PruneOptions } from "./prune";
 import { createLimit, type Pruned } from "./retention";
-import { type AuditEvent, type ListedRow, rowTime, storable } from "./row";
+import { type AuditEvent, rowTime, storable } from "./row";
 import type { VerifyOptions } from "./verify";
-import { inChild } from "./worker";
+import type { AuditCalls, AuditEvents } from "./worker";
 
-export interface AuditLog {
-  /**
-   * Appends a row. Resolves to its id when it is on disk.
-   *
-   * @throws an `unavailable` failure when it cannot be written.
-   */
-  append(event: AuditEvent): Promise<number>;
-  /** The number of rows, without a query. */
-  rowCount(): number;
-  /** Why no row can be written now; null when one can. Waits for the lock, but writes nothing. */
-  problem(): Promise<string | null>;
-  /** The rows that `query` asks for, newest first. @throws an `unavailable` failure when it cannot be read. */
-  list(query: ListQuery): Promise<ListedRow[]>;
-  /** Verifies the whole log, in another process. @throws an `unavailable` failure when it cannot be read. */
-  verify(options?: VerifyOptions): Promise<Verdict>;
-  /** The whole log as it is now, as JSON lines. @throws an `unavailable` failure when it cannot be read. */
-  exported(): AsyncGenerator<ExportStep>;
-  /** Removes every row; a new first row records that. @returns how many. @throws an `unavailable` failure. */
-  clear(by: string): Promise<number>;
-  /** Moves the oldest rows to an archive, in another process. @throws what `pruneRows` throws. */
-  prune(options: PruneOptions): Promise<Pruned>;
-  /** From now on, moves the oldest rows to `audit-archive` when there are more than `maxRows`; 0: never. */
-  limitRows(maxRows: number): void;
-  /** Writes the rows that wait, then closes the file. */
-  close(): Promise<void>;
-}
+export type AuditLog = Awaited<ReturnType<typeof openAuditLog>>;
 
 export interface AuditLogOptions {
   readonly path: string;
@@ -63,7 +41,7 @@ interface Waiting extends NewRow {
 }
 
 /** Opens the log at `path`, or makes it. Never throws: while the file cannot be opened, each call tries again and fails. */
-export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions): Promise<AuditLog> {
+export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions) {
   const file = new AuditFile(path, lockWaitMs);
   const closing = new AbortController();
   let tally: Tally | undefined;
@@ -98,9 +76,27 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions): 
         report(error);
         for (const { reject } of batch) reject(error);
       }
-      limit.check(tally?.rows ?? 0);
+      void limit.check(tally?.rows ?? 0);
     }
     flushing = undefined;
+  };
+
+  /**
+   * Runs `work` in a child process, so that this one answers meanwhile.
+   *
+   * @throws the failure that the child met; `cancelled` when the log is closed; `unavailable` when the child ended.
+   */
+  const inChild = async <T>(
+    work: (audit: Remote<AuditCalls>) => Promise<T>,
+    progress: AuditEvents["progress"] = () => {},
+  ): Promise<T> => {
+    await using child = startChild<AuditCalls, AuditEvents>({
+      command: selfCommand(["audit-child"]),
+      what: "the process that reads the audit log",
+      log,
+      events: { progress },
+    });
+    return await deadline(work(child.calls()), { signal: closing.signal });
   };
 
   const verify = ({ noted, progress }: VerifyOptions = {}): Promise<Verdict> => {
@@ -109,32 +105,20 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions): 
     const verdict = verifying.then(async () => {
       if (next?.verdict === verdict) next = undefined;
       // A log that is opened for the first time gets its bearings. One that cannot be opened here may still be readable.
-      let unopened: unknown;
-      await file
-        .read(() => {})
-        .catch((error) => {
-          unopened = error;
-        });
-      return inChild((audit) => audit.verify(path, noted), { signal: closing.signal, log, progress }).catch(
-        (error) => {
-          throw unopened ?? error;
-        },
-      );
+      const unopened = await file.read(() => {}).catch((error) => error);
+      return inChild((audit) => audit.verify(path, noted), progress).catch((error) => {
+        throw unopened ?? error;
+      });
     });
     verifying = verdict.catch(() => {});
     next = { noted, verdict };
     return verdict;
   };
 
-  const prune = (options: PruneOptions) =>
-    inChild((audit) => audit.prune(path, options), { signal: closing.signal, log });
+  const prune = (options: PruneOptions): Promise<Pruned> => inChild((audit) => audit.prune(path, options));
+  const archive = { folder: configFiles(dirname(path)).auditArchive };
   const limit = createLimit(
-    (keep) =>
-      prune({
-        what: { keep },
-        archive: { folder: configFiles(dirname(path)).auditArchive },
-        by: "svc serve --audit-max-rows",
-      }),
+    (keep) => prune({ what: { keep }, archive, by: "svc serve --audit-max-rows" }),
     log,
     closing.signal,
   );
@@ -142,35 +126,45 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions): 
   tally = await file.read(countRows).catch(() => undefined);
 
   return {
-    append: (event) =>
-      new Promise((resolve, reject) => {
+    /** Appends a row. Resolves to its id when it is on disk. @throws an `unavailable` failure when it cannot be written. */
+    append: (event: AuditEvent) =>
+      new Promise<number>((resolve, reject) => {
         waiting.push({ ts: rowTime(new Date()), event: storable(event), resolve, reject });
         flushing ??= flush();
       }),
+    /** The number of rows, without a query. */
     rowCount: () => tally?.rows ?? 0,
-    problem: async () => (await file.write(() => null).catch(messageOf)) ?? failure,
-    list: (query) => listRows((work) => file.read(work), query),
+    /** Why no row can be written now; null when one can. Waits for the lock, but writes nothing. */
+    problem: async (): Promise<string | null> => (await file.write(() => null).catch(messageOf)) ?? failure,
+    /** The rows that `query` asks for, newest first. @throws an `unavailable` failure when it cannot be read. */
+    list: (query: ListQuery) => listRows((work) => file.read(work), query),
+    /** Verifies the whole log, in another process. @throws an `unavailable` failure when it cannot be read. */
     verify,
-    async *exported() {
+    /** The whole log as it is now, as JSON lines. @throws an `unavailable` failure when it cannot be read. */
+    async *exported(): AsyncGenerator<ExportStep> {
       const { exportAll } = await import("./export");
       // A log that is opened for the first time gets its bearings.
       await file.read(() => {});
       yield* exportAll(path);
     },
-    async clear(by) {
+    /** Removes every row; a new first row records that. @returns how many. @throws an `unavailable` failure. */
+    async clear(by: string): Promise<number> {
       const { clearRows } = await import("./prune");
       const verdict = await verify().catch(() => null);
       const deleted = await file.write((db) => clearRows(db, by, verdict));
       file.compact();
       return deleted;
     },
+    /** Moves the oldest rows to an archive, in another process. @throws what `pruneRows` throws. */
     prune,
-    limitRows(maxRows) {
-      limit.set(maxRows);
-      limit.check(tally?.rows ?? 0);
+    /** From now on, moves the oldest rows to `audit-archive` when there are more than `maxRows`; 0: never. */
+    limitRows(maxRows: number): void {
+      limit.maxRows = maxRows;
+      void limit.check(tally?.rows ?? 0);
     },
-    async close() {
-      closing.abort();
+    /** Writes the rows that wait, then closes the file. */
+    async close(): Promise<void> {
+      closing.abort(cancelled("cancelled"));
       await flushing;
       file.close();
     },

@@ -12,7 +12,7 @@ import { ensurePrivateFolder } from "../lib/files";
 import { withLock } from "../lib/lock";
 import { configFiles } from "../lib/paths";
 import type { Verdict } from "./chain";
-import { type ExportStep, exportLines, writeExport } from "./export";
+import { type ExportStep, exportSteps, writeExport } from "./export";
 import type { AuditFile } from "./file";
 import { appendRows, headOf, moveFirst, moveHead, readBearings } from "./high-water";
 import type { Pruned } from "./retention";
@@ -29,11 +29,9 @@ const STEP = 2_000;
 /** The pause between two, in which others get the lock: longer than theirs between two attempts (`file.ts`). */
 const BREATH_MS = 10;
 
-/** Which rows to remove: all but the newest `keep`, or the oldest ones from before `before` (see `timeBound`). */
-export type PruneWhat = { readonly keep: number } | { readonly before: string };
-
 export interface PruneOptions {
-  readonly what: PruneWhat;
+  /** Which rows to remove: all but the newest `keep`, or the oldest ones from before `before` (see `timeBound`). */
+  readonly what: { readonly keep: number } | { readonly before: string };
   /** Where the archive is written; an existing file is not replaced. */
   readonly archive: { readonly folder: string } | { readonly file: string };
   /** Who prunes, for the record. */
@@ -91,7 +89,9 @@ export async function pruneRows(file: AuditFile, { what, archive, by }: PruneOpt
     const state = stateWords(verifyDatabase(file.path));
     await file.write((db) => {
       if (!db.query("SELECT 1 FROM events WHERE id = ?").get(range.firstId)) throw gone();
-      appendRecord(db, PRUNED, `${prunedDetail(range, by, path)}; ${state}`);
+      const { rows, firstId, lastId, lastHash } = range;
+      const removed = `pruned ${rows} rows (ids ${firstId} to ${lastId}) by ${by}`;
+      appendRecord(db, PRUNED, `${removed}; the hash of the last was ${lastHash}; archive ${path}; ${state}`);
     });
     let deleted = 0;
     for (let step = -1; step !== 0; deleted += step) {
@@ -109,31 +109,18 @@ function stateWords(verdict: Verdict | null): string {
     : `the chain was broken at row id ${verdict.broken_at_id}: ${verdict.reason}`;
 }
 
-function prunedDetail({ rows, firstId, lastId, lastHash }: Range, by: string, path: string): string {
-  const ids = `ids ${firstId} to ${lastId}`;
-  return `pruned ${rows} rows (${ids}) by ${by}; the hash of the last was ${lastHash}; archive ${path}`;
-}
-
-function rangeOf(db: Database, what: PruneWhat): Range | null {
-  const { lastId } =
-    ("keep" in what
-      ? db
-          .query<{ lastId: number }, [number]>(
-            "SELECT id AS lastId FROM events ORDER BY id DESC LIMIT 1 OFFSET ?",
-          )
-          .get(what.keep)
-      : db
-          .query<{ lastId: number | null }, [string]>(
-            `SELECT max(id) AS lastId FROM events
-             WHERE id < coalesce((SELECT min(id) FROM events WHERE ts >= ?), 9223372036854775807)`,
-          )
-          .get(what.before)) ?? {};
-  if (typeof lastId !== "number") return null;
-  return db
-    .query<Range, [number]>(
-      `SELECT min(id) AS firstId, max(id) AS lastId, count(*) AS rows, row_hash AS lastHash FROM events WHERE id <= ?`,
+function rangeOf(db: Database, what: PruneOptions["what"]): Range | null {
+  const [condition, bound] =
+    "keep" in what
+      ? ["id <= (SELECT id FROM events ORDER BY id DESC LIMIT 1 OFFSET ?)", what.keep]
+      : [`id < coalesce((SELECT min(id) FROM events WHERE ts >= ?), ${2n ** 63n - 1n})`, what.before];
+  const range = db
+    .query<Range, [string | number]>(
+      `SELECT min(id) AS firstId, max(id) AS lastId, count(*) AS rows, row_hash AS lastHash
+       FROM events WHERE ${condition}`,
     )
-    .get(lastId);
+    .get(bound);
+  return range && range.rows > 0 ? range : null;
 }
 
 /** Removes {@link STEP} of the rows up to `lastId` and moves the beginning of the log. @returns how many it removed. */
@@ -176,12 +163,9 @@ function nameIn(folder: string, { firstId, lastId }: Range): string {
 
 async function* stepsOf(file: AuditFile, { firstId, lastId, rows }: Range): AsyncGenerator<ExportStep> {
   let written = 0;
-  for (let after = firstId - 1; after < lastId; ) {
-    const step = await file.read((db) => exportLines(db, after, lastId));
-    if (!step) break;
-    yield step;
+  for await (const step of exportSteps((work) => file.read(work), firstId - 1, lastId)) {
     written += step.rows;
-    after = step.lastId;
+    yield step;
   }
   if (written !== rows) throw gone();
 }

@@ -1,7 +1,6 @@
 /**
  * The limit on rows: when there are more, the oldest are moved to an archive.
  */
-
 import * as v from "valibot";
 import { messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
@@ -21,39 +20,28 @@ const KEPT_PART = 0.9;
 /** How long after a failure the next attempt is made, in milliseconds. */
 const PAUSE_MS = 60_000;
 
-export interface Limit {
-  /** @param maxRows 0 for no limit. */
-  set(maxRows: number): void;
-  /** Starts to prune when there are too many rows and no attempt is being made. */
-  check(rows: number): void;
-}
-
 /** @param prune removes all but the newest `keep` rows. */
-export function createLimit(prune: (keep: number) => Promise<Pruned>, log: Log, signal: AbortSignal): Limit {
-  let maxRows = 0;
+export function createLimit(prune: (keep: number) => Promise<Pruned>, log: Log, signal: AbortSignal) {
   let pruning = false;
   let notBefore = 0;
-
-  const run = async () => {
-    pruning = true;
-    try {
-      const { deleted, archive } = await prune(Math.floor(maxRows * KEPT_PART));
-      if (deleted > 0) log.info(`moved ${deleted} rows of the audit log to ${archive}`);
-    } catch (error) {
-      if (signal.aborted) return;
-      log.error(`the audit log has more than ${maxRows} rows and cannot be pruned: ${messageOf(error)}`);
-      notBefore = performance.now() + PAUSE_MS;
-    } finally {
-      pruning = false;
-    }
-  };
-
   return {
-    set(limit) {
-      maxRows = limit;
-    },
-    check(rows) {
-      if (maxRows > 0 && rows > maxRows && !pruning && performance.now() >= notBefore) void run();
+    /** 0 for no limit. */
+    maxRows: 0,
+    /** Prunes when there are too many rows and no attempt is being made. Never throws. */
+    async check(rows: number): Promise<void> {
+      const { maxRows } = this;
+      if (maxRows === 0 || rows <= maxRows || pruning || performance.now() < notBefore) return;
+      pruning = true;
+      try {
+        const { deleted, archive } = await prune(Math.floor(maxRows * KEPT_PART));
+        if (deleted > 0) log.info(`moved ${deleted} rows of the audit log to ${archive}`);
+      } catch (error) {
+        if (signal.aborted) return;
+        log.error(`the audit log has more than ${maxRows} rows and cannot be pruned: ${messageOf(error)}`);
+        notBefore = performance.now() + PAUSE_MS;
+      } finally {
+        pruning = false;
+      }
     },
   };
 }

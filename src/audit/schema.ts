@@ -10,7 +10,7 @@ import { bearingsState, LOST_BEARINGS, takeBearings } from "./high-water";
 import { type AuditRow, GENESIS, rowHash, rowTime } from "./row";
 
 const EVENTS = `
-  CREATE TABLE events (
+  CREATE TABLE IF NOT EXISTS events (
     id INTEGER PRIMARY KEY AUTOINCREMENT, ts TEXT NOT NULL, event_type TEXT NOT NULL,
     host_id TEXT, viewer_id TEXT, detail TEXT, prev_hash TEXT, row_hash TEXT
   )`;
@@ -45,19 +45,15 @@ export function prepareSchema(db: Database): void {
 }
 
 function adopt(db: Database): void {
-  const columns = db
-    .query<{ name: string }, []>("PRAGMA table_info(events)")
-    .all()
-    .map(({ name }) => name);
-  if (columns.length === 0) db.run(EVENTS);
-  const lacking = (names: readonly string[]) => names.filter((name) => !columns.includes(name));
-  const filled = columns.length > 0 && lacking(HASH_COLUMNS).length === HASH_COLUMNS.length;
-  const missing =
-    columns.length === 0 ? [] : lacking(filled ? PLAIN_COLUMNS : [...PLAIN_COLUMNS, ...HASH_COLUMNS]);
+  db.run(EVENTS);
+  const found = db.query<{ name: string }, []>("PRAGMA table_info(events)").all();
+  const columns = new Set(found.map(({ name }) => name));
+  const isHashed = HASH_COLUMNS.some((name) => columns.has(name));
+  const missing = [...PLAIN_COLUMNS, ...(isHashed ? HASH_COLUMNS : [])].filter((name) => !columns.has(name));
   if (missing.length > 0) {
     throw unavailable(`the file is not an audit log: its table events lacks ${missing.join(", ")}`);
   }
-  const filledRows = filled ? fillHashes(db) : 0;
+  const filledRows = isHashed ? 0 : fillHashes(db);
   for (const index of INDEXES) db.run(index);
   takeBearings(db, rowTime(new Date()), filledRows);
 }

@@ -27,13 +27,11 @@ const PROGRESS_STEP = 25_000;
  * @throws an `unavailable` failure when it cannot be read, or svc never opened it.
  */
 export function verifyDatabase(path: string, options: VerifyOptions = {}): Verdict {
-  const db = readLog(path);
+  using db = readLog(path);
   try {
     return verifyRows(db, options);
   } catch (error) {
     throw asFailure(error);
-  } finally {
-    db.close();
   }
 }
 
