@@ -43,6 +43,8 @@ const nouns: Registry["nouns"] = {
   inspector: { describe: "List or reset link statistics" },
   dashboard: { describe: "Show the data of the dashboard" },
   rest: { describe: "Show request statistics" },
+  health: { describe: "Check that the server answers" },
+  openapi: { describe: "Print the API document" },
 };
 
 /** What svc can be called with. */

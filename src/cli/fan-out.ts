@@ -31,7 +31,7 @@ export const ON = {
 export async function askHosts<I extends InputSchema, O extends OutputSchema, E>(
   service: Service,
   globals: GlobalFlags,
-  { on, timeoutS = 10 }: { readonly on: string; readonly timeoutS: number | undefined },
+  { on = "", on_timeout_s }: { readonly on?: string | undefined; readonly on_timeout_s: number },
   operation: Operation<I, O, Service>,
   input: v.InferInput<I>,
   view: Shown<Body<O>, E> & { readonly extra: E },
@@ -39,7 +39,7 @@ export async function askHosts<I extends InputSchema, O extends OutputSchema, E>
   parseInput(operation.input, input);
   const servers = (await service.addressBook()).servers(on);
   const { askServers } = await import("../client/fan-out");
-  const answers = await askServers(servers, operation, input, { timeoutMs: timeoutS * 1_000 });
+  const answers = await askServers(servers, operation, input, { timeoutMs: on_timeout_s * 1_000 });
   if (globals.json) {
     for (const answer of answers) print(globals, answer, String);
   } else {

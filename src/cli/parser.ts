@@ -1,10 +1,23 @@
 /**
  * Parsing the flags of one subcommand, and the help of all, with yargs.
  */
+import * as v from "valibot";
 import type { Argv } from "yargs";
+import { field, flag } from "../core/fields";
 import { commit, version } from "../version";
-import { type Flag, type Typed, UsageError } from "./flags";
-import type { Example, GlobalFlags, Subcommand } from "./subcommand";
+import { type Flag, flagsOf, type Typed, UsageError } from "./flags";
+import type { Described, Example, GlobalFlags, Subcommand } from "./subcommand";
+
+/** The one flag of every subcommand that takes a value. */
+export const CONFIG_DIR = "--config-dir";
+
+/** The flags of every subcommand. */
+export const GLOBAL_FLAGS: readonly Flag[] = flagsOf(
+  v.strictObject({
+    config_dir: field(v.optional(v.string()), "Configuration folder (~/.svc)"),
+    json: flag("Print the JSON of the HTTP API"),
+  }),
+);
 
 /** What was typed for a subcommand; undefined when help or the version was printed instead. */
 export interface Parsed {
@@ -31,8 +44,8 @@ export async function parseFlags(
     one.describe,
     (argv: Argv) => {
       for (const flag of one.positionals) declarePlace(argv, flag);
-      for (const flag of one.flags) declareFlag(argv, flag);
-      groupGlobals(argv);
+      for (const flag of one.flags) declareFlag(argv, flag, "Options:");
+      declareGlobals(argv);
       if (one.epilogue) argv.epilogue(one.epilogue);
     },
     (given) => {
@@ -46,14 +59,14 @@ export async function parseFlags(
 /** Prints the list of subcommands below `called`, with what each does. */
 export async function printHelp(
   called: string,
-  commands: ReadonlyArray<{ readonly name: string; readonly describe: string }>,
+  commands: readonly Described[],
   examples: readonly Example[],
   epilogue = "",
 ): Promise<void> {
   const parser = await createParser(called, examples);
   parser.usage(`${called} <command>`).epilogue(epilogue);
-  for (const { name, describe } of commands) parser.command(name, describe, () => {});
-  groupGlobals(parser);
+  for (const [name, describe] of commands) parser.command(name, describe, () => {});
+  declareGlobals(parser);
   await run(parser, ["--help"], called);
 }
 
@@ -61,8 +74,6 @@ async function createParser(called: string, examples: readonly Example[]): Promi
   const { default: yargs } = await import("yargs");
   const parser = yargs()
     .scriptName(called)
-    .option("config-dir", { type: "string", describe: "Configuration folder (~/.svc)" })
-    .option("json", { type: "boolean", default: false, describe: "Print the JSON of the HTTP API" })
     .option(END_OF_FLAGS, { type: "boolean", hidden: true })
     .version(`svc ${version} (${commit})`)
     .help()
@@ -110,7 +121,7 @@ function declarePlace(argv: Argv, { name, kind, describe, required }: Flag): voi
   if (kind !== "list") argv.nargs(name, 1);
 }
 
-function declareFlag(argv: Argv, flag: Flag): void {
+function declareFlag(argv: Argv, flag: Flag, group: string): void {
   const { name, kind, describe, choices, required } = flag;
   const isOn = kind === "boolean" && flag.default === "true";
   const note = isOn ? `--no-${name}: off` : choices?.join(", ");
@@ -123,19 +134,22 @@ function declareFlag(argv: Argv, flag: Flag): void {
     ...type,
     describe: note ? `${describe} (${note})` : describe,
     demandOption: required,
-    group: "Options:",
+    group,
     ...preset,
   });
 }
 
 /** Below a subcommand's own flags: groups are printed in the order in which they were made. */
-const groupGlobals = (argv: Argv) => argv.group(["config-dir", "json", "help", "version"], "Global options:");
+function declareGlobals(argv: Argv): void {
+  for (const flag of GLOBAL_FLAGS) declareFlag(argv, flag, "Global options:");
+  argv.group(["help", "version"], "Global options:");
+}
 
 /** @throws a {@link UsageError} for a value that yargs makes of a flag and that nobody typed. */
 function readTyped(one: Subcommand, given: Record<string, unknown>, args: readonly string[]): Parsed {
   const words = ownWords(args);
   const typed: Record<string, boolean | readonly string[]> = {};
-  const flags = [...one.flags, CONFIG_DIR, JSON_FLAG];
+  const flags = [...one.flags, ...GLOBAL_FLAGS];
   for (const flag of flags) {
     const assigned = words.find((word) => word.startsWith(`--${flag.name}=`));
     if (flag.kind === "boolean" && assigned && !/=(true|false)$/.test(assigned)) {
@@ -152,17 +166,6 @@ function readTyped(one: Subcommand, given: Record<string, unknown>, args: readon
   const configDir = Array.isArray(folder) ? folder[0] : undefined;
   return { typed: rest, globals: { configDir, json: json === true } };
 }
-
-const GLOBAL = {
-  field: "",
-  describe: "",
-  choices: undefined,
-  required: false,
-  default: undefined,
-  secret: false,
-};
-const CONFIG_DIR = { ...GLOBAL, name: "config-dir", kind: "value" as const };
-const JSON_FLAG = { ...GLOBAL, name: "json", kind: "boolean" as const };
 
 function textsOf({ name, kind }: Pick<Flag, "name" | "kind">, value: unknown): readonly string[] {
   const texts = [value].flat();

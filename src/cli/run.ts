@@ -7,10 +7,10 @@
 import { failureOf, messageOf, systemCode, unavailable } from "../lib/errors";
 import { jsonLine, printable } from "../lib/sanitize";
 import { UsageError } from "./flags";
-import { ownWords, parseFlags, printHelp } from "./parser";
+import { CONFIG_DIR, ownWords, parseFlags, printHelp } from "./parser";
 import { startOver, takeOver } from "./reexec";
-import { everyNoun, findNoun, type Registry } from "./registry";
-import type { Example, Subcommand } from "./subcommand";
+import { findNoun, type Registry } from "./registry";
+import type { Described, Example, Subcommand } from "./subcommand";
 
 /** Parses `args`, runs the subcommand, sets the exit code. Never throws. */
 export async function runCommandLine(registry: Registry, args: readonly string[]): Promise<void> {
@@ -72,11 +72,11 @@ export type Found =
       /** The words after those that call it. */
       readonly rest: string[];
       /** What may follow its noun in the place of arguments. */
-      readonly verbs: ReadonlyArray<readonly [name: string, describe: string]>;
+      readonly verbs: readonly Described[];
     }
   | {
       readonly called: string;
-      readonly help: ReadonlyArray<{ readonly name: string; readonly describe: string }>;
+      readonly help: readonly Described[];
       readonly examples: readonly Example[];
       /** Why no subcommand was found. */
       readonly fault: string;
@@ -86,32 +86,28 @@ export type Found =
 
 /** Finds the subcommand that `args` name. Nothing runs. */
 export async function findSubcommand(registry: Registry, args: readonly string[]): Promise<Found> {
-  const [first, ...after] = placesOfWords(args);
-  const name = first === undefined ? undefined : args[first];
-  const verb = after[0] === undefined ? undefined : args[after[0]];
+  const places = placesOfWords(args);
+  const [name, verb] = places.map((at) => args[at]);
   const noun = name === undefined ? undefined : await findNoun(registry, name, verb);
-  if (name === undefined || first === undefined || !noun) {
-    const fault = name === undefined ? "Name a command; `svc --help` lists them." : unknown(name, "svc");
-    return {
-      called: "svc",
-      help: await everyNoun(registry),
-      examples: EXAMPLES,
-      fault,
-      isKnown: name === undefined,
-    };
+  if (name === undefined || !noun) {
+    const isKnown = name === undefined;
+    const fault = isKnown ? "Name a command; `svc --help` lists them." : unknown(name, "svc");
+    return { called: "svc", help: listOf(registry.nouns), examples: EXAMPLES, fault, isKnown };
   }
+  const called = `svc ${name}`;
+  const restAfter = (words: number) => args.filter((_, at) => !places.slice(0, words).includes(at));
   const one = verb !== undefined && Object.hasOwn(noun.verbs, verb) ? noun.verbs[verb] : undefined;
-  const without = (...places: Array<number | undefined>) => args.filter((_, at) => !places.includes(at));
-  const help = Object.entries(noun.verbs).map(([word, { describe }]) => ({ name: word, describe }));
-  const verbs = help.map(({ name: word, describe }) => [word, describe] as const);
-  if (one)
-    return { called: `svc ${name} ${verb}`, noun: name, one, rest: without(first, after[0]), verbs: [] };
-  if (noun.own) return { called: `svc ${name}`, noun: name, one: noun.own, rest: without(first), verbs };
-  const fault =
-    verb === undefined ? `Name what to do; \`svc ${name} --help\` lists it.` : unknown(verb, `svc ${name}`);
-  const examples = Object.values(noun.verbs).flatMap((one) => one.examples.slice(0, 1));
-  return { called: `svc ${name}`, help, examples, fault, isKnown: verb === undefined };
+  if (one) return { called: `${called} ${verb}`, noun: name, one, rest: restAfter(2), verbs: [] };
+  const verbs = listOf(noun.verbs);
+  if (noun.own) return { called, noun: name, one: noun.own, rest: restAfter(1), verbs };
+  const isKnown = verb === undefined;
+  const fault = isKnown ? `Name what to do; \`${called} --help\` lists it.` : unknown(verb, called);
+  const examples = Object.values(noun.verbs).flatMap((each) => each.examples.slice(0, 1));
+  return { called, help: verbs, examples, fault, isKnown };
 }
+
+const listOf = (named: Readonly<Record<string, { readonly describe: string }>>): Described[] =>
+  Object.entries(named).map(([name, { describe }]) => [name, describe]);
 
 const unknown = (word: string, called: string) =>
   `Unknown command: ${printable(word, 80)} (see \`${called} --help\`)`;
@@ -119,7 +115,7 @@ const unknown = (word: string, called: string) =>
 /** Where the words stand that are no flags, and no value of `--config-dir`. */
 function placesOfWords(args: readonly string[]): number[] {
   return ownWords(args).flatMap((word, at, all) =>
-    word.startsWith("-") || all[at - 1] === "--config-dir" ? [] : [at],
+    word.startsWith("-") || all[at - 1] === CONFIG_DIR ? [] : [at],
   );
 }
 

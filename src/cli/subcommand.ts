@@ -19,6 +19,9 @@ export interface GlobalFlags {
 /** A command line and what it does. */
 export type Example = readonly [line: string, does: string];
 
+/** A subcommand or a flag, and what it does. */
+export type Described = readonly [name: string, describe: string];
+
 export interface Subcommand {
   /** One line for the list of subcommands. */
   readonly describe: string;
@@ -36,20 +39,18 @@ export interface Subcommand {
 /** Subcommands under one noun: `svc audit verify`. */
 export interface Group {
   /** What `svc <noun>` does without a verb, if it does anything. */
-  readonly own?: Subcommand;
+  readonly own?: Subcommand | undefined;
   readonly verbs: Readonly<Record<string, Subcommand>>;
 }
 
 /** A subcommand by the schema of its flags. */
-export interface SubcommandOptions<I extends InputSchema> extends FlagOptions {
+export interface SubcommandOptions<I extends InputSchema>
+  extends FlagOptions,
+    Partial<Pick<Subcommand, "examples" | "epilogue" | "resident">> {
   readonly describe: string;
   readonly input: I;
   /** The fields that are given without a flag, in order. */
   readonly positionals?: readonly string[];
-  readonly examples?: readonly Example[];
-  /** What stands below the flags in its help. */
-  readonly epilogue?: string;
-  readonly resident?: true;
   /** @param given the fields that were typed: checked, without defaults. @returns the exit code. */
   run(given: v.InferInput<I>, globals: GlobalFlags): Promise<number>;
 }

@@ -111,45 +111,33 @@ export function view<I extends InputSchema, O extends OutputSchema, X extends v.
     input: v.strictObject({ ...own, ...extraSchema.entries, ...on, ...watched }),
     async run(given, globals) {
       const extra = v.parse(extraSchema, pick(given, extraSchema.entries));
-      const where = v.parse(v.partial(v.object(ON)), pick(given, on));
-      const again = v.parse(v.partial(v.object(watchFields(watch ?? 1))), pick(given, watched));
+      const where = v.parse(v.object(ON), pick(given, on));
+      const again = v.parse(v.object(watchFields(watch ?? 1)), pick(given, watched));
       const typed = pick(given, own) as v.InferInput<I>;
-      const made = options.service?.(extra);
-      return withService(
-        globals,
-        async (service) => {
-          const input = (await options.complete?.(typed, extra)) ?? typed;
-          const context: Context<I, O, X> = {
-            service,
-            globals,
-            input,
-            extra,
-            call: (asked, caller) => answerHere(service, operation, asked, { ...options, ...caller }),
-            show(body) {
-              for (const warning of options.warnings?.(body) ?? []) service.log.warn(warning);
-              print(globals, body, () => textOf(body, options, extra));
-              for (const problem of options.problems?.(body) ?? []) service.log.error(problem);
-              return options.good?.(body) === false ? 1 : 0;
-            },
-          };
-          const once = async () => {
-            const elsewhere = where.on;
-            if (elsewhere !== undefined) {
-              return askHosts(
-                service,
-                globals,
-                { on: elsewhere, timeoutS: where.on_timeout_s },
-                operation,
-                input,
-                { ...options, extra },
-              );
-            }
-            return options.run ? options.run(context) : context.show(await context.call(input));
-          };
-          return again.watch ? repeat(again.interval_s ?? 1, globals, once) : once();
-        },
-        made,
-      );
+      const work = async (service: Service) => {
+        const input = (await options.complete?.(typed, extra)) ?? typed;
+        const context: Context<I, O, X> = {
+          service,
+          globals,
+          input,
+          extra,
+          call: (asked, caller) => answerHere(service, operation, asked, { ...options, ...caller }),
+          show(body) {
+            for (const warning of options.warnings?.(body) ?? []) service.log.warn(warning);
+            print(globals, body, () => textOf(body, options, extra));
+            for (const problem of options.problems?.(body) ?? []) service.log.error(problem);
+            return options.good?.(body) === false ? 1 : 0;
+          },
+        };
+        const once = async () => {
+          if (where.on !== undefined) {
+            return askHosts(service, globals, where, operation, input, { ...options, extra });
+          }
+          return options.run ? options.run(context) : context.show(await context.call(input));
+        };
+        return again.watch ? repeat(again.interval_s, globals, once) : once();
+      };
+      return withService(globals, work, await options.service?.(extra));
     },
   });
 }

@@ -1,6 +1,7 @@
 /** Subcommands that follow from an operation: flags, input, answer. */
 import { describe, expect, test } from "bun:test";
 import * as v from "valibot";
+import { registry } from "../../commands";
 import { asTyped, flagsOf, inputOf, messageAsTyped } from "../../src/cli/flags";
 import { parseFlags } from "../../src/cli/parser";
 import { nounsOf, wordsOf } from "../../src/cli/registry";
@@ -106,6 +107,11 @@ describe("an operation without a view", () => {
     const hidden = { ...greet, leftOut: { cli: "a test" } };
     expect((await nounsOf([hidden])).size).toBe(0);
   });
+});
+
+test("svc --help lists the noun of every operation", async () => {
+  const nouns = [...(await nounsOf(operations)).keys()];
+  expect(nouns.filter((noun) => !Object.hasOwn(registry.nouns, noun))).toEqual([]);
 });
 
 test("no two operations claim the same words", () => {

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { registry } from "../../commands";
 import { parseFlags } from "../../src/cli/parser";
-import { everyNoun, findNoun } from "../../src/cli/registry";
+import { findNoun } from "../../src/cli/registry";
 import { findSubcommand } from "../../src/cli/run";
 import { blocksOf, inlineCodeOf, PAGES, readPage } from "./pages";
 import { svcLines } from "./shell";
@@ -85,7 +85,7 @@ async function faultOf(words: readonly string[]): Promise<string | null> {
 /** The flags of all subcommands, those of booleans also with `no-`. */
 async function everyFlag(): Promise<Set<string>> {
   const flags = new Set(["--config-dir", "--json", "--help", "--version"]);
-  for (const { name } of await everyNoun(registry)) {
+  for (const name of Object.keys(registry.nouns)) {
     const noun = await findNoun(registry, name);
     for (const one of [noun?.own ?? [], Object.values(noun?.verbs ?? {})].flat()) {
       for (const flag of one.flags) flags.add(`--${flag.name}`).add(`--no-${flag.name}`);
