@@ -32,7 +32,7 @@ const echoing = (http: Operation["http"]) =>
     run: (_service, given) => ({ given }),
   });
 
-describe("an operation called on another server is given the same input", () => {
+describe("an operation called on another server gets the same input", () => {
   const input = { text: "a b&c=ü/?", count: -1.5, names: ["x", "y z"] };
   test.each([
     ["in the query of a GET", { method: "GET", path: "/test" }, input],
@@ -47,37 +47,37 @@ describe("an operation called on another server is given the same input", () => 
 });
 
 describe("its answer", () => {
-  const told = operation({
-    name: "test.told",
-    summary: "Say something",
+  const rows = operation({
+    name: "test.rows",
+    summary: "List rows",
     scope: "read",
-    http: { method: "GET", path: "/told" },
+    http: { method: "GET", path: "/rows" },
     input: NO_INPUT,
     output: v.object({ rows: v.array(v.object({ id: v.number(), note: v.nullable(v.string()) })) }),
     run: () => ({ rows: [] }),
   });
 
-  test("is of the type that the table gives it: more is dropped, what is nullable may be missing", async () => {
+  test("has the operation's output type: further fields are dropped, nullable ones may be missing", async () => {
     await using server = await answering(ok('{"rows":[{"id":1,"odd":2}],"odd":3}'));
-    expect(await call(server.url, told, {})).toEqual({ rows: [{ id: 1, note: null }] });
+    expect(await call(server.url, rows, {})).toEqual({ rows: [{ id: 1, note: null }] });
   });
 
-  test("that is of another type is refused by the field", async () => {
+  test("of another type is refused, and the message names the field", async () => {
     await using server = await answering(ok('{"rows":[{"id":"1","note":null}]}'));
-    await expect(call(server.url, told, {})).rejects.toThrow("unexpected answer: rows.0.id");
+    await expect(call(server.url, rows, {})).rejects.toThrow("unexpected answer: rows.0.id");
   });
 
-  test("that is wrong many times is refused by the first", async () => {
+  test("with many errors is refused at the first", async () => {
     let looks = 0;
     const note = v.custom<string>(() => {
       looks += 1;
       return false;
     });
     const picky = operation({
-      name: "test.told",
-      summary: "Say something",
+      name: "test.rows",
+      summary: "List rows",
       scope: "read",
-      http: { method: "GET", path: "/told" },
+      http: { method: "GET", path: "/rows" },
       input: NO_INPUT,
       output: v.object({ rows: v.array(v.object({ note })) }),
       run: () => ({ rows: [] }),
@@ -87,12 +87,12 @@ describe("its answer", () => {
     expect(looks).toBe(1);
   });
 
-  test("that is an error is passed on in the server's words", async () => {
+  test("that is an error has the server's message", async () => {
     await using host = await testServer();
-    await expect(call(host.server.url, told, {})).rejects.toThrow("HTTP 404: not found");
+    await expect(call(host.server.url, rows, {})).rejects.toThrow("HTTP 404: not found");
   });
 
-  test("through /execute is the action's own, or its error", async () => {
+  test("through /execute is the action's result, or its error", async () => {
     const failing = operation({
       name: "test.failing",
       summary: "Fail",

@@ -76,7 +76,7 @@ describe("a request", () => {
 });
 
 describe("a redirect", () => {
-  test("is an answer like any other: where it leads is never asked", async () => {
+  test("is an answer like any other, and is not followed", async () => {
     await using target = await answering(ok("{}"));
     await using server = await answering(
       `HTTP/1.1 307 Temporary Redirect\r\nLocation: ${target.url}/sessions\r\nContent-Length: 0\r\n\r\n`,
@@ -87,7 +87,7 @@ describe("a redirect", () => {
 });
 
 describe("failures are described in words", () => {
-  test("nobody listens", async () => {
+  test("the connection is refused", async () => {
     const { url } = await rawServer(() => {}).then(async (server) => {
       await server[Symbol.asyncDispose]();
       return server;
@@ -102,20 +102,24 @@ describe("failures are described in words", () => {
   test("a ca that is not a certificate is reported as such, and nothing is sent", async () => {
     await using server = await rawServer(() => {});
     const pem = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
-    const told = await ask(lineTo(server.url.replace("http:", "https:"), { kind: "ca", pem }));
-    expect(told).toEqual({ fault: "unreachable", message: "the ca to trust is no certificate", sent: false });
+    const outcome = await ask(lineTo(server.url.replace("http:", "https:"), { kind: "ca", pem }));
+    expect(outcome).toEqual({
+      fault: "unreachable",
+      message: "the ca to trust is no certificate",
+      sent: false,
+    });
     expect(server.seen).toEqual([]);
   });
 
-  test("the server quotes the request: not with the token in it", async () => {
+  test("the server quotes the request: the token is masked", async () => {
     const refusal = '{"error":"bad header Bearer line-token"}';
     await using server = await answering(ok(refusal).replace("200 OK", "400 Bad Request"));
     expect(await ask(lineTo(server.url))).toEqual({ status: 400, body: '{"error":"bad header Bearer ***"}' });
   });
 
-  test("the name is none", async () => {
-    const told = await ask(lineTo("http://no-such-host.invalid"));
-    expect(told).toEqual({ fault: "unreachable", message: "name not found", sent: false });
+  test("the name does not exist", async () => {
+    const outcome = await ask(lineTo("http://no-such-host.invalid"));
+    expect(outcome).toEqual({ fault: "unreachable", message: "name not found", sent: false });
   });
 
   test("the server hangs: the deadline is for all of the exchange, to the last byte", async () => {
@@ -126,15 +130,15 @@ describe("failures are described in words", () => {
       socket.on("close", () => clearInterval(drip));
     });
     for (const { url } of [silent, dripping]) {
-      const told = await ask(lineTo(url), GET, 300);
-      expect(told).toEqual({ fault: "timeout", message: "timeout after 0.3 s", sent: true });
+      const outcome = await ask(lineTo(url), GET, 300);
+      expect(outcome).toEqual({ fault: "timeout", message: "timeout after 0.3 s", sent: true });
     }
   });
 
   test("the TLS handshake hangs: nothing was sent", async () => {
     await using silent = await rawServer(() => {});
-    const told = await ask(lineTo(silent.url.replace("http", "https")), GET, 300);
-    expect(told).toEqual({ fault: "timeout", message: "timeout after 0.3 s", sent: false });
+    const outcome = await ask(lineTo(silent.url.replace("http", "https")), GET, 300);
+    expect(outcome).toEqual({ fault: "timeout", message: "timeout after 0.3 s", sent: false });
   });
 
   test("the connection is closed instead of an answer, or in the middle of one", async () => {
@@ -151,13 +155,13 @@ describe("failures are described in words", () => {
     }
   });
 
-  test("https to a port that speaks none", async () => {
+  test("https to a port without TLS", async () => {
     await using plain = await rawServer((socket) => socket.end("HTTP/1.1 400 Bad Request\r\n\r\n"));
-    const told = await ask(lineTo(plain.url.replace("http", "https")));
-    expect(told).toEqual({ fault: "unreachable", message: "no TLS at this port", sent: false });
+    const outcome = await ask(lineTo(plain.url.replace("http", "https")));
+    expect(outcome).toEqual({ fault: "unreachable", message: "no TLS at this port", sent: false });
   });
 
-  test("nobody wants the answer any more", async () => {
+  test("the caller stops waiting", async () => {
     await using silent = await rawServer(() => {});
     const gone = new AbortController();
     const asked = ask(lineTo(silent.url, { kind: "system" }, gone.signal));
@@ -177,8 +181,8 @@ describe("failures are described in words", () => {
         pour();
       });
     });
-    const told = await ask(lineTo(server.url));
-    expect(told).toEqual({ fault: "answer", message: "answer larger than 1 MiB", sent: true });
+    const outcome = await ask(lineTo(server.url));
+    expect(outcome).toEqual({ fault: "answer", message: "answer larger than 1 MiB", sent: true });
     expect(sent).toBeLessThan(64 * 1_048_576);
   });
 });
@@ -196,7 +200,7 @@ describe("an answer", () => {
         if (end) socket.end();
       }),
     );
-  const told = async (text: string | Buffer, size?: number, end = true) => {
+  const answerTo = async (text: string | Buffer, size?: number, end = true) => {
     await using server = await sending(text, size, end);
     return await ask(lineTo(server.url));
   };
@@ -217,7 +221,7 @@ describe("an answer", () => {
         }
         chunks.push(Buffer.from("0\r\nTrailer: t\r\n\r\n"));
         for (const whole of [counted, Buffer.concat(chunks)]) {
-          expect(await told(whole, size, false)).toEqual({ status: 200, body: bytes.toString() });
+          expect(await answerTo(whole, size, false)).toEqual({ status: 200, body: bytes.toString() });
         }
       }),
       { numRuns: 30 },
@@ -225,20 +229,20 @@ describe("an answer", () => {
   });
 
   test("without a length ends with the connection", async () => {
-    expect(await told("HTTP/1.1 200 OK\r\n\r\nall of it")).toEqual({ status: 200, body: "all of it" });
+    expect(await answerTo("HTTP/1.1 200 OK\r\n\r\nall of it")).toEqual({ status: 200, body: "all of it" });
   });
 
-  test("comes after interim ones", async () => {
+  test("may follow interim responses", async () => {
     const interim = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n";
-    expect(await told(interim + ok("{}"), 10)).toEqual({ status: 200, body: "{}" });
+    expect(await answerTo(interim + ok("{}"), 10)).toEqual({ status: 200, body: "{}" });
   });
 
   test.each([
     ["head", "HTTP/1.1 200 OK\r\nContent-"],
     ["body", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfour"],
     ["chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n"],
-  ])("cut short in its %s is none", async (_where, text) => {
-    expect(await told(text)).toMatchObject({
+  ])("cut short in its %s is refused", async (_where, text) => {
+    expect(await answerTo(text)).toMatchObject({
       fault: "unreachable",
       message: "connection closed",
       sent: true,
@@ -250,7 +254,8 @@ describe("an answer", () => {
     "another protocol": "HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
     "a negative length": "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
     "two lengths": "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
-    "a length beside chunks": "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+    "a length together with chunks":
+      "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
     "a chunk without a size": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
     "a chunk longer than it says": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n",
     "a head without end": `HTTP/1.1 200 OK\r\n${"X: a\r\n".repeat(100_000)}`,
@@ -259,20 +264,22 @@ describe("an answer", () => {
     "trailers without end": `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n${"X: y\r\n".repeat(100_000)}`,
   };
   test.each(Object.entries(refusals))("is not %s", async (_what, text) => {
-    expect(await told(text, undefined, false)).toMatchObject({ message: "not a svc host", sent: true });
+    expect(await answerTo(text, undefined, false)).toMatchObject({ message: "not a svc host", sent: true });
   });
 
-  test("may be as large as the limit, and no larger: at once when it says so, else as soon as it is", async () => {
+  test("may be as large as the limit; a larger one is refused at once or as soon as it exceeds the limit", async () => {
     const chunked = (count: number) =>
       `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${`400\r\n${"a".repeat(1_024)}\r\n`.repeat(count)}`;
-    expect(await told(ok("a".repeat(1_048_576)))).toMatchObject({ status: 200 });
-    expect(await told(`${chunked(1_024)}0\r\n\r\n`)).toMatchObject({ status: 200 });
+    expect(await answerTo(ok("a".repeat(1_048_576)))).toMatchObject({ status: 200 });
+    expect(await answerTo(`${chunked(1_024)}0\r\n\r\n`)).toMatchObject({ status: 200 });
     const large = { fault: "answer" as const, message: "answer larger than 1 MiB", sent: true };
-    expect(await told("HTTP/1.1 200 OK\r\nContent-Length: 1048577\r\n\r\n", undefined, false)).toEqual(large);
-    expect(await told(chunked(1_025), undefined, false)).toEqual(large);
+    expect(await answerTo("HTTP/1.1 200 OK\r\nContent-Length: 1048577\r\n\r\n", undefined, false)).toEqual(
+      large,
+    );
+    expect(await answerTo(chunked(1_025), undefined, false)).toEqual(large);
   });
 
-  test("that goes on after its end closes the connection", async () => {
+  test("with bytes after its end closes the connection", async () => {
     let connections = 0;
     await using server = await rawServer((socket) => {
       connections++;
@@ -286,7 +293,7 @@ describe("an answer", () => {
     line[Symbol.dispose]();
   });
 
-  test("whatever comes, is a response or a refusal", async () => {
+  test("is a response or a refusal, whatever arrives", async () => {
     const pieces = fc.array(
       fc.oneof(
         fc.constantFrom(
@@ -304,7 +311,7 @@ describe("an answer", () => {
     );
     await fc.assert(
       fc.asyncProperty(pieces, async (parts) => {
-        const result = await told(parts.join(""));
+        const result = await answerTo(parts.join(""));
         expect("status" in result || result.fault !== undefined).toBe(true);
       }),
       { numRuns: 200 },
@@ -329,11 +336,11 @@ describe("over https", () => {
   const serve = ({ cert, key }: { cert: string; key: string }) =>
     testServer({ tls_cert: cert, tls_key: key });
   const asked = async (url: string, trust: Trust) => {
-    const told = await ask(carrierTo({ url, token: TOKEN, trust }), {
+    const outcome = await ask(carrierTo({ url, token: TOKEN, trust }), {
       method: "GET",
       path: "/commands",
     });
-    return "status" in told ? told.status : told.message;
+    return "status" in outcome ? outcome.status : outcome.message;
   };
 
   withOpenssl(
@@ -353,15 +360,15 @@ describe("over https", () => {
     expect(await asked(host.server.url, { kind: "ca", pem: pem(other.cert) })).toStartWith(
       "the certificate is not",
     );
-    const told = await asked(misnamed.server.url, { kind: "ca", pem: pem(other.cert) });
-    expect(told).toBe("the certificate is for another name");
+    const message = await asked(misnamed.server.url, { kind: "ca", pem: pem(other.cert) });
+    expect(message).toBe("the certificate is for another name");
   });
 
   withOpenssl("a pinned one is trusted whatever its name, and no other is", async () => {
     await using host = await serve(other);
     expect(await asked(host.server.url, { kind: "pin", sha256: pinOf(other.sha256) })).toBe(200);
-    const told = await asked(host.server.url, { kind: "pin", sha256: pinOf(ours.sha256) });
-    expect(told).toBe("the certificate is not the pinned one");
+    const message = await asked(host.server.url, { kind: "pin", sha256: pinOf(ours.sha256) });
+    expect(message).toBe("the certificate is not the pinned one");
     expect(await (await host.service.metrics()).render()).toContain(
       'service_rest_requests_total{method="GET",path="/commands",status="200"} 1\n',
     );

@@ -19,7 +19,7 @@ describe("the address of a name", () => {
     "unshare",
     "ip",
     "mount",
-  )("does not wait for names that nobody answers for", async () => {
+  )("does not wait for names that no server answers", async () => {
     using folder = temporaryFolder();
     const servers = join(folder.path, "resolv.conf");
     writeFileSync(servers, "nameserver 127.0.0.9\n");

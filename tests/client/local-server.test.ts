@@ -5,7 +5,7 @@ import { listCommands, showRun } from "../../src/runs/operations";
 import { rotateToken } from "../../src/trust/owner-token";
 import { TOKEN, testServer, testService } from "../support";
 
-test("the server is asked with the token of the file that it says it uses, whatever SVC_TOKEN is here", async () => {
+test("the server gets the token of the file that it names, whatever SVC_TOKEN is here", async () => {
   await using made = testService();
   await (await made.service.rest()).start({ port: 0 });
   process.env.SVC_TOKEN = "the-token-of-another-host";
@@ -17,7 +17,7 @@ test("the server is asked with the token of the file that it says it uses, whate
   }
 });
 
-test("a refusal has the words of the server", async () => {
+test("a refusal has the server's message", async () => {
   await using host = await testServer();
   process.env.SVC_TOKEN = TOKEN;
   try {
@@ -28,7 +28,7 @@ test("a refusal has the words of the server", async () => {
   }
 });
 
-test("says so when no server runs", async () => {
+test("fails with a message when no server runs", async () => {
   await using made = testService();
   const asked = callLocalServer(made.configDir, listCommands, {});
   await expect(asked).rejects.toThrow("no server runs on");

@@ -63,6 +63,6 @@ export function selfSigned(folder: string, name: string, subject: string) {
     "-out",
     cert,
   );
-  const told = openssl("x509", "-in", cert, "-noout", "-fingerprint", "-sha256");
-  return { cert, key, sha256: told.slice(told.indexOf("=") + 1).trim() };
+  const printed = openssl("x509", "-in", cert, "-noout", "-fingerprint", "-sha256");
+  return { cert, key, sha256: printed.slice(printed.indexOf("=") + 1).trim() };
 }

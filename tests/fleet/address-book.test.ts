@@ -27,7 +27,7 @@ describe("the address book", () => {
     expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({ hosts: [host("b"), host("c")] });
   });
 
-  test("has a label once: a second host of that label is refused, or takes its place", async () => {
+  test("has each label once: a second host with that label is refused, or replaces the first", async () => {
     using folder = temporaryFolder();
     const { book } = bookIn(folder.path);
     await book.add(host("a"));
@@ -39,7 +39,7 @@ describe("the address book", () => {
     expect(book.hosts()).toEqual([mine, other]);
   });
 
-  test("whose file has a label twice, or blanks around one, is changed where it is read", async () => {
+  test("with a label twice in the file, or blanks around one, changes the entry that it reads", async () => {
     using folder = temporaryFolder();
     const { book, file } = bookIn(folder.path);
     const [first, second] = [host(" a "), host("a", "http://127.0.0.1:2")];
@@ -53,7 +53,7 @@ describe("the address book", () => {
     expect(book.hosts()).toEqual([]);
   });
 
-  test("gives a host other tags, and leaves what svc does not know of it alone", async () => {
+  test("sets the tags of a host and keeps fields that svc does not know", async () => {
     using folder = temporaryFolder();
     const { book, file } = bookIn(folder.path);
     writeFileSync(file, JSON.stringify({ hosts: [{ ...host("a"), colour: "red" }, host("b")] }));
@@ -63,7 +63,7 @@ describe("the address book", () => {
     await expect(book.tag("c", ["lab"])).rejects.toThrow("no host is labelled c");
   });
 
-  test("two processes that add 200 hosts each at the same time have 400 in the end", async () => {
+  test("two processes that add 200 hosts each at the same time end up with 400", async () => {
     using folder = temporaryFolder();
     const { book, file } = bookIn(folder.path);
     const program = join(import.meta.dir, "adder.ts");
@@ -102,7 +102,7 @@ describe("the address book", () => {
     },
   );
 
-  test("an entry that is none is reported and left out, and stays in the file, as do fields of others", async () => {
+  test("an invalid entry is reported and left out but stays in the file, as do unknown fields", async () => {
     using folder = temporaryFolder();
     const warnings: string[] = [];
     const { book, file } = bookIn(folder.path, { ...silentLog, warn: (text) => void warnings.push(text) });
@@ -150,14 +150,14 @@ describe("an address", () => {
     ]) {
       expect(await add(bad)).toContain("expected an http or https address");
     }
-    const told = await add("http://user:hunter2@10.0.0.5");
-    expect(told).toContain("expected an http or https address without credentials");
-    expect(told).not.toContain("hunter2");
+    const message = await add("http://user:hunter2@10.0.0.5");
+    expect(message).toContain("expected an http or https address without credentials");
+    expect(message).not.toContain("hunter2");
     expect(await add("http://10.0.0.5?token=hunter2")).toEndWith('but found "http://10.0.0.5?…"');
   });
 });
 
-describe("what a host is trusted by", () => {
+describe("the trust settings of a host", () => {
   const pem = (name: string) => `-----BEGIN ${name}-----\nAAAA\n-----END ${name}-----\n`;
 
   testWith("openssl")("is certificates, and nothing else that is in the file", () => {
@@ -168,20 +168,20 @@ describe("what a host is trusted by", () => {
     expect(parseHost(entry)).toMatchObject({ entry: { ca: `${ca}${ca}` } });
   });
 
-  test.each(["PRIVATE KEY", "CERTIFICATE"])("is refused when it is no certificate (%s)", (name) => {
+  test.each(["PRIVATE KEY", "CERTIFICATE"])("are refused when the PEM is not a certificate (%s)", (name) => {
     const entry = { ...host("a", "https://127.0.0.1:1"), ca: pem(name) };
     expect(parseHost(entry)).toEqual({ fault: "ca: expected certificates as PEM text" });
   });
 
-  test("is refused for an address that has no certificate", () => {
+  test("are refused for an address that has no certificate", () => {
     const entry = { ...host("a"), pin: `sha256:${"ab".repeat(32)}` };
     expect(parseHost(entry)).toEqual({ fault: "pin: expected with an https address only" });
   });
 });
 
-test("tokens are in no listing, no answer and no audit row", async () => {
+test("tokens appear in no listing, no answer and no audit row", async () => {
   await using server = await testServer();
-  const token = "a-token-that-nobody-tells";
+  const token = "a-token-that-stays-secret";
   const actions = [
     ["AC_admin_add_host", ["a", "http://127.0.0.1:1", token, ["lab"]]],
     ["AC_admin_list_hosts"],
@@ -190,19 +190,19 @@ test("tokens are in no listing, no answer and no audit row", async () => {
   ];
   const response = await server.call("/execute", post({ actions: actions.slice(1, 3) }));
   expect((await response.json()) as object).toMatchObject({ outcomes: [{ result: [] }, { result: [] }] });
-  const told = (await (await server.call("/execute", post({ actions }))).json()) as {
+  const report = (await (await server.call("/execute", post({ actions }))).json()) as {
     ok: boolean;
     outcomes: Array<{ result: unknown }>;
   };
   const listed = { label: "a", base_url: "http://127.0.0.1:1", tags: ["lab"] };
-  expect(told.ok).toBe(true);
-  expect(told.outcomes.map(({ result }) => result)).toMatchObject([
+  expect(report.ok).toBe(true);
+  expect(report.outcomes.map(({ result }) => result)).toMatchObject([
     listed,
     [listed],
     [{ label: "a", healthy: false, error: "connection refused", sessions: null, job_count: null }],
     { removed: true },
   ]);
-  expect(JSON.stringify(told.outcomes)).not.toContain(token);
+  expect(JSON.stringify(report.outcomes)).not.toContain(token);
   const added = { label: "b", base_url: "http://127.0.0.1:1", token };
   expect((await server.call("/admin/hosts/add", post(added))).status).toBe(200);
   expect((await server.call("/admin/hosts/remove", post({ label: "b" }))).status).toBe(200);

@@ -23,7 +23,7 @@ const hostsOf = (count: number) => Array.from({ length: count }, (_, nth) => hos
 const freely = { maxParallel: 64, maxFailures: 1_000, canary: 0 };
 
 describe("a broadcast", () => {
-  test("has exactly one result a host, in their order, whatever happens", async () => {
+  test("has one result for each host, in the order of the hosts, whatever happens", async () => {
     const fate = fc.constantFrom<DeliveryStatus | "throws">(...DELIVERY_STATUS, "throws");
     const options = fc.record({
       maxParallel: fc.integer({ min: 1, max: 8 }),
@@ -37,13 +37,13 @@ describe("a broadcast", () => {
         fc.nat(40),
         async (fates, limits, abortAfter) => {
           const cancel = new AbortController();
-          const told: string[] = [];
+          const reported: string[] = [];
           let begun = 0;
           let atWork = 0;
           const hosts = hostsOf(fates.length);
           const results = await broadcast(
             hosts,
-            { ...limits, signal: cancel.signal, done: ({ label }) => void told.push(label) },
+            { ...limits, signal: cancel.signal, done: ({ label }) => void reported.push(label) },
             async ({ label }) => {
               if (begun++ === abortAfter) cancel.abort();
               expect(++atWork).toBeLessThanOrEqual(limits.maxParallel);
@@ -56,14 +56,14 @@ describe("a broadcast", () => {
           );
           const labels = hosts.map(({ label }) => label);
           expect(results.map(({ label }) => label)).toEqual(labels);
-          expect(told.toSorted()).toEqual(labels.toSorted());
+          expect(reported.toSorted()).toEqual(labels.toSorted());
           expect(results.every((result) => result.ok === (result.status === "ok"))).toBe(true);
         },
       ),
     );
   });
 
-  test("begins no further host once too many have failed", async () => {
+  test("starts no further host once too many have failed", async () => {
     const results = await broadcast(
       hostsOf(10),
       { ...freely, maxParallel: 1, maxFailures: 2 },
@@ -88,7 +88,7 @@ describe("a broadcast", () => {
   });
 });
 
-describe("at a host, a list", () => {
+describe("an action list sent to a host", () => {
   const delivery = {
     actions: [["AC_rest_api_status"]],
     commands: ["AC_rest_api_status"],
@@ -108,50 +108,52 @@ describe("at a host, a list", () => {
       });
     });
 
-  test("that runs well is ok, with the host's own result", async () => {
+  test("that runs well is ok and carries the host's result", async () => {
     await using server = await testServer();
-    const told = await to(server.server.url);
-    expect(told).toMatchObject({ label: "a", ok: true, status: "ok", delivered: true });
-    expect(told.run_id).toMatch(/^[0-9a-f-]{36}$/);
-    expect(told.result).toMatchObject({ 'execute: ["AC_rest_api_status"]': { running: true, token: null } });
-    expect(told.outcomes).toMatchObject([{ command: "AC_rest_api_status", ok: true }]);
+    const result = await to(server.server.url);
+    expect(result).toMatchObject({ label: "a", ok: true, status: "ok", delivered: true });
+    expect(result.run_id).toMatch(/^[0-9a-f-]{36}$/);
+    expect(result.result).toMatchObject({
+      'execute: ["AC_rest_api_status"]': { running: true, token: null },
+    });
+    expect(result.outcomes).toMatchObject([{ command: "AC_rest_api_status", ok: true }]);
   });
 
-  test("one of whose actions fails is failed, with the outcomes", async () => {
+  test("with a failing action is failed and carries the outcomes", async () => {
     await using server = await testServer();
     const actions = [["AC_rest_api_status"], ["AC_admin_remove_host", ["nobody"]]];
-    const told = await to(server.server.url, { actions });
-    expect(told).toMatchObject({ ok: false, status: "failed", delivered: true });
-    expect(told.error).toBe("AC_admin_remove_host: no host is labelled nobody");
-    expect(told.outcomes).toHaveLength(2);
+    const result = await to(server.server.url, { actions });
+    expect(result).toMatchObject({ ok: false, status: "failed", delivered: true });
+    expect(result.error).toBe("AC_admin_remove_host: no host is labelled nobody");
+    expect(result.outcomes).toHaveLength(2);
   });
 
-  test("that the host does not know is refused before it is sent", async () => {
+  test("with a command that the host lacks is refused before it is sent", async () => {
     await using server = await testServer();
-    const told = await to(server.server.url, { commands: ["AC_rest_api_status", "AC_of_tomorrow"] });
-    expect(told).toMatchObject({
+    const result = await to(server.server.url, { commands: ["AC_rest_api_status", "AC_of_tomorrow"] });
+    expect(result).toMatchObject({
       status: "failed",
       delivered: false,
       error: "the host has no AC_of_tomorrow",
     });
   });
 
-  test("that the host refuses is failed, in the host's words", async () => {
+  test("that the host refuses is failed, with the host's message", async () => {
     await using server = await testServer();
-    const told = await to(server.server.url, { actions: [["AC_rest_api_status", { odd: 1 }]] });
-    expect(told).toMatchObject({ status: "failed", delivered: true });
-    expect(told.error).toStartWith("HTTP 400: actions[0].odd: ");
+    const result = await to(server.server.url, { actions: [["AC_rest_api_status", { odd: 1 }]] });
+    expect(result).toMatchObject({ status: "failed", delivered: true });
+    expect(result.error).toStartWith("HTTP 400: actions[0].odd: ");
   });
 
-  test("that the host ends because it takes too long is timeout, and the host has ended it", async () => {
+  test("that takes too long is timeout, and the host has ended the run", async () => {
     await using server = await testServer();
     const actions = [["AC_sleep", { seconds: 30 }]];
-    const told = await to(server.server.url, { actions, commands: ["AC_sleep"], timeout_s: 0.3 });
-    expect(told).toMatchObject({ ok: false, status: "timeout", delivered: true });
+    const result = await to(server.server.url, { actions, commands: ["AC_sleep"], timeout_s: 0.3 });
+    expect(result).toMatchObject({ ok: false, status: "timeout", delivered: true });
     expect((await server.service.runs()).list()).toMatchObject([{ status: "timeout" }]);
   });
 
-  test("is unreachable when nothing can have run: refused, silent, no svc, over its rate", async () => {
+  test("is unreachable when it cannot have run: connection refused, silent host, not a svc host, rate limit", async () => {
     await using silent = await rawServer(() => {});
     await using page = await answering(ok("<html>"));
     await using busy = await offering((socket) =>
@@ -164,31 +166,31 @@ describe("at a host, a list", () => {
       [busy.url, "HTTP 429"],
     ] as const;
     for (const [url, error] of cases) {
-      const told = await to(url, { delivery_timeout_s: 0.2 });
-      expect(told).toMatchObject({ ok: false, status: "unreachable", delivered: false, error });
+      const result = await to(url, { delivery_timeout_s: 0.2 });
+      expect(result).toMatchObject({ ok: false, status: "unreachable", delivered: false, error });
     }
   });
 
   test("is unauthorized with a wrong token", async () => {
     await using server = await testServer({ token: "another-token-0123456789" });
-    const told = await to(server.server.url);
-    expect(told).toMatchObject({ status: "unauthorized", delivered: false, error: "HTTP 401" });
+    const result = await to(server.server.url);
+    expect(result).toMatchObject({ status: "unauthorized", delivered: false, error: "HTTP 401" });
   });
 
-  test("is unauthorized, and has not run, with a token that may look and no more", async () => {
+  test("is unauthorized with a read-only token, and has not run", async () => {
     const body = '{"error":"this token allows read"}';
     await using server = await offering((socket) =>
       socket.write(`HTTP/1.1 403 Forbidden\r\nContent-Length: ${body.length}\r\n\r\n${body}`),
     );
-    const told = await to(server.url);
-    expect(told).toMatchObject({
+    const result = await to(server.url);
+    expect(result).toMatchObject({
       status: "unauthorized",
       delivered: false,
       error: "HTTP 403: this token allows read",
     });
   });
 
-  test("may have run when the answer does not come: timeout, or failed when the connection breaks", async () => {
+  test("may have run when no answer comes: timeout, or failed when the connection breaks", async () => {
     await using silent = await offering(() => {});
     await using breaking = await offering((socket) => socket.destroy());
     expect(await to(silent.url, { timeout_s: 0.2 })).toMatchObject({
@@ -203,11 +205,11 @@ describe("at a host, a list", () => {
     });
   });
 
-  test("is cancelled when nobody waits for it any more", async () => {
+  test("is cancelled when the caller stops waiting", async () => {
     const cancel = new AbortController();
     await using silent = await offering(() => cancel.abort());
-    const told = await to(silent.url, { signal: cancel.signal });
-    expect(told).toMatchObject({
+    const result = await to(silent.url, { signal: cancel.signal });
+    expect(result).toMatchObject({
       status: "cancelled",
       delivered: true,
       error: "cancelled: it may still run",
@@ -217,14 +219,14 @@ describe("at a host, a list", () => {
   test.each([
     ["as text", '{"result":{"execute: x":"ValueError(\'no\')"}}'],
     ["as an object", '{"result":{"execute: x":{"error":"no"}}}'],
-    ["beside ok", '{"result":{},"ok":false,"error_text":"no"}'],
+    ["as ok: false", '{"result":{},"ok":false,"error_text":"no"}'],
     ["in the outcomes alone", '{"result":{},"ok":true,"outcomes":[{"ok":false,"error":"no"}]}'],
-  ])("that failed at a host which says so %s is failed", async (_how, body) => {
+  ])("is failed when the host reports the failure %s", async (_how, body) => {
     await using server = await offering((socket) => socket.write(ok(body)));
     expect(await to(server.url)).toMatchObject({ ok: false, status: "failed", delivered: true });
   });
 
-  test("of a host that nests its answer too deep to be written again is failed", async () => {
+  test("is failed when the host's answer is nested too deep", async () => {
     const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
     await using server = await offering((socket) => socket.write(ok(`{"result":{"execute: x":${deep}}}`)));
     expect(await to(server.url)).toMatchObject({
@@ -234,35 +236,35 @@ describe("at a host, a list", () => {
     });
   });
 
-  test("of a host that reports no outcomes is ok when no result is an error", async () => {
+  test("is ok when the host reports no outcomes and no result is an error", async () => {
     await using server = await offering((socket) => socket.write(ok('{"result":{"execute: x":[1,2]}}')));
     expect(await to(server.url)).toMatchObject({ ok: true, result: { "execute: x": [1, 2] } });
   });
 });
 
 describe("AC_admin_broadcast_execute", () => {
-  test("checks the whole list against the own table before any host is asked", async () => {
+  test("checks the whole list against its own table before it contacts a host", async () => {
     await using target = await testServer();
     await using server = await testServer();
     await (await server.service.addressBook()).add(host("a", target.server.url));
     const actions = [["AC_admin_broadcast_execute", { actions: [["AC_nope"], ["AC_sleep"]], on: "all" }]];
-    const told = (await (await server.call("/execute", post({ actions }))).json()) as {
+    const report = (await (await server.call("/execute", post({ actions }))).json()) as {
       outcomes: [{ ok: boolean; error: string }];
     };
-    expect(told.outcomes[0].ok).toBe(false);
-    expect(told.outcomes[0].error).toContain("unknown commands: AC_nope; actions[1].seconds: missing");
+    expect(report.outcomes[0].ok).toBe(false);
+    expect(report.outcomes[0].error).toContain("unknown commands: AC_nope; actions[1].seconds: missing");
     expect(await (await target.service.metrics()).render()).not.toContain('path="/commands"');
   });
 
-  test("is on record with its hosts and commands", async () => {
+  test("leaves an audit row with its hosts and commands", async () => {
     await using target = await testServer();
     await using server = await testServer();
     await (await server.service.addressBook()).add(host("a", target.server.url, "lab"));
     const actions = [["AC_admin_broadcast_execute", { actions: [["AC_rest_api_status"]], on: "tag:lab" }]];
-    const told = (await (await server.call("/execute", post({ actions }))).json()) as {
+    const report = (await (await server.call("/execute", post({ actions }))).json()) as {
       outcomes: [{ result: Delivered[] }];
     };
-    expect(told.outcomes[0].result).toMatchObject([{ label: "a", ok: true }]);
+    expect(report.outcomes[0].result).toMatchObject([{ label: "a", ok: true }]);
     const rows = await (await server.call("/audit/list")).text();
     expect(rows).toContain(
       'admin.broadcast_execute on=\\"tag:lab\\" hosts=1 commands=AC_rest_api_status args=sha256:',
@@ -305,10 +307,10 @@ describe("svc admin broadcast", () => {
   });
 });
 
-describe("to do again are", () => {
+describe("a retry", () => {
   const line = (label: string, status: string) => JSON.stringify({ label, ok: false, status });
 
-  test("the hosts of the results that ended like that, by their last line", () => {
+  test("goes to the hosts whose last result has one of the statuses", () => {
     const results = [
       line("a", "failed"),
       line("b", "ok"),
@@ -320,7 +322,7 @@ describe("to do again are", () => {
     expect(labelsToRetry(`[${line("a", "failed")},${line("b", "timeout")}]`, ["timeout"])).toEqual(["b"]);
   });
 
-  test("refused when they are not results", () => {
+  test("refuses a file that does not hold results", () => {
     expect(() => labelsToRetry("not results", ["failed"])).toThrow(
       "retry: expected the results of a broadcast",
     );

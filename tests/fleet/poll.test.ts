@@ -38,7 +38,7 @@ describe("a host is healthy", () => {
 });
 
 describe("a host is not healthy", () => {
-  test("with a wrong token, and is asked no more with it", async () => {
+  test("with a wrong token, which is sent only once", async () => {
     await using server = await testServer({ token: "another-token-0123456789" });
     expect(await polled(server.server.url)).toMatchObject({
       healthy: false,
@@ -69,7 +69,7 @@ describe("a host is not healthy", () => {
     });
   });
 
-  test("when it redirects, and the token does not go along", async () => {
+  test("when it redirects; the token is not sent on", async () => {
     await using target = await answering(ok(IDLE_SESSIONS));
     await using server = await answering(
       `HTTP/1.1 302 Found\r\nLocation: ${target.url}/sessions\r\nContent-Length: 0\r\n\r\n`,
@@ -78,14 +78,14 @@ describe("a host is not healthy", () => {
     expect(target.seen).toEqual([]);
   });
 
-  test("when its jobs do not come in time", async () => {
+  test("when its jobs do not arrive in time", async () => {
     await using server = await rawServer((socket) =>
       socket.once("data", () => socket.write(ok(IDLE_SESSIONS))),
     );
     expect(await polled(server.url, 200)).toMatchObject({ healthy: false, error: "timeout after 0.2 s" });
   });
 
-  test("when nobody listens", async () => {
+  test("when the connection is refused", async () => {
     expect(await polled("http://127.0.0.1:1")).toMatchObject({ healthy: false, error: "connection refused" });
   });
 });
@@ -98,11 +98,11 @@ test("escape sequences from a host are shown as text", async () => {
   await using server = await answering(ok(JSON.stringify(evil)));
   const error = JSON.stringify({ error: "\u001b[31mred" });
   await using refusing = await answering(ok(error).replace("200 OK", "500 Oh"));
-  const told = await poll([host("a", server.url), host("b", refusing.url)]);
-  expect(JSON.stringify(told)).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]|\\u00/);
+  const states = await poll([host("a", server.url), host("b", refusing.url)]);
+  expect(JSON.stringify(states)).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]|\\u00/);
 });
 
-test("hosts that hang take the timeout once, not once each", async () => {
+test("hosts that hang cost the timeout once in all, not once each", async () => {
   const asked: Array<{ destroy(): void }> = [];
   await using hanging = await rawServer((socket) => {
     asked.push(socket);

@@ -19,11 +19,11 @@ describe("a selection", () => {
     expect(selected("all")).toEqual(["lab-01", "lab-02", "shop"]);
   });
 
-  test("unites its terms, in the order of the address book and each host once", () => {
+  test("is the union of its terms, in the order of the address book, with each host once", () => {
     expect(selected("shop, lab-01,tag:shop")).toEqual(["lab-01", "shop"]);
   });
 
-  test("names 2,000 hosts one by one, whatever they are called", () => {
+  test("can name 2,000 hosts one by one, whatever their labels", () => {
     const many = Array.from({ length: 2_000 }, (_, nth) => host(`${nth}-`.padEnd(128, "x")));
     const { on } = v.parse(BROADCAST, { actions: [], on: many.map(({ label }) => label).join() });
     expect(selectHosts(many, on ?? "")).toEqual(many);

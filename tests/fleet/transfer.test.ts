@@ -5,7 +5,7 @@ import { exportHosts, importHosts } from "../../src/fleet/transfer";
 import { host } from "./support";
 
 describe("an address book", () => {
-  test("comes back as it went, as CSV and as JSON", async () => {
+  test("is the same after export and import, as CSV and as JSON", async () => {
     const word = fc.stringMatching(/^[a-z0-9_.-]{1,12}$/).filter((text) => text !== "all");
     const one: fc.Arbitrary<Host> = fc.record({
       label: fc.stringMatching(/^[a-zä"' =+0-9-]{1,20}$/).map((text) => `h${text}`.trim()),
@@ -23,7 +23,7 @@ describe("an address book", () => {
     );
   });
 
-  test("is exported without tokens unless they are asked for", async () => {
+  test("is exported without tokens unless they are requested", async () => {
     for (const format of ["csv", "json"] as const) {
       expect(await exportHosts([host("a")], format, false)).not.toContain(host("a").token);
       expect(await exportHosts([host("a")], format, true)).toContain(host("a").token);
@@ -37,14 +37,14 @@ describe("an address book", () => {
     ]);
   });
 
-  test("with anything odd in it is refused whole, each entry by its line, and no token is quoted", async () => {
+  test("with a bad entry is refused as a whole; the message has the line of each and quotes no token", async () => {
     const secret = "hunter2-\u00e4";
     const csv = `label,base_url,token\na,ftp://a,tok\nb,http://b,${secret}\nc,http://c,tok\nc,http://c,tok\n`;
-    const told = await importHosts(csv, []).catch((error) => String(error));
-    expect(told).toContain("line 2: base_url: expected an http or https address");
-    expect(told).toContain("line 3: token: expected a token");
-    expect(told).toContain("line 5: label: c is there twice");
-    expect(told).not.toContain(secret);
+    const message = await importHosts(csv, []).catch((error) => String(error));
+    expect(message).toContain("line 2: base_url: expected an http or https address");
+    expect(message).toContain("line 3: token: expected a token");
+    expect(message).toContain("line 5: label: c is there twice");
+    expect(message).not.toContain(secret);
     for (const bad of [
       `label,base_url,token\n"${secret}`,
       `label,base_url,token\na,http://a,b,${secret}\n`,

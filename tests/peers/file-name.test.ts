@@ -39,7 +39,7 @@ test.each([
   expect(() => parseName(name)).toThrow(Failure);
 });
 
-test("takes names of any script, in Unicode's normal form", () => {
+test("accepts names in any script, in NFC", () => {
   expect(parseName("Berichte/Ме́сяц/cafe\u0301 – 日本 (1).txt")).toEqual([
     "Berichte",
     "Ме́сяц",
@@ -48,7 +48,7 @@ test("takes names of any script, in Unicode's normal form", () => {
   expect(parseName("console.log/nullable/.hidden/10:30")).toHaveLength(4);
 });
 
-test("no name that is taken leads out of a folder", () => {
+test("no accepted name leads out of a folder", () => {
   const piece = fc.oneof(
     fc.constantFrom("..", ".", "/", "\\", "C:", "\0", "~", "a", "con", "%2e%2e", "．．"),
     fc.string({ unit: "binary", maxLength: 6 }),
@@ -69,7 +69,7 @@ test("no name that is taken leads out of a folder", () => {
   );
 });
 
-test("names that differ in case or composition only fold to one", () => {
+test("names that differ only in case or composition fold to one", () => {
   expect(foldName("A/Stra\u00dfe/CAFE\u0301")).toBe(foldName("a/STRASSE/caf\u00e9"));
   expect(foldName("a")).not.toBe(foldName("b"));
 });

@@ -51,24 +51,24 @@ describe("ice.json", () => {
       "not supported",
     ],
     ["a credential in a URL", { ice_servers: [{ urls: "turn:user:s3cret@x" }] }, "turn:…@x"],
-    ["a port that is none", { ice_servers: [{ urls: "stun:x:70000" }] }, "stun:HOST"],
+    ["a port out of range", { ice_servers: [{ urls: "stun:x:70000" }] }, "stun:HOST"],
     [
       "a relay without a user",
       { ice_servers: [{ urls: "turn:x", credential: "s3cret" }] },
       "needs username and credential",
     ],
-    ["relays only, and none", { transport_policy: "relay" }, "no turn: server"],
+    ["relays only, without a TURN server", { transport_policy: "relay" }, "no turn: server"],
     [
-      "a credential that is no text",
+      "a credential that is not text",
       { ice_servers: [{ urls: "turn:x", username: "u", credential: { s3cret: 1 } }] },
       "credential",
     ],
-  ])("with %s is refused, without telling a secret", (_what, content, message) => {
+  ])("with %s is refused, and the message has no secret", (_what, content, message) => {
     expect(() => readFrom(content)).toThrow(message);
     expect(() => readFrom(content)).not.toThrow("s3cret");
   });
 
-  test("gives way to the flags, if there are any", () => {
+  test("is replaced by the flags, if there are any", () => {
     using home = temporaryFolder();
     const ice_secret_file = join(home.path, "secret");
     writeFileSync(ice_secret_file, "s3cret\n");
@@ -95,10 +95,13 @@ describe("an identity", () => {
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  test.each(["../x", "x", "-x-", "NUL", "com1"])("%s, no name of a folder everywhere, is refused", (name) => {
-    using home = temporaryFolder();
-    const path = join(home.path, "viewer_id");
-    writeFileSync(path, name);
-    expect(() => readIdentity(path)).toThrow("viewer_id: expected 2 to 64 letters");
-  });
+  test.each(["../x", "x", "-x-", "NUL", "com1"])(
+    "%s, which is not a folder name on every platform, is refused",
+    (name) => {
+      using home = temporaryFolder();
+      const path = join(home.path, "viewer_id");
+      writeFileSync(path, name);
+      expect(() => readIdentity(path)).toThrow("viewer_id: expected 2 to 64 letters");
+    },
+  );
 });

@@ -37,7 +37,7 @@ function inboxIn(home: string, options: Partial<InboxPlace> = {}) {
 }
 
 describe("an inbox", () => {
-  test("stores a file privately, in folders that it makes, and leaves nothing on the way", () => {
+  test("stores a file with private permissions, makes its folders, and leaves no partial file", () => {
     using home = temporaryFolder();
     using box = inboxIn(home.path);
     expect(box.put("a/b/c", "one")).toBe("a/b/c");
@@ -84,7 +84,7 @@ describe("an inbox", () => {
     expect([box.read(name), box.read(stored)]).toEqual(["mine", "theirs"]);
   });
 
-  test("goes on when somebody took everything out of it, folders and all", () => {
+  test("keeps working after its files and folders were deleted", () => {
     using home = temporaryFolder();
     using box = inboxIn(home.path);
     box.put("sub/file", "1");
@@ -97,7 +97,7 @@ describe("an inbox", () => {
     expect(box.read("sub/file")).toBe("2");
   });
 
-  test("leaves nothing of a transfer that is given up", () => {
+  test("leaves nothing of an aborted transfer", () => {
     using home = temporaryFolder();
     using box = inboxIn(home.path);
     const incoming = box.inbox.begin("file", 10);
@@ -107,7 +107,7 @@ describe("an inbox", () => {
     expect(readdirSync(join(box.folder, INCOMING))).toEqual([]);
   });
 
-  test("follows no link: neither one in place of a folder, nor of a file, nor of the sender's own folder", () => {
+  test("follows no link in place of a folder, a file, or the sender's own folder", () => {
     using home = temporaryFolder();
     using box = inboxIn(home.path);
     const outside = join(home.path, "outside");
@@ -129,7 +129,7 @@ describe("an inbox", () => {
     expect(readFileSync(join(outside, "target"), "utf8")).toBe("kept");
   });
 
-  test("refuses a name that differs from another in case only, in any part, while that other is there", () => {
+  test("refuses a name that differs from an existing one only in case, in any part", () => {
     using home = temporaryFolder();
     using box = inboxIn(home.path);
     box.put("Dir/file", "1");
@@ -139,7 +139,7 @@ describe("an inbox", () => {
     expect(box.put("dir/FILE", "2")).toBe("dir/FILE");
   });
 
-  test("refuses a file where a folder is, and below a file", () => {
+  test("refuses a name that is a folder, or that is below a file", () => {
     using home = temporaryFolder();
     using box = inboxIn(home.path);
     box.put("a/b", "1");
@@ -159,13 +159,13 @@ describe("an inbox", () => {
     expect(box.put("two", "1234567890")).toBe("two");
   });
 
-  test("keeps the disk from filling up", () => {
+  test("refuses a file for which the disk has no room", () => {
     using home = temporaryFolder();
     using box = inboxIn(home.path, { minFree: Number.MAX_SAFE_INTEGER });
     expect(() => box.inbox.begin("file", 1)).toThrow("free");
   });
 
-  test("keeps the disk from filling up with what was announced and has not come yet", () => {
+  test("counts the bytes that were announced and have not arrived as used", () => {
     using home = temporaryFolder();
     const { bavail, bsize } = statfsSync(home.path);
     const share = (part: number) => Math.floor(bavail * bsize * part);
@@ -185,7 +185,7 @@ describe("an inbox", () => {
     expect(readdirSync(join(box.folder, INCOMING))).toEqual([]);
   });
 
-  test("is cleared of what one process left, and of nothing else", () => {
+  test("is cleared of the partial files of one process only", () => {
     using home = temporaryFolder();
     using box = inboxIn(home.path, { quota: 10 });
     box.inbox.begin("file", 10).write(Buffer.from("half"));
@@ -197,7 +197,7 @@ describe("an inbox", () => {
     expect(box.put("file", "1234567890")).toBe("file");
   });
 
-  test("is cleared of what a crash left on its way in", () => {
+  test("is cleared of the partial files that a crash left", () => {
     using home = temporaryFolder();
     using box = inboxIn(home.path, { quota: 10 });
     box.inbox.begin("file", 10).write(Buffer.from("half"));

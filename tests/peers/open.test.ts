@@ -5,7 +5,7 @@ import { configFiles } from "../../src/lib/paths";
 import { INCOMING } from "../../src/peers/inbox";
 import { TOKEN, temporaryFolder, testServer, testService } from "../support";
 
-test("what a session left in the inbox when its process died goes with it", async () => {
+test("the partial files of a session are removed when its process dies", async () => {
   await using viewer = testService();
   await using host = testService();
   const [from, to] = [await viewer.service.sessions(), await host.service.sessions()];
@@ -67,16 +67,13 @@ test("a sync that is stopped hangs up on a host that has not answered its offer"
 test.each([
   ["remote_host_id", "../x", "GET", "/sessions"],
   ["ice.json", "{", "POST", "/sessions/offer"],
-])(
-  "a broken %s is this host's trouble, not the caller's, who is told of no path",
-  async (name, text, method, path) => {
-    await using host = await testServer();
-    const { hostId, ice } = configFiles(host.configDir);
-    writeFileSync(name === "ice.json" ? ice : hostId, text);
-    const offer = JSON.stringify({ type: "offer", sdp: "v=0", viewer_id: "some-peer" });
-    const headers = { "content-type": "application/json" };
-    const response = await host.call(path, method === "POST" ? { method, body: offer, headers } : {});
-    expect(response.status).toBe(503);
-    expect(await response.json()).toEqual({ error: expect.stringMatching(new RegExp(`^${name}: `)) });
-  },
-);
+])("a broken %s is reported as this host's fault, without a path", async (name, text, method, path) => {
+  await using host = await testServer();
+  const { hostId, ice } = configFiles(host.configDir);
+  writeFileSync(name === "ice.json" ? ice : hostId, text);
+  const offer = JSON.stringify({ type: "offer", sdp: "v=0", viewer_id: "some-peer" });
+  const headers = { "content-type": "application/json" };
+  const response = await host.call(path, method === "POST" ? { method, body: offer, headers } : {});
+  expect(response.status).toBe(503);
+  expect(await response.json()).toEqual({ error: expect.stringMatching(new RegExp(`^${name}: `)) });
+});

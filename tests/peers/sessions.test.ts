@@ -48,7 +48,7 @@ function twoPeers(
 const connect = (from: Sessions, to: Sessions) => from.connect((offer) => to.answer(offer));
 
 describe("a session", () => {
-  test("carries files into the inbox of the other side, which has one for each sender", async () => {
+  test("carries files into the other side's inbox for this sender", async () => {
     using home = temporaryFolder();
     const { a, b, inbox } = twoPeers(home.path);
     const session = await connect(a, b);
@@ -89,7 +89,7 @@ describe("a session", () => {
     expect([a.list(), b.list()]).toEqual([[], []]);
   });
 
-  test("fails transfers with the reason of its closing", async () => {
+  test("fails its transfers with the reason why it was closed", async () => {
     using home = temporaryFolder();
     const { a, b } = twoPeers(home.path);
     const session = await connect(a, b);
@@ -120,7 +120,7 @@ describe("a session", () => {
     await Promise.all([a.stop(), b.stop()]);
   });
 
-  test("that is offered with no session description is refused, and leaves none behind", async () => {
+  test("with an invalid offer is refused, and no session stays open", async () => {
     using home = temporaryFolder();
     const { b } = twoPeers(home.path);
     for (const sdp of ["", "v=0", "x".repeat(1_000)]) {
@@ -131,7 +131,7 @@ describe("a session", () => {
     while (b.list().length > 0) await b.list()[0]?.closed;
   });
 
-  test("leaves the handshake to the caller, who over a relay connects last", async () => {
+  test("leaves the handshake to the caller, who connects last over a relay", async () => {
     using home = temporaryFolder();
     const { a, b } = twoPeers(home.path);
     const said: string[] = [];
@@ -179,7 +179,7 @@ describe("a session", () => {
     await Promise.all([a.stop(), b.stop()]);
   });
 
-  test.concurrent("is over within a minute when the peer vanishes without a word", async () => {
+  test.concurrent("ends within a minute when the peer vanishes", async () => {
     using home = temporaryFolder();
     const { a, b } = twoPeers(home.path);
     const session = await connect(a, b);
@@ -189,7 +189,7 @@ describe("a session", () => {
     expect(b.list()).toEqual([]);
   }, 60_000);
 
-  test.concurrent("fails a file when the peer never listens for any", async () => {
+  test.concurrent("fails a file when the peer never gets ready for files", async () => {
     using home = temporaryFolder();
     const { a, b } = twoPeers(home.path);
     const deaf = await a.connect(async (offer) => ({
@@ -203,7 +203,7 @@ describe("a session", () => {
     await Promise.all([a.stop(), b.stop()]);
   }, 60_000);
 
-  test("restricted to a relay without having one fails at once and says so", async () => {
+  test("that allows only relays fails at once when no relay answers", async () => {
     using home = temporaryFolder();
     const relay = {
       // What is sent to everybody is refused by the system at once.
@@ -220,7 +220,7 @@ describe("a session", () => {
     await expect(delivered).rejects.toThrow("no TURN server answered");
   }, 20_000);
 
-  test("leaves the last words of a process that crashed in the log", async () => {
+  test("logs the stderr of a process that crashed", async () => {
     using home = temporaryFolder();
     const { a, b, logged } = twoPeers(home.path);
     const session = await connect(a, b);
@@ -230,14 +230,14 @@ describe("a session", () => {
     await Promise.all([a.stop(), b.stop()]);
   });
 
-  test("without the library says so, and not where it should be", async () => {
+  test("without the library fails with a message that has no path", async () => {
     const load = () => Promise.reject(new Error("/home/kiosk 1/.bun-0.node: failed to map segment"));
     await expect(loadLibrary(load)).rejects.toThrow(
       /^WebRTC is not available here: \.bun-0\.node: failed to/,
     );
   });
 
-  test("that is one too many is refused", async () => {
+  test("over the limit is refused", async () => {
     using home = temporaryFolder();
     const { a, b } = twoPeers(home.path, { most: 1 });
     await connect(a, b);
@@ -275,7 +275,7 @@ describe("link statistics", () => {
     });
   });
 
-  test("have a gap, never a negative rate, where a counter went back, and at the first reading", () => {
+  test("have no bitrate at the first reading, nor after a counter decreased", () => {
     expect(linkSample(at(0, 500), at(1_000, 100)).bitrate_kbps).toBeNull();
     expect(linkSample(at(0, 0, 500), at(1_000, 900, 100)).bitrate_kbps).toBeNull();
     expect(linkSample(null, at(1_000, 100)).bitrate_kbps).toBeNull();

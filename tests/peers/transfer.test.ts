@@ -32,7 +32,7 @@ function receiverIn(home: string) {
 const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
 
 describe("a receiver", () => {
-  test("stores what arrived whole, with and without a digest", () => {
+  test("stores a complete file, with and without a digest", () => {
     using home = temporaryFolder();
     const peer = receiverIn(home.path);
     peer.begin("1", 5, "with");
@@ -66,11 +66,11 @@ describe("a receiver", () => {
   test.each<[string, Step[]]>([
     ["short", [{ begin: "1", size: 5 }, { bytes: "hell" }, { end: "1" }]],
     ["long", [{ begin: "1", size: 5 }, { bytes: "hello!" }, { end: "1" }]],
-    ["of what is no digest", [{ begin: "1", size: 1 }, { bytes: "x" }, { end: "1", sha256: "" }]],
-    ["of another digest", [{ begin: "1", size: 5 }, { bytes: "hello" }, { end: "1", sha256: sha256("x") }]],
+    ["with an invalid digest", [{ begin: "1", size: 1 }, { bytes: "x" }, { end: "1", sha256: "" }]],
+    ["with another digest", [{ begin: "1", size: 5 }, { bytes: "hello" }, { end: "1", sha256: sha256("x") }]],
     ["cut off", [{ begin: "1", size: 5 }, { bytes: "he" }, "cut"]],
     [
-      "second while one is under way, and the first with it",
+      "overlapping with another, nor of the other",
       [
         { begin: "1", size: 5, name: "one" },
         { bytes: "he" },
@@ -80,7 +80,7 @@ describe("a receiver", () => {
         { end: "1" },
       ],
     ],
-    ["named so as to leave the inbox", [{ begin: "1", size: 1, name: "../x" }, { bytes: "a" }, { end: "1" }]],
+    ["named to lead out of the inbox", [{ begin: "1", size: 1, name: "../x" }, { bytes: "a" }, { end: "1" }]],
   ])("leaves nothing of a transfer that is %s", (_what, steps) => {
     using home = temporaryFolder();
     const peer = receiverIn(home.path);
@@ -113,7 +113,7 @@ describe("a receiver", () => {
     expect(peer.replies).toHaveLength(1);
   });
 
-  test("tells the peer what the disk lacks, without a path", () => {
+  test("reports a full disk to the peer, without a path", () => {
     const replies: unknown[] = [];
     const failed: unknown[] = [];
     const full = Object.assign(new Error("ENOSPC: no space left on device, open '/home/x'"), {
@@ -136,7 +136,7 @@ describe("a receiver", () => {
     expect(failed).toHaveLength(2);
   });
 
-  test("survives any sequence of messages, and holds nothing that was not announced and sent whole", () => {
+  test("survives any sequence of messages, and keeps only files that were announced and complete", () => {
     const id = fc.constantFrom("1", "2");
     const message = fc.oneof(
       fc.record({
@@ -228,7 +228,7 @@ describe("a sender", () => {
     },
   );
 
-  test("says why the peer refused", async () => {
+  test("reports why the peer refused", async () => {
     using home = temporaryFolder();
     const path = join(home.path, "source");
     writeFileSync(path, "x");
@@ -250,7 +250,7 @@ describe("a sender", () => {
     await until("the peer to remove what it has got", () => peer.left().length === 0);
   });
 
-  test("gives up on a peer that falls silent, and on a channel that closes", async () => {
+  test("gives up when the peer stops answering or the channel closes", async () => {
     using home = temporaryFolder();
     const path = join(home.path, "source");
     writeFileSync(path, Buffer.alloc(2_000_000));

@@ -56,7 +56,7 @@ function write(path: string, content: string, mtime = later()) {
 }
 
 describe("what is sent", () => {
-  test("nothing of what is there at the start", async () => {
+  test("nothing that is there at the start", async () => {
     using home = temporaryFolder();
     const folder = home.path;
     write(join(folder, "old"), "1");
@@ -102,7 +102,7 @@ describe("what is sent", () => {
     expect(sent).toEqual(["file"]);
   });
 
-  test("files of one name in different folders, each by its path, in Unicode's normal form", async () => {
+  test("files with the same name in different folders, each by its path, in NFC", async () => {
     using home = temporaryFolder();
     const folder = home.path;
     const { engine, sent } = watch(folder, { include_subdirs: true });
@@ -124,7 +124,7 @@ describe("what is sent", () => {
     expect(sent).toEqual([]);
   });
 
-  test("neither a deletion nor what was deleted and is tracked no longer", async () => {
+  test("no deletion; a deleted file is no longer tracked", async () => {
     using home = temporaryFolder();
     const folder = home.path;
     write(join(folder, "old"), "1");
@@ -136,7 +136,7 @@ describe("what is sent", () => {
     expect(engine.status().tracked).toBe(0);
   });
 
-  test("nothing again of the folders below, after a time without them", async () => {
+  test("no file of a subfolder again, after subfolders were excluded and included", async () => {
     using home = temporaryFolder();
     const folder = home.path;
     const index = memoryIndex();
@@ -167,7 +167,7 @@ describe("what is sent", () => {
 });
 
 describe("what is skipped and reported", () => {
-  test("links out of the folder, to folders and to nothing; pipes; names that are no text", async () => {
+  test("links out of the folder, to folders and to nothing; pipes; names that are not UTF-8", async () => {
     using home = temporaryFolder();
     const folder = home.path;
     write(join(folder, "sub", "real"), "1");
@@ -193,7 +193,7 @@ describe("what is skipped and reported", () => {
     );
   });
 
-  test("a link to a file inside the folder is that file under its own name", async () => {
+  test("a link to a file inside the folder is sent as a file under the link's name", async () => {
     using home = temporaryFolder();
     const folder = home.path;
     write(join(folder, "real"), "1");
@@ -205,8 +205,8 @@ describe("what is skipped and reported", () => {
   });
 });
 
-describe("trouble", () => {
-  test("an index that cannot be written is reported, and the file tried again", async () => {
+describe("failures", () => {
+  test("an index that cannot be written is reported, and the file is sent again", async () => {
     using home = temporaryFolder();
     const folder = home.path;
     const index = memoryIndex();
@@ -225,7 +225,7 @@ describe("trouble", () => {
     expect(engine.status()).toMatchObject({ pending: 0, tracked: 1 });
   });
 
-  test("of a thousand files, those in transit and those that wait are distinguished", async () => {
+  test("the status shows which of a thousand files are being sent and how many wait", async () => {
     using home = temporaryFolder();
     const folder = home.path;
     const free = Promise.withResolvers<void>();
@@ -248,7 +248,7 @@ describe("trouble", () => {
     expect(engine.status()).toMatchObject({ pending: 0, sending: [], tracked: 1_000 });
   });
 
-  test("a send that fails is tried again at the next tick, then ever more rarely", async () => {
+  test("a failed send is retried at the next tick, then less and less often", async () => {
     using home = temporaryFolder();
     const folder = home.path;
     const attempts: number[] = [];
@@ -271,7 +271,7 @@ describe("trouble", () => {
     });
   });
 
-  test("a slow file does not hold up the others, nor the next look", async () => {
+  test("a slow file delays neither the others nor the next look", async () => {
     using home = temporaryFolder();
     const folder = home.path;
     const slow = Promise.withResolvers<void>();
@@ -317,7 +317,7 @@ describe("trouble", () => {
     expect(rounds).toBe(2);
   });
 
-  test("a file that still moves when its turn comes waits for the next tick", async () => {
+  test("a file that still changes when its turn comes waits for the next tick", async () => {
     using home = temporaryFolder();
     const folder = home.path;
     const path = join(folder, "file");
@@ -347,12 +347,9 @@ describe("trouble", () => {
   });
 });
 
-test.each([0, -1, Number.NaN, 1e10])(
-  "an interval of %s seconds, which no timer keeps, is refused",
-  (seconds) => {
-    expect(() => watch("/", { poll_interval_s: seconds })).toThrow("poll_interval_s: expected more than 0");
-  },
-);
+test.each([0, -1, Number.NaN, 1e10])("an interval of %s seconds is refused", (seconds) => {
+  expect(() => watch("/", { poll_interval_s: seconds })).toThrow("poll_interval_s: expected more than 0");
+});
 
 test("a stopped sync can be started again, and treats the present files as sent", async () => {
   using home = temporaryFolder();

@@ -47,7 +47,7 @@ test("sending once ends, however many files are refused", async () => {
   expect(refused).toBe(450);
 });
 
-test("sending once ends, though a file changes whenever it is sent", async () => {
+test("sending once ends, even if a file changes whenever it is sent", async () => {
   using home = temporaryFolder();
   const { syncs, request, dir } = syncsIn(home.path, async ({ path, name }) => {
     if (name === "log") appendFileSync(path, "one more line");
@@ -78,7 +78,7 @@ test("a preview names what would be sent, and sends nothing; each file of a sync
   expect(items).toContainEqual({ event: "failed", name: "bad", error: "no room", total: 2 });
 });
 
-test("a broken index is reported each time, and holds no lock", async () => {
+test("a broken index is reported each time, and the lock is released", async () => {
   using home = temporaryFolder();
   const { syncs, request, folder } = syncsIn(home.path);
   await syncs.once(request);
@@ -87,7 +87,7 @@ test("a broken index is reported each time, and holds no lock", async () => {
   for (let i = 0; i < 2; i++) await expect(syncs.start(request)).rejects.toThrow("is not a database");
 });
 
-test("a folder is sent to a host by one sync at a time", async () => {
+test("only one sync at a time sends a folder to a host", async () => {
   using home = temporaryFolder();
   const { syncs, request } = syncsIn(home.path);
   const { id } = await syncs.start(request);
@@ -98,14 +98,14 @@ test("a folder is sent to a host by one sync at a time", async () => {
   expect(syncs.list()).toEqual([]);
 });
 
-test("one that is stopped while it starts does not go on", async () => {
+test("a sync that is stopped while it starts does not continue", async () => {
   using home = temporaryFolder();
   const { syncs, request } = syncsIn(home.path);
   await Promise.all([syncs.start(request), syncs.stopAll()]);
   expect(syncs.list()).toEqual([]);
 });
 
-test("svc's own folder is not sent, but its inbox may be, by whatever way it is reached", async () => {
+test("svc's own folder is never sent, its inbox may be, also through a link", async () => {
   using home = temporaryFolder();
   const { syncs, request } = syncsIn(home.path);
   const real = join(home.path, "config");
@@ -134,7 +134,7 @@ test("svc's own folder is not sent, but its inbox may be, by whatever way it is 
   expect(await through.once({ ...request, dir: inbox })).toMatchObject({ pending: 0 });
 });
 
-test("a path that is not a folder is a bad input, not a bug", async () => {
+test("a path that is not a folder is bad input", async () => {
   using home = temporaryFolder();
   const { syncs, request, dir } = syncsIn(home.path);
   const file = join(dir, "report.txt");

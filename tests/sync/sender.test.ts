@@ -25,7 +25,7 @@ function fakeLink({ send = async (_name: string) => {} } = {}) {
   return { link, names, over };
 }
 
-test("one connection carries all files, and another one follows when it is over", async () => {
+test("one connection carries all files, and a new one follows when it ends", async () => {
   const [first, second] = [fakeLink(), fakeLink()];
   const links = [first, second];
   const sender = createPeerSender({ connect: async () => links.shift()?.link ?? first.link, log: silentLog });
@@ -37,7 +37,7 @@ test("one connection carries all files, and another one follows when it is over"
   await sender.close();
 });
 
-test("a file whose turn comes while a connection ends waits for the next one", async () => {
+test("a file sent while a connection ends waits for the next connection", async () => {
   const [first, second] = [fakeLink(), fakeLink()];
   const links = [first, second];
   const sender = createPeerSender({ connect: async () => links.shift()?.link ?? first.link, log: silentLog });
@@ -50,7 +50,7 @@ test("a file whose turn comes while a connection ends waits for the next one", a
   await sender.close();
 });
 
-test("a peer that no longer answers costs the connection", async () => {
+test("a peer that no longer answers loses the connection", async () => {
   const silent = fakeLink({
     send: async () => {
       throw timedOut("the peer no longer answers");
@@ -62,7 +62,7 @@ test("a peer that no longer answers costs the connection", async () => {
   await sender.close();
 });
 
-test("is tried again until there is a connection", async () => {
+test("a failed connection is retried until it succeeds", async () => {
   const { link, names } = fakeLink();
   let attempts = 0;
   const sender = createPeerSender({
@@ -79,7 +79,7 @@ test("is tried again until there is a connection", async () => {
   await sender.close();
 });
 
-test("once it has given up, it does so for every file", async () => {
+test("after the sender has given up, every file fails", async () => {
   let attempts = 0;
   const sender = createPeerSender({
     connect: async () => {
@@ -97,7 +97,7 @@ test("once it has given up, it does so for every file", async () => {
   await sender.close();
 });
 
-test("closing does not wait for a connection that is being made, and ends it once it is there", async () => {
+test("closing does not wait for a pending connection, and closes it when it opens", async () => {
   const { link, over } = fakeLink();
   const connecting = Promise.withResolvers<Link>();
   const sender = createPeerSender({ connect: () => connecting.promise, log: silentLog });

@@ -140,9 +140,9 @@ export const broadcastLive = operation({
       await caller.announce(subject);
       begun.resolve();
     };
-    return streamLines((tell, gone) => {
+    return streamLines((send, gone) => {
       const signal = AbortSignal.any([caller.signal, gone]);
-      const progress: Caller["progress"] = ({ item }) => tell(item);
+      const progress: Caller["progress"] = ({ item }) => send(item);
       const all = broadcastTo(service, input, { ...caller, signal, announce, progress });
       return { begun: Promise.race([begun.promise, all]), ended: all };
     });
