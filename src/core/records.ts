@@ -33,8 +33,6 @@ export const METRIC_SUMMARY = v.object({
   p95: v.nullable(v.number()),
 });
 
-export type MetricSummary = v.InferOutput<typeof METRIC_SUMMARY>;
-
 /** The statistics of all samples in the inspector's window. */
 export const LINK_SUMMARY = v.object({
   sample_count: v.number(),
@@ -43,8 +41,6 @@ export const LINK_SUMMARY = v.object({
   /** Empty when the window is. */
   metrics: v.partial(v.object(v.entriesFromList(LINK_METRICS, METRIC_SUMMARY))),
 });
-
-export type LinkSummary = v.InferOutput<typeof LINK_SUMMARY>;
 
 /** A peer session; null for what is not known yet. */
 export const SESSION = v.object({

@@ -6,22 +6,13 @@
  */
 import * as v from "valibot";
 import { parseInput } from "../core/input";
-import {
-  LINK_METRICS,
-  LINK_SAMPLE,
-  type LinkMetric,
-  type LinkSample,
-  type LinkSummary,
-  type MetricSummary,
-} from "../core/records";
+import { LINK_METRICS, LINK_SAMPLE, type LinkMetric, type LinkSample } from "../core/records";
 
 /** Samples in the window by default: ten minutes at one a second. */
 export const DEFAULT_CAPACITY = 600;
 
 /** A sample in an answer: `age_seconds` counts back from the newest sample of the same answer. */
 export const TIMED_SAMPLE = v.object({ age_seconds: v.number(), ...LINK_SAMPLE.entries });
-
-export type TimedSample = v.InferOutput<typeof TIMED_SAMPLE>;
 
 interface Sample {
   readonly at: number;
@@ -66,12 +57,13 @@ export function createInspector({
       recorded(stats, at === newestAt);
     },
     /** The newest `n` samples, oldest first; of one session, if given. */
-    recent(n: number, session?: string): TimedSample[] {
+    recent(n: number, session?: string) {
       const samples = n > 0 ? samplesOf(session).slice(-n) : [];
       const newest = samples.at(-1)?.at ?? 0;
       return samples.map(({ at, stats }) => ({ age_seconds: (newest - at) / 1_000, ...stats }));
     },
-    summary(session?: string): LinkSummary {
+    /** The statistics of the whole window; of one session, if given. */
+    summary(session?: string) {
       const samples = samplesOf(session);
       const [oldest, newest] = [samples[0], samples.at(-1)];
       if (!oldest || !newest) return { sample_count: 0, window_seconds: 0, metrics: {} };
@@ -96,30 +88,21 @@ export function createInspector({
 
 export type Inspector = ReturnType<typeof createInspector>;
 
-function summarize(samples: readonly Sample[], metric: LinkMetric): MetricSummary {
-  const values = new Float64Array(samples.length);
-  let count = 0;
-  let sum = 0;
-  for (const { stats } of samples) {
-    const value = stats[metric];
-    if (value === null) continue;
-    values[count++] = value;
-    sum += value;
-  }
-  if (count === 0) return { last: null, min: null, max: null, avg: null, p95: null };
-  const last = values[count - 1] ?? null;
-  const sorted = values.subarray(0, count).sort();
+function summarize(samples: readonly Sample[], metric: LinkMetric) {
+  const values = samples.flatMap(({ stats }) => stats[metric] ?? []);
+  if (values.length === 0) return { last: null, min: null, max: null, avg: null, p95: null };
+  const sorted = values.toSorted((a, b) => a - b);
   return {
-    last,
+    last: values.at(-1) ?? null,
     min: sorted[0] ?? null,
-    max: sorted[count - 1] ?? null,
-    avg: sum / count,
+    max: sorted.at(-1) ?? null,
+    avg: values.reduce((sum, value) => sum + value) / values.length,
     p95: percentile(sorted, 0.95),
   };
 }
 
 /** Linear between the two nearest ranks: rank = `share` × (count − 1) (wire format; NIST's method R-7). */
-function percentile(sorted: Float64Array, share: number): number {
+function percentile(sorted: readonly number[], share: number): number {
   const rank = share * (sorted.length - 1);
   const below = sorted[Math.floor(rank)] ?? 0;
   const above = sorted[Math.ceil(rank)] ?? below;

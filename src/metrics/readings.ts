@@ -143,24 +143,18 @@ export function addReadings(registry: Registry, service: MetricSources): void {
         return labels.length > 0 ? [] : [{ value: Number.NaN, labels: {} }];
       }
     };
-    const configuration = { name, help, labelNames: labels, registers: [registry] };
-    if (type === "counter") {
-      new Counter({
-        ...configuration,
-        async collect() {
-          const read = await samples();
-          this.reset();
-          for (const { labels, value } of read) this.inc(labels, value);
-        },
-      });
-    } else {
-      new Gauge({
-        ...configuration,
-        async collect() {
-          for (const { labels, value } of await samples()) this.set(labels, value);
-        },
-      });
-    }
+    const Metric = type === "counter" ? Counter : Gauge;
+    new Metric({
+      name,
+      help,
+      labelNames: labels,
+      registers: [registry],
+      async collect() {
+        const current = await samples();
+        this.reset();
+        for (const { labels, value } of current) this.inc(labels, value);
+      },
+    });
   }
 }
 

@@ -22,13 +22,10 @@ export const TIMELINE = v.object({
 
 export type Timeline = v.InferOutput<typeof TIMELINE>;
 
-interface Slot {
-  /** Slots since 1970; distinguishes rounds of the ring. */
-  readonly nth: number;
-  ok: number;
-  clientErrors: number;
-  serverErrors: number;
-}
+const NO_REQUESTS = { ok: 0, client_errors: 0, server_errors: 0 };
+
+/** `nth` counts slots since 1970, which distinguishes rounds of the ring. */
+type Slot = { readonly nth: number } & typeof NO_REQUESTS;
 
 /** @param now milliseconds since 1970, of a clock that is never set back. */
 export function createTimeline(now = () => performance.timeOrigin + performance.now()) {
@@ -37,7 +34,7 @@ export function createTimeline(now = () => performance.timeOrigin + performance.
   const first = nthNow();
   const slotOf = (nth: number): Slot => {
     const found = slots[nth % SLOTS];
-    return found?.nth === nth ? found : { nth, ok: 0, clientErrors: 0, serverErrors: 0 };
+    return found?.nth === nth ? found : { nth, ...NO_REQUESTS };
   };
 
   return {
@@ -45,9 +42,7 @@ export function createTimeline(now = () => performance.timeOrigin + performance.
     record(status: number): void {
       const slot = slotOf(nthNow());
       slots[slot.nth % SLOTS] = slot;
-      if (status >= 500) slot.serverErrors++;
-      else if (status >= 400) slot.clientErrors++;
-      else slot.ok++;
+      slot[status >= 500 ? "server_errors" : status >= 400 ? "client_errors" : "ok"]++;
     },
     report(): Timeline {
       const newest = nthNow();
@@ -57,8 +52,8 @@ export function createTimeline(now = () => performance.timeOrigin + performance.
         slot_seconds: SLOT_S,
         since: new Date(oldest * SLOT_S * 1_000).toISOString(),
         ok: shown.map(({ ok }) => ok),
-        client_errors: shown.map(({ clientErrors }) => clientErrors),
-        server_errors: shown.map(({ serverErrors }) => serverErrors),
+        client_errors: shown.map(({ client_errors }) => client_errors),
+        server_errors: shown.map(({ server_errors }) => server_errors),
       };
     },
   };
