@@ -48,8 +48,8 @@ export default {
       positionals: ["label", "tags"],
       text: oneHost,
       examples: [
-        ["$0 admin tag lab-01 lab floor-2", "These tags and no others"],
-        ["$0 admin tag lab-01", "No tags"],
+        ["$0 admin tag lab-01 lab floor-2", "Set exactly these tags"],
+        ["$0 admin tag lab-01", "Remove all tags"],
       ],
     }),
     list: view(listHosts, {
@@ -78,7 +78,7 @@ export default {
       good: (results) => results.every(({ healthy }) => healthy),
       examples: [
         ["$0 admin poll", "Every host; exit code 1 when one is not healthy"],
-        ["$0 admin poll --on tag:lab,!tag:old --watch", "Some of them, as a table that refreshes"],
+        ["$0 admin poll --on tag:lab,!tag:old --watch", "Selected hosts, in a table that refreshes"],
       ],
     }),
     broadcast: view(broadcastExecute, {
@@ -104,7 +104,7 @@ export default {
         return results.every(({ ok }) => ok) ? 0 : 1;
       },
       examples: [
-        [`$0 admin broadcast '[["AC_screen_size"]]' --on tag:lab`, "One action, some hosts"],
+        [`$0 admin broadcast '[["AC_screen_size"]]' --on tag:lab`, "One action on selected hosts"],
         ["$0 admin broadcast nightly.json --on all --canary 1", "One host first"],
         ["$0 admin broadcast nightly.json --retry results.jsonl", "Repeat on the hosts that failed"],
       ],
@@ -115,13 +115,13 @@ export default {
       text: ({ file, hosts, text }) => text?.trimEnd() ?? `${printable(file ?? "")}: ${hosts} hosts`,
       examples: [
         ["$0 admin export hosts.csv", "For a spreadsheet, without tokens"],
-        ["$0 admin export hosts.json --tokens", "To another machine; 0600"],
+        ["$0 admin export hosts.json --tokens", "For another machine; mode 0600"],
       ],
     }),
     import: view(importBook, {
       positionals: ["file"],
       text: ({ added, replaced }) => `${added} added, ${replaced} replaced`,
-      examples: [["$0 admin import hosts.csv", "A hundred hosts at once"]],
+      examples: [["$0 admin import hosts.csv", "Many hosts at once"]],
     }),
     targets: view(listTargets, {
       on: false,

@@ -72,8 +72,8 @@ export default {
       text: ({ archive, deleted }) =>
         archive === null ? "Nothing to remove" : `${rowsText(deleted)} moved to ${printable(archive)}`,
       examples: [
-        ["$0 audit prune --keep 100000", "The rest to {config_dir}/audit-archive"],
-        ["$0 audit prune --before 2026-01-01 --archive 2025.jsonl.gz", "A year to a file"],
+        ["$0 audit prune --keep 100000", "Archive all but the newest rows"],
+        ["$0 audit prune --before 2026-01-01 --archive 2025.jsonl.gz", "Archive old rows in this file"],
       ],
     }),
     clear: view(clearAudit, {

@@ -8,7 +8,6 @@ import { printable } from "../src/lib/sanitize";
 const LEFT_BEHIND_MS = 500;
 
 export default view(diagnose, {
-  epilogue: `Checks: ${CHECK_NAMES.join(", ")}.`,
   columns: ["CHECK", "VERDICT", "DETAIL"],
   rows: ({ checks }) => checks.map(({ name, ok, severity, detail }) => [name, word(ok, severity), detail]),
   text: report,

@@ -39,7 +39,7 @@ export default {
         ]),
       none: "no outcomes yet",
       warnings: ({ status, error_text }) => (error_text === null ? [] : [`${status}: ${error_text}`]),
-      examples: [["$0 runs show 9f1c2e4a", "The outcome of each of its actions"]],
+      examples: [["$0 runs show 9f1c2e4a", "The outcome of each action"]],
     }),
     cancel: view(cancelRun, {
       positionals: ["run_id"],

@@ -36,7 +36,7 @@ export default {
       },
       examples: [
         ["$0 service install", "Run svc serve for this user, now and at each log-in"],
-        ["$0 service install --print -- --port 80", "Show it, with a flag of svc serve"],
+        ["$0 service install --print -- --port 80", "Show the unit, with a flag of svc serve"],
       ],
     }),
     uninstall: view(daemon.uninstall, {
@@ -54,13 +54,13 @@ export default {
       describe: "Show the state of the service",
       text,
       run,
-      examples: [["$0 service status", "As systemctl, launchctl or schtasks report it"]],
+      examples: [["$0 service status", "The output of systemctl, launchctl or schtasks"]],
     }),
     logs: view(daemon.logs, {
       describe: "Show the log of the service",
       text,
       run,
-      examples: [["$0 service logs --follow", "The last hundred lines, and new ones"]],
+      examples: [["$0 service logs --follow", "The last hundred lines, then new ones"]],
     }),
   },
 } satisfies Group;

@@ -56,8 +56,9 @@ async function dispatch(registry: Registry, args: readonly string[]): Promise<nu
     await printHelp(found.called, found.help, found.examples, found.called === "svc" ? GRAMMAR : undefined);
     return 0;
   }
-  const { called, noun, one, rest } = found;
-  const parsed = await parseFlags(called, one, rest);
+  const { called, noun, one, rest, verbs } = found;
+  const more = verbs.map(([verb]) => `${called} ${verb}`).join(", ");
+  const parsed = await parseFlags(called, more ? { ...one, epilogue: `See also: ${more}.` } : one, rest);
   if (!parsed) return 0;
   if (one.resident) startOver({ noun, ...parsed }, args);
   return one.run(parsed.typed, parsed.globals);

@@ -97,7 +97,7 @@ export const inspectorRecord = operation({
 
 export const inspectorReset = operation({
   name: "inspector.reset",
-  summary: "Empty the window of link statistics",
+  summary: "Delete the recorded link statistics",
   scope: "operate",
   changes: true,
   answeredBy: "server",

@@ -20,7 +20,7 @@ export const RUN_OPTIONS = v.strictObject({
   ),
   variables: field(
     v.optional(secret(v.record(v.string(), v.unknown())), {}),
-    "Initial variables, by name (`${name}` in arguments)",
+    "Initial values of variables, by name",
   ),
 });
 

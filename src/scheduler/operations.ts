@@ -72,7 +72,7 @@ const NEW_JOB = v.strictObject({
   script_path,
   interval_seconds: field(
     v.optional(JOB_SETTINGS.interval_seconds),
-    "Seconds between two runs, and before the first; or give a cron expression",
+    "Seconds between two runs, and before the first; otherwise give a cron expression",
   ),
   repeat: field(JOB_SETTINGS.repeat, "Run the job more than once"),
   ...SETTINGS,

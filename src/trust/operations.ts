@@ -62,7 +62,7 @@ export const replaceToken = operation({
 
 export const makeToken = operation({
   name: "token.add",
-  summary: "Make a named token that allows less",
+  summary: "Create a named token with fewer rights",
   scope: "admin",
   changes: true,
   leftOut,
