@@ -1,4 +1,4 @@
-import * as v from "valibot";
+import type * as v from "valibot";
 import {
   clearAudit,
   exportAudit,
@@ -9,7 +9,7 @@ import {
 } from "../src/audit/operations";
 import { type Group, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
-import { field } from "../src/core/fields";
+import { flag } from "../src/core/fields";
 import { badInput } from "../src/lib/errors";
 import { printable } from "../src/lib/sanitize";
 
@@ -77,7 +77,7 @@ export default {
       ],
     }),
     clear: view(clearAudit, {
-      extra: { yes: field(v.optional(v.boolean(), false), "Confirm that all rows are removed") },
+      extra: { yes: flag("Confirm that all rows are removed") },
       complete(input, { yes }) {
         if (!yes) throw badInput("clear removes every row of the audit log: confirm with --yes");
         return input;

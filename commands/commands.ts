@@ -1,11 +1,11 @@
-import * as v from "valibot";
+import type * as v from "valibot";
 import { oneOf } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
-import { field } from "../src/core/fields";
+import { flag } from "../src/core/fields";
 import { listCommands, showCommand } from "../src/runs/operations";
 
 const extra = {
-  allow_shell: field(v.optional(v.boolean(), false), "Include commands that need --allow-shell"),
+  allow_shell: flag("Include commands that need --allow-shell"),
 };
 
 const list = view(listCommands, {

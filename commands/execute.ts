@@ -1,13 +1,13 @@
-import * as v from "valibot";
+import type * as v from "valibot";
 import { actionsIn, isInline, SCRIPT } from "../src/cli/script";
 import { oneOf } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
-import { field } from "../src/core/fields";
+import { flag } from "../src/core/fields";
 import type { Outcome } from "../src/core/run";
 import { printable } from "../src/lib/sanitize";
 import { executeActions, executeFile } from "../src/runs/operations";
 
-const allow_shell = field(v.optional(v.boolean(), false), "Let the script run programs (AC_shell_command)");
+const allow_shell = flag("Let the script run programs (AC_shell_command)");
 
 type Report = Omit<v.InferOutput<typeof executeActions.output>, "result">;
 

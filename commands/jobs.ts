@@ -1,7 +1,6 @@
-import * as v from "valibot";
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
-import { field } from "../src/core/fields";
+import { flag } from "../src/core/fields";
 import {
   addJob,
   type JobView,
@@ -56,10 +55,7 @@ export default {
       // A server answers when the run has begun; without one this process waits for its end.
       hidden: ["wait"],
       extra: {
-        allow_shell: field(
-          v.optional(v.boolean(), false),
-          "Let the script run programs, if no server runs here",
-        ),
+        allow_shell: flag("Let the script run programs, if no server runs here"),
       },
       service: (given) => given,
       cancellable: true,

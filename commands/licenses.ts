@@ -1,10 +1,9 @@
-import * as v from "valibot";
 import { view } from "../src/cli/view";
-import { field } from "../src/core/fields";
+import { flag } from "../src/core/fields";
 import { type Component, listLicenses } from "../src/licenses/operations";
 
 export default view(listLicenses, {
-  extra: { text: field(v.optional(v.boolean(), false), "Print the licences in full") },
+  extra: { text: flag("Print the licences in full") },
   columns: ["package", "version", "licence"],
   rows: ({ components }) =>
     components.flatMap((component) => [

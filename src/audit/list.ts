@@ -3,7 +3,7 @@
  */
 import type { Database } from "bun:sqlite";
 import * as v from "valibot";
-import { field, timestamp } from "../core/fields";
+import { field, timestamp, whole } from "../core/fields";
 import type { ListedRow } from "./row";
 
 /** A date, or a date and time with or without a zone. A query string turns the `+` of a zone into a space. */
@@ -20,10 +20,7 @@ const optionalText = v.optional(v.pipe(v.string(), v.maxLength(1_000)));
 export const LIST_QUERY = v.strictObject({
   event_type: field(optionalText, "Only rows of this type"),
   host_id: field(optionalText, "Only rows about this host or client"),
-  limit: field(
-    v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(10_000)), 200),
-    "The maximum number of rows",
-  ),
+  limit: field(v.optional(whole(1, 10_000), 200), "The maximum number of rows"),
   since: field(v.optional(TIME), "Only rows from this time on (ISO 8601; UTC unless it names a zone)"),
   until: field(v.optional(TIME), "Only rows before this time"),
   before_id: field(

@@ -2,7 +2,7 @@ import { userInfo } from "node:os";
 import { resolve } from "node:path";
 import * as v from "valibot";
 import type { Caller } from "../core/caller";
-import { field, NO_INPUT, path } from "../core/fields";
+import { field, NO_INPUT, path, whole } from "../core/fields";
 import { operation } from "../core/operation";
 import { badInput, forbidden, unavailable } from "../lib/errors";
 import { LINES_CONTENT_TYPE } from "../lib/ndjson";
@@ -163,10 +163,7 @@ export const pruneAudit = operation({
   changes: "announces",
   leftOut: { http: ARCHIVES, script: ARCHIVES },
   input: v.strictObject({
-    keep: field(
-      v.optional(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(1_000_000_000))),
-      "Number of newest rows to keep",
-    ),
+    keep: field(v.optional(whole(0, 1_000_000_000)), "Number of newest rows to keep"),
     before: field(v.optional(TIME), "Move rows from before this time (ISO 8601; UTC unless it names a zone)"),
     archive: field(v.optional(PATH), "File to write them to (.gz compresses; default: one in audit-archive)"),
   }),

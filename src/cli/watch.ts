@@ -3,14 +3,14 @@
  */
 import { setTimeout as delay } from "node:timers/promises";
 import * as v from "valibot";
-import { field, seconds } from "../core/fields";
+import { between, field, flag, seconds } from "../core/fields";
 import { type GlobalFlags, terminated, unread } from "./subcommand";
 
 /** The fields of `--watch` and `--interval`. @param interval the default, in seconds. */
 export const watchFields = (interval: number) => ({
-  watch: field(v.optional(v.boolean(), false), "Repeat until Ctrl-C"),
+  watch: flag("Repeat until Ctrl-C"),
   interval_s: field(
-    v.optional(seconds(v.pipe(v.number(), v.minValue(0.1), v.maxValue(86_400))), interval),
+    v.optional(seconds(between(0.1, 86_400)), interval),
     "With --watch: time between two updates",
   ),
 });

@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { field, NO_INPUT, secret } from "../core/fields";
+import { field, flag, NO_INPUT, secret } from "../core/fields";
 import { operation } from "../core/operation";
 import type { Log } from "../lib/log";
 import { BUNDLE, BUNDLED_NAMES, IMPORT_REPORT } from "./bundle";
@@ -38,7 +38,7 @@ export const importConfig = operation({
       secret(v.unknown()),
       "The bundle: {manifest: {version: 1}, files: {name: {format, content}}}",
     ),
-    dry_run: field(v.optional(v.boolean(), false), "Report what would change, and change nothing"),
+    dry_run: flag("Report what would change, and change nothing"),
     only: field(
       v.optional(v.pipe(v.array(v.picklist(BUNDLED_NAMES)), v.minLength(1))),
       "Import only these files of the bundle",

@@ -2,6 +2,7 @@
  * What the fields of an input are made of: a description for each, and marks that every surface obeys.
  */
 import * as v from "valibot";
+import type { Metadata } from "./schema";
 
 /** A field with a description (every field has one). */
 export function field<S extends v.GenericSchema>(schema: S, description: string) {
@@ -19,37 +20,30 @@ export const whole = (min: number, max: number) =>
 export const flag = (description: string) => field(v.optional(v.boolean(), false), description);
 
 /** A value that is never logged, audited, quoted in an error, or kept. */
-export function secret<S extends v.GenericSchema>(schema: S) {
-  return v.pipe(schema, v.metadata({ secret: true }));
-}
+export const secret = mark({ secret: true });
 
 /** A span of time in seconds. As text also `90s`, `15m`, `2h` or `1d`. */
-export function seconds<S extends v.GenericSchema<number>>(schema: S) {
-  return v.pipe(schema, v.metadata({ text: "duration" }));
-}
+export const seconds = mark<number>({ text: "duration" });
 
 /** A number of bytes. As text also `512MB`. */
-export function bytes<S extends v.GenericSchema<number>>(schema: S) {
-  return v.pipe(schema, v.metadata({ text: "size" }));
-}
+export const bytes = mark<number>({ text: "size" });
 
 /** A point in time, ISO 8601 in UTC. As text also `1h`: an hour ago. */
-export function timestamp<S extends v.GenericSchema<string>>(schema: S) {
-  return v.pipe(schema, v.metadata({ text: "time" }));
-}
+export const timestamp = mark<string>({ text: "time" });
 
 /** The content of a file. On the command line the flag takes the path of that file, or `-` for standard input. */
-export function fileContent<S extends v.GenericSchema<string>>(schema: S) {
-  return v.pipe(schema, v.metadata({ text: "file" }));
-}
+export const fileContent = mark<string>({ text: "file" });
 
 /** A path on the host that runs the operation. The command line resolves it against its own working folder. */
-export function path<S extends v.GenericSchema<string>>(schema: S) {
-  return v.pipe(schema, v.metadata({ text: "path" }));
-}
+export const path = mark<string>({ text: "path" });
 
 /** An action list inside an input: it is checked, with the list around it, before anything runs. */
 export const ACTION_LIST = v.pipe(v.array(v.unknown()), v.metadata({ actions: true }));
 
 /** The input of an operation without fields. */
 export const NO_INPUT = v.strictObject({});
+
+/** What adds `marks` to a schema whose input is a `T`. */
+function mark<T>(marks: Metadata) {
+  return <S extends v.GenericSchema<T>>(schema: S) => v.pipe(schema, v.metadata({ ...marks }));
+}

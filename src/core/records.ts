@@ -25,13 +25,9 @@ export const LINK_SAMPLE = v.strictObject({
 export type LinkSample = v.InferOutput<typeof LINK_SAMPLE>;
 
 /** The statistics of one metric; all null when it was never measured. */
-export const METRIC_SUMMARY = v.object({
-  last: v.nullable(v.number()),
-  min: v.nullable(v.number()),
-  max: v.nullable(v.number()),
-  avg: v.nullable(v.number()),
-  p95: v.nullable(v.number()),
-});
+export const METRIC_SUMMARY = v.object(
+  v.entriesFromList(["last", "min", "max", "avg", "p95"], v.nullable(v.number())),
+);
 
 /** The statistics of all samples in the inspector's window. */
 export const LINK_SUMMARY = v.object({

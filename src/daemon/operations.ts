@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { field, path } from "../core/fields";
+import { field, flag, path } from "../core/fields";
 import { operation } from "../core/operation";
 import { badInput } from "../lib/errors";
 import type { DaemonPlan } from "./daemon";
@@ -11,8 +11,8 @@ const leftOut = {
 };
 
 const WHERE = {
-  system: field(v.optional(v.boolean(), false), "For the machine instead of this user"),
-  print: field(v.optional(v.boolean(), false), "Show what would be written and run; change nothing"),
+  system: flag("For the machine instead of this user"),
+  print: flag("Show what would be written and run; change nothing"),
 };
 
 /** What was done, or with `print` what would be. */
@@ -97,7 +97,7 @@ const logs = operation({
   scope: "admin",
   leftOut,
   input: v.strictObject({
-    follow: field(v.optional(v.boolean(), false), "Keep printing new lines"),
+    follow: flag("Keep printing new lines"),
     ...WHERE,
   }),
   output: OUTCOME,

@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { field, NO_INPUT, seconds } from "../core/fields";
+import { between, field, flag, NO_INPUT, seconds, whole } from "../core/fields";
 import { operation } from "../core/operation";
 import { LINK_SAMPLE, LINK_SUMMARY } from "../core/records";
 import { DEFAULT_CAPACITY, type Inspector, TIMED_SAMPLE } from "./inspector";
@@ -14,10 +14,7 @@ const MAX_SAMPLES = 10_000;
 /** A sample and when it was taken: one call may bring several. */
 const RECORDED = v.strictObject({
   ...LINK_SAMPLE.entries,
-  age_seconds: field(
-    v.optional(seconds(v.pipe(v.number(), v.minValue(0), v.maxValue(3_600))), 0),
-    "Time since it was taken, seconds",
-  ),
+  age_seconds: field(v.optional(seconds(between(0, 3_600)), 0), "Time since it was taken, seconds"),
 });
 
 const SESSION = v.pipe(v.string(), v.nonEmpty(), v.maxLength(128));
@@ -32,14 +29,11 @@ export const inspectorRecent = operation({
   http: { method: "GET", path: "/inspector/recent" },
   input: v.strictObject({
     n: field(
-      v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_SAMPLES)), 60),
+      v.optional(whole(1, MAX_SAMPLES), 60),
       `Number of samples; the window holds ${DEFAULT_CAPACITY}`,
     ),
     session,
-    summary: field(
-      v.optional(v.boolean(), false),
-      "Add the statistics of the whole window and the names of its sessions",
-    ),
+    summary: flag("Add the statistics of the whole window and the names of its sessions"),
   }),
   output: v.object({
     samples: v.array(TIMED_SAMPLE),

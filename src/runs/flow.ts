@@ -6,7 +6,7 @@
  */
 import * as v from "valibot";
 import type { Caller } from "../core/caller";
-import { ACTION_LIST, field, NO_INPUT, secret, seconds as span } from "../core/fields";
+import { ACTION_LIST, between, field, flag, NO_INPUT, secret, seconds as span, whole } from "../core/fields";
 import { operation } from "../core/operation";
 import { type Departure, type NestedReport, OUTCOME, type RunContext } from "../core/run";
 import { sleep } from "../lib/deadline";
@@ -50,7 +50,7 @@ export const operations = [
     command: "AC_sleep",
     example: { seconds: 1.5 },
     input: v.strictObject({
-      seconds: field(span(v.pipe(v.number(), v.minValue(0), v.maxValue(86_400))), "How long"),
+      seconds: field(span(between(0, 86_400)), "How long"),
     }),
     output: v.null(),
     async run(_service, { seconds }, { signal }) {
@@ -65,7 +65,7 @@ export const operations = [
     command: "AC_loop",
     example: { times: 3, body: [["AC_sleep", { seconds: 1 }]] },
     input: v.strictObject({
-      times: field(v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(100_000)), "How often"),
+      times: field(whole(0, 100_000), "How often"),
       body,
     }),
     output: v.object({ iterations: v.number(), ...INSIDE }),
@@ -91,12 +91,9 @@ export const operations = [
     command: "AC_retry",
     example: { max_attempts: 5, backoff: 1, body: [["AC_wait_window", { title_substring: "Ready" }]] },
     input: v.strictObject({
-      max_attempts: field(
-        v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_000)), 3),
-        "The maximum number of attempts",
-      ),
+      max_attempts: field(v.optional(whole(1, 1_000), 3), "The maximum number of attempts"),
       backoff: field(
-        v.optional(span(v.pipe(v.number(), v.minValue(0), v.maxValue(3_600))), 0.5),
+        v.optional(span(between(0, 3_600)), 0.5),
         "Seconds before the second attempt; the pause doubles before each further attempt, up to a minute",
       ),
       body,
@@ -134,7 +131,7 @@ export const operations = [
         "Actions that run last in any case; for 5 seconds at most when the run was cancelled",
       ),
       error_var: field(v.optional(NAME), "Variable that is set to the error message"),
-      reraise: field(v.optional(v.boolean(), false), "Fail after `catch`, with the error of `body`"),
+      reraise: flag("Fail after `catch`, with the error of `body`"),
     }),
     output: v.object({ error: v.nullable(v.string()), ...INSIDE }),
     async run(_service, { error_var, reraise }, caller) {

@@ -5,7 +5,7 @@
  * Background processes of a program that ended by itself live on.
  */
 import * as v from "valibot";
-import { field, path, seconds } from "../core/fields";
+import { between, field, path, seconds } from "../core/fields";
 import { operation } from "../core/operation";
 import { deadline } from "../lib/deadline";
 import { badInput, Failure, forbidden, rejected, systemCode } from "../lib/errors";
@@ -31,7 +31,7 @@ const INPUT = v.strictObject({
   ),
   cwd: field(v.optional(path(TEXT)), "Working folder (default: the working folder of svc)"),
   timeout_seconds: field(
-    v.optional(seconds(v.pipe(v.number(), v.minValue(0.001), v.maxValue(86_400))), 300),
+    v.optional(seconds(between(0.001, 86_400)), 300),
     "Seconds after which the program and everything it started are ended",
   ),
 });

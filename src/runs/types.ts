@@ -2,7 +2,7 @@
  * The records of a run: how it starts, what it reports, what is kept.
  */
 import * as v from "valibot";
-import { field, seconds, secret } from "../core/fields";
+import { between, field, flag, seconds, secret, whole } from "../core/fields";
 import { DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S, OUTCOME, RUN_STATUS } from "../core/run";
 
 /** Where a run may have come from: a request, a job, or this process itself. */
@@ -13,9 +13,9 @@ export const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
 /** How a list is run. */
 export const RUN_OPTIONS = v.strictObject({
-  stop_on_error: field(v.optional(v.boolean(), false), "Skip the rest of the list when an action fails"),
+  stop_on_error: flag("Skip the rest of the list when an action fails"),
   timeout_seconds: field(
-    v.optional(seconds(v.pipe(v.number(), v.minValue(0.001), v.maxValue(MAX_TIMEOUT_S))), DEFAULT_TIMEOUT_S),
+    v.optional(seconds(between(0.001, MAX_TIMEOUT_S)), DEFAULT_TIMEOUT_S),
     "Seconds after which the run is ended",
   ),
   variables: field(
@@ -82,10 +82,7 @@ const TEXT = v.optional(v.pipe(v.string(), v.maxLength(1_000)));
 
 /** Which rows of the history to find. A field that is left out does not filter. */
 export const HISTORY_QUERY = v.strictObject({
-  limit: field(
-    v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(10_000)), 100),
-    "The maximum number of runs",
-  ),
+  limit: field(v.optional(whole(1, 10_000), 100), "The maximum number of runs"),
   source_type: field(TEXT, "Only runs from this source: `rest`, `scheduler` or `manual`"),
   source_id: field(TEXT, "Only runs of this client or job"),
   status: field(TEXT, "Only runs with this status: `ok`, `error`, `cancelled`, `timeout`, `interrupted`"),

@@ -2,7 +2,7 @@
  * A job: a script, when it runs, and what happens when a run is missed or takes too long.
  */
 import * as v from "valibot";
-import { seconds } from "../core/fields";
+import { between, seconds } from "../core/fields";
 import { DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S } from "../core/run";
 import { badInput } from "../lib/errors";
 
@@ -21,7 +21,7 @@ const ISO_TIME = v.pipe(
 export const JOB_SETTINGS = {
   job_id: v.pipe(v.string(), v.regex(/^[\w.-]{1,100}$/, "1 to 100 letters, digits, '.', '_' or '-'")),
   script_path: v.pipe(v.string(), v.nonEmpty(), v.maxLength(4_096)),
-  interval_seconds: seconds(v.pipe(v.number(), v.minValue(MIN_INTERVAL_S), v.maxValue(MAX_INTERVAL_S))),
+  interval_seconds: seconds(between(MIN_INTERVAL_S, MAX_INTERVAL_S)),
   cron_expression: v.pipe(v.string(), v.nonEmpty(), v.maxLength(200)),
   /** The time zone of the cron expression, an IANA name. */
   time_zone: v.pipe(v.string(), v.nonEmpty(), v.maxLength(100)),
@@ -33,10 +33,7 @@ export const JOB_SETTINGS = {
   if_missed: v.optional(v.picklist(["skip", "once"]), "skip"),
   /** When a job is due while it still runs: do not run it, or run it right afterwards. */
   if_running: v.optional(v.picklist(["skip", "queue"]), "skip"),
-  timeout_seconds: v.optional(
-    seconds(v.pipe(v.number(), v.minValue(1), v.maxValue(MAX_TIMEOUT_S))),
-    DEFAULT_TIMEOUT_S,
-  ),
+  timeout_seconds: v.optional(seconds(between(1, MAX_TIMEOUT_S)), DEFAULT_TIMEOUT_S),
 } as const;
 
 /** The fields of a job in the file. */

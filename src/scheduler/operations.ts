@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import * as v from "valibot";
-import { field, NO_INPUT, path } from "../core/fields";
+import { field, flag, NO_INPUT, path } from "../core/fields";
 import { operation } from "../core/operation";
 import { RUN_STATUS } from "../core/run";
 import { badInput, Failure } from "../lib/errors";
@@ -201,7 +201,7 @@ export const runJob = operation({
   answeredBy: "server or here",
   input: v.strictObject({
     ...ONE_JOB.entries,
-    wait: field(v.optional(v.boolean(), false), "Return when the run has ended, not when it has started"),
+    wait: flag("Return when the run has ended, not when it has started"),
   }),
   output: v.object({
     job_id: v.string(),

@@ -1,5 +1,5 @@
 import * as v from "valibot";
-import { field, fileContent, path, seconds, secret } from "../core/fields";
+import { between, field, fileContent, flag, path, seconds, secret, whole } from "../core/fields";
 import { operation } from "../core/operation";
 import { badInput } from "../lib/errors";
 
@@ -7,7 +7,7 @@ import { badInput } from "../lib/errors";
 const ELSEWHERE = "it is done on the operator's own computer, not on a managed host";
 const leftOut = { http: ELSEWHERE, script: ELSEWHERE };
 
-const PORT = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(65_535));
+const PORT = whole(1, 65_535);
 const TEXT = v.pipe(v.string(), v.maxLength(1_000));
 const NOT_EMPTY = v.pipe(TEXT, v.nonEmpty());
 const BUNDLE_FOLDER = v.optional(path(TEXT), "./turn-bundle");
@@ -23,7 +23,7 @@ const RELAY = v.strictObject({
   realm: field(TEXT, "Host name or IP address of the relay"),
   user: field(v.optional(TEXT), "User of the relay"),
   secret: field(v.optional(secret(TEXT)), "The user's secret (default: a new one)"),
-  auth_secret: field(v.optional(v.boolean(), false), "Time-limited credentials, signed with the secret"),
+  auth_secret: flag("Time-limited credentials, signed with the secret"),
   listen_port: field(v.optional(PORT, 3478), "Port for UDP and TCP"),
   tls_port: field(v.optional(PORT, 5349), "Port for TLS"),
   tls_cert: field(v.optional(TEXT), "Path of the certificate on the relay, PEM"),
@@ -45,7 +45,7 @@ export const makeTurnBundle = operation({
   input: v.strictObject({
     ...RELAY.entries,
     output_dir: field(BUNDLE_FOLDER, "Folder for the files"),
-    force: field(v.optional(v.boolean(), false), "Overwrite files in a folder that is not empty"),
+    force: flag("Overwrite files in a folder that is not empty"),
   }),
   output: v.object({
     folder: v.string(),
@@ -81,10 +81,7 @@ export const makeTurnCredentials = operation({
   scope: "admin",
   leftOut,
   input: v.strictObject({
-    ttl_s: field(
-      v.optional(seconds(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(MAX_TTL_S))), 3_600),
-      "Seconds that the credentials are valid",
-    ),
+    ttl_s: field(v.optional(seconds(whole(1, MAX_TTL_S)), 3_600), "Seconds that the credentials are valid"),
     user: field(v.optional(TEXT, "client"), "Name of the client in the relay's log"),
     secret: field(v.optional(secret(NOT_EMPTY)), "The signing secret (default: that of the bundle)"),
     output_dir: field(BUNDLE_FOLDER, "Folder of the bundle"),
@@ -130,10 +127,7 @@ export const testTurn = operation({
       v.optional(fileContent(v.pipe(v.string(), v.maxLength(MAX_CA_CHARACTERS)))),
       "Certificates to trust instead of the system's, PEM",
     ),
-    timeout_s: field(
-      v.optional(seconds(v.pipe(v.number(), v.minValue(0.1), v.maxValue(60))), 5),
-      "Time limit for each step, in seconds",
-    ),
+    timeout_s: field(v.optional(seconds(between(0.1, 60)), 5), "Time limit for each step, in seconds"),
   }),
   output: REPORT,
   async run(_service, { url, ca, timeout_s, ...login }) {
