@@ -30,14 +30,12 @@ export class Dialler extends Agent {
       socket = dial(this.url, this.trust, ready);
     } catch {
       // TLS cannot start, because of `ca`. The caller waits for a socket: it gets one that has failed.
-      socket = new Socket().destroy(
-        new RemoteError("unreachable", "the ca to trust is no certificate", false),
-      );
+      socket = new Socket().destroy(unreachable("the ca to trust is no certificate"));
     }
     // Once the socket is ready, the agent ignores these.
     socket
       .once("error", (error) => done(error, socket))
-      .once("close", () => done(new RemoteError("unreachable", "connection closed", false), socket));
+      .once("close", () => done(unreachable("connection closed"), socket));
     this.dialled = socket;
     return undefined;
   }
@@ -47,6 +45,8 @@ export class Dialler extends Agent {
     super.destroy();
   }
 }
+
+const unreachable = (message: string) => new RemoteError("unreachable", message, false);
 
 function dial(url: URL, trust: Trust, ready: () => void): Socket {
   const isPlain = url.protocol === "http:";
@@ -61,7 +61,7 @@ function dial(url: URL, trust: Trust, ready: () => void): Socket {
   return socket.once("secureConnect", () => {
     const fault = faultOf(socket, trust);
     if (fault === undefined) ready();
-    else socket.destroy(new RemoteError("unreachable", fault, false));
+    else socket.destroy(unreachable(fault));
   });
 }
 
