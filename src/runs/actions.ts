@@ -136,14 +136,12 @@ class ListChecker {
 
   private keywords(operation: Operation, given: unknown, at: string): Record<string, unknown> | undefined {
     if (typeof given !== "object" || given === null) {
-      this.refuse(at, "expected arguments as an object or a list");
-      return undefined;
+      return void this.refuse(at, "expected arguments as an object or a list");
     }
     if (!Array.isArray(given)) return given as Record<string, unknown>;
     const names = Object.keys(operation.input.entries);
     if (given.length > names.length) {
-      this.refuse(at, `expected at most ${names.length} arguments but found ${given.length}`);
-      return undefined;
+      return void this.refuse(at, `expected at most ${names.length} arguments but found ${given.length}`);
     }
     return Object.fromEntries(given.map((value, index) => [names[index], value]));
   }

@@ -14,8 +14,9 @@ import { badInput, cancelled, Failure, failureOf, messageOf, rejected } from "..
 import { sizeWithin } from "../lib/json-size";
 import type { Log } from "../lib/log";
 import type { Action, Command } from "./actions";
+import { Secrets } from "./redact";
 import type { ActiveRun } from "./runs";
-import { Secrets } from "./secrets";
+
 import { fillIn, referencesIn } from "./variables";
 
 /** The most that one run executes: actions and lists inside them, counted at every iteration. */
@@ -51,7 +52,6 @@ export interface RunParts {
 export class Runner {
   /** The operation behind an outcome of this run, nested ones included. */
   readonly operations = new WeakMap<object, Command>();
-  /** The secrets of the run so far. */
   readonly secrets = new Secrets();
   /** The error messages that variables were set to, by their names. */
   private readonly errors = new Map<string, string>();

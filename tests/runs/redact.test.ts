@@ -1,6 +1,6 @@
 /** What is taken out of what is kept of a run. */
 import { expect, test } from "bun:test";
-import { Secrets } from "../../src/runs/secrets";
+import { Secrets } from "../../src/runs/redact";
 
 test("a secret is known again however often what quotes it is quoted, and no other is forgotten for that", () => {
   const secrets = new Secrets();
