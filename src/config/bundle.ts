@@ -6,12 +6,12 @@
  */
 import * as v from "valibot";
 import { secret } from "../core/fields";
-import type { Offence } from "../core/input";
+import { kindOf, type Offence } from "../core/input";
 import { rejected } from "../lib/errors";
 import { printable } from "../lib/sanitize";
 
 /** The version of the format that svc writes, and the only one that it reads. */
-const BUNDLE_VERSION = 1;
+export const BUNDLE_VERSION = 1;
 
 /** The files that a bundle may carry, and how. The token, the audit log and all else never leave `{config_dir}`. */
 export const ALLOWLIST = {
@@ -30,9 +30,6 @@ export type Format = (typeof ALLOWLIST)[BundledName];
 
 export const BUNDLED_NAMES = Object.keys(ALLOWLIST).filter(isBundledName);
 
-/** The files that say which machine this is. Two machines with the same ones are the same machine to all others. */
-export const IDENTITY_NAMES: readonly BundledName[] = ["remote_host_id", "viewer_id", "host_fingerprint"];
-
 export const BUNDLE = v.object({
   manifest: v.object({
     version: v.literal(BUNDLE_VERSION),
@@ -48,12 +45,6 @@ export const BUNDLE = v.object({
 });
 
 export type Bundle = v.InferOutput<typeof BUNDLE>;
-
-/** A new bundle of `files`. */
-export const newBundle = (files: Bundle["files"], about: Omit<Bundle["manifest"], "version">): Bundle => ({
-  manifest: { version: BUNDLE_VERSION, ...about },
-  files,
-});
 
 const NAME = v.picklist(BUNDLED_NAMES);
 
@@ -106,32 +97,39 @@ const MAX_DEPTH = 200;
 export function checkBundle(bundle: unknown): { readonly files: BundledFile[]; readonly skipped: LeftOut[] } {
   const offences: Offence[] = [];
   const refuse = (field: string, message: string) => void offences.push({ field, message });
+  const objectIn = (field: string, value: unknown, expected = "an object") => {
+    if (isObject(value)) return value;
+    refuse(field, `expected ${expected} but found ${kindOf(value)}`);
+    return undefined;
+  };
   const files: BundledFile[] = [];
   const skipped: LeftOut[] = [];
 
-  if (!isObject(bundle)) {
-    refuse("", `expected an object but found ${kindOf(bundle)}`);
-  } else {
-    checkManifest(bundle.manifest, refuse);
-    if (!isObject(bundle.files)) refuse("files", `expected an object but found ${kindOf(bundle.files)}`);
-    for (const [name, entry] of isObject(bundle.files) ? Object.entries(bundle.files) : []) {
-      const field = `files[${printable(JSON.stringify(name), 200)}]`;
-      if (!isBundledName(name)) {
-        refuse(field, "not a file that a bundle may carry");
-      } else if (!isObject(entry)) {
-        refuse(field, `expected {format, content} but found ${kindOf(entry)}`);
-      } else if (entry.format !== "json" && entry.format !== "text") {
-        refuse(`${field}.format`, 'expected "json" or "text"');
-      } else if (!Object.hasOwn(entry, "content")) {
-        refuse(`${field}.content`, "missing");
-      } else {
-        const fault = contentFault(entry.format, entry.content);
-        if (fault) refuse(`${field}.content`, fault);
-        const expected = ALLOWLIST[name];
-        if (entry.format === expected) files.push({ name, format: expected, content: entry.content });
-        else skipped.push({ name, reason: `its format is ${entry.format}, but this file is ${expected}` });
-      }
+  const whole = objectIn("", bundle);
+  const manifest = whole && objectIn("manifest", whole.manifest);
+  if (manifest && manifest.version !== BUNDLE_VERSION) {
+    const found = typeof manifest.version === "number" ? manifest.version : kindOf(manifest.version);
+    refuse("manifest.version", `expected ${BUNDLE_VERSION} but found ${found}`);
+  }
+  const entries = whole && objectIn("files", whole.files);
+  for (const [name, value] of Object.entries(entries ?? {})) {
+    const field = `files[${printable(JSON.stringify(name), 200)}]`;
+    if (!isBundledName(name)) {
+      refuse(field, "not a file that a bundle may carry");
+      continue;
     }
+    const entry = objectIn(field, value, "{format, content}");
+    if (!entry) continue;
+    const { format, content } = entry;
+    if (format !== "json" && format !== "text") {
+      refuse(`${field}.format`, 'expected "json" or "text"');
+      continue;
+    }
+    const fault = Object.hasOwn(entry, "content") ? contentFault(format, content) : "missing";
+    if (fault) refuse(`${field}.content`, fault);
+    const expected = ALLOWLIST[name];
+    if (format === expected) files.push({ name, format, content });
+    else skipped.push({ name, reason: `its format is ${format}, but this file is ${expected}` });
   }
   if (offences.length === 0) return { files, skipped };
   const words = offences.map(({ field, message }) => (field ? `${field}: ${message}` : message));
@@ -140,17 +138,6 @@ export function checkBundle(bundle: unknown): { readonly files: BundledFile[]; r
 
 function isBundledName(name: string): name is BundledName {
   return Object.hasOwn(ALLOWLIST, name);
-}
-
-function checkManifest(manifest: unknown, refuse: (field: string, message: string) => void): void {
-  if (!isObject(manifest)) {
-    refuse("manifest", `expected an object but found ${kindOf(manifest)}`);
-  } else if (!Object.hasOwn(manifest, "version")) {
-    refuse("manifest.version", `missing: expected ${BUNDLE_VERSION}`);
-  } else if (manifest.version !== BUNDLE_VERSION) {
-    const found = typeof manifest.version === "number" ? manifest.version : kindOf(manifest.version);
-    refuse("manifest.version", `expected ${BUNDLE_VERSION} but found ${found}`);
-  }
 }
 
 function contentFault(format: Format, content: unknown): string | undefined {
@@ -175,11 +162,4 @@ export function jsonFault(value: unknown): string | undefined {
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function kindOf(value: unknown): string {
-  if (value === undefined) return "nothing";
-  if (value === null) return "null";
-  if (Array.isArray(value)) return "an array";
-  return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }

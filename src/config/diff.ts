@@ -26,15 +26,9 @@ const MAX_EDITS = 2_000;
 export async function diffContent(format: Format, before: unknown, after: unknown): Promise<string> {
   const { structuredPatch } = await import("diff");
   const mask = createMask();
-  const patch = structuredPatch(
-    "",
-    "",
-    shown(format, before, mask),
-    shown(format, after, mask),
-    undefined,
-    undefined,
-    { context: 2, maxEditLength: MAX_EDITS },
-  );
+  const [old, now] = [shown(format, before, mask), shown(format, after, mask)];
+  const options = { context: 2, maxEditLength: MAX_EDITS };
+  const patch = structuredPatch("", "", old, now, undefined, undefined, options);
   if (patch === undefined) return "too many changes to show";
   const lines = patch.hunks.flatMap((hunk) => [
     `@@ -${hunk.oldStart},${hunk.oldLines} +${hunk.newStart},${hunk.newLines} @@`,

@@ -6,28 +6,20 @@ import { type } from "node:os";
 import { join, sep } from "node:path";
 import { systemCode } from "../lib/errors";
 import { PRIVATE_FILE } from "../lib/files";
-import {
-  ALLOWLIST,
-  BUNDLED_NAMES,
-  type Bundle,
-  type BundledName,
-  type Format,
-  jsonFault,
-  type LeftOut,
-  newBundle,
-} from "./bundle";
+import type { Bundle, BundledName, Format, LeftOut } from "./bundle";
+import { ALLOWLIST, BUNDLE_VERSION, BUNDLED_NAMES, jsonFault } from "./bundle";
 
 export type Found =
   | { readonly kind: "absent" }
+  /** A folder, a device or a pipe: svc makes none of these. */
+  | { readonly kind: "other" }
   | {
       readonly kind: "file" | "link";
       /** Permission bits; 0600 for a link. */
       readonly mode: number;
       /** Null for a link that leads out of the folder, or nowhere. */
       readonly bytes: Uint8Array | null;
-    }
-  /** A folder, a device or a pipe: svc makes none of these. */
-  | { readonly kind: "other" };
+    };
 
 /** What is at `name` in `folder`. @throws the system error of a file that cannot be read. */
 export function findFile(folder: string, name: BundledName): Found {
@@ -89,5 +81,5 @@ export function exportBundle(
     }
   }
   const about = { exported_at: now.toISOString(), platform: type(), source_root: folder };
-  return { bundle: newBundle(files, about), leftOut };
+  return { bundle: { manifest: { version: BUNDLE_VERSION, ...about }, files }, leftOut };
 }

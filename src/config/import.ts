@@ -21,7 +21,7 @@ import { badInput, conflict, type Failure, messageOf, systemCode, unavailable } 
 import { PRIVATE_FILE, writeFileAtomic } from "../lib/files";
 import { withLock } from "../lib/lock";
 import { configFiles } from "../lib/paths";
-import { type BundledFile, type BundledName, checkBundle, IDENTITY_NAMES, type ImportReport } from "./bundle";
+import { type BundledFile, type BundledName, checkBundle, type ImportReport } from "./bundle";
 import { diffContent } from "./diff";
 import { decode, type Found, findFile } from "./folder";
 
@@ -43,9 +43,8 @@ export interface ImportOptions {
 export async function importBundle(
   folder: string,
   bundle: unknown,
-  options: ImportOptions = {},
+  { dryRun = false, only, announce, now = new Date() }: ImportOptions = {},
 ): Promise<ImportReport> {
-  const { dryRun = false, only } = options;
   const checked = checkBundle(bundle);
   const present = new Set([...checked.files, ...checked.skipped].map(({ name }) => name));
   const missing = only?.filter((name) => !present.has(name)) ?? [];
@@ -54,9 +53,18 @@ export async function importBundle(
   const files = checked.files.filter(wanted);
   const skipped = checked.skipped.filter(wanted);
 
-  const { planned, backups } = dryRun
-    ? { planned: await planImport(folder, files), backups: {} }
-    : await locked(folder, () => apply(folder, files, options));
+  const work = async () => {
+    const planned = await Promise.all(files.map((file) => planFile(folder, file)));
+    const changes = planned.filter(isChange);
+    if (dryRun || changes.length === 0) return { planned, backups: {} };
+    await announce?.(namesOf(changes));
+    return { planned, backups: writeAll(folder, changes, now) };
+  };
+  // No other process may import or change the address book meanwhile.
+  const { importLock, adminLock } = configFiles(folder);
+  const { planned, backups } = await (dryRun
+    ? work()
+    : withLock(importLock, () => withLock(adminLock, work)));
   const names = namesOf(planned.filter(isChange));
   return {
     dry_run: dryRun,
@@ -72,21 +80,11 @@ export async function importBundle(
   };
 }
 
-/** Runs `work` while no other process imports or changes the address book. */
-function locked<T>(folder: string, work: () => Promise<T>): Promise<T> {
-  const { importLock, adminLock } = configFiles(folder);
-  return withLock(importLock, () => withLock(adminLock, work));
-}
-
-async function apply(folder: string, files: readonly BundledFile[], { announce, now }: ImportOptions) {
-  const planned = await planImport(folder, files);
-  const changes = planned.filter(isChange);
-  if (changes.length > 0) await announce?.(namesOf(changes));
-  return { planned, backups: writeAll(folder, changes, now ?? new Date()) };
-}
-
 const isChange = ({ change }: PlannedFile) => change !== "unchanged";
 const namesOf = (files: ReadonlyArray<{ readonly name: BundledName }>) => files.map(({ name }) => name);
+
+/** The files that say which machine this is. Two machines with the same ones are the same machine to all others. */
+const IDENTITY_NAMES: readonly BundledName[] = ["remote_host_id", "viewer_id", "host_fingerprint"];
 
 function identityWarnings(names: readonly BundledName[]): string[] {
   const shared = names.filter((name) => IDENTITY_NAMES.includes(name));
@@ -187,15 +185,11 @@ interface PlannedFile extends Readonly<ImportReport["files"][number]> {
 }
 
 /**
- * Compares `files` with those in `folder`. Writes nothing.
+ * Compares a file with the one in `folder`. Writes nothing.
  *
- * @throws a `conflict` failure when something other than a file has the name of one; the system error of a file that
- *   cannot be read.
+ * @throws a `conflict` failure when something other than a file has its name; the system error of a file that cannot be
+ *   read.
  */
-function planImport(folder: string, files: readonly BundledFile[]): Promise<PlannedFile[]> {
-  return Promise.all(files.map((file) => planFile(folder, file)));
-}
-
 async function planFile(folder: string, { name, format, content }: BundledFile): Promise<PlannedFile> {
   const data = format === "json" ? `${JSON.stringify(content, null, 2)}\n` : String(content);
   const found = findFile(folder, name);

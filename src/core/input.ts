@@ -121,7 +121,9 @@ function shown(issue: v.BaseIssue<unknown>): string {
   return issue.received === "Array" || issue.received === "Object" ? kindOf(issue.input) : issue.received;
 }
 
-function kindOf(value: unknown): string {
+/** The kind of a JSON value, in words. */
+export function kindOf(value: unknown): string {
+  if (value === undefined) return "nothing";
   if (value === null) return "null";
   if (Array.isArray(value)) return "an array";
   return typeof value === "object" ? "an object" : `a ${typeof value}`;
