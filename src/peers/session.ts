@@ -1,6 +1,7 @@
 /**
  * One peer session, as its owner sees it: a process (`worker.ts`), and the state that it reports.
  */
+import { randomUUID } from "node:crypto";
 import type * as v from "valibot";
 import type { LinkSample, SESSION } from "../core/records";
 import { type Child, startChild } from "../lib/child";
@@ -34,26 +35,18 @@ export interface SessionSend {
   readonly progress?: (bytes: number) => void;
 }
 
-export interface SessionOptions {
-  readonly id: string;
-  /** `host`: this side answers; `viewer`: this side calls. */
-  readonly role: "host" | "viewer";
-  /** The id of the other side; empty while it is unknown. */
-  readonly peer: string;
-  readonly log: Log;
-  /** Receives the statistics of the link, once a second. */
-  readonly measured: (sample: LinkSample) => void;
-}
-
 /** The version of the WebRTC library. @throws an `unavailable` failure when there is none on this machine. */
 export async function probeWebRtc(log: Log): Promise<string> {
   await using child = startChild<SessionCalls>({ command: selfCommand(["session-child"]), what: WHAT, log });
   return await child.calls(PROBE_MS).probe();
 }
 
+type SessionRecord = v.InferInput<typeof SESSION>;
+type Role = SessionRecord["role"];
+
 export class PeerSession {
   /** Its state, as reports have it. */
-  readonly record: v.InferInput<typeof SESSION>;
+  readonly record: SessionRecord;
   /** The id of its process. */
   readonly pid: number;
   readonly #child: Child<SessionCalls>;
@@ -69,7 +62,13 @@ export class PeerSession {
   /** Why this side ended the session. */
   #parting: string | undefined;
 
-  constructor({ id, role, peer, log, measured }: SessionOptions) {
+  /**
+   * @param role `host`: this side answers; `viewer`: this side calls.
+   * @param peer the id of the other side; empty while it is unknown.
+   * @param measured receives the statistics of the link, once a second, and the id of the session.
+   */
+  constructor(role: Role, peer: string, log: Log, measured: (sample: LinkSample, id: string) => void) {
+    const id = randomUUID();
     this.record = {
       ...{ id, role, peer, state: "connecting", since: new Date().toISOString(), route: null },
       ...{ rtt_ms: null, bytes_sent: 0, bytes_received: 0, files_received: 0 },
@@ -88,7 +87,7 @@ export class PeerSession {
         Object.assign(this.record, link);
         if (this.state !== "open") return;
         const current = { ...link, at: performance.now() };
-        measured(linkSample(previous, current));
+        measured(linkSample(previous, current), id);
         previous = current;
       },
       progress: (transfer, bytes) => this.#sends.get(transfer)?.progress?.(bytes),

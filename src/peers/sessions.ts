@@ -4,7 +4,6 @@
  * Signalling is one request: the caller sends its offer to the REST server of the other side and gets the answer. Every
  * session ends, whatever happens to the peer: closed, lost, or never connected.
  */
-import { randomUUID } from "node:crypto";
 import type * as v from "valibot";
 import type { RemoteServer } from "../client/carrier";
 import type { LinkSample, SESSIONS } from "../core/records";
@@ -51,8 +50,8 @@ export function createSessions(options: SessionsOptions) {
 
   const open = (role: "host" | "viewer", peer: string) => {
     if (sessions.size >= most) throw unavailable(`${most} sessions are open, which is the limit`);
-    const id = randomUUID();
-    const session = new PeerSession({ id, role, peer, log, measured: (sample) => record(sample, id) });
+    const session = new PeerSession(role, peer, log, record);
+    const { id } = session.record;
     sessions.set(id, session);
     session.closed.then((reason) => {
       sessions.delete(id);
@@ -79,17 +78,12 @@ export function createSessions(options: SessionsOptions) {
     report(): v.InferInput<typeof SESSIONS> {
       const all = Array.from(sessions.values(), ({ record }) => ({ ...record }));
       const open = all.filter(({ state }) => state === "open");
-      const hosts = open.filter(({ role }) => role === "host");
-      const viewers = open.filter(({ role }) => role === "viewer");
+      const hosts = open.filter(({ role }) => role === "host").length;
+      const viewer = open.find(({ role }) => role === "viewer");
       return {
-        host: {
-          running: hosts.length > 0,
-          // Peers come in through the REST server; there is no port of their own.
-          port: 0,
-          connected_clients: hosts.length,
-          host_id: options.knownHostId(),
-        },
-        viewer: { connected: viewers.length > 0, host_id: viewers[0]?.peer ?? null },
+        // Peers come in through the REST server; there is no port of their own.
+        host: { running: hosts > 0, port: 0, connected_clients: hosts, host_id: options.knownHostId() },
+        viewer: { connected: viewer !== undefined, host_id: viewer?.peer ?? null },
         sessions: all,
       };
     },
@@ -139,7 +133,7 @@ export function createSessions(options: SessionsOptions) {
       await session.close("it was closed here");
     },
     async stop(): Promise<void> {
-      await Promise.all([...sessions.values()].map((session) => session.close("svc stopped")));
+      await Promise.all(manager.list().map((session) => session.close("svc stopped")));
     },
   };
   return manager;

@@ -40,7 +40,6 @@ export class FolderSyncEngine {
   readonly #ledger: Ledger;
   readonly #slots: LimitFunction;
   readonly #sends = new Set<Promise<void>>();
-  readonly #underWay = new Set<string>();
   #passedOver: ReadonlyMap<string, string> = new Map();
   #looking: Promise<void> | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -115,15 +114,16 @@ export class FolderSyncEngine {
 
   status(): SyncStatus {
     const { tracked, pending } = this.#ledger;
+    const files = [...pending];
     return {
       running: this.#running,
       watch_dir: this.#options.watch_dir,
       tracked,
       pending: pending.size,
-      sending: [...this.#underWay],
+      sending: files.flatMap(([name, { phase }]) => (phase === "sending" ? [name] : [])),
       ...this.#counts,
       error: this.#error,
-      errors: [...pending]
+      errors: files
         .flatMap(([name, { error, attempts }]) => (error === null ? [] : [{ name, error, attempts }]))
         .slice(0, LIST_LIMIT),
       passed_over: Array.from(this.#passedOver, ([name, reason]) => ({ name, reason })).slice(0, LIST_LIMIT),
@@ -186,9 +186,9 @@ export class FolderSyncEngine {
   #begin(name: string): void {
     const pending = this.#ledger.pending.get(name);
     if (!pending) return;
-    pending.queued = true;
+    pending.phase = "queued";
     const send = this.#slots(() => this.#send(name, pending)).finally(() => {
-      pending.queued = false;
+      pending.phase = "waiting";
       this.#sends.delete(send);
     });
     this.#sends.add(send);
@@ -197,15 +197,13 @@ export class FolderSyncEngine {
   /** Never rejects. */
   async #send(name: string, pending: Pending): Promise<void> {
     if (this.#stopped) return;
-    this.#underWay.add(name);
+    pending.phase = "sending";
     try {
       if (await this.#deliver(name, pending)) this.#options.settled(name, null);
     } catch (error) {
       this.#counts.failures += 1;
       this.#ledger.markFailed(pending, messageOf(error));
       this.#options.settled(name, messageOf(error));
-    } finally {
-      this.#underWay.delete(name);
     }
   }
 

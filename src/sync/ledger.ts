@@ -20,8 +20,8 @@ export interface Pending {
   path: string;
   /** As the last look found it. */
   state: FileState;
-  /** Whether its sending has begun, or waits for a free slot. */
-  queued: boolean;
+  /** `queued`: it waits for a free slot. */
+  phase: "waiting" | "queued" | "sending";
   attempts: number;
   error: string | null;
   /** The first look at which it is tried again. */
@@ -75,14 +75,14 @@ export class Ledger {
     }
     const pending = this.pending.get(name);
     if (pending) pending.seen = this.#look;
-    if (pending?.queued) return false;
+    if (pending && pending.phase !== "waiting") return false;
     if (sameState(sent?.state, state)) {
       this.pending.delete(name);
       return false;
     }
     if (!pending) {
-      const fresh = { queued: false, attempts: 0, error: null, notBefore: 0, seen: this.#look };
-      this.pending.set(name, { path, state, ...fresh });
+      const fresh = { attempts: 0, error: null, notBefore: 0, seen: this.#look };
+      this.pending.set(name, { path, state, phase: "waiting", ...fresh });
       return true;
     }
     if (sameState(pending.state, state)) return this.#look >= pending.notBefore;
@@ -103,9 +103,8 @@ export class Ledger {
       this.#sent.delete(name);
       this.index?.remove(name);
     }
-    for (const [name, { queued, seen }] of this.pending) {
-      if (!queued && seen !== this.#look && !isUnknown(name)) this.pending.delete(name);
-    }
+    for (const [name, { phase, seen }] of this.pending)
+      if (phase === "waiting" && seen !== this.#look && !isUnknown(name)) this.pending.delete(name);
   }
 
   /** @throws when the index cannot be written: then it does not count as sent. */

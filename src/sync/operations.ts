@@ -94,9 +94,7 @@ export const stopSync = operation({
   http: { method: "POST", path: "/sync/stop" },
   input: v.strictObject({ id: field(text, "Id of the sync, from sync.start or sync.status") }),
   output: SYNC,
-  async run(service: Uses, { id }) {
-    return (await service.syncs()).stop(id);
-  },
+  run: async (service: Uses, { id }) => (await service.syncs()).stop(id),
 });
 
 export const syncStatus = operation({

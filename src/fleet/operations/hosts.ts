@@ -68,9 +68,8 @@ export const tagHost = operation({
   example: { label: "lab-01", tags: ["lab", "floor-2"] },
   input: v.strictObject({ label, tags: HOST_FIELDS.tags }),
   output: LISTED_HOST,
-  async run(service: Uses, { label, tags }) {
-    return toListed(await (await service.addressBook()).tag(label, tags));
-  },
+  run: async (service: Uses, { label, tags }) =>
+    toListed(await (await service.addressBook()).tag(label, tags)),
 });
 
 export const listHosts = operation({
@@ -82,9 +81,7 @@ export const listHosts = operation({
   http: { method: "GET", path: "/admin/hosts" },
   input: NO_INPUT,
   output: v.array(LISTED_HOST),
-  async run(service: Uses) {
-    return (await service.addressBook()).hosts().map(toListed);
-  },
+  run: async (service: Uses) => (await service.addressBook()).hosts().map(toListed),
 });
 
 export const listTargets = operation({
@@ -95,9 +92,7 @@ export const listTargets = operation({
   http: { method: "GET", path: "/admin/targets" },
   input: NO_INPUT,
   output: v.array(v.object({ targets: v.array(v.string()), labels: v.record(v.string(), v.string()) })),
-  async run(service: Uses) {
-    return (await service.addressBook()).hosts().map(targetOf);
-  },
+  run: async (service: Uses) => (await service.addressBook()).hosts().map(targetOf),
 });
 
 const TOKENS_IN_FILES = "it reads or writes a file of tokens, which belongs to the user of the host";
