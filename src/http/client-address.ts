@@ -80,7 +80,8 @@ function parseBlock(text: string): [Address, number] {
       throw new Error(text);
     if (text.includes("/")) {
       const [network, bits] = ipaddr.parseCIDR(text);
-      if (isMapped(network) && bits >= 96) return [network.toIPv4Address(), bits - 96];
+      const isMapped = network instanceof ipaddr.IPv6 && network.isIPv4MappedAddress();
+      if (isMapped && bits >= 96) return [network.toIPv4Address(), bits - 96];
       return [network, bits];
     }
     const address = ipaddr.process(text);
@@ -88,10 +89,6 @@ function parseBlock(text: string): [Address, number] {
   } catch {
     throw badInput(`trust_proxy: expected an IP address or a CIDR block but found "${text}"`);
   }
-}
-
-function isMapped(address: Address): address is ipaddr.IPv6 {
-  return address.kind() === "ipv6" && (address as ipaddr.IPv6).isIPv4MappedAddress();
 }
 
 /** Undefined for text that is no address. Brackets, a port and a zone are removed. */
@@ -103,8 +100,8 @@ function parseAddress(text: string): Address | undefined {
 }
 
 function describe(address: Address | undefined): Client {
-  if (address === undefined) return { address: "unknown", key: "unknown" };
-  if (address.kind() === "ipv4") return { address: address.toString(), key: address.toString() };
-  const network = (address as ipaddr.IPv6).parts.slice(0, 4).map((part) => part.toString(16));
-  return { address: address.toString(), key: `${network.join(":")}::/64` };
+  const text = address?.toString() ?? "unknown";
+  if (!(address instanceof ipaddr.IPv6)) return { address: text, key: text };
+  const network = address.parts.slice(0, 4).map((part) => part.toString(16));
+  return { address: text, key: `${network.join(":")}::/64` };
 }
