@@ -51,10 +51,7 @@ type Overview = v.InferInput<typeof OVERVIEW>;
 
 /** What the overview shows of the other features. */
 interface OverviewUses extends Uses {
-  metrics(): Promise<{
-    requestTotals(): Promise<Overview["requests"]>;
-    auditFailures(): Promise<number>;
-  }>;
+  metrics(): Promise<{ requestTotals(): Promise<Overview["requests"]>; auditFailures(): Promise<number> }>;
   sessions(): Promise<{ report(): Overview["sessions"] }>;
   inspector(): Promise<{ summary(): Overview["inspector"] }>;
   usb(): Promise<{
@@ -62,8 +59,6 @@ interface OverviewUses extends Uses {
   }>;
   audit(): Promise<{ rowCount(): number } | null>;
 }
-
-const { entries: OPTIONS } = SERVER_OPTIONS;
 
 export const health = operation({
   name: "health",
@@ -195,10 +190,8 @@ export const operations = [
       http: "a server that answers is already running",
     },
     input: v.strictObject({
-      host: OPTIONS.host,
-      port: OPTIONS.port,
-      token: OPTIONS.token,
-      enable_audit: OPTIONS.audit,
+      ...v.pick(SERVER_OPTIONS, ["host", "port", "token"]).entries,
+      enable_audit: SERVER_OPTIONS.entries.audit,
     }),
     output: STATUS,
     async run(service: Uses, { enable_audit, ...options }, caller) {

@@ -28,24 +28,18 @@ export const record =
     });
   };
 
-/** A request as its rows show it; `path` without its query. */
-export interface RequestEntry {
-  readonly client: string;
-  /** What limits count by (`client-address.ts`). */
-  readonly clientKey: string;
-  readonly method: string;
-  readonly path: string;
-  /** The name of its token; null for the host's own token, and without a valid one. */
-  readonly token: string | null;
-}
+/** A request as its rows show it. */
+export type RequestEntry = ReturnType<typeof entryOf>;
 
-function entryOf({ client, request, grant }: Exchange): RequestEntry {
+function entryOf({ client, request, grant }: Exchange) {
   return {
     client: client?.address ?? "unknown",
+    /** What limits count by (`client-address.ts`). */
     clientKey: client?.key ?? "unknown",
     method: printable(request.method, 20),
-    // A decoded path could look like an outcome.
+    /** Without its query. A decoded path could look like an outcome. */
     path: printable(request.path, 500).replace(/\s/g, encodeURIComponent),
+    /** The name of its token; null for the host's own token, and without a valid one. */
     token: grant?.name ?? null,
   };
 }
