@@ -37,8 +37,12 @@ export function verdictOf({ checks, count, failed }) {
   return notice("ok", `All ${counted(count, "check")} passed.`);
 }
 
-/** `audit_chain` as `Audit chain`. @param {string} name */
-export const titleOf = (name) => name.replaceAll("_", " ").replace(/^./, (letter) => letter.toUpperCase());
+/** `audit_chain` as `Audit chain`, `rest_api` as `REST API`. @param {string} name */
+export const titleOf = (name) =>
+  name
+    .replaceAll("_", " ")
+    .replace(/\bdeps\b/, "dependencies")
+    .replace(/\b(rest|api|tls)\b|^./g, (found) => found.toUpperCase());
 
 /** @param {import("./view.js").View} view */
 export function open({ root, poll }) {

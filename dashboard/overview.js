@@ -163,7 +163,7 @@ function usbPanel({ poll }) {
       },
     ],
     key: (device) => JSON.stringify(device),
-    empty: () => nothing("No USB devices", "None is connected, or svc may not list them."),
+    empty: () => nothing("No USB devices", "None is connected, or svc is not allowed to list them."),
   });
   const others = el("p", { class: "hint" });
   made.body.append(listed.root, others);

@@ -38,8 +38,7 @@ export function open({ root, api, poll }) {
       { label: "Speed", cell: ({ extra }) => extra.speed?.replace("_", " ") ?? "–" },
     ],
     key: (device) => [idsOf(device), device.serial, device.bus_location].join(" "),
-    empty: () =>
-      nothing("No USB devices", "None is connected, or svc may not list them: see the diagnostics."),
+    empty: () => nothing("No USB devices", "None is connected, or svc is not allowed to list them."),
   });
   devices.body.append(listed.root);
 

@@ -48,7 +48,7 @@ describe("optional_deps", () => {
     expect(await judgeCapabilities([there, gone], host(), CALLER.signal)).toMatchObject({
       ok: true,
       severity: "warn",
-      detail: "1 of 2 there; missing: media",
+      detail: "1 of 2 found; missing: media",
       advice: ["media (what media is for): install media"],
       extra: {
         available: [{ name: "ocr", purpose: "what ocr is for", found: "tesseract 5.3.0" }],

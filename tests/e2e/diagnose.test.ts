@@ -15,7 +15,7 @@ testWith("Xvfb")("with a display it exits 0, and what is missing is a warning", 
   const { stdout, exitCode } = await host.run(["diagnose"], { env: display.env });
   expect(stdout).toMatch(/^ok {4}screenshot {7}1280x800, \d+ kB$/m);
   expect(stdout).toMatch(/^ok {4}mouse {12}at \d+, \d+$/m);
-  expect(stdout).toMatch(/^warn {2}optional_deps {4}\d of 7 there; missing: /m);
+  expect(stdout).toMatch(/^warn {2}optional_deps {4}\d of 7 found; missing: /m);
   expect(stdout).toEndWith(`${CHECK_NAMES.length} checks, none failed\n`);
   expect(exitCode).toBe(0);
 });

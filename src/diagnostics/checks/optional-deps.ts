@@ -61,7 +61,7 @@ export async function judgeCapabilities(
   const available = tried.filter((one) => "found" in one);
   const missing = tried.filter((one) => "reason" in one);
   const extra = { available, missing };
-  const detail = `${available.length} of ${tried.length} there`;
+  const detail = `${available.length} of ${tried.length} found`;
   if (missing.length === 0) return fine(detail, extra);
   const advice = missing.map(({ name, purpose, how }) => `${name} (${purpose}): ${how}`);
   return warning(`${detail}; missing: ${missing.map(({ name }) => name).join(", ")}`, advice, extra);
