@@ -31,19 +31,19 @@ export async function bench(): Promise<Figure[]> {
       detail: `${(tookMs / 1_000).toFixed(2)} s / ${ALLOWED_MS / 1_000} s allowed, with a timeout of ${TIMEOUT_S} s`,
     },
     {
-      name: "its peak memory",
+      name: "peak memory of that poll",
       ratio: peakBytes / ALLOWED_BYTES,
       goal: "<= 1",
       detail: `${mebibytes(peakBytes)} / ${mebibytes(ALLOWED_BYTES)} allowed`,
     },
     {
-      name: "polling them, beside a bare loop of fetches",
+      name: "polling them / a bare loop of fetches",
       ratio: all.ratio,
       goal: ">= 0.7",
       detail: `${Math.round(all.subject)} / ${Math.round(all.baseline)} hosts a second, 64 at once`,
     },
     {
-      name: "polling the 1,800 healthy ones alone, beside it",
+      name: "polling the 1,800 healthy hosts only / a bare loop of fetches",
       ratio: alive.ratio,
       goal: ">= 0.5",
       detail: `${Math.round(alive.subject)} / ${Math.round(alive.baseline)} hosts a second, 64 at once`,

@@ -39,7 +39,7 @@ async function served(): Promise<Figure> {
     () => requestsPerSecond(`${off.url}/inspector/summary`, load),
   );
   return {
-    name: "requests with the audit log against without",
+    name: "requests with the audit log / without it",
     ratio,
     goal: ">= 0.5",
     detail: `${Math.round(subject)} / ${Math.round(baseline)} requests/s, 64 connections`,
@@ -65,13 +65,13 @@ async function appended(): Promise<Figure[]> {
   const goal = Math.min(0.6, BATCHED_ROWS_PER_SECOND / batched.baseline);
   return [
     {
-      name: "appends one at a time against bare inserts",
+      name: "single appends / bare inserts",
       ratio: single.ratio,
       goal: ">= 0.9",
       detail: `${Math.round(single.subject)} / ${Math.round(single.baseline)} rows/s, each on disk`,
     },
     {
-      name: "appends together against batched bare inserts",
+      name: "batched appends / batched bare inserts",
       ratio: batched.ratio,
       goal: `>= ${Math.floor(goal * 100) / 100}`,
       detail: `${Math.round(batched.subject)} / ${Math.round(batched.baseline)} rows/s, 1,000 a commit`,
@@ -134,7 +134,7 @@ async function verified(): Promise<Figure[]> {
   const p99 = await healthWhileVerifying(svc.url);
   return [
     {
-      name: "verification against a bare select and SHA-256",
+      name: "verification / a bare select and SHA-256",
       ratio,
       goal: ">= 0.7",
       detail: `${Math.round(subject)} / ${Math.round(baseline)} rows/s, a million rows, its process included`,

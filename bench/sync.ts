@@ -38,7 +38,7 @@ async function look(folder: string): Promise<Figure> {
     () => timed(() => Bun.spawn(["find", folder, "-printf", "%T@ %s %p\\n"], { stdout: "ignore" }).exited),
   );
   return {
-    name: "sync: a look at 100,000 unchanged files / find",
+    name: "sync: a scan of 100,000 unchanged files / find",
     ratio,
     goal: "<= 2",
     detail: `${subject.toFixed(0)} ms / ${baseline.toFixed(0)} ms`,
@@ -70,7 +70,7 @@ async function healthWhileLooking(folder: string, home: string): Promise<Figure>
   }
   const p99 = times.sort((a, b) => a - b)[Math.floor(times.length * 0.99)] ?? Number.NaN;
   return {
-    name: "sync: p99 of /health while it looks every 0.25 s / 20 ms",
+    name: "sync: p99 of /health while it scans every 0.25 s / 20 ms",
     ratio: p99 / HEALTH_LIMIT_MS,
     goal: "<= 1",
     detail: `${p99.toFixed(1)} ms, ${times.length} requests`,
