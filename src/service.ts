@@ -125,7 +125,8 @@ export function createService({
 }: ServiceOptions): Service {
   const options = parseInput(SERVICE_OPTIONS, given);
   const ice = iceOfFlags(options);
-  const inbox = resolve(options.inbox ?? configFiles(configDir).inbox);
+  const files = configFiles(configDir);
+  const inbox = resolve(options.inbox ?? files.inbox);
   let hasFolder = false;
   const makeFolder = () => {
     if (hasFolder) return;
@@ -139,7 +140,7 @@ export function createService({
   const stops: Array<() => Promise<void> | void> = [];
   let madeScheduler: Scheduler | undefined;
   let runsJobs = false;
-  const hasJobs = () => madeScheduler !== undefined || existsSync(configFiles(configDir).jobs);
+  const hasJobs = () => madeScheduler !== undefined || existsSync(files.jobs);
 
   /** `make` on the first call, its result ever after; what was made is stopped with the service. */
   const feature = <T>(make: () => Promise<T>, stop?: (made: T) => Promise<void> | void) =>
@@ -149,6 +150,10 @@ export function createService({
       if (stop) stops.push(() => stop(made));
       return made;
     });
+
+  /** A feature that has a `stop` of its own. */
+  const stoppable = <T extends { stop(): Promise<void> | void }>(make: () => Promise<T>) =>
+    feature(make, (made) => made.stop());
 
   /** Made before the sessions, so that it stops after them. */
   const forwardedSamples = feature(
@@ -165,34 +170,27 @@ export function createService({
     allowShell: options.allow_shell,
     addressBook: feature(async () => {
       const { createAddressBook } = await import("./fleet/address-book");
-      const { adminHosts, adminLock } = configFiles(configDir);
-      return createAddressBook({ file: adminHosts, lock: adminLock }, log);
+      return createAddressBook({ file: files.adminHosts, lock: files.adminLock }, log);
     }),
     audit: feature(async () => {
       if (!options.audit) return null;
       const { openAuditLog } = await import("./audit/log");
-      const audit = await openAuditLog({ path: configFiles(configDir).auditLog, log });
+      const audit = await openAuditLog({ path: files.auditLog, log });
       // First in the list, last to stop: everything else may leave rows while it stops.
       stops.unshift(() => audit.close());
       return audit;
     }),
     existingAudit: async () =>
-      existsSync(configFiles(configDir).auditLog) || findRunningServer(configDir)?.pid === process.pid
+      existsSync(files.auditLog) || findRunningServer(configDir)?.pid === process.pid
         ? service.audit()
         : null,
-    desktop: feature(
-      async () => {
-        const { createDesktop } = await import("./desktop/desktop");
-        return createDesktop({ lockFile: configFiles(configDir).inputLock, log });
-      },
-      (desktop) => desktop.stop(),
-    ),
+    desktop: stoppable(async () => {
+      const { createDesktop } = await import("./desktop/desktop");
+      return createDesktop({ lockFile: files.inputLock, log });
+    }),
     diagnostics: feature(async () => {
-      const [{ createDiagnostics }, { CHECKS }] = await Promise.all([
-        import("./diagnostics/diagnostics"),
-        import("./diagnostics/checks"),
-      ]);
-      return createDiagnostics(service, CHECKS);
+      const { createDiagnostics } = await import("./diagnostics/diagnostics");
+      return createDiagnostics(service, (await import("./diagnostics/checks")).CHECKS);
     }),
     operations: feature(async () => operations ?? (await import("./operations")).operations),
     executor: feature(async () => {
@@ -209,61 +207,43 @@ export function createService({
     history: feature(
       async () => {
         const { createHistory } = await import("./runs/history");
-        return createHistory({ path: configFiles(configDir).history, maxRows: given.history_rows, log });
+        return createHistory({ path: files.history, maxRows: given.history_rows, log });
       },
       (history) => history.close(),
     ),
     inspector: feature(async () => {
-      const [{ createInspector }, metrics] = await Promise.all([
-        import("./inspector/inspector"),
-        service.metrics(),
-      ]);
-      return createInspector({ recorded: metrics.recordLink });
+      const { createInspector } = await import("./inspector/inspector");
+      return createInspector({ recorded: (await service.metrics()).recordLink });
     }),
     dashboard: feature(async () => (await import("./http/page-files")).createDashboard()),
     explorer: feature(async () => (await import("./http/page-files")).createExplorer()),
     metrics: feature(async () => (await import("./metrics/metrics")).createMetrics(service)),
-    rest: feature(
-      async () => {
-        const { createRestControl } = await import("./http/server");
-        return createRestControl(service);
-      },
-      (rest) => rest.stop(),
-    ),
+    rest: stoppable(async () => (await import("./http/server")).createRestControl(service)),
     runningServer() {
       const running = findRunningServer(configDir);
       return running && { ...running, ...serverReport(service, running) };
     },
     probeWebRtc: async () => (await import("./peers/session")).probeWebRtc(log),
-    usb: feature(
-      async () => {
-        const { createUsb } = await import("./usb/usb");
-        return createUsb({ log, mask_serials: options.mask_serials });
-      },
-      (usb) => usb.stop(),
-    ),
-    runs: feature(
-      async () => {
-        const [{ Runs }, history] = await Promise.all([import("./runs/runs"), service.history()]);
-        return new Runs((run) => history.note(run));
-      },
-      (runs) => runs.stop(),
-    ),
-    scheduler: feature(
-      async () => {
-        const { Scheduler } = await import("./scheduler/scheduler");
-        const { jobs, jobsLock, schedulerLock } = configFiles(configDir);
-        madeScheduler = new Scheduler({
-          files: { file: jobs, lock: jobsLock },
-          lock: schedulerLock,
-          start: (job, signal) => startJob(service, job, signal),
-          log,
-        });
-        if (runsJobs) await madeScheduler.start();
-        return madeScheduler;
-      },
-      (scheduler) => scheduler.stop(),
-    ),
+    usb: stoppable(async () => {
+      const { createUsb } = await import("./usb/usb");
+      return createUsb({ log, mask_serials: options.mask_serials });
+    }),
+    runs: stoppable(async () => {
+      const { Runs } = await import("./runs/runs");
+      const history = await service.history();
+      return new Runs((run) => history.note(run));
+    }),
+    scheduler: stoppable(async () => {
+      const { Scheduler } = await import("./scheduler/scheduler");
+      madeScheduler = new Scheduler({
+        files: { file: files.jobs, lock: files.jobsLock },
+        lock: files.schedulerLock,
+        start: (job, signal) => startJob(service, job, signal),
+        log,
+      });
+      if (runsJobs) await madeScheduler.start();
+      return madeScheduler;
+    }),
     async runJobs() {
       runsJobs = true;
       await madeScheduler?.start();
@@ -283,32 +263,25 @@ export function createService({
       await look();
       return stop;
     },
-    sessions: feature(
-      async () => {
-        const [{ openSessions }, inspector, forwarder] = await Promise.all([
-          import("./peers/open"),
-          service.inspector(),
-          forwardedSamples(),
-        ]);
-        const record: SessionsOptions["record"] = (sample, session) => {
-          inspector.record(sample, session);
-          forwarder?.take(sample, session);
-        };
-        const place = { folder: inbox, quota: options.inbox_quota, minFree: options.inbox_min_free };
-        return openSessions(configDir, place, ice, { log, record });
-      },
-      (sessions) => sessions.stop(),
-    ),
+    sessions: stoppable(async () => {
+      const { openSessions } = await import("./peers/open");
+      const inspector = await service.inspector();
+      const forwarder = await forwardedSamples();
+      const record: SessionsOptions["record"] = (sample, session) => {
+        inspector.record(sample, session);
+        forwarder?.take(sample, session);
+      };
+      const place = { folder: inbox, quota: options.inbox_quota, minFree: options.inbox_min_free };
+      return openSessions(configDir, place, ice, { log, record });
+    }),
     syncs: feature(
       async () => {
-        const [{ createSyncs }, sessions, book] = await Promise.all([
-          import("./sync/manager"),
-          service.sessions(),
-          service.addressBook(),
-        ]);
+        const { createSyncs } = await import("./sync/manager");
+        const sessions = await service.sessions();
+        const book = await service.addressBook();
         return createSyncs({
           configDir,
-          folder: configFiles(configDir).syncFolder,
+          folder: files.syncFolder,
           inbox,
           log,
           requireHost: (label) => void book.server(label),
