@@ -7,7 +7,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { constants, createGzip } from "node:zlib";
 import { badInput, systemCode, unavailable } from "../lib/errors";
-import { beginReplace, PRIVATE_FILE, type Replacement } from "../lib/files";
+import { beginReplace, PRIVATE_FILE } from "../lib/files";
 import { jsonLine } from "../lib/sanitize";
 import { readLog } from "./file";
 import type { AuditRow } from "./row";
@@ -72,13 +72,12 @@ export async function writeExport(
   steps: AsyncIterable<ExportStep>,
   owned = false,
 ): Promise<void> {
-  let file: Replacement | undefined;
   try {
     // As root, a rename would replace /dev/null or /dev/stdout.
     if (lstatSync(path, { throwIfNoEntry: false })?.isFile() === false) {
       throw badInput(`${path} is not a regular file`);
     }
-    file = beginReplace(path, PRIVATE_FILE, owned);
+    using file = beginReplace(path, PRIVATE_FILE, owned);
     await pipeline(
       Readable.from(linesOf(steps)),
       ...(path.endsWith(".gz") ? [createGzip({ level: constants.Z_BEST_SPEED })] : []),
@@ -88,8 +87,6 @@ export async function writeExport(
   } catch (error) {
     const code = systemCode(error);
     throw code && /^E[A-Z]+$/.test(code) ? unavailable(`${path} cannot be written (${code})`) : error;
-  } finally {
-    file?.abort();
   }
 }
 

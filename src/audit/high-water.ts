@@ -71,10 +71,8 @@ export function takeBearings(db: Database, now: string, filledRows: number): voi
       )
       .get();
   const [first, last] = [row("ASC"), row("DESC")];
-  const counted = db
-    .query<{ seq: number }, []>("SELECT seq FROM sqlite_sequence WHERE name = 'events'")
-    .get();
-  const issued = counted?.seq ?? 0;
+  const counted = db.query<{ seq: number }, []>("SELECT seq FROM sqlite_sequence WHERE name = 'events'");
+  const issued = counted.get()?.seq ?? 0;
   db.query(`INSERT INTO svc_bearings VALUES (1, ?, ?, ?, ?, 0, ?, (SELECT count(*) FROM events), ?)`).run(
     first?.id ?? issued + 1,
     first ? first.prev_hash : GENESIS,
@@ -125,11 +123,8 @@ export function moveFirst(
   first: { id: number; prevHash: string | null },
   removed: number,
 ): void {
-  db.query("UPDATE svc_bearings SET first_id = ?, first_prev_hash = ?, removed_rows = removed_rows + ?").run(
-    first.id,
-    first.prevHash,
-    removed,
-  );
+  const move = "UPDATE svc_bearings SET first_id = ?, first_prev_hash = ?, removed_rows = removed_rows + ?";
+  db.query(move).run(first.id, first.prevHash, removed);
   db.query("DELETE FROM svc_gaps WHERE after_id < ?").run(first.id);
 }
 

@@ -70,15 +70,13 @@ function giveToOwner(made: number, folder: string): void {
   }
 }
 
-/** A new file that will take the place of another one. */
-export type Replacement = ReturnType<typeof beginReplace>;
-
 /**
  * Begins to replace the file at `path`: a temporary name in the same folder, then fsync, rename, and fsync of the folder.
  * A reader sees the old content or the new, and so does a machine that lost power.
  *
  * @param mode permission bits of the new file, whatever the umask says.
  * @param owned whether a file that root writes belongs to the owner of its folder.
+ * @returns the new file. Disposing of it removes it, unless it is in place by then.
  * @throws the system error of the step that failed, as `commit` does.
  */
 export function beginReplace(path: string, mode: number, owned: boolean) {
@@ -89,31 +87,24 @@ export function beginReplace(path: string, mode: number, owned: boolean) {
     if (open) closeSync(fd);
     open = false;
   };
-  const replacement = {
+  return {
     /** The descriptor to write to. */
     fd,
     /** Flushes the new file and puts it in place. */
     commit(): void {
+      fchmodSync(fd, mode);
+      if (owned) giveToOwner(fd, dirname(path));
       fsyncSync(fd);
       // Windows does not rename an open file.
       close();
       renameSync(temporary, path);
       syncFolder(dirname(path));
     },
-    /** Removes the new file. Does nothing after a commit. */
-    abort(): void {
+    [Symbol.dispose](): void {
       close();
       rmSync(temporary, { force: true });
     },
   };
-  try {
-    fchmodSync(fd, mode);
-    if (owned) giveToOwner(fd, dirname(path));
-    return replacement;
-  } catch (error) {
-    replacement.abort();
-    throw error;
-  }
 }
 
 /** Replaces the file at `path` as {@link beginReplace} does. On an error, the old file is untouched. */
@@ -123,13 +114,9 @@ export function writeFileAtomic(
   mode: number = PRIVATE_FILE,
   owned = true,
 ): void {
-  const file = beginReplace(path, mode, owned);
-  try {
-    writeFileSync(file.fd, data);
-    file.commit();
-  } finally {
-    file.abort();
-  }
+  using file = beginReplace(path, mode, owned);
+  writeFileSync(file.fd, data);
+  file.commit();
 }
 
 /** Makes a rename in the folder `path` durable (fsync(2)). Windows neither needs nor allows it. */
