@@ -124,8 +124,7 @@ export function startChild<M extends object, E extends object = object>(options:
         answer.reject(timedOut(`${what} did not answer within ${deadlineMs / 1_000} s, and was killed`));
       }, deadlineMs);
     try {
-      const question: Call = { id, method, args };
-      child.send(question);
+      child.send({ id, method, args } satisfies Call);
       return await answer.promise;
     } finally {
       waiting.delete(id);

@@ -6,13 +6,6 @@
  */
 import { readFileSync } from "node:fs";
 
-export interface PoolOptions {
-  /** How many hosts have a slot at once. */
-  readonly slots: number;
-  /** Milliseconds after which a host gives up its slot; infinite to limit all hosts at work to `slots`. */
-  readonly patienceMs: number;
-}
-
 /** How many hosts may be waited for without a slot: each is an open connection. */
 const MAX_SLOW = 2_000;
 
@@ -35,11 +28,13 @@ export const patienceFor = (timeoutMs: number): number => Math.min(timeoutMs / 1
 /**
  * Starts `work` on each item in order, and resolves with the results in that order.
  *
+ * @param pool.slots how many hosts have a slot at once.
+ * @param pool.patienceMs after how many milliseconds a host gives up its slot; infinite to limit all hosts at work to `slots`.
  * @param work must not throw.
  */
 export function runPool<T, R>(
   items: readonly T[],
-  { slots, patienceMs }: PoolOptions,
+  { slots, patienceMs }: { readonly slots: number; readonly patienceMs: number },
   work: (item: T) => Promise<R>,
 ): Promise<R[]> {
   const { promise, resolve, reject } = Promise.withResolvers<R[]>();

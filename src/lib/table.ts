@@ -19,14 +19,8 @@ export function table(
   const widths = headings.map((_, column) =>
     Math.max(...lines.map((line) => Bun.stringWidth(line[column] ?? ""))),
   );
-  return lines
-    .map((line) =>
-      line
-        .map((cell, column) => pad(cell, widths[column] ?? 0))
-        .join("  ")
-        .trimEnd(),
-    )
-    .join("\n");
+  const padded = (cell: string, column: number) => pad(cell, widths[column] ?? 0);
+  return lines.map((line) => line.map(padded).join("  ").trimEnd()).join("\n");
 }
 
 const pad = (cell: string, width: number) => cell + " ".repeat(Math.max(0, width - Bun.stringWidth(cell)));
