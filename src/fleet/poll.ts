@@ -34,23 +34,22 @@ export function pollHosts(hosts: readonly Host[], options: PollOptions): Promise
 }
 
 async function pollHost(host: Host, { timeoutMs, signal }: PollOptions): Promise<Polled> {
-  const { label, base_url } = host;
   const started = performance.now();
   const limits = { deadline: deadlineIn(timeoutMs), maxBytes: MAX_POLL_BYTES };
   using carrier = carrierTo(serverOf(host), signal);
-  const unknown = { label, base_url, latency_ms: null, sessions: null, job_count: null };
+  const { label, base_url } = host;
   let latency_ms: number | null = null;
+  const result = { label, base_url, healthy: false, error: null, sessions: null, job_count: null };
   try {
     const answer = await carrier.ask({ method: "GET", path: "/sessions" }, limits);
     const sessions = typed(POLLED_SESSIONS, answer);
     latency_ms = Math.round((performance.now() - started) * 10) / 10;
     const jobs = await carrier.ask({ method: "GET", path: "/jobs" }, limits);
     const job_count = jobs.status === 404 ? null : typed(POLLED_JOBS, jobs).jobs.length;
-    const state = { latency_ms, sessions: withPrintableIds(sessions), job_count };
-    return { ...unknown, healthy: true, error: null, ...state };
+    return { ...result, healthy: true, latency_ms, sessions: withPrintableIds(sessions), job_count };
   } catch (error) {
     if (!(error instanceof RemoteError)) throw error;
-    return { ...unknown, healthy: false, error: error.message, latency_ms };
+    return { ...result, latency_ms, error: error.message };
   }
 }
 

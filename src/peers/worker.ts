@@ -10,7 +10,7 @@ import type { SESSION } from "../core/records";
 import { serveParent } from "../lib/child";
 import { messageOf } from "../lib/errors";
 import { createConnection, describe, leaveHandshake, loadLibrary, routeOf, takeRemote } from "./connection";
-import { FileChannels } from "./file-channels";
+import { createFileChannels } from "./file-channels";
 import type { IceConfig } from "./ice";
 import { type Inbox, type InboxPlace, openInbox } from "./inbox";
 import { FILES_LABEL, type FileMessage } from "./messages";
@@ -102,7 +102,7 @@ function requireMemory(): void {
 }
 
 function createSession(peer: PeerConnection, owner: SessionEvents) {
-  const channels = new FileChannels(peer, () => acks);
+  const channels = createFileChannels(peer, () => acks);
   let peerChannels = 0;
   let acks = false;
   let sentUnacknowledged = false;

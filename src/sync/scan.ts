@@ -5,6 +5,7 @@
  */
 import { lstatSync, readdirSync, realpathSync, type Stats, statSync } from "node:fs";
 import { join, sep } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { messageOf, systemCode } from "../lib/errors";
 
 /** How long a slice may take, milliseconds: too short for a request to the same process to notice. */
@@ -38,17 +39,13 @@ export interface Scan {
   readonly unread: string[];
 }
 
-/** @returns a function that, after each slice, returns a promise to wait for: then the event loop runs. */
-export function createSlices(): () => Promise<void> | undefined {
+/** @returns a function that, after each slice, lets the event loop run before it resolves. */
+export function createSlices(): () => Promise<void> {
   let end = performance.now() + SLICE_MS;
-  return () => {
-    if (performance.now() < end) return undefined;
-    return new Promise((resolve) => {
-      setImmediate(() => {
-        end = performance.now() + SLICE_MS;
-        resolve();
-      });
-    });
+  return async () => {
+    if (performance.now() < end) return;
+    await setImmediate();
+    end = performance.now() + SLICE_MS;
   };
 }
 
