@@ -3,7 +3,7 @@ import { readSealable, writeSealable } from "../src/cli/sealed-file";
 import { type Group, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { exportConfig, importConfig } from "../src/config/operations";
-import { field } from "../src/core/fields";
+import { field, flag } from "../src/core/fields";
 import { badInput, rejected } from "../src/lib/errors";
 import { printable } from "../src/lib/sanitize";
 import { readSecret } from "../src/lib/secret";
@@ -23,7 +23,7 @@ export default {
       describe: "Write the configuration of this host as one bundle",
       extra: {
         file: field(v.string(), "The bundle; - for stdout"),
-        encrypt: field(v.optional(v.boolean(), false), "Encrypt the bundle with a passphrase"),
+        encrypt: flag("Encrypt the bundle with a passphrase"),
         passphrase_file,
       },
       positionals: ["file"],

@@ -164,7 +164,7 @@ describe("the address book", () => {
     expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({
       hosts: [{ label: "lab-01", base_url: "http://127.0.0.1:1", token: TOKEN, tags: ["lab"] }],
     });
-    for (const args of [["list"], ["list", "--json"], ["export"], ["targets"], ["poll"]]) {
+    for (const args of [["list"], ["list", "--json"], ["export"], ["export", "-"], ["targets"], ["poll"]]) {
       const { stdout, stderr } = await machine.run(["admin", ...args]);
       expect(stdout).toContain("127.0.0.1:1");
       expect(stdout + stderr).not.toContain(TOKEN);
