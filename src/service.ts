@@ -189,8 +189,11 @@ export function createService({
       return createDesktop({ lockFile: files.inputLock, log });
     }),
     diagnostics: feature(async () => {
-      const { createDiagnostics } = await import("./diagnostics/diagnostics");
-      return createDiagnostics(service, (await import("./diagnostics/checks")).CHECKS);
+      const [{ createDiagnostics }, { loadChecks }] = await Promise.all([
+        import("./diagnostics/diagnostics"),
+        import("./diagnostics/checks"),
+      ]);
+      return createDiagnostics(service, await loadChecks());
     }),
     operations: feature(async () => operations ?? (await import("./operations")).operations),
     executor: feature(async () => {

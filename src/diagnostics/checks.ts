@@ -1,26 +1,20 @@
-/** Every check, in the order of the report. */
-import { auditChain } from "./checks/audit-chain";
-import { clock } from "./checks/clock";
-import { diskSpace } from "./checks/disk-space";
-import { executor } from "./checks/executor";
-import { mouse } from "./checks/mouse";
-import { optionalDeps } from "./checks/optional-deps";
-import { permissions } from "./checks/permissions";
-import { platform } from "./checks/platform";
-import { restApi } from "./checks/rest-api";
-import { screenshot } from "./checks/screenshot";
-import { tlsCertificate } from "./checks/tls-certificate";
+/** Every check by its name, in the order of the report; a check is loaded when it runs. */
+export const CHECKS = {
+  platform: async () => (await import("./checks/platform")).platform,
+  optional_deps: async () => (await import("./checks/optional-deps")).optionalDeps,
+  executor: async () => (await import("./checks/executor")).executor,
+  audit_chain: async () => (await import("./checks/audit-chain")).auditChain,
+  clock: async () => (await import("./checks/clock")).clock,
+  screenshot: async () => (await import("./checks/screenshot")).screenshot,
+  mouse: async () => (await import("./checks/mouse")).mouse,
+  disk_space: async () => (await import("./checks/disk-space")).diskSpace,
+  permissions: async () => (await import("./checks/permissions")).permissions,
+  rest_api: async () => (await import("./checks/rest-api")).restApi,
+  tls_certificate: async () => (await import("./checks/tls-certificate")).tlsCertificate,
+};
 
-export const CHECKS = [
-  platform,
-  optionalDeps,
-  executor,
-  auditChain,
-  clock,
-  screenshot,
-  mouse,
-  diskSpace,
-  permissions,
-  restApi,
-  tlsCertificate,
-] as const;
+/** The names of all checks, in the order of the report. */
+export const CHECK_NAMES = Object.keys(CHECKS) as Array<keyof typeof CHECKS>;
+
+/** All checks, loaded. */
+export const loadChecks = () => Promise.all(CHECK_NAMES.map((name) => CHECKS[name]()));

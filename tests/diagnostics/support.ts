@@ -11,9 +11,11 @@ import { badInput } from "../../src/lib/errors";
 import { type Log, silentLog } from "../../src/lib/log";
 
 /** Everything that the checks use of the service. */
-type Uses<C = (typeof CHECKS)[number]> = (C extends Check<infer S> ? (slice: S) => void : never) extends (
-  slices: infer All,
-) => void
+type Uses<C = Awaited<ReturnType<(typeof CHECKS)[keyof typeof CHECKS]>>> = (
+  C extends Check<infer S>
+    ? (slice: S) => void
+    : never
+) extends (slices: infer All) => void
   ? All
   : never;
 export type Host = { readonly log: Log } & Uses;
