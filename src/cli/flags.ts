@@ -170,3 +170,10 @@ export function messageAsTyped(message: string, flags: readonly Flag[]): string 
 }
 
 const typedName = ({ name, positional }: Flag) => (positional ? name : `--${name}`);
+
+/** The one flag of every subcommand that takes a value. */
+export const CONFIG_DIR = "--config-dir";
+
+/** The words before a `--`. */
+export const ownWords = (args: readonly string[]) =>
+  args.includes("--") ? args.slice(0, args.indexOf("--")) : args;

@@ -5,11 +5,8 @@ import * as v from "valibot";
 import type { Argv } from "yargs";
 import { field, flag } from "../core/fields";
 import { commit, version } from "../version";
-import { type Flag, flagsOf, type Typed, UsageError } from "./flags";
+import { type Flag, flagsOf, ownWords, type Typed, UsageError } from "./flags";
 import type { Described, Example, GlobalFlags, Subcommand } from "./subcommand";
-
-/** The one flag of every subcommand that takes a value. */
-export const CONFIG_DIR = "--config-dir";
 
 /** The flags of every subcommand. */
 export const GLOBAL_FLAGS: readonly Flag[] = flagsOf(
@@ -190,10 +187,6 @@ const END_OF_FLAGS = "end-of-flags";
 
 /** Keeps a word after `--` from being read as a flag. No argument of a process holds it (execve(2)). */
 const NO_FLAG = "\0";
-
-/** The words before a `--`. */
-export const ownWords = (args: readonly string[]) =>
-  args.includes("--") ? args.slice(0, args.indexOf("--")) : args;
 
 /** `args` for the parser: all that follows a `--` is positional (POSIX.1-2024, XBD 12.2, guideline 10). */
 function withEndOfFlags(args: readonly string[]): string[] {

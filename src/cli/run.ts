@@ -6,8 +6,7 @@
  */
 import { failureOf, messageOf, systemCode, unavailable } from "../lib/errors";
 import { jsonLine, printable } from "../lib/sanitize";
-import { UsageError } from "./flags";
-import { CONFIG_DIR, ownWords, parseFlags, printHelp } from "./parser";
+import { CONFIG_DIR, ownWords, UsageError } from "./flags";
 import { startOver, takeOver } from "./reexec";
 import { findNoun, type Registry } from "./registry";
 import type { Described, Example, Subcommand } from "./subcommand";
@@ -49,16 +48,28 @@ Times: ISO 8601 in UTC, such as 2026-04-01; or 1h for one hour ago.
 Lists: repeat the flag, or separate values with commas.
 Exit codes: 0 success; 1 failure, or a bad result; 2 wrong usage.`;
 
+/** A process that has started over does not load it. */
+const parser = () => import("./parser");
+
 async function dispatch(registry: Registry, args: readonly string[]): Promise<number> {
   const found = await findSubcommand(registry, args);
   if ("help" in found) {
     if (!ownWords(args).includes("--help")) throw new UsageError(found.fault);
-    await printHelp(found.called, found.help, found.examples, found.called === "svc" ? GRAMMAR : undefined);
+    await (await parser()).printHelp(
+      found.called,
+      found.help,
+      found.examples,
+      found.called === "svc" ? GRAMMAR : undefined,
+    );
     return 0;
   }
   const { called, noun, one, rest, verbs } = found;
   const more = verbs.map(([verb]) => `${called} ${verb}`).join(", ");
-  const parsed = await parseFlags(called, more ? { ...one, epilogue: `See also: ${more}.` } : one, rest);
+  const parsed = await (await parser()).parseFlags(
+    called,
+    more ? { ...one, epilogue: `See also: ${more}.` } : one,
+    rest,
+  );
   if (!parsed) return 0;
   if (one.resident) startOver({ noun, ...parsed }, args);
   return one.run(parsed.typed, parsed.globals);
