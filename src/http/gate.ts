@@ -69,13 +69,6 @@ export function createGate(grantOf: GrantOf, options: GateOptions) {
   const guesses = new RecentMap<number[]>(MAX_CLIENTS);
   const lockedUntil = new Map<string, number>();
 
-  const lockout = (client: string, now: number): number | undefined => {
-    const until = lockedUntil.get(client);
-    if (until === undefined || until > now) return until;
-    lockedUntil.delete(client);
-    return undefined;
-  };
-
   /** Locks end in the order in which they were made, so those that have ended are at the front. */
   const forgetEnded = (now: number) => {
     for (const [client, until] of lockedUntil) {
@@ -111,8 +104,8 @@ export function createGate(grantOf: GrantOf, options: GateOptions) {
      * @param now milliseconds of a clock that only goes forward.
      */
     check(client: string, authorization: string | null, now: number): Verdict {
-      const until = lockout(client, now);
-      if (until !== undefined) return limited("locked_out", until - now, false);
+      const until = lockedUntil.get(client) ?? 0;
+      if (until > now) return limited("locked_out", until - now, false);
       const guess = authorization !== null;
       const token = guess ? digestToken(tokenIn(authorization)) : undefined;
       // Before it refuses a token, the gate reads changed files again: a token just made is accepted at once.
