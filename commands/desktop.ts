@@ -2,10 +2,24 @@ import * as v from "valibot";
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { field } from "../src/core/fields";
-import { hotkey, writeText } from "../src/desktop/operations";
+import { focusWindow, hotkey, setMousePosition, waitWindow, writeText } from "../src/desktop/operations";
+
+const byTitle = { names: { title_substring: "title" }, positionals: ["title_substring"] } as const;
 
 export default {
   verbs: {
+    "set-mouse-position": view(setMousePosition, {
+      positionals: ["x", "y"],
+      examples: [["$0 desktop set-mouse-position 640 400", "Move the pointer"]],
+    }),
+    "focus-window": view(focusWindow, {
+      ...byTitle,
+      examples: [["$0 desktop focus-window Report", "Focus the first window with that in its title"]],
+    }),
+    "wait-window": view(waitWindow, {
+      ...byTitle,
+      examples: [["$0 desktop wait-window Report --timeout 30s", "Wait for a window"]],
+    }),
     write: view(writeText, {
       hidden: ["write_string"],
       extra: {

@@ -1,5 +1,5 @@
 import type * as v from "valibot";
-import { actionsIn, isInline, SCRIPT } from "../src/cli/script";
+import { actionsIn, isInline, mustExist, SCRIPT } from "../src/cli/script";
 import { oneOf } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { flag } from "../src/core/fields";
@@ -31,7 +31,15 @@ const inline = view(executeActions, {
   complete: async (input, { script }) => ({ ...input, actions: await actionsIn(script) }),
 });
 
-const file = view(executeFile, { ...shared, extra: { allow_shell }, positionals: ["path"] });
+const file = view(executeFile, {
+  ...shared,
+  extra: { allow_shell },
+  positionals: ["path"],
+  complete(input) {
+    mustExist(input.path);
+    return input;
+  },
+});
 
 export default oneOf(
   [

@@ -18,6 +18,7 @@ export default {
           `${session.bytes_received}`,
           `${session.files_received}`,
         ]),
+      none: "no sessions",
       examples: [["$0 sessions list", "Every session of the server on this host"]],
     }),
     close: view(closeSession, {

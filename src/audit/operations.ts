@@ -169,7 +169,7 @@ export const pruneAudit = operation({
   }),
   output: PRUNED,
   async run(service: Uses, { keep, before, archive }, caller) {
-    if ((keep === undefined) === (before === undefined)) throw badInput("expected one of keep and before");
+    if ((keep === undefined) === (before === undefined)) throw badInput("keep, before: expected one of them");
     const folder = configFiles(service.configDir).auditArchive;
     return (await openLog(service)).prune({
       what: before === undefined ? { keep: keep ?? 0 } : { before: timeBound(before) },

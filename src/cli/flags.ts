@@ -152,12 +152,21 @@ function jsonOf(flag: Flag, given: string): unknown {
   }
 }
 
+/** What a flag takes in place of a plain number, for messages. */
+const FORMS: ReadonlyMap<string, string> = new Map([
+  ["duration", "a duration such as 90s or 15m"],
+  ["size", "a size such as 512MB"],
+]);
+
 /** Offences named as they were typed: `--limit` for the field `limit`. */
 export function asTyped(offences: readonly Offence[], flags: readonly Flag[]): Offence[] {
   return offences.map((offence) => {
     const [, top = "", rest = ""] = /^([^.[]*)(.*)$/s.exec(offence.field) ?? [];
     const flag = flags.find(({ field }) => field === top);
-    return flag ? { ...offence, field: `${typedName(flag)}${rest}` } : offence;
+    if (!flag) return offence;
+    const form = FORMS.get(metadataOf(flag.schema).text ?? "") ?? "a number";
+    const message = offence.message.replace(/^expected a number(?= but found ")/, `expected ${form}`);
+    return { field: `${typedName(flag)}${rest}`, message };
   });
 }
 

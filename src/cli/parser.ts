@@ -178,9 +178,13 @@ function advised(said: string, usage: string): string {
   if (message.startsWith("Not enough non-option arguments")) return `An argument is missing: ${usage}`;
   const [, flag] = /^Not enough arguments following: (.+)$/.exec(message) ?? [];
   if (flag !== undefined) return `--${flag}: expected a value`;
+  const [, required, names = ""] = /^(Missing required arguments?): (.+)$/.exec(message) ?? [];
+  if (required !== undefined) return `${required}: ${names.split(", ").map(dashed).join(", ")}`;
   if (!message.startsWith("Unknown")) return message;
   return `${message} (see \`${usage.replace(/ [<[].*$/, "")} --help\`)`;
 }
+
+const dashed = (flag: string) => (flag.length === 1 ? `-${flag}` : `--${flag}`);
 
 /** In the place of `--`, after which the parser would fill in no positional. */
 const END_OF_FLAGS = "end-of-flags";

@@ -113,7 +113,7 @@ export async function findSubcommand(registry: Registry, args: readonly string[]
   const verbs = listOf(noun.verbs);
   if (noun.own) return { called, noun: name, one: noun.own, rest: restAfter(1), verbs };
   const isKnown = verb === undefined;
-  const fault = isKnown ? `Name what to do; \`${called} --help\` lists it.` : unknown(verb, called);
+  const fault = isKnown ? `A subcommand is missing (see \`${called} --help\`)` : unknown(verb, called);
   const examples = Object.values(noun.verbs).flatMap((each) => each.examples.slice(0, 1));
   return { called, help: verbs, examples, fault, isKnown };
 }

@@ -38,7 +38,7 @@ function readBytes(file: string): Uint8Array {
   try {
     return readFileSync(file === "-" ? 0 : file);
   } catch (error) {
-    throw badInput(`file: cannot be read (${systemCode(error) ?? "unknown error"})`);
+    throw badInput(`file: ${file} cannot be read (${systemCode(error) ?? "unknown error"})`);
   }
 }
 

@@ -95,6 +95,7 @@ function describe(schema: InputSchema, issue: v.BaseIssue<unknown>, quote: boole
     return { field, message: `missing: expected ${wanted === "unknown" ? "any value" : wanted}` };
   }
   if (issue.type === "non_empty") return { field, message: "must not be empty" };
+  if (issue.expected === "never") return { field, message: "unknown field" };
   const silent = !quote || issue.type === "includes" || (entry && metadataOf(entry).secret);
   const found = silent ? "" : ` but found ${printable(shown(issue), 80)}`;
   return { field, message: `expected ${expectation(issue)}${found}` };
@@ -111,7 +112,6 @@ const EXPECTED: ReadonlyMap<string, string> = new Map([
 export function expectation({ type, expected, message, input }: v.BaseIssue<unknown>): string {
   // A check without an expectation of its own says what it wants in its message.
   if (/^(regex|includes|check|raw_check)$/.test(type)) return message;
-  if (expected === "never") return "no such field";
   if (type === "number" && expected === "number") return "a number";
   if (type.endsWith("_length")) return `${expected} ${typeof input === "string" ? "characters" : "items"}`;
   return EXPECTED.get(type) ?? expected ?? message;

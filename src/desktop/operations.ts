@@ -179,7 +179,7 @@ const mousePosition = operation({
   run: async (service: Uses, _input, { signal }) => (await service.desktop()).pointer(signal),
 });
 
-const setMousePosition = inputOperation("set_mouse_position", {
+export const setMousePosition = inputOperation("set_mouse_position", {
   summary: "Move the pointer; returns its new position",
   example: { x: 640, y: 400 },
   input: v.strictObject({ x: field(COORDINATE, "Column"), y: field(COORDINATE, "Row") }),
@@ -297,7 +297,7 @@ const listWindows = operation({
   },
 });
 
-const focusWindow = inputOperation("focus_window", {
+export const focusWindow = inputOperation("focus_window", {
   summary: "Focus the first window whose title contains a text; returns its hwnd",
   example: { title_substring: "Report" },
   input: v.strictObject(TITLE),
@@ -305,7 +305,7 @@ const focusWindow = inputOperation("focus_window", {
   perform: focusByTitle,
 });
 
-const waitWindow = operation({
+export const waitWindow = operation({
   name: "desktop.wait_window",
   summary: "Wait for a window whose title contains a text; returns its hwnd",
   scope: "read",

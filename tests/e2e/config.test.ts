@@ -80,7 +80,7 @@ test("a refused bundle is exit 1 with every offence; a file that is not there is
       'files["\\u001b[2J"]: not a file that a bundle may carry\n',
   );
   const missing = await machine.run(["config", "import", "nowhere.json"]);
-  expect(missing).toMatchObject({ exitCode: 2, stderr: "svc: file: cannot be read (ENOENT)\n" });
+  expect(missing).toMatchObject({ exitCode: 2, stderr: "svc: file: nowhere.json cannot be read (ENOENT)\n" });
 });
 
 test("a bundle without files is reported, as is its export", async () => {

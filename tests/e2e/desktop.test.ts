@@ -92,8 +92,8 @@ testOnDisplay("the command line types a text, also from stdin, and presses keys 
   using machine = installBinary();
   await using terminal = openTerminal(display.env, "editor");
   const svc = (...words: readonly string[]) => machine.run(["desktop", ...words], { env: display.env });
-  await svc("wait-window", "--title-substring", "editor");
-  await svc("focus-window", "--title-substring", "editor");
+  await svc("wait-window", "editor");
+  await svc("focus-window", "editor");
   expect(await svc("write", "Grüße")).toEqual({ stdout: "typed\n", stderr: "", exitCode: 0 });
   expect((await svc("hotkey", "shift++")).stdout).toBe("pressed\n");
   const piped = Bun.spawn(["./svc", "desktop", "write", "-"], {

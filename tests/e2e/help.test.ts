@@ -52,7 +52,7 @@ describe("what cannot be understood is one line and exit code 2:", () => {
 
 test("what follows -- is no flag and no value of one", async () => {
   const { exitCode, stderr } = await svc.run(["config", "import", "--only", "viewer_id", "--", "-x"]);
-  expect([exitCode, stderr]).toEqual([2, "svc: file: cannot be read (ENOENT)\n"]);
+  expect([exitCode, stderr]).toEqual([2, "svc: file: -x cannot be read (ENOENT)\n"]);
 });
 
 describe("what is missing in a command line is named:", () => {
@@ -72,6 +72,12 @@ describe("what is missing in a command line is named:", () => {
     [["config", "import", "a", "--passphrase-file", "--dry-run"], "--passphrase-file: expected a value"],
     [["token", "show", "--config-dir="], "--config-dir: expected a value"],
     [["serve", "--allow-host", ""], "--allow-host: expected a value"],
+    [
+      ["jobs", "add", "a.json", "--every", "15x"],
+      '--every: expected a duration such as 90s or 15m but found "15x"',
+    ],
+    [["turn"], "Missing required argument: --realm"],
+    [["jobs"], "A subcommand is missing (see `svc jobs --help`)"],
     [["serve", "--rate-limit", "Infinity"], '--rate-limit: expected a number but found "Infinity"'],
     [["serve", "--audit=yes"], "--audit: expected no value, true or false"],
     [["config", "import", "no-such-file", "--dry-run=1"], "--dry-run: expected no value, true or false"],
@@ -83,6 +89,12 @@ describe("what is missing in a command line is named:", () => {
       expect(await svc.run(words)).toEqual({ exitCode: 2, stdout: "", stderr: `svc: ${message}\n` });
     });
   }
+
+  test("a script that is neither JSON nor a file", async () => {
+    const { exitCode, stderr } = await svc.run(["execute", "nope"]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toMatch(/^svc: script: expected JSON, or the path of a \.json file, but found .*nope$/m);
+  });
 
   test("flags after -- are not svc's own", async () => {
     const { exitCode } = await svc.run(["service", "install", "--print", "--", "--port"]);

@@ -343,7 +343,7 @@ describe("svc turn test", () => {
     const noUser = await inside.svc(["turn", "test", "turn:x", "--secret", "s"]);
     expect(noUser).toMatchObject({
       ...wrong,
-      stderr: expect.stringContaining("Missing required argument: user"),
+      stderr: expect.stringContaining("Missing required argument: --user"),
     });
     const noCa = await inside.svc(["turn", "test", "turns:x", ...LOGIN, "--ca", "/dev/null"]);
     expect(noCa).toEqual({ ...wrong, stderr: "svc: --ca: expected certificates as PEM text\n" });
