@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { cpSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { createService } from "../src/service";
+import { createService, type ServiceOptions } from "../src/service";
 import { openSentIndex } from "../src/sync/index-db";
 import { temporaryFolder, testService } from "./support";
 
@@ -95,4 +95,16 @@ test("opens a {config_dir} that svc 0.1.0 has filled", async () => {
   expect([...sent.load().keys()]).toEqual(["report.txt"]);
   // Nothing was damaged, so nothing was set aside.
   expect(readdirSync(configDir).filter((name) => /broken|damaged|corrupt/.test(name))).toEqual([]);
+});
+
+test("an unusable option of a service is refused by its name, before anything is made", () => {
+  const cases: Array<[Partial<ServiceOptions> & { more?: number }, string]> = [
+    [{ inbox_quota: -1 }, "inbox_quota: expected"],
+    [{ inbox: "" }, "inbox: must not be empty"],
+    [{ relay_only: true }, "ice-server: missing"],
+    [{ more: 1 }, "more: unknown field"],
+  ];
+  for (const [options, message] of cases) {
+    expect(() => createService({ configDir: "/nowhere", ...options })).toThrow(message);
+  }
 });

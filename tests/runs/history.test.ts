@@ -242,4 +242,10 @@ test("a service keeps the configured number of runs", async () => {
   for (let nth = 0; nth < 4; nth++) await runActions(host.service, []);
   const rows = await (await host.service.history()).list({ limit: 10 });
   expect(rows.map(({ id }) => id)).toEqual([4, 3]);
+  await host.service.stop();
+  // One that is made without a number, as by a subcommand, does not change it.
+  await using later = testService({ configDir: host.configDir });
+  for (let nth = 0; nth < 3; nth++) await runActions(later.service, []);
+  const kept = await (await later.service.history()).list({ limit: 10 });
+  expect(kept.map(({ id }) => id)).toEqual([7, 6]);
 });
