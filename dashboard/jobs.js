@@ -26,7 +26,7 @@ const timesOf = ({ is_cron, cron_expression, time_zone, interval_seconds, repeat
       { class: "hint" },
       job.if_running === "queue" ? "if still running: queue" : "if still running: skip",
     ),
-    job.timeout_seconds !== null && el("div", { class: "hint" }, `timeout ${duration(job.timeout_seconds)}`),
+    job.timeout_s !== null && el("div", { class: "hint" }, `timeout ${duration(job.timeout_s)}`),
   );
 
 /** Whether a job has had all its runs. @param {Job} job */
@@ -213,7 +213,7 @@ function jobForm(api) {
         ...(kind.value !== "once" && most.value && { max_runs: most.valueAsNumber }),
         if_missed: missed.value,
         if_running: running.value,
-        timeout_seconds: timeout.valueAsNumber,
+        timeout_s: timeout.valueAsNumber,
       };
       if (kind.value !== "cron") {
         const repeat = kind.value === "interval";

@@ -62,6 +62,8 @@ test("opens a {config_dir} that svc 0.1.0 has filled", async () => {
   expect(odd.id).toBe(359);
   expect(odd.detail).toContain("bell\x07, escape\x1b[31m, del\x7f, u2028\u2028");
   const { jobs } = await get("/jobs");
+  const limits = jobs.map(({ timeout_s }: { timeout_s: number }) => timeout_s);
+  expect(limits).toEqual([3_600, 600, 3_600, 3_600, 3_600]);
   expect(jobs.map(({ job_id, enabled }: { job_id: string; enabled: boolean }) => [job_id, enabled])).toEqual([
     ["refresh", true],
     ["nightly", true],

@@ -88,8 +88,8 @@ async function offeredBy(carrier: Carrier, deadline: Deadline): Promise<string[]
 
 async function run(carrier: Carrier, delivery: Delivery, deadline: Deadline): Promise<Report> {
   const { actions, stop_on_error, timeout_s } = delivery;
-  // After `timeout_seconds`, the host ends the run by itself.
-  const limited = { actions, ...(stop_on_error && { stop_on_error }), timeout_seconds: timeout_s };
+  // After `timeout_s`, the host ends the run by itself.
+  const limited = { actions, ...(stop_on_error && { stop_on_error }), timeout_s };
   const body = JSON.stringify(limited);
   const limits = { deadline, answerWithinMs: timeout_s * 1_000 + GRACE_MS, maxBytes: MAX_REPORT_BYTES };
   const answer = await carrier.ask({ method: "POST", path: "/execute", body }, limits);

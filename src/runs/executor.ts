@@ -103,11 +103,11 @@ export class Executor {
     options: RunOptions = {},
     sourceId = caller.client ?? "",
   ): Promise<RunReport> {
-    const { stop_on_error = false, timeout_seconds: timeoutSeconds = DEFAULT_TIMEOUT_S, path = "" } = options;
+    const { stop_on_error = false, timeout_s = DEFAULT_TIMEOUT_S, path = "" } = options;
     const variables = variablesOf(options.variables ?? {});
     await caller.announce(`run=${id} ${described}`);
     const runs = await this.parts.runs();
-    const active = runs.begin({ ...begun(id, caller, sourceId, path), commands, timeoutSeconds });
+    const active = runs.begin({ ...begun(id, caller, sourceId, path), commands, timeout_s });
     const leave = () => active.abort(cancelled("the process that runs it is stopping"));
     if (caller.signal.aborted) leave();
     caller.signal.addEventListener("abort", leave, { once: true });
@@ -140,21 +140,16 @@ export class Executor {
    *
    * @param sourceId what started it, for the history: the id of a job.
    */
-  async startFile(
-    path: string,
-    caller: Caller,
-    sourceId: string,
-    timeout_seconds: number,
-  ): Promise<StartedRun> {
+  async startFile(path: string, caller: Caller, sourceId: string, timeout_s: number): Promise<StartedRun> {
     const failed = async (id: string, error: unknown): Promise<EndedRun> => {
-      const start = { ...begun(id, caller, sourceId, path), timeoutSeconds: timeout_seconds };
+      const start = { ...begun(id, caller, sourceId, path), timeout_s };
       const error_text = messageOf(error);
       (await this.parts.runs()).begin({ ...start, commands: [], failed: true }).end("error", error_text);
       return { run_id: id, status: "error", error_text };
     };
     try {
       const prepared = await this.prepareFile(path);
-      const running = this.run(prepared, caller, { path, timeout_seconds }, sourceId);
+      const running = this.run(prepared, caller, { path, timeout_s }, sourceId);
       return { runId: prepared.id, ended: running.catch((error) => failed(prepared.id, error)) };
     } catch (error) {
       const id = crypto.randomUUID();

@@ -25,7 +25,7 @@ type Begun = "run_id" | "source_type" | "source_id" | "script_path" | "commands"
 
 /** A run that is about to begin. */
 export interface RunStart extends Pick<RunRecord, Begun> {
-  readonly timeoutSeconds: number;
+  readonly timeout_s: number;
   /** It failed before it began. It is recorded however many others are active. */
   readonly failed?: true;
 }
@@ -60,7 +60,7 @@ export class Runs {
   ) {}
 
   /** @throws an `unavailable` failure when {@link MAX_ACTIVE} are active, or the process is stopping. */
-  begin({ timeoutSeconds, failed, ...begun }: RunStart) {
+  begin({ timeout_s, failed, ...begun }: RunStart) {
     if (this.stopping && !failed) throw unavailable("this process is stopping");
     if (this.active().length >= MAX_ACTIVE && !failed) {
       throw unavailable(`${MAX_ACTIVE} runs are active already`);
@@ -85,8 +85,8 @@ export class Runs {
     };
     this.entries.set(id, entry);
     this.note(entry.record);
-    const late = () => control.abort(timedOut(`the run's deadline of ${timeoutSeconds} s has passed`));
-    const deadline = setTimeout(late, timeoutSeconds * 1_000);
+    const late = () => control.abort(timedOut(`the run's deadline of ${timeout_s} s has passed`));
+    const deadline = setTimeout(late, timeout_s * 1_000);
     return {
       /** Aborted, with a `Failure` as its reason, when the run is cancelled or its deadline passes. */
       signal: control.signal,

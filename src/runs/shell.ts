@@ -30,7 +30,7 @@ const INPUT = v.strictObject({
     "A line for the shell (`/bin/sh -c`, on Windows `cmd /c`), or a list: the program and its arguments",
   ),
   cwd: field(v.optional(path(TEXT)), "Working folder (default: the working folder of svc)"),
-  timeout_seconds: field(
+  timeout_s: field(
     v.optional(seconds(between(0.001, 86_400)), 300),
     "Seconds after which the program and everything it started are ended",
   ),
@@ -59,7 +59,7 @@ export const operations = [
       http: "a program runs as an action only, where the run has an id, a deadline and an audit row",
       cli: "the shell that would call it runs programs itself",
     },
-    example: { shell_command: "uname -a", timeout_seconds: 10 },
+    example: { shell_command: "uname -a", timeout_s: 10 },
     input: INPUT,
     output: RESULT,
     run(service: { readonly allowShell: boolean }, input, { signal }) {
@@ -76,7 +76,7 @@ export const operations = [
  *   the result; the signal's reason when it is aborted; `bad_input` when the program cannot be started.
  */
 export async function runProgram(
-  { shell_command, cwd, timeout_seconds }: v.InferOutput<typeof INPUT>,
+  { shell_command, cwd, timeout_s }: v.InferOutput<typeof INPUT>,
   signal: AbortSignal,
 ): Promise<Result> {
   if (signal.aborted) throw signal.reason;
@@ -85,8 +85,7 @@ export async function runProgram(
   const output = Promise.all([collect(child.stdout, enough.signal), collect(child.stderr, enough.signal)]);
   let late: boolean;
   try {
-    late =
-      (await deadline(child.exited, { ms: timeout_seconds * 1_000, late: () => "late", signal })) === "late";
+    late = (await deadline(child.exited, { ms: timeout_s * 1_000, late: () => "late", signal })) === "late";
     if (late) await endGroup(child);
   } catch (reason) {
     await endGroup(child);
@@ -103,7 +102,7 @@ export async function runProgram(
     truncated: stdout.truncated || stderr.truncated,
   };
   if (late) {
-    throw new Failure("timeout", `the program was ended after ${timeout_seconds} s`, { ...result });
+    throw new Failure("timeout", `the program was ended after ${timeout_s} s`, { ...result });
   }
   if (result.exit_code === 0) return result;
   const how = result.signal ? `ended by ${result.signal}` : `exit code ${result.exit_code}`;

@@ -14,7 +14,7 @@ export const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 /** How a list is run. */
 export const RUN_OPTIONS = v.strictObject({
   stop_on_error: flag("Skip the rest of the list when an action fails"),
-  timeout_seconds: field(
+  timeout_s: field(
     v.optional(seconds(between(0.001, MAX_TIMEOUT_S)), DEFAULT_TIMEOUT_S),
     "Seconds after which the run is ended",
   ),

@@ -28,14 +28,14 @@ const JOB_VIEW = v.object({
   /** Hosts of another make answer null here. */
   if_missed: v.nullable(v.string()),
   if_running: v.nullable(v.string()),
-  timeout_seconds: v.nullable(v.number()),
+  timeout_s: v.nullable(v.number()),
   run_id: v.nullable(v.string()),
 });
 
 export type JobView = v.InferOutput<typeof JOB_VIEW>;
 
-const toView = (job: JobState): JobView =>
-  v.parse(JOB_VIEW, { ...job, is_cron: job.cron_expression !== null } satisfies JobView);
+const toView = ({ timeout_seconds: timeout_s, ...job }: JobState): JobView =>
+  v.parse(JOB_VIEW, { ...job, timeout_s, is_cron: job.cron_expression !== null } satisfies JobView);
 
 /** What the operations share that change something. */
 const CHANGE = { scope: "operate", changes: true } as const;
@@ -65,7 +65,7 @@ const SETTINGS = {
     JOB_SETTINGS.if_running,
     "When the job is due while it still runs: skip that run (`skip`), or run right afterwards (`queue`)",
   ),
-  timeout_seconds: field(JOB_SETTINGS.timeout_seconds, "Seconds after which a run of the job is ended"),
+  timeout_s: field(JOB_SETTINGS.timeout_seconds, "Seconds after which a run of the job is ended"),
 } as const;
 
 const NEW_JOB = v.strictObject({
@@ -85,7 +85,7 @@ const ADDED = v.object({ ...JOB_VIEW.entries, problem: v.nullable(v.string()) })
 /** Adds a job. `problem` says why its script cannot run yet: it may still be on its way. */
 async function add(
   service: Uses,
-  given: v.InferOutput<typeof NEW_JOB>,
+  { timeout_s: timeout_seconds, ...given }: v.InferOutput<typeof NEW_JOB>,
 ): Promise<v.InferOutput<typeof ADDED>> {
   const isCron = given.cron_expression !== undefined;
   if (isCron === (given.interval_seconds !== undefined)) {
@@ -95,6 +95,7 @@ async function add(
     throw badInput("time_zone: expected with cron_expression only");
   const job = v.parse(JOB, {
     ...given,
+    timeout_seconds,
     job_id: given.job_id ?? crypto.randomUUID().slice(0, 8),
     script_path: resolve(given.script_path),
     ...(isCron && { time_zone: given.time_zone ?? hostTimeZone() }),

@@ -403,7 +403,7 @@ test("the jobs page keeps a form until the server accepts it, and shows the rule
   await page.getByText("The job was added, but its script cannot run").waitFor();
   const jobs = async () => v.parse(listJobs.output, await (await host.call("/jobs")).json()).jobs;
   expect(await jobs()).toMatchObject([
-    { job_id: "nightly", max_runs: 3, if_missed: "once", if_running: "queue", timeout_seconds: 600 },
+    { job_id: "nightly", max_runs: 3, if_missed: "once", if_running: "queue", timeout_s: 600 },
   ]);
   await host.call("/jobs/remove", post({ job_id: "nightly" }));
 

@@ -82,7 +82,7 @@ describe("a run", () => {
 
   test("ends at its deadline", async () => {
     await using host = testService();
-    const report = await runActions(host.service, [sleepLong, sleepLong], { timeout_seconds: 0.02 });
+    const report = await runActions(host.service, [sleepLong, sleepLong], { timeout_s: 0.02 });
     expect(report).toMatchObject({
       status: "timeout",
       error_text: "the run's deadline of 0.02 s has passed",
@@ -352,7 +352,7 @@ test("runs are counted while they go on, and by how they ended ever after", asyn
   expect(await scraped()).not.toContain("service_active_runs 1");
 });
 
-const START = { source_type: "manual", source_id: "", script_path: "", commands: [], timeoutSeconds: 60 };
+const START = { source_type: "manual", source_id: "", script_path: "", commands: [], timeout_s: 60 };
 
 test("the last runs are kept, those that go on always", () => {
   const runs = new Runs(() => {});

@@ -8,9 +8,9 @@ import { runActions, temporaryFolder, testService, until } from "../support";
 const never = new AbortController().signal;
 const run = (
   shell_command: string | string[],
-  options: { cwd?: string; timeout_seconds?: number } = {},
+  options: { cwd?: string; timeout_s?: number } = {},
   signal = never,
-) => runProgram({ shell_command, timeout_seconds: 20, ...options }, signal);
+) => runProgram({ shell_command, timeout_s: 20, ...options }, signal);
 
 const unix = process.platform === "win32" ? describe.skip : describe;
 
@@ -71,7 +71,7 @@ unix("a program", () => {
   });
 
   test("ends at its timeout, and its output until then is returned", async () => {
-    await expect(run("echo Password:; sleep 30", { timeout_seconds: 0.5 })).rejects.toMatchObject({
+    await expect(run("echo Password:; sleep 30", { timeout_s: 0.5 })).rejects.toMatchObject({
       code: "timeout",
       message: "the program was ended after 0.5 s",
       more: { exit_code: null, signal: "SIGTERM", stdout: "Password:\n" },

@@ -1,6 +1,6 @@
 /** Jobs as operators and scripts see them. */
 import { describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { callOperation } from "../../src/core/call";
 import { localCaller } from "../../src/core/caller";
@@ -35,6 +35,16 @@ test("GET /jobs has the fields that consoles poll, and counts in the metrics", a
     problems: [],
   });
   expect(await (await host.call("/metrics")).text()).toContain("\nservice_scheduler_jobs 2\n");
+});
+
+test("the time limit is timeout_s to callers, and timeout_seconds in the file", async () => {
+  await using host = await testServer();
+  const times = { job_id: "a", interval_seconds: 60, timeout_s: 90 };
+  const added = await host.call("/jobs/add", post({ script_path: "/x.json", ...times }));
+  expect(await added.json()).toMatchObject({ timeout_s: 90 });
+  const kept = JSON.parse(readFileSync(join(host.configDir, "jobs.json"), "utf8"));
+  expect(kept.jobs).toMatchObject([{ job_id: "a", timeout_seconds: 90 }]);
+  expect(kept.jobs[0]).not.toHaveProperty("timeout_s");
 });
 
 test("scripts manage jobs with the commands they know", async () => {
@@ -116,7 +126,7 @@ test("a job that finds too many runs going on is a failed run in the history", a
   const runs = await host.service.runs();
   const source = { source_type: "manual", source_id: "", script_path: "" };
   const others = Array.from({ length: 256 }, (_, nth) =>
-    runs.begin({ run_id: `other-${nth}`, commands: [], ...source, timeoutSeconds: 60 }),
+    runs.begin({ run_id: `other-${nth}`, commands: [], ...source, timeout_s: 60 }),
   );
   const script_path = writeScript(host.configDir, [["AC_sleep", [0]]]);
   const scheduler = await host.service.scheduler();
