@@ -31,9 +31,15 @@ const INDENT = " ".repeat(4 + 2 + NAME_WIDTH + 2);
 type Check = v.InferInput<typeof diagnose.output>["checks"][number];
 
 function report({ checks, count }: { readonly checks: readonly Check[]; readonly count: number }): string {
-  const bad = checks.filter(({ ok }) => !ok).map(({ name }) => name);
-  const tally = bad.length === 0 ? "none failed" : `${bad.length} failed: ${bad.join(", ")}`;
-  return [...checks.map(entry), `${count} ${count === 1 ? "check" : "checks"}, ${tally}`].join("\n");
+  const named = (verdict: string) =>
+    checks.filter(({ ok, severity }) => word(ok, severity) === verdict).map(({ name }) => name);
+  const [bad, warned] = [named("FAIL"), named("warn")];
+  const tally = [
+    count === 1 ? "1 check" : `${count} checks`,
+    bad.length === 0 ? "none failed" : `${bad.length} failed: ${bad.join(", ")}`,
+    ...(warned.length === 0 ? [] : [`${warned.length} with a warning: ${warned.join(", ")}`]),
+  ];
+  return [...checks.map(entry), tally.join("; ")].join("\n");
 }
 
 function entry(check: Check): string {

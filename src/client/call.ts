@@ -87,8 +87,9 @@ function bodyOf({ status, body }: Response): unknown {
   if (status === 200) throw notSvc();
   const isRefused = status === 401 || status === 403;
   const refusal = status === 401 ? undefined : v.safeParse(ERROR_BODY, value);
-  const words = refusal?.success ? `: ${printable(refusal.output.error, 200)}` : "";
-  throw new RemoteError(isRefused ? "unauthorized" : "answer", `HTTP ${status}${words}`, true);
+  const said = refusal?.success ? { status, error: refusal.output.error } : undefined;
+  const words = said ? `: ${printable(said.error, 200)}` : "";
+  throw new RemoteError(isRefused ? "unauthorized" : "answer", `HTTP ${status}${words}`, true, said);
 }
 
 const ERROR_BODY = v.object({ error: v.string() });

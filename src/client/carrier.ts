@@ -63,11 +63,13 @@ export class RemoteError extends Error {
    * `timeout`: a deadline passed; `cancelled`: the caller stopped waiting; `answer`: it answered, but not what was expected.
    * @param message for operators; what the server said in it is printable.
    * @param sent whether the whole request may have reached the server, which may then have acted on it.
+   * @param refusal what the server answered instead of a result: the status, and the `error` of its body.
    */
   constructor(
     readonly fault: "unreachable" | "unauthorized" | "timeout" | "cancelled" | "answer",
     message: string,
     readonly sent: boolean,
+    readonly refusal?: { readonly status: number; readonly error: string },
   ) {
     super(message);
   }

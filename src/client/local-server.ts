@@ -4,7 +4,7 @@
 import type * as v from "valibot";
 import { parseInput } from "../core/input";
 import type { InputSchema, Operation, OutputSchema } from "../core/operation";
-import { unavailable } from "../lib/errors";
+import { Failure, type FailureCode, HTTP_STATUS, unavailable } from "../lib/errors";
 import { findRunningServer, type RunningServer } from "../lib/running-server";
 import { environmentToken, ownToken, readToken } from "../trust/owner-token";
 import { callRemote } from "./call";
@@ -26,7 +26,7 @@ const NOTICED_MS = 1_100;
  * Its certificate is not checked: the run file is private to its owner and only counts while the server holds its lock, so
  * the address in it is that server's.
  *
- * @throws a `bad_input` failure naming the fields at fault; `unavailable` when no server runs here, or the call fails.
+ * @throws the failure that the server answers with; `unavailable` when no server runs here, or the call fails.
  */
 export async function callLocalServer<I extends InputSchema, O extends OutputSchema>(
   configDir: string,
@@ -41,8 +41,18 @@ export async function callLocalServer<I extends InputSchema, O extends OutputSch
     return await callRemote(server, operation, input, DEADLINE_MS);
   } catch (error) {
     if (!(error instanceof RemoteError)) throw error;
-    throw unavailable(`${operation.name} failed on the server at ${running.url}: ${error.message}`);
+    throw (
+      failureIn(error) ??
+      unavailable(`${operation.name} failed on the server at ${running.url}: ${error.message}`)
+    );
   }
+}
+
+/** The failure that the server answered with, as if it had happened here; undefined when the call itself failed. */
+function failureIn({ refusal }: RemoteError): Failure | undefined {
+  const codes = Object.keys(HTTP_STATUS) as FailureCode[];
+  const code = codes.find((one) => HTTP_STATUS[one] === refusal?.status);
+  return refusal && code && new Failure(code, refusal.error);
 }
 
 /**

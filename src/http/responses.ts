@@ -1,21 +1,8 @@
 /**
  * Responses: the headers that all of them have, and the response to a failure.
  */
-import type { Failure, FailureCode } from "../lib/errors";
+import { type Failure, HTTP_STATUS } from "../lib/errors";
 import { after, type Step } from "./exchange";
-
-const STATUS: Record<FailureCode, number> = {
-  bad_input: 400,
-  rejected: 400,
-  forbidden: 403,
-  not_found: 404,
-  slow_client: 408,
-  conflict: 409,
-  cancelled: 409,
-  too_large: 413,
-  unavailable: 503,
-  timeout: 504,
-};
 
 /** No browser guesses a type; no cache keeps an answer that needed a token. */
 const JSON_HEADERS = {
@@ -44,7 +31,7 @@ export const errorResponse = (status: number, error: string, headers?: Record<st
 export function failureResponse({ code, message, more }: Failure): Response {
   // After a body that was not read to its end, the connection cannot carry another request (RFC 9112 section 9.3).
   const closing = code === "too_large" || code === "slow_client" ? { connection: "close" } : undefined;
-  return json({ error: message, ...more }, STATUS[code], closing);
+  return json({ error: message, ...more }, HTTP_STATUS[code], closing);
 }
 
 /** Hono removes the body of the answer to a HEAD; this keeps its length (RFC 9110 section 9.3.2). */

@@ -4,18 +4,22 @@
  * knows it, is a bug: it is logged with its stack and answered with a plain 500.
  */
 
+/** The kinds of expected failures, and the HTTP status of each. */
+export const HTTP_STATUS = {
+  bad_input: 400,
+  rejected: 400,
+  forbidden: 403,
+  not_found: 404,
+  slow_client: 408,
+  conflict: 409,
+  cancelled: 409,
+  too_large: 413,
+  unavailable: 503,
+  timeout: 504,
+} as const;
+
 /** The kind of an expected failure. */
-export type FailureCode =
-  | "bad_input"
-  | "rejected"
-  | "forbidden"
-  | "not_found"
-  | "conflict"
-  | "too_large"
-  | "cancelled"
-  | "slow_client"
-  | "unavailable"
-  | "timeout";
+export type FailureCode = keyof typeof HTTP_STATUS;
 
 /** An expected failure: a message for the caller, and further fields of the error body. */
 export class Failure extends Error {

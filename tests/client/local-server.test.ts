@@ -17,12 +17,15 @@ test("the server gets the token of the file that it names, whatever SVC_TOKEN is
   }
 });
 
-test("a refusal has the server's message", async () => {
+test("a refusal is the failure that the server answered with", async () => {
   await using host = await testServer();
   process.env.SVC_TOKEN = TOKEN;
   try {
     const asked = callLocalServer(host.configDir, showRun, { run_id: "no-such-run" });
-    await expect(asked).rejects.toThrow(`runs.show failed on the server at ${host.server.url}: HTTP 404: `);
+    await expect(asked).rejects.toMatchObject({
+      code: "not_found",
+      message: "no such run, or it ended too long ago",
+    });
   } finally {
     delete process.env.SVC_TOKEN;
   }
