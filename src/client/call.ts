@@ -3,6 +3,7 @@
  */
 import * as v from "valibot";
 import type { InputSchema, Operation, OutputSchema } from "../core/operation";
+import { mapParts } from "../core/schema";
 import { badInput } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
 import { printable } from "../lib/sanitize";
@@ -49,17 +50,17 @@ const FIRST_FAULT = { abortEarly: true } as const;
 
 /** `value` with null for missing nullable fields: a server of another version may not have them. */
 function withNulls(schema: v.GenericSchema, value: unknown): unknown {
-  if ("wrapped" in schema) return withNulls(schema.wrapped as v.GenericSchema, value);
-  if ("item" in schema && Array.isArray(value)) {
-    return value.map((item) => withNulls(schema.item as v.GenericSchema, item));
-  }
-  if (!("entries" in schema) || typeof value !== "object" || value === null) return value;
-  const entries = Object.entries(schema.entries as Record<string, v.GenericSchema>);
-  const filled = entries.flatMap(([name, entry]) => {
-    if (Object.hasOwn(value, name)) return [[name, withNulls(entry, Reflect.get(value, name))]];
-    return entry.type === "nullable" ? [[name, null]] : [];
-  });
-  return { ...value, ...Object.fromEntries(filled) };
+  const filled = mapParts(schema, value, withNulls);
+  if (filled === undefined) return value;
+  if (!("entries" in schema)) return filled;
+  const nullable = Object.entries(schema.entries as v.ObjectEntries).filter(
+    ([, { type }]) => type === "nullable",
+  );
+  return {
+    ...Object.fromEntries(nullable.map(([name]) => [name, null])),
+    ...Object(value),
+    ...Object(filled),
+  };
 }
 
 function routeRequest(

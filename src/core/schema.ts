@@ -31,6 +31,36 @@ export function metadataOf(schema: v.GenericSchema): Metadata {
   return Object.assign({}, ...[...layers(schema)].map((layer) => v.getMetadata(layer)));
 }
 
+/** The schemas that `schema` is made of: what it wraps, items, values, fields, alternatives. */
+export function partsOf(schema: object): v.GenericSchema[] {
+  const { wrapped, item, value, entries = {}, options = [], items = [] } = schema as Record<string, object>;
+  const parts = [wrapped, item, value, ...[entries, options, items].flatMap((many) => Object.values(many))];
+  return parts.filter((part): part is v.GenericSchema => typeof part === "object" && "kind" in part);
+}
+
+/**
+ * `value` with each part that the schema names changed: what is wrapped, the items of a list, the fields of an object.
+ * Fields that the schema does not name are dropped.
+ *
+ * @returns undefined where the schema names no parts of `value`.
+ */
+export function mapParts(
+  schema: v.GenericSchema,
+  value: unknown,
+  change: (part: v.GenericSchema, value: unknown) => unknown,
+): unknown {
+  if ("wrapped" in schema) return change(schema.wrapped as v.GenericSchema, value);
+  if ("item" in schema && Array.isArray(value)) {
+    return value.map((item) => change(schema.item as v.GenericSchema, item));
+  }
+  if (!("entries" in schema) || typeof value !== "object" || value === null) return undefined;
+  const changed = Object.entries(value).flatMap(([name, item]) => {
+    const entry = entryOf(schema as Entries, name);
+    return entry ? [[name, change(entry, item)]] : [];
+  });
+  return Object.fromEntries(changed);
+}
+
 /** The schema without `optional`, `nullable` and the like: its `type` is `string`, `number`, `array`, `picklist`, … */
 export function baseOf(schema: v.GenericSchema): v.GenericSchema {
   return [...layers(schema)].at(-1) ?? schema;

@@ -7,7 +7,7 @@
  */
 import type * as v from "valibot";
 import type { Outcome } from "../core/run";
-import { metadataOf } from "../core/schema";
+import { mapParts, metadataOf, partsOf } from "../core/schema";
 import { sizeWithin } from "../lib/json-size";
 import { jsonLine } from "../lib/sanitize";
 import type { Runner } from "./runner";
@@ -45,28 +45,11 @@ function withoutSecrets(schema: v.GenericSchema, value: unknown): unknown {
   if (value === null || value === undefined) return value;
   if (metadataOf(schema).secret) return "***";
   if (!partsOf(schema).some(holdsSecret)) return value;
-  if ("wrapped" in schema) return withoutSecrets(schema.wrapped as v.GenericSchema, value);
-  if ("item" in schema && Array.isArray(value)) {
-    return value.map((item) => withoutSecrets(schema.item as v.GenericSchema, item));
-  }
-  if (!("entries" in schema) || typeof value !== "object") return "***";
-  const entries = schema.entries as Record<string, v.GenericSchema>;
-  const known = Object.entries(value).flatMap(([key, item]) => {
-    const entry = Object.hasOwn(entries, key) ? entries[key] : undefined;
-    return entry ? [[key, withoutSecrets(entry, item)]] : [];
-  });
-  return Object.fromEntries(known);
+  return mapParts(schema, value, withoutSecrets) ?? "***";
 }
 
 const holdsSecret = (schema: v.GenericSchema): boolean =>
   metadataOf(schema).secret === true || partsOf(schema).some(holdsSecret);
-
-/** The schemas that `schema` is made of: what it wraps, items, values, fields, alternatives. */
-function partsOf(schema: object): v.GenericSchema[] {
-  const { wrapped, item, value, entries = {}, options = [], items = [] } = schema as Record<string, object>;
-  const parts = [wrapped, item, value, ...[entries, options, items].flatMap((many) => Object.values(many))];
-  return parts.filter((part): part is v.GenericSchema => typeof part === "object" && "kind" in part);
-}
 
 /** In characters. Shorter texts occur in any sentence; longer ones are never kept whole. */
 const MIN_LENGTH = 4;
