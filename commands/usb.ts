@@ -15,14 +15,14 @@ export default {
       describe: "Print USB devices as they are added or removed, until Ctrl-C",
       names: { poll_interval_s: "interval" },
       extra: { mask_serials },
-      async run({ service, globals, input, extra }) {
+      async run({ service, globals, input, extra, call }) {
         const { watcher, toView } = await service.usb();
         watcher.subscribe((event) => {
           const shown = { ...event, device: toView(event.device, extra.mask_serials) };
           print(globals, shown, () => lineOf(shown));
         });
         const ended = Promise.race([terminated(), unread()]);
-        await Promise.race([watcher.start(input.poll_interval_s), ended]);
+        await Promise.race([call(input), ended]);
         service.log.info("watching USB devices; Ctrl-C ends it");
         await ended;
         return 0;

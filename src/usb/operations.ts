@@ -60,10 +60,7 @@ export const recentUsbEvents = operation({
   },
 });
 
-const leftOut = {
-  http: "`svc serve --usb-watch` and scripts start and stop the watcher",
-  cli: "`svc usb watch` watches until Ctrl-C; `svc serve --usb-watch` does on the server",
-};
+const leftOut = { http: "`svc serve --usb-watch` and scripts start and stop the watcher" };
 
 export const startUsbWatch = operation({
   name: "usb.watch.start",
@@ -71,6 +68,7 @@ export const startUsbWatch = operation({
   scope: "operate",
   changes: true,
   command: "AC_usb_watch_start",
+  subcommand: "usb watch",
   leftOut,
   input: v.strictObject({
     poll_interval_s: field(
@@ -96,7 +94,7 @@ export const operations = [
     scope: "operate",
     changes: true,
     command: "AC_usb_watch_stop",
-    leftOut,
+    leftOut: { ...leftOut, cli: "`svc usb watch` ends with Ctrl-C" },
     input: NO_INPUT,
     output: WATCH,
     async run(service: Uses) {
