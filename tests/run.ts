@@ -2,7 +2,7 @@
  * `npm test`: checks, builds, runs every test and ends with `N passed, N failed` alone on the last line of stdout. A
  * failing check or build counts as one failure.
  *
- * Arguments go to `bun test` (`npm test -- tests/rest`). The exit code is 0 only when something passed, nothing failed
+ * Arguments go to `bun test` (`npm test -- tests/http`). The exit code is 0 only when something passed, nothing failed
  * and the runner itself came to its end.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";

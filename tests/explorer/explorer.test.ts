@@ -1,4 +1,4 @@
-/** The API explorer in Chromium, served by the compiled binary. */
+/** The API explorer in Chromium. */
 import { afterAll, beforeAll, expect } from "bun:test";
 import type { Browser, Page } from "playwright-core";
 import { launchBrowser, openTab, signIn } from "../browser";
