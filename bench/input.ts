@@ -1,5 +1,6 @@
 /**
- * What a client may cost that sends as many mistakes as it can: told of a few of them, at about the price of reading them.
+ * What a client may cost that sends as many mistakes as it can: the answer names a few of them, and costs about as much
+ * as reading them.
  */
 import * as v from "valibot";
 import { checkInput } from "../src/core/input";

@@ -6,9 +6,9 @@ import type { Component } from "../src/licenses/operations";
 
 interface Library {
   readonly name: string;
-  /** What tells of it. */
+  /** Finds it in an addon. */
   readonly trace: RegExp;
-  /** What tells its version, its group. */
+  /** Its first group is the version. */
   readonly version?: RegExp;
   readonly licence: (version: string) => string;
   readonly source: string;
@@ -121,8 +121,13 @@ export function linkedInto(addon: string, holder: string): Component[] {
   }
 }
 
-/** `told` as SPDX: an id, an expression of several (SPDX 2.3, annex D), or what it is called where it is neither. */
-export function licenceOf(told: string): Component["licenses"] {
-  if (/ (OR|AND|WITH) /.test(told)) return [{ expression: told }];
-  return [{ license: told !== "unknown" && /^[A-Za-z0-9.+-]+$/.test(told) ? { id: told } : { name: told } }];
+/** `license` as SPDX: an id, an expression of several (SPDX 2.3, annex D), else a name. */
+export function licenceOf(license: string): Component["licenses"] {
+  if (/ (OR|AND|WITH) /.test(license)) return [{ expression: license }];
+  return [
+    {
+      license:
+        license !== "unknown" && /^[A-Za-z0-9.+-]+$/.test(license) ? { id: license } : { name: license },
+    },
+  ];
 }

@@ -54,7 +54,7 @@ function componentIn(folder: string, files: readonly string[]): Component {
     PACKAGE,
     JSON.parse(readFileSync(join(folder, "package.json"), "utf8")),
   );
-  const told = license ?? licenses?.map(({ type }) => type).join(" OR ") ?? "unknown";
+  const declared = license ?? licenses?.map(({ type }) => type).join(" OR ") ?? "unknown";
   const purl = `pkg:npm/${name.replace("@", "%40")}@${version}`;
   const linked = files
     .filter((file) => file.endsWith(".node"))
@@ -65,7 +65,7 @@ function componentIn(folder: string, files: readonly string[]): Component {
     name,
     version,
     purl,
-    licenses: withText(licenceOf(NOT_SPDX[told] ?? told), licenceText(folder)),
+    licenses: withText(licenceOf(NOT_SPDX[declared] ?? declared), licenceText(folder)),
     ...(linked.length > 0 && { components: linked }),
   };
 }
