@@ -256,6 +256,13 @@ describe("AC_admin_broadcast_execute", () => {
     expect(await (await target.service.metrics()).render()).not.toContain('path="/commands"');
   });
 
+  test("takes its positional arguments in the order that scripts know, new ones last", () => {
+    expect(Object.keys(broadcastExecute.input.entries)).toEqual([
+      ...["actions", "on", "max_parallel", "max_failures", "canary", "stop_on_error"],
+      ...["delivery_timeout_s", "timeout_s", "retry", "only", "output"],
+    ]);
+  });
+
   test("leaves an audit row with its hosts and commands", async () => {
     await using target = await testServer();
     await using server = await testServer();

@@ -82,11 +82,6 @@ export const BROADCAST = v.strictObject({
   // Not an ACTION_LIST: it does not run here. Its arguments may be secret.
   actions: field(secret(v.array(v.unknown())), "Action list, as for POST /execute"),
   on: field(v.optional(SELECTION), `${WHICH} (with retry default: all)`),
-  retry: field(FILE, "Results file of an earlier broadcast: run on the hosts whose last status is in `only`"),
-  only: field(
-    v.optional(v.array(v.picklist(DELIVERY_STATUS))),
-    "With `retry`: the statuses to repeat (default: failed, unreachable, cancelled)",
-  ),
   max_parallel: field(
     v.optional(SHARE, DEFAULT_CONCURRENCY),
     "Hosts that run at once: a number, or a share such as 25%",
@@ -102,6 +97,11 @@ export const BROADCAST = v.strictObject({
     "Time limit to deliver the list to a host, in seconds",
   ),
   timeout_s: field(v.optional(timeout(MAX_TIMEOUT_S), 300), "Time limit for the run on a host, in seconds"),
+  retry: field(FILE, "Results file of an earlier broadcast: run on the hosts whose last status is in `only`"),
+  only: field(
+    v.optional(v.array(v.picklist(DELIVERY_STATUS))),
+    "With `retry`: the statuses to repeat (default: failed, unreachable, cancelled)",
+  ),
   output: field(FILE, "File for the results: one line of JSON for each host, written when it is done"),
 });
 
