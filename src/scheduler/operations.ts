@@ -89,7 +89,9 @@ async function add(
 ): Promise<v.InferOutput<typeof ADDED>> {
   const isCron = given.cron_expression !== undefined;
   if (isCron === (given.interval_seconds !== undefined)) {
-    throw badInput("interval_seconds, cron_expression: expected one of them");
+    throw badInput("interval_seconds, cron_expression: expected one of them", {
+      fields: ["interval_seconds", "cron_expression"],
+    });
   }
   if (!isCron && given.time_zone !== undefined)
     throw badInput("time_zone: expected with cron_expression only");

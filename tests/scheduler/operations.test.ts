@@ -180,7 +180,7 @@ test("one operation takes an interval or a cron expression, and refuses what bel
     time_zone: "Asia/Tokyo",
   });
   const both = "interval_seconds, cron_expression: expected one of them";
-  expect((await add({})).error).toBe(both);
+  expect(await add({})).toEqual({ error: both, fields: ["interval_seconds", "cron_expression"] });
   expect((await add({ interval_seconds: 60, cron_expression: "@daily" })).error).toBe(both);
   expect((await add({ interval_seconds: 60, time_zone: "Asia/Tokyo" })).error).toContain("time_zone: ");
 });
