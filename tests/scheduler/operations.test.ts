@@ -173,7 +173,12 @@ test("one operation takes an interval or a cron expression, and refuses what bel
   await using host = await testServer();
   const add = async (times: object) => {
     const answer = await host.call("/jobs/add", post({ script_path: "/x.json", ...times }));
-    return (await answer.json()) as { error?: string; is_cron?: boolean; time_zone?: string };
+    return (await answer.json()) as {
+      error?: string;
+      fields?: string[];
+      is_cron?: boolean;
+      time_zone?: string;
+    };
   };
   expect(await add({ cron_expression: "@daily", time_zone: "Asia/Tokyo" })).toMatchObject({
     is_cron: true,
