@@ -5,7 +5,7 @@
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { AuditFile } from "../src/audit/file";
-import { appendRows, readBearings } from "../src/audit/high-water";
+import { appendRows, readHighWater } from "../src/audit/high-water";
 import { type AuditLog, openAuditLog } from "../src/audit/log";
 import type { AuditRow } from "../src/audit/row";
 import { silentLog } from "../src/lib/log";
@@ -153,7 +153,7 @@ async function fill(path: string, rows: number): Promise<void> {
   const ts = "2026-04-27T10:30:00.123000+00:00";
   const batch = Array.from({ length: 10_000 }, () => ({ ts, event: EVENT }));
   for (let written = 0; written < rows; written += batch.length) {
-    await file.write((db) => appendRows(db, readBearings(db), batch));
+    await file.write((db) => appendRows(db, readHighWater(db), batch));
   }
   file.close();
 }

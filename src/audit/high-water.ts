@@ -1,15 +1,15 @@
 /**
- * The high-water mark of the log, its *bearings*: what a chain of hashes cannot prove by itself, namely where the log
- * begins and how far it got. And appending, which moves it.
+ * The high-water mark of the log: what a chain of hashes cannot prove by itself, namely where the log begins and how far
+ * it got. And appending, which moves it.
  *
- * They are kept in tables of svc's own, which other writers of the format neither read nor write. SQLite's
+ * It is kept in tables of svc's own, which other writers of the format neither read nor write. SQLite's
  * `sqlite_sequence` counts the rows that another writer appends, as any AUTOINCREMENT insert does.
  */
 import type { Database } from "bun:sqlite";
 import { unavailable } from "../lib/errors";
 import { type AuditEvent, type AuditRow, GENESIS, rowHash } from "./row";
 
-export interface Bearings {
+export interface HighWater {
   /** Of the oldest row that was not cleared or pruned. */
   readonly first_id: number;
   readonly first_prev_hash: string | null;
@@ -49,10 +49,11 @@ const TABLES = `
 /** "SvcA" as the file's `application_id` (https://sqlite.org/pragma.html#pragma_application_id): svc has opened this log. */
 const MARK = 0x53766341;
 
-export const LOST_BEARINGS = "the audit log has lost its bearings: its table svc_bearings is empty or gone";
+export const LOST_HIGH_WATER =
+  "the audit log has lost its high-water mark: its table svc_bearings is empty or gone";
 
-/** Whether svc has never opened this log (`none`), keeps its bearings, or somebody removed them since (`lost`). */
-export function bearingsState(db: Database): "none" | "kept" | "lost" {
+/** Whether svc has never opened this log (`none`), keeps its high-water mark, or somebody removed it since (`lost`). */
+export function highWaterState(db: Database): "none" | "kept" | "lost" {
   if (db.query("SELECT 1 FROM sqlite_master WHERE name = 'svc_bearings'").get()) {
     return db.query("SELECT 1 FROM svc_bearings").get() ? "kept" : "lost";
   }
@@ -61,7 +62,7 @@ export function bearingsState(db: Database): "none" | "kept" | "lost" {
 }
 
 /** Accepts the log as it is: from now on nothing may be missing. In a transaction, once in the life of a log. */
-export function takeBearings(db: Database, now: string, filledRows: number): void {
+export function takeHighWater(db: Database, now: string, filledRows: number): void {
   db.run(TABLES);
   db.run(`PRAGMA application_id = ${MARK}`);
   const row = (order: "ASC" | "DESC") =>
@@ -89,16 +90,16 @@ export function takeBearings(db: Database, now: string, filledRows: number): voi
 }
 
 /** @throws an `unavailable` failure, or the SQLite error, when somebody removed them. */
-export function readBearings(db: Database): Bearings {
+export function readHighWater(db: Database): HighWater {
   // One statement: it is part of every append.
   const found = db
-    .query<Bearings, []>(
+    .query<HighWater, []>(
       `SELECT svc_bearings.*, (SELECT seq FROM sqlite_sequence WHERE name = 'events') AS issued_id,
          last.id AS last_id, last.row_hash AS last_hash
        FROM svc_bearings LEFT JOIN events AS last ON last.id = (SELECT max(id) FROM events)`,
     )
     .get();
-  if (!found) throw unavailable(LOST_BEARINGS);
+  if (!found) throw unavailable(LOST_HIGH_WATER);
   return found;
 }
 
@@ -106,7 +107,7 @@ export function readBearings(db: Database): Bearings {
  * Where the next row goes. When the newest rows are gone, the next row follows the last one that is known to have been
  * written, not the last one that is left: the gap stays visible.
  */
-export function headOf({ last_id, last_hash, issued_id, highest_id, highest_hash }: Bearings): Head {
+export function headOf({ last_id, last_hash, issued_id, highest_id, highest_hash }: HighWater): Head {
   const id = Math.max(last_id ?? 0, issued_id ?? 0, highest_id);
   const hash = last_id !== null && last_id >= highest_id ? last_hash : highest_hash;
   return { id, hash: hash ?? highest_hash ?? GENESIS };
@@ -136,8 +137,8 @@ export interface NewRow {
 }
 
 /** Appends `rows`, in a transaction that holds the write lock. @returns the new head, whose id is that of the last row. */
-export function appendRows(db: Database, bearings: Bearings, rows: readonly NewRow[]): Head {
-  let { id, hash } = headOf(bearings);
+export function appendRows(db: Database, highWater: HighWater, rows: readonly NewRow[]): Head {
+  let { id, hash } = headOf(highWater);
   const insert = db.query(
     `INSERT INTO events (id, ts, event_type, host_id, viewer_id, detail, prev_hash, row_hash)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,

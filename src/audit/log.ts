@@ -15,7 +15,7 @@ import { selfCommand } from "../lib/self-command";
 import type { Verdict } from "./chain";
 import type { ExportStep } from "./export";
 import { AuditFile } from "./file";
-import { appendRows, headOf, type NewRow, readBearings } from "./high-water";
+import { appendRows, headOf, type NewRow, readHighWater } from "./high-water";
 import { type ListQuery, listRows } from "./list";
 import type { PruneOptions } from "./prune";
 import { createLimit, type Pruned } from "./retention";
@@ -104,7 +104,7 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions) {
     // One at a time: each occupies a processor.
     const verdict = verifying.then(async () => {
       if (next?.verdict === verdict) next = undefined;
-      // A log that is opened for the first time gets its bearings. One that cannot be opened here may still be readable.
+      // A new log gets its high-water mark. One that cannot be opened here may still be readable.
       const unopened = await file.read(() => {}).catch((error) => error);
       return inChild((audit) => audit.verify(path, noted), progress).catch((error) => {
         throw unopened ?? error;
@@ -143,7 +143,7 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions) {
     /** The whole log as it is now, as JSON lines. @throws an `unavailable` failure when it cannot be read. */
     async *exported(): AsyncGenerator<ExportStep> {
       const { exportAll } = await import("./export");
-      // A log that is opened for the first time gets its bearings.
+      // A new log gets its high-water mark.
       await file.read(() => {});
       yield* exportAll(path);
     },
@@ -179,16 +179,16 @@ interface Tally {
 }
 
 function countRows(db: Database): Tally {
-  const bearings = readBearings(db);
+  const highWater = readHighWater(db);
   const rows = db.query<{ rows: number }, []>("SELECT count(*) AS rows FROM events").get()?.rows ?? 0;
-  return { rows, removedRows: bearings.removed_rows, highestId: headOf(bearings).id };
+  return { rows, removedRows: highWater.removed_rows, highestId: headOf(highWater).id };
 }
 
 function appendBatch(db: Database, batch: readonly Waiting[], tally: Tally | undefined): Tally {
   const known = tally ?? countRows(db);
-  const bearings = readBearings(db);
-  const { id } = appendRows(db, bearings, batch);
-  const removedRows = bearings.removed_rows;
+  const highWater = readHighWater(db);
+  const { id } = appendRows(db, highWater, batch);
+  const removedRows = highWater.removed_rows;
   // Ids have no gaps, so this also counts the rows that other processes appended and removed meanwhile.
   const rows = known.rows + (id - known.highestId) - (removedRows - known.removedRows);
   return { rows, removedRows, highestId: id };

@@ -14,7 +14,7 @@ import { configFiles } from "../lib/paths";
 import type { Verdict } from "./chain";
 import { type ExportStep, exportSteps, writeExport } from "./export";
 import type { AuditFile } from "./file";
-import { appendRows, headOf, moveFirst, moveHead, readBearings } from "./high-water";
+import { appendRows, headOf, moveFirst, moveHead, readHighWater } from "./high-water";
 import type { Pruned } from "./retention";
 import { rowTime, storable } from "./row";
 import { verifyDatabase } from "./verify";
@@ -52,7 +52,7 @@ interface Range {
  *   break are gone.
  */
 export function clearRows(db: Database, by: string, verdict: Verdict | null): number {
-  const head = headOf(readBearings(db));
+  const head = headOf(readHighWater(db));
   const found = db
     .query<{ rows: number; firstId: number | null }, []>(
       "SELECT count(*) AS rows, min(id) AS firstId FROM events",
@@ -140,7 +140,7 @@ function deleteOldest(db: Database, lastId: number): number {
 
 function appendRecord(db: Database, event_type: string, detail: string): void {
   const event = storable({ event_type, host_id: null, viewer_id: null, detail });
-  appendRows(db, readBearings(db), [{ ts: rowTime(new Date()), event }]);
+  appendRows(db, readHighWater(db), [{ ts: rowTime(new Date()), event }]);
 }
 
 /** A file that a killed prune left. The lock makes sure that no other prune is writing it. */

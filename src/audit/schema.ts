@@ -6,7 +6,7 @@
  */
 import type { Database } from "bun:sqlite";
 import { unavailable } from "../lib/errors";
-import { bearingsState, LOST_BEARINGS, takeBearings } from "./high-water";
+import { highWaterState, LOST_HIGH_WATER, takeHighWater } from "./high-water";
 import { type AuditRow, GENESIS, rowHash, rowTime } from "./row";
 
 const EVENTS = `
@@ -31,15 +31,15 @@ const FILL_STEP = 256;
 /**
  * Makes sure that `db` is a log that svc can write.
  *
- * @throws an `unavailable` failure when the file holds something else, or has lost its bearings; the SQLite error when
+ * @throws an `unavailable` failure when the file holds something else, or has lost its high-water mark; the SQLite error when
  *   the file is locked.
  */
 export function prepareSchema(db: Database): void {
-  if (bearingsState(db) === "kept") return;
+  if (highWaterState(db) === "kept") return;
   db.transaction(() => {
     // Another process may have been first.
-    const state = bearingsState(db);
-    if (state === "lost") throw unavailable(LOST_BEARINGS);
+    const state = highWaterState(db);
+    if (state === "lost") throw unavailable(LOST_HIGH_WATER);
     if (state === "none") adopt(db);
   }).immediate();
 }
@@ -55,7 +55,7 @@ function adopt(db: Database): void {
   }
   const filledRows = isHashed ? 0 : fillHashes(db);
   for (const index of INDEXES) db.run(index);
-  takeBearings(db, rowTime(new Date()), filledRows);
+  takeHighWater(db, rowTime(new Date()), filledRows);
 }
 
 /** Adds hashes to the rows of a log without hash columns, in insertion order. @returns how many rows there are. */

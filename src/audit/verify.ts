@@ -8,7 +8,7 @@ import { type Database, SQLiteError } from "bun:sqlite";
 import { messageOf, unavailable } from "../lib/errors";
 import { broken, Chain, notedRow, rowNames, type Verdict, whole } from "./chain";
 import { asFailure, readLog } from "./file";
-import { type Bearings, bearingsState, LOST_BEARINGS, readBearings } from "./high-water";
+import { type HighWater, highWaterState, LOST_HIGH_WATER, readHighWater } from "./high-water";
 import type { AuditRow } from "./row";
 
 export interface VerifyOptions {
@@ -36,20 +36,20 @@ export function verifyDatabase(path: string, options: VerifyOptions = {}): Verdi
 }
 
 function verifyRows(db: Database, { noted, progress }: VerifyOptions): Verdict {
-  const state = bearingsState(db);
+  const state = highWaterState(db);
   if (state === "none") throw unavailable("the audit log cannot be verified: svc has not opened it yet");
   const hasTable = db.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'events'").get();
   let total = hasTable ? countRows(db) : 0;
-  if (state === "lost") return broken(total, null, LOST_BEARINGS);
+  if (state === "lost") return broken(total, null, LOST_HIGH_WATER);
   if (!hasTable) {
     const first = db.query<{ first_id: number }, []>("SELECT first_id FROM svc_bearings").get();
     return broken(0, first?.first_id ?? null, "all rows are gone: their table was removed");
   }
 
-  const bearings = readBearings(db);
-  const start = { id: bearings.first_id, prevHash: bearings.first_prev_hash };
+  const highWater = readHighWater(db);
+  const start = { id: highWater.first_id, prevHash: highWater.first_prev_hash };
   const held = noted === undefined ? [] : [notedRow(noted)];
-  const written = { id: bearings.highest_id, hash: bearings.highest_hash, what: "that svc wrote there" };
+  const written = { id: highWater.highest_id, hash: highWater.highest_hash, what: "that svc wrote there" };
   const chain = new Chain(start, [written, ...held], followers(db));
   let taken = 0;
   try {
@@ -69,11 +69,11 @@ function verifyRows(db: Database, { noted, progress }: VerifyOptions): Verdict {
   // The count may have come from an index, which can be edited too.
   total = taken;
   const next = chain.expectedId() ?? 1;
-  const highest = Math.max(bearings.highest_id, bearings.issued_id ?? 0);
+  const highest = Math.max(highWater.highest_id, highWater.issued_id ?? 0);
   if (next <= highest) return broken(total, next, `the newest rows are gone: ${rowNames(next, highest)}`);
   const isThere = db.query<unknown, [number]>("SELECT 1 FROM events WHERE id = ?");
   for (const { id } of held) {
-    if (!isThere.get(id)) return broken(total, id, missingNoted(id, bearings, highest));
+    if (!isThere.get(id)) return broken(total, id, missingNoted(id, highWater, highest));
   }
   return whole(total, chain.last);
 }
@@ -104,7 +104,7 @@ function countRows(db: Database): number {
 }
 
 /** Why the log does not have the row that was noted. */
-function missingNoted(id: number, { first_id }: Bearings, highest: number): string {
+function missingNoted(id: number, { first_id }: HighWater, highest: number): string {
   if (id > highest)
     return "the log never had the row that was noted elsewhere: it is another log, or an old copy";
   if (id < first_id)

@@ -15,7 +15,7 @@ import { gunzipSync } from "node:zlib";
 import fc from "fast-check";
 import { writeExport } from "../../src/audit/export";
 import { AuditFile } from "../../src/audit/file";
-import { readBearings } from "../../src/audit/high-water";
+import { readHighWater } from "../../src/audit/high-water";
 import { openAuditLog } from "../../src/audit/log";
 import { pruneRows } from "../../src/audit/prune";
 import { verifyDatabase } from "../../src/audit/verify";
@@ -218,7 +218,7 @@ describe("pruning", () => {
     const beginnings = new Set<number | undefined>();
     while (!over) {
       await made.log.append(event());
-      beginnings.add(await file.read((db) => readBearings(db).first_id));
+      beginnings.add(await file.read((db) => readHighWater(db).first_id));
     }
     expect(await pruned).toMatchObject({ deleted: 10_000 });
     file.close();

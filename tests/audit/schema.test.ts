@@ -7,7 +7,7 @@ import { silentLog } from "../../src/lib/log";
 import { temporaryFolder } from "../support";
 import { brokenLink, event, rowsOf, testLog, withDatabase } from "./support";
 
-const bearingsOf = (path: string) =>
+const highWaterOf = (path: string) =>
   withDatabase(path, (db) => db.query<Record<string, unknown>, []>("SELECT * FROM svc_bearings").get());
 
 describe("trust on first use", () => {
@@ -15,7 +15,7 @@ describe("trust on first use", () => {
     await using made = await testLog("audit-foreign.db");
     expect(await made.log.append(event())).toBe(41);
     expect(brokenLink(rowsOf(made.path))).toBeNull();
-    expect(bearingsOf(made.path)).toMatchObject({ first_id: 1, adopted_rows: 40, filled_rows: 0 });
+    expect(highWaterOf(made.path)).toMatchObject({ first_id: 1, adopted_rows: 40, filled_rows: 0 });
   });
 
   test("a log that another writer pruned begins where it was found to begin", async () => {
@@ -23,7 +23,7 @@ describe("trust on first use", () => {
     expect(await made.log.append(event())).toBe(56);
     const rows = rowsOf(made.path);
     expect(brokenLink(rows, rows[0]?.prev_hash ?? "")).toBeNull();
-    expect(bearingsOf(made.path)).toMatchObject({ first_id: 22, first_prev_hash: rows[0]?.prev_hash });
+    expect(highWaterOf(made.path)).toMatchObject({ first_id: 22, first_prev_hash: rows[0]?.prev_hash });
   });
 
   test("a log from before the hash columns is filled in insertion order, and that is recorded", async () => {
@@ -31,7 +31,7 @@ describe("trust on first use", () => {
     const rows = rowsOf(made.path);
     expect(rows).toHaveLength(20);
     expect(brokenLink(rows)).toBeNull();
-    expect(bearingsOf(made.path)).toMatchObject({ adopted_rows: 20, filled_rows: 20 });
+    expect(highWaterOf(made.path)).toMatchObject({ adopted_rows: 20, filled_rows: 20 });
   });
 
   test("bytes that are no text are U+FFFD in a log that is filled, before they are hashed", async () => {
@@ -72,16 +72,18 @@ describe("trust on first use", () => {
     for (const child of children) expect([await child.exited, await child.stderr.text()]).toEqual([0, ""]);
     expect(brokenLink(rowsOf(path))).toBeNull();
     expect(rowsOf(path)).toHaveLength(24);
-    expect(bearingsOf(path)).toMatchObject({ adopted_rows: 20, filled_rows: 20 });
+    expect(highWaterOf(path)).toMatchObject({ adopted_rows: 20, filled_rows: 20 });
   });
 
-  test("lost bearings are not taken a second time", async () => {
+  test("a lost high-water mark is not taken a second time", async () => {
     await using made = await testLog();
     await made.log.append(event());
     await made.log.close();
     withDatabase(made.path, (db) => db.run("DROP TABLE svc_bearings"));
     const again = await openAuditLog({ path: made.path, log: silentLog });
-    expect((await again.append(event()).catch((error) => error)).message).toContain("lost its bearings");
+    expect((await again.append(event()).catch((error) => error)).message).toContain(
+      "lost its high-water mark",
+    );
     await again.close();
   });
 });

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AuditFile } from "../../src/audit/file";
-import { appendRows, readBearings } from "../../src/audit/high-water";
+import { appendRows, readHighWater } from "../../src/audit/high-water";
 import { openAuditLog } from "../../src/audit/log";
 import { rowHash } from "../../src/audit/row";
 import { verifyDatabase } from "../../src/audit/verify";
@@ -259,13 +259,13 @@ describe("rows in the wrong place are found", () => {
   });
 });
 
-describe("the bearings", () => {
+describe("the high-water mark", () => {
   test("that were removed are missed", () => {
     expect(afterwards((db) => db.run("DROP TABLE svc_bearings"))).toEqual(
-      brokenAt(null, "lost its bearings"),
+      brokenAt(null, "lost its high-water mark"),
     );
     expect(afterwards((db) => db.run("DELETE FROM svc_bearings"))).toEqual(
-      brokenAt(null, "lost its bearings"),
+      brokenAt(null, "lost its high-water mark"),
     );
   });
 
@@ -282,7 +282,7 @@ describe("the bearings", () => {
     await made.log.close();
     const db = new AuditFile(made.path);
     await db.write((open) => {
-      appendRows(open, readBearings(open), [
+      appendRows(open, readHighWater(open), [
         { ts: "2026", event: event() },
         { ts: "2026", event: event() },
       ]);
@@ -349,7 +349,7 @@ describe("a row noted elsewhere", () => {
     await made.log.append(event());
     expect(await made.log.verify({ noted: head ?? "" })).toMatchObject({ ok: true });
     await made.log.close();
-    // The patient attacker: every hash made anew, the bearings too.
+    // The patient attacker: every hash made anew, the high-water mark too.
     withDatabase(made.path, (db) => {
       let hash = "0".repeat(64);
       for (const row of rowsOf(made.path)) {
@@ -369,7 +369,7 @@ describe("a row noted elsewhere", () => {
     expect(verifyDatabase(made.path, { noted: head ?? "" })).toEqual(brokenAt(4, "noted elsewhere"));
   });
 
-  test("is missed when it is gone, whatever the bearings were made to say", async () => {
+  test("is missed when it is gone, whatever the high-water mark was made to say", async () => {
     await using made = await testLog();
     for (let nth = 0; nth < 4; nth++) await made.log.append(event());
     const { head } = await made.log.verify();
