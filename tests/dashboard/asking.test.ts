@@ -205,19 +205,22 @@ test("shows the results of 1,500 hosts that come at once", async () => {
 }, 30_000);
 
 test("shows the error of an action until the next action, while it keeps asking", async () => {
-  await host.call("/jobs/add", post({ script_path: "/nowhere.json", interval_seconds: 900, job_id: "told" }));
+  await host.call(
+    "/jobs/add",
+    post({ script_path: "/nowhere.json", interval_seconds: 900, job_id: "paused-here" }),
+  );
   await using tab = await openPage("jobs", {
     "jobs/pause": (route) => route.fulfill({ status: 409, json: { error: "<b>not now</b>" } }),
   });
   const { page } = tab;
-  await page.getByRole("button", { name: "Pause told" }).click();
+  await page.getByRole("button", { name: "Pause paused-here" }).click();
   await page.getByText("<b>not now</b>").waitFor();
   const answered = page.waitForResponse(/\/jobs$/);
   await page.clock.runFor(7_000);
   await answered;
   await page.waitForLoadState("networkidle");
   expect(await page.getByText("<b>not now</b>").count()).toBe(1);
-  await host.call("/jobs/remove", post({ job_id: "told" }));
+  await host.call("/jobs/remove", post({ job_id: "paused-here" }));
 }, 30_000);
 
 test("keeps the focus on a button that becomes another", async () => {

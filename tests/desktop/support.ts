@@ -104,15 +104,15 @@ export function openTerminal(env: NodeJS.ProcessEnv, title: string, geometry = "
 export function openListener(env: NodeJS.ProcessEnv, title: string) {
   const flags = ["-name", title, "-geometry", "200x200+600+300", "-event", "button", "-event", "keyboard"];
   const child = Bun.spawn(["stdbuf", "-oL", "xev", ...flags], { env, stdio: ["ignore", "pipe", "ignore"] });
-  let told = "";
+  let output = "";
   const reading = (async () => {
-    for await (const piece of child.stdout) told += new TextDecoder().decode(piece);
+    for await (const piece of child.stdout) output += new TextDecoder().decode(piece);
   })();
   return {
     /** The strokes since the start (`+button 1`, `-key Shift_L`), once there are `count` of them. */
     strokes: (count: number) =>
       until(`${count} strokes`, () => {
-        const strokes = strokesIn(told);
+        const strokes = strokesIn(output);
         return strokes.length >= count ? strokes : undefined;
       }),
     async [Symbol.asyncDispose]() {
@@ -122,10 +122,10 @@ export function openListener(env: NodeJS.ProcessEnv, title: string) {
   };
 }
 
-function strokesIn(told: string): string[] {
+function strokesIn(output: string): string[] {
   const event =
     /^(Button|Key)(Press|Release) event[\s\S]*?(?:, button (\d+),|\(keysym 0x[0-9a-f]+, (\S+)\))/gm;
-  return Array.from(told.matchAll(event), ([, device = "", way, button, key]) => {
+  return Array.from(output.matchAll(event), ([, device = "", way, button, key]) => {
     return `${way === "Press" ? "+" : "-"}${device.toLowerCase()} ${button ?? key}`;
   });
 }

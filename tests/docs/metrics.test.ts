@@ -21,8 +21,8 @@ onLinux(
     await host.call("/inspector/samples", post({ samples: [{ rtt_ms: 1 }] }));
     const text = await (await host.call("/metrics")).text();
     const exposed = [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].map(([, name, type]) => [name, type]);
-    const told = [...written.matchAll(/^\| `(\w+)` \| (counter|gauge|histogram) \|/gm)];
-    expect(told.map(([, name, type]) => [name, type])).toEqual(exposed);
+    const documented = [...written.matchAll(/^\| `(\w+)` \| (counter|gauge|histogram) \|/gm)];
+    expect(documented.map(([, name, type]) => [name, type])).toEqual(exposed);
   },
 );
 

@@ -76,9 +76,9 @@ describe("a mixed fleet", () => {
       { label: "also good", base_url: `${second.url}/` },
     ]);
 
-    const told = await machine.run(["admin", "poll", "--json", "--timeout", "1", "--concurrency", "2"]);
-    expect(told.exitCode).toBe(1);
-    const results: Polled[] = JSON.parse(told.stdout);
+    const ended = await machine.run(["admin", "poll", "--json", "--timeout", "1", "--concurrency", "2"]);
+    expect(ended.exitCode).toBe(1);
+    const results: Polled[] = JSON.parse(ended.stdout);
     expect(results.map(({ label, healthy, error }) => [label, healthy, error])).toEqual([
       ["good", true, null],
       ["hanging", false, "timeout after 1 s"],
@@ -97,7 +97,7 @@ describe("a mixed fleet", () => {
     const table = await machine.run(["admin", "poll", "--timeout", "1"]);
     expect(table.stdout).toContain("2 of 9 healthy\n");
     expect(table.stdout + table.stderr).not.toMatch(HOSTILE);
-    expect(table.stdout + told.stdout + told.stderr).not.toContain(TOKEN);
+    expect(table.stdout + ended.stdout + ended.stderr).not.toContain(TOKEN);
     expect((await machine.run(["admin", "poll", "--on", "good,also good"])).exitCode).toBe(0);
   });
 
@@ -276,10 +276,10 @@ describe("a broadcast", () => {
     const output = join(machine.path, "results.jsonl");
     writeFileSync(output, "of the last time\n");
     const actions = '[["AC_nope"],["AC_sleep"]]';
-    const told = await machine.run(["admin", "broadcast", actions, "--on", "all", "--output", output]);
-    expect(told).toMatchObject({ exitCode: 2, stdout: "" });
+    const ended = await machine.run(["admin", "broadcast", actions, "--on", "all", "--output", output]);
+    expect(ended).toMatchObject({ exitCode: 2, stdout: "" });
     expect(readFileSync(output, "utf8")).toBe("of the last time\n");
-    expect(told.stderr).toContain("unknown commands: AC_nope; actions[1].seconds: missing");
+    expect(ended.stderr).toContain("unknown commands: AC_nope; actions[1].seconds: missing");
   });
 
   test("that is interrupted ends cleanly: each host has its result, also in the file", async () => {
@@ -402,16 +402,16 @@ describe("--on", () => {
   test("writes no image for an answer that is not one", async () => {
     await using host = await answering(ok('{"format":"png","encoding":"base64","data":"bm90IGEgUE5H"}'));
     using machine = await consoleWith([{ label: "odd", base_url: host.url }]);
-    const told = await machine.run(["screenshot", "--on", "odd", "--output", machine.path]);
-    expect(told).toMatchObject({ exitCode: 1, stderr: "[warn] odd: unexpected answer: not a PNG\n" });
+    const ended = await machine.run(["screenshot", "--on", "odd", "--output", machine.path]);
+    expect(ended).toMatchObject({ exitCode: 1, stderr: "[warn] odd: unexpected answer: not a PNG\n" });
     expect(existsSync(join(machine.path, "odd.png"))).toBe(false);
   });
 
   test("is no flag of svc usb watch, which watches this host only", async () => {
     using machine = installBinary();
-    const told = await machine.run(["usb", "watch", "--on", "lab-1"]);
-    expect(told).toMatchObject({ exitCode: 2, stdout: "" });
-    expect(told.stderr).toStartWith("svc: Unknown argument: on");
+    const ended = await machine.run(["usb", "watch", "--on", "lab-1"]);
+    expect(ended).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(ended.stderr).toStartWith("svc: Unknown argument: on");
   });
 
   test.each([
@@ -463,7 +463,7 @@ testWith("prometheus")(
     http_sd_configs:
       - url: ${url}/admin/targets
         refresh_interval: 1s
-        # Prometheus 2.42 sends no type here unless it is told one.
+        # Prometheus 2.42 sends no type here unless it is given one.
         authorization: { type: Bearer, credentials_file: ${token} }
 `,
     );

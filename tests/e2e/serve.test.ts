@@ -378,13 +378,12 @@ async function open(port: number) {
   };
 }
 
-/** Resolves once a run goes on. */
-async function running({ url }: Running, token: string): Promise<void> {
-  for (;;) {
+/** Resolves once a run is active. */
+const running = ({ url }: Running, token: string) =>
+  until("a run to be active", async () => {
     const { runs }: { runs: unknown[] } = JSON.parse(await (await asking(url, token, "/runs")).text());
-    if (runs.length > 0) return;
-  }
-}
+    return runs.length > 0;
+  });
 
 /** Resolves once `server` accepts no more connections. */
 const refusesConnections = ({ port }: Running) =>

@@ -18,7 +18,7 @@ import { type Clone, freshClone } from "./clone";
 const RELAY = "198.41.0.4";
 const PROMETHEUS = "127.0.0.1:9090";
 
-const told = testWith(
+const testStory = testWith(
   "chromium",
   "curl",
   "git",
@@ -32,8 +32,8 @@ const told = testWith(
   "unshare",
 );
 
-told(
-  "a fresh clone is built; three hosts are added, asked, told, watched, tampered with, moved, relayed, synced, scraped and looked at",
+testStory(
+  "a fresh clone is built; three hosts are added, asked, commanded, watched, tampered with, moved, relayed, synced, scraped and looked at",
   async () => {
     using home = temporaryFolder();
     const clone = await freshClone(home.path);

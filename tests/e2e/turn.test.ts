@@ -231,10 +231,10 @@ describe("coturn starts on the file without a word about any of its lines:", () 
 describe("coturn's own client", () => {
   withCoturn("authenticates and relays to a public peer, over IPv4 and IPv6", async () => {
     await using _relay = await inside.relay(USER);
-    const told = await Promise.all(
+    const ran = await Promise.all(
       [PEER, PEER6].map((peer) => inside.uclient(peer, ["-u", "lab", "-w", "s3cret"])),
     );
-    for (const { stdout, exitCode } of told) {
+    for (const { stdout, exitCode } of ran) {
       expect(stdout).toContain("tot_send_msgs=3, tot_recv_msgs=3");
       expect(exitCode).toBe(0);
     }
@@ -314,12 +314,12 @@ describe("svc turn test", () => {
 
   withCoturn("reports 401 for a wrong secret, which it reads from stdin", async () => {
     await using _relay = await inside.relay(USER);
-    const told = await inside.svc(
+    const ran = await inside.svc(
       ["turn", "test", `turn:${RELAY}`, "--user", "lab", "--secret", "-"],
       "wrong\n",
     );
-    expect(told.exitCode).toBe(1);
-    expect(told.stdout).toMatch(/^FAILED +allocate +401: the user name or the secret is wrong$/m);
+    expect(ran.exitCode).toBe(1);
+    expect(ran.stdout).toMatch(/^FAILED +allocate +401: the user name or the secret is wrong$/m);
     const good = await inside.svc(
       ["turn", "test", `turn:${RELAY}`, "--user", "lab", "--secret", "-"],
       "s3cret\n",

@@ -544,10 +544,10 @@ describe("the token", () => {
 });
 
 test("a warning says that tokens travel unencrypted, also when an action started the server", async () => {
-  const told: string[] = [];
-  await using made = testService({ log: { ...silentLog, warn: (text) => told.push(text) } });
+  const warnings: string[] = [];
+  await using made = testService({ log: { ...silentLog, warn: (text) => warnings.push(text) } });
   await runActions(made.service, [["AC_rest_api_start", { host: "0.0.0.0", port: 0 }]]);
-  expect(told).toEqual([expect.stringMatching(/^0\.0\.0\.0 is reachable .* unencrypted/)]);
+  expect(warnings).toEqual([expect.stringMatching(/^0\.0\.0\.0 is reachable .* unencrypted/)]);
 });
 
 test("an operation without a route is not reachable over HTTP", async () => {

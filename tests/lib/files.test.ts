@@ -10,7 +10,7 @@ import { temporaryFolder } from "../support";
 const SOMEBODY = 4_242;
 
 test.skipIf(process.getuid?.() !== 0)(
-  "what root makes in a folder of svc's that is somebody else's is theirs, and what it writes where it is told is its own",
+  "what root makes in another user's folder is theirs; what it writes to a path that it was given is its own",
   async () => {
     using folder = temporaryFolder();
     const at = (...names: string[]) => join(folder.path, ...names);

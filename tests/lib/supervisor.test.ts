@@ -40,10 +40,10 @@ while True:
       const supervisor = await findSupervisor(env);
       expect(env).toEqual({});
       supervisor.ready();
-      let told = "";
-      while (!/READY=1\nWATCHDOG=1\n/.test(told)) told += (await lines.read()).value;
+      let output = "";
+      while (!/READY=1\nWATCHDOG=1\n/.test(output)) output += (await lines.read()).value;
       supervisor.stopping();
-      while (!told.endsWith("STOPPING=1\n")) told += (await lines.read()).value;
+      while (!output.endsWith("STOPPING=1\n")) output += (await lines.read()).value;
       expect(await listener.exited).toBe(0);
     },
   );

@@ -38,10 +38,10 @@ testWith("Xvfb", "openbox")(
     const capacity = await run(load, server.call, { seconds: CAPACITY_SECONDS, ratePerSecond: 0 }, failed);
     const memory: number[] = [];
     const sampling = setInterval(() => memory.push(residentBytes(server.pid)), 250);
-    const told = ({ tally, rate, again }: Progress) =>
+    const described = ({ tally, rate, again }: Progress) =>
       `${rate.toFixed(0)} of ${capacity.rate.toFixed(0)} requests/s; answers ${[...tally].map(([status, count]) => `${status}: ${count}`).join(", ")}; asked again ${again}`;
     const everyMinute = (progress: Progress) =>
-      console.log(`soak: ${told(progress)}; memory ${mib(median(memory.slice(-240)))}`);
+      console.log(`soak: ${described(progress)}; memory ${mib(median(memory.slice(-240)))}`);
     const pace = { seconds: MINUTES * 60, ratePerSecond: capacity.rate / 2, everyMinute };
     const soaked = await run(load, server.call, pace, failed);
     clearInterval(sampling);
@@ -49,7 +49,7 @@ testWith("Xvfb", "openbox")(
     const warm = memory.slice(memory.length / 5);
     const share = Math.ceil(warm.length / 5);
     const [first, last] = [median(warm.slice(0, share)), median(warm.slice(-share))];
-    console.log(`soak: ${MINUTES} min at ${told(soaked)}; memory ${mib(first)} to ${mib(last)}`);
+    console.log(`soak: ${MINUTES} min at ${described(soaked)}; memory ${mib(first)} to ${mib(last)}`);
     expect(failures).toEqual([]);
     expect(soaked.again).toBeLessThanOrEqual(Math.ceil(soaked.rate * pace.seconds * MAX_AGAIN));
     expect(await (await server.call("/audit/verify")).json()).toMatchObject({ ok: true });

@@ -166,11 +166,11 @@ test("a broken file lets nobody in, nor does an entry that gives more than svc g
     ],
   ] as const) {
     writeFileSync(files.tokens, text);
-    const told: string[] = [];
-    const say = (line: string) => void told.push(line);
+    const logged: string[] = [];
+    const say = (line: string) => void logged.push(line);
     const grantOf = watchTokens(files, { ...silentLog, error: say, warn: say });
     expect(grantOf(anna)).toBeUndefined();
     expect(grantOf(otto)?.name).toBe(left);
-    expect(told.join()).toContain(reason);
+    expect(logged.join()).toContain(reason);
   }
 });

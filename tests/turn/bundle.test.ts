@@ -191,7 +191,7 @@ describe("docker-compose.yml", () => {
 describe("README.txt", () => {
   test("has the URLs, the user, the secret and how to go on", () => {
     const text = rendered(TLS)["README.txt"] ?? "";
-    for (const told of [
+    for (const words of [
       "turn:turn.example.org:3478?transport=udp",
       "turn:turn.example.org:3478?transport=tcp",
       "turns:turn.example.org:5349?transport=tcp",
@@ -201,7 +201,7 @@ describe("README.txt", () => {
       "docker compose up",
       "svc turn test",
     ]) {
-      expect(text).toContain(told);
+      expect(text).toContain(words);
     }
     expect(text).not.toContain("not yet");
   });
