@@ -89,7 +89,7 @@ export function takeHighWater(db: Database, now: string, filledRows: number): vo
   if (last && issued > last.id) db.query("INSERT INTO svc_gaps VALUES (?, ?)").run(last.id, issued + 1);
 }
 
-/** @throws an `unavailable` failure, or the SQLite error, when somebody removed them. */
+/** @throws an `unavailable` failure, or the SQLite error, when it is gone. */
 export function readHighWater(db: Database): HighWater {
   // One statement: it is part of every append.
   const found = db

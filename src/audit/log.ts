@@ -1,8 +1,8 @@
 /**
  * The audit log: rows chained by hashes, appended by any number of processes to one file.
  *
- * The promise: `append` resolves when the row is on disk; the chain stays one chain, whoever else writes to it. Rows that
- * wait at the same time share a commit.
+ * The promise: `append` resolves when the row is on disk; the chain stays one chain, also when other programs write to
+ * it. Rows that wait at the same time share a commit.
  */
 import type { Database } from "bun:sqlite";
 import { dirname } from "node:path";

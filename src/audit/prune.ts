@@ -76,7 +76,7 @@ export function clearRows(db: Database, by: string, verdict: Verdict | null): nu
 /**
  * Writes the oldest rows to an archive, then removes them.
  *
- * @throws a `conflict` failure when the archive exists already, or somebody else removes rows meanwhile; `unavailable`
+ * @throws a `conflict` failure when the archive exists already, or another process removes rows meanwhile; `unavailable`
  *   when the archive or the log cannot be written. Rows that are gone then are on record and in the archive.
  */
 export async function pruneRows(file: AuditFile, { what, archive, by }: PruneOptions): Promise<Pruned> {

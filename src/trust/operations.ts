@@ -14,7 +14,7 @@ interface Uses {
 
 const storeOf = ({ configDir, log }: Uses) => tokenStore(configFiles(configDir), log);
 
-/** Whoever could make or read tokens over the network or in a script could keep access after their own token is gone. */
+/** A client that could make or read tokens over the network or in a script would keep access after its token is gone. */
 const leftOut = {
   http: "tokens are read and made on the host itself",
   script: "tokens are read and made on the host itself",
