@@ -124,7 +124,10 @@ async function typedValue(flag: Flag, given: Typed[string], options: FlagOptions
   return fromTexts(typedName(flag), flag.schema, words);
 }
 
-/** A secret as it was typed, from its file or its variable; a required one else from stdin or a prompt. */
+/**
+ * A secret as typed, or from its file or variable. Without these, a required one comes from stdin or a prompt; one that
+ * can be typed comes from stdin only where `-` says so.
+ */
 async function secretOf(
   flag: Flag,
   given: string | undefined,
@@ -136,7 +139,7 @@ async function secretOf(
   if (!isFound && isOptional(flag.schema) && !prompts.includes(flag.field)) return undefined;
   return readSecret({
     name: flag.field.replaceAll("_", " "),
-    file: isFound || process.stdin.isTTY ? given : "-",
+    file: isFound || process.stdin.isTTY || flag.secret === "inline" ? given : "-",
     flag: `--${flag.name}`,
     variable,
   });

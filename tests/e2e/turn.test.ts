@@ -2,7 +2,7 @@
  * TURN bundles made by the compiled binary, served by a real coturn in a network namespace with public-looking addresses
  * and tried with coturn's own client.
  */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -506,3 +506,13 @@ withCoturn(
     });
   },
 );
+
+test("svc turn test reads its secret from stdin only where - says so: a pipe that stays open does not hold it up", async () => {
+  await using folder = temporaryFolder();
+  const child = Bun.spawn(
+    [BINARY, "turn", "test", "turn:127.0.0.1:1", "--user", "lab", "--config-dir", folder.path],
+    { env: { PATH: process.env.PATH }, stdin: "pipe", stdout: "ignore", stderr: "pipe" },
+  );
+  expect(await child.exited).toBe(2);
+  expect(await child.stderr.text()).toContain("expected --secret, SVC_TURN_SECRET, or a terminal");
+});
