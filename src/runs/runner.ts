@@ -16,7 +16,6 @@ import type { Log } from "../lib/log";
 import type { Action, Command } from "./actions";
 import { Secrets } from "./redact";
 import type { ActiveRun } from "./runs";
-
 import { fillIn, referencesIn } from "./variables";
 
 /** The most that one run executes: actions and lists inside them, counted at every iteration. */
@@ -37,6 +36,9 @@ const ABANDON_MS = 5_000;
 /** How long a shielded list may go on after its run was cancelled, in milliseconds. */
 const SHIELD_MS = 5_000;
 
+/** The most changes of one run with an audit row each: the row of the run covers all of them by its digest. */
+const MAX_CHANGE_ROWS = 500;
+
 /** What a runner is handed. */
 export interface RunParts {
   /** What operations run on. */
@@ -56,6 +58,7 @@ export class Runner {
   /** The error messages that variables were set to, by their names. */
   private readonly errors = new Map<string, string>();
   private executed = 0;
+  private changes = 0;
   private yieldedAt = performance.now();
   private resultBytes = 0;
   private nested = { ok: 0, failed: 0 };
@@ -162,7 +165,13 @@ export class Runner {
     return {
       ...others,
       signal,
-      announce: (subject) => caller.announce(`run=${id} ${this.secrets.scrub(subject)}`),
+      announce: async (subject) => {
+        this.changes++;
+        if (this.changes > MAX_CHANGE_ROWS + 1) return;
+        const isLast = this.changes > MAX_CHANGE_ROWS;
+        const text = isLast ? "further changes of this run have no row" : this.secrets.scrub(subject);
+        await caller.announce(`run=${id} ${text}`);
+      },
       run: this.context(action, signal),
     };
   }

@@ -43,3 +43,14 @@ test("a change leaves its row before it is made, in a run too", async () => {
     'cli: name.set name="one"',
   ]);
 });
+
+test("a loop of changes leaves a bounded number of rows", async () => {
+  await using made = testService({ operations: [...operations, rename] });
+  const { service } = made;
+  const body = [["AC_name_set", { name: "again" }]];
+  const report = await runActions(service, [["AC_loop", { times: 600, body }]]);
+  expect(report.ok).toBe(true);
+  const rows = (await (await service.audit())?.list({ limit: 1_000 })) ?? [];
+  expect(rows).toHaveLength(502);
+  expect(rows[0]?.detail).toBe(`run=${report.run_id} further changes of this run have no row`);
+});
