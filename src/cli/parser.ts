@@ -112,8 +112,12 @@ function placeOf({ name, required, kind }: Flag): string {
   return required ? `<${shown}>` : `[${shown}]`;
 }
 
-function declarePlace(argv: Argv, { name, kind, describe, required }: Flag): void {
-  argv.positional(name, { type: "string", array: kind === "list", describe, demandOption: required });
+/** The help of a flag, with what stands in brackets after it. */
+const noted = (describe: string, note: string | undefined) => (note ? `${describe} (${note})` : describe);
+
+function declarePlace(argv: Argv, { name, kind, describe, choices, required }: Flag): void {
+  const help = noted(describe, choices?.join(", "));
+  argv.positional(name, { type: "string", array: kind === "list", describe: help, demandOption: required });
   // Otherwise yargs takes `-` for the empty text.
   if (kind !== "list") argv.nargs(name, 1);
 }
@@ -129,7 +133,7 @@ function declareFlag(argv: Argv, flag: Flag, group: string): void {
       : { type: "string" as const, array: kind === "list", nargs: 1 };
   argv.option(name, {
     ...type,
-    describe: note ? `${describe} (${note})` : describe,
+    describe: noted(describe, note),
     demandOption: required,
     group,
     ...preset,
