@@ -40,7 +40,7 @@ export default {
     remove: view(removeHost, {
       on: false,
       positionals: ["label"],
-      text: () => "removed",
+      text: (_body, { label }) => `${label} removed`,
       examples: [["$0 admin remove lab-01", "Forget a host and its token"]],
     }),
     tag: view(tagHost, {

@@ -37,7 +37,7 @@ export default {
     }),
     remove: view(removeJob, {
       ...one,
-      text: () => "removed",
+      text: (_body, { job_id }) => `${job_id} removed`,
       examples: [["$0 jobs remove nightly", "An active run continues"]],
     }),
     pause: view(pauseJob, {

@@ -23,7 +23,7 @@ export default {
     }),
     close: view(closeSession, {
       positionals: ["id"],
-      text: () => "closed",
+      text: (_body, { id }) => `${id} closed`,
       examples: [["$0 sessions close 5f0c…", "Close one session"]],
     }),
   },

@@ -34,7 +34,7 @@ export async function askHosts<I extends InputSchema, O extends OutputSchema, E>
   { on = "", on_timeout_s }: { readonly on?: string | undefined; readonly on_timeout_s: number },
   operation: Operation<I, O, Service>,
   input: v.InferInput<I>,
-  view: Shown<Body<O>, E> & { readonly extra: E },
+  view: Shown<Body<O>, E, v.InferInput<I>> & { readonly extra: E },
 ): Promise<number> {
   parseInput(operation.input, input);
   const servers = (await service.addressBook()).servers(on);

@@ -54,7 +54,7 @@ const flagName = (field: string) => field.replace(/_(s|seconds)$/, "").replaceAl
 
 /** The flags of `schema`, in the order of its fields. */
 export function flagsOf(schema: InputSchema, { names = {}, inlineSecrets = [] }: FlagOptions = {}): Flag[] {
-  return Object.entries(schema.entries).map(([field, entry]) => {
+  const flags = Object.entries(schema.entries).map(([field, entry]): Flag => {
     const type = baseOf(entry).type;
     const isSecret = metadataOf(entry).secret === true && type === "string";
     const secret = isSecret && (inlineSecrets.includes(field) ? "inline" : "file");
@@ -72,6 +72,13 @@ export function flagsOf(schema: InputSchema, { names = {}, inlineSecrets = [] }:
       secret,
     };
   });
+  // A description may name another field: `retry`.
+  const named = (text: string) =>
+    text.replace(/`([a-z][a-z0-9_]*)`/g, (quoted, field) => {
+      const flag = flags.find((one) => one.field === field);
+      return flag ? `--${flag.name}` : quoted;
+    });
+  return flags.map((flag) => ({ ...flag, describe: named(flag.describe) }));
 }
 
 function describeFlag(entry: v.GenericSchema, secret: Flag["secret"]): string {
@@ -173,8 +180,14 @@ export function asTyped(offences: readonly Offence[], flags: readonly Flag[]): O
   });
 }
 
-/** A message that begins with the names of fields, with those of their flags instead. */
-export function messageAsTyped(message: string, flags: readonly Flag[]): string {
+/** A message whose sentences (`…; …`) begin with the names of fields, with those of their flags instead. */
+export const messageAsTyped = (message: string, flags: readonly Flag[]): string =>
+  message
+    .split("; ")
+    .map((one) => sentenceAsTyped(one, flags))
+    .join("; ");
+
+function sentenceAsTyped(message: string, flags: readonly Flag[]): string {
   const [fields = ""] = /^[a-z][a-z0-9_]*(, [a-z][a-z0-9_]*)*(?=[:.[])/.exec(message) ?? [];
   const typed = fields.split(", ").flatMap((name) => flags.find(({ field }) => field === name) ?? []);
   if (typed.length === 0 || typed.length < fields.split(", ").length) return message;

@@ -26,7 +26,7 @@ import { repeat, watchFields } from "./watch";
 export type Body<O extends OutputSchema> = v.InferInput<O> | v.InferOutput<O>;
 
 /** How a person sees an answer. */
-export interface Shown<B, E> {
+export interface Shown<B, E, I = unknown> {
   readonly columns?: readonly string[];
   /**
    * @param host the label of the host that answered; undefined for an answer from here.
@@ -34,7 +34,7 @@ export interface Shown<B, E> {
    */
   readonly rows?: (body: B, host: string | undefined, extra: E) => ReadonlyArray<readonly string[]>;
   /** The answer from here, where a table is not the way to show it. */
-  readonly text?: (body: B) => string;
+  readonly text?: (body: B, input: I) => string;
   /** Instead of a table without rows. */
   readonly none?: string;
   /** Lines for stderr. */
@@ -69,7 +69,7 @@ export type CallerParts = Partial<Pick<Caller, "signal" | "progress">>;
 
 /** What the table cannot know of a subcommand. */
 export interface ViewOptions<I extends InputSchema, O extends OutputSchema, X extends v.ObjectEntries>
-  extends Shown<Body<O>, Extra<X>>,
+  extends Shown<Body<O>, Extra<X>, v.InferInput<I>>,
     Omit<SubcommandOptions<InputSchema>, "describe" | "input" | "run"> {
   /** One line for the list of subcommands (default: the operation's summary). */
   readonly describe?: string;
@@ -124,7 +124,7 @@ export function view<I extends InputSchema, O extends OutputSchema, X extends v.
           call: (asked, caller) => answerHere(service, operation, asked, { ...options, ...caller }),
           show(body) {
             for (const warning of options.warnings?.(body) ?? []) service.log.warn(warning);
-            print(globals, body, () => textOf(body, options, extra));
+            print(globals, body, () => textOf(body, options, extra, input));
             for (const problem of options.problems?.(body) ?? []) service.log.error(problem);
             return options.good?.(body) === false ? 1 : 0;
           },
@@ -183,8 +183,8 @@ export async function answerHere<I extends InputSchema, O extends OutputSchema>(
   }
 }
 
-function textOf<B, E>(body: B, { text, columns, rows, none }: Shown<B, E>, extra: E): string {
-  if (text) return text(body);
+function textOf<B, E, I>(body: B, { text, columns, rows, none }: Shown<B, E, I>, extra: E, input: I): string {
+  if (text) return text(body, input);
   return columns && rows ? table(columns, rows(body, undefined, extra), none) : plainText(body);
 }
 

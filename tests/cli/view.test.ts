@@ -154,3 +154,17 @@ describe("the parser", () => {
     );
   });
 });
+
+test("a description that names another field names its flag in the help", () => {
+  const schema = v.strictObject({
+    max_rows: field(v.optional(v.number()), "Rows"),
+    keep: field(v.optional(v.boolean()), "With `max_rows`: keep the rest; `other` stays"),
+  });
+  expect(flagsOf(schema)[1]?.describe).toBe("With --max-rows: keep the rest; `other` stays");
+});
+
+test("each sentence of a message names the flag of its field", () => {
+  expect(messageAsTyped("label: missing; max_bytes, mode: expected both; text", flags)).toBe(
+    "--label: missing; --max-bytes, --mode: expected both; text",
+  );
+});
