@@ -43,7 +43,8 @@
 export { callOperation } from "./core/call";
 export { type Caller, localCaller } from "./core/caller";
 export { field, NO_INPUT, secret } from "./core/fields";
-export { type Operation, operation, type Scope } from "./core/operation";
+export { type Operation, operation } from "./core/operation";
+export type { Grant, Scope } from "./core/rights";
 export type { RestServerOptions } from "./http/options";
 export type { RestServer } from "./http/server";
 export { Failure, type FailureCode } from "./lib/errors";

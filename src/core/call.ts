@@ -2,16 +2,18 @@
  * Calling an operation, the same from every surface: check the input, put a change on record, run.
  */
 import type * as v from "valibot";
+import { forbidden } from "../lib/errors";
 import { printable } from "../lib/sanitize";
 import type { Caller } from "./caller";
 import { parseInput } from "./input";
 import { type InputSchema, type Operation, type OutputSchema, redact } from "./operation";
+import { allows, beyond } from "./rights";
 
 /**
  * @param input as the surface received it, unchecked.
  * @returns what the operation returns; not a promise where it returns none, so that nobody waits for a ready answer.
- * @throws a `bad_input` failure naming the fields at fault; `unavailable` when a change cannot be put on record;
- *   whatever the operation throws.
+ * @throws a `bad_input` failure naming the fields at fault; `forbidden` when the caller may not use it; `unavailable` when
+ *   a change cannot be put on record; whatever the operation throws.
  */
 export function callOperation<I extends InputSchema, O extends OutputSchema, S extends object>(
   service: S,
@@ -29,6 +31,9 @@ export function performOperation<I extends InputSchema, O extends OutputSchema, 
   input: v.InferOutput<I>,
   caller: Caller,
 ): Promise<v.InferInput<O>> | v.InferInput<O> {
+  if (!allows(caller.grant, operation.scope)) {
+    throw forbidden(beyond(caller.grant, operation.scope, operation.name));
+  }
   // The clicks and keys of a run are recorded together, before the first of them: there may be thousands.
   if (operation.changes !== true || (caller.run && operation.uses))
     return operation.run(service, input, caller);

@@ -1,4 +1,5 @@
 /** Who asks for an operation, as the audit log and the operations themselves see them. */
+import { type Grant, OWNER } from "./rights";
 import type { RunContext } from "./run";
 
 export interface Caller {
@@ -6,6 +7,8 @@ export interface Caller {
   readonly kind: "rest" | "cli" | "script" | "scheduler" | "api";
   /** The client's address for `rest`; otherwise null. */
   readonly client: string | null;
+  /** What it may do. Every operation and every action of a list is checked against it. */
+  readonly grant: Grant;
   /** Of the request, for `rest`: what a page needs to know of encodings and ETags. */
   readonly headers?: Headers;
   /** Aborted when the caller has gone, the run was cancelled or the process is about to stop. */
@@ -50,12 +53,18 @@ export interface CallerService {
 export function localCaller(
   service: CallerService,
   kind: "cli" | "script" | "scheduler" | "api",
-  options: { readonly signal?: AbortSignal; readonly progress?: Caller["progress"] } = {},
+  options: {
+    readonly signal?: AbortSignal | undefined;
+    readonly progress?: Caller["progress"];
+    /** Default: the owner of the host. */
+    readonly grant?: Grant;
+  } = {},
 ): Caller {
-  const { signal = new AbortController().signal, progress } = options;
+  const { signal = new AbortController().signal, progress, grant = OWNER } = options;
   return {
     kind,
     client: null,
+    grant,
     signal,
     ...(progress && { progress }),
     async announce(subject) {

@@ -4,10 +4,8 @@
  */
 import type * as v from "valibot";
 import type { Caller } from "./caller";
+import type { Permission, Scope } from "./rights";
 import { entryOf, metadataOf } from "./schema";
-
-/** What a token must allow. Each scope includes only itself; `admin` includes all. */
-export type Scope = "read" | "metrics" | "operate" | "admin";
 
 /** The fields of an input, by their snake_case names, each with a description. */
 export type InputSchema = v.StrictObjectSchema<v.ObjectEntries, undefined>;
@@ -48,6 +46,7 @@ export interface Operation<
   readonly name: string;
   /** One line, imperative, without a full stop. */
   readonly summary: string;
+  /** What a token must allow. */
   readonly scope: Scope;
   /**
    * Set when it changes something: it runs only after an audit row is on disk. With `true`, `call.ts` writes that row;
@@ -59,8 +58,8 @@ export interface Operation<
    * holds the input lock (`desktop/input-lock.ts`) until it ends.
    */
   readonly uses?: "input";
-  /** The permission it needs: `--allow-shell`. Checked before a run, and by `run` itself. */
-  readonly needs?: "shell";
+  /** What this process must permit. Checked before a run; `run` itself checks it where there are other ways to it. */
+  readonly needs?: Permission;
   /** The words after `svc`, where they are not those of `name`: `admin add`, `diagnose`. */
   readonly subcommand?: string;
   /** The surfaces that leave it out on purpose, and why. A surface that is not named here has it. */

@@ -3,6 +3,7 @@
  */
 import { callOperation } from "../core/call";
 import type { Caller } from "../core/caller";
+import { ANYBODY } from "../core/rights";
 import { fromQuery } from "../core/text";
 import { badInput, failureOf, messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
@@ -41,10 +42,11 @@ export function call(
   };
 
   return (exchange) => {
-    const { request, server, client, announce } = exchange;
+    const { request, server, client, grant, announce } = exchange;
     const caller: Caller = {
       kind: "rest",
       client: client?.address ?? null,
+      grant: grant ?? ANYBODY,
       headers: request.raw.headers,
       signal: stopping,
       announce,

@@ -3,7 +3,7 @@
  */
 import type { HonoRequest } from "hono";
 import type { Caller } from "../core/caller";
-import type { Grant } from "../trust/scopes";
+import type { Grant } from "../core/rights";
 import type { Client } from "./client-address";
 import type { Refusal } from "./gate";
 import type { Route } from "./route";

@@ -5,7 +5,8 @@
  * next minute, also with a valid token. Refused requests never use up the limit of a valid token of the same client.
  * Memory is bounded whatever arrives, and no flood frees a client that is locked out.
  */
-import { digestToken, type Grant, type GrantOf } from "../trust/scopes";
+import type { Grant } from "../core/rights";
+import { digestToken, type GrantOf } from "../trust/scopes";
 import type { Step } from "./exchange";
 import type { RequestMetrics } from "./measure";
 import { errorResponse } from "./responses";

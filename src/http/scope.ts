@@ -1,8 +1,7 @@
 /**
  * Whether the token of a request allows the operation, before its input is read.
  */
-import type { Scope } from "../core/operation";
-import { allows } from "../trust/scopes";
+import { allows, beyond, type Scope } from "../core/rights";
 import type { Step } from "./exchange";
 import { errorResponse } from "./responses";
 
@@ -14,7 +13,7 @@ export const checkScope =
     // A public route has no gate, and so no grant.
     if (grant === null || allows(grant, scope)) return next(exchange);
     // RFC 6750 section 3.1.
-    return errorResponse(403, `this token allows ${grant.scopes.join(" and ")}, but this needs ${scope}`, {
+    return errorResponse(403, beyond(grant, scope), {
       "www-authenticate": `Bearer error="insufficient_scope", scope="${scope}"`,
     });
   };

@@ -2,16 +2,21 @@
  * A command's reference entry: what authors of scripts need to know, derived from its operation.
  */
 import * as v from "valibot";
+import { PERMISSIONS, type Permission, SCOPES } from "../core/rights";
 import type { Command } from "./actions";
 
 const JSON_SCHEMA = v.record(v.string(), v.unknown());
+
+const NEEDS = Object.keys(PERMISSIONS) as Permission[];
 
 export const COMMAND_REFERENCE = v.object({
   command: v.string(),
   summary: v.string(),
   changes: v.boolean(),
-  /** `input` when it uses pointer or keyboard, `shell` when the server has to allow it. */
-  needs: v.array(v.picklist(["input", "shell"])),
+  /** `input` when it uses pointer or keyboard; the others are what the server has to permit. */
+  needs: v.array(v.picklist(["input", ...NEEDS])),
+  /** What a token must allow. Hosts of before it do not send it. */
+  scope: v.exactOptional(v.picklist(SCOPES)),
   /** The command in one of whose action lists it has to be. */
   within: v.nullable(v.string()),
   /** Whether this server may run it. */
@@ -49,7 +54,7 @@ export type CommandReference = v.InferOutput<typeof COMMAND_REFERENCE>;
 /** @param allowed whether this server may run it. */
 export async function describeCommand(definition: Command, allowed: boolean): Promise<CommandReference> {
   const { jsonSchema } = await import("../core/json-schema");
-  const { command, summary, uses, needs, http, within = null } = definition;
+  const { command, summary, scope, uses, needs, http, within = null } = definition;
   const input = jsonSchema(definition.input, "input");
   const output = jsonSchema(definition.plain?.output ?? definition.output, "output");
   const route = http ? `${http.method} ${http.path}` : null;
@@ -62,12 +67,14 @@ export async function describeCommand(definition: Command, allowed: boolean): Pr
     summary,
     changes: definition.changes !== undefined,
     needs: [...(uses ? [uses] : []), ...(needs ? [needs] : [])],
+    scope,
     within,
     allowed,
     route,
     notes: [
       ...(within ? [`Only inside ${within}.`] : []),
-      ...(needs ? ["Only when svc was started with --allow-shell."] : []),
+      `A token needs the scope \`${scope}\`.`,
+      ...(needs ? [`It ${PERMISSIONS[needs]}.`] : []),
       ...(uses ? ["Uses pointer or keyboard: such runs take turns."] : []),
       ...(route ? [`Also ${route}.`] : []),
     ],

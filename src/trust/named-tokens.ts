@@ -6,13 +6,14 @@
  */
 import * as v from "valibot";
 import { field, secret } from "../core/fields";
+import type { Grant } from "../core/rights";
 import { conflict, messageOf, notFound } from "../lib/errors";
 import { watchFile } from "../lib/files";
 import { createJsonStore, type JsonStore, parseBy } from "../lib/json-store";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
 import { checkToken, newToken } from "./owner-token";
-import { digestToken, type Grant, type GrantOf, sameToken, type TokenDigest } from "./scopes";
+import { digestToken, type GrantOf, sameToken, type TokenDigest } from "./scopes";
 
 /** What a named token can allow. An action list can hold every command, so there is no token for `operate` alone. */
 export const SCOPES = ["read", "metrics"] as const;

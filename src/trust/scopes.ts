@@ -1,13 +1,7 @@
 /**
- * What a token allows: the operations of its scopes (`core/operation.ts`).
+ * Which token allows what (`core/rights.ts`), by the digests of tokens.
  */
-import type { Scope } from "../core/operation";
-
-export interface Grant {
-  /** The name of the token in the audit log; null for the host's own token. */
-  readonly name: string | null;
-  readonly scopes: readonly Scope[];
-}
+import { type Grant, OWNER } from "../core/rights";
 
 /**
  * What a token allows; undefined for a token that is not in force.
@@ -18,8 +12,6 @@ export type GrantOf = (token: TokenDigest, fresh?: boolean) => Grant | undefined
 
 /** SHA-256 of a token: digests of equal length can be compared in constant time whatever was sent. */
 export type TokenDigest = Uint8Array;
-
-const OWNER: Grant = { name: null, scopes: ["admin"] };
 
 /** The grant of the host's own token, which allows everything. @param digest returns the digest of the token in force. */
 export const ownerToken =
@@ -34,9 +26,4 @@ export function digestToken(token: string): TokenDigest {
 /** Whether two digests are equal; takes the same time wherever they differ. */
 export function sameToken(one: TokenDigest, other: TokenDigest): boolean {
   return crypto.timingSafeEqual(one, other);
-}
-
-/** Whether an operation of this scope may be used: each scope includes only itself, `admin` all. */
-export function allows({ scopes }: Grant, scope: Scope): boolean {
-  return scopes.includes(scope) || scopes.includes("admin");
 }

@@ -4,6 +4,7 @@ import * as v from "valibot";
 import { localCaller, type Progress } from "../../src/core/caller";
 import { field, secret } from "../../src/core/fields";
 import { type Operation, operation } from "../../src/core/operation";
+import { OWNER } from "../../src/core/rights";
 import { Failure, notFound } from "../../src/lib/errors";
 import { silentLog } from "../../src/lib/log";
 import { operations } from "../../src/operations";
@@ -308,6 +309,7 @@ test("secrets are in the reply and nowhere else", async () => {
     {
       kind: "rest",
       client: "10.0.0.1",
+      grant: OWNER,
       signal: new AbortController().signal,
       announce: async (subject) => void announced.push(subject),
     },

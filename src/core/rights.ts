@@ -1,0 +1,50 @@
+/**
+ * What a caller may do, and what a process lets its scripts do.
+ */
+import { type Failure, forbidden } from "../lib/errors";
+
+/** What a token can allow. Each scope includes only itself; `admin` includes all. */
+export const SCOPES = ["metrics", "read", "screen", "audit", "sync", "operate", "admin"] as const;
+
+export type Scope = (typeof SCOPES)[number];
+
+/** What a caller may do, and under which name it does it. */
+export interface Grant {
+  /** The name of its token, in the audit log too; null for the owner of the host, and without a token. */
+  readonly name: string | null;
+  readonly scopes: readonly Scope[];
+}
+
+/** The owner of the host: its own token, and whoever runs svc on it. */
+export const OWNER: Grant = { name: null, scopes: ["admin"] };
+
+/** A request without a token. The public routes are of this scope. */
+export const ANYBODY: Grant = { name: null, scopes: ["read"] };
+
+/** Whether an operation of this scope may be used. */
+export function allows({ scopes }: Grant, scope: Scope): boolean {
+  return scopes.includes(scope) || scopes.includes("admin");
+}
+
+/** `grant` without the scopes that are not in `scopes`; what it does not allow, it does not allow then either. */
+export function limitedTo(grant: Grant, scopes: readonly Scope[]): Grant {
+  return { ...grant, scopes: scopes.filter((scope) => allows(grant, scope)) };
+}
+
+/** Why a caller may not use it. @param what the operation, as the caller named it. */
+export const beyond = ({ scopes }: Grant, scope: Scope, what = "this") =>
+  `this token allows ${scopes.join(", ") || "nothing"}, but ${what} needs ${scope}`;
+
+/** What a process may keep its scripts from doing, and what an action that needs it is told. */
+export const PERMISSIONS = {
+  shell: "needs svc to be started with --allow-shell",
+  audit_clear: "needs svc to be started with --allow-audit-clear",
+  server_control:
+    "works in `svc execute` and the programmatic API only: no script starts or stops `svc serve`",
+} as const;
+
+export type Permission = keyof typeof PERMISSIONS;
+
+/** The failure of an action that this process does not permit. @param what the action. */
+export const notPermitted = (what: string, need: Permission): Failure =>
+  forbidden(`${what} ${PERMISSIONS[need]}`);
