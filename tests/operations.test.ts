@@ -7,7 +7,7 @@ import { parseFlags } from "../src/cli/parser";
 import { findSubcommand } from "../src/cli/run";
 import { field, seconds } from "../src/core/fields";
 import { type Operation, operation, type Surface } from "../src/core/operation";
-import { metadataOf } from "../src/core/schema";
+import { metadataOf, partsOf } from "../src/core/schema";
 import { operations } from "../src/operations";
 import { post, testServer } from "./support";
 
@@ -97,6 +97,29 @@ describe("each operation of svc", () => {
       return (leftOut.http && one.http) || (leftOut.script && one.command);
     });
     expect(odd.map(({ name }) => name)).toEqual([]);
+  });
+
+  test("reveals nothing but what is listed here", () => {
+    expect(operations.flatMap(({ name, reveals }) => (reveals ? [name] : [])).toSorted()).toEqual([
+      "audit.export",
+      "config.export",
+      "desktop.screenshot",
+      "desktop.wait_window",
+      "desktop.windows",
+      "runs.show",
+      "token.show",
+      "turn.credentials",
+    ]);
+  });
+
+  test("is on record first where its answer has a secret", () => {
+    const hasSecret = (schema: v.GenericSchema): boolean =>
+      metadataOf(schema).secret === true || partsOf(schema).some(hasSecret);
+    const answering = operations.filter(({ output }) => hasSecret(output));
+    expect(answering).toContainEqual(expect.objectContaining({ name: "config.export" }));
+    const silent = answering.filter(({ changes, reveals }) => !changes && !reveals);
+    // It answers with what the caller sent.
+    expect(silent.map(({ name }) => name)).toEqual(["flow.set_var"]);
   });
 
   test("takes spans of time and sizes with a unit, where it takes text", () => {

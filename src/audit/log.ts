@@ -55,7 +55,7 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions) {
   /** Logs when writing begins to fail and when it works again, not each row. */
   const report = (error?: unknown) => {
     if (error !== undefined && failure === null)
-      log.error(`${messageOf(error)}; what changes something is refused`);
+      log.error(`${messageOf(error)}; what changes or reveals something is refused`);
     if (error === undefined && failure !== null) log.info("the audit log can be written again");
     failure = error === undefined ? null : messageOf(error);
   };

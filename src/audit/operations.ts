@@ -109,6 +109,7 @@ export const exportAudit = operation({
   name: "audit.export",
   summary: "Write all rows of the audit log as JSON lines",
   scope: "admin",
+  reveals: true,
   leftOut: { http: BULKY, script: BULKY },
   input: v.strictObject({
     output: field(v.optional(PATH), "File to write (.gz compresses); without it, the rows are returned"),

@@ -14,6 +14,7 @@ export const exportConfig = operation({
   name: "config.export",
   summary: "Export the configuration of this host as a bundle, tokens included",
   scope: "admin",
+  reveals: true,
   command: "AC_config_export",
   http: { method: "POST", path: "/config/export" },
   input: NO_INPUT,

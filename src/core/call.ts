@@ -1,5 +1,5 @@
 /**
- * Calling an operation, the same from every surface: check the input, put a change on record, run.
+ * Calling an operation, the same from every surface: check the input, put on record what changes or reveals something, run.
  */
 import type * as v from "valibot";
 import { forbidden } from "../lib/errors";
@@ -13,7 +13,7 @@ import { allows, beyond } from "./rights";
  * @param input as the surface received it, unchecked.
  * @returns what the operation returns; not a promise where it returns none, so that nobody waits for a ready answer.
  * @throws a `bad_input` failure naming the fields at fault; `forbidden` when the caller may not use it; `unavailable` when
- *   a change cannot be put on record; whatever the operation throws.
+ *   it must be on record first and cannot be; whatever the operation throws.
  */
 export function callOperation<I extends InputSchema, O extends OutputSchema, S extends object>(
   service: S,
@@ -34,9 +34,9 @@ export function performOperation<I extends InputSchema, O extends OutputSchema, 
   if (!allows(caller.grant, operation.scope)) {
     throw forbidden(beyond(caller.grant, operation.scope, operation.name));
   }
+  const isRecorded = operation.changes === true || operation.reveals;
   // The clicks and keys of a run are recorded together, before the first of them: there may be thousands.
-  if (operation.changes !== true || (caller.run && operation.uses))
-    return operation.run(service, input, caller);
+  if (!isRecorded || (caller.run && operation.uses)) return operation.run(service, input, caller);
   return caller.announce(subjectOf(operation, input)).then(() => operation.run(service, input, caller));
 }
 
@@ -44,7 +44,7 @@ export function performOperation<I extends InputSchema, O extends OutputSchema, 
 const MAX_VALUE = 200;
 const MAX_SUBJECT = 1_000;
 
-/** What a change is about, for its audit row: `jobs.remove job_id="nightly"`. Secrets are `"***"`. */
+/** What a call is about, for its audit row: `jobs.remove job_id="nightly"`. Secrets are `"***"`. */
 export function subjectOf(
   { name, input: schema }: Operation,
   input: Readonly<Record<string, unknown>>,

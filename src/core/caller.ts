@@ -18,10 +18,10 @@ export interface Caller {
   /** Takes how far a long operation is; absent when nobody looks. */
   readonly progress?: (step: Progress) => void;
   /**
-   * Puts on record that the call is about to change something. Resolves when the audit row is on disk.
+   * Puts on record that the call is about to change or reveal something. Resolves when the audit row is on disk.
    *
-   * @param subject what will change, for the row's `detail`; never a secret.
-   * @throws an `unavailable` failure when the row cannot be written: then nothing may be changed.
+   * @param subject what will change or be revealed, for the row's `detail`; never a secret.
+   * @throws an `unavailable` failure when the row cannot be written: then nothing may be changed or revealed.
    */
   announce(subject: string): Promise<void>;
 }

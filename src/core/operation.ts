@@ -53,6 +53,8 @@ export interface Operation<
    * with `"announces"`, `run` calls `caller.announce` itself, as it knows more of the change.
    */
   readonly changes?: true | "announces";
+  /** Set when its answer has secrets or shows the screen: like a change, it runs only after an audit row is on disk. */
+  readonly reveals?: true;
   /**
    * What only one run at a time may use on this host: pointer, keyboard and focus. A run with such an action
    * holds the input lock (`desktop/input-lock.ts`) until it ends.

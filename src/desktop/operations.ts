@@ -112,6 +112,7 @@ export const screenshot = operation({
   name: "desktop.screenshot",
   summary: "Take a picture of the desktop, a monitor or a region, as a PNG in base64",
   scope: "read",
+  reveals: true,
   subcommand: "screenshot",
   http: { method: "GET", path: "/screenshot" },
   leftOut: { script: "AC_screenshot does it, and can write a file" },
@@ -273,6 +274,7 @@ const listWindows = operation({
   name: "desktop.windows",
   summary: "List the windows on the desktop",
   scope: "read",
+  reveals: true,
   command: "AC_list_windows",
   http: { method: "GET", path: "/windows" },
   input: v.strictObject({
@@ -309,6 +311,7 @@ export const waitWindow = operation({
   name: "desktop.wait_window",
   summary: "Wait for a window whose title contains a text; returns its hwnd",
   scope: "read",
+  reveals: true,
   command: "AC_wait_window",
   leftOut: NO_ROUTE,
   example: { title_substring: "Report", timeout: 30 },

@@ -154,6 +154,7 @@ export const showRun = operation({
   name: "runs.show",
   summary: "Show a run and the outcomes of its actions",
   scope: "operate",
+  reveals: true,
   command: "AC_runs_show",
   example: { run_id: "9f1c2e4a" },
   http: { method: "GET", path: "/runs/{run_id}" },

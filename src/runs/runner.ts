@@ -36,8 +36,8 @@ const ABANDON_MS = 5_000;
 /** How long a shielded list may go on after its run was cancelled, in milliseconds. */
 const SHIELD_MS = 5_000;
 
-/** The most changes of one run with an audit row each: the row of the run covers all of them by its digest. */
-const MAX_CHANGE_ROWS = 500;
+/** The most actions of one run with an audit row each: the row of the run covers all of them by its digest. */
+const MAX_ACTION_ROWS = 500;
 
 /** What a runner is handed. */
 export interface RunParts {
@@ -58,7 +58,7 @@ export class Runner {
   /** The error messages that variables were set to, by their names. */
   private readonly errors = new Map<string, string>();
   private executed = 0;
-  private changes = 0;
+  private announced = 0;
   private yieldedAt = performance.now();
   private resultBytes = 0;
   private nested = { ok: 0, failed: 0 };
@@ -166,10 +166,10 @@ export class Runner {
       ...others,
       signal,
       announce: async (subject) => {
-        this.changes++;
-        if (this.changes > MAX_CHANGE_ROWS + 1) return;
-        const isLast = this.changes > MAX_CHANGE_ROWS;
-        const text = isLast ? "further changes of this run have no row" : this.secrets.scrub(subject);
+        this.announced++;
+        if (this.announced > MAX_ACTION_ROWS + 1) return;
+        const isLast = this.announced > MAX_ACTION_ROWS;
+        const text = isLast ? "further actions of this run have no row" : this.secrets.scrub(subject);
         await caller.announce(`run=${id} ${text}`);
       },
       run: this.context(action, signal),

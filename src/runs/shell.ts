@@ -53,6 +53,7 @@ export const operations = [
     name: "shell.run",
     summary: "Run a program and wait until it ends; any exit code but 0 is a failure",
     scope: "admin",
+    changes: "announces",
     needs: "shell",
     command: "AC_shell_command",
     leftOut: {
@@ -62,8 +63,10 @@ export const operations = [
     example: { shell_command: "uname -a", timeout_s: 10 },
     input: INPUT,
     output: RESULT,
-    run(service: { readonly allowShell: boolean }, input, { signal }) {
+    async run(service: { readonly allowShell: boolean }, input, { announce, signal }) {
       if (!service.allowShell) throw forbidden("AC_shell_command needs svc to be started with --allow-shell");
+      // Its digest alone: command lines hold secrets.
+      await announce(`shell.run args=sha256:${Bun.SHA256.hash(JSON.stringify(input), "hex")}`);
       return runProgram(input, signal);
     },
   }),

@@ -33,6 +33,7 @@ export const showToken = operation({
   name: "token.show",
   summary: "Print the host's own token, which allows everything",
   scope: "admin",
+  reveals: true,
   leftOut,
   input: OWN_FILE,
   output: OWN_TOKEN,

@@ -79,6 +79,7 @@ export const makeTurnCredentials = operation({
   name: "turn.credentials",
   summary: "Make a user name and password for a client, valid for a limited time",
   scope: "admin",
+  reveals: true,
   leftOut,
   input: v.strictObject({
     ttl_s: field(v.optional(seconds(whole(1, MAX_TTL_S)), 3_600), "Seconds that the credentials are valid"),
@@ -90,7 +91,7 @@ export const makeTurnCredentials = operation({
     /** `<unix time of expiry>:<user>`. */
     username: v.string(),
     /** Base64 of the HMAC-SHA1 over `username`. */
-    password: v.string(),
+    password: secret(v.string()),
     expires_at: v.string(),
   }),
   async run(_service, { ttl_s, user, secret: given, output_dir }) {

@@ -18,18 +18,20 @@ async function withRows() {
   return { ...made, caller, steps, [Symbol.asyncDispose]: () => made[Symbol.asyncDispose]() };
 }
 
-test("an export is the answer, or a file of the same lines with progress in rows", async () => {
+test("an export is the answer, or a file of the same lines with progress in rows; each has a row of its own", async () => {
   await using made = await withRows();
   const { service, caller, configDir, steps } = made;
   const answer = await callOperation(service, exportAudit, {}, caller);
   if (!(answer instanceof Response)) throw new Error("expected the rows");
   const lines = await answer.text();
-  expect(lines.trim().split("\n")).toHaveLength(3);
+  expect(lines.trim().split("\n")).toHaveLength(4);
   expect(steps).toEqual([]);
   const output = join(configDir, "export.jsonl");
-  expect(await callOperation(service, exportAudit, { output }, caller)).toEqual({ output, rows: 3 });
-  expect(readFileSync(output, "utf8")).toBe(lines);
-  expect(steps).toEqual([{ what: "rows exported", done: 3, total: 3 }]);
+  expect(await callOperation(service, exportAudit, { output }, caller)).toEqual({ output, rows: 5 });
+  const written = readFileSync(output, "utf8");
+  expect(written).toStartWith(lines);
+  expect(written.slice(lines.length)).toContain("audit.export output=");
+  expect(steps).toEqual([{ what: "rows exported", done: 5, total: 5 }]);
 });
 
 test("an export is verified by its path, with progress in bytes", async () => {
@@ -39,7 +41,7 @@ test("an export is verified by its path, with progress in bytes", async () => {
   await callOperation(service, exportAudit, { output }, caller);
   steps.splice(0);
   const verdict = await callOperation(service, verifyAudit, { file: output }, caller);
-  expect(verdict).toMatchObject({ ok: true, total_rows: 3 });
+  expect(verdict).toMatchObject({ ok: true, total_rows: 4 });
   expect(steps.at(-1)).toMatchObject({ what: "bytes verified" });
 });
 

@@ -5,6 +5,7 @@ import { callOperation, subjectOf } from "../../src/core/call";
 import { localCaller } from "../../src/core/caller";
 import { field, secret } from "../../src/core/fields";
 import { operation } from "../../src/core/operation";
+import { unavailable } from "../../src/lib/errors";
 import { operations } from "../../src/operations";
 import { runActions, testService } from "../support";
 
@@ -44,6 +45,24 @@ test("a change leaves its row before it is made, in a run too", async () => {
   ]);
 });
 
+test("a read that reveals something has its row before it runs, and does not run without one", async () => {
+  let read = 0;
+  const { changes: _, ...reading } = rename;
+  const run = () => {
+    read += 1;
+    return null;
+  };
+  const peek = operation({ ...reading, name: "secret.peek", reveals: true, run });
+  const caller = localCaller({ audit: async () => null }, "cli");
+  const announced: Array<[subject: string, reads: number]> = [];
+  const announce = async (subject: string) => void announced.push([subject, read]);
+  await callOperation({}, peek, { name: "one" }, { ...caller, announce });
+  expect(announced).toEqual([['secret.peek name="one"', 0]]);
+  const refusing = { ...caller, announce: () => Promise.reject(unavailable("the log is full")) };
+  expect(callOperation({}, peek, { name: "two" }, refusing)).rejects.toThrow("the log is full");
+  expect(read).toBe(1);
+});
+
 test("a loop of changes leaves a bounded number of rows", async () => {
   await using made = testService({ operations: [...operations, rename] });
   const { service } = made;
@@ -52,5 +71,5 @@ test("a loop of changes leaves a bounded number of rows", async () => {
   expect(report.ok).toBe(true);
   const rows = (await (await service.audit())?.list({ limit: 1_000 })) ?? [];
   expect(rows).toHaveLength(502);
-  expect(rows[0]?.detail).toBe(`run=${report.run_id} further changes of this run have no row`);
+  expect(rows[0]?.detail).toBe(`run=${report.run_id} further actions of this run have no row`);
 });

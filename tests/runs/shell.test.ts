@@ -15,6 +15,14 @@ const run = (
 const unix = process.platform === "win32" ? describe.skip : describe;
 
 unix("a program", () => {
+  test("has an audit row of its own before it starts, which quotes none of its words", async () => {
+    await using made = testService({ allow_shell: true });
+    const { service } = made;
+    const report = await runActions(service, [["AC_shell_command", { shell_command: "true hunter2" }]]);
+    const [row] = (await (await service.audit())?.list({ limit: 1 })) ?? [];
+    expect(row?.detail).toMatch(new RegExp(`^run=${report.run_id} shell\\.run args=sha256:[0-9a-f]{64}$`));
+  });
+
   test("is a line for the shell, or a list that no shell sees", async () => {
     expect(await run("echo $((1+1)); echo oops >&2")).toEqual({
       exit_code: 0,
