@@ -6,13 +6,21 @@ import type { Operation } from "../core/operation";
 import { messageOf } from "../lib/errors";
 import { type CallParts, call } from "./call";
 import { type ClientResolver, identifyClient } from "./client-address";
-import { chain, Exchange } from "./exchange";
-import { type Gate, passGate } from "./gate";
+import { chain, Exchange, type Handler } from "./exchange";
+import { type Gate, passGate, passUnknown } from "./gate";
 import { checkHost } from "./host-header";
 import { measure, type RequestMetrics } from "./measure";
 import { type RequestAudit, record } from "./request-audit";
 import { completeHead, errorResponse } from "./responses";
-import { createUnrouted, honoPath, type Route, type RoutedOperation, route, routeOf } from "./route";
+import {
+  createUnrouted,
+  type Entry,
+  honoPath,
+  type Route,
+  type RoutedOperation,
+  route,
+  routeOf,
+} from "./route";
 import { checkScope } from "./scope";
 
 /** What the app is made of. */
@@ -33,20 +41,20 @@ export type Bindings = { readonly server: Bun.Server<unknown> };
 export function createApp(parts: AppParts): Hono<{ Bindings: Bindings }> {
   const { clients, audit, answersTo, gate, metrics, log } = parts;
 
-  const withToken = chain(
-    [
-      completeHead,
-      measure(metrics),
-      identifyClient(clients),
-      record(audit),
-      checkHost(answersTo),
-      passGate(gate, metrics),
-    ],
-    route,
-  );
-  const open = chain([completeHead, measure(metrics), checkHost(answersTo)], route);
+  const counted = [
+    completeHead,
+    measure(metrics),
+    identifyClient(clients),
+    record(audit),
+    checkHost(answersTo),
+  ];
+  const entries: Record<Entry, Handler> = {
+    public: chain([completeHead, measure(metrics), checkHost(answersTo)], route),
+    token: chain([...counted, passGate(gate, metrics)], route),
+    unknown: chain([...counted, passUnknown(gate)], route),
+  };
   const answer = (c: Context<{ Bindings: Bindings }>, target: Route) =>
-    (target.public ? open : withToken)(new Exchange(c.req, c.env.server, target));
+    entries[target.entry](new Exchange(c.req, c.env.server, target));
 
   const app = new Hono<{ Bindings: Bindings }>();
   const routed = parts.operations.filter((one): one is RoutedOperation => one.http !== undefined);

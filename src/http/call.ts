@@ -75,10 +75,9 @@ function createReader({ http, input }: RoutedOperation, maxBytes: number): (exch
       return readJson(request.raw, maxBytes);
     };
   }
-  // Links to a page may carry any query; a page takes no configuration from there.
-  const isPage = http.public && http.content !== undefined;
+  // Links to a page may carry any query, and load balancers add one to what they ask; neither means anything here.
   const queryOf = ({ request: { url } }: Exchange) =>
-    url.includes("?") && !isPage ? fromQuery(input, new URL(url).searchParams) : {};
+    url.includes("?") && !http.public ? fromQuery(input, new URL(url).searchParams) : {};
   if (body !== undefined) {
     return async (exchange) => {
       const query = queryOf(exchange);

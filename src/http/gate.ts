@@ -27,22 +27,41 @@ export const passGate =
     if (verdict.kind === "unauthorized") {
       return errorResponse(401, "unauthorized", { "www-authenticate": "Bearer" });
     }
-    const error = verdict.kind === "rate_limited" ? "rate limited" : "too many failed auth attempts";
-    return errorResponse(429, error, { "retry-after": String(verdict.retryAfterSeconds) });
+    return tooMany(verdict);
   };
 
-/** Why a request was refused before its route; `misdirected`: for its `Host`. */
-export type Refusal = Exclude<Verdict["kind"], "pass"> | "misdirected";
+/**
+ * Lets requests for an unknown path pass to their 404, within the limit of refused requests. Their tokens are not looked at:
+ * no guess is counted here, so no answer here may depend on whether a guess was right.
+ */
+export const passUnknown =
+  (gate: Gate): Step =>
+  (next) =>
+  (exchange) => {
+    const limit = gate.refuse(exchange.client?.key ?? "unknown", exchange.started);
+    exchange.refusal = limit?.kind ?? "failed:404";
+    return limit ? tooMany(limit) : next(exchange);
+  };
+
+const tooMany = ({ kind, retryAfterSeconds }: Limited) =>
+  errorResponse(429, kind === "rate_limited" ? "rate limited" : "too many failed auth attempts", {
+    "retry-after": String(retryAfterSeconds),
+  });
+
+/** Why a request was refused before its route; `misdirected`: for its `Host`; `failed:404`: no route has its path. */
+export type Refusal = Exclude<Verdict["kind"], "pass"> | "misdirected" | "failed:404";
 
 /** The gate's answer for one request; `guess`: it brought a wrong token. */
 export type Verdict =
   | { readonly kind: "pass"; readonly grant: Grant }
   | { readonly kind: "unauthorized"; readonly guess: boolean }
-  | {
-      readonly kind: "rate_limited" | "locked_out";
-      readonly retryAfterSeconds: number;
-      readonly guess: boolean;
-    };
+  | Limited;
+
+interface Limited {
+  readonly kind: "rate_limited" | "locked_out";
+  readonly retryAfterSeconds: number;
+  readonly guess: boolean;
+}
 
 export interface GateOptions {
   /** Requests a minute and client; 0 for no limit. */
@@ -120,10 +139,15 @@ export function createGate(grantOf: GrantOf, options: GateOptions) {
       const wait = spendRefusal(client, now);
       return wait === 0 ? { kind: "unauthorized", guess } : limited("rate_limited", wait, guess);
     },
+    /** Counts a request that is refused whatever its token. @returns undefined within the limit. */
+    refuse(client: string, now: number): Limited | undefined {
+      const wait = spendRefusal(client, now);
+      return wait === 0 ? undefined : limited("rate_limited", wait, false);
+    },
   };
 }
 
-const limited = (kind: "rate_limited" | "locked_out", waitMs: number, guess: boolean): Verdict => ({
+const limited = (kind: Limited["kind"], waitMs: number, guess: boolean): Limited => ({
   kind,
   retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1_000)),
   guess,

@@ -7,11 +7,16 @@ import { errorResponse } from "./responses";
 
 export type RoutedOperation = Operation & { readonly http: HttpRoute };
 
+/**
+ * How a request gets in. `public`: it needs no token, spends from no bucket and leaves no audit row. `token`: through the
+ * gate. `unknown`: no route has its path, so no token is asked for.
+ */
+export type Entry = "public" | "token" | "unknown";
+
 export interface Route {
   /** The path template, `unmatched` for a path that has no route: a label of the metrics. */
   readonly path: string;
-  /** Whether it needs no token, spends from no bucket and leaves no audit row. */
-  readonly public: boolean;
+  readonly entry: Entry;
   readonly handle: Handler;
 }
 
@@ -20,7 +25,7 @@ export const route: Handler = (exchange) => exchange.route.handle(exchange);
 
 export const routeOf = (http: HttpRoute, handle: Handler): Route => ({
   path: http.path,
-  public: http.public ?? false,
+  entry: http.public ? "public" : "token",
   handle,
 });
 
@@ -30,7 +35,11 @@ export function createUnrouted(operations: readonly RoutedOperation[]): (path: s
     const sharing = operations.filter((other) => other.http.path === http.path);
     return { pattern: pathPattern(http), route: routeOf(http, () => methodNotAllowed(sharing)) };
   });
-  const unknown = { path: "unmatched", public: false, handle: () => errorResponse(404, "not found") };
+  const unknown = {
+    path: "unmatched",
+    entry: "unknown",
+    handle: () => errorResponse(404, "not found"),
+  } as const;
   return (path) => known.find(({ pattern }) => pattern.test(path))?.route ?? unknown;
 }
 

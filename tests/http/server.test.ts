@@ -65,6 +65,13 @@ describe("public paths", () => {
     expect(await response.text()).toBe('{"status":"ok"}');
   });
 
+  test("take any query", async () => {
+    await using host = await testServer();
+    for (const path of ["/health?x=y", "/health?x=y&x=z", "/health?", "/dashboard?x=y", "/docs?x"]) {
+      expect([path, (await fetch(host.server.url + path)).status]).toEqual([path, 200]);
+    }
+  });
+
   test("are not limited", async () => {
     await using host = await testServer({ rate_limit: 1, rate_burst: 1 });
     for (let i = 0; i < 20; i++) expect((await fetch(`${host.server.url}/health`)).status).toBe(200);
@@ -78,14 +85,59 @@ describe("public paths", () => {
 });
 
 describe("without a valid token", () => {
-  test("every other path is 401, known or not, with WWW-Authenticate", async () => {
+  test("every other known path is 401, with WWW-Authenticate", async () => {
     await using host = await testServer();
-    for (const path of ["/commands", "/metrics", "/openapi.json", "/nope", "/execute", "//", "/health/"]) {
+    for (const path of ["/commands", "/metrics", "/openapi.json", "/commands/x", "/execute"]) {
       const response = await fetch(host.server.url + path);
       expect([path, response.status]).toEqual([path, 401]);
       expect(response.headers.get("www-authenticate")).toBe("Bearer");
       expect(await response.json()).toEqual({ error: "unauthorized" });
     }
+  });
+
+  test("an unknown path is 404 however often, and no guess", async () => {
+    await using host = await testServer();
+    const get = (path: string) =>
+      rawExchange(
+        host.server.port,
+        `GET ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer wrong\r\nConnection: close\r\n\r\n`,
+      );
+    const unknown = [
+      "/nope",
+      "//",
+      "/health/",
+      "/commands/",
+      "/dashboard/../x",
+      "/dashboard/%2e%2e/x",
+      "/dashboard/..\\x",
+      "/dashboard/..%2fx",
+      "/%",
+      "/a%00b",
+    ];
+    for (const path of unknown) {
+      const answer = await get(path);
+      expect([path, answer.slice(0, 12)]).toEqual([path, "HTTP/1.1 404"]);
+    }
+    expect((await host.call("/commands")).status).toBe(200);
+  });
+
+  test("an unknown path spends from the limit of refused requests, with the right token too", async () => {
+    await using host = await testServer({ rate_limit: 60, rate_burst: 2 });
+    const statuses = async (...paths: string[]) => {
+      const found: number[] = [];
+      for (const path of paths) found.push((await host.call(path)).status);
+      return found;
+    };
+    expect(await statuses("/nope", "/nope", "/nope", "/commands")).toEqual([404, 404, 429, 200]);
+    expect((await fetch(`${host.server.url}/commands`)).status).toBe(429);
+  });
+
+  test("no answer to an unknown path tells a right token from a wrong one", async () => {
+    await using host = await testServer({ rate_limit: 60, rate_burst: 1 });
+    const wrong = { headers: { authorization: "Bearer wrong" } };
+    await host.call("/nope", wrong);
+    expect((await host.call("/nope", wrong)).status).toBe(429);
+    expect((await host.call("/nope")).status).toBe(429);
   });
 
   test("the body is not read: 401 comes before a large one has arrived", async () => {

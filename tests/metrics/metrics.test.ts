@@ -99,7 +99,7 @@ describe("the labels of a request", () => {
 
   test("name the route's template, never what was sent", async () => {
     expect(await labelsAfter("/nope/at/all")).toEqual(['{method="GET",path="unmatched",status="404"}']);
-    expect(await labelsAfter("/health?x=1")).toEqual(['{method="GET",path="/health",status="400"}']);
+    expect(await labelsAfter("/commands?x=1")).toEqual(['{method="GET",path="/commands",status="400"}']);
   });
 
   test("call a method outside the table other", async () => {

@@ -1,0 +1,24 @@
+/** Requests as an attacker sends them: nothing makes them well-formed on their way. */
+import { connect } from "node:net";
+
+/** The status of the answer to one GET, whose path and `Host` are sent as they are given. */
+export async function statusOf(
+  { url }: { readonly url: string },
+  path: string,
+  token?: string,
+  host = "127.0.0.1",
+): Promise<number> {
+  const { hostname, port } = new URL(url);
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const socket = connect(Number(port), hostname);
+  let answer = "";
+  socket.setEncoding("latin1");
+  socket.on("data", (text: string) => {
+    answer += text;
+  });
+  socket.on("error", reject);
+  socket.on("close", () => resolve(answer));
+  const authorization = token === undefined ? "" : `Authorization: Bearer ${token}\r\n`;
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\n${authorization}Connection: close\r\n\r\n`);
+  return Number(/^HTTP\/1\.1 (\d{3}) /.exec(await promise)?.[1]);
+}
