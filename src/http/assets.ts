@@ -5,7 +5,8 @@
  * sent, these names have the digest of all files before the suffix (`dom.9f2c….js`): such a name always means the same
  * bytes, so a browser requests it once. The plain names work too and are revalidated at every use.
  *
- * A file is read at its first request, and compressed once for each encoding.
+ * A file is read at its first request, and compressed once for each encoding. All answers are sent from that one copy: Bun
+ * copies the bytes of a `Uint8Array` or a text for each answer that a client is slow to read, those of a `Blob` never.
  */
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
@@ -89,7 +90,8 @@ function createFile(path: string, rewrite: () => Promise<(text: string) => strin
     return new TextEncoder().encode((await rewrite())(new TextDecoder().decode(bytes)));
   });
   const digest = once(async () => digestText(await content()));
-  const encode = (encoding: Encoding) => once(async () => encoders[encoding](await content()));
+  const plain = once(async () => new Blob([await content()]));
+  const encode = (encoding: Encoding) => once(async () => new Blob([await encoders[encoding](await content())]));
   const encoded = { br: encode("br"), zstd: encode("zstd"), gzip: encode("gzip") };
 
   return async (requestHeaders = new Headers(), more: Record<string, string>): Promise<Response> => {
@@ -98,7 +100,7 @@ function createFile(path: string, rewrite: () => Promise<(text: string) => strin
     const headers = { ...HEADERS, ...more, etag };
     if (matches(requestHeaders.get("if-none-match"), etag))
       return new Response(null, { status: 304, headers });
-    return new Response(encoding ? await encoded[encoding]() : await content(), {
+    return new Response(await (encoding ? encoded[encoding] : plain)(), {
       headers: { ...headers, "content-type": type, ...(encoding && { "content-encoding": encoding }) },
     });
   };
