@@ -2,7 +2,7 @@
  * What screenshots cost everybody else: how long `/health` takes while a hundred of them are taken, on a display of its
  * own that is full of text.
  */
-import { type Figure, type Server, startSvc, TOKEN, temporaryFolder } from "./support";
+import { type Figure, healthDuring, p99, type Server, startSvc, TOKEN, temporaryFolder } from "./support";
 
 const NAME = "GET /health (p99) while 100 screenshots are taken, against 20 ms";
 const LIMIT_MS = 20;
@@ -33,25 +33,6 @@ export async function bench(): Promise<Figure[]> {
   return [{ name: NAME, ratio: p99(busy) / LIMIT_MS, goal: "<= 1", detail }];
 }
 
-/** The time each of the requests takes that are made one after the other until `work` is done, in milliseconds. */
-async function healthDuring({ url }: Server, work: Promise<unknown>): Promise<number[]> {
-  const times: number[] = [];
-  let going = true;
-  const done = work.finally(() => {
-    going = false;
-  });
-  while (going) {
-    const started = performance.now();
-    const response = await fetch(`${url}/health`);
-    await response.arrayBuffer();
-    times.push(performance.now() - started);
-    if (response.status !== 200) throw new Error(`/health: expected 200 but found ${response.status}`);
-    await Bun.sleep(1);
-  }
-  await done;
-  return times;
-}
-
 /** By another program, so that reading the pictures is not what `/health` waits for. */
 async function takeScreenshots({ url }: Server, count: number): Promise<void> {
   const each = Array.from({ length: count }, () => ["-o", "/dev/null", `${url}/screenshot`]).flat();
@@ -60,9 +41,6 @@ async function takeScreenshots({ url }: Server, count: number): Promise<void> {
   });
   if ((await child.exited) !== 0) throw new Error("curl: a screenshot failed");
 }
-
-const p99 = (times: readonly number[]) =>
-  times.toSorted((a, b) => a - b)[Math.ceil(times.length * 0.99) - 1] ?? Number.NaN;
 
 async function startDisplay(): Promise<AsyncDisposable & { readonly name: string }> {
   const server = Bun.spawn(["Xvfb", "-displayfd", "1", "-screen", "0", "1920x1080x24", "-nolisten", "tcp"], {

@@ -183,5 +183,28 @@ async function fetchLoop(
   return answered / ((performance.now() - started) / 1_000);
 }
 
+/** The time in milliseconds of each request for /health, made one after the other until `work` is done. @throws for anything but 200. */
+export async function healthDuring({ url }: Server, work: Promise<unknown>): Promise<number[]> {
+  const times: number[] = [];
+  let going = true;
+  const done = work.finally(() => {
+    going = false;
+  });
+  while (going) {
+    const started = performance.now();
+    const response = await fetch(`${url}/health`);
+    await response.arrayBuffer();
+    times.push(performance.now() - started);
+    if (response.status !== 200) throw new Error(`/health: expected 200 but found ${response.status}`);
+    await Bun.sleep(1);
+  }
+  await done;
+  return times;
+}
+
+/** The 99th percentile. */
+export const p99 = (times: readonly number[]): number =>
+  times.toSorted((a, b) => a - b)[Math.ceil(times.length * 0.99) - 1] ?? Number.NaN;
+
 /** `bytes` for a person. */
 export const mebibytes = (bytes: number): string => `${(bytes / 1_048_576).toFixed(1)} MiB`;
