@@ -97,6 +97,8 @@ const LACKING: ReadonlyMap<string, string> = new Map(
     SQLITE_FULL: "the disk is full",
     SQLITE_READONLY: "a database cannot be written",
     SQLITE_CANTOPEN: "a database cannot be opened",
+    SQLITE_NOTADB: "a file is not a database",
+    SQLITE_CORRUPT: "a database is damaged",
     SQLITE_IOERR: "a database cannot be read or written",
   }),
 );

@@ -3,7 +3,7 @@
  */
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import * as v from "valibot";
-import { messageOf, systemCode, unavailable } from "./errors";
+import { Failure, messageOf, systemCode, unavailable } from "./errors";
 import { writeFileAtomic } from "./files";
 import { type Release, tryLock } from "./lock";
 import { configFiles } from "./paths";
@@ -27,6 +27,7 @@ export function claimConfigDir(configDir: string): Release | undefined {
   try {
     return tryLock(configFiles(configDir).serveLock);
   } catch (error) {
+    if (error instanceof Failure) throw error;
     throw unavailable(`${configDir} cannot be written (${systemCode(error) ?? messageOf(error)})`);
   }
 }

@@ -3,7 +3,8 @@
  */
 import { Database } from "bun:sqlite";
 import { chmodSync } from "node:fs";
-import { dirname } from "node:path";
+import { basename, dirname } from "node:path";
+import { systemCode, unavailable } from "./errors";
 import { ensurePrivateFile, ensurePrivateFolder, PRIVATE_FILE } from "./files";
 
 export interface DatabaseOptions {
@@ -18,7 +19,7 @@ export interface DatabaseOptions {
 /**
  * Opens the file at `path`; it and its folders are made if they are not there. Named parameters have no prefix.
  *
- * @throws the system or SQLite error; what `prepare` throws.
+ * @throws an `unavailable` failure when something else is there; the system or SQLite error; what `prepare` throws.
  */
 export function openDatabase(path: string, { synchronous, busyMs = 0, prepare }: DatabaseOptions): Database {
   return openPrivate(path, (db) => {
@@ -35,7 +36,7 @@ export function openPrivate(path: string, prepare: (db: Database) => void): Data
   // Never opens a file that is there: closing it would drop the locks that SQLite holds on it (fcntl(2)).
   ensurePrivateFile(path);
   chmodSync(path, PRIVATE_FILE);
-  return prepared(new Database(path, { readwrite: true, strict: true }), prepare);
+  return opened(path, { readwrite: true }, prepare);
 }
 
 /**
@@ -44,20 +45,34 @@ export function openPrivate(path: string, prepare: (db: Database) => void): Data
  * @throws the SQLite error.
  */
 export function openSnapshot(path: string, busyMs: number): Database {
-  return prepared(new Database(path, { readonly: true, strict: true }), (db) => {
+  return opened(path, { readonly: true }, (db) => {
     db.run(`PRAGMA busy_timeout = ${busyMs}`);
     db.run("BEGIN");
   });
 }
 
-function prepared(db: Database, prepare: (db: Database) => void): Database {
+function opened(
+  path: string,
+  mode: { readonly: true } | { readwrite: true },
+  prepare: (db: Database) => void,
+): Database {
+  let db: Database | undefined;
   try {
+    db = new Database(path, { ...mode, strict: true });
     prepare(db);
     return db;
   } catch (error) {
-    db.close();
-    throw error;
+    db?.close();
+    throw nameFile(basename(path), error);
   }
+}
+
+/** `error`, or, when what is at the path is no database, a failure that says which file it is. */
+function nameFile(name: string, error: unknown): unknown {
+  const code = systemCode(error);
+  if (code === "SQLITE_NOTADB") return unavailable(`${name} is not a database: move it away`);
+  if (code === "SQLITE_CANTOPEN") return unavailable(`a database cannot be opened: ${name} (${code})`);
+  return error;
 }
 
 /** Whether SQLite failed because another connection holds the lock. */
