@@ -61,6 +61,12 @@ export async function listRows(
   return rows;
 }
 
+/** The row with the latest time; null when there is none. Times that begin with no digit are none. */
+export function latestRow(db: Database): Pick<ListedRow, "id" | "ts"> | null {
+  // A colon follows the digits in ASCII.
+  return db.query<ListedRow, []>("SELECT id, ts FROM events WHERE ts < ':' ORDER BY ts DESC LIMIT 1").get();
+}
+
 /** The id {@link STEP} rows below `before`; null when there are fewer rows. */
 function stepDown(db: Database, before: number): number | null {
   const found = db

@@ -16,7 +16,7 @@ import type { Verdict } from "./chain";
 import type { ExportStep } from "./export";
 import { AuditFile } from "./file";
 import { appendRows, headOf, type NewRow, readHighWater } from "./high-water";
-import { type ListQuery, listRows } from "./list";
+import { type ListQuery, latestRow, listRows } from "./list";
 import type { PruneOptions } from "./prune";
 import { createLimit, type Pruned } from "./retention";
 import { type AuditEvent, rowTime, storable } from "./row";
@@ -138,6 +138,8 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions) {
     problem: async (): Promise<string | null> => (await file.write(() => null).catch(messageOf)) ?? failure,
     /** The rows that `query` asks for, newest first. @throws an `unavailable` failure when it cannot be read. */
     list: (query: ListQuery) => listRows((work) => file.read(work), query),
+    /** The row with the latest time; null when there is none. @throws an `unavailable` failure when it cannot be read. */
+    latest: () => file.read(latestRow),
     /** Verifies the whole log, in another process. @throws an `unavailable` failure when it cannot be read. */
     verify,
     /** The whole log as it is now, as JSON lines. @throws an `unavailable` failure when it cannot be read. */

@@ -24,6 +24,18 @@ describe("listing", () => {
     expect(await ids({ host_id: "no such" })).toEqual([]);
   });
 
+  test("the latest row is the one with the latest time, not the last one", async () => {
+    await using made = await testLog();
+    expect(await made.log.latest()).toBeNull();
+    for (let nth = 0; nth < 3; nth++) await made.log.append(event());
+    const times = ["2026-04-27T10:30:00.123456+00:00", "2031-01-01T00:00:00Z", "no time"];
+    withDatabase(made.path, (db) => {
+      for (const [at, ts] of times.entries())
+        db.query("UPDATE events SET ts = ? WHERE id = ?").run(ts, at + 1);
+    });
+    expect(await made.log.latest()).toEqual({ id: 2, ts: "2031-01-01T00:00:00Z" });
+  });
+
   test("narrows by time, whatever form other writers gave theirs", async () => {
     await using made = await testLog();
     withDatabase(made.path, (db) => {

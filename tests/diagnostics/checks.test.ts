@@ -186,13 +186,13 @@ describe("audit_chain", () => {
 });
 
 describe("clock", () => {
-  /** What is found when the newest row is `seconds` ahead of the clock. */
+  /** What is found when the latest row is `seconds` ahead of the clock. */
   const ahead = (seconds: number) =>
-    withRows(async () => [{ id: 12, ts: new Date(Date.now() + seconds * 1_000).toISOString() }]);
-  const withRows = (list: (typeof LOG)["list"]) =>
-    finding(clock, host({ existingAudit: async () => ({ ...LOG, list }) }));
+    withLatest(async () => ({ id: 12, ts: new Date(Date.now() + seconds * 1_000).toISOString() }));
+  const withLatest = (latest: (typeof LOG)["latest"]) =>
+    finding(clock, host({ existingAudit: async () => ({ ...LOG, latest }) }));
 
-  test("time after the newest row, or a little before it, is good", async () => {
+  test("time after the latest row, or a little before it, is good", async () => {
     expect(await ahead(-60)).toMatchObject({ ok: true, severity: "info" });
     expect(await ahead(30)).toMatchObject({ ok: true });
   });
@@ -200,15 +200,15 @@ describe("clock", () => {
   test("time that has gone back is a failure that says how far", async () => {
     const { ok, detail } = await ahead(3_630);
     expect(ok).toBe(false);
-    expect(detail).toContain("60 min before the newest audit row (id 12)");
+    expect(detail).toContain("60 min before the latest time in the audit log (row id 12)");
   });
 
   test("a log that cannot be read is not the clock's fault", async () => {
-    expect(await withRows(() => Promise.reject(unavailable("damaged")))).toMatchObject({ ok: true });
+    expect(await withLatest(() => Promise.reject(unavailable("damaged")))).toMatchObject({ ok: true });
   });
 
   test("an unreadable time is no reason to fail", async () => {
-    expect(await withRows(async () => [{ id: 1, ts: "yesterday" }])).toMatchObject({ ok: true });
+    expect(await withLatest(async () => ({ id: 1, ts: "yesterday" }))).toMatchObject({ ok: true });
   });
 });
 

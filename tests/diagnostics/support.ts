@@ -30,7 +30,7 @@ export const LOG = {
     total_rows: 12,
     reason: null as string | null,
   }),
-  list: async () => [{ id: 12, ts: "2026-04-27T10:30:00.123456+00:00" }],
+  latest: async () => ({ id: 12, ts: "2026-04-27T10:30:00.123456+00:00" }),
 };
 
 export const SERVER = {

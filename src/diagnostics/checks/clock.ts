@@ -1,4 +1,4 @@
-/** `clock`: time has not gone back since the newest audit row. */
+/** `clock`: time has not gone back since the latest audit row. */
 import { durationText } from "../../lib/units";
 import { check, failed, fine } from "../check";
 
@@ -6,27 +6,24 @@ import { check, failed, fine } from "../check";
 const TOLERANCE_S = 60;
 
 interface Uses {
-  /** The rows are listed newest first. */
-  existingAudit(): Promise<{ list(query: { limit: number }): Promise<readonly Row[]> } | null>;
+  /** `latest`: the row with the latest time, which need not be the last one. */
+  existingAudit(): Promise<{ latest(): Promise<{ readonly id: number; readonly ts: string } | null> } | null>;
 }
-
-type Row = { readonly id: number; readonly ts: string };
 
 export const clock = check({
   name: "clock",
-  summary: `The clock is no more than ${TOLERANCE_S} s before the newest audit row`,
+  summary: `The clock is no more than ${TOLERANCE_S} s before the latest time in the audit log`,
   advice: ["check that audit.db and its folder belong to the user that svc runs as"],
   async run({ existingAudit }: Uses) {
     // A log that cannot be read is reported by `audit_chain`.
-    const rows = (await existingAudit())?.list({ limit: 1 }).catch(() => []);
-    const [newest] = (await rows) ?? [];
+    const latest = await (await existingAudit())?.latest().catch(() => null);
     const now = new Date();
     const time = now.toISOString();
-    if (newest === undefined) return fine(`${time}, and no audit row to compare it with`);
-    const aheadS = (Date.parse(newest.ts) - now.getTime()) / 1_000;
-    const extra = { now: time, newest_row_ts: newest.ts, newest_row_id: newest.id };
-    if (!(aheadS > TOLERANCE_S)) return fine(`${time}, after the newest audit row`, extra);
-    const detail = `${time} is ${durationText(aheadS)} before the newest audit row (id ${newest.id})`;
+    if (!latest) return fine(`${time}, and no audit row to compare it with`);
+    const aheadS = (Date.parse(latest.ts) - now.getTime()) / 1_000;
+    const extra = { now: time, newest_row_ts: latest.ts, newest_row_id: latest.id };
+    if (!(aheadS > TOLERANCE_S)) return fine(`${time}, after the latest time in the audit log`, extra);
+    const detail = `${time} is ${durationText(aheadS)} before the latest time in the audit log (row id ${latest.id})`;
     return failed(detail, ["set the clock right and keep it so (timedatectl set-ntp true)"], extra);
   },
 });
