@@ -135,7 +135,9 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions) {
     /** The number of rows, without a query. */
     rowCount: () => tally?.rows ?? 0,
     /** Why no row can be written now; null when one can. Waits for the lock, but writes nothing. */
-    problem: async (): Promise<string | null> => (await file.write(() => null).catch(messageOf)) ?? failure,
+    async problem(): Promise<string | null> {
+      return (await file.write(readHighWater).then(() => null, messageOf)) ?? failure;
+    },
     /** The rows that `query` asks for, newest first. @throws an `unavailable` failure when it cannot be read. */
     list: (query: ListQuery) => listRows((work) => file.read(work), query),
     /** The row with the latest time; null when there is none. @throws an `unavailable` failure when it cannot be read. */

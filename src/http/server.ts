@@ -4,7 +4,7 @@
 import { resolve } from "node:path";
 import { parseInput } from "../core/input";
 import type { Operation } from "../core/operation";
-import { conflict } from "../lib/errors";
+import { conflict, unavailable } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { configFiles } from "../lib/paths";
 import { claimConfigDir, removeRunFile, writeRunFile } from "../lib/running-server";
@@ -28,7 +28,7 @@ export interface ServerUses {
   readonly configDir: string;
   readonly log: Log;
   operations(): Promise<readonly Operation[]>;
-  audit(): Promise<(AuditLog & { limitRows(max: number): void }) | null>;
+  audit(): Promise<(AuditLog & { limitRows(max: number): void; problem(): Promise<string | null> }) | null>;
   metrics(): Promise<RequestMetrics & { recordAuditFailure(): void }>;
 }
 
@@ -47,7 +47,7 @@ export function createRestControl(service: ServerUses) {
      * Starts a server.
      *
      * @throws `conflict` when one runs already, here or on the same `{config_dir}`, or the port is taken; `bad_input` for an
-     *   unusable option; `unavailable` for a file that cannot be read. Nothing is left running or claimed then.
+     *   unusable option; `unavailable` for a file that cannot be read, or an audit log that cannot be written. Nothing is left running or claimed then.
      */
     async start(options: RestServerOptions) {
       if (server) throw conflict(`the REST server already runs at ${server.url}`);
@@ -92,6 +92,8 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
   const grantOf: GrantOf = (sent, fresh) => owner(sent, fresh) ?? named(sent, fresh);
   const metrics = await service.metrics();
   const auditLog = options.audit ? await service.audit() : null;
+  const problem = await auditLog?.problem();
+  if (problem) throw unavailable(`${problem}; a server starts without a log only with --no-audit`);
   auditLog?.limitRows(options.audit_max_rows);
   const audit = createRequestAudit(auditLog, () => metrics.recordAuditFailure());
   const stopping = new AbortController();
