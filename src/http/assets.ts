@@ -91,7 +91,8 @@ function createFile(path: string, rewrite: () => Promise<(text: string) => strin
   });
   const digest = once(async () => digestText(await content()));
   const plain = once(async () => new Blob([await content()]));
-  const encode = (encoding: Encoding) => once(async () => new Blob([await encoders[encoding](await content())]));
+  const encode = (encoding: Encoding) =>
+    once(async () => new Blob([await encoders[encoding](await content())]));
   const encoded = { br: encode("br"), zstd: encode("zstd"), gzip: encode("gzip") };
 
   return async (requestHeaders = new Headers(), more: Record<string, string>): Promise<Response> => {
