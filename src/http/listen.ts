@@ -12,13 +12,19 @@ interface Listening {
   fetch: (request: Request, env: { server: Bun.Server<unknown> }) => Response | Promise<Response>;
 }
 
+/**
+ * The cipher suites of TLS 1.2 that have forward secrecy (RFC 9325 section 4.2): who gets the key of the certificate cannot
+ * read what was recorded before. All suites of TLS 1.3 have it.
+ */
+const CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20";
+
 /** @throws `conflict` when the port is taken; `unavailable` for missing rights; `bad_input` for an unusable host or key. */
 export function listen({ host, port, tls, fetch }: Listening): Bun.Server<unknown> {
   try {
     return Bun.serve({
       hostname: host.replace(/^\[(.*)\]$/, "$1"),
       port,
-      ...(tls && { tls }),
+      ...(tls && { tls: { ...tls, ciphers: CIPHERS } }),
       // Otherwise Bun answers what it cannot handle with a page that shows the source.
       development: false,
       // With `development: false`, Bun 1.4 shares a taken port with its other listener by default.
