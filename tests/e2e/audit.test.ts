@@ -100,7 +100,7 @@ test("the log is kept from the command line: log, list, verify, export, prune, c
   const [cleared] = rowsOf(machine.database);
   expect(cleared?.detail).toMatch(
     new RegExp(
-      `^cleared 2 rows \\(ids 3 to 4\\) by cli \\(uid ${process.getuid?.()}\\); the hash of the last was `,
+      `^cleared 2 rows \\(ids 5 to 6\\) by cli \\(uid ${process.getuid?.()}\\); the hash of the last was `,
     ),
   );
   expect((await run("audit", "verify")).stdout).toBe("Chain OK (1 rows)\n");
