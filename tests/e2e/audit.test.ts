@@ -107,7 +107,7 @@ test("the log is kept from the command line: log, list, verify, export, prune, c
 
   withDatabase(machine.database, (db) => db.run("DELETE FROM events"));
   expect(await run("audit", "verify")).toMatchObject({
-    stdout: "Chain broken at row id 5 of 0: the newest rows are gone: row 5 is gone\n",
+    stdout: "Chain broken at row id 7 of 0: the newest rows are gone: row 7 is gone\n",
     exitCode: 1,
   });
   expect(statSync(machine.database).mode & 0o777).toBe(0o600);
