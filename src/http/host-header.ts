@@ -1,18 +1,28 @@
 /**
- * The check of the `Host` header of a server bound to loopback. Any page can point a name of its own at 127.0.0.1 and have
- * the browser talk to svc (DNS rebinding); its requests carry that name.
+ * The check of the `Host` header. Any page can point a name of its own at the address of this server and have a browser talk
+ * to it (DNS rebinding); its requests carry that name. Where `Host` is an address, no name was pointed anywhere.
  */
+import ipaddr from "ipaddr.js";
+import { printable } from "../lib/sanitize";
 import type { Step } from "./exchange";
 import { errorResponse } from "./responses";
+
+/** The longest name in DNS, in characters (RFC 1035 section 2.3.4). */
+const MAX_NAME = 255;
 
 /** Refuses a request to a host name that the server does not answer to. */
 export const checkHost =
   (answersTo: (host: string | null) => boolean): Step =>
   (next) =>
   (exchange) => {
-    if (answersTo(exchange.request.raw.headers.get("host"))) return next(exchange);
+    const host = exchange.request.raw.headers.get("host");
+    if (answersTo(host)) return next(exchange);
     exchange.refusal = "misdirected";
-    return errorResponse(421, "this server does not answer to that host name (see --allow-host)");
+    const name = JSON.stringify(printable(nameIn(host), MAX_NAME));
+    return errorResponse(
+      421,
+      `this server does not answer to the host name ${name}: to accept it, start svc with --allow-host NAME`,
+    );
   };
 
 /** Whether `host` (an address to bind to) is reachable from this machine only. */
@@ -24,20 +34,21 @@ export function isLoopback(host: string): boolean {
 }
 
 /**
- * Which hosts a server bound to `boundTo` answers to; ports do not matter.
+ * Which hosts a server answers to: addresses, `localhost` and its subdomains (which nobody can point elsewhere: RFC 6761
+ * section 6.3), and its own names. Ports do not matter.
  *
- * @param allowed further names that the operator allows.
+ * @param own the server's own names.
+ * @param certified whether a name in lower case is one of its certificate.
  */
 export function createHostCheck(
-  boundTo: string,
-  allowed: readonly string[],
+  own: Iterable<string>,
+  certified: (name: string) => boolean = () => false,
 ): (host: string | null) => boolean {
-  if (!isLoopback(boundTo)) return () => true;
-  const withoutPort = (host: string) => host.toLowerCase().replace(/:\d*$/, "");
-  const names = new Set(allowed.map(withoutPort));
+  const names = new Set(["localhost", ...Array.from(own, nameIn)]);
+  names.delete("");
   const answersTo = (host: string | null) => {
-    const name = withoutPort(host ?? "");
-    return isLoopback(name) || name.endsWith(".localhost") || names.has(name);
+    const name = nameIn(host);
+    return isAddress(name) || names.has(name) || name.endsWith(".localhost") || certified(name);
   };
   // Nearly every request names the same host as the one before it.
   let last: { host: string | null; answers: boolean } = { host: null, answers: answersTo(null) };
@@ -45,4 +56,14 @@ export function createHostCheck(
     if (host !== last.host) last = { host, answers: answersTo(host) };
     return last.answers;
   };
+}
+
+/** The name in a `Host` header, in lower case, without a port and the final dot; empty without one. */
+const nameIn = (host: string | null) => (host ?? "").toLowerCase().replace(/:\d*$/, "").replace(/\.$/, "");
+
+function isAddress(name: string): boolean {
+  const inBrackets = /^\[(.*)\]$/.exec(name)?.[1];
+  return inBrackets === undefined
+    ? ipaddr.IPv4.isValidFourPartDecimal(name)
+    : ipaddr.IPv6.isValid(inBrackets);
 }

@@ -50,7 +50,7 @@ export function listen({ host, port, tls, fetch }: Listening): Bun.Server<unknow
  * @returns undefined without either.
  * @throws `bad_input` for one without the other; `unavailable` for a file that cannot be read.
  */
-export function readTls(certFile?: string, keyFile?: string): Bun.TLSOptions | undefined {
+export function readTls(certFile?: string, keyFile?: string) {
   if (certFile === undefined && keyFile === undefined) return undefined;
   if (certFile === undefined || keyFile === undefined) {
     const missing = certFile === undefined ? "tls_cert" : "tls_key";

@@ -32,7 +32,7 @@ export const SERVER_FIELDS = {
     "Requests allowed at once",
   ),
   trust_proxy: field(TEXTS, "Address or CIDR block whose X-Forwarded-For header is trusted"),
-  allow_host: field(TEXTS, "Additional host name to accept when bound to loopback"),
+  allow_host: field(TEXTS, "Additional host name to answer to"),
   max_body: field(
     v.optional(bytes(v.pipe(v.number(), v.integer(), v.minValue(1))), 1_000_000),
     "Maximum size of a request body, in bytes",

@@ -18,6 +18,7 @@ import { createHostCheck, isLoopback } from "./host-header";
 import { listen, readTls, urlHost } from "./listen";
 import type { RequestMetrics } from "./measure";
 import { type RestServerOptions, SERVER_OPTIONS } from "./options";
+import { certificateNames, machineNames } from "./own-names";
 import { type AuditLog, createRequestAudit } from "./request-audit";
 
 /** A server that accepts connections. */
@@ -102,7 +103,10 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
     operations: await service.operations(),
     gate: createGate(grantOf, { ratePerMinute: options.rate_limit, burst: options.rate_burst }),
     clients,
-    answersTo: createHostCheck(host, options.allow_host),
+    answersTo: createHostCheck(
+      [host, ...machineNames(), ...options.allow_host],
+      tls && certificateNames(tls.cert),
+    ),
     metrics,
     audit,
     maxBodyBytes: options.max_body,

@@ -12,6 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { connect } from "node:net";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import * as v from "valibot";
 import { field, NO_INPUT, secret } from "../../src/core/fields";
@@ -199,16 +200,24 @@ describe("routing", () => {
     }
   });
 
-  test("bound to loopback, another Host is 421", async () => {
-    await using host = await testServer({ allow_host: ["lab.example"] });
-    const status = async (name: string) => {
-      const head = `GET /health HTTP/1.1\r\nHost: ${name}\r\nConnection: close\r\n\r\n`;
-      return (await rawExchange(host.server.port, head)).slice(9, 12);
-    };
-    expect(await status("rebound.example")).toBe("421");
-    expect(await status("lab.example:1")).toBe("200");
-    expect(await status("localhost")).toBe("200");
-  });
+  for (const bound of ["127.0.0.1", "0.0.0.0"]) {
+    test(`bound to ${bound}, another Host is 421, which names it and what to add`, async () => {
+      await using host = await testServer({ host: bound, allow_host: ["lab.example"] });
+      const get = (name: string) => {
+        const head = `GET /health HTTP/1.1\r\nHost: ${name}\r\nConnection: close\r\n\r\n`;
+        return rawExchange(host.server.port, head);
+      };
+      const refused = await get("Rebound.example:80");
+      expect(refused).toStartWith("HTTP/1.1 421");
+      const { error } = JSON.parse(refused.slice(refused.indexOf("{")));
+      expect(error).toBe(
+        'this server does not answer to the host name "rebound.example": to accept it, start svc with --allow-host NAME',
+      );
+      for (const name of ["lab.example:1", "localhost", "192.0.2.1", "[::1]", hostname()]) {
+        expect([name, (await get(name)).slice(9, 12)]).toEqual([name, "200"]);
+      }
+    });
+  }
 });
 
 describe("bad input is a 400 that names the field:", () => {
