@@ -17,7 +17,7 @@ const MAX_ANSWER_BYTES = 32 * 1_048_576;
  * The answer of `server` to `operation`, of the operation's output type; further fields are dropped.
  *
  * @param input sent without defaults: a server of another version may not know every field that has one.
- * @param timeoutMs for the whole call.
+ * @param timeoutMs for the whole call, once this process may have one more connection.
  * @throws a {@link RemoteError}; `bad_input` for an operation that has neither a route nor a command.
  */
 export async function callRemote<I extends InputSchema, O extends OutputSchema>(
@@ -29,7 +29,7 @@ export async function callRemote<I extends InputSchema, O extends OutputSchema>(
 ): Promise<v.InferOutput<O>> {
   const route = http?.content ? undefined : http;
   if (!route && !command) throw badInput(`${name} cannot be called on another host`);
-  using carrier = carrierTo(server, signal);
+  using carrier = await carrierTo(server, signal);
   const run = {
     method: "POST",
     path: "/execute",

@@ -20,6 +20,7 @@ import {
   type Response,
 } from "./carrier";
 import { Dialler, dialError } from "./dial";
+import { takeSlot } from "./slots";
 
 /** The largest head of a response. */
 const MAX_HEAD_BYTES = 16_384;
@@ -27,8 +28,14 @@ const MAX_HEAD_BYTES = 16_384;
 /** The most interim responses (1xx) before one. */
 const MAX_INTERIM = 20;
 
-/** The carrier to `server`. @param signal cancels the request under way. */
-export function carrierTo(server: RemoteServer, signal?: AbortSignal): Carrier {
+/**
+ * The carrier to `server`, once this process may have one more connection (`slots.ts`). Deadlines begin after that.
+ *
+ * @param signal the caller's: cancels the wait, and the request under way.
+ * @throws a `cancelled` {@link RemoteError} when it is aborted before.
+ */
+export async function carrierTo(server: RemoteServer, signal?: AbortSignal): Promise<Carrier> {
+  const giveBack = await takeSlot(signal);
   const { token, trust } = server;
   const url = new URL(server.url);
   const base = url.pathname.replace(/\/+$/, "");
@@ -61,7 +68,13 @@ export function carrierTo(server: RemoteServer, signal?: AbortSignal): Carrier {
       throw error;
     }
   };
-  return { ask, [Symbol.dispose]: close };
+  return {
+    ask,
+    [Symbol.dispose]() {
+      close();
+      giveBack();
+    },
+  };
 }
 
 /** People get to see an error: a server or proxy that quotes the request quotes the token. */

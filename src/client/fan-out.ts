@@ -15,12 +15,16 @@ export type Answer<Body> =
   | { readonly label: string; readonly ok: true; readonly result: Body }
   | { readonly label: string; readonly ok: false; readonly error: string };
 
-/** The answers of `servers`, in their order. What a server does wrong is its answer, never an exception. */
+/**
+ * The answers of `servers`, in their order. What a server does wrong is its answer, never an exception.
+ *
+ * @param limits.signal the caller's: who has not answered when it is aborted is not waited for.
+ */
 export function askServers<I extends InputSchema, O extends OutputSchema>(
   servers: ReadonlyArray<{ readonly label: string; readonly server: RemoteServer }>,
   operation: Operation<I, O>,
   input: v.InferInput<I>,
-  { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal?: AbortSignal },
+  { timeoutMs, signal }: { readonly timeoutMs: number; readonly signal: AbortSignal },
 ): Promise<Array<Answer<v.InferOutput<O>>>> {
   const pool = { slots: SLOTS, patienceMs: patienceFor(timeoutMs) };
   return runPool(servers, pool, async ({ label, server }) => {

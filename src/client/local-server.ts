@@ -26,19 +26,21 @@ const NOTICED_MS = 1_100;
  * Its certificate is not checked: the run file is private to its owner and only counts while the server holds its lock, so
  * the address in it is that server's.
  *
+ * @param signal ends the wait.
  * @throws the failure that the server answers with; `unavailable` when no server runs here, or the call fails.
  */
 export async function callLocalServer<I extends InputSchema, O extends OutputSchema>(
   configDir: string,
   operation: Operation<I, O>,
   input: v.InferInput<I>,
+  signal?: AbortSignal,
 ): Promise<v.InferOutput<O>> {
   parseInput(operation.input, input);
   const running = findRunningServer(configDir);
   if (!running) throw unavailable(`no server runs on ${configDir}: start one with \`svc serve\``);
   const server = { url: running.url, token: ownToken(configDir, running), trust: { kind: "any" } } as const;
   try {
-    return await callRemote(server, operation, input, DEADLINE_MS);
+    return await callRemote(server, operation, input, DEADLINE_MS, signal);
   } catch (error) {
     if (!(error instanceof RemoteError)) throw error;
     throw (
@@ -68,7 +70,7 @@ export async function refreshLocalServer(configDir: string): Promise<void> {
 async function isRefreshed({ url, token_file }: RunningServer): Promise<boolean> {
   const token = token_file ? readToken(token_file) : environmentToken();
   if (token === undefined) return false;
-  using carrier = carrierTo({ url, token, trust: { kind: "any" } });
+  using carrier = await carrierTo({ url, token, trust: { kind: "any" } });
   const limits = { deadline: deadlineIn(DEADLINE_MS), maxBytes: MAX_REFRESHED_BYTES };
   const { status } = await carrier.ask({ method: "POST", path: "/refresh", body: "{}" }, limits);
   return status === 200;

@@ -54,13 +54,13 @@ type Report = v.InferOutput<typeof REPORT>;
 /** The host's result. An exception is a bug: what a host does wrong is its result. */
 export async function deliver(host: Host, delivery: Delivery): Promise<Delivered> {
   const started = performance.now();
-  using carrier = carrierTo(serverOf(host), delivery.signal);
   const result = (status: DeliveryStatus, delivered: boolean, more: Partial<Delivered>): Delivered => {
     const duration_ms = Math.round(performance.now() - started);
     return { label: host.label, ok: status === "ok", status, delivered, duration_ms, ...more };
   };
   let sending = false;
   try {
+    using carrier = await carrierTo(serverOf(host), delivery.signal);
     const deadline = deadlineIn(delivery.delivery_timeout_s * 1_000);
     const offered = new Set(await offeredBy(carrier, deadline));
     const missing = delivery.commands.filter((name) => !offered.has(name));

@@ -7,6 +7,7 @@ import { deadlineIn, RemoteError } from "../client/carrier";
 import { carrierTo } from "../client/connection";
 import { patienceFor, runPool } from "../lib/pool";
 import { printable } from "../lib/sanitize";
+import { createSharing } from "../lib/share";
 import { type Host, serverOf } from "./host";
 import { POLLED_JOBS, POLLED_SESSIONS, type Polled } from "./results";
 
@@ -33,14 +34,27 @@ export function pollHosts(hosts: readonly Host[], options: PollOptions): Promise
   });
 }
 
+export type Poller = ReturnType<typeof createPoller>;
+
+/** {@link pollHosts}, where callers who ask the same of the same hosts meanwhile share the poll under way. */
+export function createPoller() {
+  const shared = createSharing<Polled[]>();
+  return (hosts: readonly Host[], { signal, ...options }: PollOptions): Promise<Polled[]> => {
+    // Who follows a poll needs each of its results.
+    if (options.polled) return pollHosts(hosts, { ...options, signal });
+    const key = JSON.stringify([hosts, options]);
+    return shared(key, (abandoned) => pollHosts(hosts, { ...options, signal: abandoned }), signal);
+  };
+}
+
 async function pollHost(host: Host, { timeoutMs, signal }: PollOptions): Promise<Polled> {
-  const started = performance.now();
-  const limits = { deadline: deadlineIn(timeoutMs), maxBytes: MAX_POLL_BYTES };
-  using carrier = carrierTo(serverOf(host), signal);
   const { label, base_url } = host;
   let latency_ms: number | null = null;
   const result = { label, base_url, healthy: false, error: null, sessions: null, job_count: null };
   try {
+    using carrier = await carrierTo(serverOf(host), signal);
+    const started = performance.now();
+    const limits = { deadline: deadlineIn(timeoutMs), maxBytes: MAX_POLL_BYTES };
     const answer = await carrier.ask({ method: "GET", path: "/sessions" }, limits);
     const sessions = typed(POLLED_SESSIONS, answer);
     latency_ms = Math.round((performance.now() - started) * 10) / 10;

@@ -4,23 +4,9 @@
  * A host that has not finished after {@link patienceFor} gives its slot to the next one and is waited for without a slot.
  * If it kept the slot, the whole would take (dead hosts ÷ slots) × timeout.
  */
-import { readFileSync } from "node:fs";
 
-/** How many hosts may be waited for without a slot: each is an open connection. */
+/** How many hosts may be waited for without a slot. */
 const MAX_SLOW = 2_000;
-
-/**
- * The most connections: half of the files that this process may have open (proc_pid_limits(5)). With all of them in use, a
- * healthy host would seem to refuse the connection.
- */
-function maxConnections(): number {
-  try {
-    const [, files] = /^Max open files +(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8")) ?? [];
-    return files === undefined ? Number.POSITIVE_INFINITY : Math.ceil(Number(files) / 2);
-  } catch {
-    return Number.POSITIVE_INFINITY;
-  }
-}
 
 /** A twelfth of the timeout, which healthy hosts seldom need, and at most a quarter of a second. */
 export const patienceFor = (timeoutMs: number): number => Math.min(timeoutMs / 12, 250);
@@ -39,7 +25,6 @@ export function runPool<T, R>(
 ): Promise<R[]> {
   const { promise, resolve, reject } = Promise.withResolvers<R[]>();
   const results: R[] = new Array(items.length);
-  const most = maxConnections();
   let next = 0;
   let busy = 0;
   let slow = 0;
@@ -65,7 +50,7 @@ export function runPool<T, R>(
   };
 
   const fill = () => {
-    while (busy < slots && slow < MAX_SLOW && busy + slow < most && next < items.length) {
+    while (busy < slots && slow < MAX_SLOW && next < items.length) {
       const at = next++;
       begin(at, items[at] as T).catch(reject);
     }

@@ -12,15 +12,14 @@ const lineTo = (url: string, trust: Trust = { kind: "system" }, signal?: AbortSi
   carrierTo({ url, token: "line-token", trust }, signal);
 
 /** Status and body, or the fault, its words and whether the request was sent. */
-async function ask(line: Carrier, request: Parameters<Carrier["ask"]>[0] = GET, ms?: number) {
+async function ask(opened: Promise<Carrier>, request: Parameters<Carrier["ask"]>[0] = GET, ms?: number) {
+  using line = await opened;
   try {
     const { status, body } = await line.ask(request, limits(ms));
     return { status, body: Buffer.from(body).toString() };
   } catch (error) {
     const { fault, message, sent } = error as RemoteError;
     return { fault, message, sent };
-  } finally {
-    line[Symbol.dispose]();
   }
 }
 
@@ -40,13 +39,12 @@ describe("a request", () => {
       connections++;
       socket.on("data", () => socket.write(ok("{}")));
     });
-    const line = lineTo(server.url);
+    using line = await lineTo(server.url);
     await line.ask(GET, limits());
     await line.ask(GET, limits());
     expect(connections).toBe(1);
     await line.ask({ method: "POST", path: "/execute", body: "{}" }, limits());
     expect(connections).toBe(2);
-    line[Symbol.dispose]();
   });
 
   test("is sent again when the connection was just being closed, but for a POST", async () => {
@@ -57,9 +55,8 @@ describe("a request", () => {
         socket.once("data", () => socket.destroy());
       });
     });
-    const line = lineTo(server.url);
+    using line = await lineTo(server.url);
     for (let i = 0; i < 3; i++) expect((await line.ask(GET, limits())).status).toBe(200);
-    line[Symbol.dispose]();
   });
 
   test("goes to no proxy of the environment", async () => {
@@ -285,12 +282,11 @@ describe("an answer", () => {
       connections++;
       socket.on("data", () => socket.write(`${ok("{}")}${ok("[]")}`));
     });
-    const line = lineTo(server.url);
+    using line = await lineTo(server.url);
     for (let nth = 0; nth < 2; nth++) {
       expect(Buffer.from((await line.ask(GET, limits())).body).toString()).toBe("{}");
     }
     expect(connections).toBe(2);
-    line[Symbol.dispose]();
   });
 
   test("is a response or a refusal, whatever arrives", async () => {

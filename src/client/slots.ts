@@ -1,0 +1,103 @@
+/**
+ * How many connections to other servers this process may have at once, whoever in it opens them.
+ *
+ * Promises. There are never more. A caller that wants many leaves some free, so that others need not wait for its end;
+ * when none is free, the caller that has the fewest gets the next one.
+ */
+import { readFileSync } from "node:fs";
+import { deadline } from "../lib/deadline";
+import { RemoteError } from "./carrier";
+
+/** The most connections, where the limit of open files allows it. */
+const MOST = 4_096;
+
+/** Half of the files that this process may have open (proc_pid_limits(5)): the rest is for clients, files and children. */
+function half(): number {
+  try {
+    const [, files] = /^Max open files +(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8")) ?? [];
+    return files === undefined ? MOST : Math.floor(Number(files) / 2);
+  } catch {
+    return MOST;
+  }
+}
+
+/**
+ * A caller may have this many times as many slots as are free: alone it gets seven eighths of all, the next one seven
+ * eighths of the rest (dynamic thresholds: Choudhury and Hahne, IEEE/ACM Transactions on Networking 6, 1998).
+ */
+const TIMES_FREE = 7;
+
+interface Caller {
+  used: number;
+  readonly waiting: Set<() => void>;
+}
+
+/** @param most how many slots there are. */
+export function createSlots(most: number) {
+  const callers = new Map<object, Caller>();
+  let free = most;
+
+  const mayTake = ({ used }: Caller) => used < TIMES_FREE * free;
+  const take = (caller: Caller) => {
+    free--;
+    caller.used++;
+  };
+  const forgetIdle = (key: object, { used, waiting }: Caller) => {
+    if (used === 0 && waiting.size === 0) callers.delete(key);
+  };
+  /** Hands out what is free. */
+  const serve = () => {
+    for (;;) {
+      const able = [...callers.values()].filter((one) => one.waiting.size > 0 && mayTake(one));
+      const [next, ...others] = able;
+      if (!next) return;
+      const least = others.reduce((a, b) => (b.used < a.used ? b : a), next);
+      const [granted] = least.waiting;
+      if (!granted) return;
+      least.waiting.delete(granted);
+      take(least);
+      granted();
+    }
+  };
+
+  /**
+   * Waits for a slot.
+   *
+   * @param signal ends the wait; slots that are taken with the same signal belong to one caller.
+   * @returns a function that gives it back.
+   * @throws a `cancelled` {@link RemoteError} once `signal` is aborted.
+   */
+  return async (signal?: AbortSignal): Promise<() => void> => {
+    const key = signal ?? {};
+    const caller = callers.get(key) ?? { used: 0, waiting: new Set() };
+    callers.set(key, caller);
+    if (mayTake(caller)) take(caller);
+    else {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      caller.waiting.add(resolve);
+      const aborted = () => {
+        caller.waiting.delete(resolve);
+        forgetIdle(key, caller);
+        throw new RemoteError("cancelled", "cancelled", false);
+      };
+      await deadline<void, void>(promise, { signal, aborted });
+    }
+    let isHeld = true;
+    return () => {
+      if (!isHeld) return;
+      isHeld = false;
+      free++;
+      caller.used--;
+      forgetIdle(key, caller);
+      serve();
+    };
+  };
+}
+
+let slots: ReturnType<typeof createSlots> | undefined;
+
+/** Waits for one of the slots of this process. The limit of open files is the process's, so no service owns them. */
+export function takeSlot(signal?: AbortSignal): Promise<() => void> {
+  slots ??= createSlots(Math.min(MOST, half()));
+  return slots(signal);
+}
