@@ -16,6 +16,7 @@ import type { Operation } from "./core/operation";
 import type { Desktop } from "./desktop/desktop";
 import type { Diagnostics } from "./diagnostics/diagnostics";
 import type { AddressBook } from "./fleet/address-book";
+import type { Poller } from "./fleet/poll";
 import type { PageAssets } from "./http/assets";
 import type { overview as overviewOperation } from "./http/operations";
 import { SERVER_FIELDS } from "./http/options";
@@ -86,6 +87,7 @@ export interface Service {
   dashboard(): Promise<PageAssets>;
   explorer(): Promise<PageAssets>;
   metrics(): Promise<Metrics>;
+  poller(): Promise<Poller>;
   rest(): Promise<RestControl>;
   sessions(): Promise<Sessions>;
   syncs(): Promise<Syncs>;
@@ -221,6 +223,7 @@ export function createService({
     dashboard: feature(async () => (await import("./http/page-files")).createDashboard()),
     explorer: feature(async () => (await import("./http/page-files")).createExplorer()),
     metrics: feature(async () => (await import("./metrics/metrics")).createMetrics(service)),
+    poller: feature(async () => (await import("./fleet/poll")).createPoller()),
     rest: stoppable(async () => (await import("./http/server")).createRestControl(service)),
     runningServer() {
       const running = findRunningServer(configDir);

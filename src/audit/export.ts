@@ -63,14 +63,14 @@ export async function* exportAll(path: string): AsyncGenerator<ExportStep> {
 /**
  * Writes `steps` to the file at `path` (0600), whole or not at all, compressed if its name ends in `.gz`.
  *
- * @param owned whether a file that root writes belongs to the owner of its folder (default false).
+ * @param options.owned whether a file that root writes belongs to the owner of its folder (default false).
  * @throws a `bad_input` failure when something other than a regular file is at `path`; `unavailable` when the file
- *   cannot be written; what `steps` throws.
+ *   cannot be written; what `steps` throws; the reason of `signal` when that is aborted.
  */
 export async function writeExport(
   path: string,
   steps: AsyncIterable<ExportStep>,
-  owned = false,
+  { owned = false, signal }: { readonly owned?: boolean; readonly signal?: AbortSignal } = {},
 ): Promise<void> {
   try {
     // As root, a rename would replace /dev/null or /dev/stdout.
@@ -82,6 +82,7 @@ export async function writeExport(
       Readable.from(linesOf(steps)),
       ...(path.endsWith(".gz") ? [createGzip({ level: constants.Z_BEST_SPEED })] : []),
       createWriteStream("", { fd: file.fd, autoClose: false }),
+      { signal },
     );
     file.commit();
   } catch (error) {

@@ -12,6 +12,7 @@ import { cancelled, messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { configFiles } from "../lib/paths";
 import { selfCommand } from "../lib/self-command";
+import { share } from "../lib/share";
 import type { Verdict } from "./chain";
 import type { ExportStep } from "./export";
 import { AuditFile } from "./file";
@@ -20,7 +21,7 @@ import { type ListQuery, latestRow, listRows } from "./list";
 import type { PruneOptions } from "./prune";
 import { createLimit, type Pruned } from "./retention";
 import { type AuditEvent, rowTime, storable } from "./row";
-import type { VerifyOptions } from "./verify";
+import { type VerifyOptions, verdictFor } from "./verify";
 import type { AuditCalls, AuditEvents } from "./worker";
 
 export type AuditLog = Awaited<ReturnType<typeof openAuditLog>>;
@@ -35,6 +36,12 @@ export interface AuditLogOptions {
 /** The maximum number of rows in a commit. A larger one would hold the lock and the event loop noticeably long. */
 const MAX_BATCH = 1_000;
 
+/** Who asks for a verification. */
+interface VerifyCall extends VerifyOptions {
+  /** Ends the wait; the scan ends when nobody waits for it. */
+  readonly signal?: AbortSignal | undefined;
+}
+
 interface Waiting extends NewRow {
   resolve(id: number): void;
   reject(error: unknown): void;
@@ -48,9 +55,9 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions) {
   let waiting: Waiting[] = [];
   let flushing: Promise<void> | undefined;
   let failure: string | null = null;
-  let verifying: Promise<unknown> = Promise.resolve();
-  /** The verification that has not begun yet. It serves all who ask meanwhile, so that no queue grows. */
-  let next: { readonly noted: string | undefined; readonly verdict: Promise<Verdict> } | undefined;
+  let scanning: Promise<unknown> = Promise.resolve();
+  /** The scan that has not begun yet. It serves all who ask meanwhile, so that no queue grows. */
+  let next: ReturnType<typeof beginScan> | undefined;
 
   /** Logs when writing begins to fail and when it works again, not each row. */
   const report = (error?: unknown) => {
@@ -84,10 +91,11 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions) {
   /**
    * Runs `work` in a child process, so that this one answers meanwhile.
    *
-   * @throws the failure that the child met; `cancelled` when the log is closed; `unavailable` when the child ended.
+   * @throws the failure that the child met; `cancelled` when `signal` is aborted; `unavailable` when the child ended.
    */
   const inChild = async <T>(
     work: (audit: Remote<AuditCalls>) => Promise<T>,
+    signal = closing.signal,
     progress: AuditEvents["progress"] = () => {},
   ): Promise<T> => {
     await using child = startChild<AuditCalls, AuditEvents>({
@@ -96,23 +104,38 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions) {
       log,
       events: { progress },
     });
-    return await deadline(work(child.calls()), { signal: closing.signal });
+    return await deadline(work(child.calls()), { signal });
   };
 
-  const verify = ({ noted, progress }: VerifyOptions = {}): Promise<Verdict> => {
-    if (next && next.noted === noted && !progress) return next.verdict;
-    // One at a time: each occupies a processor.
-    const verdict = verifying.then(async () => {
-      if (next?.verdict === verdict) next = undefined;
+  const beginScan = () => {
+    const heads = new Set<string>();
+    const listeners = new Set<AuditEvents["progress"]>();
+    const progress: AuditEvents["progress"] = (done, total) => {
+      for (const listener of listeners) listener(done, total);
+    };
+    const work = share(async (abandoned) => {
+      // One at a time: each occupies a processor.
+      await scanning;
+      if (next === scan) next = undefined;
+      const signal = AbortSignal.any([closing.signal, abandoned]);
+      signal.throwIfAborted();
       // A new log gets its high-water mark. One that cannot be opened here may still be readable.
       const unopened = await file.read(() => {}).catch((error) => error);
-      return inChild((audit) => audit.verify(path, noted), progress).catch((error) => {
+      return inChild((audit) => audit.verify(path, [...heads]), signal, progress).catch((error) => {
         throw unopened ?? error;
       });
     });
-    verifying = verdict.catch(() => {});
-    next = { noted, verdict };
-    return verdict;
+    scanning = work.ended;
+    const scan = { heads, listeners, work };
+    return scan;
+  };
+
+  const verify = async ({ noted, progress, signal }: VerifyCall = {}): Promise<Verdict> => {
+    if (!next || next.work.signal.aborted) next = beginScan();
+    const { heads, listeners, work } = next;
+    if (noted !== undefined) heads.add(noted);
+    if (progress) listeners.add(progress);
+    return verdictFor(noted, await work.join(signal));
   };
 
   const prune = (options: PruneOptions): Promise<Pruned> => inChild((audit) => audit.prune(path, options));
@@ -142,7 +165,12 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions) {
     list: (query: ListQuery) => listRows((work) => file.read(work), query),
     /** The row with the latest time; null when there is none. @throws an `unavailable` failure when it cannot be read. */
     latest: () => file.read(latestRow),
-    /** Verifies the whole log, in another process. @throws an `unavailable` failure when it cannot be read. */
+    /**
+     * Verifies the whole log, as it is when it is asked or later, in another process. One scan answers all who ask before it
+     * begins, whatever they have noted.
+     *
+     * @throws an `unavailable` failure when it cannot be read.
+     */
     verify,
     /** The whole log as it is now, as JSON lines. @throws an `unavailable` failure when it cannot be read. */
     async *exported(): AsyncGenerator<ExportStep> {

@@ -90,11 +90,11 @@ export const verifyAudit = operation({
     file: field(v.optional(PATH), "Verify this export or archive instead (.jsonl, .gz); not over HTTP"),
   }),
   output: VERDICT,
-  async run(service: Uses, { noted, file }, { kind, progress }) {
+  async run(service: Uses, { noted, file }, { kind, progress, signal }) {
     const report = (what: string) => (done: number, total: number) => progress?.({ what, done, total });
     if (file === undefined) {
       const log = await openLog(service);
-      return log.verify({ noted, ...(progress && { progress: report("rows verified") }) });
+      return log.verify({ noted, signal, ...(progress && { progress: report("rows verified") }) });
     }
     // A token that may only read must not find out about files of the host.
     if (kind === "rest") throw forbidden("file: expected only from a caller on this host");
@@ -115,7 +115,7 @@ export const exportAudit = operation({
     output: field(v.optional(PATH), "File to write (.gz compresses); without it, the rows are returned"),
   }),
   output: v.union([v.object({ output: v.string(), rows: v.number() }), v.instance(Response)]),
-  async run(service: Uses, { output }, { progress }) {
+  async run(service: Uses, { output }, { progress, signal }) {
     const log = await openLog(service);
     const { linesOf, writeExport } = await import("./export");
     if (output === undefined) {
@@ -129,7 +129,7 @@ export const exportAudit = operation({
         yield step;
       }
     }
-    await writeExport(resolve(output), counted());
+    await writeExport(resolve(output), counted(), { signal });
     return { output, rows };
   },
 });

@@ -85,7 +85,7 @@ export async function pruneRows(file: AuditFile, { what, archive, by }: PruneOpt
     if (!range) return { deleted: 0, archive: null };
     const path = "file" in archive ? archive.file : nameIn(archive.folder, range);
     if (existsSync(path)) throw conflict(`the archive ${path} exists already`);
-    await writeExport(path, stepsOf(file, range), "folder" in archive);
+    await writeExport(path, stepsOf(file, range), { owned: "folder" in archive });
     const state = stateWords(verifyDatabase(file.path));
     await file.write((db) => {
       if (!db.query("SELECT 1 FROM events WHERE id = ?").get(range.firstId)) throw gone();

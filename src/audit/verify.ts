@@ -21,21 +21,64 @@ export interface VerifyOptions {
 /** Rows between two calls of `progress`. */
 const PROGRESS_STEP = 25_000;
 
+/** What a scan of the rows found. */
+export interface Scanned {
+  /** For those who noted no head. */
+  readonly verdict: Verdict;
+  /** The verdict for each head, `ID:HASH`, that the log does not have, or not any longer. */
+  readonly missing: ReadonlyMap<string, Verdict>;
+}
+
+/** The verdict for those who noted the head `noted`, which the scan was asked about. */
+export const verdictFor = (noted: string | undefined, { verdict, missing }: Scanned): Verdict =>
+  missing.get(noted ?? "") ?? verdict;
+
+/** {@link scanDatabase} for one who asks. */
+export function verifyDatabase(path: string, { noted, progress }: VerifyOptions = {}): Verdict {
+  return verdictFor(noted, scanDatabase(path, noted === undefined ? [] : [noted], progress));
+}
+
 /**
  * Verifies the log in the database at `path`, as it is at one moment. Blocks this thread: see `worker.ts`.
  *
+ * @param heads those of earlier verifications: the log must still have their rows.
  * @throws an `unavailable` failure when it cannot be read, or svc never opened it.
  */
-export function verifyDatabase(path: string, options: VerifyOptions = {}): Verdict {
+export function scanDatabase(
+  path: string,
+  heads: readonly string[] = [],
+  progress?: VerifyOptions["progress"],
+): Scanned {
   using db = readLog(path);
+  const noted = new Map(heads.map((head) => [head, notedRow(head)]));
+  const ids = new Set([...noted.values()].map(({ id }) => id));
+  /** The hashes of the rows with these ids, as far as the chain is good. */
+  const found = new Map<number, string | null>();
+  const passed = ({ id, row_hash }: AuditRow) => {
+    if (ids.has(id)) found.set(id, row_hash);
+  };
   try {
-    return verifyRows(db, options);
+    const verdict = verifyRows(db, passed, progress);
+    const missing = new Map<string, Verdict>();
+    for (const [head, { id, hash, what }] of noted) {
+      const isOther = found.has(id) && found.get(id) !== hash;
+      if (isOther) missing.set(head, broken(verdict.total_rows, id, `it is not the row ${what}`));
+      else if (verdict.ok && !found.has(id)) {
+        missing.set(head, broken(verdict.total_rows, id, missingNoted(id, readHighWater(db))));
+      }
+    }
+    return { verdict, missing };
   } catch (error) {
     throw asFailure(error);
   }
 }
 
-function verifyRows(db: Database, { noted, progress }: VerifyOptions): Verdict {
+/** @param passed is called with each row in which nothing is wrong. */
+function verifyRows(
+  db: Database,
+  passed: (row: AuditRow) => void,
+  progress: VerifyOptions["progress"],
+): Verdict {
   const state = highWaterState(db);
   if (state === "none") throw unavailable("the audit log cannot be verified: svc has not opened it yet");
   const hasTable = db.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'events'").get();
@@ -48,9 +91,8 @@ function verifyRows(db: Database, { noted, progress }: VerifyOptions): Verdict {
 
   const highWater = readHighWater(db);
   const start = { id: highWater.first_id, prevHash: highWater.first_prev_hash };
-  const held = noted === undefined ? [] : [notedRow(noted)];
   const written = { id: highWater.highest_id, hash: highWater.highest_hash, what: "that svc wrote there" };
-  const chain = new Chain(start, [written, ...held], followers(db));
+  const chain = new Chain(start, [written], followers(db));
   let taken = 0;
   try {
     const rows = db.query<AuditRow, []>(
@@ -59,6 +101,7 @@ function verifyRows(db: Database, { noted, progress }: VerifyOptions): Verdict {
     for (const row of rows.iterate()) {
       const wrong = chain.next(row) ?? textFault(db, row);
       if (wrong !== null) return broken(total, row.id, wrong);
+      passed(row);
       taken += 1;
       if (taken % PROGRESS_STEP === 0) progress?.(taken, total);
     }
@@ -69,12 +112,8 @@ function verifyRows(db: Database, { noted, progress }: VerifyOptions): Verdict {
   // The count may have come from an index, which can be edited too.
   total = taken;
   const next = chain.expectedId() ?? 1;
-  const highest = Math.max(highWater.highest_id, highWater.issued_id ?? 0);
+  const highest = highestId(highWater);
   if (next <= highest) return broken(total, next, `the newest rows are gone: ${rowNames(next, highest)}`);
-  const isThere = db.query<unknown, [number]>("SELECT 1 FROM events WHERE id = ?");
-  for (const { id } of held) {
-    if (!isThere.get(id)) return broken(total, id, missingNoted(id, highWater, highest));
-  }
   return whole(total, chain.last);
 }
 
@@ -103,11 +142,14 @@ function countRows(db: Database): number {
   }
 }
 
+/** The highest id that was ever given to a row. */
+const highestId = ({ highest_id, issued_id }: HighWater) => Math.max(highest_id, issued_id ?? 0);
+
 /** Why the log does not have the row that was noted. */
-function missingNoted(id: number, { first_id }: HighWater, highest: number): string {
-  if (id > highest)
+function missingNoted(id: number, highWater: HighWater): string {
+  if (id > highestId(highWater))
     return "the log never had the row that was noted elsewhere: it is another log, or an old copy";
-  if (id < first_id)
+  if (id < highWater.first_id)
     return "the row that was noted elsewhere was cleared or pruned: look for it in the archives";
   return "the row that was noted elsewhere is gone";
 }

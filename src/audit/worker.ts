@@ -5,7 +5,7 @@ import { serveParent } from "../lib/child";
 import { lowerPriority } from "../lib/priority";
 import { AuditFile } from "./file";
 import { type PruneOptions, pruneRows } from "./prune";
-import { verifyDatabase } from "./verify";
+import { scanDatabase } from "./verify";
 
 export interface AuditEvents {
   progress(rows: number, total: number): void;
@@ -15,7 +15,7 @@ export interface AuditEvents {
 export type AuditCalls = ReturnType<typeof calls>;
 
 const calls = ({ progress }: AuditEvents) => ({
-  verify: (path: string, noted: string | undefined) => verifyDatabase(path, { noted, progress }),
+  verify: (path: string, heads: readonly string[]) => scanDatabase(path, heads, progress),
   async prune(path: string, options: PruneOptions) {
     const file = new AuditFile(path);
     try {

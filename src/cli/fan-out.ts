@@ -22,16 +22,23 @@ export const ON = {
   ),
 };
 
+interface Asked {
+  readonly on?: string | undefined;
+  readonly on_timeout_s: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /**
  * Asks the selected hosts and prints their answers: one table with a host column, or with `--json` a line for each host
  * (`{label, ok, result}` or `{label, ok, error}`).
  *
+ * @param asked.signal ends the wait for the hosts that have not answered.
  * @returns the exit code: 1 when an answer is bad, or a host gave none.
  */
 export async function askHosts<I extends InputSchema, O extends OutputSchema, E>(
   service: Service,
   globals: GlobalFlags,
-  { on = "", on_timeout_s }: { readonly on?: string | undefined; readonly on_timeout_s: number },
+  { on = "", on_timeout_s, signal = new AbortController().signal }: Asked,
   operation: Operation<I, O, Service>,
   input: v.InferInput<I>,
   view: Shown<Body<O>, E, v.InferInput<I>> & { readonly extra: E },
@@ -39,7 +46,7 @@ export async function askHosts<I extends InputSchema, O extends OutputSchema, E>
   parseInput(operation.input, input);
   const servers = (await service.addressBook()).servers(on);
   const { askServers } = await import("../client/fan-out");
-  const answers = await askServers(servers, operation, input, { timeoutMs: on_timeout_s * 1_000 });
+  const answers = await askServers(servers, operation, input, { timeoutMs: on_timeout_s * 1_000, signal });
   if (globals.json) {
     for (const answer of answers) print(globals, answer, String);
   } else {

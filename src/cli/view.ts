@@ -116,23 +116,25 @@ export function view<I extends InputSchema, O extends OutputSchema, X extends v.
       const typed = pick(given, own) as v.InferInput<I>;
       const work = async (service: Service) => {
         const input = (await options.complete?.(typed, extra)) ?? typed;
-        const context: Context<I, O, X> = {
+        const contextOf = (signal?: AbortSignal): Context<I, O, X> => ({
           service,
           globals,
           input,
           extra,
-          call: (asked, caller) => answerHere(service, operation, asked, { ...options, ...caller }),
+          call: (asked, caller) =>
+            answerHere(service, operation, asked, { ...options, ...(signal && { signal }), ...caller }),
           show(body) {
             for (const warning of options.warnings?.(body) ?? []) service.log.warn(warning);
             print(globals, body, () => textOf(body, options, extra, input));
             for (const problem of options.problems?.(body) ?? []) service.log.error(problem);
             return options.good?.(body) === false ? 1 : 0;
           },
-        };
-        const once = async () => {
+        });
+        const once = async (signal?: AbortSignal) => {
           if (where.on !== undefined) {
-            return askHosts(service, globals, where, operation, input, { ...options, extra });
+            return askHosts(service, globals, { ...where, signal }, operation, input, { ...options, extra });
           }
+          const context = contextOf(signal);
           return options.run ? options.run(context) : context.show(await context.call(input));
         };
         return again.watch ? repeat(again.interval_s, globals, once) : once();
@@ -167,7 +169,7 @@ export async function answerHere<I extends InputSchema, O extends OutputSchema>(
   // Reading `service.configDir` makes the folder, which verifying an export, for one, does not need.
   const client = () => import("../client/local-server");
   if (answeredBy === "server" || (answeredBy && findRunningServer(service.configDir))) {
-    return (await client()).callLocalServer(service.configDir, operation, input);
+    return (await client()).callLocalServer(service.configDir, operation, input, signal);
   }
   const bar = createProgress();
   const cancel = new AbortController();

@@ -15,18 +15,22 @@ export const watchFields = (interval: number) => ({
   ),
 });
 
-/** Does `once` every `intervalS` seconds until Ctrl-C or until the reader of stdout has gone. @returns 0. */
+/**
+ * Does `once` every `intervalS` seconds until Ctrl-C or until the reader of stdout has gone, which aborts its signal.
+ *
+ * @returns 0.
+ */
 export async function repeat(
   intervalS: number,
   { json }: GlobalFlags,
-  once: () => Promise<number>,
+  once: (signal: AbortSignal) => Promise<number>,
 ): Promise<number> {
   const ended = new AbortController();
   void Promise.race([terminated(), unread()]).then(() => ended.abort());
   const over = new Promise<void>((resolve) => ended.signal.addEventListener("abort", () => resolve()));
   while (!ended.signal.aborted) {
     const written = process.stdout.isTTY && !json ? cleared() : undefined;
-    await Promise.race([once(), over]).finally(() => written?.release());
+    await Promise.race([once(ended.signal), over]).finally(() => written?.release());
     await delay(intervalS * 1_000, undefined, { signal: ended.signal }).catch(() => {});
   }
   return 0;

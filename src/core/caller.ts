@@ -11,7 +11,10 @@ export interface Caller {
   readonly grant: Grant;
   /** Of the request, for `rest`: what a page needs to know of encodings and ETags. */
   readonly headers?: Headers;
-  /** Aborted when the caller has gone, the run was cancelled or the process is about to stop. */
+  /**
+   * Aborted when the caller has gone, the run was cancelled or the process is about to stop: whatever takes long ends then.
+   * A client that goes ends nothing that changes something (`changes` of the operation): half a change helps nobody.
+   */
   readonly signal: AbortSignal;
   /** The run that the operation is an action of; absent when it was called by itself. */
   readonly run?: RunContext;

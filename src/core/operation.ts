@@ -50,7 +50,8 @@ export interface Operation<
   readonly scope: Scope;
   /**
    * Set when it changes something: it runs only after an audit row is on disk. With `true`, `call.ts` writes that row;
-   * with `"announces"`, `run` calls `caller.announce` itself, as it knows more of the change.
+   * with `"announces"`, `run` calls `caller.announce` itself, as it knows more of the change. It goes on to its end when
+   * its client has gone.
    */
   readonly changes?: true | "announces";
   /** Set when its answer has secrets or shows the screen: like a change, it runs only after an audit row is on disk. */

@@ -2,7 +2,8 @@
  * Running checks side by side.
  *
  * The promise: a report comes, with a result for each check, in the time of the slowest deadline, whatever a check does
- * short of blocking the event loop. A check runs once at a time: reports that ask for it meanwhile share its result.
+ * short of blocking the event loop. A check runs once at a time: reports that ask for it meanwhile share its result, and
+ * it is cut off when none of them is waited for any longer.
  */
 import * as v from "valibot";
 import type { Caller } from "../core/caller";
@@ -10,6 +11,7 @@ import { deadline } from "../lib/deadline";
 import { failureOf, messageOf, systemCode, timedOut } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
+import { createSharing } from "../lib/share";
 import { type Check, DEADLINE_MS, FINDING, type Finding, failed } from "./check";
 
 const CHECK_RESULT = v.object({
@@ -38,14 +40,14 @@ export function createDiagnostics<S extends { readonly log: Log }>(
   service: S,
   checks: ReadonlyArray<Check<NoInfer<S>>>,
 ) {
-  const running = new Map<string, Promise<CheckResult>>();
+  const shared = createSharing<CheckResult>();
 
   const runCheck = async (check: Check<S>, caller: Caller): Promise<CheckResult> => {
     const { name, advice, deadlineMs: ms = DEADLINE_MS } = check;
     const started = performance.now();
-    const controller = new AbortController();
+    const over = new AbortController();
     const late = () => {
-      controller.abort();
+      over.abort();
       throw timedOut(`no answer within ${ms / 1_000} s`);
     };
     const thrownIn = (thrown: unknown): Finding => {
@@ -54,21 +56,18 @@ export function createDiagnostics<S extends { readonly log: Log }>(
       service.log.error(`the check ${name} failed: ${messageOf(thrown)}`, thrown);
       return failed(`the check itself failed: ${messageOf(thrown)}`, ["report this, with the log of svc"]);
     };
-    const work = async () => check.run(service, { ...caller, signal: controller.signal });
+    const signal = AbortSignal.any([caller.signal, over.signal]);
+    const work = async () => check.run(service, { ...caller, signal });
     const finding = await deadline(work(), { ms, late }).catch(thrownIn);
     const duration_ms = Math.round((performance.now() - started) * 1_000) / 1_000;
     return { name, ...finding, detail: printable(finding.detail, 500), duration_ms };
   };
 
-  const runShared = (check: Check<S>, caller: Caller) => {
-    const start = () => runCheck(check, caller).finally(() => running.delete(check.name));
-    const result = running.get(check.name) ?? start();
-    running.set(check.name, result);
-    return result;
-  };
+  const runShared = (check: Check<S>, caller: Caller) =>
+    shared(check.name, (signal) => runCheck(check, { ...caller, signal }), caller.signal);
 
   return {
-    /** Runs the checks of these names, in the order of the list. Never throws. */
+    /** Runs the checks of these names, in the order of the list. @throws only when the caller has gone. */
     async run(names: readonly string[], caller: Caller): Promise<Report> {
       const chosen = checks.filter(({ name }) => names.includes(name));
       const results = await Promise.all(chosen.map((check) => runShared(check, caller)));

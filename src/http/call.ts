@@ -37,18 +37,24 @@ export function call(
       log.error(`${operation.name} failed: ${messageOf(thrown)}`, thrown);
       return errorResponse(500, "internal error");
     }
-    if (failure !== thrown) log.error(`${operation.name}: ${messageOf(thrown)}`);
+    // A client that has gone is no fault of this host.
+    if (failure !== thrown && failure.code !== "cancelled") log.error(`${operation.name}: ${messageOf(thrown)}`);
     return failureResponse(failure);
   };
 
   return (exchange) => {
     const { request, server, client, grant, announce } = exchange;
+    let signal: AbortSignal | undefined;
     const caller: Caller = {
       kind: "rest",
       client: client?.address ?? null,
       grant: grant ?? ANYBODY,
       headers: request.raw.headers,
-      signal: stopping,
+      get signal() {
+        // Most calls are over before anybody can go: they make no signal.
+        signal ??= operation.changes ? stopping : AbortSignal.any([request.raw.signal, stopping]);
+        return signal;
+      },
       announce,
     };
     try {

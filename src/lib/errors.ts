@@ -104,11 +104,14 @@ const LACKING: ReadonlyMap<string, string> = new Map(
 );
 
 /**
- * `thrown` as an expected failure: as it is, or as what the host lacks, which any call may be the first to notice.
+ * `thrown` as an expected failure: as it is, as `cancelled` for an abort, which is somebody's decision, or as what the host
+ * lacks, which any call may be the first to notice.
  * Undefined for a bug. The system's own message names paths, so it is the `cause` and not part of the message.
  */
 export function failureOf(thrown: unknown): Failure | undefined {
   if (thrown instanceof Failure) return thrown;
+  // What the signal of a caller that has gone throws.
+  if (thrown instanceof DOMException && thrown.name === "AbortError") return cancelled("cancelled");
   const code = systemCode(thrown) ?? "";
   const lacking = LACKING.get(code) ?? LACKING.get(code.split("_").slice(0, 2).join("_"));
   if (lacking === undefined) return undefined;

@@ -3,6 +3,7 @@
  * work. It lives only while somebody lists or watches; one that does not answer in time is replaced.
  */
 import { type Child, startChild } from "../lib/child";
+import { deadline } from "../lib/deadline";
 import { messageOf, unavailable } from "../lib/errors";
 import { type Log, silentLog } from "../lib/log";
 import { selfCommand } from "../lib/self-command";
@@ -59,18 +60,20 @@ export function createUsbLister(options: UsbListerOptions = {}) {
       }
       return await calls.list("usb");
     } catch (error) {
-      if (asked.ended()) addonLostAt = performance.now();
+      // One that ended because nobody waited for it any longer was let go.
+      if (asked.ended() && child === asked) addonLostAt = performance.now();
       throw error;
     }
   };
 
-  const listing = async (): Promise<UsbListing> => {
+  const listing = async (signal?: AbortSignal): Promise<UsbListing> => {
     let error: string;
     try {
       return { backend: "usb", error: null, devices: await listWithAddon() };
     } catch (thrown) {
       error = `usb: ${messageOf(thrown)}`;
     }
+    signal?.throwIfAborted();
     const source = PLATFORM_SOURCE[platform];
     if (source === undefined) return { backend: "unsupported", error, devices: [] };
     try {
@@ -88,11 +91,14 @@ export function createUsbLister(options: UsbListerOptions = {}) {
   };
 
   return {
-    /** @throws an `unavailable` failure when both the addon and the platform's own way fail. */
-    async list() {
+    /**
+     * @param signal ends the wait, and the child when nobody else uses it.
+     * @throws an `unavailable` failure when both the addon and the platform's own way fail; the reason of `signal`.
+     */
+    async list(signal?: AbortSignal) {
       users++;
       try {
-        return await listing();
+        return await deadline(listing(signal), { signal });
       } finally {
         release();
       }

@@ -25,9 +25,9 @@ export const listUsbDevices = operation({
   http: { method: "GET", path: "/usb/devices" },
   input: v.strictObject({ mask_serials }),
   output: v.object({ ...USB_LISTING.entries, count: v.number() }),
-  async run(service: Uses, { mask_serials }) {
+  async run(service: Uses, { mask_serials }, { signal }) {
     const usb = await service.usb();
-    const listing = await usb.lister.list();
+    const listing = await usb.lister.list(signal);
     const devices = listing.devices.map((device) => usb.toView(device, mask_serials));
     return { ...listing, devices, count: devices.length };
   },

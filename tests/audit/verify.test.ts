@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AuditFile } from "../../src/audit/file";
@@ -8,7 +8,7 @@ import { openAuditLog } from "../../src/audit/log";
 import { rowHash } from "../../src/audit/row";
 import { verifyDatabase } from "../../src/audit/verify";
 import { silentLog } from "../../src/lib/log";
-import { nextTurn, temporaryFolder, testServer } from "../support";
+import { nextTurn, temporaryFolder, testServer, until } from "../support";
 import { event, rowsOf, testLog, withDatabase } from "./support";
 
 /** Rows of the log that is tampered with. */
@@ -416,11 +416,44 @@ test("requests during a verification share the next one, which sees all rows wri
   // Begun by then, so that it need not see the next row.
   await nextTurn();
   await made.log.append(event());
-  const [second, third] = [made.log.verify(), made.log.verify()];
-  expect(third).toBe(second);
-  expect((await Promise.all([first, second])).map(({ ok }) => ok)).toEqual([true, true]);
-  expect((await second).total_rows).toBe(2);
-  expect(made.log.verify()).not.toBe(second);
+  using scans = spyOn(Bun, "spawn");
+  const [row] = rowsOf(made.path);
+  const unknown = `9:${"0".repeat(64)}`;
+  const [second, third, fourth] = await Promise.all([
+    made.log.verify(),
+    made.log.verify({ noted: `${row?.id}:${row?.row_hash}` }),
+    made.log.verify({ noted: unknown }),
+  ]);
+  await first;
+  expect([second, third].map(({ ok, total_rows }) => [ok, total_rows])).toEqual([
+    [true, 2],
+    [true, 2],
+  ]);
+  expect(fourth).toEqual(brokenAt(9, "never had the row"));
+  expect(scans).toHaveBeenCalledTimes(1);
+  await made.log.verify();
+  expect(scans).toHaveBeenCalledTimes(2);
+});
+
+test("a verification ends with those who wait for it, and for nobody else", async () => {
+  await using made = await testLog();
+  await made.log.append(event());
+  using scans = spyOn(Bun, "spawn");
+  const [gone, stays] = [new AbortController(), new AbortController()];
+  const abandoned = Array.from({ length: 3 }, () => made.log.verify({ signal: gone.signal }));
+  const last = made.log.verify({ signal: stays.signal });
+  await until("the scan", () => scans.mock.calls.length === 1);
+  gone.abort();
+  expect((await Promise.allSettled(abandoned)).map(({ status }) => status)).toEqual(
+    Array(3).fill("rejected"),
+  );
+  expect(await last).toMatchObject({ ok: true });
+  const cut = made.log.verify({ signal: stays.signal });
+  const child = await until("the scan", () => scans.mock.results[1]?.value as Bun.Subprocess | undefined);
+  stays.abort();
+  await expect(cut).rejects.toThrow();
+  await child.exited;
+  expect(child.signalCode).toBe("SIGKILL");
 });
 
 test("a file that is not an audit log is refused as such", async () => {

@@ -1,7 +1,9 @@
 /** The lister against children that behave, refuse, hang and crash. */
 import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { createUsbLister, type UsbListerOptions } from "../../src/usb/lister";
+import { temporaryFolder, until } from "../support";
 import { stick } from "./support";
 
 const CHILD = JSON.stringify(join(import.meta.dir, "../../src/lib/child"));
@@ -95,6 +97,23 @@ test("a watcher gets the events of the addon after the first list", async () => 
   await usb.lister.list();
   await changed.promise;
   unwatch();
+});
+
+test("a listing that nobody waits for any longer ends, and the addon is used again", async () => {
+  using folder = temporaryFolder();
+  const started = join(folder.path, "started");
+  // Hangs the first time only.
+  const command = child({ usb: { devices: [stick()] } });
+  const hangsOnce = `import { existsSync, writeFileSync } from "node:fs";
+    if (!existsSync(${JSON.stringify(started)})) { writeFileSync(${JSON.stringify(started)}, ""); for (;;); }
+    ${command[2]}`;
+  using usb = listerOver({}, { command: [process.execPath, "-e", hangsOnce] });
+  const gone = new AbortController();
+  const abandoned = usb.lister.list(gone.signal);
+  await until("the child", () => existsSync(started));
+  gone.abort();
+  await expect(abandoned).rejects.toThrow();
+  expect(await usb.lister.list()).toMatchObject({ backend: "usb", devices: [stick()] });
 });
 
 test("listings at the same time share one child, and each has its answer", async () => {

@@ -13,7 +13,10 @@ interface Verdict {
 
 interface Uses {
   /** Null where no audit log is kept. `problem`: why no row can be written, null when one can. */
-  existingAudit(): Promise<{ problem(): Promise<string | null>; verify(): Promise<Verdict> } | null>;
+  existingAudit(): Promise<{
+    problem(): Promise<string | null>;
+    verify(asked: { readonly signal: AbortSignal }): Promise<Verdict>;
+  } | null>;
 }
 
 export const auditChain = check({
@@ -23,10 +26,10 @@ export const auditChain = check({
   advice: [
     "check that audit.db and its folder belong to the user that svc runs as, and that the disk is well",
   ],
-  async run({ existingAudit }: Uses) {
+  async run({ existingAudit }: Uses, { signal }) {
     const log = await existingAudit();
     if (log === null) return fine("no audit log is kept here", { kept: false });
-    const [problem, verdict] = await Promise.all([log.problem(), log.verify()]);
+    const [problem, verdict] = await Promise.all([log.problem(), log.verify({ signal })]);
     const { total_rows, broken_at_id, reason } = verdict;
     const extra = { kept: true, total_rows, broken_at_id };
     if (!verdict.ok) {

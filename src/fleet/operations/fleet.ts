@@ -14,10 +14,15 @@ import { LINES_CONTENT_TYPE, streamLines } from "../../lib/ndjson";
 import type { AddressBook } from "../address-book";
 import type { BroadcastOptions } from "../broadcast";
 import type { Host } from "../host";
+import type { Poller } from "../poll";
 import { DELIVERED, DELIVERY_STATUS, labelsToRetry, openResultFile, POLLED } from "../results";
 
 interface Uses {
   addressBook(): Promise<Pick<AddressBook, "hosts" | "select">>;
+}
+
+interface PollUses extends Uses {
+  poller(): Promise<Poller>;
 }
 
 interface BroadcastUses extends Uses {
@@ -63,17 +68,14 @@ export const poll = operation({
     timeout_s: field(v.optional(timeout(300), 3), "Time limit for each host, in seconds"),
   }),
   output: v.array(POLLED),
-  async run(service: Uses, { on, concurrency, timeout_s }, { signal, progress }) {
+  async run(service: PollUses, { on, concurrency, timeout_s }, { signal, progress }) {
     const book = await service.addressBook();
     const hosts = on === undefined ? book.hosts() : book.select(on);
-    const { pollHosts } = await import("../poll");
+    const poll = await service.poller();
     let done = 0;
-    return pollHosts(hosts, {
-      concurrency,
-      timeoutMs: timeout_s * 1_000,
-      signal,
-      polled: (item) => progress?.({ what: "hosts polled", done: ++done, total: hosts.length, item }),
-    });
+    const polled = (item: unknown) =>
+      progress?.({ what: "hosts polled", done: ++done, total: hosts.length, item });
+    return poll(hosts, { concurrency, timeoutMs: timeout_s * 1_000, signal, ...(progress && { polled }) });
   },
 });
 
