@@ -38,7 +38,8 @@ export function call(
       return errorResponse(500, "internal error");
     }
     // A client that has gone is no fault of this host.
-    if (failure !== thrown && failure.code !== "cancelled") log.error(`${operation.name}: ${messageOf(thrown)}`);
+    if (failure !== thrown && failure.code !== "cancelled")
+      log.error(`${operation.name}: ${messageOf(thrown)}`);
     return failureResponse(failure);
   };
 
