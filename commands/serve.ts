@@ -1,9 +1,10 @@
 import * as v from "valibot";
-import { print, subcommand, terminated, withService } from "../src/cli/subcommand";
+import { print, subcommand, withService } from "../src/cli/subcommand";
 import { flag } from "../src/core/fields";
 import { SERVER_FIELDS } from "../src/http/options";
 import { badInput, messageOf, systemCode } from "../src/lib/errors";
 import { ensurePrivateFolder } from "../src/lib/files";
+import { terminated } from "../src/lib/signals";
 import { findSupervisor } from "../src/lib/supervisor";
 import { SERVICE_FIELDS } from "../src/service";
 import { version } from "../src/version";

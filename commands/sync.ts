@@ -1,8 +1,9 @@
-import { print, terminated } from "../src/cli/subcommand";
+import { print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { callOperation } from "../src/core/call";
 import { localCaller, type Progress } from "../src/core/caller";
 import { printable } from "../src/lib/sanitize";
+import { terminated } from "../src/lib/signals";
 import { ICE_FIELDS } from "../src/peers/options";
 import { type SyncEvent, type SyncInfo, startSync, stopSync } from "../src/sync/operations";
 

@@ -15,9 +15,8 @@ import type { Described, Example, Subcommand } from "./subcommand";
 export async function runCommandLine(registry: Registry, args: readonly string[]): Promise<void> {
   const json = ownWords(args).includes("--json");
   process.stdout.on("error", (error) => {
-    // A reader that has gone (`| head`) is no error of ours; a full disk is.
-    if (systemCode(error) !== "EPIPE")
-      process.exit(report(unavailable(`stdout: ${messageOf(error)}`), false));
+    // A reader that has gone is no error of ours; a full disk is.
+    if (!hasNoReader(error)) process.exit(report(unavailable(`stdout: ${messageOf(error)}`), false));
   });
   // What cannot be logged (a full disk, a reader that has gone) is lost, and the work goes on.
   process.stderr.on("error", () => {});
@@ -131,13 +130,16 @@ function placesOfWords(args: readonly string[]): number[] {
   );
 }
 
+/** Whether writing failed because the reader of stdout has what it wanted (`… | head`), or the terminal has closed. */
+const hasNoReader = (error: unknown) =>
+  systemCode(error) === "EPIPE" || (systemCode(error) === "EIO" && process.stdout.isTTY);
+
 /** Enough for each offence of a file that has hundreds. */
 const MAX_MESSAGE = 100_000;
 
 /** Says what went wrong, and gives the exit code for it. */
 function report(error: unknown, json: boolean): number {
-  // The reader of stdout has what it wanted (`… | head`).
-  if (systemCode(error) === "EPIPE") return 0;
+  if (hasNoReader(error)) return 0;
   const known = error instanceof UsageError ? error : failureOf(error);
   if (!known) {
     console.error(error instanceof Error ? error.stack : `svc: ${messageOf(error)}`);

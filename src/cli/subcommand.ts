@@ -137,14 +137,6 @@ export function print({ json }: { readonly json: boolean }, data: unknown, text:
   process.stdout.write(`${json ? jsonLine(data) : text()}\n`);
 }
 
-/** Resolves when the process is asked to end (Ctrl-C, `kill`). */
-export function terminated(): Promise<void> {
-  return new Promise((resolve) => {
-    process.once("SIGTERM", () => resolve());
-    process.once("SIGINT", () => resolve());
-  });
-}
-
 /** Resolves when the reader of stdout has gone. */
 export function unread(): Promise<void> {
   return new Promise((resolve) => process.stdout.once("error", () => resolve()));

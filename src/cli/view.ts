@@ -8,6 +8,7 @@ import { type Caller, localCaller } from "../core/caller";
 import type { InputSchema, Operation, OutputSchema } from "../core/operation";
 import { createProgress } from "../lib/progress";
 import { findRunningServer } from "../lib/running-server";
+import { terminated } from "../lib/signals";
 import { table } from "../lib/table";
 import type { Service, ServiceOptions } from "../service";
 import { askHosts, ON } from "./fan-out";
@@ -17,7 +18,6 @@ import {
   type Subcommand,
   type SubcommandOptions,
   subcommand,
-  terminated,
   withService,
 } from "./subcommand";
 import { repeat, watchFields } from "./watch";
@@ -81,7 +81,7 @@ export interface ViewOptions<I extends InputSchema, O extends OutputSchema, X ex
   readonly on?: false;
   /** Adds `--watch`, with this interval in seconds by default. */
   readonly watch?: number;
-  /** Ctrl-C cancels the operation, and svc waits for its end (default: it ends svc). */
+  /** A signal to end cancels the operation, and svc waits for its end (default: it ends svc). */
   readonly cancellable?: true;
   /** What its audit rows call it (default `cli`). */
   readonly kind?: "script";

@@ -4,7 +4,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import * as v from "valibot";
 import { between, field, flag, seconds } from "../core/fields";
-import { type GlobalFlags, terminated, unread } from "./subcommand";
+import { terminated } from "../lib/signals";
+import { type GlobalFlags, unread } from "./subcommand";
 
 /** The fields of `--watch` and `--interval`. @param interval the default, in seconds. */
 export const watchFields = (interval: number) => ({

@@ -7,6 +7,7 @@ import { homedir, userInfo } from "node:os";
 import { dirname } from "node:path";
 import { badInput, messageOf, systemCode, unavailable } from "../lib/errors";
 import { writeFileAtomic } from "../lib/files";
+import { terminated } from "../lib/signals";
 import { compiled } from "../version";
 import { launchdPlan } from "./launchd";
 import { scheduledTaskPlan } from "./scheduled-task";
@@ -110,16 +111,22 @@ export async function uninstallDaemon({ file, uninstall, forget }: DaemonPlan): 
 }
 
 /**
- * Runs a program on this process's stdin, stdout and stderr. A SIGTERM to this process ends it too.
+ * Runs a program on this process's stdin, stdout and stderr. It is ended when this process is asked to end, which then ends
+ * with it.
  *
  * @returns its exit code.
  * @throws an `unavailable` failure when there is no such program.
  */
 export async function runThrough(line: string[]): Promise<number> {
   if (Bun.which(line[0] ?? "") === null) throw unavailable(`${line[0]} is not on PATH`);
-  const terminated = new AbortController();
-  process.once("SIGTERM", () => terminated.abort());
-  return Bun.spawn(line, { stdio: ["inherit", "inherit", "inherit"], signal: terminated.signal }).exited;
+  const child = Bun.spawn(line, { stdio: ["inherit", "inherit", "inherit"] });
+  let isAsked = false;
+  void terminated().then(() => {
+    isAsked = true;
+    child.kill();
+  });
+  const exitCode = await child.exited;
+  return isAsked ? process.exit() : exitCode;
 }
 
 async function mustRun(line: string[]): Promise<void> {

@@ -167,8 +167,8 @@ export async function serveParent<M extends object, E extends object = object>(
   }
   const send = (message: Message) => process.send?.(message);
   const methods = serve(remote((event, args) => void send({ event, args })));
-  // Ctrl-C, or the end of a terminal, reaches the whole process group; the parent decides when its children end.
-  for (const signal of ["SIGINT", "SIGHUP"] as const) process.on(signal, () => {});
+  // Ctrl-C, the end of a terminal or of a session reaches all processes; the parent decides when its children end.
+  for (const signal of ["SIGINT", "SIGHUP", "SIGTERM"] as const) process.on(signal, () => {});
   process.on("message", async ({ id, method, args }: Call) => {
     try {
       send({ id, answer: await invoke(methods, method, args) });

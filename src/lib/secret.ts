@@ -44,8 +44,10 @@ async function ask({ name, flag, variable, confirm }: SecretSources): Promise<st
     if (!confirm) return secret;
     if ((await password({ message: `${name}, again`, mask: false }, context)) === secret) return secret;
   } catch (error) {
-    if (error instanceof Error && error.name === "ExitPromptError") throw cancelled("cancelled");
-    throw error;
+    if (!(error instanceof Error && error.name === "ExitPromptError")) throw error;
+    // The prompt reads Ctrl-C as a key: it stands in for the terminal, which signals the whole process group.
+    if (error.message.endsWith("SIGINT")) process.kill(0, "SIGINT");
+    throw cancelled("cancelled");
   }
   throw badInput(`${name}: the two entries differ`);
 }

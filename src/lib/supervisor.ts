@@ -3,6 +3,7 @@
  *
  * The keep-alive is sent from the event loop, so a server that hangs misses it and is restarted.
  */
+import { openLibc } from "./libc";
 
 /** From Linux's socket.h and un.h. */
 const AF_UNIX = 1;
@@ -36,27 +37,18 @@ export async function findSupervisor(env: NodeJS.ProcessEnv = process.env) {
 }
 
 /**
- * A function that sends a text as a datagram to a Unix socket, which neither Bun nor Node can do: through the C library.
+ * A function that sends a text as a datagram to a Unix socket.
  * A text that cannot be sent is lost, as with any datagram.
  *
  * @param path of the socket; one that begins with `@` is in the abstract namespace (unix(7)).
  * @throws when no C library is found.
  */
 async function createDatagramSender(path: string): Promise<(text: string) => void> {
-  const { dlopen, ptr } = await import("bun:ffi");
-  const openLibc = () => {
-    const symbols = {
-      socket: { args: ["i32", "i32", "i32"], returns: "i32" },
-      sendto: { args: ["i32", "ptr", "u64", "i32", "ptr", "u32"], returns: "i64" },
-    } as const;
-    try {
-      return dlopen("libc.so.6", symbols).symbols;
-    } catch {
-      const architecture = process.arch === "arm64" ? "aarch64" : "x86_64";
-      return dlopen(`libc.musl-${architecture}.so.1`, symbols).symbols;
-    }
-  };
-  const { socket, sendto } = openLibc();
+  const { ptr } = await import("bun:ffi");
+  const { socket, sendto } = await openLibc({
+    socket: { args: ["i32", "i32", "i32"], returns: "i32" },
+    sendto: { args: ["i32", "ptr", "u64", "i32", "ptr", "u32"], returns: "i64" },
+  });
   const family = new Uint8Array(new Uint16Array([AF_UNIX]).buffer);
   const address = Buffer.concat([family, Buffer.from(path.replace(/^@/, "\0"))]);
   const descriptor = socket(AF_UNIX, SOCK_DGRAM_CLOEXEC, 0);

@@ -309,7 +309,7 @@ describe("a broadcast", () => {
     };
     await until("a run", running);
     child.kill("SIGINT");
-    expect(await child.exited).toBe(1);
+    expect(await child.exited).toBe(130);
     const { stdout, stderr } = { stdout: await child.stdout.text(), stderr: await child.stderr.text() };
     expect(stdout).toEndWith("3 hosts: 3 cancelled\n");
     expect(stderr).toBe("");
@@ -339,7 +339,7 @@ describe("--watch", () => {
       lines += text.split("\n").length - 1;
       if (lines >= 3) child.kill("SIGINT");
     }
-    expect(await child.exited).toBe(0);
+    expect(await child.exited).toBe(130);
   });
 
   test("ends when nobody reads it any more", async () => {

@@ -235,26 +235,29 @@ testOnDisplay("the child ends when its server is killed, and releases the presse
   await until("the child to end", () => !isRunning(child));
 });
 
-testOnDisplay("closing the terminal of a script releases the keys it holds", async () => {
-  await using display = await startDisplay();
-  using machine = installBinary();
-  await using listener = openListener(display.env, "listener");
-  const actions = [
-    ["AC_wait_window", { title_substring: "listener", poll: 0.05 }],
-    ["AC_focus_window", ["listener"]],
-    ["AC_press_keyboard_key", ["shift"]],
-    ["AC_sleep", [60]],
-  ];
-  const script = Bun.spawn([`${machine.path}/svc`, "execute", JSON.stringify(actions)], {
-    env: { ...display.env, SVC_CONFIG_DIR: machine.configDir },
-    stdio: ["ignore", "ignore", "ignore"],
-    // A process group of its own, as a terminal's shell makes one.
-    detached: true,
-  });
-  await listener.strokes(1);
-  process.kill(-script.pid, "SIGHUP");
-  expect(await listener.strokes(2)).toEqual(["+key Shift_L", "-key Shift_L"]);
-});
+testOnDisplay.each(["SIGHUP", "SIGTERM"] as const)(
+  "%s to all processes of a script releases the keys it holds",
+  async (signal) => {
+    await using display = await startDisplay();
+    using machine = installBinary();
+    await using listener = openListener(display.env, "listener");
+    const actions = [
+      ["AC_wait_window", { title_substring: "listener", poll: 0.05 }],
+      ["AC_focus_window", ["listener"]],
+      ["AC_press_keyboard_key", ["shift"]],
+      ["AC_sleep", [60]],
+    ];
+    const script = Bun.spawn([`${machine.path}/svc`, "execute", JSON.stringify(actions)], {
+      env: { ...display.env, SVC_CONFIG_DIR: machine.configDir },
+      stdio: ["ignore", "ignore", "ignore"],
+      // A process group of its own, as a terminal's shell makes one.
+      detached: true,
+    });
+    await listener.strokes(1);
+    process.kill(-script.pid, signal);
+    expect(await listener.strokes(2)).toEqual(["+key Shift_L", "-key Shift_L"]);
+  },
+);
 
 async function screenshotOf(server: Server, path: string) {
   const { data } = (await get(server, path)) as { data: string };

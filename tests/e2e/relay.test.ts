@@ -137,7 +137,7 @@ testWith("ip", "turnserver")(
     expect(here.metrics.rtt_ms.avg).toBeNumber();
     expect(here.metrics.bitrate_kbps.max).toBeGreaterThan(1_000);
     sync.kill("SIGINT");
-    expect(await sync.exited).toBe(0);
+    expect(await sync.exited).toBe(130);
 
     const inbox = inboxOf(at("receiver"));
     expect(readdirSync(inbox)).toHaveLength(SMALL_FILES + 1);

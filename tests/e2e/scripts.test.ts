@@ -115,7 +115,7 @@ test.each(["execute", "jobs run"])(
     await until("the process id", () => existsSync(pidFile) && readFileSync(pidFile, "utf8").endsWith("\n"));
     child.kill("SIGINT");
     expect(JSON.parse(await child.stdout.text())).toMatchObject({ status: "cancelled" });
-    expect(await child.exited).toBe(1);
+    expect(await child.exited).toBe(130);
     await until("the process to end", () => !isAlive(Number(readFileSync(pidFile, "utf8"))));
   },
 );
@@ -207,7 +207,7 @@ test("a server that is stopped lets short runs end, cancels long ones with their
   const stopped = server.stop();
   expect((await short).status).toBe("ok");
   expect((await long).status).toBe("cancelled");
-  expect((await stopped).exitCode).toBe(0);
+  expect((await stopped).exitCode).toBe(143);
   expect(isAlive(Number(readFileSync(pidFile, "utf8")))).toBe(false);
 }, 30_000);
 

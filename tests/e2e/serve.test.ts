@@ -61,7 +61,8 @@ describe("the first line", () => {
     expect(text).toMatch(/dashboard +http:\/\/127\.0\.0\.1:\d+\/dashboard\n/);
     expect(text).toContain(configFiles(own.path).token);
     expect(text).not.toContain(tokenIn(own.path));
-    expect(await child.exited).toBe(0);
+    await child.exited;
+    expect(child.signalCode).toBe("SIGTERM");
   });
 
   testWith("script")("shows the token of a first start, and only that, on a terminal", async () => {
@@ -154,8 +155,12 @@ describe("the process", () => {
     expect(large.status).toBe(413);
   });
 
-  for (const signal of ["SIGTERM", "SIGINT"] as const) {
-    test(`finishes what is in flight on ${signal}, then exits with 0 and leaves no run file`, async () => {
+  for (const [signal, code] of [
+    ["SIGTERM", 143],
+    ["SIGINT", 130],
+    ["SIGHUP", 129],
+  ] as const) {
+    test(`finishes what is in flight on ${signal}, then ends by it and leaves no run file`, async () => {
       using own = ownFolder();
       await using server = await svc.serve([...own.flags, "--rate-limit", "0"]);
       const answer = asking(server.url, tokenIn(own.path), "/execute", {
@@ -166,7 +171,7 @@ describe("the process", () => {
       server.kill(signal);
       await refusesConnections(server);
       expect(await (await answer).json()).toMatchObject({ ok: true });
-      expect(await server.exited).toBe(0);
+      expect(await server.exited).toBe(code);
       expect(existsSync(configFiles(own.path).runFile)).toBe(false);
       expect(await server.stderr).toBe("");
     });
@@ -190,7 +195,7 @@ describe("the process", () => {
     const { url }: { url: string } = JSON.parse(new TextDecoder().decode(value));
     for (let nth = 0; nth < 50; nth++) expect((await fetch(`${url}/health`)).status).toBe(200);
     child.kill();
-    expect(await child.exited).toBe(0);
+    expect(await child.exited).toBe(143);
   });
 
   test("that was killed leaves a run file that is recognised as stale", async () => {

@@ -79,6 +79,6 @@ test("following a log ends when svc is asked to end", async () => {
   const lines = svc.stdout.pipeThrough(new TextDecoderStream()).getReader();
   const pid = Number((await lines.read()).value);
   svc.kill();
-  expect(await svc.exited).toBe(1);
+  expect(await svc.exited).toBe(143);
   expect(() => process.kill(pid, 0)).toThrow("ESRCH");
 });

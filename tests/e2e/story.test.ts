@@ -265,7 +265,7 @@ async function startsAndStops({ path, env }: Clone): Promise<void> {
   const authorization = `Bearer ${readFileSync(token_file, "utf8").trim()}`;
   expect((await fetch(`${url}/commands`, { headers: { authorization } })).status).toBe(200);
   process.kill(pid, "SIGTERM");
-  expect(await child.exited).toBe(0);
+  expect(await child.exited).toBe(143);
 }
 
 /** The last line that a command which ends well prints. */
