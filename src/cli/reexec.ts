@@ -5,6 +5,7 @@
  * in its environment and goes on from there.
  */
 import { selfCommand } from "../lib/self-command";
+import { ownEnvironment } from "../lib/spawn";
 import { compiled } from "../version";
 import type { Parsed } from "./parser";
 
@@ -31,9 +32,13 @@ const RUNTIME_OPTIONS = {
 export function startOver(handed: HandedOver, args: readonly string[]): void {
   if (!compiled || !process.execve || process.platform === "win32") return;
   const [program = process.execPath, ...rest] = selfCommand(args);
-  const text = JSON.stringify({ ...handed, pid: process.pid });
+  const env = {
+    ...ownEnvironment(),
+    ...RUNTIME_OPTIONS,
+    [VARIABLE]: JSON.stringify({ ...handed, pid: process.pid }),
+  };
   try {
-    process.execve(program, [program, ...rest], { ...process.env, ...RUNTIME_OPTIONS, [VARIABLE]: text });
+    process.execve(program, [program, ...rest], env);
   } catch {
     // It runs all the same, on a few MiB more.
   }

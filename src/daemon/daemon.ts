@@ -8,6 +8,7 @@ import { dirname } from "node:path";
 import { badInput, messageOf, systemCode, unavailable } from "../lib/errors";
 import { writeFileAtomic } from "../lib/files";
 import { terminated } from "../lib/signals";
+import { spawn } from "../lib/spawn";
 import { compiled } from "../version";
 import { launchdPlan } from "./launchd";
 import { scheduledTaskPlan } from "./scheduled-task";
@@ -119,7 +120,7 @@ export async function uninstallDaemon({ file, uninstall, forget }: DaemonPlan): 
  */
 export async function runThrough(line: string[]): Promise<number> {
   if (Bun.which(line[0] ?? "") === null) throw unavailable(`${line[0]} is not on PATH`);
-  const child = Bun.spawn(line, { stdio: ["inherit", "inherit", "inherit"] });
+  const child = spawn(line, { stdio: ["inherit", "inherit", "inherit"], windowsHide: false });
   let isAsked = false;
   void terminated().then(() => {
     isAsked = true;

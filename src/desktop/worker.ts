@@ -37,7 +37,7 @@ const notAsked = (): never => {
 
 /** @param mayLeave whether a child without calls may end. */
 export function createWorker(options: WorkerOptions, mayLeave: () => boolean) {
-  const { log, command = selfCommand(["desktop-child"]), env = process.env } = options;
+  const { log, command = selfCommand(["desktop-child"]), env } = options;
   const { deadlineMs = DEADLINE_MS, idleMs = IDLE_MS } = options;
   let child: Child<DesktopCalls> | undefined;
   let queue: Promise<unknown> = Promise.resolve();
@@ -50,7 +50,7 @@ export function createWorker(options: WorkerOptions, mayLeave: () => boolean) {
   const start = () => {
     const started = startChild<DesktopCalls>({
       command,
-      env,
+      ...(env && { env }),
       log,
       what: "the desktop helper",
       exit() {

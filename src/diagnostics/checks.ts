@@ -1,6 +1,7 @@
 /** Every check by its name, in the order of the report; a check is loaded when it runs. */
 export const CHECKS = {
   platform: async () => (await import("./checks/platform")).platform,
+  environment: async () => (await import("./checks/environment")).environment,
   optional_deps: async () => (await import("./checks/optional-deps")).optionalDeps,
   executor: async () => (await import("./checks/executor")).executor,
   audit_chain: async () => (await import("./checks/audit-chain")).auditChain,

@@ -6,6 +6,7 @@
  */
 import { Failure, type FailureCode, failureOf, timedOut, unavailable } from "./errors";
 import type { Log } from "./log";
+import { spawn } from "./spawn";
 
 /** How long a child may take to end by itself unless its owner says otherwise, in milliseconds. */
 const GOODBYE_MS = 1_000;
@@ -66,20 +67,19 @@ export interface ChildOptions<E extends object> {
 
 /** Starts a child that serves `M` and reports the events of `E`. */
 export function startChild<M extends object, E extends object = object>(options: ChildOptions<E>) {
-  const { command, what, log, env = process.env, events, exit = () => {} } = options;
+  const { command, what, log, env, events, exit = () => {} } = options;
   const waiting = new Map<number, PromiseWithResolvers<unknown>>();
   let nextId = 1;
   let ended = false;
   /** Whether it was asked to end. */
   let expected = false;
 
-  const child = Bun.spawn([...command], {
-    env,
+  const child = spawn(command, {
+    ...(env && { env }),
     stdin: "ignore",
     // Native libraries print here; messages have a channel of their own.
     stdout: "ignore",
     stderr: "pipe",
-    windowsHide: true,
     serialization: "advanced",
     ipc(message: Message) {
       if ("event" in message) return void (events && invoke(events, message.event, message.args));

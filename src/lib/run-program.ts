@@ -2,6 +2,7 @@
  * Running a program of the host and reading its output.
  */
 import { messageOf, timedOut, unavailable } from "./errors";
+import { spawn } from "./spawn";
 
 /** `system_profiler` and PowerShell take seconds on a slow machine. */
 const DEADLINE_MS = 15_000;
@@ -18,14 +19,13 @@ export async function runProgram(command: readonly string[], deadlineMs = DEADLI
   const name = command[0] ?? "";
   let child: Bun.Subprocess<"ignore", "pipe", "ignore">;
   try {
-    child = Bun.spawn([...command], {
+    child = spawn(command, {
       stdin: "ignore",
       stdout: "pipe",
       stderr: "ignore",
       timeout: deadlineMs,
       killSignal: "SIGKILL",
       maxBuffer: MAX_REPORT_BYTES,
-      windowsHide: true,
     });
   } catch (error) {
     throw unavailable(`${name} cannot be started (${messageOf(error)})`);

@@ -9,6 +9,7 @@ import { between, field, path, seconds } from "../core/fields";
 import { operation } from "../core/operation";
 import { deadline } from "../lib/deadline";
 import { badInput, Failure, forbidden, rejected, systemCode } from "../lib/errors";
+import { spawn } from "../lib/spawn";
 
 /** How much of stdout, and of stderr, is kept, in bytes; the rest is read and dropped. */
 const MAX_OUTPUT = 64 * 1_024;
@@ -115,17 +116,14 @@ export async function runProgram(
 type Child = Bun.Subprocess<"ignore", "pipe", "pipe">;
 
 function start(cmd: string[], cwd: string | undefined): Child {
-  const { SVC_TOKEN: _secret, ...env } = process.env;
   try {
-    return Bun.spawn(cmd, {
+    return spawn(cmd, {
       ...(cwd !== undefined && { cwd }),
-      env,
       stdin: "ignore",
       stdout: "pipe",
       stderr: "pipe",
       // In its own group, which can be ended as a whole (setsid(2)).
       detached: process.platform !== "win32",
-      windowsHide: true,
     });
   } catch (error) {
     // The message quotes the command, which may hold a secret.
@@ -149,7 +147,7 @@ async function endGroup(child: Child): Promise<void> {
 
 function signalGroup(child: Child, signal: "SIGTERM" | "SIGKILL"): void {
   if (process.platform === "win32") {
-    Bun.spawnSync(["taskkill", "/pid", `${child.pid}`, "/t", "/f"]);
+    spawn(["taskkill", "/pid", `${child.pid}`, "/t", "/f"], { stdio: ["ignore", "ignore", "ignore"] });
     return;
   }
   try {

@@ -4,6 +4,7 @@
 import { dlopen, ptr } from "bun:ffi";
 import { notFound, unavailable } from "../../lib/errors";
 import { printable } from "../../lib/sanitize";
+import { spawn } from "../../lib/spawn";
 import type { Platform } from "./backend";
 
 const APPLICATION_SERVICES = "/System/Library/Frameworks/ApplicationServices.framework/ApplicationServices";
@@ -44,7 +45,7 @@ export function createMacos(): Platform {
     async focus(hwnd, { screens }) {
       const window = screens.Window.all().find((candidate) => candidate.id() === hwnd);
       if (!window) throw notFound(`there is no window ${hwnd}`);
-      const raise = Bun.spawn(["/usr/bin/osascript", "-e", RAISE, String(window.pid()), window.title()], {
+      const raise = spawn(["/usr/bin/osascript", "-e", RAISE, String(window.pid()), window.title()], {
         stdio: ["ignore", "ignore", "pipe"],
       });
       const [code, said] = await Promise.all([raise.exited, raise.stderr.text()]);
