@@ -78,6 +78,8 @@ export default {
     }),
     clear: view(clearAudit, {
       extra: { yes: flag("Confirm that all rows are removed") },
+      // Where a script needs the flag of that name, a person confirms.
+      service: () => ({ allow_audit_clear: true }),
       complete(input, { yes }) {
         if (!yes) throw badInput("clear removes every row of the audit log: confirm with --yes");
         return input;

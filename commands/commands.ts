@@ -6,6 +6,7 @@ import { listCommands, showCommand } from "../src/runs/operations";
 
 const extra = {
   allow_shell: flag("Include commands that need --allow-shell"),
+  allow_audit_clear: flag("Include AC_audit_log_clear"),
 };
 
 const list = view(listCommands, {

@@ -2,12 +2,12 @@ import type * as v from "valibot";
 import { actionsIn, isInline, mustExist, SCRIPT } from "../src/cli/script";
 import { oneOf } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
-import { flag } from "../src/core/fields";
 import type { Outcome } from "../src/core/run";
 import { printable } from "../src/lib/sanitize";
 import { executeActions, executeFile } from "../src/runs/operations";
+import { PERMISSION_FIELDS } from "../src/service";
 
-const allow_shell = flag("Let the script run programs (AC_shell_command)");
+type Permitted = Readonly<Record<keyof typeof PERMISSION_FIELDS, boolean>>;
 
 type Report = Omit<v.InferOutput<typeof executeActions.output>, "result">;
 
@@ -16,7 +16,7 @@ const shared = {
   cancellable: true,
   kind: "script",
   names: { path: "script" },
-  service: ({ allow_shell }: { readonly allow_shell: boolean }) => ({ allow_shell }),
+  service: ({ allow_shell, allow_audit_clear }: Permitted) => ({ allow_shell, allow_audit_clear }),
   text: ({ outcomes }: Report) => outcomes.map(line).join("\n"),
   good: ({ ok }: Report) => ok,
   problems: ({ ok, run_id, status, error_text }: Report) =>
@@ -26,14 +26,14 @@ const shared = {
 const inline = view(executeActions, {
   ...shared,
   hidden: ["actions"],
-  extra: { script: SCRIPT, allow_shell },
+  extra: { script: SCRIPT, ...PERMISSION_FIELDS },
   positionals: ["script"],
   complete: async (input, { script }) => ({ ...input, actions: await actionsIn(script) }),
 });
 
 const file = view(executeFile, {
   ...shared,
-  extra: { allow_shell },
+  extra: PERMISSION_FIELDS,
   positionals: ["path"],
   complete(input) {
     mustExist(input.path);

@@ -54,7 +54,10 @@ export default {
       ...one,
       // A server answers when the run has begun; without one this process waits for its end.
       hidden: ["wait"],
-      extra: { allow_shell: flag("Let the script run programs, if no server runs here") },
+      extra: {
+        allow_shell: flag("Let the script run programs, if no server runs here"),
+        allow_audit_clear: flag("Let the script clear the audit log, if no server runs here"),
+      },
       service: (given) => given,
       cancellable: true,
       text: ({ run_id, status }) => `run ${run_id}: ${status}`,

@@ -48,7 +48,8 @@ export default subcommand({
         await Promise.all([rest.stop(), service.runs().then((runs) => runs.stop())]);
         return 0;
       },
-      options,
+      // No script ends this server, or puts another in its place.
+      { ...options, serverControl: false },
     );
   },
   examples: [

@@ -13,6 +13,7 @@ import { type Caller, localCaller } from "./core/caller";
 import { field, flag } from "./core/fields";
 import { parseInput } from "./core/input";
 import type { Operation } from "./core/operation";
+import type { Permission } from "./core/rights";
 import type { Desktop } from "./desktop/desktop";
 import type { Diagnostics } from "./diagnostics/diagnostics";
 import type { AddressBook } from "./fleet/address-book";
@@ -40,10 +41,16 @@ import type { Scheduler } from "./scheduler/scheduler";
 import type { Syncs } from "./sync/manager";
 import type { Usb } from "./usb/usb";
 
+/** What scripts may do only where svc was started with the flag. */
+export const PERMISSION_FIELDS = {
+  allow_shell: flag("Let scripts run programs (AC_shell_command)"),
+  allow_audit_clear: flag("Let scripts clear the audit log (AC_audit_log_clear)"),
+};
+
 /** The options of a service that `svc serve` has as flags, each once, with its default, bounds and description. */
 export const SERVICE_FIELDS = {
   audit: SERVER_FIELDS.audit,
-  allow_shell: flag("Let scripts run programs (AC_shell_command)"),
+  ...PERMISSION_FIELDS,
   history_rows: field(
     v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 10_000),
     "Maximum number of runs in the history",
@@ -63,6 +70,8 @@ export interface ServiceOptions extends v.InferInput<typeof SERVICE_OPTIONS> {
   readonly log?: Log;
   /** Whether link statistics also go to the server that runs on this `{config_dir}` (default false). */
   readonly forwardSamples?: boolean;
+  /** Whether scripts may start and stop the REST server of this process (default true; false under `svc serve`). */
+  readonly serverControl?: boolean;
   /** The table, when it is not svc's own: for programs that add operations of theirs, and for tests. */
   readonly operations?: readonly Operation[];
 }
@@ -71,8 +80,8 @@ export interface ServiceOptions extends v.InferInput<typeof SERVICE_OPTIONS> {
 export interface Service {
   readonly configDir: string;
   readonly log: Log;
-  /** Whether scripts may run programs. */
-  readonly allowShell: boolean;
+  /** What its scripts may do, decided when the service is made. */
+  permits(need: Permission): boolean;
   operations(): Promise<readonly Operation[]>;
   addressBook(): Promise<AddressBook>;
   /** Null when the service was made without an audit log. */
@@ -122,10 +131,16 @@ export function createService({
   configDir,
   log = silentLog,
   forwardSamples,
+  serverControl = true,
   operations,
   ...given
 }: ServiceOptions): Service {
   const options = parseInput(SERVICE_OPTIONS, given);
+  const permitted: Readonly<Record<Permission, boolean>> = {
+    shell: options.allow_shell,
+    audit_clear: options.allow_audit_clear,
+    server_control: serverControl,
+  };
   const ice = iceOfFlags(options);
   const files = configFiles(configDir);
   const inbox = resolve(options.inbox ?? files.inbox);
@@ -169,7 +184,7 @@ export function createService({
       return configDir;
     },
     log,
-    allowShell: options.allow_shell,
+    permits: (need) => permitted[need],
     addressBook: feature(async () => {
       const { createAddressBook } = await import("./fleet/address-book");
       return createAddressBook({ file: files.adminHosts, lock: files.adminLock }, log);
@@ -204,7 +219,7 @@ export function createService({
         service,
         operations: await service.operations(),
         log,
-        allowShell: service.allowShell,
+        permits: service.permits,
         runs: service.runs,
         takeTurn: async (signal) => (await service.desktop()).inputLock.take(signal),
       });

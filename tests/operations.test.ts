@@ -7,6 +7,7 @@ import { parseFlags } from "../src/cli/parser";
 import { findSubcommand } from "../src/cli/run";
 import { field, seconds } from "../src/core/fields";
 import { type Operation, operation, type Surface } from "../src/core/operation";
+import { SCOPES } from "../src/core/rights";
 import { metadataOf, partsOf } from "../src/core/schema";
 import { operations } from "../src/operations";
 import { post, testServer } from "./support";
@@ -82,6 +83,12 @@ describe("each operation of svc", () => {
     expect(silent).toEqual([]);
   });
 
+  test("has the scope that was decided for it: what rewrites trust or configuration is admin", () => {
+    const scopeOf = Map.groupBy(operations, ({ scope }) => scope);
+    const found = SCOPES.map((scope) => [scope, (scopeOf.get(scope) ?? []).map(({ name }) => name).sort()]);
+    expect(Object.fromEntries(found)).toEqual(SCOPE_OF);
+  });
+
   test("is on every surface, or says why not", () => {
     const reasons = operations.flatMap((one) => missing(one).map((surface) => [surface, one] as const));
     const lines = reasons.map(
@@ -118,8 +125,8 @@ describe("each operation of svc", () => {
     const answering = operations.filter(({ output }) => hasSecret(output));
     expect(answering).toContainEqual(expect.objectContaining({ name: "config.export" }));
     const silent = answering.filter(({ changes, reveals }) => !changes && !reveals);
-    // It answers with what the caller sent.
-    expect(silent.map(({ name }) => name)).toEqual(["flow.set_var"]);
+    // The token of the server in the caller's own process, and what the caller sent.
+    expect(silent.map(({ name }) => name)).toEqual(["rest.status", "flow.set_var"]);
   });
 
   test("takes spans of time and sizes with a unit, where it takes text", () => {
@@ -133,6 +140,111 @@ describe("each operation of svc", () => {
     expect(plain).toEqual([]);
   });
 });
+
+/** What a token of each scope may use. */
+const SCOPE_OF = {
+  metrics: ["admin.targets", "metrics.render"],
+  read: [
+    "admin.list_hosts",
+    "commands.list",
+    "commands.reference",
+    "commands.show",
+    "dashboard.asset",
+    "dashboard.overview",
+    "dashboard.page",
+    "desktop.mouse_position",
+    "desktop.screen_size",
+    "diagnostics.run",
+    "execute.check",
+    "explorer.asset",
+    "explorer.page",
+    "health",
+    "history.list",
+    "inspector.recent",
+    "inspector.summary",
+    "jobs.list",
+    "licenses.list",
+    "openapi",
+    "rest.requests",
+    "rest.status",
+    "runs.list",
+    "sessions.get",
+    "sync.status",
+    "usb.events",
+    "usb.list",
+  ],
+  screen: ["desktop.save_screenshot", "desktop.screenshot", "desktop.windows"],
+  audit: ["audit.export", "audit.list", "audit.verify"],
+  sync: ["sessions.offer", "sync.start", "sync.stop"],
+  operate: [
+    "admin.broadcast_execute",
+    "admin.broadcast_live",
+    "admin.poll",
+    "desktop.click_mouse",
+    "desktop.focus_window",
+    "desktop.hotkey",
+    "desktop.mouse_scroll",
+    "desktop.press_keyboard_key",
+    "desktop.press_mouse",
+    "desktop.release_keyboard_key",
+    "desktop.release_mouse",
+    "desktop.set_mouse_position",
+    "desktop.type_keyboard",
+    "desktop.wait_window",
+    "desktop.write",
+    "execute.actions",
+    "execute.file",
+    "flow.break",
+    "flow.continue",
+    "flow.if_var",
+    "flow.loop",
+    "flow.retry",
+    "flow.set_var",
+    "flow.sleep",
+    "flow.try",
+    "inspector.record",
+    "inspector.reset",
+    "jobs.add",
+    "jobs.add_cron",
+    "jobs.pause",
+    "jobs.remove",
+    "jobs.resume",
+    "jobs.run",
+    "runs.cancel",
+    "runs.show",
+    "sessions.close",
+    "turn.test",
+    "usb.watch.start",
+    "usb.watch.stop",
+  ],
+  admin: [
+    "admin.add_host",
+    "admin.export",
+    "admin.import",
+    "admin.remove_host",
+    "admin.tag_host",
+    "audit.clear",
+    "audit.log",
+    "audit.prune",
+    "config.export",
+    "config.import",
+    "rest.start",
+    "rest.stop",
+    "server.refresh",
+    "service.install",
+    "service.logs",
+    "service.status",
+    "service.uninstall",
+    "shell.run",
+    "token.add",
+    "token.list",
+    "token.remove",
+    "token.rotate",
+    "token.show",
+    "turn.bundle",
+    "turn.credentials",
+  ],
+};
 
 function missing({ http, command, leftOut }: Operation): Surface[] {
   const surfaces: Surface[] = [];

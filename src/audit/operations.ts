@@ -4,6 +4,7 @@ import * as v from "valibot";
 import type { Caller } from "../core/caller";
 import { field, NO_INPUT, path, whole } from "../core/fields";
 import { operation } from "../core/operation";
+import { allows, notPermitted, type Permission } from "../core/rights";
 import { badInput, forbidden, unavailable } from "../lib/errors";
 import { LINES_CONTENT_TYPE } from "../lib/ndjson";
 import { configFiles } from "../lib/paths";
@@ -19,7 +20,7 @@ interface Uses {
   readonly configDir: string;
   /** Null when this process keeps no audit log. */
   audit(): Promise<AuditLog | null>;
-  rest(): Promise<{ readonly server: { readonly allowAuditClear: boolean } | null }>;
+  permits(need: Permission): boolean;
 }
 
 const PATH = path(v.pipe(v.string(), v.nonEmpty()));
@@ -33,7 +34,7 @@ const NOTED = v.pipe(
 export const listAudit = operation({
   name: "audit.list",
   summary: "List rows of the audit log, newest first",
-  scope: "read",
+  scope: "audit",
   command: "AC_audit_log_list",
   http: { method: "GET", path: "/audit/list" },
   input: LIST_QUERY,
@@ -49,7 +50,7 @@ const longText = v.pipe(v.string(), v.maxLength(1_000_000));
 export const logEvent = operation({
   name: "audit.log",
   summary: "Append a row to the audit log",
-  scope: "operate",
+  scope: "admin",
   // The row itself is the record.
   changes: "announces",
   leftOut: {
@@ -79,7 +80,7 @@ export const logEvent = operation({
 export const verifyAudit = operation({
   name: "audit.verify",
   summary: "Verify the chain of the audit log, or of an export",
-  scope: "read",
+  scope: "audit",
   command: "AC_audit_log_verify",
   http: { method: "GET", path: "/audit/verify" },
   input: v.strictObject({
@@ -90,14 +91,15 @@ export const verifyAudit = operation({
     file: field(v.optional(PATH), "Verify this export or archive instead (.jsonl, .gz); not over HTTP"),
   }),
   output: VERDICT,
-  async run(service: Uses, { noted, file }, { kind, progress, signal }) {
+  async run(service: Uses, { noted, file }, { kind, grant, progress, signal }) {
     const report = (what: string) => (done: number, total: number) => progress?.({ what, done, total });
     if (file === undefined) {
       const log = await openLog(service);
       return log.verify({ noted, signal, ...(progress && { progress: report("rows verified") }) });
     }
-    // A token that may only read must not find out about files of the host.
-    if (kind === "rest") throw forbidden("file: expected only from a caller on this host");
+    // A token for the log must not find out about files of the host, also by way of a job.
+    if (kind === "rest" || !allows(grant, "admin"))
+      throw forbidden("file: expected only from a caller on this host");
     const { verifyExport } = await import("./verify-export");
     return verifyExport(resolve(file), { noted, progress: report("bytes verified") });
   },
@@ -108,7 +110,7 @@ const BULKY = "the answer can be larger than any other; export on the host and c
 export const exportAudit = operation({
   name: "audit.export",
   summary: "Write all rows of the audit log as JSON lines",
-  scope: "admin",
+  scope: "audit",
   reveals: true,
   leftOut: { http: BULKY, script: BULKY },
   input: v.strictObject({
@@ -140,16 +142,13 @@ export const clearAudit = operation({
   scope: "admin",
   // That row is the record.
   changes: "announces",
+  needs: "audit_clear",
   command: "AC_audit_log_clear",
-  leftOut: { http: "a script can clear the log, where the server allows it (--allow-audit-clear)" },
+  leftOut: { http: "a script can clear the log, where svc was started with --allow-audit-clear" },
   input: NO_INPUT,
   output: v.object({ deleted: v.number() }),
   async run(service: Uses, _input, caller) {
-    const { server } = await service.rest();
-    // A script or job that runs in the server's process may have come with a request.
-    if (server ? !server.allowAuditClear : caller.kind === "rest") {
-      throw forbidden("this server does not let requests clear the log (--allow-audit-clear)");
-    }
+    if (!service.permits("audit_clear")) throw notPermitted("AC_audit_log_clear", "audit_clear");
     return { deleted: await (await openLog(service)).clear(nameOf(caller)) };
   },
 });

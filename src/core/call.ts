@@ -31,9 +31,8 @@ export function performOperation<I extends InputSchema, O extends OutputSchema, 
   input: v.InferOutput<I>,
   caller: Caller,
 ): Promise<v.InferInput<O>> | v.InferInput<O> {
-  if (!allows(caller.grant, operation.scope)) {
-    throw forbidden(beyond(caller.grant, operation.scope, operation.name));
-  }
+  const { name, scope } = operation;
+  if (!allows(caller.grant, scope)) throw forbidden(beyond(caller.grant, `${name} needs ${scope}`));
   const isRecorded = operation.changes === true || operation.reveals;
   // The clicks and keys of a run are recorded together, before the first of them: there may be thousands.
   if (!isRecorded || (caller.run && operation.uses)) return operation.run(service, input, caller);

@@ -31,16 +31,15 @@ export function limitedTo(grant: Grant, scopes: readonly Scope[]): Grant {
   return { ...grant, scopes: scopes.filter((scope) => allows(grant, scope)) };
 }
 
-/** Why a caller may not use it. @param what the operation, as the caller named it. */
-export const beyond = ({ scopes }: Grant, scope: Scope, what = "this") =>
-  `this token allows ${scopes.join(", ") || "nothing"}, but ${what} needs ${scope}`;
+/** Why a grant is not enough. @param needs what is asked for and its scope: `this needs admin`. */
+export const beyond = ({ scopes }: Grant, needs: string, who = "this token") =>
+  `${who} allows ${scopes.join(", ") || "nothing"}, but ${needs}`;
 
 /** What a process may keep its scripts from doing, and what an action that needs it is told. */
 export const PERMISSIONS = {
   shell: "needs svc to be started with --allow-shell",
   audit_clear: "needs svc to be started with --allow-audit-clear",
-  server_control:
-    "works in `svc execute` and the programmatic API only: no script starts or stops `svc serve`",
+  server_control: "works in `svc execute` and the programmatic API, not under `svc serve`",
 } as const;
 
 export type Permission = keyof typeof PERMISSIONS;

@@ -111,7 +111,7 @@ async function takeScreenshot(
 export const screenshot = operation({
   name: "desktop.screenshot",
   summary: "Take a picture of the desktop, a monitor or a region, as a PNG in base64",
-  scope: "read",
+  scope: "screen",
   reveals: true,
   subcommand: "screenshot",
   http: { method: "GET", path: "/screenshot" },
@@ -130,7 +130,7 @@ const PNG_PATH = v.pipe(
 const saveScreenshot = operation({
   name: "desktop.save_screenshot",
   summary: "Take a picture of the desktop, a monitor or a region, as a PNG in a file or in base64",
-  scope: "operate",
+  scope: "screen",
   changes: true,
   command: "AC_screenshot",
   leftOut: { ...NO_ROUTE, cli: "`svc screenshot --output` writes the file" },
@@ -273,7 +273,7 @@ const TITLE = {
 const listWindows = operation({
   name: "desktop.windows",
   summary: "List the windows on the desktop",
-  scope: "read",
+  scope: "screen",
   reveals: true,
   command: "AC_list_windows",
   http: { method: "GET", path: "/windows" },
@@ -310,7 +310,7 @@ export const focusWindow = inputOperation("focus_window", {
 export const waitWindow = operation({
   name: "desktop.wait_window",
   summary: "Wait for a window whose title contains a text; returns its hwnd",
-  scope: "read",
+  scope: "operate",
   reveals: true,
   command: "AC_wait_window",
   leftOut: NO_ROUTE,

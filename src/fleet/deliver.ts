@@ -5,6 +5,7 @@ import * as v from "valibot";
 import { typed } from "../client/call";
 import { type Carrier, type Deadline, deadlineIn, RemoteError } from "../client/carrier";
 import { carrierTo } from "../client/connection";
+import type { Scope } from "../core/rights";
 import { printable } from "../lib/sanitize";
 import { type Host, serverOf } from "./host";
 import type { Broadcast } from "./operations/fleet";
@@ -22,6 +23,8 @@ export interface Delivery
   extends Pick<Broadcast, "actions" | "stop_on_error" | "delivery_timeout_s" | "timeout_s"> {
   /** The names of its commands, nested ones included. */
   readonly commands: readonly string[];
+  /** The scopes of the caller, which the host limits the run to; undefined for all. */
+  readonly scope?: readonly Scope[] | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -87,9 +90,9 @@ async function offeredBy(carrier: Carrier, deadline: Deadline): Promise<string[]
 }
 
 async function run(carrier: Carrier, delivery: Delivery, deadline: Deadline): Promise<Report> {
-  const { actions, stop_on_error, timeout_s } = delivery;
+  const { actions, stop_on_error, timeout_s, scope } = delivery;
   // After `timeout_s`, the host ends the run by itself.
-  const limited = { actions, ...(stop_on_error && { stop_on_error }), timeout_s };
+  const limited = { actions, ...(stop_on_error && { stop_on_error }), timeout_s, ...(scope && { scope }) };
   const body = JSON.stringify(limited);
   const limits = { deadline, answerWithinMs: timeout_s * 1_000 + GRACE_MS, maxBytes: MAX_REPORT_BYTES };
   const answer = await carrier.ask({ method: "POST", path: "/execute", body }, limits);

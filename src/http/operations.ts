@@ -1,9 +1,10 @@
 import { hostname } from "node:os";
 import * as v from "valibot";
 import type { Caller } from "../core/caller";
-import { field, NO_INPUT } from "../core/fields";
+import { field, NO_INPUT, secret } from "../core/fields";
 import { type Operation, operation } from "../core/operation";
 import { LINK_SUMMARY, REQUEST_TOTALS, SESSIONS } from "../core/records";
+import { allows } from "../core/rights";
 import { unavailable } from "../lib/errors";
 import { commit, version } from "../version";
 import type { PageAssets } from "./assets";
@@ -19,15 +20,18 @@ const STATUS = v.object({
   host: v.nullable(v.string()),
   port: v.nullable(v.number()),
   url: v.nullable(v.string()),
-  token: v.nullable(v.string()),
+  token: v.nullable(secret(v.string())),
 });
 
 async function statusFor(service: Uses, caller: Caller): Promise<v.InferInput<typeof STATUS>> {
   const { server } = await service.rest();
   if (!server) return { running: false, host: null, port: null, url: null, token: null };
   const { host, port, url, token } = server;
-  return { running: true, host, port, url, token: caller.kind === "rest" ? null : token.current() };
+  return { running: true, host, port, url, token: mayKnow(caller) ? token.current() : null };
 }
+
+/** Whether the caller may know the token: only the owner, and only in this process. */
+const mayKnow = ({ kind, grant }: Caller) => kind !== "rest" && grant.name === null && allows(grant, "admin");
 
 const OVERVIEW = v.object({
   server: v.object({
@@ -184,6 +188,7 @@ export const operations = [
     summary: "Start the REST server in this process",
     scope: "admin",
     changes: true,
+    needs: "server_control",
     command: "AC_rest_api_start",
     leftOut: {
       cli: "the process of a subcommand ends, and the server with it: use `svc serve`",
@@ -204,6 +209,7 @@ export const operations = [
     summary: "Stop the REST server of this process after its open requests",
     scope: "admin",
     changes: true,
+    needs: "server_control",
     command: "AC_rest_api_stop",
     leftOut: {
       cli: "the server is another process: end that process",

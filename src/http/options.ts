@@ -3,7 +3,7 @@
  * and completion, the fields of `AC_rest_api_start`, and the check when a server starts follow from here.
  */
 import * as v from "valibot";
-import { bytes, field, flag, path, secret, whole } from "../core/fields";
+import { bytes, field, path, secret, whole } from "../core/fields";
 
 const file = (description: string) => field(v.optional(path(v.pipe(v.string(), v.nonEmpty()))), description);
 
@@ -19,7 +19,6 @@ export const SERVER_FIELDS = {
     v.optional(whole(0, 1_000_000_000), 1_000_000),
     "Maximum number of rows in the audit log; older rows are archived; 0: no limit",
   ),
-  allow_audit_clear: flag("Let requests clear the audit log"),
   token_file: file("File that holds the bearer token"),
   tls_cert: file("PEM file with the certificate chain"),
   tls_key: file("PEM file with the private key"),

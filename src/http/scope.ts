@@ -13,7 +13,7 @@ export const checkScope =
     // A public route has no gate, and so no grant.
     if (grant === null || allows(grant, scope)) return next(exchange);
     // RFC 6750 section 3.1.
-    return errorResponse(403, beyond(grant, scope), {
+    return errorResponse(403, beyond(grant, `this needs ${scope}`), {
       "www-authenticate": `Bearer error="insufficient_scope", scope="${scope}"`,
     });
   };

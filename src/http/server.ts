@@ -129,8 +129,6 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
     host,
     port,
     token,
-    /** Whether requests may clear the audit log. */
-    allowAuditClear: options.allow_audit_clear,
     startedAt: Date.now(),
     /** Seconds since then, even if the clock was set meanwhile. */
     uptimeSeconds: () => (performance.now() - started) / 1_000,

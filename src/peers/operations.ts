@@ -55,7 +55,7 @@ const BETWEEN_SERVERS = "only the server of a peer sends offers";
 export const offerSession = operation({
   name: "sessions.offer",
   summary: "Answer the offer of a peer that wants to connect",
-  scope: "operate",
+  scope: "sync",
   changes: true,
   leftOut: { cli: BETWEEN_SERVERS, script: BETWEEN_SERVERS },
   http: { method: "POST", path: "/sessions/offer" },

@@ -3,6 +3,7 @@
  */
 import type { Caller } from "../core/caller";
 import { type Operation, redact } from "../core/operation";
+import { allows, beyond, type Grant, limitedTo, notPermitted, type Permission } from "../core/rights";
 import { DEFAULT_TIMEOUT_S, type EndedRun, type Outcome, type RunStatus, type StartedRun } from "../core/run";
 import { badInput, cancelled, Failure, forbidden, messageOf } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
@@ -23,8 +24,8 @@ export interface ExecutorParts {
   readonly service: object;
   readonly operations: readonly Operation[];
   readonly log: Log;
-  /** Whether scripts may run programs (`--allow-shell`). */
-  readonly allowShell: boolean;
+  /** What scripts may do in this process. */
+  permits(need: Permission): boolean;
   runs(): Promise<Pick<Runs, "begin">>;
   /** Waits for a turn at the input devices. */
   takeTurn(signal: AbortSignal): Promise<{ end(how: "finished" | "broken"): Promise<void> }>;
@@ -43,7 +44,7 @@ export class Executor {
 
   /** Whether this process may run the command. */
   allows({ needs }: Command): boolean {
-    return needs !== "shell" || this.parts.allowShell;
+    return needs === undefined || this.parts.permits(needs);
   }
 
   /**
@@ -77,9 +78,19 @@ export class Executor {
    */
   prepare(list: unknown, quote = true): CheckedList {
     const checked = this.check(list, quote);
-    const refused = flatten(checked.actions).find(({ operation }) => !this.allows(operation));
-    if (!refused) return checked;
-    throw forbidden(`${refused.operation.command} needs svc to be started with --allow-shell`);
+    const needs = flatten(checked.actions).map(({ operation }) => operation);
+    const refused = needs.find((command) => !this.allows(command));
+    if (refused?.needs === undefined) return checked;
+    throw notPermitted(refused.command, refused.needs);
+  }
+
+  /** @throws a `forbidden` failure that names the commands that a caller with this grant may not use. */
+  permit(names: readonly string[], grant: Grant, who?: string): void {
+    const refused = names.flatMap((name) => {
+      const scope = this.commands.get(name)?.scope;
+      return scope === undefined || allows(grant, scope) ? [] : [`${name} needs ${scope}`];
+    });
+    if (refused.length > 0) throw forbidden(beyond(grant, refused.join(", "), who));
   }
 
   /**
@@ -92,18 +103,22 @@ export class Executor {
   }
 
   /**
-   * Runs a list to its end, also when the caller disconnects. The report has every fault.
+   * Runs a list to its end, also when the caller disconnects, with the rights of the caller. The report has every fault.
    *
    * @param sourceId what started it, for the history.
-   * @throws an `unavailable` failure when the run cannot be put on record or no further run may begin: nothing has run.
+   * @throws a `forbidden` failure when the caller may not use all of it; `unavailable` when the run cannot be put on record
+   *   or no further run may begin. Nothing has run then.
    */
   async run(
     { id, actions, commands, described }: CheckedList,
-    caller: Caller,
+    { grant: given, ...others }: Caller,
     options: RunOptions = {},
-    sourceId = caller.client ?? "",
+    sourceId = others.client ?? "",
   ): Promise<RunReport> {
-    const { stop_on_error = false, timeout_s = DEFAULT_TIMEOUT_S, path = "" } = options;
+    const { stop_on_error = false, timeout_s = DEFAULT_TIMEOUT_S, path = "", scope } = options;
+    const grant = scope === undefined ? given : limitedTo(given, scope);
+    const caller: Caller = { ...others, grant };
+    this.permit(commands, grant, "this run");
     const variables = variablesOf(options.variables ?? {});
     await caller.announce(`run=${id} ${described}`);
     const runs = await this.parts.runs();

@@ -7,8 +7,9 @@
 import * as v from "valibot";
 import { between, field, path, seconds } from "../core/fields";
 import { operation } from "../core/operation";
+import { notPermitted, type Permission } from "../core/rights";
 import { deadline } from "../lib/deadline";
-import { badInput, Failure, forbidden, rejected, systemCode } from "../lib/errors";
+import { badInput, Failure, rejected, systemCode } from "../lib/errors";
 import { spawn } from "../lib/spawn";
 
 /** How much of stdout, and of stderr, is kept, in bytes; the rest is read and dropped. */
@@ -64,8 +65,8 @@ export const operations = [
     example: { shell_command: "uname -a", timeout_s: 10 },
     input: INPUT,
     output: RESULT,
-    async run(service: { readonly allowShell: boolean }, input, { announce, signal }) {
-      if (!service.allowShell) throw forbidden("AC_shell_command needs svc to be started with --allow-shell");
+    async run(service: { permits(need: Permission): boolean }, input, { announce, signal }) {
+      if (!service.permits("shell")) throw notPermitted("AC_shell_command", "shell");
       // Its digest alone: command lines hold secrets.
       await announce(`shell.run args=sha256:${Bun.SHA256.hash(JSON.stringify(input), "hex")}`);
       return runProgram(input, signal);

@@ -3,6 +3,7 @@
  */
 import * as v from "valibot";
 import { between, field, flag, seconds, secret, whole } from "../core/fields";
+import { SCOPES } from "../core/rights";
 import { DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S, OUTCOME, RUN_STATUS } from "../core/run";
 
 /** Where a run may have come from: a request, a job, or this process itself. */
@@ -17,6 +18,10 @@ export const RUN_OPTIONS = v.strictObject({
   timeout_s: field(
     v.optional(seconds(between(0.001, MAX_TIMEOUT_S)), DEFAULT_TIMEOUT_S),
     "Seconds after which the run is ended",
+  ),
+  scope: field(
+    v.optional(v.array(v.picklist(SCOPES))),
+    "Scopes that the run is limited to (default: all that its caller has)",
   ),
   variables: field(
     v.optional(secret(v.record(v.string(), v.unknown())), {}),

@@ -69,7 +69,7 @@ export const startSync = operation({
   name: "sync.start",
   subcommand: "sync",
   summary: "Watch a folder and send each new or changed file to another host",
-  scope: "operate",
+  scope: "sync",
   changes: true,
   command: "AC_sync_start",
   http: { method: "POST", path: "/sync/start" },
@@ -87,7 +87,7 @@ const IN_FOREGROUND = "`svc sync` runs in the foreground: it shows its state, an
 export const stopSync = operation({
   name: "sync.stop",
   summary: "Stop a sync and its transfers",
-  scope: "operate",
+  scope: "sync",
   changes: true,
   leftOut: { cli: IN_FOREGROUND },
   command: "AC_sync_stop",

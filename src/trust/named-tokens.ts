@@ -6,7 +6,7 @@
  */
 import * as v from "valibot";
 import { field, secret } from "../core/fields";
-import type { Grant } from "../core/rights";
+import { type Grant, SCOPES, type Scope } from "../core/rights";
 import { conflict, messageOf, notFound } from "../lib/errors";
 import { watchFile } from "../lib/files";
 import { createJsonStore, type JsonStore, parseBy } from "../lib/json-store";
@@ -15,8 +15,11 @@ import { printable } from "../lib/sanitize";
 import { checkToken, newToken } from "./owner-token";
 import { digestToken, type GrantOf, sameToken, type TokenDigest } from "./scopes";
 
-/** What a named token can allow. An action list can hold every command, so there is no token for `operate` alone. */
-export const SCOPES = ["read", "metrics"] as const;
+/** What a desk needs to look after a host; short for these scopes when a token is made. */
+const DESK: readonly Scope[] = ["metrics", "read", "screen", "audit", "sync", "operate"];
+
+/** What 0.1.0 called `read`. */
+const READ_OF_0_1: readonly Scope[] = ["read", "screen", "audit"];
 
 /** The most tokens in the file: the token of a request is compared with all of them. */
 const MAX_TOKENS = 100;
@@ -28,28 +31,49 @@ const NAME = v.pipe(
     "1 to 64 letters, digits, . _ and -, the first a letter or digit",
   ),
 );
-/** A named token as the file has it. */
-export const TOKEN_RECORD = v.object({
+const COMMON = {
   name: NAME,
-  scopes: v.pipe(v.array(v.picklist(SCOPES)), v.minLength(1)),
   /** When it was made, ISO 8601. */
   created: v.pipe(v.string(), v.isoTimestamp()),
   /** Digest of the token, hexadecimal. */
   sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
-});
+};
+
+/** A named token as the file has it. The field is not `scopes`, so that 0.1.0 does not take `read` for what it was there. */
+const TOKEN_RECORD = v.object({ ...COMMON, allows: v.pipe(v.array(v.picklist(SCOPES)), v.minLength(1)) });
+
+/** As 0.1.0 wrote it. */
+const RECORD_OF_0_1 = v.pipe(
+  v.object({ ...COMMON, scopes: v.pipe(v.array(v.picklist(["read", "metrics"])), v.minLength(1)) }),
+  v.transform(({ scopes, ...token }): NamedToken => {
+    return { ...token, allows: scopes.flatMap((scope) => (scope === "read" ? READ_OF_0_1 : [scope])) };
+  }),
+);
 
 export type NamedToken = v.InferOutput<typeof TOKEN_RECORD>;
+
+/** Reads an entry of the file. */
+const parseRecord = (value: unknown) =>
+  parseBy(Object.hasOwn(Object(value), "allows") ? TOKEN_RECORD : RECORD_OF_0_1)(value);
+
+/** A named token in a listing. */
+export const LISTED_TOKEN = v.object({
+  name: v.string(),
+  scopes: v.array(v.picklist(SCOPES)),
+  created: v.string(),
+});
 
 /** A named token to add. */
 export const NEW_TOKEN = v.strictObject({
   name: field(NAME, "Name of the token, also in the audit log"),
   scope: field(
     v.pipe(
-      v.array(v.picklist(SCOPES)),
+      v.array(v.picklist([...SCOPES, "desk"])),
       v.minLength(1),
-      v.transform((given) => [...new Set(given)]),
+      v.transform((given) => new Set(given.flatMap((one) => (one === "desk" ? DESK : [one])))),
+      v.transform((given) => SCOPES.filter((scope) => given.has(scope))),
     ),
-    "What it allows",
+    "What it allows; desk: all but admin",
   ),
   token: field(v.optional(secret(v.string())), "Token that several hosts share (default: a new token)"),
 });
@@ -63,7 +87,7 @@ export function tokenStore({ tokens, tokensLock }: Place, log: Log): JsonStore<N
     what: "a list of tokens",
     list: "tokens",
     key: "name",
-    parse: parseBy(TOKEN_RECORD),
+    parse: parseRecord,
   } as const;
   return createJsonStore<NamedToken>({ file: tokens, lock: tokensLock, ...format }, log);
 }
@@ -88,7 +112,7 @@ export async function addToken(
     const same = list.entries.find((known) => known.sha256 === sha256);
     if (same) throw conflict(`token: ${same.name} already has this token`);
     if (list.entries.length >= MAX_TOKENS) throw conflict(`there are already ${MAX_TOKENS} tokens`);
-    list.put({ name, scopes: scope, created: new Date().toISOString(), sha256 });
+    list.put({ name, allows: scope, created: new Date().toISOString(), sha256 });
     return token;
   });
 }
@@ -105,8 +129,8 @@ export function watchTokens(place: Place, log: Log): GrantOf {
   const store = tokenStore(place, log);
   const inForce = watchFile(place.tokens, (): Array<{ grant: Grant; digest: TokenDigest }> => {
     try {
-      return store.entries().map(({ name, scopes, sha256 }) => ({
-        grant: { name, scopes },
+      return store.entries().map(({ name, allows, sha256 }) => ({
+        grant: { name, scopes: allows },
         digest: Buffer.from(sha256, "hex"),
       }));
     } catch (error) {

@@ -4,7 +4,7 @@ import { operation } from "../core/operation";
 import { conflict, notFound } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { configFiles } from "../lib/paths";
-import { addToken, NEW_TOKEN, removeToken, TOKEN_RECORD, tokenStore } from "./named-tokens";
+import { addToken, LISTED_TOKEN, NEW_TOKEN, removeToken, tokenStore } from "./named-tokens";
 import { environmentToken, ownToken, ownTokenFile, readToken, rotateToken } from "./owner-token";
 
 interface Uses {
@@ -68,7 +68,7 @@ export const makeToken = operation({
   changes: true,
   leftOut,
   input: NEW_TOKEN,
-  output: v.object({ ...v.pick(TOKEN_RECORD, ["name", "scopes"]).entries, token: secret(v.string()) }),
+  output: v.object({ ...v.pick(LISTED_TOKEN, ["name", "scopes"]).entries, token: secret(v.string()) }),
   async run(service: Uses, wanted) {
     const own = wanted.token === undefined ? undefined : ownToken(service.configDir);
     const token = await addToken(storeOf(service), wanted, own);
@@ -82,11 +82,11 @@ export const listTokens = operation({
   scope: "admin",
   leftOut,
   input: NO_INPUT,
-  output: v.object({ tokens: v.array(v.pick(TOKEN_RECORD, ["name", "scopes", "created"])) }),
+  output: v.object({ tokens: v.array(LISTED_TOKEN) }),
   run: (service: Uses) => ({
     tokens: storeOf(service)
       .entries()
-      .map(({ name, scopes, created }) => ({ name, scopes, created })),
+      .map(({ name, allows, created }) => ({ name, scopes: allows, created })),
   }),
 });
 

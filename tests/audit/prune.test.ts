@@ -381,14 +381,16 @@ describe("AC_audit_log_clear", () => {
 
   test("over HTTP is refused unless the server was started so as to allow it", async () => {
     await using host = await testServer();
-    const report = (await (await host.call("/execute", clear)).json()) as { ok: boolean };
-    expect(report.ok).toBe(false);
-    expect(JSON.stringify(report)).toContain("--allow-audit-clear");
+    const refused = await host.call("/execute", clear);
+    expect([refused.status, await refused.json()]).toEqual([
+      403,
+      { error: "AC_audit_log_clear needs svc to be started with --allow-audit-clear" },
+    ]);
     expect(rowsOf(join(host.configDir, "audit.db")).length).toBeGreaterThan(0);
   });
 
   test("says how many rows went where it is allowed", async () => {
-    await using host = await testServer({ allow_audit_clear: true });
+    await using host = await testServer({ service: { allow_audit_clear: true } });
     await host.call("/commands");
     const report = (await (await host.call("/execute", clear)).json()) as { ok: boolean; result: object };
     expect(Object.values(report.result)).toEqual([{ deleted: 2 }]);

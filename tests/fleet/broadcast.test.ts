@@ -335,3 +335,54 @@ describe("a retry", () => {
     );
   });
 });
+
+describe("a broadcast by a token that may not do everything", () => {
+  async function desk() {
+    const [here, there] = [await testServer(), await testServer()];
+    const book = await here.service.addressBook();
+    await book.add(host("there", there.server.url));
+    await (await there.service.addressBook()).add(host("there", there.server.url));
+    const grant = { name: "anna", scopes: ["operate" as const] };
+    const caller = localCaller(here.service, "api", { grant });
+    return {
+      send: (input: object) =>
+        callOperation(
+          here.service,
+          broadcastExecute,
+          { on: "all", actions: [["AC_sleep", [0]]], ...input },
+          caller,
+        ),
+      there,
+      async [Symbol.asyncDispose]() {
+        await here[Symbol.asyncDispose]();
+        await there[Symbol.asyncDispose]();
+      },
+    };
+  }
+
+  test("sends nothing that the token may not use, and touches no file of the desk", async () => {
+    await using made = await desk();
+    await expect(made.send({ actions: [["AC_config_export"]] })).rejects.toThrow(
+      "this token allows operate, but AC_config_export needs admin",
+    );
+    await expect(made.send({ output: "/tmp/results.jsonl" })).rejects.toThrow("need admin");
+    expect((await made.there.service.runs()).list()).toEqual([]);
+    expect(await made.send({})).toMatchObject([{ label: "there", ok: true }]);
+  });
+
+  test("does not use what the desk's own token may do on a host", async () => {
+    await using made = await desk();
+    const carried = { on: "all", actions: [["AC_config_export"]] };
+    const filledIn = [
+      ["AC_set_var", { name: "list", value: carried.actions }],
+      ["AC_admin_broadcast_execute", { on: "all", actions: "${list}" }],
+    ];
+    for (const actions of [[["AC_admin_broadcast_execute", carried]], filledIn]) {
+      const [result] = await made.send({ actions });
+      expect(result).toMatchObject({
+        ok: false,
+        error: expect.stringContaining("allows operate, but AC_config_export"),
+      });
+    }
+  });
+});

@@ -1,17 +1,12 @@
 import { expect, test } from "bun:test";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { copyFileSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { parseInput } from "../../src/core/input";
+import { SCOPES, type Scope } from "../../src/core/rights";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { operations } from "../../src/operations";
-import {
-  addToken,
-  NEW_TOKEN,
-  removeToken,
-  SCOPES,
-  tokenStore,
-  watchTokens,
-} from "../../src/trust/named-tokens";
+import { addToken, NEW_TOKEN, removeToken, tokenStore, watchTokens } from "../../src/trust/named-tokens";
 import { digestToken } from "../../src/trust/scopes";
 import { rowsOf } from "../audit/support";
 import { post, TOKEN, temporaryFolder, testService } from "../support";
@@ -20,10 +15,16 @@ import { post, TOKEN, temporaryFolder, testService } from "../support";
 async function scopedServer() {
   const made = testService();
   const files = configFiles(made.configDir);
+  const add = (name: string, ...scope: Scope[]) => addToken(tokenStore(files, silentLog), { name, scope });
   const tokens = {
-    read: await addToken(tokenStore(files, silentLog), { name: "anna", scope: ["read"] }),
-    metrics: await addToken(tokenStore(files, silentLog), { name: "prometheus", scope: ["metrics"] }),
-    both: await addToken(tokenStore(files, silentLog), { name: "wall", scope: ["read", "metrics"] }),
+    metrics: await add("prometheus", "metrics"),
+    read: await add("anna", "read"),
+    screen: await add("screen", "screen"),
+    audit: await add("audit", "audit"),
+    sync: await add("sync", "sync"),
+    operate: await add("operate", "operate"),
+    admin: await add("admin", "admin"),
+    both: await add("wall", "read", "metrics"),
     own: TOKEN,
   };
   const server = await (await made.service.rest()).start({ port: 0, token: TOKEN, rate_limit: 0 });
@@ -39,7 +40,7 @@ const routed = operations.flatMap(({ http, scope, name }) =>
   http && !http.public ? [{ ...http, path: http.path.replaceAll(/\{\w+\}/g, "none"), scope, name }] : [],
 );
 
-for (const scope of SCOPES) {
+for (const scope of SCOPES.filter((one) => one !== "admin")) {
   test(`a token for ${scope} is refused by every operation of another scope, before its input is looked at`, async () => {
     await using server = await scopedServer();
     const others = routed.filter((operation) => operation.scope !== scope);
@@ -64,6 +65,8 @@ test("each scope allows its operations, several allow the union, and the host's 
   expect(await statuses("metrics")).toEqual([200, 403, 403]);
   expect(await statuses("read")).toEqual([403, 200, 403]);
   expect(await statuses("both")).toEqual([200, 200, 403]);
+  expect(await statuses("operate")).toEqual([403, 403, 200]);
+  expect(await statuses("admin")).toEqual([200, 200, 200]);
   expect(await statuses("own")).toEqual([200, 200, 200]);
 });
 
@@ -122,10 +125,10 @@ test("no two tokens have one name or are the same; a token may come from elsewhe
   await expect(given("otto", token)).rejects.toThrow("token: anna already has this token");
   expect(await given("otto", "a-token-of-the-fleet")).toBe("a-token-of-the-fleet");
   expect(tokenStore(files, silentLog).entries()).toMatchObject([
-    { name: "anna", scopes: ["metrics"] },
+    { name: "anna", allows: ["metrics"] },
     {
       name: "otto",
-      scopes: ["read"],
+      allows: ["read"],
       sha256: Buffer.from(digestToken("a-token-of-the-fleet")).toString("hex"),
     },
   ]);
@@ -133,7 +136,37 @@ test("no two tokens have one name or are the same; a token may come from elsewhe
 
 test("a scope that is asked for twice is given once", () => {
   const wanted = { name: "anna", scope: ["read", "metrics", "read"] };
-  expect(parseInput(NEW_TOKEN, wanted)).toEqual({ name: "anna", scope: ["read", "metrics"] });
+  expect(parseInput(NEW_TOKEN, wanted)).toEqual({ name: "anna", scope: ["metrics", "read"] });
+});
+
+test("desk is short for every scope but admin", () => {
+  const wanted = { name: "desk", scope: ["desk", "read"] };
+  expect(parseInput(NEW_TOKEN, wanted)).toEqual({
+    name: "desk",
+    scope: ["metrics", "read", "screen", "audit", "sync", "operate"],
+  });
+});
+
+test("what 0.1.0 called read is read, screen and audit, and what is called read since then is not", async () => {
+  using folder = temporaryFolder();
+  const files = configFiles(folder.path);
+  const fixture = join(import.meta.dir, "..", "fixtures", "config-0.1.0", "config", "tokens.json");
+  copyFileSync(fixture, files.tokens);
+  const store = tokenStore(files, silentLog);
+  await addToken(store, { name: "otto", scope: ["read"] });
+  const scopes = () =>
+    tokenStore(files, silentLog)
+      .entries()
+      .map(({ name, allows }) => [name, ...allows]);
+  const expected = [
+    ["prometheus", "metrics"],
+    ["anna", "read", "screen", "audit"],
+    ["desk", "read", "screen", "audit", "metrics"],
+    ["otto", "read"],
+  ];
+  expect(scopes()).toEqual(expected);
+  // 0.1.0 finds no scopes in the new entry: it lets nobody in with it, and so nobody to the screen.
+  expect(JSON.parse(readFileSync(files.tokens, "utf8")).tokens.at(-1).scopes).toBeUndefined();
 });
 
 test("the host's own token cannot be a named token", async () => {
@@ -147,7 +180,7 @@ test("the host's own token cannot be a named token", async () => {
   expect(await addToken(tokenStore(files, silentLog), wanted, "another-token")).toBe(TOKEN);
 });
 
-test("a broken file lets nobody in, nor does an entry that gives more than svc gives, and the log says why", async () => {
+test("a broken file lets nobody in, nor does an entry with a scope that svc does not know, and the log says why", async () => {
   using folder = temporaryFolder();
   const files = configFiles(folder.path);
   const store = tokenStore(files, silentLog);
@@ -158,7 +191,7 @@ test("a broken file lets nobody in, nor does an entry that gives more than svc g
   expect(watchTokens(files, silentLog)(anna)?.name).toBe("anna");
   const good = readFileSync(files.tokens, "utf8");
   for (const [text, reason, left] of [
-    [good.replace('"read"', '"admin"'), "left out tokens[0]: scopes.0: expected", "otto"],
+    [good.replace('"read"', '"all"'), "left out tokens[0]: allows.0: expected", "otto"],
     [
       good.slice(0, -5),
       "only the host's own token is in force: tokens.json is not a list of tokens",

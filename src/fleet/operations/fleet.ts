@@ -6,8 +6,9 @@ import * as v from "valibot";
 import type { Caller } from "../../core/caller";
 import { between, field, flag, path, seconds, secret, whole } from "../../core/fields";
 import { operation } from "../../core/operation";
+import { allows, beyond, type Grant } from "../../core/rights";
 import { MAX_TIMEOUT_S } from "../../core/run";
-import { badInput } from "../../lib/errors";
+import { badInput, forbidden } from "../../lib/errors";
 import { readTextFile } from "../../lib/files";
 import type { Log } from "../../lib/log";
 import { LINES_CONTENT_TYPE, streamLines } from "../../lib/ndjson";
@@ -30,6 +31,8 @@ interface BroadcastUses extends Uses {
   executor(): Promise<{
     /** @throws a `bad_input` failure that lists everything wrong with the actions. */
     check(actions: unknown): { readonly commands: readonly string[]; readonly described: string };
+    /** @throws a `forbidden` failure when the caller may not use all of the commands. */
+    permit(commands: readonly string[], grant: Grant): void;
   }>;
 }
 
@@ -55,7 +58,7 @@ const timeout = (most: number) => seconds(between(0.01, most));
 export const poll = operation({
   name: "admin.poll",
   summary: "Ask hosts of the address book for their state",
-  scope: "read",
+  scope: "operate",
   command: "AC_admin_poll",
   http: { method: "GET", path: "/admin/poll" },
   example: { on: "tag:lab", timeout_s: 1 },
@@ -113,7 +116,7 @@ export const broadcastExecute = operation({
   name: "admin.broadcast_execute",
   subcommand: "admin broadcast",
   summary: "Run a list of actions on hosts of the address book",
-  scope: "admin",
+  scope: "operate",
   changes: "announces",
   leftOut: { http: "admin.broadcast_live answers there, with each result as soon as it is known" },
   command: "AC_admin_broadcast_execute",
@@ -127,7 +130,7 @@ export const broadcastLive = operation({
   name: "admin.broadcast_live",
   summary:
     "Run a list of actions on hosts of the address book; one line of JSON for each result, as soon as it is known",
-  scope: "admin",
+  scope: "operate",
   changes: "announces",
   leftOut: {
     cli: "`svc admin broadcast` shows each result as soon as it is known",
@@ -154,17 +157,24 @@ export const broadcastLive = operation({
 /**
  * Sends `actions` to the hosts, once that is on record.
  *
- * @throws a `bad_input` failure that lists everything wrong with the actions, or `unavailable` when there can be no audit
- *   row or no file: then nothing was sent. `unavailable` with the `results` when they could not be written to the file.
+ * @throws a `bad_input` failure that lists everything wrong with the actions, `forbidden` when the caller may not use all
+ *   of them, or `unavailable` when there can be no audit row or no file: then nothing was sent. `unavailable` with the `results` when they could not be written to the file.
  */
 async function broadcastTo(service: BroadcastUses, input: Broadcast, caller: Caller) {
   const { actions, on = "all", retry, output } = input;
-  const { signal } = caller;
+  const { signal, grant } = caller;
+  if ((retry ?? output) !== undefined && !allows(grant, "admin")) {
+    throw forbidden(beyond(grant, "retry and output, files on this host, need admin"));
+  }
   const hosts = await hostsOf(service, input);
-  const { commands, described } = (await service.executor()).check(actions);
+  const executor = await service.executor();
+  const { commands, described } = executor.check(actions);
+  executor.permit(commands, grant);
   const which = `on=${JSON.stringify(on)}${retry === undefined ? "" : ` retry=${JSON.stringify(retry)}`}`;
   await caller.announce(`admin.broadcast_execute ${which} hosts=${hosts.length} ${described}`);
   const file = output === undefined ? undefined : openResultFile(output);
+  // The token of a host may allow more than that of the caller.
+  const scope = allows(grant, "admin") ? undefined : grant.scopes;
   const [{ broadcast }, { deliver }] = await Promise.all([import("../broadcast"), import("../deliver")]);
   let finished = 0;
   const options: BroadcastOptions = {
@@ -177,7 +187,9 @@ async function broadcastTo(service: BroadcastUses, input: Broadcast, caller: Cal
       caller.progress?.({ what: "hosts", done: ++finished, total: hosts.length, item });
     },
   };
-  const results = await broadcast(hosts, options, (host) => deliver(host, { ...input, commands, signal }));
+  const results = await broadcast(hosts, options, (host) =>
+    deliver(host, { ...input, commands, scope, signal }),
+  );
   file?.close(results);
   return results;
 }
