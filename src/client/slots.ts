@@ -36,6 +36,7 @@ interface Caller {
 export function createSlots(most: number) {
   const callers = new Map<object, Caller>();
   let free = most;
+  let isServing = false;
 
   const mayTake = ({ used }: Caller) => used < TIMES_FREE * free;
   const take = (caller: Caller) => {
@@ -45,8 +46,9 @@ export function createSlots(most: number) {
   const forgetIdle = (key: object, { used, waiting }: Caller) => {
     if (used === 0 && waiting.size === 0) callers.delete(key);
   };
-  /** Hands out what is free. */
+  /** Hands out what is free, once a turn of the event loop: of callers that leave together, none gets a slot from the other. */
   const serve = () => {
+    isServing = false;
     for (;;) {
       const able = [...callers.values()].filter((one) => one.waiting.size > 0 && mayTake(one));
       const [next, ...others] = able;
@@ -89,7 +91,8 @@ export function createSlots(most: number) {
       free++;
       caller.used--;
       forgetIdle(key, caller);
-      serve();
+      if (!isServing) setImmediate(serve);
+      isServing = true;
     };
   };
 }

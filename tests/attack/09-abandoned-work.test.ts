@@ -1,0 +1,91 @@
+/** The attack: with a token that may only read, ask for much work again and again and never wait for the answer. */
+import { expect, test } from "bun:test";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { AuditFile } from "../../src/audit/file";
+import { appendRows, readHighWater } from "../../src/audit/high-water";
+import { configFiles } from "../../src/lib/paths";
+import { type ServerProcess, serveBinary, until } from "../support";
+
+const HOSTS = 300;
+const CALLERS = 30;
+/** Far below the minute that each host has, and seldom: to list thousands of descriptors takes long. */
+const PAUSED = { seconds: 20, everyMs: 50 };
+const onLinux = process.platform === "linux" ? test : test.skip;
+
+/** A server that any number of requests may come to, and what its process holds. */
+async function server() {
+  const svc = await serveBinary(["--rate-limit", "0"]);
+  const descriptors = () => readdirSync(`/proc/${svc.pid}/fd`).length;
+  const children = () => readFileSync(`/proc/${svc.pid}/task/${svc.pid}/children`, "utf8").trim();
+  return { svc, descriptors, children };
+}
+
+/** Sends a request for each of `paths`, and goes once `begun` holds. */
+async function abandon(svc: ServerProcess, paths: readonly string[], begun: () => boolean): Promise<void> {
+  const client = new AbortController();
+  const asked = paths.map((path) => svc.call(path, { signal: client.signal }).catch(() => null));
+  await until("the work to begin", begun, PAUSED);
+  client.abort();
+  await Promise.all(asked);
+}
+
+onLinux(
+  "abandoned polls of hosts that never answer leave no connection behind, and stay below the cap",
+  async () => {
+    const hole = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+    const { svc, descriptors } = await server();
+    await using _ = svc;
+    const hosts = Array.from({ length: HOSTS }, (_, nth) => ({
+      label: `hole-${nth}`,
+      base_url: `http://127.0.0.1:${hole.port}`,
+      token: svc.token,
+      tags: [],
+    }));
+    writeFileSync(configFiles(svc.configDir).adminHosts, JSON.stringify({ hosts }), { mode: 0o600 });
+    await svc.call("/admin/hosts");
+    const before = descriptors();
+    const same = Array.from({ length: CALLERS }, () => "/admin/poll?timeout_s=60");
+    await abandon(svc, same, () => descriptors() > before + HOSTS);
+    // Of all thirty, one poll: the others share it.
+    let most = descriptors();
+    expect(most).toBeLessThan(before + HOSTS + CALLERS + 50);
+    await until("no descriptor more than before", () => descriptors() <= before + 10, PAUSED);
+    const different = same.map((path, nth) => `${path}&concurrency=${100 + nth}`);
+    await abandon(svc, different, () => {
+      most = Math.max(most, descriptors());
+      return descriptors() > before + 3_000;
+    });
+    expect(most).toBeLessThan(before + 4_096 + CALLERS + 50);
+    await until("no descriptor more than before", () => descriptors() <= before + 10, PAUSED);
+  },
+  60_000,
+);
+
+onLinux(
+  "abandoned verifications end: no process goes on with them, and the next one begins at once",
+  async () => {
+    const { svc, children } = await server();
+    await using _ = svc;
+    await fill(svc.configDir);
+    await abandon(svc, ["/audit/verify"], () => children() !== "");
+    const heads = Array.from(
+      { length: CALLERS },
+      (_, nth) => `/audit/verify?noted=${nth + 1}:${"0".repeat(64)}`,
+    );
+    await abandon(svc, heads, () => children() !== "");
+    await until("no child process", () => children() === "");
+    const verdict = (await (await svc.call("/audit/verify")).json()) as { ok: boolean };
+    expect(verdict.ok).toBe(true);
+  },
+  60_000,
+);
+
+/** Appends so many rows to the log that a verification takes longer than the child needs to start. */
+async function fill(configDir: string): Promise<void> {
+  const ts = "2026-04-27T10:30:00.123000+00:00";
+  const event = { event_type: "rest_api", host_id: null, viewer_id: null, detail: "GET / -> ok:200" };
+  const file = new AuditFile(configFiles(configDir).auditLog);
+  const batch = Array.from({ length: 10_000 }, () => ({ ts, event }));
+  for (let nth = 0; nth < 10; nth++) await file.write((db) => appendRows(db, readHighWater(db), batch));
+  file.close();
+}
