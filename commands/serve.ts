@@ -32,21 +32,23 @@ export default subcommand({
         const ended = terminated();
         const supervisor = await findSupervisor();
         const rest = await service.rest();
-        const { url, host, port, token } = await rest.start(v.parse(SERVER, given));
+        const { url, host, port, token, stopped } = await rest.start(v.parse(SERVER, given));
         if (given.usb_watch) void (await service.usb()).watcher.start();
         const stopJobs = await service.runJobs();
         const created = token.created && process.stdout.isTTY ? token.current() : null;
         const ready = { url, host, port, pid: process.pid, token_file: token.file };
         print(globals, ready, () => greeting(url, token.file, created));
-        supervisor.ready();
+        supervisor.ready(rest.answers);
         // An idle server has no occasion to collect what only the start needed.
         setTimeout(() => Bun.gc(true), SETTLED_MS).unref();
-        await ended;
+        const isAsked = await Promise.race([ended.then(() => true), stopped.then(() => false)]);
+        if (!isAsked)
+          service.log.error("the REST server was stopped, so svc ends: nobody could reach it any longer");
         supervisor.stopping();
         stopJobs();
         // Together: runs that are cancelled in time can still answer their callers.
         await Promise.all([rest.stop(), service.runs().then((runs) => runs.stop())]);
-        return 0;
+        return isAsked ? 0 : 1;
       },
       // No script ends this server, or puts another in its place.
       { ...options, serverControl: false },

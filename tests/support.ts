@@ -119,6 +119,8 @@ export interface ServerProcess extends AsyncDisposable {
   readonly pid: number;
   readonly token: string;
   readonly configDir: string;
+  /** Its exit code, once it has ended. */
+  readonly exited: Promise<number>;
   /** Sends the token, unless the request has one. */
   readonly call: (path: string, init?: RequestInit) => Promise<Response>;
 }
@@ -162,6 +164,7 @@ async function serve(
     pid: child.pid,
     token,
     configDir,
+    exited: child.exited,
     call: caller(url, token),
     async [Symbol.asyncDispose]() {
       child.kill();

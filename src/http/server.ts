@@ -61,6 +61,8 @@ export function createRestControl(service: ServerUses) {
       }
       return server;
     },
+    /** Whether a server runs and its listener answers. */
+    answers: async () => server !== null && (await (await import("./probe")).answers(server.url)),
     /** Finishes the requests in flight, then stops; does nothing when no server runs. */
     async stop() {
       if (starting) await starting.catch(() => {});
@@ -116,6 +118,7 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
   const server = listen({ host, port: options.port, tls, fetch: app.fetch });
   undo.defer(() => void server.stop(true));
   const started = performance.now();
+  const stopped = Promise.withResolvers<void>();
   const port = server.port ?? 0;
   const url = `${tls ? "https" : "http"}://${urlHost(host)}:${port}`;
   writeRunFile(configDir, { url, pid: process.pid, token_file: token.file && resolve(token.file) });
@@ -134,8 +137,11 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
     uptimeSeconds: () => (performance.now() - started) / 1_000,
     /** Reads the tokens again now if their files have changed. */
     refresh: () => void grantOf(digestToken(""), true),
+    /** Resolves when it stops, whoever stops it. */
+    stopped: stopped.promise,
     /** Refuses new connections, lets requests in flight finish for {@link GRACE_MS}, then cuts them off. */
     async stop() {
+      stopped.resolve();
       const cutOff = setTimeout(() => {
         stopping.abort();
         void server.stop(true);

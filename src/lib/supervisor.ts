@@ -1,7 +1,8 @@
 /**
  * Notifications to systemd: the server is ready, alive, about to stop (sd_notify(3)).
  *
- * The keep-alive is sent from the event loop, so a server that hangs misses it and is restarted.
+ * The keep-alive is sent from the event loop and only while the listener answers, so a server that hangs, or that nobody can
+ * reach any longer, misses it and is restarted.
  */
 import { openLibc } from "./libc";
 
@@ -9,6 +10,8 @@ import { openLibc } from "./libc";
 const AF_UNIX = 1;
 const SOCK_DGRAM_CLOEXEC = 0o2000002;
 const MSG_NOSIGNAL = 0x4000;
+
+const NOBODY = { ready(_lives: () => Promise<boolean>) {}, stopping() {} };
 
 /**
  * Who supervises this process; without a supervisor, each method does nothing.
@@ -18,16 +21,16 @@ const MSG_NOSIGNAL = 0x4000;
 export async function findSupervisor(env: NodeJS.ProcessEnv = process.env) {
   const { NOTIFY_SOCKET: socket, WATCHDOG_USEC: watchdog } = env;
   for (const name of ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"]) delete env[name];
-  if (!socket || process.platform !== "linux") return { ready() {}, stopping() {} };
+  if (!socket || process.platform !== "linux") return NOBODY;
   const send = await createDatagramSender(socket);
   let keepAlive: Timer | undefined;
   return {
-    /** The server answers; from now on the keep-alive is sent. */
-    ready() {
+    /** The server answers; from now on the keep-alive is sent, as long as `lives` says so. */
+    ready(lives: () => Promise<boolean>) {
       send("READY=1");
       // Twice as often as required, as sd_watchdog_enabled(3) recommends.
       const everyMs = Number(watchdog ?? 0) / 2_000;
-      if (everyMs > 0) keepAlive = setInterval(() => send("WATCHDOG=1"), everyMs);
+      if (everyMs > 0) keepAlive = setInterval(async () => (await lives()) && send("WATCHDOG=1"), everyMs);
     },
     stopping() {
       clearInterval(keepAlive);

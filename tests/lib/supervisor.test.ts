@@ -2,19 +2,19 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { findSupervisor } from "../../src/lib/supervisor";
-import { temporaryFolder, testWith } from "../support";
+import { temporaryFolder, testWith, until } from "../support";
 
 describe("the supervisor", () => {
   test("that does not exist gets nothing", async () => {
     const env = {};
     const supervisor = await findSupervisor(env);
-    supervisor.ready();
+    supervisor.ready(async () => true);
     supervisor.stopping();
     expect(env).toEqual({});
   });
 
   testWith("python3")(
-    "gets readiness, keep-alives and the end; children do not get its address",
+    "gets readiness, keep-alives while the server answers, and the end; children do not get its address",
     async () => {
       using folder = temporaryFolder();
       const socket = join(folder.path, "socket");
@@ -39,12 +39,21 @@ while True:
       const env: NodeJS.ProcessEnv = { NOTIFY_SOCKET: socket, WATCHDOG_USEC: "20000" };
       const supervisor = await findSupervisor(env);
       expect(env).toEqual({});
-      supervisor.ready();
+      let lives = true;
+      let asked = 0;
+      supervisor.ready(async () => {
+        asked++;
+        return lives;
+      });
       let output = "";
       while (!/READY=1\nWATCHDOG=1\n/.test(output)) output += (await lines.read()).value;
+      lives = false;
+      const before = asked;
+      await until("questions", () => asked > before + 5);
       supervisor.stopping();
       while (!output.endsWith("STOPPING=1\n")) output += (await lines.read()).value;
       expect(await listener.exited).toBe(0);
+      expect(output.split("WATCHDOG=1").length - 1).toBeLessThanOrEqual(before);
     },
   );
 });
