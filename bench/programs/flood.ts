@@ -13,7 +13,7 @@ const GUESSERS = 1 << 17;
 const digest = digestToken("bench-token-0123456789");
 const resolver = createClientResolver(["127.0.0.1"]);
 const gate = createGate(
-  ownerToken(() => digest),
+  { guessable: ownerToken(() => digest), generated: () => undefined },
   { ratePerMinute: 120, burst: 30 },
 );
 

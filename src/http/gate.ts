@@ -2,11 +2,11 @@
  * The gate: whether a request may pass, from its headers alone.
  *
  * The promise: a wrong token is refused in constant time. Eight wrong tokens within a minute lock their client out for the
- * next minute, also with a valid token. Refused requests never use up the limit of a valid token of the same client.
+ * next minute, also with a valid token that could have been guessed; with a token that svc made, never. Refused requests never use up the limit of a valid token of the same client.
  * Memory is bounded whatever arrives, and no flood frees a client that is locked out.
  */
 import type { Grant } from "../core/rights";
-import { digestToken, type GrantOf } from "../trust/scopes";
+import { digestToken, type GrantOf, type TokensInForce } from "../trust/scopes";
 import type { Step } from "./exchange";
 import type { RequestMetrics } from "./measure";
 import { errorResponse } from "./responses";
@@ -82,8 +82,9 @@ const MAX_LOCKED = 131_072;
 
 export type Gate = ReturnType<typeof createGate>;
 
-/** @param grantOf is called for every request with a token. */
-export function createGate(grantOf: GrantOf, options: GateOptions) {
+/** @param tokens are asked for every request with a token. */
+export function createGate({ guessable, generated }: TokensInForce, options: GateOptions) {
+  const anyToken: GrantOf = (sent, fresh) => guessable(sent, fresh) ?? generated(sent, fresh);
   const spendPass = createBuckets(options);
   const spendRefusal = createBuckets(options);
   const guesses = new RecentMap<number[]>(MAX_CLIENTS);
@@ -125,7 +126,9 @@ export function createGate(grantOf: GrantOf, options: GateOptions) {
      */
     check(client: string, authorization: string | null, now: number): Verdict {
       const until = lockedUntil.get(client) ?? 0;
-      if (until > now) return limited("locked_out", until - now, false);
+      const locked = until > now;
+      // While a client is locked out, not even the time of an answer may tell whether a guess is right.
+      const grantOf = locked ? generated : anyToken;
       const guess = authorization !== null;
       const token = guess ? digestToken(tokenIn(authorization)) : undefined;
       // Before it refuses a token, the gate reads changed files again: a token just made is accepted at once.
@@ -134,6 +137,7 @@ export function createGate(grantOf: GrantOf, options: GateOptions) {
         const wait = spendPass(client, now);
         return wait === 0 ? { kind: "pass", grant } : limited("rate_limited", wait, false);
       }
+      if (locked) return limited("locked_out", until - now, false);
       const full = guess ? countGuess(client, now) : undefined;
       if (full !== undefined) return limited("locked_out", full - now, guess);
       const wait = spendRefusal(client, now);

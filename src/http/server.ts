@@ -92,7 +92,7 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
   const token = openToken(options.token, options.token_file ?? files.token, log);
   const owner = ownerToken(token.digest);
   const named = watchTokens(files, log);
-  const grantOf: GrantOf = (sent, fresh) => owner(sent, fresh) ?? named(sent, fresh);
+  const guessable: GrantOf = (sent, fresh) => owner(sent, fresh) ?? named.given(sent, fresh);
   const metrics = await service.metrics();
   const auditLog = options.audit ? await service.audit() : null;
   const problem = await auditLog?.problem();
@@ -103,7 +103,10 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
   const app = createApp({
     service,
     operations: await service.operations(),
-    gate: createGate(grantOf, { ratePerMinute: options.rate_limit, burst: options.rate_burst }),
+    gate: createGate(
+      { guessable, generated: named.generated },
+      { ratePerMinute: options.rate_limit, burst: options.rate_burst },
+    ),
     clients,
     answersTo: createHostCheck(
       [host, ...machineNames(), ...options.allow_host],
@@ -135,10 +138,14 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
     startedAt: Date.now(),
     /** Seconds since then, even if the clock was set meanwhile. */
     uptimeSeconds: () => (performance.now() - started) / 1_000,
-    /** Reads the tokens again now if their files have changed. */
-    refresh: () => void grantOf(digestToken(""), true),
     /** Resolves when it stops, whoever stops it. */
     stopped: stopped.promise,
+    /** Reads the tokens again now if their files have changed. */
+    refresh() {
+      const none = digestToken("");
+      guessable(none, true);
+      named.generated(none, true);
+    },
     /** Refuses new connections, lets requests in flight finish for {@link GRACE_MS}, then cuts them off. */
     async stop() {
       stopped.resolve();

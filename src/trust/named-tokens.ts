@@ -37,6 +37,8 @@ const COMMON = {
   created: v.pipe(v.string(), v.isoTimestamp()),
   /** Digest of the token, hexadecimal. */
   sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
+  /** Whether svc made the token. One that it was given, or that an older svc noted, may be one that a person chose. */
+  generated: v.optional(v.boolean(), false),
 };
 
 /** A named token as the file has it. The field is not `scopes`, so that 0.1.0 does not take `read` for what it was there. */
@@ -112,7 +114,8 @@ export async function addToken(
     const same = list.entries.find((known) => known.sha256 === sha256);
     if (same) throw conflict(`token: ${same.name} already has this token`);
     if (list.entries.length >= MAX_TOKENS) throw conflict(`there are already ${MAX_TOKENS} tokens`);
-    list.put({ name, allows: scope, created: new Date().toISOString(), sha256 });
+    const created = new Date().toISOString();
+    list.put({ name, allows: scope, created, sha256, generated: given === undefined });
     return token;
   });
 }
@@ -124,12 +127,14 @@ export function removeToken(store: JsonStore<NamedToken>, name: string): Promise
   });
 }
 
-/** What the tokens in the file allow, as the file is now. */
-export function watchTokens(place: Place, log: Log): GrantOf {
+/** What the tokens in the file allow, as the file is now: those that svc generated, and those that it was given. */
+export function watchTokens(place: Place, log: Log): Record<"generated" | "given", GrantOf> {
   const store = tokenStore(place, log);
-  const inForce = watchFile(place.tokens, (): Array<{ grant: Grant; digest: TokenDigest }> => {
+  type Token = { readonly grant: Grant; readonly digest: TokenDigest; readonly generated: boolean };
+  const inForce = watchFile(place.tokens, (): Token[] => {
     try {
-      return store.entries().map(({ name, allows, sha256 }) => ({
+      return store.entries().map(({ name, allows, sha256, generated }) => ({
+        generated,
         grant: { name, scopes: allows },
         digest: Buffer.from(sha256, "hex"),
       }));
@@ -138,5 +143,9 @@ export function watchTokens(place: Place, log: Log): GrantOf {
       return [];
     }
   });
-  return (sent, fresh) => inForce(fresh).find(({ digest }) => sameToken(sent, digest))?.grant;
+  const among =
+    (wanted: boolean): GrantOf =>
+    (sent, fresh) =>
+      inForce(fresh).find(({ generated, digest }) => generated === wanted && sameToken(sent, digest))?.grant;
+  return { generated: among(true), given: among(false) };
 }

@@ -10,6 +10,14 @@ import { type Grant, OWNER } from "../core/rights";
  */
 export type GrantOf = (token: TokenDigest, fresh?: boolean) => Grant | undefined;
 
+/** The tokens in force. */
+export interface TokensInForce {
+  /** Those that a person may have chosen: the host's own, and named ones that were given. Lockout protects them. */
+  readonly guessable: GrantOf;
+  /** Those that svc made itself: nobody guesses 192 random bits, so lockout does not touch them. */
+  readonly generated: GrantOf;
+}
+
 /** SHA-256 of a token: digests of equal length can be compared in constant time whatever was sent. */
 export type TokenDigest = Uint8Array;
 

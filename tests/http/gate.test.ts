@@ -1,16 +1,25 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import type { Grant } from "../../src/core/rights";
 import { createGate, type Gate, LOCKOUT_GUESSES, LOCKOUT_WINDOW_MS } from "../../src/http/gate";
-import { digestToken, ownerToken } from "../../src/trust/scopes";
+import { digestToken, ownerToken, sameToken } from "../../src/trust/scopes";
 
 const TOKEN = "the-right-token";
 const RIGHT = `Bearer ${TOKEN}`;
 const WRONG = "Bearer wrong";
 
+/** A token that svc made. */
+const GENERATED = "Bearer made-by-svc";
+const MADE = digestToken("made-by-svc");
+const SCRAPER: Grant = { name: "scraper", scopes: ["metrics"] };
+
 const gateWith = (options: { ratePerMinute?: number; burst?: number } = {}): Gate => {
   const digest = digestToken(TOKEN);
   return createGate(
-    ownerToken(() => digest),
+    {
+      guessable: ownerToken(() => digest),
+      generated: (sent) => (sameToken(sent, MADE) ? SCRAPER : undefined),
+    },
     { ratePerMinute: 120, burst: 30, ...options },
   );
 };
@@ -44,7 +53,10 @@ describe("the token", () => {
     const made = digestToken("a-token-just-made");
     const grantOf = (sent: Uint8Array, fresh = false) =>
       ownerToken(() => (fresh ? made : digestToken(TOKEN)))(sent);
-    const gate = createGate(grantOf, { ratePerMinute: 0, burst: 1 });
+    const gate = createGate(
+      { guessable: grantOf, generated: () => undefined },
+      { ratePerMinute: 0, burst: 1 },
+    );
     expect(gate.check("a", "Bearer a-token-just-made", 0).kind).toBe("pass");
     expect(gate.check("a", WRONG, 0).kind).toBe("unauthorized");
   });
@@ -70,6 +82,36 @@ describe("the lockout", () => {
     });
     expect(gate.check("a", null, 60_500)).toEqual({ kind: "locked_out", retryAfterSeconds: 1, guess: false });
     expect(gate.check("a", RIGHT, 1_000 + LOCKOUT_WINDOW_MS).kind).toBe("pass");
+  });
+
+  test("does not touch a token that svc made, which keeps its own limit", () => {
+    const gate = gateWith({ burst: 2 });
+    guess(gate, "a", LOCKOUT_GUESSES, 0);
+    expect(gate.check("a", RIGHT, 1).kind).toBe("locked_out");
+    expect(gate.check("a", GENERATED, 1)).toEqual({ kind: "pass", grant: SCRAPER });
+    expect(gate.check("a", GENERATED, 1).kind).toBe("pass");
+    expect(gate.check("a", GENERATED, 1).kind).toBe("rate_limited");
+  });
+
+  test("accepts a token that svc has just made", () => {
+    const generated = (sent: Uint8Array, fresh = false) =>
+      fresh && sameToken(sent, MADE) ? SCRAPER : undefined;
+    const gate = createGate({ guessable: () => undefined, generated }, { ratePerMinute: 0, burst: 1 });
+    guess(gate, "a", LOCKOUT_GUESSES, 0);
+    expect(gate.check("a", GENERATED, 1).kind).toBe("pass");
+  });
+
+  test("looks at no token that could be guessed", () => {
+    let looks = 0;
+    const guessable = () => {
+      looks += 1;
+      return undefined;
+    };
+    const gate = createGate({ guessable, generated: () => undefined }, { ratePerMinute: 0, burst: 1 });
+    guess(gate, "a", LOCKOUT_GUESSES, 0);
+    looks = 0;
+    guess(gate, "a", 1, 1);
+    expect(looks).toBe(0);
   });
 
   test("seven wrong tokens do not lock out", () => {

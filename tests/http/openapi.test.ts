@@ -129,7 +129,7 @@ async function registeredRoutes(service: Service): Promise<string[]> {
     service,
     operations,
     gate: createGate(
-      ownerToken(() => digest),
+      { guessable: ownerToken(() => digest), generated: () => undefined },
       { ratePerMinute: 0, burst: 1 },
     ),
     clients: createClientResolver([]),

@@ -7,7 +7,7 @@ import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { operations } from "../../src/operations";
 import { addToken, NEW_TOKEN, removeToken, tokenStore, watchTokens } from "../../src/trust/named-tokens";
-import { digestToken } from "../../src/trust/scopes";
+import { digestToken, type GrantOf } from "../../src/trust/scopes";
 import { rowsOf } from "../audit/support";
 import { post, TOKEN, temporaryFolder, testService } from "../support";
 
@@ -188,7 +188,7 @@ test("a broken file lets nobody in, nor does an entry with a scope that svc does
     digestToken(await addToken(store, { name: "anna", scope: ["read"] })),
     digestToken(await addToken(store, { name: "otto", scope: ["metrics"] })),
   ] as const;
-  expect(watchTokens(files, silentLog)(anna)?.name).toBe("anna");
+  expect(watchTokens(files, silentLog).generated(anna)?.name).toBe("anna");
   const good = readFileSync(files.tokens, "utf8");
   for (const [text, reason, left] of [
     [good.replace('"read"', '"all"'), "left out tokens[0]: allows.0: expected", "otto"],
@@ -201,9 +201,26 @@ test("a broken file lets nobody in, nor does an entry with a scope that svc does
     writeFileSync(files.tokens, text);
     const logged: string[] = [];
     const say = (line: string) => void logged.push(line);
-    const grantOf = watchTokens(files, { ...silentLog, error: say, warn: say });
-    expect(grantOf(anna)).toBeUndefined();
-    expect(grantOf(otto)?.name).toBe(left);
+    const { generated } = watchTokens(files, { ...silentLog, error: say, warn: say });
+    expect(generated(anna)).toBeUndefined();
+    expect(generated(otto)?.name).toBe(left);
     expect(logged.join()).toContain(reason);
   }
+});
+
+test("a token that svc was given, or that 0.1.0 noted, is not one that svc generated", async () => {
+  using folder = temporaryFolder();
+  const files = configFiles(folder.path);
+  const store = tokenStore(files, silentLog);
+  const made = digestToken(await addToken(store, { name: "made", scope: ["read"] }));
+  const given = digestToken(await addToken(store, { name: "given", scope: ["read"], token: "lab-password" }));
+  const namesIn = () => {
+    const tokens = watchTokens(files, silentLog);
+    const among = (grantOf: GrantOf) => [made, given].map((digest) => grantOf(digest)?.name);
+    return { generated: among(tokens.generated), given: among(tokens.given) };
+  };
+  expect(namesIn()).toEqual({ generated: ["made", undefined], given: [undefined, "given"] });
+  const text = readFileSync(files.tokens, "utf8");
+  writeFileSync(files.tokens, text.replaceAll(/,\s*"generated": (true|false)/g, ""));
+  expect(namesIn()).toEqual({ generated: [undefined, undefined], given: ["made", "given"] });
 });
