@@ -6,6 +6,7 @@ import type { Operation } from "../core/operation";
 import { messageOf } from "../lib/errors";
 import { type CallParts, call } from "./call";
 import { type ClientResolver, identifyClient } from "./client-address";
+import { type Connections, keepConnection } from "./connections";
 import { chain, Exchange, type Handler } from "./exchange";
 import { type Gate, passGate, passUnknown } from "./gate";
 import { checkHost } from "./host-header";
@@ -28,6 +29,7 @@ export interface AppParts extends CallParts {
   readonly operations: readonly Operation[];
   readonly gate: Gate;
   readonly clients: ClientResolver;
+  readonly connections: Pick<Connections, "accept">;
   /** Whether the server answers to this `Host`. */
   readonly answersTo: (host: string | null) => boolean;
   readonly metrics: RequestMetrics;
@@ -39,7 +41,7 @@ export type Bindings = { readonly server: Bun.Server<unknown> };
 
 /** The app over the operations of the table that have an HTTP route. */
 export function createApp(parts: AppParts): Hono<{ Bindings: Bindings }> {
-  const { clients, audit, answersTo, gate, metrics, log } = parts;
+  const { clients, connections, audit, answersTo, gate, metrics, log } = parts;
 
   const counted = [
     completeHead,
@@ -50,7 +52,7 @@ export function createApp(parts: AppParts): Hono<{ Bindings: Bindings }> {
   ];
   const entries: Record<Entry, Handler> = {
     public: chain([completeHead, measure(metrics), checkHost(answersTo)], route),
-    token: chain([...counted, passGate(gate, metrics)], route),
+    token: chain([...counted, passGate(gate, metrics), keepConnection(connections)], route),
     unknown: chain([...counted, passUnknown(gate)], route),
   };
   const answer = (c: Context<{ Bindings: Bindings }>, target: Route) =>

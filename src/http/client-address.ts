@@ -10,8 +10,11 @@ export const identifyClient =
   (next) =>
   (exchange) => {
     const { raw } = exchange.request;
-    const peer = exchange.server.requestIP(raw)?.address ?? "unknown";
-    exchange.client = clients.resolve(peer, raw.headers.get("x-forwarded-for"));
+    exchange.peer = exchange.server.requestIP(raw);
+    exchange.client = clients.resolve(
+      exchange.peer?.address ?? "unknown",
+      raw.headers.get("x-forwarded-for"),
+    );
     return next(exchange);
   };
 
@@ -51,6 +54,11 @@ export function createClientResolver(trustedProxies: readonly string[]) {
   };
 
   return {
+    /** Whether `peer` is a proxy whose `X-Forwarded-For` counts. */
+    isProxy(peer: string): boolean {
+      const address = trusted.length > 0 ? parseAddress(peer) : undefined;
+      return address !== undefined && isTrusted(address);
+    },
     /**
      * @param peer address of the other end of the connection.
      * @param forwarded the `X-Forwarded-For` header, which counts only when `peer` is a trusted proxy.

@@ -30,6 +30,14 @@ export const SERVER_FIELDS = {
     v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 30),
     "Requests allowed at once",
   ),
+  max_connections: field(
+    v.optional(whole(1, 1_000_000), 4_096),
+    "Maximum number of connections; at most half of the files that svc may have open",
+  ),
+  max_client_connections: field(
+    v.optional(whole(1, 1_000_000), 128),
+    "Maximum number of connections of a client without a token",
+  ),
   trust_proxy: field(TEXTS, "Address or CIDR block whose X-Forwarded-For header is trusted"),
   allow_host: field(TEXTS, "Additional host name to answer to"),
   max_body: field(

@@ -13,6 +13,7 @@ import { openToken } from "../trust/owner-token";
 import { digestToken, type GrantOf, ownerToken } from "../trust/scopes";
 import { createApp } from "./app";
 import { createClientResolver } from "./client-address";
+import { type ConnectionLimit, createConnections, withinDescriptors } from "./connections";
 import { createGate } from "./gate";
 import { createHostCheck, isLoopback } from "./host-header";
 import { listen, readTls, urlHost } from "./listen";
@@ -30,7 +31,9 @@ export interface ServerUses {
   readonly log: Log;
   operations(): Promise<readonly Operation[]>;
   audit(): Promise<(AuditLog & { limitRows(max: number): void; problem(): Promise<string | null> }) | null>;
-  metrics(): Promise<RequestMetrics & { recordAuditFailure(): void }>;
+  metrics(): Promise<
+    RequestMetrics & { recordAuditFailure(): void; recordRefusedConnection(limit: ConnectionLimit): void }
+  >;
 }
 
 export type RestControl = ReturnType<typeof createRestControl>;
@@ -99,6 +102,12 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
   if (problem) throw unavailable(`${problem}; a server starts without a log only with --no-audit`);
   auditLog?.limitRows(options.audit_max_rows);
   const audit = createRequestAudit(auditLog, () => metrics.recordAuditFailure());
+  const connections = createConnections({
+    limits: { total: withinDescriptors(options.max_connections), client: options.max_client_connections },
+    clients,
+    log,
+    refused: metrics.recordRefusedConnection,
+  });
   const stopping = new AbortController();
   const app = createApp({
     service,
@@ -108,6 +117,7 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
       { ratePerMinute: options.rate_limit, burst: options.rate_burst },
     ),
     clients,
+    connections,
     answersTo: createHostCheck(
       [host, ...machineNames(), ...options.allow_host],
       tls && certificateNames(tls.cert),
@@ -123,6 +133,8 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
   const started = performance.now();
   const stopped = Promise.withResolvers<void>();
   const port = server.port ?? 0;
+  const endWatch = connections.watch(port);
+  undo.defer(endWatch);
   const url = `${tls ? "https" : "http"}://${urlHost(host)}:${port}`;
   writeRunFile(configDir, { url, pid: process.pid, token_file: token.file && resolve(token.file) });
   undo.move();
@@ -155,6 +167,7 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
       }, GRACE_MS);
       await server.stop();
       clearTimeout(cutOff);
+      endWatch();
       await audit.close();
       removeRunFile(configDir);
       release();

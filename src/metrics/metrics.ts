@@ -70,6 +70,13 @@ export function createMetrics(service: MetricSources) {
     help: "Audit rows of requests that could not be written; svc then refuses changes",
     registers,
   });
+  const refusedConnections = new Counter({
+    name: "service_rest_connections_refused_total",
+    help: "Connections ended because there were too many: in total, or of a client without a token",
+    labelNames: ["limit"],
+    registers,
+  });
+  for (const limit of ["total", "client"]) refusedConnections.inc({ limit }, 0);
   const { requests, record } = countRequests(registry);
 
   const links = LINK_METRICS.map(({ field, name, what, factor, buckets }) => {
@@ -111,6 +118,8 @@ export function createMetrics(service: MetricSources) {
     recordFailedAuth: (): void => failedAuth.inc(),
     /** Counts an audit row that could not be written. */
     recordAuditFailure: (): void => auditFailures.inc(),
+    /** Counts a connection that was ended. @param limit which limit it was over: `total` or `client`. */
+    recordRefusedConnection: (limit: string): void => refusedConnections.inc({ limit }),
     /** Requests since the service was made. */
     async requestTotals(): Promise<RequestTotals> {
       const counted = (await requests.get()).values;

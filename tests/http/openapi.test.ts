@@ -133,6 +133,7 @@ async function registeredRoutes(service: Service): Promise<string[]> {
       { ratePerMinute: 0, burst: 1 },
     ),
     clients: createClientResolver([]),
+    connections: { accept() {} },
     answersTo: () => true,
     metrics: await service.metrics(),
     audit: createRequestAudit(null, () => {}),

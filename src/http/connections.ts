@@ -1,0 +1,183 @@
+/**
+ * The limits of connections: in total, and for each client those that have brought no token.
+ *
+ * Bun.serve accepts every connection and shows none before its first request, so svc looks at its own sockets: four times a
+ * second, more often while there are many, a few at a time so that no request waits. The newest connections over a limit
+ * are ended at once; one that brings a token before that stays. So file descriptors never run out, which Bun would answer
+ * by trying to accept again and again. Not on Windows, where a socket is no file descriptor.
+ */
+import { deadline } from "../lib/deadline";
+import { descriptorLimit, openDescriptors } from "../lib/descriptors";
+import { messageOf } from "../lib/errors";
+import type { Log } from "../lib/log";
+import { createSocketTable, type Peer } from "../lib/socket-table";
+import type { ClientResolver } from "./client-address";
+import type { Step } from "./exchange";
+
+/** Which limit a connection was over. */
+export type ConnectionLimit = "total" | "client";
+
+export interface ConnectionLimits {
+  /** All connections. */
+  readonly total: number;
+  /** Those of one client that have brought no token. */
+  readonly client: number;
+}
+
+/** A connection as the limits see it. */
+export interface Connection {
+  /** What limits count by (`client-address.ts`); null for a trusted proxy, which has many clients. */
+  readonly client: string | null;
+  /** Whether a request on it has brought a token in force. */
+  readonly accepted: boolean;
+}
+
+/** Lets the connection of a request that has passed the gate stay. */
+export const keepConnection =
+  (connections: Pick<Connections, "accept">): Step =>
+  (next) =>
+  (exchange) => {
+    connections.accept(exchange.peer);
+    return next(exchange);
+  };
+
+/**
+ * Those to end, so that the others are within the limits: the newest, and those that have brought a token last.
+ *
+ * @param connections from the oldest to the newest.
+ */
+export function overLimits<C extends Connection>(
+  connections: Iterable<C>,
+  limits: ConnectionLimits,
+): Map<C, ConnectionLimit> {
+  const over = new Map<C, ConnectionLimit>();
+  const counts = new Map<string, number>();
+  const kept = { accepted: [] as C[], others: [] as C[] };
+  for (const one of connections) {
+    const count = one.client === null || one.accepted ? 0 : (counts.get(one.client) ?? 0) + 1;
+    if (count > limits.client) over.set(one, "client");
+    else kept[one.accepted ? "accepted" : "others"].push(one);
+    if (one.client !== null && count > 0) counts.set(one.client, count);
+  }
+  const inOrder = [...kept.accepted, ...kept.others];
+  for (const one of inOrder.slice(limits.total)) over.set(one, "total");
+  return over;
+}
+
+/** How often to look, in milliseconds: while there are few connections, and while there are many. */
+const CALM_MS = 250;
+const BUSY_MS = 25;
+/** While there are many, a pause is this many times as long as the look before it, at least. */
+const REST = 4;
+/** As few descriptors as this are no reason to look closer. */
+const FEW = 64;
+/** Accepted connections that are remembered while there are so few. */
+const MAX_REMEMBERED = 8_192;
+
+/** Descriptors that are left to everything but connections to this server and to others, which have half of them each. */
+const RESERVE = 64;
+const LEAST = 16;
+
+/** `max`, or as many connections as half of the descriptors allow. */
+export const withinDescriptors = (max: number, limit = descriptorLimit()): number =>
+  Math.min(max, Math.max(LEAST, Math.floor(limit / 2) - RESERVE));
+
+export interface ConnectionParts {
+  readonly limits: ConnectionLimits;
+  readonly clients: ClientResolver;
+  readonly log: Log;
+  /** Called for each connection that is ended. */
+  readonly refused: (limit: ConnectionLimit) => void;
+}
+
+/** The connections of a server. */
+export type Connections = ReturnType<typeof createConnections>;
+
+export function createConnections({ limits, clients, log, refused }: ConnectionParts) {
+  let accepted = new Set<string>();
+  const nameOf = ({ address, port }: Peer) => `${clients.resolve(address, null).key} ${port}`;
+  const describe = (peer: Peer) => ({
+    client: clients.isProxy(peer.address) ? null : clients.resolve(peer.address, null).key,
+    accepted: false,
+    name: nameOf(peer),
+  });
+
+  return {
+    /** The connection has brought a token, or is trusted for another reason: the limit for a client does not count it. */
+    accept(peer: Peer | null): void {
+      if (peer) accepted.add(nameOf(peer));
+    },
+    /** Enforces the limits on the connections to this port from now on. @returns a function that ends this. */
+    watch(port: number): () => void {
+      if (process.platform === "win32") return () => {};
+      const stopped = new AbortController();
+      const table = createSocketTable(port, describe);
+      const reportRefused = createReport(limits, log);
+      const few = Math.min(FEW, limits.client, limits.total);
+      const limit = descriptorLimit();
+      let many = false;
+      let failed = false;
+
+      /** Ends what is too many. @returns whether to look again soon. */
+      const look = async () => {
+        const descriptors = await openDescriptors({ many, limit });
+        many = descriptors.length > few;
+        if (!many) {
+          if (accepted.size > MAX_REMEMBERED) accepted = new Set();
+          return false;
+        }
+        const connections = await table.update(descriptors);
+        for (const one of connections) one.accepted ||= accepted.has(one.name);
+        accepted = new Set();
+        const over = overLimits(connections, limits);
+        for (const [one, limit] of over) {
+          table.end(one);
+          refused(limit);
+        }
+        reportRefused(over);
+        return over.size > 0 || connections.length > limits.total / 2;
+      };
+
+      const fail = (error: unknown) => {
+        if (!failed) log.error(`the limits of connections do not hold: ${messageOf(error)}`, error);
+        failed = true;
+        return false;
+      };
+      const keepLooking = async () => {
+        while (!stopped.signal.aborted) {
+          const started = performance.now();
+          const soon = await look().catch(fail);
+          const ms = soon ? Math.max(BUSY_MS, REST * (performance.now() - started)) : CALM_MS;
+          await deadline(new Promise(() => {}), { ms, late() {}, signal: stopped.signal, aborted() {} });
+        }
+      };
+      void keepLooking();
+      return () => stopped.abort();
+    },
+  };
+}
+
+/** How often refused connections are logged at most. */
+const LOG_MS = 60_000;
+
+/** A function that logs the connections refused, those of a minute together. */
+function createReport(limits: ConnectionLimits, log: Log) {
+  const counts = { client: 0, total: 0 };
+  let last = "";
+  let loggedAt = Number.NEGATIVE_INFINITY;
+  return (over: ReadonlyMap<Connection, ConnectionLimit>) => {
+    for (const [{ client }, limit] of over) {
+      counts[limit]++;
+      if (limit === "client" && client !== null) last = client;
+    }
+    if (counts.client + counts.total === 0 || performance.now() < loggedAt + LOG_MS) return;
+    const texts = [
+      counts.client > 0 &&
+        `${counts.client} of clients that had ${limits.client} without a token (--max-client-connections), such as ${last}`,
+      counts.total > 0 && `${counts.total} because there were ${limits.total} (--max-connections)`,
+    ];
+    log.warn(`connections refused: ${texts.filter(Boolean).join("; ")}`);
+    loggedAt = performance.now();
+    counts.client = counts.total = 0;
+  };
+}

@@ -1,0 +1,42 @@
+/** The file descriptors of this process: how many it may have, and which it has. Not on Windows. */
+import { readdirSync, readFileSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { systemCode } from "./errors";
+
+/**
+ * How many descriptors this process may have (proc_pid_limits(5); Bun raises the soft limit to the hard one as it starts);
+ * infinite where that is unknown.
+ */
+export function descriptorLimit(): number {
+  try {
+    const [, files] = /^Max open files +(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8")) ?? [];
+    return files === undefined ? Number.POSITIVE_INFINITY : Number(files);
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
+}
+
+/** Where the limit is unknown: that of macOS (`OPEN_MAX` in its syslimits.h). */
+const MAX_GUESSED = 10_240;
+
+/** Names the descriptors of this process; macOS has no /proc. */
+const FOLDER = process.platform === "linux" ? "/proc/self/fd" : "/dev/fd";
+
+/**
+ * The descriptors that are open.
+ *
+ * @param options.many whether there are so many that the event loop should not wait for the list.
+ * @param options.limit {@link descriptorLimit} as it was when there were some left to read it with.
+ */
+export async function openDescriptors({ many, limit }: { many: boolean; limit: number }) {
+  try {
+    return (many ? await readdir(FOLDER) : readdirSync(FOLDER)).map(Number);
+  } catch (error) {
+    if (systemCode(error) !== "EMFILE") throw error;
+    // None is left to look with: all are open.
+    return Array.from(
+      { length: Number.isFinite(limit) ? limit : MAX_GUESSED },
+      (_, descriptor) => descriptor,
+    );
+  }
+}

@@ -1,0 +1,58 @@
+/**
+ * The connections that a port of this process has accepted, found among its file descriptors: Bun.serve shows requests only.
+ */
+import { once } from "./once";
+import type { Sockets } from "./sockets";
+
+/** The other end of a connection. */
+export interface Peer {
+  readonly address: string;
+  readonly port: number;
+}
+
+/** A connection as the system knows it. */
+interface Socket {
+  readonly descriptor: number;
+  /** The peer's address as the system has it. */
+  readonly raw: string;
+  ended: boolean;
+}
+
+/** Sockets looked at before requests have their turn: less than a millisecond of work. */
+const SLICE = 128;
+
+const openSockets = once(async () => (await import("./sockets")).openSockets());
+
+/** @param describe makes what is kept of a connection. */
+export function createSocketTable<C extends object>(port: number, describe: (peer: Peer) => C) {
+  const known = new Map<number, Socket & C>();
+  let sockets: Sockets | undefined;
+
+  const update = ({ rawPeer, readPeer, isOnPort }: Sockets, descriptor: number) => {
+    const raw = rawPeer(descriptor);
+    if (known.get(descriptor)?.raw === raw) return;
+    // What is put in again is at the end, with the newest.
+    known.delete(descriptor);
+    if (raw === undefined || !isOnPort(descriptor, port)) return;
+    known.set(descriptor, { descriptor, raw, ended: false, ...describe(readPeer(raw)) });
+  };
+
+  return {
+    /** Looks at all of `descriptors`. @returns the connections that were not ended, from the oldest to the newest. */
+    async update(descriptors: readonly number[]): Promise<Array<Socket & C>> {
+      sockets = await openSockets();
+      const open = new Set(descriptors);
+      for (const descriptor of known.keys()) if (!open.has(descriptor)) known.delete(descriptor);
+      for (const [nth, descriptor] of descriptors.entries()) {
+        if (nth % SLICE === SLICE - 1) await new Promise((resolve) => setImmediate(resolve));
+        update(sockets, descriptor);
+      }
+      return [...known.values()].filter(({ ended }) => !ended);
+    },
+    /** Ends a connection at once, and drops what was not sent yet. Bun notices and closes it. */
+    end(socket: Socket): void {
+      socket.ended = true;
+      sockets?.end(socket.descriptor, socket.raw);
+    },
+  };
+}
