@@ -140,6 +140,7 @@ const LABELS = `## Labels
 | \`method\` | \`GET\`, \`POST\`, \`other\` |
 | \`path\` | the template of a route, such as \`/runs/{run_id}\`; \`unmatched\` |
 | \`status\` of a request | the HTTP status. 401: no token, or a wrong one; 429: beyond the rate limit, or locked out |
+| \`limit\` | \`total\`, \`client\`: the limit that a connection was over |
 | \`source\` | ${RUN_SOURCES.map((source) => `\`${source}\``).join(", ")}: a request, a job, svc itself |
 | \`status\` of a run | ${RUN_ENDINGS.map((status) => `\`${status}\``).join(", ")} |
 | \`version\`, \`commit\`, \`platform\`, \`arch\` | of the binary |`;

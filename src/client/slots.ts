@@ -4,22 +4,12 @@
  * Promises. There are never more. A caller that wants many leaves some free, so that others need not wait for its end;
  * when none is free, the caller that has the fewest gets the next one.
  */
-import { readFileSync } from "node:fs";
 import { deadline } from "../lib/deadline";
+import { descriptorLimit } from "../lib/descriptors";
 import { RemoteError } from "./carrier";
 
 /** The most connections, where the limit of open files allows it. */
 const MOST = 4_096;
-
-/** Half of the files that this process may have open (proc_pid_limits(5)): the rest is for clients, files and children. */
-function half(): number {
-  try {
-    const [, files] = /^Max open files +(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8")) ?? [];
-    return files === undefined ? MOST : Math.floor(Number(files) / 2);
-  } catch {
-    return MOST;
-  }
-}
 
 /**
  * A caller may have this many times as many slots as are free: alone it gets seven eighths of all, the next one seven
@@ -101,6 +91,6 @@ let slots: ReturnType<typeof createSlots> | undefined;
 
 /** Waits for one of the slots of this process. The limit of open files is the process's, so no service owns them. */
 export function takeSlot(signal?: AbortSignal): Promise<() => void> {
-  slots ??= createSlots(Math.min(MOST, half()));
+  slots ??= createSlots(Math.min(MOST, Math.floor(descriptorLimit() / 2)));
   return slots(signal);
 }
