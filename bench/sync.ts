@@ -97,7 +97,7 @@ async function rate(home: string): Promise<Figure> {
       record: () => {},
     });
   const [here, there] = [make(), make()];
-  const session = await here.connect((offer) => there.answer(offer));
+  const session = await here.connect((offer) => there.answer(offer), home);
   const program = join(import.meta.dir, "programs", "peer-raw.ts");
   const { ratio, subject, baseline } = await paired(
     async () => {

@@ -306,7 +306,7 @@ export function createService({
           inbox,
           log,
           requireHost: (label) => void book.server(label),
-          connect: async (label, signal) => sessions.connectTo(book.server(label), signal),
+          connect: async (label, folder, signal) => sessions.connectTo(book.server(label), folder, signal),
         });
       },
       (syncs) => syncs.stopAll(),

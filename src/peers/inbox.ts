@@ -48,6 +48,13 @@ export type Inbox = ReturnType<typeof openInbox>;
 /** A file under way. */
 export type Incoming = ReturnType<Inbox["begin"]>;
 
+/** Makes the folders that the process of a session writes to. @returns them. @throws the system error. */
+export function ensureInbox({ folder, index }: InboxPlace): string[] {
+  const folders = [folder, dirname(index)];
+  for (const path of folders) ensurePrivateFolder(path);
+  return folders;
+}
+
 /** @throws the system or SQLite error when the folder or the index cannot be opened. */
 export function openInbox(place: InboxPlace, now = () => new Date()) {
   const { folder, sender, quota, minFree } = place;
@@ -199,7 +206,8 @@ export function clearIncoming(place: { folder: string; index: string }, pid?: nu
   using index = openInboxIndex(place.index, "");
   for (const { path } of index.incoming()) {
     if (pid !== undefined && !basename(path).startsWith(`${pid}.`)) continue;
-    rmSync(path, { force: true });
+    // Whoever took over the process of a session can write to the index: no row names a file elsewhere.
+    if (dirname(path) === join(place.folder, INCOMING)) rmSync(path, { force: true });
     index.release(path);
   }
 }

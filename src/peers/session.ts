@@ -5,9 +5,10 @@ import { randomUUID } from "node:crypto";
 import type * as v from "valibot";
 import type { LinkSample, SESSION } from "../core/records";
 import { type Child, startChild } from "../lib/child";
+import { bareEnvironment, confinedCommand, watchFolders } from "../lib/confine";
 import { unavailable } from "../lib/errors";
+import type { Reach } from "../lib/landlock";
 import type { Log } from "../lib/log";
-import { selfCommand } from "../lib/self-command";
 import type { IceConfig } from "./ice";
 import type { InboxPlace } from "./inbox";
 import type { LinkState, SessionCalls, SessionEvents } from "./worker";
@@ -27,6 +28,9 @@ const CONNECT_MS = 30_000;
 /** How long its process may take to end, milliseconds: some peers get time to receive what was sent. */
 const LEAVE_MS = 5_000;
 
+/** Why a session ends that the next one can replace. */
+const REPLACED = "the folder of its files was replaced";
+
 /** A file to send. */
 export interface SessionSend {
   readonly path: string;
@@ -35,10 +39,22 @@ export interface SessionSend {
   readonly progress?: (bytes: number) => void;
 }
 
-/** The version of the WebRTC library. @throws an `unavailable` failure when there is none on this machine. */
+/** How the process of a session that reaches these files is started. */
+const start = (reach: Reach) => ({
+  command: confinedCommand("session-child", reach),
+  env: bareEnvironment(),
+  what: WHAT,
+});
+
+/**
+ * The version of the WebRTC library, and what the sandbox around it lacks.
+ *
+ * @throws an `unavailable` failure when there is none on this machine.
+ */
 export async function probeWebRtc(log: Log): Promise<string> {
-  await using child = startChild<SessionCalls>({ command: selfCommand(["session-child"]), what: WHAT, log });
-  return await child.calls(PROBE_MS).probe();
+  await using child = startChild<SessionCalls>({ ...start({ reads: [], writes: [] }), log });
+  const { version, missing } = await child.calls(PROBE_MS).probe();
+  return missing === null ? version : `${version}, not confined: ${missing}`;
 }
 
 type SessionRecord = v.InferInput<typeof SESSION>;
@@ -56,6 +72,8 @@ export class PeerSession {
   readonly #closed = Promise.withResolvers<string>();
   /** Resolves with the reason when the session has ended. */
   readonly closed = this.#closed.promise;
+  /** Whether a folder of its files was replaced or removed: its process cannot reach the new one. */
+  readonly #replaced: () => boolean;
   readonly #sends = new Map<number, SessionSend>();
   #transfers = 0;
   #connecting: ReturnType<typeof setTimeout> | undefined;
@@ -65,15 +83,23 @@ export class PeerSession {
   /**
    * @param role `host`: this side answers; `viewer`: this side calls.
    * @param peer the id of the other side; empty while it is unknown.
+   * @param reach the files of its process: those that it may send, or the inbox.
    * @param measured receives the statistics of the link, once a second, and the id of the session.
    */
-  constructor(role: Role, peer: string, log: Log, measured: (sample: LinkSample, id: string) => void) {
+  constructor(
+    role: Role,
+    peer: string,
+    reach: Reach,
+    log: Log,
+    measured: (sample: LinkSample, id: string) => void,
+  ) {
     const id = randomUUID();
     this.record = {
       ...{ id, role, peer, state: "connecting", since: new Date().toISOString(), route: null },
       ...{ rtt_ms: null, bytes_sent: 0, bytes_received: 0, files_received: 0 },
     };
     this.opened.catch(() => {});
+    this.#replaced = watchFolders([...reach.reads, ...reach.writes]);
     let previous: LinkReading | null = null;
     const events: SessionEvents = {
       open: () => {
@@ -94,10 +120,14 @@ export class PeerSession {
       received: () => {
         this.record.files_received += 1;
       },
-      trouble: (text) => log.warn(`session ${id}: ${text}`),
+      trouble: (text) => {
+        log.warn(`session ${id}: ${text}`);
+        if (this.#replaced()) void this.close(REPLACED);
+      },
+      unconfined: (missing) => log.warn(`session ${id}: its process is not confined: ${missing}`),
     };
     const exit = () => this.close("its process ended");
-    this.#child = startChild({ command: selfCommand(["session-child"]), what: WHAT, log, events, exit });
+    this.#child = startChild({ ...start(reach), log, events, exit });
     this.pid = this.#child.pid;
   }
 
@@ -125,6 +155,10 @@ export class PeerSession {
 
   /** Resolves when the peer has the file. @throws why it does not; the session may continue. */
   async send(file: SessionSend): Promise<void> {
+    if (this.#replaced()) {
+      await this.close(REPLACED);
+      throw unavailable(REPLACED);
+    }
     const transfer = ++this.#transfers;
     this.#sends.set(transfer, file);
     try {

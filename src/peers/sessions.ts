@@ -8,9 +8,10 @@ import type * as v from "valibot";
 import type { RemoteServer } from "../client/carrier";
 import type { LinkSample, SESSIONS } from "../core/records";
 import { notFound, unavailable } from "../lib/errors";
+import type { Reach } from "../lib/landlock";
 import type { Log } from "../lib/log";
 import type { IceConfig } from "./ice";
-import type { InboxPlace } from "./inbox";
+import { ensureInbox, type InboxPlace } from "./inbox";
 import { ACKS_FEATURE } from "./messages";
 import type { Answer, Offer } from "./operations";
 import { PeerSession } from "./session";
@@ -48,9 +49,9 @@ export function createSessions(options: SessionsOptions) {
   const { log, ice, identity, inbox, record, most = MAX_SESSIONS, ended = () => {} } = options;
   const sessions = new Map<string, PeerSession>();
 
-  const open = (role: "host" | "viewer", peer: string) => {
+  const open = (role: "host" | "viewer", peer: string, reach: Reach) => {
     if (sessions.size >= most) throw unavailable(`${most} sessions are open, which is the limit`);
-    const session = new PeerSession(role, peer, log, record);
+    const session = new PeerSession(role, peer, reach, log, record);
     const { id } = session.record;
     sessions.set(id, session);
     session.closed.then((reason) => {
@@ -94,9 +95,10 @@ export function createSessions(options: SessionsOptions) {
      */
     async answer({ sdp, viewer_id, features }: Offer): Promise<Answer> {
       const host_id = identity("host");
-      const session = open("host", viewer_id);
+      const place = await inbox(viewer_id);
+      const session = open("host", viewer_id, { reads: [], writes: ensureInbox(place) });
       const answer = await orClose(session, async () =>
-        session.answer(ice(), sdp, await inbox(viewer_id), features.includes(ACKS_FEATURE)),
+        session.answer(ice(), sdp, place, features.includes(ACKS_FEATURE)),
       );
       return { type: "answer", sdp: answer, session_id: session.record.id, host_id, features: FEATURES };
     },
@@ -104,11 +106,12 @@ export function createSessions(options: SessionsOptions) {
      * Opens a session; resolves when the two sides are connected.
      *
      * @param deliver sends the offer to the other side and returns its answer.
+     * @param folder holds the files that will be sent.
      * @throws as `answer`; `unavailable` when they cannot connect; what `deliver` throws.
      */
-    async connect(deliver: (offer: Offer) => Promise<Answer>): Promise<PeerSession> {
+    async connect(deliver: (offer: Offer) => Promise<Answer>, folder: string): Promise<PeerSession> {
       const viewer_id = identity("viewer");
-      const session = open("viewer", "");
+      const session = open("viewer", "", { reads: [folder], writes: [] });
       return orClose(session, async () => {
         const sdp = await session.offer(ice());
         const answer = await deliver({ type: "offer", sdp, viewer_id, features: FEATURES });
@@ -119,12 +122,13 @@ export function createSessions(options: SessionsOptions) {
       });
     },
     /** As `connect`, by way of the REST server of the other side. @throws also a `RemoteError` of that server. */
-    async connectTo(server: RemoteServer, signal: AbortSignal): Promise<PeerSession> {
+    async connectTo(server: RemoteServer, folder: string, signal: AbortSignal): Promise<PeerSession> {
       const [{ callRemote }, { offerSession }] = await Promise.all([
         import("../client/call"),
         import("./operations"),
       ]);
-      return manager.connect((offer) => callRemote(server, offerSession, offer, SIGNALLING_MS, signal));
+      const deliver = (offer: Offer) => callRemote(server, offerSession, offer, SIGNALLING_MS, signal);
+      return manager.connect(deliver, folder);
     },
     /** @throws a `not_found` failure. */
     async close(id: string): Promise<void> {

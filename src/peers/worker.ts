@@ -8,6 +8,7 @@ import type { DataChannel, PeerConnection } from "node-datachannel";
 import type * as v from "valibot";
 import type { SESSION } from "../core/records";
 import { serveParent } from "../lib/child";
+import { confine } from "../lib/confine";
 import { messageOf } from "../lib/errors";
 import { createConnection, describe, leaveHandshake, loadLibrary, routeOf, takeRemote } from "./connection";
 import { createFileChannels } from "./file-channels";
@@ -64,23 +65,36 @@ export interface SessionEvents {
   /** A file of the peer is in the inbox. */
   received(): void;
   trouble(text: string): void;
+  /** It runs with less of a sandbox than there should be. */
+  unconfined(missing: string): void;
 }
 
 /** What the process of a session does. */
 export type SessionCalls = ReturnType<typeof createCalls>;
 
-export default () => serveParent(createCalls, ({ close }) => close());
+export default async function sessionChild(args: readonly string[]): Promise<void> {
+  const missing = await confine("session-child", args, loadLibrary);
+  await serveParent(
+    (owner: SessionEvents) => createCalls(owner, missing),
+    ({ close }) => close(),
+  );
+}
 
-/** The parent calls `offer` or `answer` once, before `accept` and `send`. */
-function createCalls(owner: SessionEvents) {
+/**
+ * The parent calls `offer` or `answer` once, before `accept` and `send`.
+ *
+ * @param missing what the sandbox of this process lacks; null when it lacks nothing.
+ */
+function createCalls(owner: SessionEvents, missing: string | null) {
   let session: ReturnType<typeof createSession> | undefined;
   const begin = async (ice: IceConfig) => {
+    if (missing !== null) owner.unconfined(missing);
     session = createSession(await createConnection(ice), owner);
     return session;
   };
   return {
-    /** Loads the library. @returns its version. */
-    probe: async () => (await loadLibrary()).getLibraryVersion(),
+    /** Loads the library. @returns its version, and `missing`. */
+    probe: async () => ({ version: (await loadLibrary()).getLibraryVersion(), missing }),
     /** Makes an offer. @returns its SDP. */
     offer: async (ice: IceConfig) => (await begin(ice)).offer(),
     /** Accepts an offer. @returns the SDP of the answer. */

@@ -35,7 +35,8 @@ export interface SyncsOptions {
   readonly log: Log;
   /** @throws a `not_found` failure when no host has that label. */
   readonly requireHost: (label: string) => void;
-  readonly connect: (label: string, signal: AbortSignal) => Promise<Link>;
+  /** Opens a session that may send what is in the folder. */
+  readonly connect: (label: string, folder: string, signal: AbortSignal) => Promise<Link>;
 }
 
 export function createSyncs({ configDir, folder, inbox, log, requireHost, connect }: SyncsOptions) {
@@ -54,7 +55,7 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
     const release = tryLock(join(folder, `${key}.lock`));
     if (!release) throw conflict(`${JSON.stringify(request.dir)} is already being synced to ${to}`);
     const index = openIndex(join(folder, `${key}.db`), release);
-    const peer = createPeerSender({ connect: (signal) => connect(to, signal), log, giveUpMs });
+    const peer = createPeerSender({ connect: (signal) => connect(to, watch_dir, signal), log, giveUpMs });
     const emit = (item: SyncEvent) => {
       const { sent, pending } = engine.counts();
       report?.({ what: "files sent", done: sent, total: sent + pending, item });

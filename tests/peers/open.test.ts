@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { readdirSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { configFiles } from "../../src/lib/paths";
 import { INCOMING } from "../../src/peers/inbox";
@@ -9,7 +10,7 @@ test("the partial files of a session are removed when its process dies", async (
   await using viewer = testService();
   await using host = testService();
   const [from, to] = [await viewer.service.sessions(), await host.service.sessions()];
-  const session = await from.connect((offer) => to.answer(offer));
+  const session = await from.connect((offer) => to.answer(offer), tmpdir());
   const [other] = to.list();
   const large = join(viewer.configDir, "large");
   writeFileSync(large, "");

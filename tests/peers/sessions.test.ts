@@ -1,11 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, renameSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { silentLog } from "../../src/lib/log";
 import { loadLibrary } from "../../src/peers/connection";
 import type { IceConfig } from "../../src/peers/ice";
 import { ACKS_FEATURE } from "../../src/peers/messages";
+import type { Offer } from "../../src/peers/operations";
 import { linkSample } from "../../src/peers/session";
 import { createSessions, type Sessions } from "../../src/peers/sessions";
 import { temporaryFolder } from "../support";
@@ -26,7 +28,7 @@ function twoPeers(
       knownHostId: () => null,
       inbox: async (sender) => ({
         folder: join(home, name, "inbox"),
-        index: join(home, name, "inbox.db"),
+        index: join(home, name, "sync", "inbox.db"),
         sender,
         quota: 0,
         minFree: 0,
@@ -45,7 +47,7 @@ function twoPeers(
   };
 }
 
-const connect = (from: Sessions, to: Sessions) => from.connect((offer) => to.answer(offer));
+const connect = (from: Sessions, to: Sessions) => from.connect((offer) => to.answer(offer), tmpdir());
 
 describe("a session", () => {
   test("carries files into the other side's inbox for this sender", async () => {
@@ -131,6 +133,46 @@ describe("a session", () => {
     while (b.list().length > 0) await b.list()[0]?.closed;
   });
 
+  test("reads no file outside the folder that it was opened for", async () => {
+    using home = temporaryFolder();
+    const { a, b, inbox } = twoPeers(home.path);
+    const outbox = join(home.path, "outbox");
+    mkdirSync(outbox);
+    const session = await a.connect((offer) => b.answer(offer), outbox);
+    for (const name of ["outbox/file", "key"]) writeFileSync(join(home.path, name), name);
+    await session.send({ path: join(outbox, "file"), name: "file" });
+    const planted = session.send({ path: join(home.path, "key"), name: "key" });
+    if (process.platform === "linux") await expect(planted).rejects.toThrow("EACCES");
+    expect(readdirSync(inbox)).toEqual(["file"]);
+    await Promise.all([a.stop(), b.stop()]);
+  });
+
+  test.each(["outbox", "b/inbox"])(
+    "ends when its folder %s is replaced, and the next one works",
+    async (name) => {
+      using home = temporaryFolder();
+      const { a, b, inbox } = twoPeers(home.path);
+      const outbox = join(home.path, "outbox");
+      const fill = () => {
+        mkdirSync(outbox, { recursive: true });
+        writeFileSync(join(outbox, "file"), "x");
+        return { path: join(outbox, "file"), name: "file" };
+      };
+      fill();
+      const deliver = (offer: Offer) => b.answer(offer);
+      const session = await a.connect(deliver, outbox);
+      await session.send(fill());
+      renameSync(join(home.path, name), join(home.path, "old"));
+      const [host] = b.list();
+      await session.send(fill()).catch(() => {});
+      expect(await (name === "outbox" ? session : host)?.closed).toContain("replaced");
+      const next = await a.connect(deliver, outbox);
+      await next.send(fill());
+      expect(readdirSync(inbox)).toContain("file");
+      await Promise.all([a.stop(), b.stop()]);
+    },
+  );
+
   test("leaves the handshake to the caller, who connects last over a relay", async () => {
     using home = temporaryFolder();
     const { a, b } = twoPeers(home.path);
@@ -141,7 +183,7 @@ describe("a session", () => {
         ...`${offer.sdp}\n${answer.sdp}`.split(/\r?\n/).filter((line) => line.startsWith("a=setup:")),
       );
       return answer;
-    });
+    }, home.path);
     expect(said).toEqual(["a=setup:actpass", "a=setup:passive"]);
     await Promise.all([a.stop(), b.stop()]);
   });
@@ -154,7 +196,7 @@ describe("a session", () => {
       .connect(async ({ sdp }) => {
         offer = sdp;
         throw new Error("only the offer is wanted");
-      })
+      }, home.path)
       .catch(() => {});
     const lines = offer.split("\r\n");
     const tampered = [
@@ -192,10 +234,13 @@ describe("a session", () => {
   test.concurrent("fails a file when the peer never gets ready for files", async () => {
     using home = temporaryFolder();
     const { a, b } = twoPeers(home.path);
-    const deaf = await a.connect(async (offer) => ({
-      ...(await b.answer({ ...offer, features: [] })),
-      features: [ACKS_FEATURE],
-    }));
+    const deaf = await a.connect(
+      async (offer) => ({
+        ...(await b.answer({ ...offer, features: [] })),
+        features: [ACKS_FEATURE],
+      }),
+      home.path,
+    );
     writeFileSync(join(home.path, "file"), "x");
     await expect(deaf.send({ path: join(home.path, "file"), name: "file" })).rejects.toThrow(
       "the peer does not accept files",
@@ -216,7 +261,7 @@ describe("a session", () => {
     const { a } = twoPeers(home.path, { ice: { servers: [relay], relayOnly: true } });
     const delivered = a.connect(async () => {
       throw new Error("an offer that nobody can answer was sent");
-    });
+    }, home.path);
     await expect(delivered).rejects.toThrow("no TURN server answered");
   }, 20_000);
 
@@ -250,7 +295,7 @@ describe("a session", () => {
     const { a } = twoPeers(home.path);
     const failing = a.connect(async () => {
       throw new Error("no route");
-    });
+    }, home.path);
     expect(failing).rejects.toThrow("no route");
     await failing.catch(() => {});
     expect(a.list()).toEqual([]);

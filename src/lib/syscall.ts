@@ -1,0 +1,84 @@
+/**
+ * Calls into the Linux kernel that neither Bun nor a kept npm package has, through libc. Only for short-lived helpers:
+ * importing it loads the compiler of `bun:ffi`.
+ */
+import { CString, dlopen, ptr, read } from "bun:ffi";
+import { unavailable } from "./errors";
+
+/** The C library of glibc, and of musl on each processor. */
+const LIBRARIES = ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"];
+
+/** `fcntl.h`: a descriptor that only names a file. */
+export const O_PATH = 0o10000000;
+
+/** `linux/prctl.h` */
+const PR_SET_NO_NEW_PRIVS = 38;
+
+type Argument = number | bigint | NodeJS.TypedArray | DataView;
+
+const libc = open();
+
+function open() {
+  const symbols = {
+    syscall: { args: ["i64", "i64", "i64", "i64", "i64", "i64"], returns: "i64" },
+    prctl: { args: ["i32", "u64", "u64", "u64", "u64"], returns: "i32" },
+    execve: { args: ["ptr", "ptr", "ptr"], returns: "i32" },
+    strerror: { args: ["i32"], returns: "ptr" },
+    __errno_location: { args: [], returns: "ptr" },
+  } as const;
+  for (const name of LIBRARIES) {
+    try {
+      return dlopen(name, symbols).symbols;
+    } catch {
+      // The next one.
+    }
+  }
+  throw unavailable("the C library could not be opened");
+}
+
+/** The reason of the last call that failed. */
+function lastError(): string {
+  const location = libc.__errno_location();
+  const text = location && libc.strerror(read.i32(location, 0));
+  return text ? new CString(text).toString() : "unknown error";
+}
+
+/** @param call its name, for the message. @throws an `unavailable` failure when `result` is negative. */
+function checked(call: string, result: number | bigint): number {
+  if (Number(result) < 0) throw unavailable(`${call}: ${lastError()}`);
+  return Number(result);
+}
+
+/** Calls the kernel by the `number` of the call. @returns its result. @throws an `unavailable` failure when it fails. */
+export function syscall(name: string, number: number, ...args: readonly Argument[]): number {
+  const plain = args.map((arg) => (typeof arg === "object" ? BigInt(ptr(arg)) : BigInt(arg)));
+  const [a = 0n, b = 0n, c = 0n, d = 0n, e = 0n] = plain;
+  return checked(name, libc.syscall(BigInt(number), a, b, c, d, e));
+}
+
+/** No program that this thread, or one that it starts, runs gains a right by it (prctl(2)). @throws as {@link syscall}. */
+export function forbidNewPrivileges(): void {
+  checked("prctl", libc.prctl(PR_SET_NO_NEW_PRIVS, 1n, 0n, 0n, 0n));
+}
+
+/** Replaces this program by another (execve(2)). @returns only by throwing, as {@link syscall} does. */
+export function execute(
+  program: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): never {
+  const [path, argv] = [cString(program), cStrings(args)];
+  const envp = cStrings(Object.entries(env).map(([name, value]) => `${name}=${value}`));
+  checked("execve", libc.execve(ptr(path), ptr(argv.pointers), ptr(envp.pointers)));
+  throw unavailable("execve: it returned");
+}
+
+const cString = (text: string) => Buffer.from(`${text}\0`);
+
+/** `strings` are what the pointers point at: they are kept with them. */
+function cStrings(texts: readonly string[]) {
+  const strings = texts.map(cString);
+  const pointers = new BigUint64Array(strings.length + 1);
+  for (const [at, string] of strings.entries()) pointers[at] = BigInt(ptr(string));
+  return { pointers, strings };
+}

@@ -1,0 +1,108 @@
+// The native library of a session is taken over: its process reads and writes files outside its folder, and runs a program.
+import { expect, test } from "bun:test";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { startChild } from "../../src/lib/child";
+import { silentLog } from "../../src/lib/log";
+import type { SessionCalls, SessionEvents } from "../../src/peers/worker";
+import { takeOver } from "../lib/support";
+import { BINARY, temporaryFolder } from "../support";
+
+const ICE = { servers: [], relayOnly: false };
+
+/** The process of a session, as the server starts it; `trouble` has what it reported. */
+function startSession(reads: readonly string[], writes: readonly string[]) {
+  const trouble: string[] = [];
+  const opened = Promise.withResolvers<void>();
+  const events: SessionEvents = {
+    open: opened.resolve,
+    closed() {},
+    stats() {},
+    progress() {},
+    received() {},
+    trouble: (text) => trouble.push(text),
+    unconfined: (missing) => trouble.push(missing),
+  };
+  const command = [BINARY, "session-child", JSON.stringify({ reads, writes })];
+  const child = startChild<SessionCalls, SessionEvents>({
+    ...{ command, what: "it", log: silentLog, events },
+    env: { TMPDIR: process.env.TMPDIR ?? "/tmp" },
+  });
+  return { child, calls: child.calls(), trouble, opened: opened.promise };
+}
+
+test.skipIf(process.platform !== "linux")(
+  "a session reads and writes in its own folder only, and every thread is confined",
+  async () => {
+    using home = temporaryFolder();
+    const at = (name: string) => join(home.path, name);
+    for (const name of ["outbox", "inbox", "sync", ".ssh"]) mkdirSync(at(name));
+    for (const name of ["outbox/file", ".ssh/id"]) writeFileSync(at(name), name);
+    const place = { folder: at("inbox"), index: at("sync/inbox.db"), sender: "peer", quota: 0, minFree: 0 };
+    const from = startSession([at("outbox")], []);
+    const to = startSession([], [at("inbox"), at("sync")]);
+    await using _from = from.child;
+    await using _to = to.child;
+    const answer = await to.calls.answer(ICE, await from.calls.offer(ICE), place, true);
+    await from.calls.accept(answer, true);
+    await Promise.all([from.opened, to.opened]);
+
+    await from.calls.send(1, at("outbox/file"), "file");
+    expect(readFileSync(at("inbox/peer/file"), "utf8")).toBe("outbox/file");
+    expect(from.calls.send(2, at(".ssh/id"), "id")).rejects.toThrow("EACCES");
+    await from.calls.send(3, at("outbox/file"), "file");
+    expect(readdirSync(at("inbox/peer"))).toEqual(["file"]);
+    expect([from.trouble, to.trouble]).toEqual([[], []]);
+
+    for (const { pid } of [from.child, to.child]) {
+      for (const thread of readdirSync(`/proc/${pid}/task`)) {
+        const status = readFileSync(`/proc/${pid}/task/${thread}/status`, "utf8");
+        expect(status).toMatch(/NoNewPrivs:\t1\n.*Seccomp:\t2\n/s);
+      }
+      expect(readFileSync(`/proc/${pid}/limits`, "utf8")).toMatch(/core file size +0 +0/);
+      const names = readFileSync(`/proc/${pid}/environ`, "utf8")
+        .split("\0")
+        .map((line) => line.split("=")[0]);
+      expect(names.filter((name) => name && name !== "TMPDIR" && !name.startsWith("NODE_CHANNEL_"))).toEqual(
+        [],
+      );
+    }
+  },
+  20_000,
+);
+
+test.skipIf(process.platform !== "linux")(
+  "a session writes to no other folder, whatever its process is told",
+  async () => {
+    using home = temporaryFolder();
+    const at = (name: string) => join(home.path, name);
+    for (const name of ["outbox", "inbox", "sync"]) mkdirSync(at(name));
+    writeFileSync(at("outbox/file"), "x");
+    const place = {
+      folder: at("elsewhere"),
+      index: at("sync/inbox.db"),
+      sender: "peer",
+      quota: 0,
+      minFree: 0,
+    };
+    const from = startSession([at("outbox")], []);
+    const to = startSession([], [at("inbox"), at("sync")]);
+    await using _from = from.child;
+    await using _to = to.child;
+    const answer = await to.calls.answer(ICE, await from.calls.offer(ICE), place, true);
+    await from.calls.accept(answer, true);
+    await expect(from.calls.send(1, at("outbox/file"), "file")).rejects.toThrow("the peer refused it");
+    expect(to.trouble.join()).toContain("EACCES");
+    expect(readdirSync(home.path).sort()).toEqual(["inbox", "outbox", "sync"]);
+  },
+  20_000,
+);
+
+test.skipIf(process.platform !== "linux")(
+  "code in a confined process of the binary reaches nothing else",
+  async () => {
+    const { writeInside, readInside, allThreads, ...others } = await takeOver("alone", BINARY);
+    expect([writeInside, readInside, allThreads]).toEqual([true, true, true]);
+    expect(Object.entries(others).filter(([, done]) => done)).toEqual([]);
+  },
+);
