@@ -5,6 +5,7 @@
  * are down when the parent goes are released, unless the parent has called `keepPressed`.
  */
 import { invoke, remote, serveParent } from "../lib/child";
+import { confineLightly } from "../lib/confine";
 import { resolvesWithin } from "../lib/deadline";
 import { unavailable } from "../lib/errors";
 import { lowerPriority } from "../lib/priority";
@@ -56,6 +57,7 @@ export default async function desktopChild(): Promise<void> {
 
   // Encoding a picture takes a whole processor for a moment; the server goes first.
   lowerPriority();
+  await confineLightly();
   await serveParent<DesktopCalls>(
     () =>
       remote((method, args) => {

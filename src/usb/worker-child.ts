@@ -3,11 +3,13 @@
  * it resets a device, takes down this process and not the server.
  */
 import { serveParent } from "../lib/child";
+import { confineLightly } from "../lib/confine";
 import { messageOf, unavailable } from "../lib/errors";
 import { SOURCES, type UsbCalls, type UsbEvents } from "./sources";
 
-export default function usbChild(): Promise<void> {
-  return serveParent<UsbCalls, UsbEvents>(({ changed }) => ({
+export default async function usbChild(): Promise<void> {
+  await confineLightly();
+  await serveParent<UsbCalls, UsbEvents>(({ changed }) => ({
     async list(source) {
       try {
         return await (await SOURCES[source].load()).list();
