@@ -96,7 +96,7 @@ export function restrictFiles({ reads, writes }: Reach): void {
     for (const path of [...SYSTEM_READS, ...reads]) allow(path, READ);
     for (const path of writes) allow(path, WRITE);
     // Bun opens the folder that it has unpacked an addon into.
-    allow(tmpdir(), READ_DIR);
+    for (const path of [process.env.BUN_TMPDIR, tmpdir()]) if (path) allow(path, READ_DIR);
     allow("/dev/null", READ_FILE | WRITE_FILE);
     if (version >= 4) {
       const rule = new BigUint64Array([BigInt(CONNECT_TCP), BigInt(DNS_PORT)]);
