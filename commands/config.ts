@@ -8,13 +8,15 @@ import { badInput, rejected } from "../src/lib/errors";
 import { printable } from "../src/lib/sanitize";
 import { readSecret } from "../src/lib/secret";
 
+const VARIABLE = "SVC_PASSPHRASE";
+
 const passphrase_file = field(
   v.optional(v.string()),
-  "File with the passphrase (else SVC_PASSPHRASE, else a prompt)",
+  `File with the passphrase (else ${VARIABLE}, else a prompt)`,
 );
 
 const passphrase = (file: string | undefined, confirm: boolean) =>
-  readSecret({ name: "passphrase", file, flag: "--passphrase-file", variable: "SVC_PASSPHRASE", confirm });
+  readSecret({ name: "passphrase", file, flag: "--passphrase-file", variable: VARIABLE, confirm });
 
 export default {
   verbs: {
@@ -50,10 +52,11 @@ export default {
       hidden: ["bundle"],
       extra: { file: field(v.string(), "The bundle; - for stdin"), passphrase_file },
       positionals: ["file"],
-      complete: async (input, extra) => ({
-        ...input,
-        bundle: bundleIn(await readSealable(extra.file, () => passphrase(extra.passphrase_file, false))),
-      }),
+      async complete(input, { file, passphrase_file }) {
+        const given = (passphrase_file ?? process.env[VARIABLE]) !== undefined;
+        const bytes = await readSealable(file, () => passphrase(passphrase_file, false), given);
+        return { ...input, bundle: bundleIn(bytes) };
+      },
       text: imported,
       warnings: ({ warnings }) => warnings,
       examples: [

@@ -8,6 +8,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import * as v from "valibot";
 import type { AuditLog } from "./audit/log";
+import type { BundleReaders } from "./config/bundle";
 import { callOperation } from "./core/call";
 import { type Caller, localCaller } from "./core/caller";
 import { field, flag } from "./core/fields";
@@ -88,6 +89,8 @@ export interface Service {
   audit(): Promise<AuditLog | null>;
   /** As `audit()`, but null where no log is kept yet: looking does not make one. */
   existingAudit(): Promise<AuditLog | null>;
+  /** What checks that files of a bundle would load here. */
+  bundleReaders(): Promise<BundleReaders>;
   desktop(): Promise<Desktop>;
   diagnostics(): Promise<Diagnostics>;
   executor(): Promise<Executor>;
@@ -201,6 +204,14 @@ export function createService({
       existsSync(files.auditLog) || findRunningServer(configDir)?.pid === process.pid
         ? service.audit()
         : null,
+    async bundleReaders() {
+      const [{ addressBookFaults }, { identityFaults }] = await Promise.all([
+        import("./fleet/address-book"),
+        import("./peers/identity"),
+      ]);
+      const ids = { remote_host_id: identityFaults, viewer_id: identityFaults };
+      return { "admin_hosts.json": addressBookFaults, ...ids };
+    },
     desktop: stoppable(async () => {
       const { createDesktop } = await import("./desktop/desktop");
       return createDesktop({ lockFile: files.inputLock, log });

@@ -27,10 +27,18 @@ export async function writeSealable(
  * The bytes of `file`, opened when it is sealed.
  *
  * @param passphrase called when the file is sealed.
+ * @param mustBeSealed whether a file that is not sealed is refused: anybody could have written it.
  * @throws a `bad_input` failure when it cannot be read; `rejected` when it cannot be opened.
  */
-export async function readSealable(file: string, passphrase: () => Promise<string>): Promise<Uint8Array> {
+export async function readSealable(
+  file: string,
+  passphrase: () => Promise<string>,
+  mustBeSealed = false,
+): Promise<Uint8Array> {
   const bytes = readBytes(file);
+  if (mustBeSealed && !isSealed(bytes)) {
+    throw rejected("bundle rejected: it is not sealed, but a passphrase was given");
+  }
   return isSealed(bytes) ? Buffer.from(await unseal(bytes, await passphrase())) : bytes;
 }
 

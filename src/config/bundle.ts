@@ -79,6 +79,12 @@ export interface BundledFile {
   readonly content: unknown;
 }
 
+/** What the readers of files would not load of a content, in words that quote no secret. Of some files svc reads nothing. */
+export type BundleReaders = Readonly<Partial<Record<BundledName, (content: unknown) => readonly string[]>>>;
+
+/** How many faults of one file are listed. */
+const MAX_FAULTS = 10;
+
 /** A file that is left out, and why. */
 export interface LeftOut {
   readonly name: BundledName;
@@ -94,7 +100,10 @@ const MAX_DEPTH = 200;
  * @throws a `rejected` failure that lists every offence, also as `offences: [{field, message}]`. No message quotes the
  *   content of a file.
  */
-export function checkBundle(bundle: unknown): { readonly files: BundledFile[]; readonly skipped: LeftOut[] } {
+export function checkBundle(
+  bundle: unknown,
+  readers: BundleReaders = {},
+): { readonly files: BundledFile[]; readonly skipped: LeftOut[] } {
   const offences: Offence[] = [];
   const refuse = (field: string, message: string) => void offences.push({ field, message });
   const objectIn = (field: string, value: unknown, expected = "an object") => {
@@ -128,6 +137,10 @@ export function checkBundle(bundle: unknown): { readonly files: BundledFile[]; r
     const fault = Object.hasOwn(entry, "content") ? contentFault(format, content) : "missing";
     if (fault) refuse(`${field}.content`, fault);
     const expected = ALLOWLIST[name];
+    if (!fault && format === expected) {
+      const faults = readers[name]?.(content) ?? [];
+      for (const text of faults.slice(0, MAX_FAULTS)) refuse(`${field}.content`, text);
+    }
     if (format === expected) files.push({ name, format, content });
     else skipped.push({ name, reason: `its format is ${format}, but this file is ${expected}` });
   }

@@ -21,7 +21,13 @@ import { badInput, conflict, type Failure, messageOf, systemCode, unavailable } 
 import { PRIVATE_FILE, writeFileAtomic } from "../lib/files";
 import { withLock } from "../lib/lock";
 import { configFiles } from "../lib/paths";
-import { type BundledFile, type BundledName, checkBundle, type ImportReport } from "./bundle";
+import {
+  type BundledFile,
+  type BundledName,
+  type BundleReaders,
+  checkBundle,
+  type ImportReport,
+} from "./bundle";
 import { diffContent } from "./diff";
 import { decode, type Found, findFile } from "./folder";
 
@@ -32,6 +38,8 @@ export interface ImportOptions {
   readonly only?: readonly BundledName[];
   /** Called before anything is written, with the names of the files that will be. */
   readonly announce?: (names: readonly BundledName[]) => Promise<void>;
+  /** What checks the content of files. */
+  readonly readers?: BundleReaders;
   readonly now?: Date;
 }
 
@@ -43,9 +51,9 @@ export interface ImportOptions {
 export async function importBundle(
   folder: string,
   bundle: unknown,
-  { dryRun = false, only, announce, now = new Date() }: ImportOptions = {},
+  { dryRun = false, only, announce, readers, now = new Date() }: ImportOptions = {},
 ): Promise<ImportReport> {
-  const checked = checkBundle(bundle);
+  const checked = checkBundle(bundle, readers);
   const present = new Set([...checked.files, ...checked.skipped].map(({ name }) => name));
   const missing = only?.filter((name) => !present.has(name)) ?? [];
   if (missing.length > 0) throw badInput(`only: not in the bundle: ${missing.join(", ")}`);

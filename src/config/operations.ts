@@ -2,12 +2,13 @@ import * as v from "valibot";
 import { field, flag, NO_INPUT, secret } from "../core/fields";
 import { operation } from "../core/operation";
 import type { Log } from "../lib/log";
-import { BUNDLE, BUNDLED_NAMES, IMPORT_REPORT } from "./bundle";
+import { BUNDLE, BUNDLED_NAMES, type BundleReaders, IMPORT_REPORT } from "./bundle";
 
 /** What the operations use of the service. */
 interface Uses {
   readonly configDir: string;
   readonly log: Log;
+  bundleReaders(): Promise<BundleReaders>;
 }
 
 export const exportConfig = operation({
@@ -46,10 +47,11 @@ export const importConfig = operation({
     ),
   }),
   output: IMPORT_REPORT,
-  async run({ configDir }: Uses, { bundle, dry_run, only }, caller) {
+  async run({ configDir, bundleReaders }: Uses, { bundle, dry_run, only }, caller) {
     const { importBundle } = await import("./import");
     return importBundle(configDir, bundle, {
       dryRun: dry_run,
+      readers: await bundleReaders(),
       ...(only && { only }),
       announce: (names) => caller.announce(`config.import ${names.join(",")}`),
     });

@@ -6,7 +6,7 @@
  */
 import type { RemoteServer } from "../client/carrier";
 import { conflict, notFound } from "../lib/errors";
-import { createJsonStore } from "../lib/json-store";
+import { createJsonStore, type ListFormat, loadFaults } from "../lib/json-store";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
 import { type Host, parseHost, serverOf } from "./host";
@@ -14,10 +14,14 @@ import { selectHosts } from "./selection";
 
 export type AddressBook = ReturnType<typeof createAddressBook>;
 
+const FORMAT: ListFormat<Host> = { what: "an address book", list: "hosts", key: "label", parse: parseHost };
+
+/** What an address book would not load of a file with this `content`, in words that quote no token. */
+export const addressBookFaults = (content: unknown): string[] => loadFaults(FORMAT, content);
+
 /** @param paths the file, and the lock for changes to it. */
 export function createAddressBook(paths: { file: string; lock: string }, log: Log) {
-  const format = { what: "an address book", list: "hosts", key: "label", parse: parseHost } as const;
-  const store = createJsonStore<Host>({ ...paths, ...format }, log);
+  const store = createJsonStore<Host>({ ...paths, ...FORMAT }, log);
 
   const book = {
     /** The hosts that are in the file now, in its order. */

@@ -18,10 +18,8 @@ import { printable } from "./sanitize";
 /** How long a broken file must stay as it is before it is set aside, in milliseconds: an editor may be writing it. */
 const SETTLE_MS = 100;
 
-export interface JsonStoreOptions<E> {
-  readonly file: string;
-  /** The lock file of those who change it. */
-  readonly lock: string;
+/** What is in the file. */
+export interface ListFormat<E> {
   /** What the file is, for messages: `an address book`. */
   readonly what: string;
   /** The field that holds the list. */
@@ -30,6 +28,12 @@ export interface JsonStoreOptions<E> {
   readonly key: keyof E & string;
   /** Reads a value of the list, for instance {@link parseBy} a schema. */
   readonly parse: (value: unknown) => Parsed<E>;
+}
+
+export interface JsonStoreOptions<E> extends ListFormat<E> {
+  readonly file: string;
+  /** The lock file of those who change it. */
+  readonly lock: string;
 }
 
 /** An entry, or what is wrong with a value that is none; a fault quotes no secret. */
@@ -52,7 +56,7 @@ export type JsonStore<E extends object> = ReturnType<typeof createJsonStore<E>>;
 export function createJsonStore<E extends object>(options: JsonStoreOptions<E>, log: Log) {
   const { file, lock, what, list } = options;
   const name = basename(file);
-  const schema = v.looseObject({ [list]: v.array(v.unknown()) });
+  const schema = schemaOf(list);
   let known: Snapshot<E> | undefined;
 
   /** The file as it is now; undefined when it is broken. @throws `unavailable` when it cannot be read. */
@@ -62,9 +66,7 @@ export function createJsonStore<E extends object>(options: JsonStoreOptions<E>, 
     const content = v.safeParse(schema, contentOf(file, { [list]: [] }));
     if (!content.success) return undefined;
     const items = itemsOf(content.output[list] ?? [], options);
-    const faults = items.flatMap((item, at) =>
-      "fault" in item ? [printable(`${list}[${at}]: ${item.fault}`, 220)] : [],
-    );
+    const faults = faultsOf(items, list);
     const complaint = faults.join("; ");
     if (complaint !== "" && complaint !== known?.faults.join("; ")) {
       log.warn(`${file}: left out ${printable(complaint, 1_000)}`);
@@ -123,6 +125,18 @@ export function createJsonStore<E extends object>(options: JsonStoreOptions<E>, 
       return [...(known?.faults ?? []), ...aside.map(setAside)];
     },
   };
+}
+
+const schemaOf = (list: string) => v.looseObject({ [list]: v.array(v.unknown()) });
+
+const faultsOf = <E>(items: ReadonlyArray<Item<E>>, list: string): string[] =>
+  items.flatMap((item, at) => ("fault" in item ? [printable(`${list}[${at}]: ${item.fault}`, 220)] : []));
+
+/** What a store would not load of a file with this `content`, in words that quote no secret. */
+export function loadFaults<E>(format: ListFormat<E>, content: unknown): string[] {
+  const parsed = v.safeParse(schemaOf(format.list), content);
+  if (!parsed.success) return [`expected ${format.what}: an object with the list ${format.list}`];
+  return faultsOf(itemsOf(parsed.output[format.list] ?? [], format), format.list);
 }
 
 /** A reader of entries that takes what `schema` does. */
@@ -197,7 +211,7 @@ class EntryList<E extends object> {
   }
 }
 
-function itemsOf<E>(values: unknown[], { key, parse }: JsonStoreOptions<E>): Array<Item<E>> {
+function itemsOf<E>(values: unknown[], { key, parse }: ListFormat<E>): Array<Item<E>> {
   const seen = new Set<string | undefined>();
   return values.map((value) => {
     const item = { value, name: nameOf(value, key), ...parse(value) };

@@ -41,11 +41,16 @@ export function readIdentity(path: string): string {
 export function findIdentity(path: string): string | null {
   let text: string;
   try {
-    text = readFileSync(path, "utf8").trim();
+    text = readFileSync(path, "utf8");
   } catch (error) {
     if (systemCode(error) === "ENOENT") return null;
     throw error;
   }
-  if (v.is(PEER_ID, text)) return text;
-  throw unavailable(`${basename(path)}: expected ${PEER_ID.pipe[1].message}`);
+  const [fault] = identityFaults(text);
+  if (fault === undefined) return text.trim();
+  throw unavailable(`${basename(path)}: ${fault}`);
 }
+
+/** Why a file with this `content` holds no id; empty when it does. */
+export const identityFaults = (content: unknown): string[] =>
+  v.is(PEER_ID, String(content).trim()) ? [] : [`expected ${PEER_ID.pipe[1].message}`];

@@ -329,6 +329,35 @@ describe("over HTTP", () => {
     });
   });
 
+  test("what svc would not load is refused as a whole, by file and field, and quotes no token", async () => {
+    await using host = await testServer();
+    const broken = bundleOf({
+      "admin_hosts.json": {
+        hosts: [
+          { label: "lab-01", base_url: "http://10.0.0.5:9939", token: "fine" },
+          { label: "all", base_url: "ftp://x", token: "not a token\n" },
+        ],
+      },
+      "known_hosts.json": { anything: "goes: svc does not read it" },
+      remote_host_id: "../../inbox",
+      viewer_id: "fine-viewer\n",
+    });
+    const response = await host.call("/config/import", post(broken));
+    expect(response.status).toBe(400);
+    const answer = (await response.json()) as { error: string; offences: unknown };
+    expect(answer.offences).toEqual([
+      {
+        field: 'files["admin_hosts.json"].content',
+        message: expect.stringMatching(/^hosts\[1\]: label: .*; base_url: .*; token: expected a token/),
+      },
+      { field: 'files["remote_host_id"].content', message: expect.stringContaining("letters, digits") },
+    ]);
+    expect(answer.error).not.toContain("not a token");
+    expect(existsSync(join(host.configDir, "viewer_id"))).toBe(false);
+    const noList = await host.call("/config/import", post(bundleOf({ "admin_hosts.json": [] })));
+    expect(await noList.json()).toMatchObject({ error: expect.stringContaining("the list hosts") });
+  });
+
   test("the bundle is not a field of the query", async () => {
     await using host = await testServer();
     const response = await host.call("/config/import?bundle=x", post(foreign));
