@@ -1,5 +1,5 @@
 /**
- * The addresses that a relay must never send to: every special-purpose range of IANA.
+ * The addresses that a relay must never send to: every special-purpose range of IANA, and one of a cloud.
  *
  * Ranges are whole prefixes, written first-last: older coturn silently ignores CIDR, and compares IPv6 addresses byte by
  * byte, which is right for prefixes only.
@@ -19,6 +19,7 @@ export const BLOCKS: ReadonlyArray<{ readonly cidr: string; readonly what: strin
   { cidr: "100.64.0.0/10", what: "carrier-grade NAT, RFC 6598" },
   { cidr: "127.0.0.0/8", what: "loopback, RFC 1122" },
   { cidr: "169.254.0.0/16", what: "link-local and cloud metadata, RFC 3927" },
+  { cidr: "168.63.129.16/32", what: "services of the host in Azure, which look public" },
   { cidr: "172.16.0.0/12", what: "private, RFC 1918" },
   { cidr: "192.0.0.0/24", what: "IETF protocol assignments, RFC 6890" },
   { cidr: "192.0.2.0/24", what: "documentation, RFC 5737" },

@@ -55,3 +55,8 @@ test("every range is one whole prefix", () => {
     expect(ipaddr.parse(first).match(base, bits) && ipaddr.parse(last).match(base, bits)).toBe(true);
   }
 });
+
+test("the host services of Azure are denied, though their address looks public", () => {
+  expect(isDenied("168.63.129.16")).toBe(true);
+  expect(isDenied("168.63.129.15")).toBe(false);
+});
