@@ -122,7 +122,7 @@ async function rate(count: number, work: () => Promise<unknown>): Promise<number
 async function verified(): Promise<Figure[]> {
   using folder = temporaryFolder();
   const path = join(folder.path, "audit.db");
-  await fill(path, MILLION);
+  await fillLog(path, MILLION);
   const log = await openAuditLog({ path, log: silentLog });
   const { ratio, subject, baseline } = await paired(
     () => rate(MILLION, () => log.verify()),
@@ -148,7 +148,8 @@ async function verified(): Promise<Figure[]> {
   ];
 }
 
-async function fill(path: string, rows: number): Promise<void> {
+/** Fills the log at `path` with rows of a chain. */
+export async function fillLog(path: string, rows: number): Promise<void> {
   const file = new AuditFile(path);
   const ts = "2026-04-27T10:30:00.123000+00:00";
   const batch = Array.from({ length: 10_000 }, () => ({ ts, event: EVENT }));

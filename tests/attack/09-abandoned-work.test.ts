@@ -1,4 +1,4 @@
-/** The attack: with a token that may only read, ask for much work again and again and never wait for the answer. */
+/** The attack: with a token, ask for much work again and again and never wait for the answer. */
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { AuditFile } from "../../src/audit/file";
