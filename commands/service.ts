@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import type * as v from "valibot";
+import type { Typed } from "../src/cli/flags";
 import type { Group } from "../src/cli/subcommand";
 import { type Context, view } from "../src/cli/view";
 import type { InputSchema } from "../src/core/operation";
@@ -20,12 +21,16 @@ async function run<I extends InputSchema>({
   return outcome.exit_code === 0 ? 0 : 1;
 }
 
+/** The daemon of the machine is root's matter. */
+const asRoot = ({ system }: Typed) => system === true;
+
 const text = ({ commands }: Outcome) => linesOf(commands).join("\n");
 
 export default {
   verbs: {
     install: view(daemon.install, {
       describe: "Install and start svc serve as a system service",
+      asRoot,
       positionals: ["flags"],
       hidden: ["config_dir"],
       text: ({ file, commands }) => [`# ${file.path}`, file.content, ...linesOf(commands)].join("\n"),
@@ -40,6 +45,7 @@ export default {
       ],
     }),
     uninstall: view(daemon.uninstall, {
+      asRoot,
       describe: "Stop and remove the service",
       text: ({ file: { path, removed_after }, commands }) =>
         [
@@ -51,12 +57,14 @@ export default {
       examples: [["$0 service uninstall", "The configuration folder stays"]],
     }),
     status: view(daemon.status, {
+      asRoot,
       describe: "Show the state of the service",
       text,
       run,
       examples: [["$0 service status", "The output of systemctl, launchctl or schtasks"]],
     }),
     logs: view(daemon.logs, {
+      asRoot,
       describe: "Show the log of the service",
       text,
       run,

@@ -28,6 +28,7 @@ import { messageOf, systemCode, unavailable } from "./lib/errors";
 import { ensurePrivateFolder } from "./lib/files";
 import { type Log, silentLog } from "./lib/log";
 import { once } from "./lib/once";
+import { foreignOwner } from "./lib/owner";
 import { configFiles } from "./lib/paths";
 import { findRunningServer, type RunningServer } from "./lib/running-server";
 import type { Metrics } from "./metrics/metrics";
@@ -148,13 +149,21 @@ export function createService({
   const files = configFiles(configDir);
   const inbox = resolve(options.inbox ?? files.inbox);
   let hasFolder = false;
+  const refuseForeign = () => {
+    const uid = foreignOwner(configDir)?.uid;
+    if (uid)
+      throw unavailable(`${configDir} belongs to uid ${uid}, which root must become before it uses it`);
+  };
   const makeFolder = () => {
     if (hasFolder) return;
+    refuseForeign();
     try {
       ensurePrivateFolder(configDir);
     } catch (error) {
       throw unavailable(`${configDir} cannot be made (${systemCode(error) ?? messageOf(error)})`);
     }
+    // Somebody may have made it a moment before.
+    refuseForeign();
     hasFolder = true;
   };
   const stops: Array<() => Promise<void> | void> = [];

@@ -4,9 +4,13 @@
  * Exit codes: 0 done and good; 1 done and the answer is bad; 2 the call itself was wrong. With `--json` a failure is one
  * line on stdout, as the HTTP API has it: `{"error": …}`.
  */
+import { join } from "node:path";
 import { failureOf, messageOf, systemCode, unavailable } from "../lib/errors";
+import { accountOf, becomeOwner, foreignOwner } from "../lib/owner";
+import { resolveConfigDir } from "../lib/paths";
 import { jsonLine, printable } from "../lib/sanitize";
 import { CONFIG_DIR, ownWords, UsageError } from "./flags";
+import type { Parsed } from "./parser";
 import { startOver, takeOver } from "./reexec";
 import { findNoun, type Registry } from "./registry";
 import type { Described, Example, Subcommand } from "./subcommand";
@@ -70,8 +74,20 @@ async function dispatch(registry: Registry, args: readonly string[]): Promise<nu
     rest,
   );
   if (!parsed) return 0;
+  await takeOwnersPlace(one, parsed, args);
   if (one.resident) startOver({ noun, ...parsed }, args);
   return one.run(parsed.typed, parsed.globals);
+}
+
+/** Root does not touch somebody's folder as root: `sudo svc … --config-dir ~ann/.svc` runs as ann (`lib/owner.ts`). */
+async function takeOwnersPlace(one: Subcommand, { typed, globals }: Parsed, args: readonly string[]) {
+  const configDir = resolveConfigDir(globals.configDir);
+  const owner = foreignOwner(configDir);
+  if (!owner) return;
+  if (!one.asRoot?.(typed)) return becomeOwner(owner, configDir, args);
+  // `sudo` can leave the HOME of its user: what root has to do itself is on record in root's own folder.
+  const { home = "/" } = (await accountOf(0)) ?? {};
+  process.env.SVC_CONFIG_DIR = join(home, ".svc");
 }
 
 /** The subcommand that a command line names, or the list to choose from. */

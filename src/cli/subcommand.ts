@@ -32,6 +32,8 @@ export interface Subcommand {
   readonly epilogue?: string | undefined;
   /** Runs until it is asked to end: its process starts over without the parser (`reexec.ts`). */
   readonly resident?: true | undefined;
+  /** Whether it needs root where root runs it, and so cannot become the owner of `{config_dir}` (default: never). */
+  readonly asRoot?: ((typed: Typed) => boolean) | undefined;
   /** @returns the exit code: 0 done and good, 1 done and the answer is bad. */
   run(typed: Typed, globals: GlobalFlags): Promise<number>;
 }
@@ -46,7 +48,7 @@ export interface Group {
 /** A subcommand by the schema of its flags. */
 export interface SubcommandOptions<I extends InputSchema>
   extends FlagOptions,
-    Partial<Pick<Subcommand, "examples" | "epilogue" | "resident">> {
+    Partial<Pick<Subcommand, "examples" | "epilogue" | "resident" | "asRoot">> {
   readonly describe: string;
   readonly input: I;
   /** The fields that are given without a flag, in order. */
@@ -57,7 +59,7 @@ export interface SubcommandOptions<I extends InputSchema>
 
 /** A subcommand whose flags and positionals are the fields of a schema. */
 export function subcommand<I extends InputSchema>(options: SubcommandOptions<I>): Subcommand {
-  const { describe, input, positionals = [], examples = [], epilogue, resident } = options;
+  const { describe, input, positionals = [], examples = [], epilogue, resident, asRoot } = options;
   const all = flagsOf(input, options).map((flag): Flag => {
     return positionals.includes(flag.field) ? { ...flag, positional: true } : flag;
   });
@@ -68,6 +70,7 @@ export function subcommand<I extends InputSchema>(options: SubcommandOptions<I>)
     examples,
     epilogue,
     resident,
+    asRoot,
     async run(typed, globals) {
       try {
         return await options.run(await inputOf(input, all, typed, options), globals);
