@@ -5,6 +5,7 @@
  * rows a minute and as many counts, however many they are and wherever they come from.
  */
 import type { CallerService } from "../core/caller";
+import { cancelled } from "../lib/errors";
 import { printable } from "../lib/sanitize";
 import { after, type Exchange, type Step } from "./exchange";
 import type { Refusal } from "./gate";
@@ -15,9 +16,11 @@ export const record =
   (next) =>
   (exchange) => {
     let subject: string | null = null;
-    exchange.announce = (announced) => {
+    exchange.announce = async (announced) => {
       // What the actions of a run announce after it has rows of its own.
+      const isFirst = subject === null;
       subject ??= announced;
+      if (isFirst) await refusePipelined(exchange);
       return audit.announce(entryOf(exchange), announced);
     };
     return after(next(exchange), async (response) => {
@@ -27,6 +30,18 @@ export const record =
       return response;
     });
   };
+
+/**
+ * Bun closes a connection on which a second request arrives before the first is answered. What came in one packet is read by
+ * the next turn of the event loop: then no change has begun yet.
+ *
+ * @throws `cancelled` when the connection has ended; nobody receives an answer.
+ */
+async function refusePipelined({ request }: Exchange): Promise<void> {
+  const { signal } = request.raw;
+  await new Promise((resolve) => setImmediate(resolve));
+  if (signal.aborted) throw cancelled("the connection ended before the change began");
+}
 
 /** A request as its rows show it. */
 export type RequestEntry = ReturnType<typeof entryOf>;
