@@ -75,7 +75,7 @@ function rowOf(job: JobView): string[] {
   return [
     job.job_id,
     times,
-    job.enabled ? (job.next_run_at ?? "") : "paused",
+    job.enabled ? (job.next_run_at ?? "") : (job.disabled_reason ?? "paused"),
     job.max_runs === null ? `${job.runs}` : `${job.runs}/${job.max_runs}`,
     job.if_missed ?? "",
     job.if_running ?? "",

@@ -6,7 +6,7 @@ import { cancelRun, listRuns, showRun } from "../src/runs/operations";
 
 const COLUMNS = ["RUN", "STARTED", "SECONDS", "STATUS", "FROM", "SCRIPT", "ERROR"];
 
-type Run = v.InferOutput<typeof cancelRun.output>;
+type Run = v.InferInput<typeof cancelRun.output>;
 
 const rowOf = (run: Run) => [
   run.run_id.slice(0, 8),

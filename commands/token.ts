@@ -34,7 +34,7 @@ export default {
     }),
     remove: view(revokeToken, {
       positionals: ["name"],
-      text: ({ removed }) => `${removed} removed`,
+      text: ({ removed, jobs }) => `${removed} removed${jobs > 0 ? `; its jobs are disabled: ${jobs}` : ""}`,
       examples: [["$0 token remove anna", "A running server refuses it at once"]],
     }),
   },

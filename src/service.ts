@@ -111,7 +111,14 @@ export interface Service {
   usb(): Promise<Usb>;
   runs(): Promise<Runs>;
   scheduler(): Promise<Scheduler>;
-  /** Reads again the files that other processes change while a server runs: its tokens and jobs. */
+  /**
+   * Stops what a token that was revoked has started: disables its jobs; in this process, cancels its runs and closes its
+   * sessions.
+   *
+   * @returns how many jobs it had.
+   */
+  endWorkOf(token: string): Promise<number>;
+  /** Reads again the files that other processes change while a server runs: its tokens and jobs. Ends what was revoked. */
   refresh(): Promise<void>;
   /**
    * Runs the jobs in this process from now on. A host without jobs does not load the scheduler.
@@ -168,6 +175,8 @@ export function createService({
   };
   const stops: Array<() => Promise<void> | void> = [];
   let madeScheduler: Scheduler | undefined;
+  let madeRuns: Runs | undefined;
+  let madeSessions: Sessions | undefined;
   let runsJobs = false;
   const hasJobs = () => madeScheduler !== undefined || existsSync(files.jobs);
 
@@ -189,6 +198,26 @@ export function createService({
     async () => (forwardSamples ? (await import("./inspector/forward")).createForwarder(configDir) : null),
     (forwarder) => forwarder?.end(),
   );
+
+  const namedTokens = once(async () => (await import("./trust/named-tokens")).tokenStore(files, log));
+
+  /** Whether a named token is in force. While the file is broken, nothing is known to be revoked. */
+  const tokensInForce = async () => {
+    const store = await namedTokens();
+    return (token: string) => {
+      try {
+        return store.entries().some(({ name }) => name === token);
+      } catch {
+        return true;
+      }
+    };
+  };
+
+  const endRevoked = async () => {
+    const inForce = await tokensInForce();
+    madeRuns?.endRevoked(inForce);
+    await madeSessions?.endRevoked(inForce);
+  };
 
   const service: Service = {
     get configDir() {
@@ -272,7 +301,8 @@ export function createService({
     runs: stoppable(async () => {
       const { Runs } = await import("./runs/runs");
       const history = await service.history();
-      return new Runs((run) => history.note(run));
+      madeRuns = new Runs((run) => history.note(run));
+      return madeRuns;
     }),
     scheduler: stoppable(async () => {
       const { Scheduler } = await import("./scheduler/scheduler");
@@ -280,6 +310,7 @@ export function createService({
         files: { file: files.jobs, lock: files.jobsLock },
         lock: files.schedulerLock,
         start: (job, signal) => startJob(service, job, signal),
+        inForce: async (token) => (await tokensInForce())(token),
         log,
       });
       if (runsJobs) await madeScheduler.start();
@@ -313,7 +344,8 @@ export function createService({
         forwarder?.take(sample, session);
       };
       const place = { folder: inbox, quota: options.inbox_quota, minFree: options.inbox_min_free };
-      return openSessions(configDir, place, ice, { log, record });
+      madeSessions = await openSessions(configDir, place, ice, { log, record });
+      return madeSessions;
     }),
     syncs: feature(
       async () => {
@@ -331,9 +363,15 @@ export function createService({
       },
       (syncs) => syncs.stopAll(),
     ),
+    async endWorkOf(token) {
+      const jobs = hasJobs() ? await (await service.scheduler()).disown(token) : 0;
+      await endRevoked();
+      return jobs;
+    },
     async refresh() {
       (await service.rest()).server?.refresh();
       if (runsJobs && hasJobs()) await (await service.scheduler()).refresh();
+      await endRevoked();
     },
     async stop() {
       const faults: unknown[] = [];
@@ -370,10 +408,12 @@ function serverReport(service: Service, { pid }: RunningServer) {
 
 async function startJob(
   service: Service,
-  { job_id, script_path, timeout_seconds }: Job,
+  { job_id, script_path, timeout_seconds, token, scopes }: Job,
   signal?: AbortSignal,
 ) {
-  const base = localCaller(service, "scheduler", signal && { signal });
-  const caller: Caller = { ...base, announce: (subject) => base.announce(`job=${job_id} ${subject}`) };
+  const base = localCaller(service, "scheduler", { signal, grant: { name: token, scopes } });
+  const ending = token === null ? "" : ` token=${token}`;
+  const announce = (subject: string) => base.announce(`job=${job_id} ${subject}${ending}`);
+  const caller: Caller = { ...base, announce };
   return (await service.executor()).startFile(script_path, caller, job_id, timeout_seconds);
 }

@@ -61,7 +61,7 @@ export const offerSession = operation({
   http: { method: "POST", path: "/sessions/offer" },
   input: OFFER,
   output: ANSWER,
-  run: async (service: Uses, offer) => (await service.sessions()).answer(offer),
+  run: async (service: Uses, offer, { grant }) => (await service.sessions()).answer(offer, grant.name),
 });
 
 export const closeSession = operation({

@@ -95,7 +95,7 @@ export class PeerSession {
   ) {
     const id = randomUUID();
     this.record = {
-      ...{ id, role, peer, state: "connecting", since: new Date().toISOString(), route: null },
+      ...{ id, role, peer, token: null, state: "connecting", since: new Date().toISOString(), route: null },
       ...{ rtt_ms: null, bytes_sent: 0, bytes_received: 0, files_received: 0 },
     };
     this.opened.catch(() => {});

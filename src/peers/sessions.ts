@@ -91,12 +91,14 @@ export function createSessions(options: SessionsOptions) {
     /**
      * Answers an offer.
      *
+     * @param token the name of the token that came with it; null for the owner's.
      * @throws `unavailable` when there are too many sessions, or no WebRTC; `rejected` for a bad offer.
      */
-    async answer({ sdp, viewer_id, features }: Offer): Promise<Answer> {
+    async answer({ sdp, viewer_id, features }: Offer, token: string | null = null): Promise<Answer> {
       const host_id = identity("host");
       const place = await inbox(viewer_id);
       const session = open("host", viewer_id, { reads: [], writes: ensureInbox(place) });
+      session.record.token = token;
       const answer = await orClose(session, async () =>
         session.answer(ice(), sdp, place, features.includes(ACKS_FEATURE)),
       );
@@ -135,6 +137,14 @@ export function createSessions(options: SessionsOptions) {
       const session = sessions.get(id);
       if (!session) throw notFound(`no session has the id ${JSON.stringify(id)}`);
       await session.close("it was closed here");
+    },
+    /** Closes the sessions of tokens that are not in force any more. */
+    async endRevoked(inForce: (token: string) => boolean): Promise<void> {
+      const isRevoked = ({ record: { token } }: PeerSession) => typeof token === "string" && !inForce(token);
+      const ended = manager.list().filter(isRevoked);
+      await Promise.all(
+        ended.map((session) => session.close(`its token ${session.record.token} was revoked`)),
+      );
     },
     async stop(): Promise<void> {
       await Promise.all(manager.list().map((session) => session.close("svc stopped")));

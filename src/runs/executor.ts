@@ -233,9 +233,9 @@ function variablesOf(given: Readonly<Record<string, unknown>>): Map<string, unkn
 }
 
 /** @param sourceId the client or job. */
-function begun(run_id: string, { kind }: Caller, sourceId: string, script_path: string) {
+function begun(run_id: string, { kind, grant }: Caller, sourceId: string, script_path: string) {
   const source_type = kind === "rest" || kind === "scheduler" ? kind : "manual";
-  return { run_id, source_type, source_id: sourceId, script_path };
+  return { run_id, source_type, source_id: sourceId, token: grant.name, script_path };
 }
 
 function redacted({ operation, input, lists }: Action): unknown {

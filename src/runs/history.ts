@@ -30,6 +30,7 @@ const COLUMNS = {
   run_id: "TEXT",
   source_type: "TEXT NOT NULL DEFAULT ''",
   source_id: "TEXT NOT NULL DEFAULT ''",
+  token: "TEXT",
   script_path: "TEXT NOT NULL DEFAULT ''",
   started_at: "TEXT NOT NULL DEFAULT ''",
   finished_at: "TEXT",

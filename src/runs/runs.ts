@@ -21,7 +21,7 @@ const MAX_KEPT_BYTES = 64 * 1_024;
 const GRACE_MS = 8_000;
 const LAST_MS = 1_500;
 
-type Begun = "run_id" | "source_type" | "source_id" | "script_path" | "commands";
+type Begun = "run_id" | "source_type" | "source_id" | "token" | "script_path" | "commands";
 
 /** A run that is about to begin. */
 export interface RunStart extends Pick<RunRecord, Begun> {
@@ -142,6 +142,14 @@ export class Runs {
     if (record.finished_at !== null) throw conflict(`run ${record.run_id} has ended: ${record.status}`);
     control.abort(cancelled(why));
     return record;
+  }
+
+  /** Cancels the active runs of tokens that are not in force any more. */
+  endRevoked(inForce: (token: string) => boolean): void {
+    for (const { record, control } of this.active()) {
+      const { token } = record;
+      if (token !== null && !inForce(token)) control.abort(cancelled(`its token ${token} was revoked`));
+    }
   }
 
   /**

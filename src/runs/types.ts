@@ -60,6 +60,8 @@ export const RUN_RECORD = v.object({
   source_type: v.string(),
   /** The client's address or the job's id; empty for `manual`. */
   source_id: v.string(),
+  /** The token whose rights it has; null for the owner of the host. Hosts of 0.1.0 do not send it. */
+  token: v.optional(v.nullable(v.string()), null),
   /** Empty when the list came without a file. */
   script_path: v.string(),
   /** The commands of its actions, each once. */

@@ -3,6 +3,7 @@
  */
 import * as v from "valibot";
 import { between, seconds } from "../core/fields";
+import { SCOPES } from "../core/rights";
 import { DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S } from "../core/run";
 import { badInput } from "../lib/errors";
 
@@ -44,6 +45,12 @@ const ENTRIES = {
   cron_expression: v.optional(v.nullable(JOB_SETTINGS.cron_expression), null),
   time_zone: v.optional(v.nullable(JOB_SETTINGS.time_zone), null),
   enabled: v.optional(v.boolean(), true),
+  /** The name of the token that added it, with which it runs; null for the owner of the host, also in files of 0.1.0. */
+  token: v.optional(v.nullable(v.string()), null),
+  /** What it may do. */
+  scopes: v.optional(v.array(v.picklist(SCOPES)), ["admin"]),
+  /** Why it may not run any more; null while it may. */
+  disabled_reason: v.optional(v.nullable(v.string()), null),
   /** The number of runs so far. */
   runs: v.optional(v.pipe(v.number(), v.integer(), v.minValue(0)), 0),
   /** Null while it is paused, and in a job written by hand: its interval counts from when it is noticed. */

@@ -1,7 +1,9 @@
 import { resolve } from "node:path";
 import * as v from "valibot";
+import type { Caller } from "../core/caller";
 import { field, flag, NO_INPUT, path } from "../core/fields";
 import { operation } from "../core/operation";
+import type { Grant } from "../core/rights";
 import { RUN_STATUS } from "../core/run";
 import { badInput, Failure } from "../lib/errors";
 import { hostTimeZone, JOB, JOB_SETTINGS } from "./job";
@@ -9,7 +11,10 @@ import type { JobState, Scheduler } from "./scheduler";
 
 interface Uses {
   scheduler(): Promise<Scheduler>;
-  executor(): Promise<{ prepareFile(path: string): Promise<unknown> }>;
+  executor(): Promise<{
+    prepareFile(path: string): Promise<{ readonly commands: readonly string[] }>;
+    permit(commands: readonly string[], grant: Grant, who: string): void;
+  }>;
 }
 
 const JOB_VIEW = v.object({
@@ -23,6 +28,10 @@ const JOB_VIEW = v.object({
   max_runs: v.nullable(v.number()),
   runs: v.number(),
   enabled: v.boolean(),
+  /** The token that added it, whose scopes it has; null for the owner of the host. Hosts of 0.1.0 do not send these. */
+  token: v.optional(v.nullable(v.string()), null),
+  scopes: v.optional(v.array(v.string()), []),
+  disabled_reason: v.optional(v.nullable(v.string()), null),
   next_run_at: v.nullable(v.string()),
   last_run_at: v.nullable(v.string()),
   /** Hosts of another make answer null here. */
@@ -32,7 +41,7 @@ const JOB_VIEW = v.object({
   run_id: v.nullable(v.string()),
 });
 
-export type JobView = v.InferOutput<typeof JOB_VIEW>;
+export type JobView = v.InferInput<typeof JOB_VIEW>;
 
 const toView = ({ timeout_seconds: timeout_s, ...job }: JobState): JobView =>
   v.parse(JOB_VIEW, { ...job, timeout_s, is_cron: job.cron_expression !== null } satisfies JobView);
@@ -86,7 +95,8 @@ const ADDED = v.object({ ...JOB_VIEW.entries, problem: v.nullable(v.string()) })
 async function add(
   service: Uses,
   { timeout_s: timeout_seconds, ...given }: v.InferOutput<typeof NEW_JOB>,
-): Promise<v.InferOutput<typeof ADDED>> {
+  { grant }: Caller,
+): Promise<v.InferInput<typeof ADDED>> {
   const isCron = given.cron_expression !== undefined;
   if (isCron === (given.interval_seconds !== undefined)) {
     throw badInput("interval_seconds, cron_expression: expected one of them", {
@@ -98,23 +108,30 @@ async function add(
   const job = v.parse(JOB, {
     ...given,
     timeout_seconds,
+    token: grant.name,
+    scopes: [...grant.scopes],
     job_id: given.job_id ?? crypto.randomUUID().slice(0, 8),
     script_path: resolve(given.script_path),
     ...(isCron && { time_zone: given.time_zone ?? hostTimeZone() }),
   });
   const added = toView(await (await service.scheduler()).add(job));
-  return { ...added, problem: await problemWith(service, job.script_path) };
+  return { ...added, problem: await problemWith(service, job.script_path, grant) };
 }
 
 /** Why the script cannot run as it is now, or null. */
-async function problemWith(service: Uses, script: string): Promise<string | null> {
+async function problemWith(service: Uses, script: string, grant: Grant): Promise<string | null> {
+  const executor = await service.executor();
   try {
-    await (await service.executor()).prepareFile(script);
+    const { commands } = await executor.prepareFile(script).catch((error) => {
+      // Another process may run the jobs, with --allow-shell.
+      if (error instanceof Failure && error.code === "forbidden") return { commands: [] };
+      throw error;
+    });
+    executor.permit(commands, grant, "this job");
     return null;
   } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    // Another process may run the jobs, with --allow-shell.
-    return error.code === "forbidden" ? null : error.message;
+    if (error instanceof Failure) return error.message;
+    throw error;
   }
 }
 
@@ -159,7 +176,7 @@ export const addCronJob = operation({
   },
   input: v.strictObject({ script_path, cron_expression, time_zone, ...SETTINGS }),
   output: ADDED,
-  run: (service: Uses, input) => add(service, { ...input, repeat: true }),
+  run: (service: Uses, input, caller) => add(service, { ...input, repeat: true }, caller),
 });
 
 export const removeJob = operation({

@@ -40,6 +40,8 @@ export interface SchedulerParts {
    * @param signal cancels the run.
    */
   start(job: Job, signal?: AbortSignal): Promise<StartedRun>;
+  /** Whether the token of that name has not been revoked. */
+  inForce(token: string): Promise<boolean>;
   /** Default: that of the system. */
   readonly clock?: Clock;
   readonly log: Log;
@@ -153,9 +155,26 @@ export class Scheduler {
     return this.edit(id, (job) => ({ ...job, enabled: false, next_run_at: null }));
   }
 
-  /** Counts its times from now. @throws `not_found`; `conflict` when it has had all its runs. */
+  /**
+   * Disables the jobs that a revoked token has added. Does not end their active runs.
+   *
+   * @returns how many they are.
+   */
+  async disown(token: string): Promise<number> {
+    return this.store.change((list) => {
+      const jobs = list.entries.filter((job) => job.token === token);
+      for (const job of jobs) {
+        this.queued.delete(job.job_id);
+        list.put(disowned(job));
+      }
+      return jobs.length;
+    });
+  }
+
+  /** Counts its times from now. @throws `not_found`; `conflict` when it has had all its runs, or is disabled. */
   resume(id: string): Promise<JobState> {
     return this.edit(id, async (job) => {
+      refuseDisabled(job);
       if (job.max_runs !== null && job.runs >= job.max_runs) {
         throw conflict(`${id} has had its ${job.max_runs} runs`);
       }
@@ -169,7 +188,8 @@ export class Scheduler {
    * Runs it now, also when it is paused. Its schedule does not change.
    *
    * @param signal cancels the run.
-   * @throws `not_found`; `conflict` while it runs, and when another process runs the jobs and may be running it.
+   * @throws `not_found`; `conflict` while it runs, when it is disabled, and when another process runs the jobs and may be
+   *   running it.
    */
   async runNow(id: string, signal?: AbortSignal): Promise<StartedRun> {
     const claim = this.claim ?? tryLock(this.parts.lock);
@@ -187,7 +207,8 @@ export class Scheduler {
     if (this.going.has(id)) throw conflict(`${id} runs already`);
     this.going.set(id, null);
     try {
-      const job = await this.edit(id, (found) => {
+      const job = await this.edit(id, async (found) => {
+        refuseDisabled(await this.owned(found));
         if (!wanted(found)) throw conflict(`${id} is paused`);
         return counted(found, this.clock.now());
       });
@@ -248,7 +269,8 @@ export class Scheduler {
     let jobs = await this.store.load();
     if (jobs.some(stale)) {
       const due: Job[] = [];
-      const move = async (job: Job) => {
+      const move = async (found: Job) => {
+        const job = stale(found) ? await this.owned(found) : found;
         if (!stale(job)) return job;
         const moved = await this.moved(job, now);
         if (timeOf(job) > now || !this.mayStart(job, now)) return moved;
@@ -283,6 +305,13 @@ export class Scheduler {
     // The clock may have been set back before the first look.
     this.lastLook = Number.POSITIVE_INFINITY;
     return this.claim !== undefined;
+  }
+
+  /** `job`, disabled when its token has been revoked, for instance by hand. */
+  private async owned(job: Job): Promise<Job> {
+    if (job.token === null || (await this.parts.inForce(job.token))) return job;
+    this.parts.log.warn(`job ${job.job_id} is disabled: ${revoked(job.token)}`);
+    return disowned(job);
   }
 
   /** `job` with its next time after `now`; paused when it has none. */
@@ -340,6 +369,17 @@ const isoTime = (ms: number) => new Date(ms).toISOString();
 /** When it runs next, in milliseconds; infinity when it has no time. */
 const timeOf = ({ next_run_at }: Job) =>
   next_run_at === null ? Number.POSITIVE_INFINITY : Date.parse(next_run_at);
+
+const revoked = (token: string | null) => `its token ${token} was revoked`;
+
+function disowned(job: Job): Job {
+  return { ...job, enabled: false, next_run_at: null, disabled_reason: revoked(job.token) };
+}
+
+function refuseDisabled({ job_id, disabled_reason }: Job): void {
+  if (disabled_reason !== null)
+    throw conflict(`${job_id} is disabled: ${disabled_reason}; remove it and add it again`);
+}
 
 /** `job` with one more run. */
 function counted(job: Job, now: number): Job {

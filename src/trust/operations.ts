@@ -92,15 +92,16 @@ export const listTokens = operation({
 
 export const revokeToken = operation({
   name: "token.remove",
-  summary: "Revoke a named token",
+  summary: "Revoke a named token and stop its work: jobs, runs and sessions",
   scope: "admin",
   changes: true,
   leftOut,
   input: v.strictObject({ name: field(v.string(), "The token") }),
-  output: v.object({ removed: v.string() }),
-  async run(service: Uses, { name }) {
+  /** `jobs`: how many jobs it had added, which are disabled now. */
+  output: v.object({ removed: v.string(), jobs: v.number() }),
+  async run(service: Uses & { endWorkOf(token: string): Promise<number> }, { name }) {
     await removeToken(storeOf(service), name);
-    return { removed: name };
+    return { removed: name, jobs: await service.endWorkOf(name) };
   },
 });
 

@@ -354,7 +354,14 @@ test("runs are counted while they go on, and by how they ended ever after", asyn
   expect(await scraped()).not.toContain("service_active_runs 1");
 });
 
-const START = { source_type: "manual", source_id: "", script_path: "", commands: [], timeout_s: 60 };
+const START = {
+  source_type: "manual",
+  source_id: "",
+  token: null,
+  script_path: "",
+  commands: [],
+  timeout_s: 60,
+};
 
 test("the last runs are kept, those that go on always", () => {
   const runs = new Runs(() => {});

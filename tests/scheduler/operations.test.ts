@@ -124,7 +124,7 @@ test("a job whose script has gone is a failed run in the history", async () => {
 test("a job that finds too many runs going on is a failed run in the history", async () => {
   await using host = testService();
   const runs = await host.service.runs();
-  const source = { source_type: "manual", source_id: "", script_path: "" };
+  const source = { source_type: "manual", source_id: "", token: null, script_path: "" };
   const others = Array.from({ length: 256 }, (_, nth) =>
     runs.begin({ run_id: `other-${nth}`, commands: [], ...source, timeout_s: 60 }),
   );

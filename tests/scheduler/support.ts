@@ -66,6 +66,8 @@ export function testScheduler({ start = "2026-06-01T00:00:00.000Z", hold = false
   const time = fakeClock(start);
   const runs: TestRun[] = [];
   const said: string[] = [];
+  /** Tokens that are not in force any more. */
+  const revoked = new Set<string>();
   const log = {
     ...silentLog,
     warn: (text: string) => said.push(text),
@@ -80,6 +82,7 @@ export function testScheduler({ start = "2026-06-01T00:00:00.000Z", hold = false
       lock: join(folder.path, "run", "scheduler.lock"),
       clock: time.clock,
       pollMs: 48 * HOUR,
+      inForce: async (token) => !revoked.has(token),
       log,
       async start(job) {
         const { promise: ended, resolve } = Promise.withResolvers<EndedRun>();
@@ -107,6 +110,7 @@ export function testScheduler({ start = "2026-06-01T00:00:00.000Z", hold = false
     time,
     runs,
     said,
+    revoked,
     file,
     times: (job?: string) => runs.filter((run) => !job || run.job === job).map(({ at }) => at),
     [Symbol.dispose]() {
