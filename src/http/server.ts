@@ -99,7 +99,11 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
   const metrics = await service.metrics();
   const auditLog = options.audit ? await service.audit() : null;
   const problem = await auditLog?.problem();
-  if (problem) throw unavailable(`${problem}; a server starts without a log only with --no-audit`);
+  if (problem) {
+    throw unavailable(
+      `the audit log cannot be written (${problem}): a server starts without one only with --no-audit`,
+    );
+  }
   auditLog?.limitRows(options.audit_max_rows);
   const audit = createRequestAudit(auditLog, () => metrics.recordAuditFailure());
   const connections = createConnections({
