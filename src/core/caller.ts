@@ -7,6 +7,8 @@ export interface Caller {
   readonly kind: "rest" | "cli" | "script" | "scheduler" | "api";
   /** The client's address for `rest`; otherwise null. */
   readonly client: string | null;
+  /** What limits count the client by, for `rest`: its IPv4 address or IPv6 /64. */
+  readonly clientKey?: string | undefined;
   /** What it may do. Every operation and every action of a list is checked against it. */
   readonly grant: Grant;
   /** Of the request, for `rest`: what a page needs to know of encodings and ETags. */

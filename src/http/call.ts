@@ -49,6 +49,7 @@ export function call(
     const caller: Caller = {
       kind: "rest",
       client: client?.address ?? null,
+      clientKey: client?.key,
       grant: grant ?? ANYBODY,
       headers: request.raw.headers,
       get signal() {

@@ -61,7 +61,8 @@ export const offerSession = operation({
   http: { method: "POST", path: "/sessions/offer" },
   input: OFFER,
   output: ANSWER,
-  run: async (service: Uses, offer, { grant }) => (await service.sessions()).answer(offer, grant.name),
+  run: async (service: Uses, offer, { grant, clientKey }) =>
+    (await service.sessions()).answer(offer, grant.name, clientKey),
 });
 
 export const closeSession = operation({

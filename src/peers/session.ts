@@ -23,7 +23,7 @@ const PROBE_MS = 5_000;
 const DESCRIBE_MS = 30_000;
 
 /** How long two peers may take to connect after the exchange of offer and answer, milliseconds. */
-const CONNECT_MS = 30_000;
+const CONNECT_MS = 15_000;
 
 /** How long its process may take to end, milliseconds: some peers get time to receive what was sent. */
 const LEAVE_MS = 5_000;
@@ -182,7 +182,7 @@ export class PeerSession {
 
   #expectPeer(): void {
     if (this.state !== "connecting") return;
-    const giveUp = () => this.close("the two hosts could not connect within half a minute");
+    const giveUp = () => this.close("the two hosts could not connect within 15 seconds");
     this.#connecting = setTimeout(giveUp, CONNECT_MS);
   }
 }

@@ -19,6 +19,9 @@ import { PeerSession } from "./session";
 /** Each is a process of some 60 MB. */
 const MAX_SESSIONS = 16;
 
+/** Of those that others opened: no client holds all slots. */
+const MAX_CLIENT_SESSIONS = MAX_SESSIONS / 2;
+
 /** How long a peer may take to answer an offer, milliseconds: it asks STUN and TURN servers meanwhile. */
 const SIGNALLING_MS = 40_000;
 
@@ -39,6 +42,8 @@ export interface SessionsOptions {
   readonly record: (sample: LinkSample, session: string) => void;
   /** The most sessions at once (default {@link MAX_SESSIONS}). */
   readonly most?: number;
+  /** The most sessions that one client may open (default {@link MAX_CLIENT_SESSIONS}). */
+  readonly mostOfClient?: number;
   /** Called when a session has ended. */
   readonly ended?: (session: PeerSession) => void;
 }
@@ -46,16 +51,23 @@ export interface SessionsOptions {
 export type Sessions = ReturnType<typeof createSessions>;
 
 export function createSessions(options: SessionsOptions) {
-  const { log, ice, identity, inbox, record, most = MAX_SESSIONS, ended = () => {} } = options;
+  const { log, ice, identity, inbox, record, ended = () => {} } = options;
+  const { most = MAX_SESSIONS, mostOfClient = MAX_CLIENT_SESSIONS } = options;
   const sessions = new Map<string, PeerSession>();
+  /** Who opened each session, those that are being closed included: their processes still run. */
+  const clients = new Map<string, string>();
 
-  const open = (role: "host" | "viewer", peer: string, reach: Reach) => {
+  const open = (role: "host" | "viewer", peer: string, reach: Reach, client?: string) => {
     if (sessions.size >= most) throw unavailable(`${most} sessions are open, which is the limit`);
+    if ([...clients.values()].filter((one) => one === client).length >= mostOfClient)
+      throw unavailable(`${mostOfClient} sessions of this client are open, which is the limit`);
     const session = new PeerSession(role, peer, reach, log, record);
     const { id } = session.record;
     sessions.set(id, session);
+    if (client !== undefined) clients.set(id, client);
     session.closed.then((reason) => {
       sessions.delete(id);
+      clients.delete(id);
       const whose = session.record.peer && ` with ${session.record.peer}`;
       log.info(`session ${id}${whose} ended: ${reason}`);
       ended(session);
@@ -92,12 +104,22 @@ export function createSessions(options: SessionsOptions) {
      * Answers an offer.
      *
      * @param token the name of the token that came with it; null for the owner's.
+     * @param address what limits count its sender by. One token at one address is a client with a share of the sessions.
      * @throws `unavailable` when there are too many sessions, or no WebRTC; `rejected` for a bad offer.
      */
-    async answer({ sdp, viewer_id, features }: Offer, token: string | null = null): Promise<Answer> {
+    async answer(
+      { sdp, viewer_id, features }: Offer,
+      token: string | null = null,
+      address = "",
+    ): Promise<Answer> {
       const host_id = identity("host");
       const place = await inbox(viewer_id);
-      const session = open("host", viewer_id, { reads: [], writes: ensureInbox(place) });
+      const session = open(
+        "host",
+        viewer_id,
+        { reads: [], writes: ensureInbox(place) },
+        `${token ?? ""} ${address}`,
+      );
       session.record.token = token;
       const answer = await orClose(session, async () =>
         session.answer(ice(), sdp, place, features.includes(ACKS_FEATURE)),

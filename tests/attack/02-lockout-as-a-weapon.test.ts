@@ -9,7 +9,7 @@ import { addToken, statusOf } from "./raw";
 test("wrong guesses lock out the owner's token and a given one, and none that svc made", async () => {
   await using server = await serveBinary();
   const made = await addToken(server, "made");
-  const given = await addToken(server, "given", "a-password-of-a-person");
+  const given = await addToken(server, "given", { given: "a-password-of-a-person" });
   const statuses = async (...tokens: string[]) => {
     const found: number[] = [];
     for (const token of tokens) found.push(await statusOf(server, "/commands", token));

@@ -28,10 +28,10 @@ export async function statusOf(
 export async function addToken(
   { configDir }: { readonly configDir: string },
   name: string,
-  given?: string,
+  { scope = "read", given }: { readonly scope?: string; readonly given?: string } = {},
 ): Promise<string> {
   const from = given === undefined ? [] : ["--token-file", "-"];
-  const line = ["token", "add", name, "--scope", "read", "--json", "--config-dir", configDir, ...from];
+  const line = ["token", "add", name, "--scope", scope, "--json", "--config-dir", configDir, ...from];
   const child = Bun.spawn([BINARY, ...line], {
     stdio: [new Blob([given ?? ""]), "pipe", "inherit"],
   });

@@ -15,13 +15,18 @@ import { temporaryFolder } from "../support";
 /** Two hosts that know of each other: what `viewer` offers, `host` answers. */
 function twoPeers(
   home: string,
-  { most = 4, ice = { servers: [], relayOnly: false } }: { most?: number; ice?: IceConfig } = {},
+  {
+    most = 4,
+    mostOfClient = most,
+    ice = { servers: [], relayOnly: false },
+  }: { most?: number; mostOfClient?: number; ice?: IceConfig } = {},
 ) {
   const logged: string[] = [];
   const measured = { a: Promise.withResolvers<void>(), b: Promise.withResolvers<void>() };
   const make = (name: "a" | "b") =>
     createSessions({
       most,
+      mostOfClient,
       log: { ...silentLog, warn: (text) => logged.push(text) },
       ice: () => ice,
       identity: (role) => `${name}-${role}`,
@@ -289,6 +294,32 @@ describe("a session", () => {
     expect(connect(a, b)).rejects.toThrow("1 sessions are open, which is the limit");
     await Promise.all([a.stop(), b.stop()]);
   });
+
+  test("over the limit of its client is refused, and leaves room for others until that client has room again", async () => {
+    using home = temporaryFolder();
+    const { a, b } = twoPeers(home.path, { mostOfClient: 1 });
+    const by = (client: string) => a.connect((offer) => b.answer(offer, client), home.path);
+    const first = await by("one");
+    await expect(by("one")).rejects.toThrow("1 sessions of this client are open, which is the limit");
+    await by("two");
+    const gone = b.list()[0]?.closed;
+    await first.close("done");
+    await gone;
+    await by("one");
+    await Promise.all([a.stop(), b.stop()]);
+  });
+
+  test.concurrent("whose caller never connects is gone within seconds", async () => {
+    using home = temporaryFolder();
+    const { a, b } = twoPeers(home.path);
+    const answered = a.connect(async (offer) => {
+      await b.answer(offer);
+      throw new Error("the caller goes");
+    }, home.path);
+    await expect(answered).rejects.toThrow("the caller goes");
+    expect(await b.list()[0]?.closed).toBe("the two hosts could not connect within 15 seconds");
+    expect(b.list()).toEqual([]);
+  }, 60_000);
 
   test("whose offer cannot be delivered leaves nothing behind", async () => {
     using home = temporaryFolder();

@@ -1,0 +1,31 @@
+/** Attack: 16 offers whose caller never connects, to hold every session of the host. */
+import { expect, test } from "bun:test";
+import { post, serveBinary, until } from "../support";
+import { addToken } from "./raw";
+
+/** A well-formed offer of nobody. */
+const SDP = [
+  ...["v=0", "o=- 1 0 IN IP4 127.0.0.1", "s=-", "t=0 0", "a=group:BUNDLE 0", "a=msid-semantic:WMS *"],
+  ...["m=application 9 UDP/DTLS/SCTP webrtc-datachannel", "c=IN IP4 0.0.0.0", "a=mid:0", "a=sendrecv"],
+  ...["a=sctp-port:5000", "a=max-message-size:262144", "a=setup:actpass", "a=ice-ufrag:abcd"],
+  ...[`a=ice-pwd:${"0123456789".repeat(3)}`, `a=fingerprint:sha-256 ${Array(32).fill("AB").join(":")}`, ""],
+].join("\r\n");
+
+test("bogus offers leave sessions for other clients, and are gone soon", async () => {
+  await using server = await serveBinary(["--rate-limit", "0"]);
+  const other = await addToken(server, "other", { scope: "sync" });
+  const offer = post({ type: "offer", sdp: SDP, viewer_id: "attacker" });
+  const answers = await Promise.all(Array.from({ length: 16 }, () => server.call("/sessions/offer", offer)));
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(8);
+  const refused = answers.find(({ status }) => status !== 200);
+  expect([refused?.status, await refused?.json()]).toEqual([
+    503,
+    { error: "8 sessions of this client are open, which is the limit" },
+  ]);
+  const headers = { ...offer.headers, authorization: `Bearer ${other}` };
+  expect((await server.call("/sessions/offer", { ...offer, headers })).status).toBe(200);
+  await until("the end of the sessions", async () => {
+    const { sessions } = (await (await server.call("/sessions")).json()) as { sessions: unknown[] };
+    return sessions.length === 0;
+  });
+}, 60_000);
