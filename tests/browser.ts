@@ -49,7 +49,7 @@ export async function openTab(
   if (token) await context.addInitScript(`sessionStorage.setItem("svc-token", ${JSON.stringify(token)})`);
   const page = await context.newPage();
   // Shorter than a test may take: then the error says what was waited for.
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(40_000);
   page.on("console", (message) => {
     if (message.type() === "error" || message.type() === "warning")
       complaints.push(`console: ${message.text()}`);
