@@ -36,7 +36,24 @@ export function performOperation<I extends InputSchema, O extends OutputSchema, 
   const isRecorded = operation.changes === true || operation.reveals;
   // The clicks and keys of a run are recorded together, before the first of them: there may be thousands.
   if (!isRecorded || (caller.run && operation.uses)) return operation.run(service, input, caller);
-  return caller.announce(subjectOf(operation, input)).then(() => operation.run(service, input, caller));
+  return runOnRecord(service, operation, input, caller);
+}
+
+async function runOnRecord<I extends InputSchema, O extends OutputSchema, S extends object>(
+  service: S,
+  operation: Operation<I, O, S>,
+  input: v.InferOutput<I>,
+  caller: Caller,
+): Promise<v.InferInput<O>> {
+  const subject = subjectOf(operation, input);
+  await caller.announce(subject);
+  try {
+    return await operation.run(service, input, caller);
+  } catch (error) {
+    // The caller gets the error itself, whether it can be recorded or not.
+    await caller.recordFailure?.(subject, error).catch(() => {});
+    throw error;
+  }
 }
 
 /** How much of each field goes on record, and of all of them together, in characters. */

@@ -1,4 +1,5 @@
 /** Who asks for an operation, as the audit log and the operations themselves see them. */
+import { failureOf, HTTP_STATUS } from "../lib/errors";
 import { type Grant, OWNER } from "./rights";
 import type { RunContext } from "./run";
 
@@ -29,6 +30,8 @@ export interface Caller {
    * @throws an `unavailable` failure when the row cannot be written: then nothing may be changed or revealed.
    */
   announce(subject: string): Promise<void>;
+  /** Puts on record that what was announced failed; absent where the surface or the run records outcomes itself. */
+  recordFailure?(subject: string, error: unknown): Promise<void>;
 }
 
 /** How far a long operation is. */
@@ -66,15 +69,22 @@ export function localCaller(
   } = {},
 ): Caller {
   const { signal = new AbortController().signal, progress, grant = OWNER } = options;
+  const append = async (detail: string) => {
+    const audit = await service.audit();
+    await audit?.append({ event_type: kind, host_id: null, viewer_id: null, detail });
+  };
   return {
     kind,
     client: null,
     grant,
     signal,
     ...(progress && { progress }),
-    async announce(subject) {
-      const audit = await service.audit();
-      await audit?.append({ event_type: kind, host_id: null, viewer_id: null, detail: subject });
-    },
+    announce: append,
+    ...(kind === "cli" && {
+      recordFailure(subject: string, error: unknown) {
+        const failure = failureOf(error);
+        return append(`${subject} -> ${failure ? `failed:${HTTP_STATUS[failure.code]}` : "error"}`);
+      },
+    }),
   };
 }

@@ -5,7 +5,7 @@ import { callOperation, subjectOf } from "../../src/core/call";
 import { localCaller } from "../../src/core/caller";
 import { field, secret } from "../../src/core/fields";
 import { operation } from "../../src/core/operation";
-import { unavailable } from "../../src/lib/errors";
+import { notFound, unavailable } from "../../src/lib/errors";
 import { operations } from "../../src/operations";
 import { runActions, testService } from "../support";
 
@@ -72,4 +72,25 @@ test("a loop of changes leaves a bounded number of rows", async () => {
   const rows = (await (await service.audit())?.list({ limit: 1_000 })) ?? [];
   expect(rows).toHaveLength(502);
   expect(rows[0]?.detail).toBe(`run=${report.run_id} further actions of this run have no row`);
+});
+
+test("a change from the command line that fails leaves a second row with the outcome", async () => {
+  await using made = testService();
+  const { service } = made;
+  const fails = operation({
+    ...rename,
+    run() {
+      throw notFound("no such name");
+    },
+  });
+  const failing = (kind: "cli" | "api") =>
+    callOperation(service, fails, { name: "one" }, localCaller(service, kind));
+  await expect(failing("cli")).rejects.toThrow("no such name");
+  await expect(failing("api")).rejects.toThrow("no such name");
+  const rows = await (await service.audit())?.list({ limit: 4 });
+  expect(rows?.map(({ event_type, detail }) => `${event_type}: ${detail}`)).toEqual([
+    'api: name.set name="one"',
+    'cli: name.set name="one" -> failed:404',
+    'cli: name.set name="one"',
+  ]);
 });
