@@ -118,6 +118,8 @@ export function expectation({ type, expected, message, input }: v.BaseIssue<unkn
 }
 
 function shown(issue: v.BaseIssue<unknown>): string {
+  // The kind is right, and a check of several values says nothing without them.
+  if (issue.type === "check" && Array.isArray(issue.input)) return JSON.stringify(issue.input);
   return issue.received === "Array" || issue.received === "Object" ? kindOf(issue.input) : issue.received;
 }
 

@@ -90,9 +90,9 @@ const TEXT = v.optional(v.pipe(v.string(), v.maxLength(1_000)));
 /** Which rows of the history to find. A field that is left out does not filter. */
 export const HISTORY_QUERY = v.strictObject({
   limit: field(v.optional(whole(1, 10_000), 100), "The maximum number of runs"),
-  source_type: field(TEXT, "Only runs from this source: `rest`, `scheduler` or `manual`"),
+  source_type: field(v.optional(v.picklist(RUN_SOURCES)), "Only runs from this source"),
   source_id: field(TEXT, "Only runs of this client or job"),
-  status: field(TEXT, "Only runs with this status: `ok`, `error`, `cancelled`, `timeout`, `interrupted`"),
+  status: field(v.optional(v.picklist(RUN_STATUS)), "Only runs with this status"),
   before_id: field(
     v.optional(v.pipe(v.number(), v.safeInteger())),
     "Only runs with a lower id: the last id of a page gives the next page",

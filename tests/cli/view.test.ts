@@ -80,8 +80,14 @@ describe("a flag", () => {
   });
 
   test("of a nested field is named with the rest of its path", () => {
+    expect(asTyped([{ field: "max_bytes.low", message: "expected text" }], flags)).toEqual([
+      { field: "--max-bytes.low", message: "expected text" },
+    ]);
+  });
+
+  test("of an item of a list is named without its index", () => {
     expect(asTyped([{ field: "tags[1]", message: "expected text" }], flags)).toEqual([
-      { field: "--tags[1]", message: "expected text" },
+      { field: "--tags", message: "expected text" },
     ]);
   });
 });

@@ -3,9 +3,10 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { callOperation } from "../../src/core/call";
 import { localCaller } from "../../src/core/caller";
+import { parseInput } from "../../src/core/input";
 import type { Desktop } from "../../src/desktop/desktop";
 import { createInputLock } from "../../src/desktop/input-lock";
-import { hotkey } from "../../src/desktop/operations";
+import { hotkey, screenshot } from "../../src/desktop/operations";
 import { remote } from "../../src/lib/child";
 import { unavailable } from "../../src/lib/errors";
 import { temporaryFolder } from "../support";
@@ -46,4 +47,10 @@ test("when it fails, what is pressed is released, and the next may go on", async
   using host = setUp(() => Promise.reject(unavailable("no display")));
   await expect(host.press()).rejects.toThrow("no display");
   expect([host.inputLock.taken(), host.released()]).toEqual([false, 1]);
+});
+
+test("a region without an area is refused with what was given and what was expected", () => {
+  expect(() => parseInput(screenshot.input, { screen_region: [5, 5, 2, 2] })).toThrow(
+    "screen_region: expected [x1, y1, x2, y2] with x2 above x1 and y2 above y1 but found [5,5,2,2]",
+  );
 });

@@ -1,11 +1,14 @@
 /** The history of runs. */
+
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { parseInput } from "../../src/core/input";
 import { silentLog } from "../../src/lib/log";
 import { createHistory, type History } from "../../src/runs/history";
 import type { RunRecord } from "../../src/runs/types";
+import { HISTORY_QUERY } from "../../src/runs/types";
 import { createService } from "../../src/service";
 import { post, runActions, temporaryFolder, testServer, testService } from "../support";
 
@@ -250,4 +253,10 @@ test("a service keeps the configured number of runs", async () => {
   for (let nth = 0; nth < 3; nth++) await runActions(later.service, []);
   const kept = await (await later.service.history()).list({ limit: 10 });
   expect(kept.map(({ id }) => id)).toEqual([7, 6]);
+});
+
+test.each(["status", "source_type"])("the history refuses a %s that there is not", (name) => {
+  expect(() => parseInput(HISTORY_QUERY, { [name]: "bad" })).toThrow(
+    new RegExp(`^${name}: expected .* but found "bad"$`),
+  );
 });
