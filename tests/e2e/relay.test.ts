@@ -102,7 +102,7 @@ testWith("ip", "turnserver")(
     );
     const memory = watchMemory(sync.pid);
     const arrived = () => bytesOfLarge(at("receiver"));
-    const wait = (what: string, done: () => boolean) =>
+    const wait = (what: string, done: () => boolean | Promise<boolean>) =>
       until(
         what,
         () => {
@@ -117,14 +117,19 @@ testWith("ip", "turnserver")(
     await receiver.exited;
     receiver = await serve(RECEIVER, "receiver", "20.0.2.2");
     await wait("the large file to begin anew", () => arrived() < LARGE_BYTES * 0.05);
-    for (const share of [0.1, 0.2, 0.3]) {
-      await wait("more of the large file", () => arrived() > LARGE_BYTES * share);
-      await network.cut(2_000);
-    }
     const ask = async (path: string, from = SENDER, url = "http://20.0.1.2:9939") =>
       JSON.parse(
         await $`ip netns exec ${from} curl -sf -H ${`Authorization: Bearer ${TOKEN}`} ${url + path}`.text(),
       );
+    /** Whether the receiver measured a second in which nothing arrived. */
+    const isSilent = async () => {
+      const { metrics } = await ask("/inspector/summary", RECEIVER, "http://20.0.2.2:9939");
+      return metrics.bitrate_kbps.last < 1;
+    };
+    for (const share of [0.1, 0.2, 0.3]) {
+      await wait("more of the large file", () => arrived() > LARGE_BYTES * share);
+      await network.cut(() => wait("the line to fall silent", isSilent));
+    }
     const { sessions } = await ask("/sessions", RECEIVER, "http://20.0.2.2:9939");
     const [session] = sessions.filter((each: { state: string }) => each.state === "open");
     expect(session.route).toMatch(/relay/);
@@ -189,10 +194,10 @@ async function makeNetwork() {
       if (child.stdout instanceof ReadableStream) await child.stdout.getReader().read();
       return child;
     },
-    /** Takes the sender's link down for so long. */
-    async cut(ms: number) {
+    /** Takes the sender's link down until `noticed` has resolved. */
+    async cut(noticed: () => Promise<unknown>) {
       await $`ip -n ${SENDER} link set eth0 down`;
-      await Bun.sleep(ms);
+      await noticed();
       await $`ip -n ${SENDER} link set eth0 up`;
     },
     async [Symbol.asyncDispose]() {
