@@ -5,8 +5,8 @@ import type { Peer } from "./socket-table";
 
 /** `struct linger` with `l_onoff` 1 and `l_linger` 0 (socket(7)): closing drops what was not sent yet. */
 const DROP = new Int32Array([1, 0]);
-/** `SOL_SOCKET` and `SO_LINGER` of the platform's socket.h. */
-const [SOL_SOCKET, SO_LINGER] = process.platform === "linux" ? [1, 13] : [0xffff, 0x80];
+/** `SOL_SOCKET`, `SO_LINGER` and `SO_SNDBUF` of the platform's socket.h. */
+const [SOL_SOCKET, SO_LINGER, SO_SNDBUF] = process.platform === "linux" ? [1, 13, 7] : [0xffff, 0x80, 0x1001];
 const SHUT_RDWR = 2;
 
 /** `sizeof(struct sockaddr_in)` and `sizeof(struct sockaddr_in6)`; the port is at 2, the address at 4 and at 8. */
@@ -41,6 +41,14 @@ export async function openSockets() {
     /** Whether the near end of a connected socket has this port. */
     isOnPort: (descriptor: number, port: number) =>
       reads(getsockname, descriptor) && address.readUInt16BE(2) === port,
+    /**
+     * Limits what the system keeps for a slow reader, on each connection that a listening socket accepts from now on.
+     *
+     * @param bytes Linux takes twice as many, for its own overhead too (socket(7)).
+     */
+    setSendBuffer(descriptor: number, bytes: number) {
+      setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, ptr(new Int32Array([bytes])), 4);
+    },
     /** Ends the connection at once, if the peer is still `raw`; what holds the socket notices and closes it. */
     end(descriptor: number, raw: string) {
       if (rawPeer(descriptor) !== raw) return;
