@@ -4,7 +4,7 @@
  */
 import { broadcastPanel } from "./broadcast.js";
 import { ask, fill } from "./dialog.js";
-import { button, el, labelled } from "./dom.js";
+import { button, el, labelled, setText } from "./dom.js";
 import { count, milliseconds } from "./format.js";
 import { icon } from "./icons.js";
 import { actionButton, badge, nothing, panel, time } from "./parts.js";
@@ -177,7 +177,8 @@ function hostsPanel({ api, poll }, selected, tellSelection) {
       );
       show();
     },
-    made.fail,
+    // The list of hosts goes on where this token may not poll them.
+    (error) => (error.status === 403 ? setText(when, error.message) : made.fail(error)),
   );
 
   async function add() {

@@ -90,7 +90,8 @@ async function attempt(ask, show, fail, over, seconds) {
     if (over()) return null;
     if (!(error instanceof ApiError)) throw error;
     if (error.reason === "failed") fail(error);
-    if (error.reason === "unauthorized") return null;
+    // A token does not get more scopes; each further request would be a row in the audit log.
+    if (error.reason === "unauthorized" || error.status === 403) return null;
     return error.reason === "unreachable" ? Math.min(seconds, RETRY_S) : Math.max(seconds, error.retryAfter);
   }
 }

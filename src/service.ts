@@ -121,7 +121,8 @@ export interface Service {
   /** Reads again the files that other processes change while a server runs: its tokens and jobs. Ends what was revoked. */
   refresh(): Promise<void>;
   /**
-   * Runs the jobs in this process from now on. A host without jobs does not load the scheduler.
+   * Runs the jobs in this process from now on, and ends within a second what revoked tokens have started. A host without
+   * jobs does not load the scheduler.
    *
    * @returns a function that starts no further run.
    */
@@ -134,8 +135,8 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-/** How often to look for a first jobs file, in milliseconds. */
-const JOBS_LOOK_MS = 1_000;
+/** How often to look for a first jobs file and for revoked tokens, in milliseconds. */
+const LOOK_MS = 1_000;
 
 /** `{config_dir}` is made on first use, which may throw an `unavailable` failure. @throws `bad_input` for an unusable option. */
 export function createService({
@@ -320,12 +321,12 @@ export function createService({
       runsJobs = true;
       await madeScheduler?.start();
       const look = async () => {
-        if (!hasJobs()) return;
-        clearInterval(timer);
-        await service.scheduler();
+        // Whoever revokes a token may not be able to tell this process.
+        if (madeRuns || madeSessions) await endRevoked();
+        if (hasJobs()) await service.scheduler();
       };
       const failed = (error: unknown) => log.error("the scheduler did not start", error);
-      const timer = setInterval(() => look().catch(failed), JOBS_LOOK_MS);
+      const timer = setInterval(() => look().catch(failed), LOOK_MS);
       const stop = () => {
         runsJobs = false;
         clearInterval(timer);

@@ -1,6 +1,9 @@
 /** A page that stays open, in Chromium: what it asks of the server, and what it makes of late, odd and missing answers. */
 import { afterAll, beforeAll, expect } from "bun:test";
 import type { Browser, Page, Route } from "playwright-core";
+import { silentLog } from "../../src/lib/log";
+import { configFiles } from "../../src/lib/paths";
+import { addToken, tokenStore } from "../../src/trust/named-tokens";
 import { launchBrowser, openTab } from "../browser";
 import { post, serveSource, TOKEN, testWith } from "../support";
 
@@ -18,8 +21,12 @@ afterAll(async () => {
 });
 
 /** A tab that is signed in and on a page, with a clock that the test moves. */
-async function openPage(name: string, answers: Readonly<Record<string, (route: Route) => unknown>> = {}) {
-  const tab = await openTab(browser, host.url, { token: TOKEN });
+async function openPage(
+  name: string,
+  answers: Readonly<Record<string, (route: Route) => unknown>> = {},
+  token = TOKEN,
+) {
+  const tab = await openTab(browser, host.url, { token });
   await tab.page.clock.install();
   for (const [path, answer] of Object.entries(answers)) {
     await tab.page.route(`${host.url}/${path}`, async (route) => {
@@ -43,6 +50,24 @@ function countRequests(page: Page) {
 const hide = (page: Page, hidden: boolean) =>
   page.evaluate(`Object.defineProperty(document, "hidden", { value: ${hidden}, configurable: true });
     document.dispatchEvent(new Event("visibilitychange"))`);
+
+test("a panel whose token lacks a scope says which one, and does not ask again", async () => {
+  const store = tokenStore(configFiles(host.configDir), silentLog);
+  const token = await addToken(store, { name: "wall", scope: ["read"] });
+  for (const [name, path, scope] of [
+    ["screen", "windows", "screen"],
+    ["audit", "audit/list", "audit"],
+    ["admin", "admin/poll", "operate"],
+  ] as const) {
+    await using tab = await openPage(name, {}, token);
+    const { page } = tab;
+    await page.getByText(`this token allows read, but this needs ${scope}`).waitFor();
+    const again: string[] = [];
+    page.on("request", (request) => again.push(new URL(request.url()).pathname));
+    await page.clock.runFor(120_000);
+    expect(again.filter((asked) => asked === `/${path}`)).toEqual([]);
+  }
+});
 
 test("a hidden tab asks for nothing, and updates once it is visible", async () => {
   await using tab = await openPage("overview");
