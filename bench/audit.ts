@@ -5,7 +5,7 @@
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { AuditFile } from "../src/audit/file";
-import { appendRows, readHighWater } from "../src/audit/high-water";
+import { appendRows, headOf, readHighWater } from "../src/audit/high-water";
 import { type AuditLog, openAuditLog } from "../src/audit/log";
 import type { AuditRow } from "../src/audit/row";
 import { silentLog } from "../src/lib/log";
@@ -154,7 +154,7 @@ export async function fillLog(path: string, rows: number): Promise<void> {
   const ts = "2026-04-27T10:30:00.123000+00:00";
   const batch = Array.from({ length: 10_000 }, () => ({ ts, event: EVENT }));
   for (let written = 0; written < rows; written += batch.length) {
-    await file.write((db) => appendRows(db, readHighWater(db), batch));
+    await file.write((db) => appendRows(db, headOf(readHighWater(db)), batch));
   }
   file.close();
 }

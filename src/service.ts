@@ -88,7 +88,7 @@ export interface Service {
   addressBook(): Promise<AddressBook>;
   /** Null when the service was made without an audit log. */
   audit(): Promise<AuditLog | null>;
-  /** As `audit()`, but null where no log is kept yet: looking does not make one. */
+  /** As `audit()`, but null where no log was ever kept: looking does not make one. */
   existingAudit(): Promise<AuditLog | null>;
   /** What checks that files of a bundle would load here. */
   bundleReaders(): Promise<BundleReaders>;
@@ -240,7 +240,7 @@ export function createService({
       return audit;
     }),
     existingAudit: async () =>
-      existsSync(files.auditLog) || findRunningServer(configDir)?.pid === process.pid
+      [files.auditLog, files.auditHead].some(existsSync) || findRunningServer(configDir)?.pid === process.pid
         ? service.audit()
         : null,
     async bundleReaders() {

@@ -6,9 +6,14 @@
  */
 import { type Database, SQLiteError } from "bun:sqlite";
 import { existsSync, realpathSync, statSync } from "node:fs";
-import { systemCode, unavailable } from "../lib/errors";
+import { messageOf, systemCode, unavailable } from "../lib/errors";
+import { type Log, silentLog } from "../lib/log";
 import { isBusy, openDatabase, openSnapshot } from "../lib/sqlite";
-import { prepareSchema } from "./schema";
+import { prepareLog } from "./adopt";
+import { type Head, isAnother } from "./high-water";
+import { NOTE_MS, readNote, writeNote } from "./note";
+import { schemaFault } from "./schema";
+import { guardWal } from "./wal-guard";
 
 /** How long writes wait for the lock of another process, milliseconds. After that they fail at once until it is free. */
 const LOCK_WAIT_MS = 5_000;
@@ -21,23 +26,31 @@ const LONGEST_PAUSE_MS = 5;
 
 type Kind = "write" | "read";
 
+/** The time in which one connection alone wrote to the file: another object after any other connection did. */
+export type Epoch = object;
+
 export class AuditFile {
   private open: OpenFile | undefined;
   /** Since when a lock is in the way, and when it was last met; for each kind, as readers pass while a writer waits. */
   private readonly blocked = new Map<Kind, { readonly since: number; readonly seen: number }>();
+  /** What is to be noted outside of the file. */
+  private remembered: Head | undefined;
+  private noting: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
     readonly path: string,
     private readonly lockWaitMs: number = LOCK_WAIT_MS,
+    private readonly log: Log = silentLog,
   ) {}
 
   /**
    * Runs `work` in a transaction that holds the write lock, and commits it.
    *
-   * @throws an `unavailable` failure when the file cannot be opened, locked or written: then nothing was written.
+   * @throws an `unavailable` failure when the file cannot be opened, locked or written, or somebody tampered with it: then
+   *   nothing was written.
    */
-  write<T>(work: (db: Database) => T): Promise<T> {
-    return this.waiting("write", (transaction) => transaction.immediate(work) as T);
+  write<T>(work: (db: Database, epoch: Epoch) => T): Promise<T> {
+    return this.waiting("write", (open) => open.write(work) as T);
   }
 
   /**
@@ -46,7 +59,14 @@ export class AuditFile {
    * @throws an `unavailable` failure when the file cannot be opened or read.
    */
   read<T>(work: (db: Database) => T): Promise<T> {
-    return this.waiting("read", (transaction) => transaction.deferred(work) as T);
+    return this.waiting("read", (open) => open.read(work) as T);
+  }
+
+  /** Notes outside of the file, within {@link NOTE_MS}, that the row `head` is in it. */
+  remember(head: Head): void {
+    this.remembered = head;
+    this.noting ??= setTimeout(() => this.note(), NOTE_MS);
+    this.noting.unref();
   }
 
   /** Gives the space of deleted rows back to the disk, if no other process uses the file just now. */
@@ -61,14 +81,38 @@ export class AuditFile {
   }
 
   close(): void {
-    this.open?.db.close();
+    this.note();
+    this.open?.close();
     this.open = undefined;
   }
 
-  private async waiting<T>(kind: Kind, attempt: (transaction: OpenFile["transaction"]) => T): Promise<T> {
+  private note(): void {
+    clearTimeout(this.noting);
+    this.noting = undefined;
+    const head = this.remembered;
+    this.remembered = undefined;
+    const known = head && readNote(this.path);
+    // Another process may have been later. A note that the log contradicts is evidence, and stays.
+    if (!head || (known && (known.id >= head.id || this.contradicts(known)))) return;
+    try {
+      writeNote(this.path, head);
+    } catch (error) {
+      this.log.warn(`the end of the audit log cannot be noted: ${messageOf(error)}`);
+    }
+  }
+
+  private contradicts(known: Head): boolean {
+    try {
+      return this.open !== undefined && isAnother(this.open.db, known);
+    } catch {
+      return false;
+    }
+  }
+
+  private async waiting<T>(kind: Kind, attempt: (open: OpenFile) => T): Promise<T> {
     for (let pause = 1; ; pause = Math.min(pause * 2, LONGEST_PAUSE_MS)) {
       try {
-        const result = attempt(this.opened().transaction);
+        const result = attempt(this.opened());
         this.blocked.delete(kind);
         return result;
       } catch (error) {
@@ -88,24 +132,70 @@ export class AuditFile {
   }
 
   private opened(): OpenFile {
-    if (!this.open) {
-      this.open = openFile(this.path);
-    } else if (!this.open.isInPlace()) {
-      throw unavailable(
-        "the audit log was replaced or removed while in use; restart svc to write to the new one",
-      );
-    }
+    if (this.open) this.open.requireInPlace();
+    else this.open = openFile(this.path, this.log);
     return this.open;
   }
 }
 
+const REPLACED = "the audit log was replaced or removed while in use; restart svc to write to the new one";
+const OVERWRITTEN =
+  "the write-ahead log of the audit log was overwritten or cut off while in use; restart svc, then verify the log";
+
 type OpenFile = ReturnType<typeof openFile>;
 
-function openFile(path: string) {
-  const db = openDatabase(path, { synchronous: "FULL", prepare: prepareLog });
-  // Made once for a connection: making it takes as long as a small transaction.
-  const transaction = db.transaction((work: (db: Database) => unknown) => work(db));
-  return { db, transaction, isInPlace: watchPlace(path) };
+function openFile(path: string, log: Log) {
+  const db = openDatabase(path, { synchronous: "FULL", prepare: (opened) => prepare(opened, path, log) });
+  const isInPlace = watchPlace(path);
+  const wal = guardWal(...besides(path));
+  const dataVersion = db.query<{ data_version: number }, []>("PRAGMA data_version");
+  const schemaVersion = db.query<{ schema_version: number }, []>("PRAGMA schema_version");
+  let seen = { data: -1, schema: -1 };
+  let epoch: Epoch = {};
+  let isOverwritten = false;
+
+  const requireInPlace = () => {
+    if (isOverwritten) throw unavailable(OVERWRITTEN);
+    if (!isInPlace()) throw unavailable(REPLACED);
+  };
+
+  /** With the lock: fails if somebody tampered with the file since the last write. */
+  const requireUntouched = () => {
+    const data = dataVersion.get()?.data_version ?? -1;
+    const alone = data === seen.data;
+    isOverwritten = !wal.isIntact(alone);
+    if (isOverwritten) throw unavailable(OVERWRITTEN);
+    if (alone) return;
+    const schema = schemaVersion.get()?.schema_version ?? -1;
+    const fault = schema === seen.schema ? null : schemaFault(db);
+    if (fault !== null) throw unavailable(`the audit log was altered: ${fault}`);
+    seen = { data, schema };
+    epoch = {};
+  };
+
+  // Made once for a connection: making them takes as long as a small transaction.
+  const reading = db.transaction((work: (db: Database) => unknown) => work(db));
+  const writing = db.transaction((work: (db: Database, epoch: Epoch) => unknown) => {
+    requireUntouched();
+    return work(db, epoch);
+  });
+  return {
+    db,
+    requireInPlace,
+    read: reading.deferred,
+    write: writing.immediate,
+    close(): void {
+      wal.close();
+      // Closing would move what was overwritten into the file. The next to open it takes only what is whole.
+      if (!isOverwritten) db.close();
+    },
+  };
+}
+
+/** The paths of the write-ahead log and its index: in the folder of the file itself, also when `path` is a symbolic link. */
+function besides(path: string): [wal: string, index: string] {
+  const file = realpathSync(path);
+  return [`${file}-wal`, `${file}-shm`];
 }
 
 /** How often the path is checked at most, milliseconds. A check before each append would cost a twentieth on a fast disk. */
@@ -120,8 +210,7 @@ const WAL_CHECK_MS = 250;
  */
 function watchPlace(path: string): () => boolean {
   const file = inodeOf(path);
-  // In the folder of the file itself, also when the path is a symbolic link.
-  const walPath = `${realpathSync(path)}-wal`;
+  const [walPath] = besides(path);
   const wal = inodeOf(walPath);
   let checkedAt = Number.NEGATIVE_INFINITY;
   let walCheckedAt = performance.now();
@@ -155,13 +244,13 @@ export function readLog(path: string): Database {
   }
 }
 
-function prepareLog(db: Database): void {
+function prepare(db: Database, path: string, log: Log): void {
   const mode = db.query<{ journal_mode: string }, []>("PRAGMA journal_mode").get()?.journal_mode;
   if (mode !== "wal") {
     throw unavailable(`the audit log cannot use a write-ahead log (its file system gives "${mode}")`);
   }
   db.run(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
-  prepareSchema(db);
+  for (const told of prepareLog(db, readNote(path))) log.warn(told);
 }
 
 /** An error of SQLite or the system as an expected failure; any other error is a bug and is returned as it is. */

@@ -8,6 +8,7 @@
 import type { Database } from "bun:sqlite";
 import { unavailable } from "../lib/errors";
 import { type AuditEvent, type AuditRow, GENESIS, rowHash } from "./row";
+import { OWN_TABLES } from "./schema";
 
 export interface HighWater {
   /** Of the oldest row that was not cleared or pruned. */
@@ -36,34 +37,33 @@ export interface Head {
   readonly hash: string;
 }
 
-/** AUTOINCREMENT makes sure that `sqlite_sequence` exists. */
-const TABLES = `
-  CREATE TABLE svc_bearings (
-    only_row INTEGER PRIMARY KEY AUTOINCREMENT CHECK (only_row = 1),
-    first_id INTEGER NOT NULL, first_prev_hash TEXT, highest_id INTEGER NOT NULL, highest_hash TEXT,
-    removed_rows INTEGER NOT NULL, adopted_at TEXT NOT NULL, adopted_rows INTEGER NOT NULL, filled_rows INTEGER NOT NULL
-  );
-  CREATE TABLE svc_gaps (after_id INTEGER PRIMARY KEY, next_id INTEGER NOT NULL);
-`;
-
 /** "SvcA" as the file's `application_id` (https://sqlite.org/pragma.html#pragma_application_id): svc has opened this log. */
 const MARK = 0x53766341;
 
 export const LOST_HIGH_WATER =
   "the audit log has lost its high-water mark: its table svc_bearings is empty or gone";
 
-/** Whether svc has never opened this log (`none`), keeps its high-water mark, or somebody removed it since (`lost`). */
-export function highWaterState(db: Database): "none" | "kept" | "lost" {
+/**
+ * Whether svc has never opened this log (`none`), keeps its high-water mark, or somebody removed it since (`lost`).
+ *
+ * @param note shows, if there is one, that svc has opened a log at this place.
+ */
+export function highWaterState(db: Database, note: Head | undefined): "none" | "kept" | "lost" {
   if (db.query("SELECT 1 FROM sqlite_master WHERE name = 'svc_bearings'").get()) {
     return db.query("SELECT 1 FROM svc_bearings").get() ? "kept" : "lost";
   }
   const marked = db.query<{ application_id: number }, []>("PRAGMA application_id").get();
-  return marked?.application_id === MARK ? "lost" : "none";
+  return marked?.application_id === MARK || (note && hasRows(db)) ? "lost" : "none";
+}
+
+function hasRows(db: Database): boolean {
+  if (!db.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'events'").get()) return false;
+  return db.query("SELECT 1 FROM events LIMIT 1").get() !== null;
 }
 
 /** Accepts the log as it is: from now on nothing may be missing. In a transaction, once in the life of a log. */
 export function takeHighWater(db: Database, now: string, filledRows: number): void {
-  db.run(TABLES);
+  for (const table of OWN_TABLES) db.run(table);
   db.run(`PRAGMA application_id = ${MARK}`);
   const row = (order: "ASC" | "DESC") =>
     db
@@ -113,6 +113,19 @@ export function headOf({ last_id, last_hash, issued_id, highest_id, highest_hash
   return { id, hash: hash ?? highest_hash ?? GENESIS };
 }
 
+/** The later of two ends of the chain; of two rows with the same id, the one that is `known`. */
+export function laterHead(found: Head, known: Head): Head {
+  return known.id >= found.id ? known : found;
+}
+
+/** Whether the log has another row in the place of `known`. */
+export function isAnother(db: Database, { id, hash }: Head): boolean {
+  const row = db
+    .query<{ row_hash: string | null }, [number]>("SELECT row_hash FROM events WHERE id = ?")
+    .get(id);
+  return row !== null && row.row_hash !== hash;
+}
+
 /** Records the newest row. */
 export function moveHead(db: Database, { id, hash }: Head): void {
   db.query("UPDATE svc_bearings SET highest_id = ?, highest_hash = ?").run(id, hash);
@@ -129,6 +142,8 @@ export function moveFirst(
   db.query("DELETE FROM svc_gaps WHERE after_id < ?").run(first.id);
 }
 
+const NOT_KEPT = "the audit log did not keep a row: its database was altered";
+
 /** A row to append. */
 export interface NewRow {
   readonly ts: string;
@@ -136,9 +151,14 @@ export interface NewRow {
   readonly event: AuditEvent;
 }
 
-/** Appends `rows`, in a transaction that holds the write lock. @returns the new head, whose id is that of the last row. */
-export function appendRows(db: Database, highWater: HighWater, rows: readonly NewRow[]): Head {
-  let { id, hash } = headOf(highWater);
+/**
+ * Appends `rows` to the chain that ends with `head`, in a transaction that holds the write lock.
+ *
+ * @returns the new head, whose id is that of the last row.
+ * @throws an `unavailable` failure when the database did something else with a row than keep it.
+ */
+export function appendRows(db: Database, head: Head, rows: readonly NewRow[]): Head {
+  let { id, hash } = head;
   const insert = db.query(
     `INSERT INTO events (id, ts, event_type, host_id, viewer_id, detail, prev_hash, row_hash)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -147,8 +167,17 @@ export function appendRows(db: Database, highWater: HighWater, rows: readonly Ne
     const prev = hash;
     hash = rowHash(prev, ts, event);
     id += 1;
-    insert.run(id, ts, event.event_type, event.host_id, event.viewer_id, event.detail, prev, hash);
+    const { event_type, host_id, viewer_id, detail } = event;
+    const { changes } = insert.run(id, ts, event_type, host_id, viewer_id, detail, prev, hash);
+    if (changes !== 1) throw unavailable(NOT_KEPT);
   }
-  moveHead(db, { id, hash });
+  // As `moveHead`, if the last row can be read back.
+  const moved = db
+    .query(
+      `UPDATE svc_bearings SET highest_id = ?1, highest_hash = ?2
+       WHERE (SELECT row_hash FROM events WHERE id = ?1) = ?2`,
+    )
+    .run(id, hash);
+  if (moved.changes !== 1) throw unavailable(NOT_KEPT);
   return { id, hash };
 }

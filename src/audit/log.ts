@@ -15,8 +15,8 @@ import { selfCommand } from "../lib/self-command";
 import { share } from "../lib/share";
 import type { Verdict } from "./chain";
 import type { ExportStep } from "./export";
-import { AuditFile } from "./file";
-import { appendRows, headOf, type NewRow, readHighWater } from "./high-water";
+import { AuditFile, type Epoch } from "./file";
+import { appendRows, type Head, headOf, laterHead, type NewRow, readHighWater } from "./high-water";
 import { type ListQuery, latestRow, listRows } from "./list";
 import type { PruneOptions } from "./prune";
 import { createLimit, type Pruned } from "./retention";
@@ -49,7 +49,7 @@ interface Waiting extends NewRow {
 
 /** Opens the log at `path`, or makes it. Never throws: while the file cannot be opened, each call tries again and fails. */
 export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions) {
-  const file = new AuditFile(path, lockWaitMs);
+  const file = new AuditFile(path, lockWaitMs, log);
   const closing = new AbortController();
   let tally: Tally | undefined;
   let waiting: Waiting[] = [];
@@ -75,10 +75,11 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions) {
       const batch = waiting.slice(0, MAX_BATCH);
       waiting = waiting.slice(MAX_BATCH);
       try {
-        const written = await file.write((db) => appendBatch(db, batch, tally));
+        const written = await file.write((db, epoch) => appendBatch(db, epoch, batch, tally));
         tally = written;
+        file.remember(written.head);
         report();
-        for (const [nth, { resolve }] of batch.entries()) resolve(written.highestId - batch.length + 1 + nth);
+        for (const [nth, { resolve }] of batch.entries()) resolve(written.head.id - batch.length + 1 + nth);
       } catch (error) {
         report(error);
         for (const { reject } of batch) reject(error);
@@ -184,6 +185,8 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions) {
       const { clearRows } = await import("./prune");
       const verdict = await verify().catch(() => null);
       const deleted = await file.write((db) => clearRows(db, by, verdict));
+      tally = await file.read(countRows);
+      file.remember(tally.head);
       file.compact();
       return deleted;
     },
@@ -207,21 +210,25 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions) {
 interface Tally {
   readonly rows: number;
   readonly removedRows: number;
-  readonly highestId: number;
+  readonly head: Head;
+  /** Undefined when it was read, not written. */
+  readonly epoch?: Epoch;
 }
 
 function countRows(db: Database): Tally {
   const highWater = readHighWater(db);
   const rows = db.query<{ rows: number }, []>("SELECT count(*) AS rows FROM events").get()?.rows ?? 0;
-  return { rows, removedRows: highWater.removed_rows, highestId: headOf(highWater).id };
+  return { rows, removedRows: highWater.removed_rows, head: headOf(highWater) };
 }
 
-function appendBatch(db: Database, batch: readonly Waiting[], tally: Tally | undefined): Tally {
+function appendBatch(db: Database, epoch: Epoch, batch: readonly Waiting[], tally: Tally | undefined): Tally {
   const known = tally ?? countRows(db);
-  const highWater = readHighWater(db);
-  const { id } = appendRows(db, highWater, batch);
-  const removedRows = highWater.removed_rows;
+  const highWater = known.epoch === epoch ? undefined : readHighWater(db);
+  // Never from before the row that this process wrote last: if that is gone or another one, the chain shows it.
+  const from = highWater ? laterHead(headOf(highWater), known.head) : known.head;
+  const head = appendRows(db, from, batch);
+  const removedRows = highWater?.removed_rows ?? known.removedRows;
   // Ids have no gaps, so this also counts the rows that other processes appended and removed meanwhile.
-  const rows = known.rows + (id - known.highestId) - (removedRows - known.removedRows);
-  return { rows, removedRows, highestId: id };
+  const rows = known.rows + (head.id - known.head.id) - (removedRows - known.removedRows);
+  return { rows, removedRows, head, epoch };
 }

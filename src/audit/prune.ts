@@ -98,6 +98,7 @@ export async function pruneRows(file: AuditFile, { what, archive, by }: PruneOpt
       step = await file.write((db) => deleteOldest(db, range.lastId));
       await Bun.sleep(BREATH_MS);
     }
+    file.remember(await file.read((db) => headOf(readHighWater(db))));
     return { deleted, archive: path };
   });
 }
@@ -140,7 +141,7 @@ function deleteOldest(db: Database, lastId: number): number {
 
 function appendRecord(db: Database, event_type: string, detail: string): void {
   const event = storable({ event_type, host_id: null, viewer_id: null, detail });
-  appendRows(db, readHighWater(db), [{ ts: rowTime(new Date()), event }]);
+  appendRows(db, headOf(readHighWater(db)), [{ ts: rowTime(new Date()), event }]);
 }
 
 /** A file that a killed prune left. The lock makes sure that no other prune is writing it. */

@@ -1,83 +1,75 @@
 /**
- * The tables of the log: made in a new file, checked in an existing one.
- *
- * Trust on first use happens once: when svc first opens a log of another tool, it accepts the log as it is and records
- * that, in one transaction. After that a missing row or hash is a break.
+ * The tables of the log, and the check that its file has these and nothing else: a trigger, a view or another constraint
+ * could hide or change rows.
  */
 import type { Database } from "bun:sqlite";
-import { unavailable } from "../lib/errors";
-import { highWaterState, LOST_HIGH_WATER, takeHighWater } from "./high-water";
-import { type AuditRow, GENESIS, rowHash, rowTime } from "./row";
 
-const EVENTS = `
-  CREATE TABLE IF NOT EXISTS events (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, ts TEXT NOT NULL, event_type TEXT NOT NULL,
-    host_id TEXT, viewer_id TEXT, detail TEXT, prev_hash TEXT, row_hash TEXT
-  )`;
+const EVENTS = `CREATE TABLE events (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, ts TEXT NOT NULL, event_type TEXT NOT NULL,
+  host_id TEXT, viewer_id TEXT, detail TEXT, prev_hash TEXT, row_hash TEXT
+)`;
 
 /** Other writers of the format use the same names. */
 const INDEXES = [
-  "CREATE INDEX IF NOT EXISTS idx_events_ts ON events(ts)",
-  "CREATE INDEX IF NOT EXISTS idx_events_type ON events(event_type)",
-  "CREATE INDEX IF NOT EXISTS idx_events_host ON events(host_id)",
+  "CREATE INDEX idx_events_ts ON events(ts)",
+  "CREATE INDEX idx_events_type ON events(event_type)",
+  "CREATE INDEX idx_events_host ON events(host_id)",
 ];
 
-const PLAIN_COLUMNS = ["id", "ts", "event_type", "host_id", "viewer_id", "detail"];
-const HASH_COLUMNS = ["prev_hash", "row_hash"];
+/** The tables of svc's own (`high-water.ts`). AUTOINCREMENT makes sure that `sqlite_sequence` exists. */
+export const OWN_TABLES = [
+  `CREATE TABLE svc_bearings (
+    only_row INTEGER PRIMARY KEY AUTOINCREMENT CHECK (only_row = 1),
+    first_id INTEGER NOT NULL, first_prev_hash TEXT, highest_id INTEGER NOT NULL, highest_hash TEXT,
+    removed_rows INTEGER NOT NULL, adopted_at TEXT NOT NULL, adopted_rows INTEGER NOT NULL, filled_rows INTEGER NOT NULL
+  )`,
+  "CREATE TABLE svc_gaps (after_id INTEGER PRIMARY KEY, next_id INTEGER NOT NULL)",
+];
 
-/** How many rows are in memory while their hashes are computed. */
-const FILL_STEP = 256;
+/** SQLite makes these itself: for AUTOINCREMENT, and for ANALYZE. */
+const OF_SQLITE = [
+  "CREATE TABLE sqlite_sequence(name,seq)",
+  "CREATE TABLE sqlite_stat1(tbl,idx,stat)",
+  "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)",
+];
 
-/**
- * Makes sure that `db` is a log that svc can write.
- *
- * @throws an `unavailable` failure when the file holds something else, or has lost its high-water mark; the SQLite error when
- *   the file is locked.
- */
-export function prepareSchema(db: Database): void {
-  if (highWaterState(db) === "kept") return;
-  db.transaction(() => {
-    // Another process may have been first.
-    const state = highWaterState(db);
-    if (state === "lost") throw unavailable(LOST_HIGH_WATER);
-    if (state === "none") adopt(db);
-  }).immediate();
+/** All that a log may have, by name. */
+const KNOWN: ReadonlyMap<string, string> = new Map(
+  [EVENTS, ...INDEXES, ...OWN_TABLES, ...OF_SQLITE].map((sql) => [
+    /^CREATE \w+ (\w+)/.exec(sql)?.[1] ?? "",
+    tidy(sql),
+  ]),
+);
+
+/** `sql` in the form in which two definitions are compared: they may differ in white space and case, as SQLite knows both. */
+function tidy(sql: string): string {
+  return sql
+    .replace(/[A-Z]/g, (letter) => letter.toLowerCase())
+    .replace(/[ \t\n\f\r]+/g, " ")
+    .replace(/ ?([(),]) ?/g, "$1");
 }
 
-function adopt(db: Database): void {
-  db.run(EVENTS);
-  const found = db.query<{ name: string }, []>("PRAGMA table_info(events)").all();
-  const columns = new Set(found.map(({ name }) => name));
-  const isHashed = HASH_COLUMNS.some((name) => columns.has(name));
-  const missing = [...PLAIN_COLUMNS, ...(isHashed ? HASH_COLUMNS : [])].filter((name) => !columns.has(name));
-  if (missing.length > 0) {
-    throw unavailable(`the file is not an audit log: its table events lacks ${missing.join(", ")}`);
-  }
-  const filledRows = isHashed ? 0 : fillHashes(db);
-  for (const index of INDEXES) db.run(index);
-  takeHighWater(db, rowTime(new Date()), filledRows);
+/** Makes the table of rows, if there is none. */
+export function makeEvents(db: Database): void {
+  db.run(EVENTS.replace("TABLE", "TABLE IF NOT EXISTS"));
 }
 
-/** Adds hashes to the rows of a log without hash columns, in insertion order. @returns how many rows there are. */
-function fillHashes(db: Database): number {
-  for (const column of HASH_COLUMNS) db.run(`ALTER TABLE events ADD COLUMN ${column} TEXT`);
-  const next = db.query<AuditRow, [number]>(
-    `SELECT * FROM events WHERE id > ? ORDER BY id LIMIT ${FILL_STEP}`,
-  );
-  // The texts are written as they were read: bytes that are not UTF-8 become U+FFFD, which is hashed.
-  const fill = db.query(
-    `UPDATE events SET ts = ?, event_type = ?, host_id = ?, viewer_id = ?, detail = ?, prev_hash = ?, row_hash = ?
-     WHERE id = ?`,
-  );
-  let hash = GENESIS;
-  let filled = 0;
-  for (let rows = next.all(Number.MIN_SAFE_INTEGER); rows.length > 0; rows = next.all(rows.at(-1)?.id ?? 0)) {
-    for (const row of rows) {
-      const prev = hash;
-      hash = rowHash(prev, row.ts, row);
-      fill.run(row.ts, row.event_type, row.host_id, row.viewer_id, row.detail, prev, hash, row.id);
-    }
-    filled += rows.length;
+/** Makes the indexes of that table that are missing. */
+export function makeIndexes(db: Database): void {
+  for (const index of INDEXES) db.run(index.replace("INDEX", "INDEX IF NOT EXISTS"));
+}
+
+/** What in the file is not part of a log, in words; null when nothing is. */
+export function schemaFault(db: Database): string | null {
+  const objects = db
+    .query<{ type: string; name: string; sql: string | null }, []>(
+      "SELECT CAST(type AS TEXT) AS type, CAST(name AS TEXT) AS name, CAST(sql AS TEXT) AS sql FROM sqlite_master",
+    )
+    .all();
+  for (const { type, name, sql } of objects) {
+    const known = KNOWN.get(name);
+    if (known === undefined) return `the ${type} ${name} is no part of an audit log`;
+    if (sql === null || tidy(sql) !== known) return `the ${type} ${name} is not defined as in an audit log`;
   }
-  return filled;
+  return null;
 }

@@ -8,8 +8,10 @@ import { type Database, SQLiteError } from "bun:sqlite";
 import { messageOf, unavailable } from "../lib/errors";
 import { broken, Chain, notedRow, rowNames, type Verdict, whole } from "./chain";
 import { asFailure, readLog } from "./file";
-import { type HighWater, highWaterState, LOST_HIGH_WATER, readHighWater } from "./high-water";
+import { type Head, type HighWater, highWaterState, LOST_HIGH_WATER, readHighWater } from "./high-water";
+import { readNote } from "./note";
 import type { AuditRow } from "./row";
+import { schemaFault } from "./schema";
 
 export interface VerifyOptions {
   /** The `head` of an earlier verification, `ID:HASH`: the log must still have this row. */
@@ -49,6 +51,8 @@ export function scanDatabase(
   heads: readonly string[] = [],
   progress?: VerifyOptions["progress"],
 ): Scanned {
+  // Before the log, which may go on meanwhile.
+  const note = readNote(path);
   using db = readLog(path);
   const noted = new Map(heads.map((head) => [head, notedRow(head)]));
   const ids = new Set([...noted.values()].map(({ id }) => id));
@@ -58,7 +62,7 @@ export function scanDatabase(
     if (ids.has(id)) found.set(id, row_hash);
   };
   try {
-    const verdict = verifyRows(db, passed, progress);
+    const verdict = verifyRows(db, note, passed, progress);
     const missing = new Map<string, Verdict>();
     for (const [head, { id, hash, what }] of noted) {
       const isOther = found.has(id) && found.get(id) !== hash;
@@ -76,23 +80,28 @@ export function scanDatabase(
 /** @param passed is called with each row in which nothing is wrong. */
 function verifyRows(
   db: Database,
+  note: Head | undefined,
   passed: (row: AuditRow) => void,
   progress: VerifyOptions["progress"],
 ): Verdict {
-  const state = highWaterState(db);
+  const state = highWaterState(db, note);
   if (state === "none") throw unavailable("the audit log cannot be verified: svc has not opened it yet");
   const hasTable = db.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'events'").get();
-  let total = hasTable ? countRows(db) : 0;
+  const fault = schemaFault(db);
+  // Counting something else than the table may never end.
+  let total = hasTable && fault === null ? countRows(db) : 0;
   if (state === "lost") return broken(total, null, LOST_HIGH_WATER);
   if (!hasTable) {
     const first = db.query<{ first_id: number }, []>("SELECT first_id FROM svc_bearings").get();
     return broken(0, first?.first_id ?? null, "all rows are gone: their table was removed");
   }
+  if (fault !== null) return broken(total, null, fault);
 
   const highWater = readHighWater(db);
   const start = { id: highWater.first_id, prevHash: highWater.first_prev_hash };
   const written = { id: highWater.highest_id, hash: highWater.highest_hash, what: "that svc wrote there" };
-  const chain = new Chain(start, [written], followers(db));
+  const remembered = note ? [{ ...note, what: "that svc noted in audit_head" }] : [];
+  const chain = new Chain(start, [written, ...remembered], followers(db));
   let taken = 0;
   try {
     const rows = db.query<AuditRow, []>(
@@ -112,7 +121,7 @@ function verifyRows(
   // The count may have come from an index, which can be edited too.
   total = taken;
   const next = chain.expectedId() ?? 1;
-  const highest = highestId(highWater);
+  const highest = Math.max(highestId(highWater), note?.id ?? 0);
   if (next <= highest) return broken(total, next, `the newest rows are gone: ${rowNames(next, highest)}`);
   return whole(total, chain.last);
 }

@@ -14,6 +14,7 @@ export function resolveConfigDir(flag: string | undefined, env: NodeJS.ProcessEn
 export const configFiles = (configDir: string) => ({
   adminHosts: join(configDir, "admin_hosts.json"),
   auditLog: join(configDir, "audit.db"),
+  auditHead: join(configDir, "audit_head"),
   history: join(configDir, "history.db"),
   jobs: join(configDir, "jobs.json"),
   token: join(configDir, "rest_token"),

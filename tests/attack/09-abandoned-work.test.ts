@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { AuditFile } from "../../src/audit/file";
-import { appendRows, readHighWater } from "../../src/audit/high-water";
+import { appendRows, headOf, readHighWater } from "../../src/audit/high-water";
 import { configFiles } from "../../src/lib/paths";
 import { type ServerProcess, serveBinary, until } from "../support";
 
@@ -86,6 +86,6 @@ async function fill(configDir: string): Promise<void> {
   const event = { event_type: "rest_api", host_id: null, viewer_id: null, detail: "GET / -> ok:200" };
   const file = new AuditFile(configFiles(configDir).auditLog);
   const batch = Array.from({ length: 10_000 }, () => ({ ts, event }));
-  for (let nth = 0; nth < 10; nth++) await file.write((db) => appendRows(db, readHighWater(db), batch));
+  for (let nth = 0; nth < 10; nth++) await file.write((db) => appendRows(db, headOf(readHighWater(db)), batch));
   file.close();
 }

@@ -2,10 +2,11 @@
 import { Database } from "bun:sqlite";
 import { createHash } from "node:crypto";
 import { copyFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { type AuditLog, openAuditLog } from "../../src/audit/log";
 import type { AuditEvent, AuditRow } from "../../src/audit/row";
 import { silentLog } from "../../src/lib/log";
+import { configFiles } from "../../src/lib/paths";
 import { temporaryFolder } from "../support";
 
 /** An event like most; `more` says what is different. */
@@ -34,6 +35,9 @@ export async function testLog(
     },
   };
 }
+
+/** The path of what svc remembers of the log at `path` outside of it. */
+export const noteOf = (path: string) => configFiles(dirname(path)).auditHead;
 
 /** Runs `work` on the file as another program would. */
 export function withDatabase<T>(path: string, work: (db: Database) => T): T {

@@ -1,15 +1,15 @@
 import type { Database } from "bun:sqlite";
 import { beforeAll, describe, expect, spyOn, test } from "bun:test";
-import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AuditFile } from "../../src/audit/file";
-import { appendRows, readHighWater } from "../../src/audit/high-water";
+import { appendRows, headOf, readHighWater } from "../../src/audit/high-water";
 import { openAuditLog } from "../../src/audit/log";
 import { rowHash } from "../../src/audit/row";
 import { verifyDatabase } from "../../src/audit/verify";
 import { silentLog } from "../../src/lib/log";
 import { nextTurn, temporaryFolder, testServer, until } from "../support";
-import { event, rowsOf, testLog, withDatabase } from "./support";
+import { event, noteOf, rowsOf, testLog, withDatabase } from "./support";
 
 /** Rows of the log that is tampered with. */
 const ROWS = 30;
@@ -282,7 +282,7 @@ describe("the high-water mark", () => {
     await made.log.close();
     const db = new AuditFile(made.path);
     await db.write((open) => {
-      appendRows(open, readHighWater(open), [
+      appendRows(open, headOf(readHighWater(open)), [
         { ts: "2026", event: event() },
         { ts: "2026", event: event() },
       ]);
@@ -306,7 +306,8 @@ describe("foreign logs", () => {
   for (const [name, rows] of [
     ["audit-foreign.db", 40],
     ["audit-pruned.db", 34],
-    ["audit-legacy.db", 20],
+    // One says that the others were adopted.
+    ["audit-legacy.db", 21],
   ] as const) {
     test(`${name} verifies, and goes on verifying`, async () => {
       await using made = await testLog(name);
@@ -365,6 +366,8 @@ describe("a row noted elsewhere", () => {
       }
       db.query("UPDATE svc_bearings SET highest_hash = ?").run(hash);
     });
+    expect(verifyDatabase(made.path)).toEqual(brokenAt(5, "noted in audit_head"));
+    rmSync(noteOf(made.path));
     expect(verifyDatabase(made.path)).toMatchObject({ ok: true });
     expect(verifyDatabase(made.path, { noted: head ?? "" })).toEqual(brokenAt(4, "noted elsewhere"));
   });
@@ -375,6 +378,7 @@ describe("a row noted elsewhere", () => {
     const { head } = await made.log.verify();
     await made.log.append(event());
     await made.log.close();
+    rmSync(noteOf(made.path));
     /** The log with row 5 chained anew to `prev`, and with the false record `lie` of the rows before it. */
     const forged = (prev: string, lie: string) => {
       const path = `${made.path}.${lie.length}`;

@@ -1,0 +1,42 @@
+// The attack: audit.db-wal cut off or overwritten under a running server, so that its rows are lost after a crash; and rows
+// that hide that the clock went back.
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { installBinary, post, serveBinary } from "../support";
+
+describe("the next row is refused once the write-ahead log", () => {
+  const attacks: Readonly<Record<string, (wal: string) => void>> = {
+    "was emptied": (wal) => truncateSync(wal, 0),
+    "was cut off": (wal) => truncateSync(wal, 32 + 2 * 4_120),
+    "was overwritten": (wal) => writeFileSync(wal, readFileSync(wal).fill(7)),
+  };
+  for (const [what, attack] of Object.entries(attacks)) {
+    test(what, async () => {
+      await using server = await serveBinary();
+      const change = () => server.call("/execute", post({ actions: [["AC_sleep", { seconds: 0 }]] }));
+      for (let nth = 0; nth < 5; nth++) expect((await change()).status).toBe(200);
+      attack(join(server.configDir, "audit.db-wal"));
+      const refused = await change();
+      expect([refused.status, await refused.text()]).toEqual([
+        503,
+        expect.stringContaining("overwritten or cut off"),
+      ]);
+      const report = await (await server.call("/diagnose?only=audit_chain")).text();
+      expect(JSON.parse(report).ok).toBe(false);
+    }, 15_000);
+  }
+});
+
+test("the clock is compared with the latest time in the log, not with that of the last row", async () => {
+  using host = installBinary();
+  for (let nth = 0; nth < 3; nth++) await host.run(["audit", "log", "test"]);
+  using db = new Database(join(host.configDir, "audit.db"));
+  db.run("UPDATE events SET ts = '2999-01-01T00:00:00.000000+00:00' WHERE id = 2");
+  const { stdout, exitCode } = await host.run(["diagnose", "--only", "clock"]);
+  expect([exitCode, stdout]).toEqual([
+    1,
+    expect.stringContaining("before the latest time in the audit log (row id 2)"),
+  ]);
+});
