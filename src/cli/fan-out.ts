@@ -47,6 +47,8 @@ export async function askHosts<I extends InputSchema, O extends OutputSchema, E>
   const servers = (await service.addressBook()).servers(on);
   const { askServers } = await import("../client/fan-out");
   const answers = await askServers(servers, operation, input, { timeoutMs: on_timeout_s * 1_000, signal });
+  // Nobody is there any longer to read it.
+  if (signal.aborted) return 1;
   if (globals.json) {
     for (const answer of answers) print(globals, answer, String);
   } else {

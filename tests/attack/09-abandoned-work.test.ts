@@ -64,18 +64,25 @@ onLinux(
 onLinux(
   "abandoned verifications end: no process goes on with them, and the next one begins at once",
   async () => {
-    const { svc, children } = await server();
+    const { svc, children, descriptors } = await server();
     await using _ = svc;
     await fill(svc.configDir);
+    const before = descriptors();
     await abandon(svc, ["/audit/verify"], () => children() !== "");
     const heads = Array.from(
       { length: CALLERS },
       (_, nth) => `/audit/verify?noted=${nth + 1}:${"0".repeat(64)}`,
     );
-    await abandon(svc, heads, () => children() !== "");
-    await until("no child process", () => children() === "");
+    await abandon(svc, heads, () => children() !== "" && descriptors() >= before + CALLERS);
+    const scans = new Set<string>();
+    const watching = setInterval(() => scans.add(children()), 5);
     const verdict = (await (await svc.call("/audit/verify")).json()) as { ok: boolean };
+    clearInterval(watching);
+    scans.delete("");
     expect(verdict.ok).toBe(true);
+    // Its own, and at most one before it.
+    expect(scans.size).toBeLessThanOrEqual(2);
+    await until("no child process", () => children() === "");
   },
   60_000,
 );
