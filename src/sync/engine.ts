@@ -58,7 +58,7 @@ export class FolderSyncEngine {
     const settle_s = Math.min(1, poll_interval_s / 3);
     const defaults = { poll_interval_s, include_subdirs, parallel, settle_s, settled: () => {} };
     this.#options = { ...defaults, ...options };
-    this.#ledger = new Ledger(index, include_subdirs);
+    this.#ledger = new Ledger(index, include_subdirs, (poll_interval_s + this.#options.settle_s) * 1_000);
     this.#slots = pLimit(parallel);
   }
 

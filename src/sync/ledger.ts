@@ -3,7 +3,7 @@
  *
  * The engine looks at the folder again and again. The ledger compares what each look finds with the one before: a file that
  * is new or changed becomes pending; a pending file that moved since the last look waits for the next one; a file that failed
- * waits longer after each attempt.
+ * is due at the next look and, after some failures in a row, waits longer after each.
  */
 import { createSlices, type FileState, sameState } from "./scan";
 
@@ -24,14 +24,19 @@ export interface Pending {
   phase: "waiting" | "queued" | "sending";
   attempts: number;
   error: string | null;
-  /** The first look at which it is tried again. */
+  /** It is tried again at this look, or at the first one after `waitsUntil`. */
   notBefore: number;
+  /** A time of the ledger's clock. */
+  waitsUntil: number;
   /** The last look that found it. */
   seen: number;
 }
 
-/** The most looks that a failing file waits. */
-const MAX_BACK_OFF = 20;
+/** The number of failures in a row after which a file waits longer than until the next look. */
+const PATIENCE = 5;
+
+/** The longest that a failing file waits where looks are more frequent, milliseconds. */
+const MAX_WAIT_MS = 60_000;
 
 export class Ledger {
   /** What was sent, or was there at the start, and the last look that found it. */
@@ -41,9 +46,15 @@ export class Ledger {
   /** How many of the sent files this look has found. */
   #present = 0;
 
+  /**
+   * @param lookMs milliseconds from one look to the next.
+   * @param now milliseconds of a clock that only goes forward.
+   */
   constructor(
     private readonly index: SentIndex | undefined,
     private readonly includeSubdirs: boolean,
+    private readonly lookMs: number,
+    private readonly now = () => performance.now(),
   ) {}
 
   /** How many files count as sent. */
@@ -81,11 +92,12 @@ export class Ledger {
       return false;
     }
     if (!pending) {
-      const fresh = { attempts: 0, error: null, notBefore: 0, seen: this.#look };
+      const fresh = { attempts: 0, error: null, notBefore: 0, waitsUntil: 0, seen: this.#look };
       this.pending.set(name, { path, state, phase: "waiting", ...fresh });
       return true;
     }
-    if (sameState(pending.state, state)) return this.#look >= pending.notBefore;
+    if (sameState(pending.state, state))
+      return this.#look >= pending.notBefore || this.now() > pending.waitsUntil;
     Object.assign(pending, { path, state, attempts: 0, notBefore: this.#look + 1 });
     return false;
   }
@@ -117,6 +129,8 @@ export class Ledger {
   markFailed(pending: Pending, error: string): void {
     pending.attempts += 1;
     pending.error = error;
-    pending.notBefore = this.#look + Math.min(2 ** (pending.attempts - 1), MAX_BACK_OFF);
+    pending.notBefore = this.#look + 2 ** Math.max(0, pending.attempts - PATIENCE + 1);
+    // After that, the next look would be too late.
+    pending.waitsUntil = this.now() + MAX_WAIT_MS - this.lookMs;
   }
 }

@@ -15,7 +15,7 @@ import { openSentIndex } from "./index-db";
 import type { SyncEvent, SyncInfo, SyncRequest } from "./operations";
 import { createPeerSender, type Link } from "./sender";
 
-/** How many looks at the folder `once` takes: with the back-off, each file is tried three times. */
+/** How many looks at the folder `once` takes: each file is tried as often, unless it changes meanwhile. */
 const ONCE_LOOKS = 4;
 
 /** How long `once` tries to connect, milliseconds. */
