@@ -66,7 +66,7 @@ export default {
         const rows = results.map(({ label, base_url, healthy, latency_ms, sessions, job_count, error }) => [
           label,
           healthy ? "healthy" : "DOWN",
-          latency_ms === null ? "" : `${latency_ms} ms`,
+          `${latency_ms} ms`,
           sessions === null ? "" : `${sessions.host.connected_clients}`,
           job_count === null ? "" : `${job_count}`,
           base_url,

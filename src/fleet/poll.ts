@@ -49,21 +49,23 @@ export function createPoller() {
 
 async function pollHost(host: Host, { timeoutMs, signal }: PollOptions): Promise<Polled> {
   const { label, base_url } = host;
-  let latency_ms: number | null = null;
+  let started = performance.now();
+  let latency_ms: number | undefined;
+  const since = () => Math.round((performance.now() - started) * 10) / 10;
   const result = { label, base_url, healthy: false, error: null, sessions: null, job_count: null };
   try {
     using carrier = await carrierTo(serverOf(host), signal);
-    const started = performance.now();
+    started = performance.now();
     const limits = { deadline: deadlineIn(timeoutMs), maxBytes: MAX_POLL_BYTES };
     const answer = await carrier.ask({ method: "GET", path: "/sessions" }, limits);
     const sessions = typed(POLLED_SESSIONS, answer);
-    latency_ms = Math.round((performance.now() - started) * 10) / 10;
+    latency_ms = since();
     const jobs = await carrier.ask({ method: "GET", path: "/jobs" }, limits);
     const job_count = jobs.status === 404 ? null : typed(POLLED_JOBS, jobs).jobs.length;
     return { ...result, healthy: true, latency_ms, sessions: withPrintableIds(sessions), job_count };
   } catch (error) {
     if (!(error instanceof RemoteError)) throw error;
-    return { ...result, latency_ms, error: error.message };
+    return { ...result, latency_ms: latency_ms ?? since(), error: error.message };
   }
 }
 

@@ -66,8 +66,8 @@ export const POLLED = v.object({
   base_url: v.string(),
   /** Whether every answer came, and was of the expected form. */
   healthy: v.boolean(),
-  /** From the start to the end of the first answer; null without an answer. */
-  latency_ms: v.nullable(v.number()),
+  /** From the start to the end of the first answer, or to the failure before it. */
+  latency_ms: v.number(),
   /** `HTTP 401`, `timeout after 3 s`, `connection refused`, `not a svc host`, …; null when healthy. */
   error: v.nullable(v.string()),
   sessions: v.nullable(POLLED_SESSIONS),

@@ -43,7 +43,7 @@ describe("a host is not healthy", () => {
     expect(await polled(server.server.url)).toMatchObject({
       healthy: false,
       error: "HTTP 401",
-      latency_ms: null,
+      latency_ms: expect.any(Number),
     });
     const metrics = await (await server.service.metrics()).render();
     expect(metrics).toContain("service_rest_failed_auth_total 1\n");
@@ -87,6 +87,15 @@ describe("a host is not healthy", () => {
 
   test("when the connection is refused", async () => {
     expect(await polled("http://127.0.0.1:1")).toMatchObject({ healthy: false, error: "connection refused" });
+  });
+
+  test("and its latency is the time until the failure", async () => {
+    await using hanging = await rawServer(() => {});
+    const results = await poll([host("refuses", "http://127.0.0.1:1"), host("hangs", hanging.url)], 200);
+    expect(results).toMatchObject([
+      { error: "connection refused", latency_ms: expect.any(Number) },
+      { error: "timeout after 0.2 s", latency_ms: expect.any(Number) },
+    ]);
   });
 });
 
