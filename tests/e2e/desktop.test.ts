@@ -149,7 +149,8 @@ testOnDisplay("a region is given by its corners, in a query string too", async (
   expect({ status: refused.status, body: await refused.json() }).toEqual({
     status: 400,
     body: {
-      error: "screen_region: expected [x1, y1, x2, y2] with x2 above x1 and y2 above y1 but found an array",
+      error:
+        "screen_region: expected [x1, y1, x2, y2] with x2 above x1 and y2 above y1 but found [10,5,10,25]",
       fields: ["screen_region"],
     },
   });
