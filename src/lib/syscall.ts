@@ -2,11 +2,9 @@
  * Calls into the Linux kernel that neither Bun nor a kept npm package has, through libc. Only for short-lived helpers:
  * importing it loads the compiler of `bun:ffi`.
  */
-import { CString, dlopen, ptr, read } from "bun:ffi";
+import { CString, ptr, read } from "bun:ffi";
 import { unavailable } from "./errors";
-
-/** The C library of glibc, and of musl on each processor. */
-const LIBRARIES = ["libc.so.6", "libc.musl-x86_64.so.1", "libc.musl-aarch64.so.1"];
+import { openLibc } from "./libc";
 
 /** `fcntl.h`: a descriptor that only names a file. */
 export const O_PATH = 0o10000000;
@@ -16,25 +14,13 @@ const PR_SET_NO_NEW_PRIVS = 38;
 
 type Argument = number | bigint | NodeJS.TypedArray | DataView;
 
-const libc = open();
-
-function open() {
-  const symbols = {
-    syscall: { args: ["i64", "i64", "i64", "i64", "i64", "i64"], returns: "i64" },
-    prctl: { args: ["i32", "u64", "u64", "u64", "u64"], returns: "i32" },
-    execve: { args: ["ptr", "ptr", "ptr"], returns: "i32" },
-    strerror: { args: ["i32"], returns: "ptr" },
-    __errno_location: { args: [], returns: "ptr" },
-  } as const;
-  for (const name of LIBRARIES) {
-    try {
-      return dlopen(name, symbols).symbols;
-    } catch {
-      // The next one.
-    }
-  }
-  throw unavailable("the C library could not be opened");
-}
+const libc = await openLibc({
+  syscall: { args: ["i64", "i64", "i64", "i64", "i64", "i64"], returns: "i64" },
+  prctl: { args: ["i32", "u64", "u64", "u64", "u64"], returns: "i32" },
+  execve: { args: ["ptr", "ptr", "ptr"], returns: "i32" },
+  strerror: { args: ["i32"], returns: "ptr" },
+  __errno_location: { args: [], returns: "ptr" },
+});
 
 /** The reason of the last call that failed. */
 function lastError(): string {
