@@ -96,6 +96,19 @@ describe("a session", () => {
     expect([a.list(), b.list()]).toEqual([[], []]);
   });
 
+  test("has the name of the token that opened it, and ends when that is revoked", async () => {
+    using home = temporaryFolder();
+    const { a, b } = twoPeers(home.path);
+    const session = await a.connect((offer) => b.answer(offer, "anna"), tmpdir());
+    expect(b.report().sessions).toMatchObject([{ token: "anna" }]);
+    await b.endRevoked((token) => token === "anna");
+    expect(b.list()).toHaveLength(1);
+    const host = b.list()[0];
+    await b.endRevoked(() => false);
+    expect(await host?.closed).toBe("its token anna was revoked");
+    await session.closed;
+  });
+
   test("fails its transfers with the reason why it was closed", async () => {
     using home = temporaryFolder();
     const { a, b } = twoPeers(home.path);
