@@ -1,5 +1,5 @@
 /**
- * `bun run build [--target <name,…>|all]`: compiles `dist/svc` for this machine; with targets, `dist/svc-<target>` for
+ * `bun run build [--target <name,…>|all]…`: compiles `dist/svc` for this machine; with targets, `dist/svc-<target>` for
  * each of them and `dist/SHA256SUMS` over those. Source maps go to `dist/maps`, never into a binary.
  */
 import { mkdtemp, readdir, rm } from "node:fs/promises";
@@ -7,25 +7,17 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { compile } from "./build/compile";
-import { hostTarget, isTarget, packagesFor, ROOT, type Target, targetNames } from "./build/targets";
+import { hostTarget, packagesFor, ROOT, type Target, targetsIn } from "./build/targets";
 
 const DIST = join(ROOT, "dist");
 const HELLO = join(ROOT, "bench", "programs", "hello.ts");
 
-const { values } = parseArgs({ options: { target: { type: "string" } } });
+const { values } = parseArgs({ options: { target: { type: "string", multiple: true } } });
 if (values.target === undefined) {
   await build(hostTarget(), "svc");
 } else {
   for (const target of targetsIn(values.target)) await build(target, `svc-${target}`);
   await writeSums();
-}
-
-function targetsIn(list: string): readonly Target[] {
-  if (list === "all") return targetNames;
-  return list.split(",").map((name) => {
-    if (isTarget(name)) return name;
-    throw new Error(`--target: expected all or one of ${targetNames.join(", ")} but found "${name}"`);
-  });
 }
 
 /** Prints the binary's size beside that of a program that only says hello, which is the runtime's. */

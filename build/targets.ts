@@ -70,6 +70,22 @@ export const targetNames = Object.keys(targets) as Target[];
 
 export const isTarget = (name: string): name is Target => Object.hasOwn(targets, name);
 
+/**
+ * The targets that `lists` name, each once: names separated by commas, or `all`.
+ *
+ * @throws for a name that is none.
+ */
+export function targetsIn(lists: readonly string[]): readonly Target[] {
+  const named = lists
+    .flatMap((list) => list.split(","))
+    .flatMap((name) => {
+      if (name === "all") return targetNames;
+      if (isTarget(name)) return name;
+      throw new Error(`--target: expected all or one of ${targetNames.join(", ")} but found "${name}"`);
+    });
+  return [...new Set(named)];
+}
+
 /** The target that this machine is. @throws when svc is not built for it. */
 export function hostTarget(): Target {
   const os = process.platform === "win32" ? "windows" : process.platform;
