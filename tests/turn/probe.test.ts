@@ -30,8 +30,15 @@ const allocation = (request: Message) =>
     .setAttribute("XOR-MAPPED-ADDRESS", ["198.41.0.9", 40_000])
     .setAttribute("LIFETIME", 600);
 
+/** For a relay that answers: longer than any answer takes on a busy machine. */
+const PATIENT_MS = 10_000;
+/** For a relay that does not. */
+const HASTY_MS = 300;
+/** For one that answers and relays nothing: its answers have to come within it too. */
+const ROUND_TRIP_MS = 3_000;
+
 /** What the probe says of a relay on UDP that answers like this. */
-async function probeOf(answer: Answer) {
+async function probeOf(answer: Answer, timeoutMs = PATIENT_MS) {
   const socket = await Bun.udpSocket({
     hostname: "127.0.0.1",
     socket: {
@@ -43,14 +50,14 @@ async function probeOf(answer: Answer) {
     },
   });
   try {
-    return await probe(`turn:127.0.0.1:${socket.port}`);
+    return await probe(`turn:127.0.0.1:${socket.port}`, timeoutMs);
   } finally {
     socket.close();
   }
 }
 
-async function probe(url: string) {
-  const report = await probeRelay({ url: parseTurnUrl(url), user: "lab", secret: "s3cret", timeoutMs: 300 });
+async function probe(url: string, timeoutMs = PATIENT_MS) {
+  const report = await probeRelay({ url: parseTurnUrl(url), user: "lab", secret: "s3cret", timeoutMs });
   return {
     ...report,
     failed: report.checks.filter(({ ok }) => !ok).map(({ name, detail }) => `${name}: ${detail}`),
@@ -58,11 +65,14 @@ async function probe(url: string) {
 }
 
 test("silence", async () => {
-  expect(await probeOf(() => null)).toMatchObject({ ok: false, failed: ["allocate: no answer in time"] });
+  expect(await probeOf(() => null, HASTY_MS)).toMatchObject({
+    ok: false,
+    failed: ["allocate: no answer in time"],
+  });
 });
 
 test("noise", async () => {
-  const report = await probeOf(() => Buffer.from("HTTP/1.1 400 Bad Request\r\n\r\n"));
+  const report = await probeOf(() => Buffer.from("HTTP/1.1 400 Bad Request\r\n\r\n"), HASTY_MS);
   expect(report).toMatchObject({ ok: false, failed: ["allocate: no answer in time"], relayed_address: null });
 });
 
@@ -88,6 +98,7 @@ test("every peer is taken, and nothing comes back", async () => {
     signed((request) =>
       request.messageMethod === methods.ALLOCATE ? allocation(request) : success(request),
     ),
+    ROUND_TRIP_MS,
   );
   expect(report).toMatchObject({
     ok: false,
@@ -134,7 +145,7 @@ test("a connection that is closed at once", async () => {
 
 test("a server that accepts and never shakes hands", async () => {
   const server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  const report = await probe(`turns:127.0.0.1:${server.port}`);
+  const report = await probe(`turns:127.0.0.1:${server.port}`, HASTY_MS);
   server.stop(true);
   expect(report.failed).toEqual(["connect: no answer in time"]);
 });
