@@ -84,6 +84,8 @@ class ListChecker {
       sizeWithin(list, limits) === undefined
         ? this.refuse(at, `expected at most ${MAX_JSON_DEPTH} levels of arrays and objects`)
         : this.list(list, { at, around: [] });
+    // A list inside an action may be empty: `"else": []`.
+    if (Array.isArray(list) && list.length === 0) this.refuse(at, "expected at least one action");
     const names = [...this.unknown].sort();
     if (names.length === 0 && this.offences.length === 0) return actions;
     const words = names.length

@@ -98,6 +98,14 @@ describe("a refused list", () => {
     );
   });
 
+  test("has no action; only a list inside an action may be empty", async () => {
+    await using server = await testServer();
+    const response = await server.call("/execute", post({ actions: [] }));
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ error: "actions: expected at least one action" });
+    expect(refusal([["AC_if_var", { name: "a", value: 1, then: [], else: [] }]])).toBeUndefined();
+  });
+
   test("is too deep, or too long, to be run", () => {
     let deep: unknown[] = [["AC_sleep", [0]]];
     for (let level = 0; level < 40; level++) deep = [["AC_loop", { times: 1, body: deep }]];

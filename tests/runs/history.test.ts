@@ -244,13 +244,13 @@ test("an unusable number of rows is refused", () => {
 
 test("a service keeps the configured number of runs", async () => {
   await using host = testService({ history_rows: 2 });
-  for (let nth = 0; nth < 4; nth++) await runActions(host.service, []);
+  for (let nth = 0; nth < 4; nth++) await runActions(host.service, [["AC_rest_api_status"]]);
   const rows = await (await host.service.history()).list({ limit: 10 });
   expect(rows.map(({ id }) => id)).toEqual([4, 3]);
   await host.service.stop();
   // One that is made without a number, as by a subcommand, does not change it.
   await using later = testService({ configDir: host.configDir });
-  for (let nth = 0; nth < 3; nth++) await runActions(later.service, []);
+  for (let nth = 0; nth < 3; nth++) await runActions(later.service, [["AC_rest_api_status"]]);
   const kept = await (await later.service.history()).list({ limit: 10 });
   expect(kept.map(({ id }) => id)).toEqual([7, 6]);
 });

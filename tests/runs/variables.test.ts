@@ -99,7 +99,8 @@ describe("in a run", () => {
 
   test("variables that are given may not be too large, too deep or oddly named", async () => {
     await using host = testService();
-    const giving = (variables: Record<string, unknown>) => runActions(host.service, [], { variables });
+    const giving = (variables: Record<string, unknown>) =>
+      runActions(host.service, [["AC_rest_api_status"]], { variables });
     const deep = JSON.parse("[".repeat(1_000) + "]".repeat(1_000));
     expect(giving({ deep })).rejects.toMatchObject({ code: "bad_input" });
     expect(giving({ "a b": 1 })).rejects.toThrow("variables: expected names of letters");
