@@ -40,7 +40,9 @@ export default {
     remove: view(removeHost, {
       on: false,
       positionals: ["label"],
-      text: (_body, { label }) => `${label} removed`,
+      text: ({ removed }, { label }) =>
+        removed ? `${label} removed` : `no host is labelled ${printable(label)}`,
+      good: ({ removed }) => removed,
       examples: [["$0 admin remove lab-01", "Forget a host and its token"]],
     }),
     tag: view(tagHost, {
@@ -60,6 +62,7 @@ export default {
       examples: [["$0 admin list", "Labels, addresses and tags; never tokens"]],
     }),
     poll: view(poll, {
+      hidden: ["labels"],
       watch: 5,
       text(results) {
         if (results.length === 0) return NO_HOSTS;
@@ -82,7 +85,7 @@ export default {
       ],
     }),
     broadcast: view(broadcastExecute, {
-      hidden: ["actions"],
+      hidden: ["actions", "labels"],
       extra: { script: SCRIPT },
       positionals: ["script"],
       cancellable: true,

@@ -58,10 +58,8 @@ export function createAddressBook(paths: { file: string; lock: string }, log: Lo
         if (!host) throw noSuchHost(label);
         return host;
       }),
-    remove: (label: string) =>
-      store.change((list) => {
-        if (!list.remove(label)) throw noSuchHost(label);
-      }),
+    /** @returns whether there was such a host. */
+    remove: (label: string) => store.change((list) => list.remove(label)),
   };
   return book;
 }

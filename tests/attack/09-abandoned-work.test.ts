@@ -93,6 +93,7 @@ async function fill(configDir: string): Promise<void> {
   const event = { event_type: "rest_api", host_id: null, viewer_id: null, detail: "GET / -> ok:200" };
   const file = new AuditFile(configFiles(configDir).auditLog);
   const batch = Array.from({ length: 10_000 }, () => ({ ts, event }));
-  for (let nth = 0; nth < 10; nth++) await file.write((db) => appendRows(db, headOf(readHighWater(db)), batch));
+  for (let nth = 0; nth < 10; nth++)
+    await file.write((db) => appendRows(db, headOf(readHighWater(db)), batch));
   file.close();
 }

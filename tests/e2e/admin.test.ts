@@ -160,6 +160,10 @@ describe("the address book", () => {
     });
     expect(await machine.run(add, { env: { SVC_HOST_TOKEN: TOKEN } })).toMatchObject({ exitCode: 0 });
     expect(await machine.run(["admin", "remove", "lab-02"])).toMatchObject({ exitCode: 0 });
+    expect(await machine.run(["admin", "remove", "lab-02"])).toMatchObject({
+      exitCode: 1,
+      stdout: "no host is labelled lab-02\n",
+    });
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({
       hosts: [{ label: "lab-01", base_url: "http://127.0.0.1:1", token: TOKEN, tags: ["lab"] }],

@@ -121,10 +121,10 @@ describe("an action list sent to a host", () => {
 
   test("with a failing action is failed and carries the outcomes", async () => {
     await using server = await testServer();
-    const actions = [["AC_rest_api_status"], ["AC_admin_remove_host", ["nobody"]]];
+    const actions = [["AC_rest_api_status"], ["AC_admin_tag_host", ["nobody"]]];
     const result = await to(server.server.url, { actions });
     expect(result).toMatchObject({ ok: false, status: "failed", delivered: true });
-    expect(result.error).toBe("AC_admin_remove_host: no host is labelled nobody");
+    expect(result.error).toBe("AC_admin_tag_host: no host is labelled nobody");
     expect(result.outcomes).toHaveLength(2);
   });
 
@@ -259,8 +259,30 @@ describe("AC_admin_broadcast_execute", () => {
   test("takes its positional arguments in the order that scripts know, new ones last", () => {
     expect(Object.keys(broadcastExecute.input.entries)).toEqual([
       ...["actions", "on", "max_parallel", "max_failures", "canary", "stop_on_error"],
-      ...["delivery_timeout_s", "timeout_s", "retry", "only", "output"],
+      ...["delivery_timeout_s", "timeout_s", "retry", "only", "output", "labels"],
     ]);
+  });
+
+  test("goes to the hosts in labels, as existing scripts name them", async () => {
+    await using target = await testServer();
+    await using server = await testServer();
+    const book = await server.service.addressBook();
+    await book.addAll([host("a", target.server.url), host("b"), host("lab 2", target.server.url)], false);
+    const actions = [
+      ["AC_admin_broadcast_execute", { actions: [["AC_rest_api_status"]], labels: ["lab 2", "a"] }],
+      ["AC_admin_poll", { labels: ["lab 2"] }],
+    ];
+    const report = (await (await server.call("/execute", post({ actions }))).json()) as {
+      outcomes: Array<{ result: Delivered[] }>;
+    };
+    expect(report.outcomes.map(({ result }) => result)).toMatchObject([
+      [
+        { label: "a", ok: true },
+        { label: "lab 2", ok: true },
+      ],
+      [{ label: "lab 2", healthy: true }],
+    ]);
+    expect(await (await server.call("/audit/list")).text()).toContain('on=\\"lab 2,a\\" hosts=2');
   });
 
   test("leaves an audit row with its hosts and commands", async () => {
@@ -306,11 +328,14 @@ describe("svc admin broadcast", () => {
     expect(await call({ retry: output, only: ["timeout"] })).toEqual([]);
     const refused = [
       [{}, "on: missing"],
+      [{ on: "all", labels: ["good"] }, "on, labels: expected one of them"],
+      [{ labels: ["good", "ghost"] }, "labels: no host is labelled ghost"],
+      [{ labels: [] }, "labels: expected >=1 items but found 0"],
       [{ on: "all", only: ["failed"] }, "only: expected together with retry"],
       [{ retry: output, output }, "output: expected another file than retry"],
       [{ retry: output, on: "good" }, "retry: none of its hosts is selected"],
     ] as const;
-    for (const [input, message] of refused) expect(call(input)).rejects.toThrow(message);
+    for (const [input, message] of refused) await expect(async () => call(input)).toThrow(message);
   });
 });
 

@@ -12,6 +12,7 @@ import { badInput, forbidden } from "../../lib/errors";
 import { readTextFile } from "../../lib/files";
 import type { Log } from "../../lib/log";
 import { LINES_CONTENT_TYPE, streamLines } from "../../lib/ndjson";
+import { printable } from "../../lib/sanitize";
 import type { AddressBook } from "../address-book";
 import type { BroadcastOptions } from "../broadcast";
 import type { Host } from "../host";
@@ -39,6 +40,10 @@ interface BroadcastUses extends Uses {
 /** Enough for the labels of 2,000 hosts, one by one, as the dashboard selects them. */
 const SELECTION = v.pipe(v.string(), v.nonEmpty(), v.maxLength(300_000));
 const WHICH = "Hosts: labels, tag:TAG or all, separated by commas; ! excludes";
+const LABELS = field(
+  v.optional(v.pipe(v.array(v.string()), v.minLength(1), v.maxLength(100_000))),
+  "Labels of the hosts, in place of `on`",
+);
 
 const DEFAULT_CONCURRENCY = 64;
 const HOST_COUNT = whole(0, 100_000);
@@ -69,11 +74,12 @@ export const poll = operation({
       "Hosts to ask at once; slow hosts stop counting",
     ),
     timeout_s: field(v.optional(timeout(300), 3), "Time limit for each host, in seconds"),
+    labels: LABELS,
   }),
   output: v.array(POLLED),
-  async run(service: PollUses, { on, concurrency, timeout_s }, { signal, progress }) {
+  async run(service: PollUses, { concurrency, timeout_s, ...which }, { signal, progress }) {
     const book = await service.addressBook();
-    const hosts = on === undefined ? book.hosts() : book.select(on);
+    const hosts = namedHosts(book, which) ?? book.hosts();
     const poll = await service.poller();
     let done = 0;
     const polled = (item: unknown) =>
@@ -108,6 +114,7 @@ export const BROADCAST = v.strictObject({
     "With `retry`: the statuses to repeat (default: failed, unreachable, cancelled)",
   ),
   output: field(FILE, "File for the results: one line of JSON for each host, written when it is done"),
+  labels: LABELS,
 });
 
 export type Broadcast = v.InferOutput<typeof BROADCAST>;
@@ -161,7 +168,7 @@ export const broadcastLive = operation({
  *   of them, or `unavailable` when there can be no audit row or no file: then nothing was sent. `unavailable` with the `results` when they could not be written to the file.
  */
 async function broadcastTo(service: BroadcastUses, input: Broadcast, caller: Caller) {
-  const { actions, on = "all", retry, output } = input;
+  const { actions, labels, on = labels?.join(",") ?? "all", retry, output } = input;
   const { signal, grant } = caller;
   if ((retry ?? output) !== undefined && !allows(grant, "admin")) {
     throw forbidden(beyond(grant, "retry and output, files on this host, need admin"));
@@ -194,26 +201,47 @@ async function broadcastTo(service: BroadcastUses, input: Broadcast, caller: Cal
   return results;
 }
 
+/**
+ * The hosts that `on` or `labels` names; undefined when neither is given.
+ *
+ * @throws a `bad_input` failure for both, and for what no host has.
+ */
+function namedHosts(
+  book: Pick<AddressBook, "hosts" | "select">,
+  { on, labels }: Pick<Broadcast, "on" | "labels">,
+): readonly Host[] | undefined {
+  if (labels === undefined) return on === undefined ? undefined : book.select(on);
+  if (on !== undefined) throw badInput("on, labels: expected one of them");
+  const unknown = new Set(labels);
+  const hosts = book.hosts().filter(({ label }) => unknown.delete(label));
+  for (const label of unknown) throw badInput(`labels: no host is labelled ${printable(label, 130)}`);
+  return hosts;
+}
+
 /** The hosts of a broadcast; none when `retry` has none in a state of `only`. */
-async function hostsOf(service: BroadcastUses, { on, retry, only, output }: Broadcast): Promise<Host[]> {
+async function hostsOf(
+  service: BroadcastUses,
+  { retry, only, output, ...which }: Broadcast,
+): Promise<readonly Host[]> {
   const book = await service.addressBook();
+  const named = namedHosts(book, which);
   if (retry === undefined) {
     if (only !== undefined) throw badInput("only: expected together with retry");
-    if (on === undefined) throw badInput("on: missing: name the hosts, or all");
-    return book.select(on);
+    if (named === undefined) throw badInput("on: missing: name the hosts, or all");
+    return named;
   }
   if (output !== undefined && resolve(output) === resolve(retry)) {
     throw badInput("output: expected another file than retry");
   }
   const states = only ?? ["failed", "unreachable", "cancelled"];
-  const labels = new Set(labelsToRetry(readTextFile(retry, "retry"), states));
-  if (labels.size === 0) {
+  const toRetry = new Set(labelsToRetry(readTextFile(retry, "retry"), states));
+  if (toRetry.size === 0) {
     service.log.info(`nothing to retry: in ${retry}, no host is ${states.join(", ")}`);
     return [];
   }
-  const gone = labels.difference(new Set(book.hosts().map(({ label }) => label)));
+  const gone = toRetry.difference(new Set(book.hosts().map(({ label }) => label)));
   if (gone.size > 0) service.log.warn(`no longer in the address book: ${[...gone].join(", ")}`);
-  const hosts = book.select(on ?? "all").filter(({ label }) => labels.has(label));
+  const hosts = (named ?? book.hosts()).filter(({ label }) => toRetry.has(label));
   if (hosts.length === 0) throw badInput("retry: none of its hosts is selected");
   return hosts;
 }

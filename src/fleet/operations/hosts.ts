@@ -50,11 +50,11 @@ export const removeHost = operation({
   http: { method: "POST", path: "/admin/hosts/remove" },
   example: { label: "lab-01" },
   input: v.strictObject({ label }),
-  output: v.object({ removed: v.literal(true) }),
-  async run(service: Uses, { label }) {
-    await (await service.addressBook()).remove(label);
-    return { removed: true } as const;
-  },
+  /** False where no host has that label. */
+  output: v.object({ removed: v.boolean() }),
+  run: async (service: Uses, { label }) => ({
+    removed: await (await service.addressBook()).remove(label),
+  }),
 });
 
 export const tagHost = operation({
