@@ -37,6 +37,6 @@ test("the clock is compared with the latest time in the log, not with that of th
   const { stdout, exitCode } = await host.run(["diagnose", "--only", "clock"]);
   expect([exitCode, stdout]).toEqual([
     1,
-    expect.stringContaining("before the latest time in the audit log (row id 2)"),
+    expect.stringContaining("before the latest audit row (id 2)"),
   ]);
 });

@@ -200,7 +200,7 @@ describe("clock", () => {
   test("time that has gone back is a failure that says how far", async () => {
     const { ok, detail } = await ahead(3_630);
     expect(ok).toBe(false);
-    expect(detail).toContain("60 min before the latest time in the audit log (row id 12)");
+    expect(detail).toContain("60 min before the latest audit row (id 12)");
   });
 
   test("a log that cannot be read is not the clock's fault", async () => {

@@ -154,7 +154,7 @@ testWith(FAKETIME)(
     // Reading answers from before its newest row, which is left by this very request only afterwards.
     expect(await server.check("clock")).toMatchObject({
       ok: false,
-      detail: expect.stringMatching(/ is .* before the latest time in the audit log/),
+      detail: expect.stringMatching(/ is .* before the latest audit row/),
     });
     expect([await server.run(), await server.addJob()]).toEqual([200, 200]);
     const { server: about } = (await (await server.call("/overview")).json()) as {

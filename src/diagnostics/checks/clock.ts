@@ -12,7 +12,7 @@ interface Uses {
 
 export const clock = check({
   name: "clock",
-  summary: `The clock is no more than ${TOLERANCE_S} s before the latest time in the audit log`,
+  summary: `The clock is no more than ${TOLERANCE_S} s before the audit row with the latest time`,
   advice: ["check that audit.db and its folder belong to the user that svc runs as"],
   async run({ existingAudit }: Uses) {
     // A log that cannot be read is reported by `audit_chain`.
@@ -22,8 +22,8 @@ export const clock = check({
     if (!latest) return fine(`${time}, and no audit row to compare it with`);
     const aheadS = (Date.parse(latest.ts) - now.getTime()) / 1_000;
     const extra = { now: time, newest_row_ts: latest.ts, newest_row_id: latest.id };
-    if (!(aheadS > TOLERANCE_S)) return fine(`${time}, after the latest time in the audit log`, extra);
-    const detail = `${time} is ${durationText(aheadS)} before the latest time in the audit log (row id ${latest.id})`;
+    if (!(aheadS > TOLERANCE_S)) return fine(`${time}, after the latest audit row`, extra);
+    const detail = `${time} is ${durationText(aheadS)} before the latest audit row (id ${latest.id})`;
     return failed(detail, ["set the clock right and keep it so (timedatectl set-ntp true)"], extra);
   },
 });
