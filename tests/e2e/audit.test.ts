@@ -192,7 +192,7 @@ test("killed under load 20 times: what was answered is on record, the chain and 
     let asked = 0;
     const client = async () => {
       while (goOn) {
-        const path = `/round-${round}/request-${asked++}`;
+        const path = `/commands/round-${round}-request-${asked++}`;
         try {
           const response = await call(path);
           await response.arrayBuffer();
