@@ -92,6 +92,7 @@ async function rate(home: string): Promise<Figure> {
         index: join(home, "inbox.db"),
         sender,
         quota: 0,
+        maxFiles: 0,
         minFree: 0,
       }),
       record: () => {},

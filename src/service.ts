@@ -344,7 +344,12 @@ export function createService({
         inspector.record(sample, session);
         forwarder?.take(sample, session);
       };
-      const place = { folder: inbox, quota: options.inbox_quota, minFree: options.inbox_min_free };
+      const place = {
+        folder: inbox,
+        quota: options.inbox_quota,
+        maxFiles: options.inbox_max_files,
+        minFree: options.inbox_min_free,
+      };
       madeSessions = await openSessions(configDir, place, ice, { log, record });
       return madeSessions;
     }),

@@ -3,8 +3,15 @@
  */
 import type { Database } from "bun:sqlite";
 import { lstatSync, type Stats } from "node:fs";
+import { unavailable } from "../lib/errors";
 import { openDatabase } from "../lib/sqlite";
 import { foldName } from "./file-name";
+
+/** How long a search for files that are gone may take before the next one has to wait, milliseconds. */
+const SHORT_SEARCH_MS = 20;
+
+/** After a long search, searches take no more than this share of the time. */
+const SEARCH_SHARE = 0.1;
 
 function prepare(db: Database): void {
   db.run(`CREATE TABLE IF NOT EXISTS files (sender TEXT, name TEXT, inode INTEGER, size INTEGER, mtime_ms REAL,
@@ -13,15 +20,58 @@ function prepare(db: Database): void {
     "CREATE TABLE IF NOT EXISTS names (sender TEXT, folded TEXT, name TEXT, PRIMARY KEY (sender, folded)) WITHOUT ROWID",
   );
   db.run("CREATE TABLE IF NOT EXISTS incoming (path TEXT PRIMARY KEY, size INTEGER) WITHOUT ROWID");
+  if (db.query("SELECT 1 FROM sqlite_master WHERE name = 'used'").get() === null) countUse(db);
 }
+
+/**
+ * Keeps in the one row of `used` what the other tables add up to, so that a file costs the same in a full inbox. `entries`
+ * are files and folders, those under way included; `search_at` is when to look for files that are gone at the earliest.
+ */
+function countUse(db: Database): void {
+  const counted = (table: string, bytes: string, entries: 0 | 1) => `
+    CREATE TRIGGER used_by_new_${table} AFTER INSERT ON ${table} BEGIN
+      UPDATE used SET bytes = bytes + ${bytes.replace("?", "NEW")}, entries = entries + ${entries}; END;
+    CREATE TRIGGER used_by_old_${table} AFTER DELETE ON ${table} BEGIN
+      UPDATE used SET bytes = bytes - ${bytes.replace("?", "OLD")}, entries = entries - ${entries}; END;`;
+  const make = db.transaction(() => {
+    // Another process may have been first.
+    if (db.query("SELECT 1 FROM sqlite_master WHERE name = 'used'").get() !== null) return;
+    db.run(`CREATE TABLE used (bytes INTEGER, entries INTEGER, search_at REAL);
+      INSERT INTO used VALUES (0, 0, 0);
+      CREATE TRIGGER used_by_changed_files AFTER UPDATE OF size ON files BEGIN
+        UPDATE used SET bytes = bytes + NEW.size - OLD.size; END;
+      ${counted("files", "?.size", 0)} ${counted("names", "0", 1)} ${counted("incoming", "?.size", 1)}
+      ${COUNT_ANEW}`);
+  });
+  make.immediate();
+}
+
+const COUNT_ANEW = `UPDATE used SET
+  bytes = (SELECT total(size) FROM files) + (SELECT total(size) FROM incoming),
+  entries = (SELECT count(*) FROM names) + (SELECT count(*) FROM incoming)`;
+
+/** A file to come, and the limits of the inbox; 0 for none. */
+interface Reservation {
+  readonly size: number;
+  /** Its name and those of its folders; what it would be stored as, too. */
+  readonly paths: readonly string[];
+  readonly quota: number;
+  readonly maxFiles: number;
+}
+
+/** The failure of a file that a full inbox refuses. */
+export const tooManyFiles = (maxFiles: number) =>
+  unavailable(`the inbox would hold more than ${maxFiles} files and folders`);
 
 /** @throws the system or SQLite error when it cannot be opened. */
 export function openInboxIndex(path: string, sender: string) {
   // When a power cut undoes a row, its file belongs to nobody and is never overwritten.
   const db = openDatabase(path, { synchronous: "NORMAL", busyMs: 10_000, prepare });
 
-  const insert = db.query("INSERT OR REPLACE INTO files VALUES ($sender, $name, $inode, $size, $mtimeMs)");
-  const claim = db.query("INSERT OR REPLACE INTO names VALUES ($sender, $folded, $name)");
+  const insert = db.query(`INSERT INTO files VALUES ($sender, $name, $inode, $size, $mtimeMs)
+      ON CONFLICT DO UPDATE SET size = excluded.size, mtime_ms = excluded.mtime_ms`);
+  const claim = db.query(`INSERT INTO names VALUES ($sender, $folded, $name)
+      ON CONFLICT DO UPDATE SET name = excluded.name`);
   const claimed = db.query<{ name: string }, { sender: string; folded: string }>(
     "SELECT name FROM names WHERE sender = $sender AND folded = $folded",
   );
@@ -30,33 +80,82 @@ export function openInboxIndex(path: string, sender: string) {
   );
   const others = db.query("DELETE FROM files WHERE sender = $sender AND name = $name AND inode <> $inode");
   const reserve = db.query(
-    `INSERT INTO incoming SELECT $path, $size WHERE $quota = 0 OR
-      (SELECT total(size) FROM files) + (SELECT total(size) FROM incoming) + $size <= $quota`,
+    `INSERT INTO incoming SELECT $path, $size FROM used WHERE
+      ($quota = 0 OR bytes + $size <= $quota) AND ($maxFiles = 0 OR entries + $more <= $maxFiles)`,
   );
+  /** How many files and folders there are without those under way. */
+  const stored = () => countStored.get()?.stored ?? 0;
+  const note = (name: string, { ino, size, mtimeMs }: Stats, prefixes: readonly string[]) => {
+    insert.run({ sender, name, inode: ino, size, mtimeMs });
+    // The folder of the sender counts too; a conflicting version has a name that is not in `prefixes`.
+    for (const path of ["", ...prefixes, name]) claim.run({ sender, folded: foldName(path), name: path });
+  };
+  const forgetFile = db.query("DELETE FROM files WHERE sender = $sender AND name = $name AND inode = $inode");
+  const forgetName = db.query("DELETE FROM names WHERE sender = $sender AND folded = $folded");
+  const forget = db.transaction(
+    (
+      files: ReadonlyArray<{ sender: string; name: string; inode: number }>,
+      names: ReadonlyArray<{ sender: string; folded: string }>,
+    ) => {
+      for (const { sender, name, inode } of files) forgetFile.run({ sender, name, inode });
+      for (const { sender, folded } of names) forgetName.run({ sender, folded });
+      // A build of before these counts may have used the file meanwhile.
+      db.run(COUNT_ANEW);
+    },
+  );
+  const countStored = db.query<{ stored: number }, []>(
+    "SELECT entries - (SELECT count(*) FROM incoming) AS stored FROM used",
+  );
+  const used = db.query<{ bytes: number; entries: number; search_at: number }, []>("SELECT * FROM used");
+  const claimant = (name: string) => claimed.get({ sender, folded: foldName(name) })?.name;
 
   return {
     /** The name that this sender used for `name`, whatever its case. */
-    claimant: (name: string) => claimed.get({ sender, folded: foldName(name) })?.name,
+    claimant,
     /** Whether this sender wrote the file, and nobody changed it since. */
     has: (name: string, { ino, size, mtimeMs }: Stats) =>
       find.get({ sender, name, inode: ino, size, mtimeMs }) !== null,
-    /** Notes a file under way. @returns whether the quota has room for it. */
-    reserve: (path: string, size: number, quota: number) => reserve.run({ path, size, quota }).changes > 0,
+    /** Notes a file under way. @returns the limit that has no room for it; null when it was noted. */
+    reserve(path: string, { size, paths, quota, maxFiles }: Reservation): "bytes" | "files" | null {
+      const more = [...new Set(["", ...paths])].filter((name) => claimant(name) === undefined).length;
+      if (reserve.run({ path, size, quota, maxFiles, more }).changes > 0) return null;
+      return quota > 0 && (used.get()?.bytes ?? 0) + size > quota ? "bytes" : "files";
+    },
     incoming: () => db.query<{ path: string; size: number }, []>("SELECT path, size FROM incoming").all(),
     release: (path: string) => void db.run("DELETE FROM incoming WHERE path = ?", [path]),
-    /** Adds a version of a file, and its name and folders. The version before stays until {@link settle}. */
-    add: db.transaction((name: string, { ino, size, mtimeMs }: Stats, prefixes: readonly string[]) => {
-      insert.run({ sender, name, inode: ino, size, mtimeMs });
-      for (const prefix of prefixes) claim.run({ sender, folded: foldName(prefix), name: prefix });
+    /**
+     * Adds a version of a file, and its name and folders. The version before stays until {@link settle}.
+     *
+     * @throws `unavailable` when there would be more files and folders than `maxFiles`: many may have been under way at once.
+     */
+    add: db.transaction((name: string, version: Stats, prefixes: readonly string[], maxFiles: number) => {
+      const before = stored();
+      note(name, version, prefixes);
+      const after = stored();
+      if (maxFiles > 0 && after > before && after > maxFiles) throw tooManyFiles(maxFiles);
     }),
-    /** Removes the other versions: this one is in place. */
-    settle: (name: string, { ino }: Stats) => void others.run({ sender, name, inode: ino }),
-    /** Removes files that are no longer where they were written: they do not count against the quota. */
-    forgetGone(pathOf: (sender: string, name: string) => string) {
-      type Row = { sender: string; name: string; inode: number };
-      const rows = db.query<Row, []>("SELECT sender, name, inode FROM files").all();
-      const forget = db.query("DELETE FROM files WHERE sender = $sender AND name = $name AND inode = $inode");
-      for (const row of rows) if (look(pathOf(row.sender, row.name))?.ino !== row.inode) forget.run(row);
+    /** Removes the other versions: this one is in place. It is added again, as a search may have found it gone meanwhile. */
+    settle: db.transaction((name: string, version: Stats, prefixes: readonly string[]) => {
+      note(name, version, prefixes);
+      others.run({ sender, name, inode: version.ino });
+    }),
+    /**
+     * Removes files and folders that are no longer where they were written: they do not count. Does nothing soon after a
+     * search that took long: a sender whose files are refused must not keep this host searching.
+     */
+    forgetGone(pathOf: (sender: string, name: string) => string): void {
+      const started = Date.now();
+      if ((used.get()?.search_at ?? 0) > started) return;
+      type File = { sender: string; name: string; inode: number };
+      const files = db.query<File, []>("SELECT sender, name, inode FROM files").all();
+      const goneFiles = files.filter((file) => look(pathOf(file.sender, file.name))?.ino !== file.inode);
+      type Name = { sender: string; folded: string; name: string };
+      const names = db.query<Name, []>("SELECT sender, folded, name FROM names").all();
+      const goneNames = names.filter(({ sender, name }) => look(pathOf(sender, name)) === undefined);
+      forget(goneFiles, goneNames);
+      const took = Date.now() - started;
+      if (took > SHORT_SEARCH_MS)
+        db.run("UPDATE used SET search_at = ?", [Date.now() + took * (1 / SEARCH_SHARE - 1)]);
     },
     [Symbol.dispose]: () => db.close(),
   };

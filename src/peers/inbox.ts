@@ -21,7 +21,7 @@ import { basename, dirname, join } from "node:path";
 import { conflict, systemCode, unavailable } from "../lib/errors";
 import { ensurePrivateFolder, PRIVATE_FILE, PRIVATE_FOLDER, syncFolder } from "../lib/files";
 import { MAX_COMPONENT_BYTES, parseName } from "./file-name";
-import { look, openInboxIndex } from "./inbox-index";
+import { look, openInboxIndex, tooManyFiles } from "./inbox-index";
 
 /** The folder for files under way: on the same file system as the inbox, so that the last step is a rename. */
 export const INCOMING = ".incoming";
@@ -39,6 +39,8 @@ export interface InboxPlace {
   readonly sender: string;
   /** The most that all inboxes may hold together, bytes; 0 for no limit. */
   readonly quota: number;
+  /** The most files and folders that all inboxes may hold together; 0 for no limit. */
+  readonly maxFiles: number;
   /** What must stay free on the disk, bytes. */
   readonly minFree: number;
 }
@@ -57,7 +59,7 @@ export function ensureInbox({ folder, index }: InboxPlace): string[] {
 
 /** @throws the system or SQLite error when the folder or the index cannot be opened. */
 export function openInbox(place: InboxPlace, now = () => new Date()) {
-  const { folder, sender, quota, minFree } = place;
+  const { folder, sender, quota, maxFiles, minFree } = place;
   const root = join(folder, sender);
   const incomingFolder = join(folder, INCOMING);
   // For each file: a person who empties an inbox may also delete its folders.
@@ -65,18 +67,21 @@ export function openInbox(place: InboxPlace, now = () => new Date()) {
     ensurePrivateFolder(incomingFolder);
     ensurePrivateFolder(root);
   };
-  ensureFolders();
+  ensurePrivateFolder(incomingFolder);
   const index = openInboxIndex(place.index, sender);
 
   /** Notes a file under way, and makes it. @throws `unavailable` when the quota or the disk has no room for it. */
-  const openIncoming = (temporary: string, size: number) => {
-    if (!index.reserve(temporary, size, quota)) {
+  const openIncoming = (temporary: string, size: number, paths: readonly string[]) => {
+    const reserve = () => index.reserve(temporary, { size, paths, quota, maxFiles });
+    let full = reserve();
+    if (full) {
       index.forgetGone((from, name) => join(folder, from, name));
-      if (!index.reserve(temporary, size, quota)) {
-        throw unavailable(`the inbox would hold more than ${quota} bytes`);
-      }
+      full = reserve();
     }
+    if (full === "bytes") throw unavailable(`the inbox would hold more than ${quota} bytes`);
+    if (full === "files") throw tooManyFiles(maxFiles);
     try {
+      ensurePrivateFolder(incomingFolder);
       const { bavail, bsize } = statfsSync(folder);
       const missing = index.incoming().map((file) => Math.max(0, file.size - (look(file.path)?.size ?? 0)));
       if (bavail * bsize - missing.reduce((a, b) => a + b) < minFree)
@@ -106,6 +111,13 @@ export function openInbox(place: InboxPlace, now = () => new Date()) {
     return prefixes;
   };
 
+  /** The name under which a file is stored now, and whether it replaces one that this sender wrote. */
+  const target = (name: string) => {
+    const existing = look(join(root, name));
+    const ours = existing?.isFile() === true && index.has(name, existing);
+    return { storedAs: existing && !ours ? freeName(root, name, sender, now()) : name, ours };
+  };
+
   return {
     /**
      * @param size the number of bytes that will be written.
@@ -115,10 +127,9 @@ export function openInbox(place: InboxPlace, now = () => new Date()) {
     begin(rawName: string, size: number) {
       const parts = parseName(rawName);
       const name = parts.join("/");
-      requirePlace(parts);
-      ensureFolders();
+      const paths = [...requirePlace(parts), target(name).storedAs];
       const temporary = join(incomingFolder, `${process.pid}.${randomUUID()}`);
-      const file = openIncoming(temporary, size);
+      const file = openIncoming(temporary, size, paths);
       let unflushed = 0;
       let dropped = false;
       const drop = () => {
@@ -141,16 +152,14 @@ export function openInbox(place: InboxPlace, now = () => new Date()) {
           try {
             fdatasyncSync(file);
             const prefixes = requirePlace(parts);
+            const version = fstatSync(file);
+            const { storedAs, ours } = target(name);
+            // First the index, then the file: after a crash between the two, it must not look like somebody else's.
+            index.add(storedAs, version, prefixes, maxFiles);
             ensureFolders();
             mkdirSync(dirname(join(root, name)), { recursive: true, mode: PRIVATE_FOLDER });
-            const version = fstatSync(file);
-            const existing = look(join(root, name));
-            const ours = existing?.isFile() === true && index.has(name, existing);
-            const storedAs = existing && !ours ? freeName(root, name, sender, now()) : name;
-            // First the index, then the file: after a crash between the two, it must not look like somebody else's.
-            index.add(storedAs, version, prefixes);
             moveTo(join(root, storedAs), temporary, ours);
-            index.settle(storedAs, version);
+            index.settle(storedAs, version, prefixes);
             syncFolder(dirname(join(root, storedAs)));
             return storedAs;
           } finally {

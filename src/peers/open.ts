@@ -14,6 +14,8 @@ interface Place {
   readonly folder: string;
   /** Bytes that it may hold; 0: no limit. */
   readonly quota: number;
+  /** Files and folders that it may hold; 0: no limit. */
+  readonly maxFiles: number;
   /** Bytes that stay free on its disk. */
   readonly minFree: number;
 }

@@ -38,7 +38,14 @@ test.skipIf(process.platform !== "linux")(
     const at = (name: string) => join(home.path, name);
     for (const name of ["outbox", "inbox", "sync", ".ssh"]) mkdirSync(at(name));
     for (const name of ["outbox/file", ".ssh/id"]) writeFileSync(at(name), name);
-    const place = { folder: at("inbox"), index: at("sync/inbox.db"), sender: "peer", quota: 0, minFree: 0 };
+    const place = {
+      folder: at("inbox"),
+      index: at("sync/inbox.db"),
+      sender: "peer",
+      quota: 0,
+      maxFiles: 0,
+      minFree: 0,
+    };
     const from = startSession([at("outbox")], []);
     const to = startSession([], [at("inbox"), at("sync")]);
     await using _from = from.child;
@@ -83,6 +90,7 @@ test.skipIf(process.platform !== "linux")(
       index: at("sync/inbox.db"),
       sender: "peer",
       quota: 0,
+      maxFiles: 0,
       minFree: 0,
     };
     const from = startSession([at("outbox")], []);

@@ -11,13 +11,23 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import fc from "fast-check";
 import { clearIncoming, INCOMING, type InboxPlace, openInbox } from "../../src/peers/inbox";
 import { temporaryFolder } from "../support";
 
 function inboxIn(home: string, options: Partial<InboxPlace> = {}) {
   const folder = join(home, "inbox");
+  mkdirSync(join(folder, "peer-1"), { recursive: true });
   const inbox = openInbox(
-    { folder, index: join(home, "inbox.db"), sender: "peer-1", quota: 0, minFree: 0, ...options },
+    {
+      folder,
+      index: join(home, "inbox.db"),
+      sender: "peer-1",
+      quota: 0,
+      maxFiles: 0,
+      minFree: 0,
+      ...options,
+    },
     () => new Date("2026-11-21T10:20:30.400Z"),
   );
   const put = (name: string, content: string) => {
@@ -157,6 +167,120 @@ describe("an inbox", () => {
     half.abort();
     rmSync(join(box.root, "one"));
     expect(box.put("two", "1234567890")).toBe("two");
+  });
+
+  test("holds no more files and folders than its limit, the folder of the sender included", () => {
+    using home = temporaryFolder();
+    using box = inboxIn(home.path, { maxFiles: 4 });
+    box.put("a/b", "1");
+    expect(() => box.inbox.begin("c/d", 1)).toThrow("would hold more than 4 files and folders");
+    const under = box.inbox.begin("c", 1);
+    expect(() => box.inbox.begin("d", 1)).toThrow("would hold more than 4 files and folders");
+    under.write(Buffer.from("1"));
+    under.commit();
+    expect(box.put("a/b", "2")).toBe("a/b");
+    expect(() => box.inbox.begin("d", 1)).toThrow("would hold more than 4 files and folders");
+    rmSync(join(box.root, "a"), { recursive: true });
+    expect(box.put("d", "1")).toBe("d");
+    expect(box.put("e", "1")).toBe("e");
+    expect(() => box.inbox.begin("f", 1)).toThrow("would hold more than 4 files and folders");
+  });
+
+  test("counts conflicting versions too", () => {
+    using home = temporaryFolder();
+    using box = inboxIn(home.path, { maxFiles: 3 });
+    writeFileSync(join(box.root, "mine"), "mine");
+    box.put("mine", "1");
+    for (const name of ["mine", "other"]) {
+      expect(() => box.inbox.begin(name, 1)).toThrow("would hold more than 3 files and folders");
+    }
+  });
+
+  test("holds no more files and folders than its limit when many are under way at once", () => {
+    using home = temporaryFolder();
+    using box = inboxIn(home.path, { maxFiles: 7 });
+    const [first, second] = ["a/b/c/d", "e/f/g/h"].map((name) => box.inbox.begin(name, 0));
+    first?.commit();
+    expect(() => second?.commit()).toThrow("would hold more than 7 files and folders");
+    expect(readdirSync(box.root)).toEqual(["a"]);
+    expect(box.put("i", "1")).toBe("i");
+  });
+
+  test("does not search for removed files soon after a search that took long", () => {
+    using home = temporaryFolder();
+    using box = inboxIn(home.path, { quota: 1 });
+    box.put("one", "1");
+    rmSync(join(box.root, "one"));
+    using books = new Database(join(home.path, "inbox.db"));
+    const searchAt = books.query("UPDATE used SET search_at = ?");
+    searchAt.run(Date.now() + 60_000);
+    expect(() => box.inbox.begin("two", 1)).toThrow("would hold more than 1 bytes");
+    searchAt.run(Date.now());
+    expect(box.put("two", "2")).toBe("two");
+  });
+
+  test("makes no folder for a sender whose files are all refused", () => {
+    using home = temporaryFolder();
+    using box = inboxIn(home.path, { quota: 1 });
+    rmSync(box.root, { recursive: true });
+    expect(() => box.inbox.begin("file", 2)).toThrow("would hold more than 1 bytes");
+    expect(readdirSync(box.folder)).not.toContain("peer-1");
+  });
+
+  test("counts what an index of before the counts holds", () => {
+    using home = temporaryFolder();
+    {
+      using box = inboxIn(home.path);
+      box.put("sub/one", "123456");
+    }
+    {
+      using books = new Database(join(home.path, "inbox.db"));
+      books.run("DROP TABLE used");
+      const triggers = books.query<{ name: string }, []>(
+        "SELECT name FROM sqlite_master WHERE type = 'trigger'",
+      );
+      for (const { name } of triggers.all()) books.run(`DROP TRIGGER ${name}`);
+    }
+    using bytes = inboxIn(home.path, { quota: 10, maxFiles: 4 });
+    expect(() => bytes.inbox.begin("two", 5)).toThrow("would hold more than 10 bytes");
+    bytes.put("two", "1");
+    expect(() => bytes.inbox.begin("three", 1)).toThrow("would hold more than 4 files and folders");
+  });
+
+  test("counts the same after any files were written, replaced, changed and removed", () => {
+    const name = fc.constantFrom("a", "b", "c/a", "c/b", "d/e/f");
+    const step = fc.record({
+      what: fc.constantFrom("put", "abort", "edit", "remove"),
+      name,
+      size: fc.nat(9),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 12 }), (steps) => {
+        using home = temporaryFolder();
+        using box = inboxIn(home.path, { maxFiles: 8 });
+        for (const { what, name, size } of steps) {
+          const path = join(box.root, name);
+          try {
+            if (what === "put") box.put(name, "x".repeat(size));
+            if (what === "abort") box.inbox.begin(name, size).abort();
+            if (what === "edit") writeFileSync(path, "edited");
+            if (what === "remove") rmSync(path, { force: true });
+          } catch {
+            // There is no room for it, or no folder.
+          }
+        }
+        using books = new Database(join(home.path, "inbox.db"), { readonly: true });
+        const found = books
+          .query(
+            `SELECT bytes, entries, (SELECT total(size) FROM files) AS size, (SELECT count(*) FROM names) AS named,
+              (SELECT count(*) FROM incoming) AS incoming FROM used`,
+          )
+          .get() as Record<string, number>;
+        expect([found.bytes, found.entries, found.incoming]).toEqual([found.size, found.named, 0]);
+        expect(found.entries).toBeLessThanOrEqual(8);
+      }),
+      { numRuns: 60 },
+    );
   });
 
   test("refuses a file for which the disk has no room", () => {

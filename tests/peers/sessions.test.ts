@@ -36,6 +36,7 @@ function twoPeers(
         index: join(home, name, "sync", "inbox.db"),
         sender,
         quota: 0,
+        maxFiles: 0,
         minFree: 0,
       }),
       record(sample) {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { appendFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { INCOMING, openInbox } from "../../src/peers/inbox";
@@ -15,11 +15,13 @@ function receiverIn(home: string) {
     index: join(home, "inbox.db"),
     sender: "peer-1",
     quota: 0,
+    maxFiles: 0,
     minFree: 0,
   });
   const replies: Array<Record<string, unknown>> = [];
   const receiver = new FileReceiver({ begin: inbox.begin, reply: (message) => replies.push(message) });
   const root = join(home, "inbox", "peer-1");
+  mkdirSync(root, { recursive: true });
   const say = (message: unknown) => receiver.text(JSON.stringify(message));
   const begin = (id: string, size: number, name = "file") =>
     say({ type: "file_begin", name, size, transfer_id: id, acks: true });
