@@ -1,5 +1,5 @@
 import type * as v from "valibot";
-import { actionsIn, SCRIPT } from "../src/cli/script";
+import { SCRIPT, withActions } from "../src/cli/script";
 import { type Group, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { broadcastExecute, DELIVERY_STATUS, type Delivered, poll } from "../src/fleet/operations/fleet";
@@ -89,8 +89,7 @@ export default {
       extra: { script: SCRIPT },
       positionals: ["script"],
       cancellable: true,
-      complete: async (input, { script }) => ({ ...input, actions: await actionsIn(script) }),
-      async run({ globals, input, call }) {
+      async run({ globals, input, extra, call }) {
         const results: Delivered[] = [];
         const progress = ({ item }: { readonly item?: unknown }) => {
           const result = item as Delivered;
@@ -98,7 +97,7 @@ export default {
           if (!globals.json) print(globals, result, () => resultLine(result));
         };
         try {
-          const all = await call(input, { progress });
+          const all = await withActions(extra.script, (actions) => call({ ...input, actions }, { progress }));
           if (globals.json) print(globals, all, String);
         } finally {
           // Also when they could not be written to `--output`.

@@ -1,22 +1,36 @@
-import type * as v from "valibot";
-import { actionsIn, isInline, mustExist, SCRIPT } from "../src/cli/script";
-import { oneOf } from "../src/cli/subcommand";
-import { view } from "../src/cli/view";
+import * as v from "valibot";
+import { isInline, mustExist, SCRIPT, withActions } from "../src/cli/script";
+import { type GlobalFlags, oneOf, print } from "../src/cli/subcommand";
+import { answerHere, view } from "../src/cli/view";
+import { assignments, field, flag } from "../src/core/fields";
 import type { Outcome } from "../src/core/run";
 import { printable } from "../src/lib/sanitize";
-import { executeActions, executeFile } from "../src/runs/operations";
-import { PERMISSION_FIELDS } from "../src/service";
-
-type Permitted = Readonly<Record<keyof typeof PERMISSION_FIELDS, boolean>>;
+import { checkActionList, executeActions, executeFile } from "../src/runs/operations";
+import { PERMISSION_FIELDS, type Service } from "../src/service";
 
 type Report = Omit<v.InferOutput<typeof executeActions.output>, "result">;
+
+/** The flags of the command line alone. */
+const OWN = {
+  check: flag("Check the script and run nothing"),
+  var: field(
+    v.optional(
+      assignments(v.array(v.pipe(v.string(), v.regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}=/, "NAME=VALUE")))),
+    ),
+    "Initial value of a variable: NAME=VALUE, which is JSON where it parses and text otherwise",
+  ),
+  var_file: field(v.optional(v.record(v.string(), v.unknown())), "Initial values of variables: an object"),
+  ...PERMISSION_FIELDS,
+};
+
+type Own = v.InferOutput<v.ObjectSchema<typeof OWN, undefined>>;
 
 const shared = {
   on: false,
   cancellable: true,
   kind: "script",
   names: { path: "script" },
-  service: ({ allow_shell, allow_audit_clear }: Permitted) => ({ allow_shell, allow_audit_clear }),
+  service: ({ allow_shell, allow_audit_clear }: Own) => ({ allow_shell, allow_audit_clear }),
   text: ({ outcomes }: Report) => outcomes.map(line).join("\n"),
   good: ({ ok }: Report) => ok,
   problems: ({ ok, run_id, status, error_text }: Report) =>
@@ -26,25 +40,55 @@ const shared = {
 const inline = view(executeActions, {
   ...shared,
   hidden: ["actions"],
-  extra: { script: SCRIPT, ...PERMISSION_FIELDS },
+  extra: { script: SCRIPT, ...OWN },
   positionals: ["script"],
-  complete: async (input, { script }) => ({ ...input, actions: await actionsIn(script) }),
+  complete: withVariables,
+  async run({ service, globals, input, extra, call, show }) {
+    if (extra.check) return check(service, globals, extra.script);
+    return withActions(extra.script, async (actions) => show(await call({ ...input, actions })));
+  },
 });
 
 const file = view(executeFile, {
   ...shared,
-  extra: PERMISSION_FIELDS,
+  extra: OWN,
   positionals: ["path"],
-  complete(input) {
+  complete: withVariables,
+  async run({ service, globals, input, extra, call, show }) {
     mustExist(input.path);
-    return input;
+    return extra.check ? check(service, globals, input.path) : show(await call(input));
   },
 });
+
+async function check(service: Service, globals: GlobalFlags, script: string): Promise<number> {
+  const body = await withActions(script, (actions) => answerHere(service, checkActionList, { actions }));
+  print(globals, body, () => `no errors; actions: ${body.count}; nothing has run`);
+  return 0;
+}
+
+/** The input with the variables of all flags. Of one that is given twice, the value of `--var` counts. */
+function withVariables<I extends { readonly variables?: object | undefined }>(input: I, extra: Own): I {
+  const assigned = (extra.var ?? []).map((text) => {
+    const at = text.indexOf("=");
+    return [text.slice(0, at), jsonOrText(text.slice(at + 1))];
+  });
+  return { ...input, variables: { ...input.variables, ...extra.var_file, ...Object.fromEntries(assigned) } };
+}
+
+function jsonOrText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
 
 export default oneOf(
   [
     [`$0 execute '[["AC_rest_api_status"]]'`, "Run one action"],
     ["$0 execute nightly.json --json", "Run a script, print its outcomes as JSON"],
+    ["$0 execute nightly.json --check", "Check it; exit code 2 when something is wrong"],
+    ["$0 execute order.json --var customer=ACME --var count=3", "Fill in ${customer} and ${count}"],
     ["$0 execute - < actions.json", "Read stdin: the process list shows no actions"],
   ],
   [file, inline],

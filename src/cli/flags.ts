@@ -127,7 +127,8 @@ async function typedValue(flag: Flag, given: Typed[string], options: FlagOptions
   // An empty path stays one, and `-` means stdout.
   if (text === "path") return first === "" || first === "-" ? first : resolve(first);
   if (holdsJson(flag.schema)) return jsonOf(flag, first);
-  const words = flag.kind === "list" && !flag.positional ? given.flatMap((one) => one.split(",")) : given;
+  const isParted = flag.kind === "list" && !flag.positional && text !== "assignment";
+  const words = isParted ? given.flatMap((one) => one.split(",")) : given;
   return fromTexts(typedName(flag), flag.schema, words);
 }
 

@@ -4,7 +4,7 @@
 import { existsSync } from "node:fs";
 import * as v from "valibot";
 import { field } from "../core/fields";
-import { parseScript, readScript } from "../core/script";
+import { parseScript, readScript, type Script, withPlaces } from "../core/script";
 import { badInput } from "../lib/errors";
 import { printable } from "../lib/sanitize";
 
@@ -19,14 +19,22 @@ export function mustExist(given: string): void {
   throw badInput(`script: expected JSON, or the path of a .json file, but found ${printable(given, 200)}`);
 }
 
-/** @throws a `bad_input` failure when it is not an action list. */
-export async function actionsIn(given: string): Promise<unknown[]> {
-  if (!isInline(given)) mustExist(given);
-  const [text, expected] =
-    given === "-" ? [await Bun.stdin.bytes(), "JSON on stdin"] : [given, "JSON, or the path of a .json file"];
-  const actions = isInline(given)
-    ? parseScript(text, `script: expected ${expected}`)
-    : await readScript(given);
-  if (Array.isArray(actions)) return actions;
-  throw badInput("script: expected a list of actions");
+/**
+ * What `work` does with the actions in `given`.
+ *
+ * @throws a `bad_input` failure when it is not an action list; what `work` throws. What is wrong in the list is named with
+ *   its place in `given`.
+ */
+export async function withActions<T>(given: string, work: (actions: unknown[]) => Promise<T>): Promise<T> {
+  const script = await scriptIn(given);
+  const { actions } = script;
+  if (!Array.isArray(actions)) throw badInput("script: expected a list of actions");
+  return withPlaces(script, () => work(actions));
+}
+
+async function scriptIn(given: string): Promise<Script> {
+  if (given === "-") return parseScript(await Bun.stdin.bytes(), "stdin", "script: expected UTF-8 on stdin");
+  if (isInline(given)) return parseScript(given, "script", "");
+  mustExist(given);
+  return readScript(given);
 }

@@ -37,6 +37,9 @@ export const fileContent = mark<string>({ text: "file" });
 /** A path on the host that runs the operation. The command line resolves it against its own working folder. */
 export const path = mark<string>({ text: "path" });
 
+/** `NAME=VALUE`, several times; a value may be secret. On the command line no comma parts them. */
+export const assignments = mark<readonly string[]>({ secret: true, text: "assignment" });
+
 /** An action list inside an input: it is checked, with the list around it, before anything runs. */
 export const ACTION_LIST = v.pipe(v.array(v.unknown()), v.metadata({ actions: true }));
 

@@ -4,6 +4,7 @@
 import * as v from "valibot";
 import { badInput } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
+import { meant } from "../lib/nearest";
 import { printable } from "../lib/sanitize";
 import type { InputSchema } from "./operation";
 import { entryOf, metadataOf } from "./schema";
@@ -12,6 +13,8 @@ import { entryOf, metadataOf } from "./schema";
 export interface Offence {
   readonly field: string;
   readonly message: string;
+  /** The keys that lead to it. */
+  readonly path?: ReadonlyArray<string | number>;
 }
 
 /** The checked and defaulted input, or what is wrong with it. */
@@ -52,13 +55,14 @@ export function checkInput<I extends InputSchema>(
   const all = !first.success && sizeWithin(known, CHECKED_WHOLE) !== undefined;
   const parsed = all ? v.safeParse(schema, known) : first;
   const offences = (parsed.issues ?? []).map((issue) => describe(schema, issue, quote));
-  return { ok: false, offences: [...offences, ...unknownFields(unknown)] };
+  return { ok: false, offences: [...offences, ...unknownFields(unknown, Object.keys(schema.entries))] };
 }
 
-function unknownFields(names: readonly string[]): Offence[] {
-  const named = names.slice(0, MAX_UNKNOWN).map((name) => ({
+function unknownFields(names: readonly string[], known: readonly string[]): Offence[] {
+  const named: Offence[] = names.slice(0, MAX_UNKNOWN).map((name) => ({
     field: printable(name, 200),
-    message: "unknown field",
+    message: `unknown field${meant(name, known)}`,
+    path: [name],
   }));
   const more = names.length - named.length;
   return more > 0 ? [...named, { field: "", message: `and ${more} more unknown fields` }] : named;
@@ -85,20 +89,28 @@ export function sentence(offences: readonly Offence[]): string {
 }
 
 function describe(schema: InputSchema, issue: v.BaseIssue<unknown>, quote: boolean): Offence {
-  const path = issue.path ?? [];
-  const field = printable(pathText(path.map((item) => item.key)), 200);
-  const top = path[0]?.key;
+  const path = (issue.path ?? []).map(({ key }) => (typeof key === "number" ? key : String(key)));
+  return { field: printable(pathText(path), 200), message: offenceText(schema, issue, path, quote), path };
+}
+
+function offenceText(
+  schema: InputSchema,
+  issue: v.BaseIssue<unknown>,
+  path: ReadonlyArray<string | number>,
+  quote: boolean,
+): string {
+  const [top] = path;
   const entry = typeof top === "string" ? entryOf(schema, top) : undefined;
   if (issue.received === "undefined") {
     // For a missing field, valibot gives the name only.
     const wanted = path.length === 1 && entry ? entry.expects : expectation(issue);
-    return { field, message: `missing: expected ${wanted === "unknown" ? "any value" : wanted}` };
+    return `missing: expected ${wanted === "unknown" ? "any value" : wanted}`;
   }
-  if (issue.type === "non_empty") return { field, message: "must not be empty" };
-  if (issue.expected === "never") return { field, message: "unknown field" };
+  if (issue.type === "non_empty") return "must not be empty";
+  if (issue.expected === "never") return "unknown field";
   const silent = !quote || issue.type === "includes" || (entry && metadataOf(entry).secret);
   const found = silent ? "" : ` but found ${printable(shown(issue), 80)}`;
-  return { field, message: `expected ${expectation(issue)}${found}` };
+  return `expected ${expectation(issue)}${found}`;
 }
 
 /** Words for what valibot names in its own terms. */
@@ -131,8 +143,6 @@ export function kindOf(value: unknown): string {
   return typeof value === "object" ? "an object" : `a ${typeof value}`;
 }
 
-function pathText(keys: readonly unknown[]): string {
-  return keys
-    .map((key, at) => (typeof key === "number" ? `[${key}]` : at === 0 ? String(key) : `.${String(key)}`))
-    .join("");
+function pathText(keys: ReadonlyArray<string | number>): string {
+  return keys.map((key, at) => (typeof key === "number" ? `[${key}]` : at === 0 ? key : `.${key}`)).join("");
 }

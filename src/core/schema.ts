@@ -11,7 +11,7 @@ export interface Metadata {
 }
 
 /** How text becomes a value of the field, where its type alone does not say. */
-export type TextForm = "duration" | "size" | "time" | "file" | "path";
+export type TextForm = "duration" | "size" | "time" | "file" | "path" | "assignment";
 
 type Entries = { readonly entries: v.ObjectEntries };
 

@@ -4,29 +4,92 @@
 import { constants } from "node:fs";
 import { open, realpath } from "node:fs/promises";
 import { badInput, Failure, messageOf, systemCode } from "../lib/errors";
+import { faultIn, placesIn, pointerTo, type TextPlace } from "../lib/json-places";
+import { printable } from "../lib/sanitize";
+import { type Offence, sentence } from "./input";
 
 /** The largest script that is read, in bytes: much more than 1,000 actions need. */
 const MAX_SCRIPT_BYTES = 4 * 1024 * 1024;
 
+/** A script as it was read. */
+export interface Script {
+  /** What messages call it: its path, or where it came from. */
+  readonly name: string;
+  readonly text: string;
+  /** The unchecked action list, and the JSON Pointer to it. */
+  readonly actions: unknown;
+  readonly root: "" | "/auto_control";
+}
+
 /**
- * The unchecked action list in the script at `path`.
+ * The script at `path`.
  *
  * @throws a `bad_input` failure when there is no such file, it is not a regular `.json` file (also behind a symbolic
  *   link), it is too large, or it is not JSON in UTF-8. No message quotes the content.
  */
-export async function readScript(path: string): Promise<unknown> {
-  return parseScript(await readRegularJson(path), "path: the file is not JSON in UTF-8");
+export async function readScript(path: string): Promise<Script> {
+  return parseScript(await readRegularJson(path), path, "path: the file is not in UTF-8");
 }
 
 /**
- * The unchecked action list in `script`. Bytes may begin with a byte order mark.
+ * The script in `content`. Bytes may begin with a byte order mark.
  *
- * @throws a `bad_input` failure with the message `otherwise` when it is not JSON in UTF-8.
+ * @param undecodable the message when they are not UTF-8.
+ * @throws a `bad_input` failure when it is not JSON in UTF-8.
  */
-export function parseScript(script: string | Uint8Array, otherwise: string): unknown {
-  const content = parse(script, otherwise);
-  const wrapped = typeof content === "object" && content !== null && !Array.isArray(content);
-  return wrapped && "auto_control" in content ? content.auto_control : content;
+export function parseScript(content: string | Uint8Array, name: string, undecodable: string): Script {
+  const text = decode(content, undecodable);
+  const parsed = parse(text, name);
+  const wrapped = typeof parsed === "object" && parsed !== null && !Array.isArray(parsed);
+  return wrapped && "auto_control" in parsed
+    ? { name, text, actions: parsed.auto_control, root: "/auto_control" }
+    : { name, text, actions: parsed, root: "" };
+}
+
+/** The refusal of an action list: every offence, and every unknown name, in the body of the error too. */
+export class ListFault extends Failure {
+  /**
+   * @param offences with paths from the list on. Without a script, the list is the field `actions` of a body.
+   * @param unknown the unknown names, sorted.
+   */
+  constructor(
+    private readonly offences: readonly Offence[],
+    private readonly unknown: readonly string[],
+    script?: Script,
+  ) {
+    const root = script?.root ?? "/actions";
+    const pointers = offences.map(({ path = [] }) => root + pointerTo(path));
+    const places = script ? placesIn(script.text, pointers) : [];
+    const problems = offences.map(({ field, message }, nth) => {
+      const problem = { action: field, message, pointer: pointers[nth] ?? "" };
+      return { ...problem, ...places[nth] };
+    });
+    const worded = script ? problems.map((problem) => placed(script.name, problem)) : offences;
+    super("bad_input", sentence(worded), { unknown_commands: unknown, problems });
+  }
+
+  /** The same, with the places in `script`, which the list came from. */
+  in(script: Script): ListFault {
+    return new ListFault(this.offences, this.unknown, script);
+  }
+}
+
+/** What `work` makes of the actions of `script`. @throws what it throws, the refusal of the list with its places. */
+export async function withPlaces<T>(script: Script, work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw error instanceof ListFault ? error.in(script) : error;
+  }
+}
+
+/** As compilers name a place: `nightly.json:3:14: /2/1/seconds: …`. */
+function placed(
+  name: string,
+  { line = 1, column = 1, pointer, message }: Partial<TextPlace> & Record<"pointer" | "message", string>,
+): Offence {
+  const at = pointer && `${printable(pointer, 200)}: `;
+  return { field: `${name}:${line}:${column}`, message: at + message };
 }
 
 async function readRegularJson(path: string): Promise<Uint8Array> {
@@ -55,13 +118,21 @@ async function readRegularJson(path: string): Promise<Uint8Array> {
   }
 }
 
-function parse(script: string | Uint8Array, otherwise: string): unknown {
+function decode(content: string | Uint8Array, undecodable: string): string {
+  if (typeof content === "string") return content;
   try {
     // Not lenient: a replacement character would be typed on the keyboard.
-    const decoded =
-      typeof script === "string" ? script : new TextDecoder("utf-8", { fatal: true }).decode(script);
-    return JSON.parse(decoded);
+    return new TextDecoder("utf-8", { fatal: true }).decode(content);
   } catch {
-    throw badInput(otherwise);
+    throw badInput(undecodable);
+  }
+}
+
+function parse(text: string, name: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    const { line = 1, column = 1, expected = "JSON" } = faultIn(text) ?? {};
+    throw badInput(`${name}:${line}:${column}: not JSON: expected ${expected}`);
   }
 }

@@ -1,15 +1,17 @@
 /**
  * Action lists, and the check of a whole list before any of it runs.
  *
- * An action is `["NAME"]`, `["NAME", {keyword arguments}]` or `["NAME", [positional arguments]]`. An argument with a
+ * An action is `["NAME"]`, `["NAME", {keyword arguments}]` or `["NAME", [positional arguments]]`; a command whose one
+ * argument is a list takes that list itself too. An argument with a
  * `${name}` in it is checked when the action runs, everything else beforehand.
  */
 import * as v from "valibot";
-import { checkInput, type Offence, sentence } from "../core/input";
+import { checkInput, type Offence } from "../core/input";
 import type { InputSchema, Operation } from "../core/operation";
-import { metadataOf } from "../core/schema";
-import { badInput } from "../lib/errors";
+import { baseOf, entryOf, metadataOf } from "../core/schema";
+import { ListFault } from "../core/script";
 import { sizeWithin } from "../lib/json-size";
+import { meant } from "../lib/nearest";
 import { printable } from "../lib/sanitize";
 import { hasReference } from "./variables";
 
@@ -45,8 +47,8 @@ export interface Action {
  * Checks a whole list, nested lists included.
  *
  * @param options.quote whether messages may quote arguments (default true).
- * @throws a `bad_input` failure that lists every offence (`problems`: `[{action, message}]`) and every unknown name
- *   (`unknown_commands`, sorted, once each). Nothing has run.
+ * @throws a `bad_input` failure that lists every offence (`problems`: `[{action, pointer, message}]`) and every unknown
+ *   name (`unknown_commands`, sorted, once each). Nothing has run.
  */
 export function checkActions(
   table: CommandTable,
@@ -61,10 +63,19 @@ export function flatten(actions: readonly Action[]): Action[] {
   return actions.flatMap((action) => [action, ...Object.values(action.lists).flatMap(flatten)]);
 }
 
-/** Where an action is: its path in the list for a person, and the commands around it, outermost first. */
+/** Where an action is: for a person, by keys from the list on, and the commands around it, outermost first. */
 interface Place {
   readonly at: string;
+  readonly path: Path;
   readonly around: readonly string[];
+}
+
+type Path = ReadonlyArray<string | number>;
+
+/** The arguments of an action as keywords, and the keys from the list to each as it was written. */
+interface Given {
+  readonly keywords: Readonly<Record<string, unknown>>;
+  pathTo(field: string): Path;
 }
 
 class ListChecker {
@@ -78,91 +89,123 @@ class ListChecker {
   ) {}
 
   check(list: unknown): Action[] {
-    const at = "actions";
+    const root = { at: "actions", path: [], around: [] };
     const limits = { bytes: Number.POSITIVE_INFINITY, depth: MAX_JSON_DEPTH };
     const actions =
       sizeWithin(list, limits) === undefined
-        ? this.refuse(at, `expected at most ${MAX_JSON_DEPTH} levels of arrays and objects`)
-        : this.list(list, { at, around: [] });
+        ? this.refuse(root, `expected at most ${MAX_JSON_DEPTH} levels of arrays and objects`)
+        : this.list(list, root);
     // A list inside an action may be empty: `"else": []`.
-    if (Array.isArray(list) && list.length === 0) this.refuse(at, "expected at least one action");
-    const names = [...this.unknown].sort();
-    if (names.length === 0 && this.offences.length === 0) return actions;
-    const words = names.length
-      ? [`unknown commands: ${names.map((name) => printable(name, 80)).join(", ")}`]
-      : [];
-    if (this.offences.length) words.push(sentence(this.offences));
-    throw badInput(words.join("; "), {
-      unknown_commands: names,
-      problems: this.offences.map(({ field, message }) => ({ action: field, message })),
-    });
+    if (Array.isArray(list) && list.length === 0) this.refuse(root, "expected at least one action");
+    if (this.offences.length === 0) return actions;
+    throw new ListFault(this.offences, [...this.unknown].sort());
   }
 
-  private list(list: unknown, { at, around }: Place): Action[] {
-    if (!Array.isArray(list)) return this.refuse(at, "expected a list of actions");
+  private list(list: unknown, place: Place): Action[] {
+    const { at, path, around } = place;
+    if (!Array.isArray(list)) return this.refuse(place, "expected a list of actions");
     if (around.length >= MAX_DEPTH) {
-      return this.refuse(at, `expected at most ${MAX_DEPTH} levels of nested actions`);
+      return this.refuse(place, `expected at most ${MAX_DEPTH} levels of nested actions`);
     }
     const before = this.count;
     this.count += list.length;
     if (this.count > MAX_ACTIONS) {
       if (before > MAX_ACTIONS) return [];
-      return this.refuse(at, `expected at most ${MAX_ACTIONS} actions in all`);
+      return this.refuse(place, `expected at most ${MAX_ACTIONS} actions in all`);
     }
-    return list.flatMap((source, index) => this.action(source, { at: `${at}[${index}]`, around }));
+    return list.flatMap((source, index) =>
+      this.action(source, { at: `${at}[${index}]`, path: [...path, index], around }),
+    );
   }
 
   private action(source: unknown, place: Place): Action[] {
-    const { at, around } = place;
+    const { at, path, around } = place;
     if (!Array.isArray(source) || typeof source[0] !== "string" || source.length > 2) {
-      return this.refuse(at, 'expected ["NAME"], ["NAME", {…}] or ["NAME", […]]');
+      return this.refuse(place, 'expected ["NAME"], ["NAME", {…}] or ["NAME", […]]');
     }
-    const [name, given = {}] = source;
+    const [name, written = {}] = source;
     const operation = this.table.get(name);
     if (operation === undefined) {
       this.unknown.add(name);
-      return [];
+      const message = `unknown command ${printable(name, 80)}${meant(name, this.table.keys())}`;
+      return this.refuse({ at, path: [...path, 0] }, message);
     }
     if (operation.within && !around.includes(operation.within)) {
-      this.refuse(at, `expected ${name} inside ${operation.within} only`);
+      this.refuse(place, `expected ${name} inside ${operation.within} only`);
     }
-    const keywords = this.keywords(operation, given, at);
-    if (keywords === undefined) return [];
-    const lists = this.lists(operation, keywords, place);
+    const given = this.given(operation, written, place);
+    if (given === undefined) return [];
+    const { keywords } = given;
+    const lists = this.lists(operation, given, place);
     const deferred = deferredFields(operation.input, keywords);
     const checked = checkInput(withUnchecked(operation.input, deferred), keywords, { quote: this.quote });
     if (checked.ok) return [{ operation, input: checked.input, deferred, lists, source }];
-    for (const { field, message } of checked.offences) this.refuse(field ? `${at}.${field}` : at, message);
+    for (const { field, message, path: [top, ...rest] = [] } of checked.offences) {
+      const to = top === undefined ? path : [...given.pathTo(`${top}`), ...rest];
+      const hint = Array.isArray(written) && isUnwrapped(operation.input, `${top}`, keywords) ? WRAPPED : "";
+      this.refuse({ at: field ? `${at}.${field}` : at, path: to }, message + hint);
+    }
     return [];
   }
 
-  private keywords(operation: Operation, given: unknown, at: string): Record<string, unknown> | undefined {
-    if (typeof given !== "object" || given === null) {
-      return void this.refuse(at, "expected arguments as an object or a list");
+  private given(operation: Operation, written: unknown, { at, path }: Place): Given | undefined {
+    const inside = [...path, 1];
+    if (typeof written !== "object" || written === null) {
+      return void this.refuse({ at, path: inside }, "expected arguments as an object or a list");
     }
-    if (!Array.isArray(given)) return given as Record<string, unknown>;
+    if (!Array.isArray(written)) {
+      return { keywords: written as Given["keywords"], pathTo: (field) => [...inside, field] };
+    }
     const names = Object.keys(operation.input.entries);
-    if (given.length > names.length) {
-      return void this.refuse(at, `expected at most ${names.length} arguments but found ${given.length}`);
+    const [only = ""] = names;
+    if (isWholeList(operation.input, written)) {
+      return { keywords: { [only]: written }, pathTo: () => inside };
     }
-    return Object.fromEntries(given.map((value, index) => [names[index], value]));
+    if (written.length > names.length) {
+      const found = `but found ${written.length}`;
+      const most = names.length === 1 ? "1 argument" : `${names.length} arguments`;
+      return void this.refuse({ at, path: [...inside, names.length] }, `expected at most ${most} ${found}`);
+    }
+    return {
+      keywords: Object.fromEntries(written.map((value, index) => [names[index], value])),
+      pathTo: (field) => [...inside, names.indexOf(field)],
+    };
   }
 
   /** The nested lists. The input check refuses a value that is no list. */
-  private lists(operation: Command, keywords: Record<string, unknown>, { at, around }: Place) {
+  private lists(operation: Command, { keywords, pathTo }: Given, { at, around }: Place) {
     const lists: Record<string, Action[]> = {};
     for (const field of listFields(operation.input)) {
       const list = Object.hasOwn(keywords, field) ? keywords[field] : undefined;
       if (!Array.isArray(list)) continue;
-      lists[field] = this.list(list, { at: `${at}.${field}`, around: [...around, operation.command] });
+      const inner = [...around, operation.command];
+      lists[field] = this.list(list, { at: `${at}.${field}`, path: pathTo(field), around: inner });
     }
     return lists;
   }
 
-  private refuse(field: string, message: string): [] {
-    this.offences.push({ field, message });
+  private refuse({ at, path }: Pick<Place, "at" | "path">, message: string): [] {
+    this.offences.push({ field: at, message, path });
     return [];
   }
+}
+
+const WRAPPED = " (a list is one argument: [[…]])";
+
+/** Whether the field takes a list and was given something else. */
+function isUnwrapped(schema: InputSchema, field: string, keywords: Given["keywords"]): boolean {
+  const entry = entryOf(schema, field);
+  return entry !== undefined && baseOf(entry).type === "array" && !Array.isArray(keywords[field]);
+}
+
+/**
+ * Whether `written` is the one argument of a command that takes a list and nothing else: `["AC_hotkey", ["ctrl", "c"]]`. In
+ * `["AC_hotkey", ["${keys}"]]` the variable is the list.
+ */
+function isWholeList(schema: InputSchema, written: readonly unknown[]): boolean {
+  const [field, ...others] = Object.values(schema.entries);
+  if (field === undefined || others.length > 0 || baseOf(field).type !== "array") return false;
+  return written.length > 1 || written.some((item) => !Array.isArray(item) && !hasReference(item));
 }
 
 /** The fields of `schema` that hold action lists. */
@@ -172,7 +215,7 @@ export function listFields(schema: InputSchema): string[] {
     .map(([field]) => field);
 }
 
-function deferredFields(schema: InputSchema, keywords: Record<string, unknown>): string[] {
+function deferredFields(schema: InputSchema, keywords: Given["keywords"]): string[] {
   const lists = listFields(schema);
   return Object.keys(schema.entries).filter(
     (field) => Object.hasOwn(keywords, field) && !lists.includes(field) && hasReference(keywords[field]),

@@ -5,6 +5,7 @@ import type { Caller } from "../core/caller";
 import { type Operation, redact } from "../core/operation";
 import { allows, beyond, type Grant, limitedTo, notPermitted, type Permission } from "../core/rights";
 import { DEFAULT_TIMEOUT_S, type EndedRun, type Outcome, type RunStatus, type StartedRun } from "../core/run";
+import { readScript, withPlaces } from "../core/script";
 import { badInput, cancelled, Failure, forbidden, messageOf } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
 import type { Log } from "../lib/log";
@@ -98,8 +99,8 @@ export class Executor {
    * an argument: the caller may not be allowed to read the file.
    */
   async prepareFile(path: string): Promise<CheckedList> {
-    const { readScript } = await import("../core/script");
-    return this.prepare(await readScript(path), false);
+    const script = await readScript(path);
+    return withPlaces(script, () => this.prepare(script.actions, false));
   }
 
   /**

@@ -7,6 +7,7 @@ import { operation } from "../core/operation";
 import { allows } from "../core/rights";
 import { OUTCOME } from "../core/run";
 import { notFound } from "../lib/errors";
+import { meant } from "../lib/nearest";
 import { printable } from "../lib/sanitize";
 import type { Executor } from "./executor";
 import { operations as flow } from "./flow";
@@ -130,7 +131,7 @@ export const showCommand = operation({
   async run(service: Uses, { name }) {
     const executor = await service.executor();
     const found = executor.commands.get(name) ?? executor.commands.get(`AC_${name}`);
-    if (!found) throw notFound(`no command ${printable(name, 100)}`);
+    if (!found) throw notFound(`no command ${printable(name, 100)}${meant(name, executor.commands.keys())}`);
     return describeCommand(found, executor.allows(found));
   },
 });

@@ -6,6 +6,7 @@
  */
 import { badInput } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
+import { meant } from "../lib/nearest";
 
 /** The largest argument that filling in may produce: a loop could double a text until memory is full. */
 export const MAX_FILLED = { bytes: 4 * 1024 * 1024, depth: 64 };
@@ -58,7 +59,7 @@ function fillText(text: string, variables: ReadonlyMap<string, unknown>): unknow
 
 function known(name: string, variables: ReadonlyMap<string, unknown>): unknown {
   if (variables.has(name)) return variables.get(name);
-  throw badInput(`unknown variable: ${name}`);
+  throw badInput(`unknown variable: ${name}${meant(name, variables.keys())}`);
 }
 
 const written = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));

@@ -35,8 +35,5 @@ test("the clock is compared with the latest time in the log, not with that of th
   using db = new Database(join(host.configDir, "audit.db"));
   db.run("UPDATE events SET ts = '2999-01-01T00:00:00.000000+00:00' WHERE id = 2");
   const { stdout, exitCode } = await host.run(["diagnose", "--only", "clock"]);
-  expect([exitCode, stdout]).toEqual([
-    1,
-    expect.stringContaining("before the latest audit row (id 2)"),
-  ]);
+  expect([exitCode, stdout]).toEqual([1, expect.stringContaining("before the latest audit row (id 2)")]);
 });

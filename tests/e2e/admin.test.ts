@@ -283,7 +283,7 @@ describe("a broadcast", () => {
     const ended = await machine.run(["admin", "broadcast", actions, "--on", "all", "--output", output]);
     expect(ended).toMatchObject({ exitCode: 2, stdout: "" });
     expect(readFileSync(output, "utf8")).toBe("of the last time\n");
-    expect(ended.stderr).toContain("unknown commands: AC_nope; actions[1].seconds: missing");
+    expect(ended.stderr).toContain("script:1:3: /0/0: unknown command AC_nope; script:1:14: /1: missing");
   });
 
   test("that is interrupted ends cleanly: each host has its result, also in the file", async () => {

@@ -75,8 +75,43 @@ test("a script runs, its outcomes are printed, and the exit code says whether al
   });
   expect(bad.exitCode).toBe(1);
   const wrong = await machine.run("execute", '[["AC_loop",[1,[["AC_nonsense"]]]]]');
-  expect(wrong.stderr).toBe("svc: unknown commands: AC_nonsense\n");
+  expect(wrong.stderr).toBe("svc: script:1:18: /0/1/1/0/0: unknown command AC_nonsense\n");
   expect(wrong.exitCode).toBe(2);
+});
+
+test("svc execute --check names what is wrong with its place, and runs nothing", async () => {
+  using machine = installed();
+  const good = machine.script([["AC_sleep", [600]]]);
+  const checked = await machine.run("execute", good, "--check");
+  expect(checked).toEqual({
+    stdout: "no errors; actions: 1; nothing has run\n",
+    stderr: "",
+    exitCode: 0,
+  });
+  const answer = await machine.run("execute", good, "--check", "--json");
+  expect(JSON.parse(answer.stdout)).toEqual({ ok: true, commands: ["AC_sleep"], count: 1 });
+
+  writeFileSync(join(machine.path, "bad.json"), '[\n  ["AC_sleep", [0]],\n  ["AC_scren_size"]\n]\n');
+  const bad = await machine.run("execute", "bad.json", "--check");
+  const what = "/1/0: unknown command AC_scren_size (did you mean AC_screen_size?)";
+  expect(bad).toEqual({ stdout: "", stderr: `svc: ${machine.path}/bad.json:3:4: ${what}\n`, exitCode: 2 });
+  writeFileSync(join(machine.path, "comma.json"), '[\n  ["AC_sleep", [0]],\n]\n');
+  const comma = await machine.run("execute", "comma.json", "--check");
+  expect(comma.stderr).toBe(`svc: ${machine.path}/comma.json:3:1: not JSON: expected a value\n`);
+  expect(comma.exitCode).toBe(2);
+});
+
+test("--var and --var-file set variables: JSON where it parses, else text; --var counts last", async () => {
+  using machine = installed();
+  const names = ["list", "number", "text", "kept"];
+  const script = machine.script(names.map((name) => ["AC_set_var", ["x", `\${${name}}`]]));
+  writeFileSync(join(machine.path, "vars.json"), '{"kept": "from the file", "number": 1}');
+  const flags = ["--var", 'list=["a,b", {"c": 1}]', "--var", "number=2", "--var", "text=007=x,y"];
+  const ran = await machine.run("execute", script, ...flags, "--var-file", "vars.json", "--json");
+  const { outcomes }: { outcomes: Array<{ result: unknown }> } = JSON.parse(ran.stdout);
+  expect(outcomes.map(({ result }) => result)).toEqual([["a,b", { c: 1 }], 2, "007=x,y", "from the file"]);
+  const wrong = await machine.run("execute", script, "--var", "hunter2");
+  expect(wrong).toEqual({ stdout: "", stderr: "svc: --var[0]: expected NAME=VALUE\n", exitCode: 2 });
 });
 
 test("programs run only with --allow-shell", async () => {

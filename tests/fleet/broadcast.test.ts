@@ -252,7 +252,9 @@ describe("AC_admin_broadcast_execute", () => {
       outcomes: [{ ok: boolean; error: string }];
     };
     expect(report.outcomes[0].ok).toBe(false);
-    expect(report.outcomes[0].error).toContain("unknown commands: AC_nope; actions[1].seconds: missing");
+    expect(report.outcomes[0].error).toContain(
+      "actions[0]: unknown command AC_nope; actions[1].seconds: missing",
+    );
     expect(await (await target.service.metrics()).render()).not.toContain('path="/commands"');
   });
 

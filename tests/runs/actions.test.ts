@@ -88,6 +88,29 @@ describe("a refused list", () => {
     expect(refusal(list)?.more).toMatchObject({ unknown_commands: ["AC_x", "AC_y"] });
   });
 
+  test("has the place of each offence as a JSON Pointer into the body of the request", () => {
+    const list = [["AC_x"], ["AC_loop", [1, [["AC_sleep", { secs: 1 }]]]]];
+    expect(refusal(list)?.more.problems).toEqual([
+      { action: "actions[0]", pointer: "/actions/0/0", message: "unknown command AC_x" },
+      {
+        action: "actions[1].body[0].seconds",
+        pointer: "/actions/1/1/1/0/1/seconds",
+        message: "missing: expected number",
+      },
+      {
+        action: "actions[1].body[0].secs",
+        pointer: "/actions/1/1/1/0/1/secs",
+        message: "unknown field",
+      },
+    ]);
+  });
+
+  test("names the nearest command to one that is unknown", () => {
+    expect(refusal([["AC_scren_size"]])?.message).toBe(
+      "actions[0]: unknown command AC_scren_size (did you mean AC_screen_size?)",
+    );
+  });
+
   test("says where each offence is", () => {
     const list = [
       ["AC_try", { body: [["AC_sleep", {}]], finally: [["AC_sleep", [true]]] }],
@@ -117,6 +140,37 @@ describe("a refused list", () => {
     const heap = JSON.parse("[".repeat(5_000) + "]".repeat(5_000));
     expect(refusal([["AC_set_var", { name: "a", value: heap }]])?.message).toContain("levels of arrays");
   });
+});
+
+describe("a command whose one argument is a list", () => {
+  const inputOf = (action: unknown) => executor.prepare([action]).actions[0]?.input;
+
+  test.each([[[["ctrl", "c"]]], [["ctrl", "c"]], [{ key_code_list: ["ctrl", "c"] }]])(
+    "takes it as %j",
+    (given) => {
+      expect(inputOf(["AC_hotkey", given])).toEqual({ key_code_list: ["ctrl", "c"] });
+    },
+  );
+
+  test("takes a list of one key, and a variable that is the list", () => {
+    expect(inputOf(["AC_hotkey", ["enter"]])).toEqual({ key_code_list: ["enter"] });
+    expect(inputOf(["AC_hotkey", ["${keys}"]])).toEqual({ key_code_list: "${keys}" });
+  });
+
+  test("has its offences at the items", () => {
+    expect(refusal([["AC_hotkey", ["ctrl", 5]]])?.more.problems).toEqual([
+      {
+        action: "actions[0].key_code_list[1]",
+        pointer: "/actions/0/1/1",
+        message: "expected string but found 5",
+      },
+    ]);
+  });
+});
+
+test("where a command takes more than a list, the message says how to write it", () => {
+  const message = refusal([["AC_admin_add_host", ["a", "https://a:1", "token", "lab"]]])?.message;
+  expect(message).toContain("(a list is one argument: [[…]])");
 });
 
 test("a list with AC_shell_command is refused as forbidden without --allow-shell", async () => {

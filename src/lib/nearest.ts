@@ -1,0 +1,45 @@
+/**
+ * The known name that somebody who typed another one probably meant.
+ */
+
+/** Longer names are not compared: the work grows with the square of the length. */
+const MAX_LENGTH = 64;
+
+/** The name in `known` that is nearest to `name`; undefined when more than a third of its characters would change. */
+export function nearest(name: string, known: Iterable<string>): string | undefined {
+  if (name.length > MAX_LENGTH) return undefined;
+  let best: string | undefined;
+  let least = Math.max(1, Math.floor(name.length / 3)) + 1;
+  for (const one of known) {
+    if (Math.abs(one.length - name.length) >= least) continue;
+    const steps = distance(name.toLowerCase(), one.toLowerCase());
+    if (steps < least) [best, least] = [one, steps];
+  }
+  return best;
+}
+
+/** ` (did you mean AC_sleep?)`, or nothing where no known name is near. */
+export function meant(name: string, known: Iterable<string>): string {
+  const found = nearest(name, known);
+  return found === undefined ? "" : ` (did you mean ${found}?)`;
+}
+
+/** How many characters to insert, delete, replace or swap with the next one (optimal string alignment). */
+function distance(left: string, right: string): number {
+  let [before, last]: [number[], number[]] = [[], Array.from({ length: right.length + 1 }, (_, n) => n)];
+  for (let i = 1; i <= left.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= right.length; j++) {
+      const cost = left[i - 1] === right[j - 1] ? 0 : 1;
+      const swapped = left[i - 1] === right[j - 2] && left[i - 2] === right[j - 1];
+      row[j] = Math.min(
+        (last[j] ?? 0) + 1,
+        (row[j - 1] ?? 0) + 1,
+        (last[j - 1] ?? 0) + cost,
+        swapped ? (before[j - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY,
+      );
+    }
+    [before, last] = [last, row];
+  }
+  return last[right.length] ?? 0;
+}

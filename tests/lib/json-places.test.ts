@@ -1,0 +1,104 @@
+/** Places in a JSON text. */
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { faultIn, placesIn, pointerTo } from "../../src/lib/json-places";
+
+/** What stands at a place, to the end of the line. */
+const at = (text: string, { line, column }: { line: number; column: number }) =>
+  text.split("\n")[line - 1]?.slice(column - 1);
+
+/** Every value inside `value` by its keys. */
+function* inside(value: unknown, keys: string[] = []): Generator<[string[], unknown]> {
+  yield [keys, value];
+  if (typeof value !== "object" || value === null) return;
+  for (const [key, item] of Object.entries(value)) yield* inside(item, [...keys, key]);
+}
+
+describe("places", () => {
+  test("each value of any JSON is where its text begins", () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), fc.constantFrom(0, 2), (value, indent) => {
+        const text = JSON.stringify(value, null, indent);
+        const all = [...inside(JSON.parse(text))];
+        const places = placesIn(
+          text,
+          all.map(([keys]) => pointerTo(keys)),
+        );
+        all.forEach(([, item], nth) => {
+          const begins = at(text, places[nth] ?? { line: 0, column: 0 });
+          expect(begins).toStartWith(JSON.stringify(item, null, indent).split("\n", 1)[0]?.slice(0, 1) ?? "");
+        });
+      }),
+    );
+  });
+
+  test("of a field that is given twice, the last has its place, as it has its value", () => {
+    expect(placesIn('{"a": 1, "a": 2}', ["/a"])).toEqual([{ line: 1, column: 15 }]);
+  });
+
+  test("a value that is not there has the place of what it would be in", () => {
+    expect(placesIn('[\n  {"x": []}]', ["/0/x/3", "/0/y", "/7/a"])).toEqual([
+      { line: 2, column: 9 },
+      { line: 2, column: 3 },
+      { line: 1, column: 1 },
+    ]);
+  });
+
+  test("a key may hold what a pointer escapes", () => {
+    expect(placesIn('{"a/b~c": 1}', [pointerTo(["a/b~c"])])).toEqual([{ line: 1, column: 11 }]);
+  });
+});
+
+describe("faults", () => {
+  test.each([
+    ['[["AC_sleep", [1]],\n]', 2, 1, "a value"],
+    ['{"a": 1 "b": 2}', 1, 9, ", or }"],
+    ["[1 2]", 1, 4, ", or ]"],
+    ["{a: 1}", 1, 2, "a name in double quotes"],
+    ['{"a" 1}', 1, 6, ":"],
+    ['["a\nb"]', 1, 4, '" at the end of the text'],
+    ['["\\x"]', 1, 3, "an escape such as \\n"],
+    ["['a']", 1, 2, "a value"],
+    ["[] []", 1, 4, "the end"],
+    ["", 1, 1, "a value"],
+  ])("%j is no JSON from %d:%d on", (text, line, column, wanted) => {
+    expect(() => JSON.parse(text)).toThrow();
+    expect(faultIn(text)).toEqual({ line, column, expected: wanted });
+  });
+
+  test("a text has a fault exactly where JSON.parse refuses it", () => {
+    const pieces = fc.constantFrom(
+      "[",
+      "]",
+      "{",
+      "}",
+      ",",
+      ":",
+      '"a"',
+      "1",
+      "-0.5e3",
+      "01",
+      "true",
+      "nul",
+      " ",
+    );
+    fc.assert(
+      fc.property(fc.array(pieces, { maxLength: 8 }), (parts) => {
+        const text = parts.join("");
+        let isJson = true;
+        try {
+          JSON.parse(text);
+        } catch {
+          isJson = false;
+        }
+        expect(faultIn(text) === undefined).toBe(isJson);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test("neither endless nesting nor an endless text is too much", () => {
+    expect(faultIn("[".repeat(1_000_000))).toBeUndefined();
+    expect(faultIn(`"${"\\n".repeat(1_000_000)}`)).toMatchObject({ column: 2_000_002 });
+  });
+});

@@ -1,0 +1,22 @@
+/** The known name that a wrong one is near to. */
+import { expect, test } from "bun:test";
+import { nearest } from "../../src/lib/nearest";
+
+const KNOWN = ["AC_screen_size", "AC_screenshot", "AC_sleep", "AC_write"];
+
+test("a name with letters left out, doubled, swapped or in other capitals has its nearest", () => {
+  const typed = ["AC_scren_size", "AC_screeen_size", "AC_wrtie", "ac_sleep", "screen_size"];
+  expect(typed.map((name) => nearest(name, KNOWN))).toEqual([
+    "AC_screen_size",
+    "AC_screen_size",
+    "AC_write",
+    "AC_sleep",
+    "AC_screen_size",
+  ]);
+});
+
+test("a name that is like none of them, or is too long to compare, has none", () => {
+  expect(["nonsense", "", "x".repeat(1_000_000)].map((name) => nearest(name, KNOWN))).toEqual(
+    Array(3).fill(undefined),
+  );
+});
