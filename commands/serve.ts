@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import { print, subcommand, withService } from "../src/cli/subcommand";
-import { flag } from "../src/core/fields";
+import { field, flag } from "../src/core/fields";
 import { SERVER_FIELDS } from "../src/http/options";
 import { badInput, messageOf, systemCode } from "../src/lib/errors";
 import { ensurePrivateFolder } from "../src/lib/files";
@@ -20,10 +20,14 @@ export default subcommand({
   input: v.strictObject({
     ...SERVER_FIELDS,
     ...SERVICE_FIELDS,
+    enable_audit: field(v.optional(v.boolean()), "The same as `audit`"),
     usb_watch: flag("Record USB devices added and removed (/usb/events)"),
   }),
   resident: true,
-  async run(given, globals) {
+  async run({ enable_audit, ...typed }, globals) {
+    const { audit = enable_audit ?? true } = typed;
+    if (audit !== (enable_audit ?? audit)) throw badInput("audit, enable_audit: expected one of them");
+    const given = { ...typed, audit };
     const options = v.parse(SERVICE, given);
     makeInbox(options.inbox);
     return withService(

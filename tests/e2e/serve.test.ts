@@ -36,6 +36,22 @@ test("--version prints the version and the commit", async () => {
   expect(exitCode).toBe(0);
 });
 
+test("--enable-audit is --audit, and does not go with --no-audit", async () => {
+  for (const [flag, kept] of [
+    ["--enable-audit", true],
+    ["--no-enable-audit", false],
+  ] as const) {
+    using own = ownFolder();
+    await using server = await svc.serve([...own.flags, flag]);
+    expect((await asking(server.url, tokenIn(own.path), "/audit/list")).status).toBe(kept ? 200 : 503);
+  }
+  using own = ownFolder();
+  expect(await svc.run(["serve", ...own.flags, "--enable-audit", "--no-audit"])).toMatchObject({
+    exitCode: 2,
+    stderr: "svc: --audit, --enable-audit: expected one of them\n",
+  });
+});
+
 describe("the first line", () => {
   test("is JSON with --json, printed once connections are accepted", async () => {
     using own = ownFolder();
