@@ -39,7 +39,26 @@
  * await engine.stop();
  * console.log(sent.join()); // report.txt
  * ```
+ *
+ * @example
+ * ```ts
+ * import { createService, openApiDocument } from "svc";
+ *
+ * const service = createService({ configDir: "/tmp/svc-example" });
+ * const audit = await service.audit();
+ * await audit?.log("nightly_backup", { host_id: "lab-01", detail: "done" });
+ * console.log((await audit?.verify_chain())?.total_rows); // 1
+ * const inspector = await service.inspector();
+ * console.log(inspector.recent(60).length); // 0
+ * const { watcher } = await service.usb();
+ * console.log(watcher.recent_events(0).count); // 0
+ * await service.stop();
+ * console.log(openApiDocument("https://lab-01:9939").openapi); // 3.1.0
+ * ```
  */
+import { openApiDocument as describeApi } from "./http/openapi";
+import { operations } from "./operations";
+
 export { callOperation } from "./core/call";
 export { type Caller, localCaller } from "./core/caller";
 export { field, NO_INPUT, secret } from "./core/fields";
@@ -50,8 +69,11 @@ export type { RestServer } from "./http/server";
 export { Failure, type FailureCode } from "./lib/errors";
 export { type Log, silentLog, stderrLog } from "./lib/log";
 export { resolveConfigDir } from "./lib/paths";
-export { operations } from "./operations";
 export { createService, type Service, type ServiceOptions } from "./service";
 export { FolderSyncEngine, type FolderSyncOptions, type Sender } from "./sync/engine";
 export type { SyncStatus } from "./sync/operations";
 export { commit, version } from "./version";
+export { operations };
+
+/** The API document (OpenAPI 3.1) of a server that answers at `serverUrl`. */
+export const openApiDocument = (serverUrl: string) => describeApi(operations, serverUrl);

@@ -36,6 +36,9 @@ export interface AuditLogOptions {
 /** The maximum number of rows in a commit. A larger one would hold the lock and the event loop noticeably long. */
 const MAX_BATCH = 1_000;
 
+/** What a row says besides its type. */
+type EventDetails = Partial<Omit<AuditEvent, "event_type">>;
+
 /** Who asks for a verification. */
 interface VerifyCall extends VerifyOptions {
   /** Ends the wait; the scan ends when nobody waits for it. */
@@ -147,15 +150,20 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions) {
     closing.signal,
   );
 
+  const append = (event: AuditEvent) =>
+    new Promise<number>((resolve, reject) => {
+      waiting.push({ ts: rowTime(new Date()), event: storable(event), resolve, reject });
+      flushing ??= flush();
+    });
+
   tally = await file.read(countRows).catch(() => undefined);
 
   return {
     /** Appends a row. Resolves to its id when it is on disk. @throws an `unavailable` failure when it cannot be written. */
-    append: (event: AuditEvent) =>
-      new Promise<number>((resolve, reject) => {
-        waiting.push({ ts: rowTime(new Date()), event: storable(event), resolve, reject });
-        flushing ??= flush();
-      }),
+    append,
+    /** {@link append} for programs that use svc: what is left out is null. */
+    log: (event_type: string, { host_id = null, viewer_id = null, detail = null }: EventDetails = {}) =>
+      append({ event_type, host_id, viewer_id, detail }),
     /** The number of rows, without a query. */
     rowCount: () => tally?.rows ?? 0,
     /** Why no row can be written now; null when one can. Waits for the lock, but writes nothing. */
@@ -173,6 +181,9 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions) {
      * @throws an `unavailable` failure when it cannot be read.
      */
     verify,
+    /** {@link verify} by the names that programs know. */
+    verify_chain: verify,
+    verifyChain: verify,
     /** The whole log as it is now, as JSON lines. @throws an `unavailable` failure when it cannot be read. */
     async *exported(): AsyncGenerator<ExportStep> {
       const { exportAll } = await import("./export");

@@ -8,7 +8,7 @@ import { version } from "../version";
 
 type JsonObject = Record<string, unknown>;
 
-/** @param serverUrl where the API answers, without a trailing slash. */
+/** @param serverUrl where the API answers; `/` is the server that the document came from. */
 export function openApiDocument(operations: readonly Operation[], serverUrl: string): JsonObject {
   const paths: Record<string, JsonObject> = {};
   for (const operation of operations) {
@@ -24,7 +24,7 @@ export function openApiDocument(operations: readonly Operation[], serverUrl: str
       summary: "Operate a desktop-automation host remotely",
       license: { name: "MIT", identifier: "MIT" },
     },
-    servers: [{ url: serverUrl }],
+    servers: [{ url: serverUrl.replace(/(?!^)\/+$/, "") }],
     security: [{ BearerAuth: [] }],
     tags: tagsOf(operations),
     paths,

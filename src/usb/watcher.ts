@@ -85,6 +85,18 @@ export function createUsbWatcher(lister: UsbLister, log: Log, now: () => Date = 
     return polling;
   };
 
+  /** @param query.limit the newest so many of those after `since`. */
+  const recentEvents = ({ since = 0, limit = MAX_EVENTS } = {}): v.InferOutput<typeof USB_EVENTS> => {
+    const events = kept.filter(({ seq }) => seq > since).slice(-limit);
+    return {
+      events,
+      count: events.length,
+      watcher_running: unwatch !== undefined,
+      oldest_seq: kept[0]?.seq ?? null,
+      newest_seq: newestSeq,
+    };
+  };
+
   return {
     get running() {
       return unwatch !== undefined;
@@ -111,17 +123,9 @@ export function createUsbWatcher(lister: UsbLister, log: Log, now: () => Date = 
     },
     /** Polls now; a poll that is already running is followed by another. */
     poll,
-    /** @param query.limit the newest so many of those after `since`. */
-    recentEvents({ since = 0, limit = MAX_EVENTS } = {}): v.InferOutput<typeof USB_EVENTS> {
-      const events = kept.filter(({ seq }) => seq > since).slice(-limit);
-      return {
-        events,
-        count: events.length,
-        watcher_running: unwatch !== undefined,
-        oldest_seq: kept[0]?.seq ?? null,
-        newest_seq: newestSeq,
-      };
-    },
+    recentEvents,
+    /** {@link recentEvents} after the number `since`, for programs that use svc. */
+    recent_events: (since = 0) => recentEvents({ since }),
     /** Calls `listener` with each event from now on. Returns a function that ends it. */
     subscribe(listener: (event: UsbEvent) => void): () => void {
       listeners.add(listener);

@@ -20,6 +20,20 @@ describe("appending", () => {
     expect(row?.ts).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00$/);
   });
 
+  test("takes a type and its details, and verifies, under the names of existing programs", async () => {
+    await using made = await testLog();
+    expect(await made.log.log("nightly_backup", { host_id: "lab-01", detail: "done" })).toBe(1);
+    expect(await made.log.log("nightly_backup")).toBe(2);
+    const none = { viewer_id: null, event_type: "nightly_backup" };
+    expect(rowsOf(made.path)).toMatchObject([
+      { ...none, host_id: "lab-01", detail: "done" },
+      { ...none, host_id: null, detail: null },
+    ]);
+    const whole = { ok: true, broken_at_id: null, total_rows: 2 };
+    expect(await made.log.verify_chain()).toMatchObject(whole);
+    expect(await made.log.verifyChain()).toMatchObject(whole);
+  });
+
   test("resolves when the row is on disk: another connection reads it at once", async () => {
     await using made = await testLog();
     const id = await made.log.append(event());

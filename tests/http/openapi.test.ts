@@ -38,6 +38,13 @@ test("names the server that gives it, and needs a token everywhere but on public
   ).toBe(true);
 });
 
+test("takes the address of a server with and without a slash at its end", () => {
+  const addressIn = (url: string) => openApiDocument([], url).servers;
+  expect(addressIn("https://lab-01:9939/svc/")).toEqual([{ url: "https://lab-01:9939/svc" }]);
+  expect(addressIn("https://lab-01:9939")).toEqual([{ url: "https://lab-01:9939" }]);
+  expect(addressIn("/")).toEqual([{ url: "/" }]);
+});
+
 test("has every route that is registered, and no other", async () => {
   await using made = testService();
   expect(documentedRoutes()).toEqual(await registeredRoutes(made.service));

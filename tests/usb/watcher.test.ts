@@ -191,6 +191,7 @@ describe("10,000 events through the ring", () => {
     expect(seqs({ since: 9_997 })).toEqual([9_998, 9_999, 10_000]);
     expect(seqs({ since: 9_990, limit: 2 })).toEqual([9_999, 10_000]);
     expect(seqs({ since: 10_000 })).toEqual([]);
+    expect(usb.watcher.recent_events(9_997)).toEqual(usb.watcher.recentEvents({ since: 9_997 }));
   });
 });
 
