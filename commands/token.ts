@@ -9,8 +9,20 @@ export default {
       examples: [["$0 token show", "Print the token that allows everything"]],
     }),
     rotate: view(replaceToken, {
-      text: ({ token }) => token,
-      examples: [["$0 token rotate", "Make a new token; a running server uses it at once"]],
+      positionals: ["name"],
+      async run({ input, call, globals, service }) {
+        const body = await call(input);
+        print(globals, body, () => body.token);
+        if (body.old_until !== null) service.log.info(`the old token works until ${body.old_until}`);
+        return 0;
+      },
+      examples: [
+        ["$0 token rotate", "Make a new token; a running server uses it at once"],
+        [
+          "$0 token rotate prometheus --overlap 24h > token",
+          "A new named token; the old one works for a day",
+        ],
+      ],
     }),
     add: view(makeToken, {
       positionals: ["name"],
@@ -27,8 +39,14 @@ export default {
       ],
     }),
     list: view(listTokens, {
-      columns: ["NAME", "SCOPES", "CREATED"],
-      rows: ({ tokens }) => tokens.map(({ name, scopes, created }) => [name, scopes.join(", "), created]),
+      columns: ["NAME", "SCOPES", "CREATED", "OLD ONE ENDS"],
+      rows: ({ tokens }) =>
+        tokens.map(({ name, scopes, created, old_until }) => [
+          name,
+          scopes.join(", "),
+          created,
+          old_until ?? "",
+        ]),
       none: "no named tokens",
       examples: [["$0 token list", "Names and scopes, never tokens"]],
     }),

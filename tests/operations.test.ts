@@ -85,7 +85,10 @@ describe("each operation of svc", () => {
 
   test("has the scope that was decided for it: what rewrites trust or configuration is admin", () => {
     const scopeOf = Map.groupBy(operations, ({ scope }) => scope);
-    const found = SCOPES.map((scope) => [scope, (scopeOf.get(scope) ?? []).map(({ name }) => name).sort()]);
+    const found = [...SCOPES, "any" as const].map((scope) => [
+      scope,
+      (scopeOf.get(scope) ?? []).map(({ name }) => name).sort(),
+    ]);
     expect(Object.fromEntries(found)).toEqual(SCOPE_OF);
   });
 
@@ -244,6 +247,7 @@ const SCOPE_OF = {
     "turn.bundle",
     "turn.credentials",
   ],
+  any: ["token.confirm", "token.renew"],
 };
 
 function missing({ http, command, leftOut }: Operation): Surface[] {

@@ -4,7 +4,7 @@
  */
 import type * as v from "valibot";
 import type { Caller } from "./caller";
-import type { Permission, Scope } from "./rights";
+import type { Need, Permission } from "./rights";
 import { entryOf, metadataOf } from "./schema";
 
 /** The fields of an input, by their snake_case names, each with a description. */
@@ -46,8 +46,8 @@ export interface Operation<
   readonly name: string;
   /** One line, imperative, without a full stop. */
   readonly summary: string;
-  /** What a token must allow. */
-  readonly scope: Scope;
+  /** What a token must allow; `any` where it is about the token itself. */
+  readonly scope: Need;
   /**
    * Set when it changes something: it runs only after an audit row is on disk. With `true`, `call.ts` writes that row;
    * with `"announces"`, `run` calls `caller.announce` itself, as it knows more of the change. It goes on to its end when

@@ -8,11 +8,16 @@ export const SCOPES = ["metrics", "read", "screen", "audit", "sync", "operate", 
 
 export type Scope = (typeof SCOPES)[number];
 
+/** What an operation can ask for: a scope, or no more than a token in force. */
+export type Need = Scope | "any";
+
 /** What a caller may do, and under which name it does it. */
 export interface Grant {
   /** The name of its token, in the audit log too; null for the owner of the host, and without a token. */
   readonly name: string | null;
   readonly scopes: readonly Scope[];
+  /** The digest of the token that was sent, hexadecimal; absent for a caller in this process, and without a token. */
+  readonly sha256?: string;
 }
 
 /** The owner of the host: its own token, and whoever runs svc on it. */
@@ -21,9 +26,9 @@ export const OWNER: Grant = { name: null, scopes: ["admin"] };
 /** A request without a token. The public routes are of this scope. */
 export const ANYBODY: Grant = { name: null, scopes: ["read"] };
 
-/** Whether an operation of this scope may be used. */
-export function allows({ scopes }: Grant, scope: Scope): boolean {
-  return scopes.includes(scope) || scopes.includes("admin");
+/** Whether an operation that needs this may be used. */
+export function allows({ scopes }: Grant, need: Need): boolean {
+  return need === "any" || scopes.includes(need) || scopes.includes("admin");
 }
 
 /** `grant` without the scopes that are not in `scopes`; what it does not allow, it does not allow then either. */

@@ -1,12 +1,12 @@
 /**
  * Whether the token of a request allows the operation, before its input is read.
  */
-import { allows, beyond, type Scope } from "../core/rights";
+import { allows, beyond, type Need } from "../core/rights";
 import type { Step } from "./exchange";
 import { errorResponse } from "./responses";
 
 export const checkScope =
-  (scope: Scope): Step =>
+  (scope: Need): Step =>
   (next) =>
   (exchange) => {
     const { grant } = exchange;

@@ -9,6 +9,7 @@ import type { Log } from "../lib/log";
 import { configFiles } from "../lib/paths";
 import { claimConfigDir, removeRunFile, writeRunFile } from "../lib/running-server";
 import { watchTokens } from "../trust/named-tokens";
+import { watchPreviousTokens } from "../trust/own-rotation";
 import { openToken } from "../trust/owner-token";
 import { digestToken, type GrantOf, ownerToken } from "../trust/scopes";
 import { createApp } from "./app";
@@ -95,7 +96,9 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
   const token = openToken(options.token, options.token_file ?? files.token, log);
   const owner = ownerToken(token.digest);
   const named = watchTokens(files, log);
-  const guessable: GrantOf = (sent, fresh) => owner(sent, fresh) ?? named.given(sent, fresh);
+  const previous = watchPreviousTokens(files, token.digest, log);
+  const guessable: GrantOf = (sent, fresh) =>
+    owner(sent, fresh) ?? previous(sent, fresh) ?? named.given(sent, fresh);
   const metrics = await service.metrics();
   const auditLog = options.audit ? await service.audit() : null;
   const problem = await auditLog?.problem();

@@ -18,6 +18,7 @@ export const configFiles = (configDir: string) => ({
   history: join(configDir, "history.db"),
   jobs: join(configDir, "jobs.json"),
   token: join(configDir, "rest_token"),
+  previousTokens: join(configDir, "rest_token_previous.json"),
   tokens: join(configDir, "tokens.json"),
   runFolder: join(configDir, "run"),
   runFile: join(configDir, "run", "rest.json"),

@@ -16,7 +16,7 @@ export const COMMAND_REFERENCE = v.object({
   /** `input` when it uses pointer or keyboard; the others are what the server has to permit. */
   needs: v.array(v.picklist(["input", ...NEEDS])),
   /** What a token must allow. Hosts of before it do not send it. */
-  scope: v.exactOptional(v.picklist(SCOPES)),
+  scope: v.exactOptional(v.picklist([...SCOPES, "any"])),
   /** The command in one of whose action lists it has to be. */
   within: v.nullable(v.string()),
   /** Whether this server may run it. */

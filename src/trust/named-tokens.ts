@@ -12,8 +12,9 @@ import { watchFile } from "../lib/files";
 import { createJsonStore, type JsonStore, parseBy } from "../lib/json-store";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
-import { checkToken, newToken } from "./owner-token";
-import { digestToken, type GrantOf, sameToken, type TokenDigest } from "./scopes";
+import { checkToken } from "./owner-token";
+import { newToken, ROTATES, type Rotating } from "./rotation";
+import { digestToken, type GrantOf, hexOf, sameToken, type TokenDigest } from "./scopes";
 
 /** What a desk needs to look after a host; short for these scopes when a token is made. */
 const DESK: readonly Scope[] = ["metrics", "read", "screen", "audit", "sync", "operate"];
@@ -35,10 +36,7 @@ const COMMON = {
   name: NAME,
   /** When it was made, ISO 8601. */
   created: v.pipe(v.string(), v.isoTimestamp()),
-  /** Digest of the token, hexadecimal. */
-  sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
-  /** Whether svc made the token. One that it was given, or that an older svc noted, may be one that a person chose. */
-  generated: v.optional(v.boolean(), false),
+  ...ROTATES,
 };
 
 /** A named token as the file has it. The field is not `scopes`, so that 0.1.0 does not take `read` for what it was there. */
@@ -63,6 +61,8 @@ export const LISTED_TOKEN = v.object({
   name: v.string(),
   scopes: v.array(v.picklist(SCOPES)),
   created: v.string(),
+  /** When the last of the tokens that it replaced ends; null when none is in force. */
+  old_until: v.nullable(v.string()),
 });
 
 /** A named token to add. */
@@ -108,36 +108,63 @@ export async function addToken(
 ): Promise<string> {
   const token = given === undefined ? newToken() : checkToken(given, "token");
   if (token === own) throw conflict("token: this is the host's own token, which allows everything");
-  const sha256 = Buffer.from(digestToken(token)).toString("hex");
+  const sha256 = hexOf(digestToken(token));
   return store.change((list) => {
     if (list.has(name)) throw conflict(`name: ${name} is already taken`);
-    const same = list.entries.find((known) => known.sha256 === sha256);
+    const same = list.entries.find(({ previous, ...known }) =>
+      [known, ...previous].some((one) => one.sha256 === sha256),
+    );
     if (same) throw conflict(`token: ${same.name} already has this token`);
     if (list.entries.length >= MAX_TOKENS) throw conflict(`there are already ${MAX_TOKENS} tokens`);
     const created = new Date().toISOString();
-    list.put({ name, allows: scope, created, sha256, generated: given === undefined });
+    list.put({ name, allows: scope, created, sha256, generated: given === undefined, previous: [] });
     return token;
+  });
+}
+
+/**
+ * Sets what `change` makes of the token that has the name: a new token, or what is known of its old ones.
+ *
+ * @returns what `change` returns.
+ * @throws a `not_found` failure when no token has the name; `unavailable` when the file cannot be read; what `change` throws.
+ */
+export function changeToken<T extends { readonly kept: Rotating }>(
+  store: JsonStore<NamedToken>,
+  name: string,
+  change: (old: Rotating) => T,
+): Promise<T> {
+  return store.change((list) => {
+    const old = list.entries.find((known) => known.name === name);
+    if (!old) throw noSuchToken(name);
+    const changed = change(old);
+    list.update(name, changed.kept);
+    return changed;
   });
 }
 
 /** Revokes a token. @throws `not_found` when no token has the name; `unavailable` when the file cannot be read. */
 export function removeToken(store: JsonStore<NamedToken>, name: string): Promise<void> {
   return store.change((list) => {
-    if (!list.remove(name)) throw notFound(`no token is named ${printable(name, 64)}`);
+    if (!list.remove(name)) throw noSuchToken(name);
   });
 }
+
+const noSuchToken = (name: string) => notFound(`no token is named ${printable(name, 64)}`);
 
 /** What the tokens in the file allow, as the file is now: those that svc generated, and those that it was given. */
 export function watchTokens(place: Place, log: Log): Record<"generated" | "given", GrantOf> {
   const store = tokenStore(place, log);
-  type Token = { readonly grant: Grant; readonly digest: TokenDigest; readonly generated: boolean };
+  type Token = { grant: Grant; digest: TokenDigest; generated: boolean; until: number };
   const inForce = watchFile(place.tokens, (): Token[] => {
     try {
-      return store.entries().map(({ name, allows, sha256, generated }) => ({
-        generated,
-        grant: { name, scopes: allows },
-        digest: Buffer.from(sha256, "hex"),
-      }));
+      return store.entries().flatMap(({ name, allows, previous, ...current }) =>
+        [{ ...current, until: undefined }, ...previous].map(({ sha256, generated, until }) => ({
+          generated,
+          grant: { name, scopes: allows, sha256 },
+          digest: Buffer.from(sha256, "hex"),
+          until: until === undefined ? Number.POSITIVE_INFINITY : Date.parse(until),
+        })),
+      );
     } catch (error) {
       log.error(`only the host's own token is in force: ${messageOf(error)}`);
       return [];
@@ -146,6 +173,9 @@ export function watchTokens(place: Place, log: Log): Record<"generated" | "given
   const among =
     (wanted: boolean): GrantOf =>
     (sent, fresh) =>
-      inForce(fresh).find(({ generated, digest }) => generated === wanted && sameToken(sent, digest))?.grant;
+      inForce(fresh).find(
+        ({ generated, digest, until }) =>
+          generated === wanted && sameToken(sent, digest) && until > Date.now(),
+      )?.grant;
   return { generated: among(true), given: among(false) };
 }

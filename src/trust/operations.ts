@@ -1,11 +1,14 @@
 import * as v from "valibot";
-import { field, NO_INPUT, path, secret } from "../core/fields";
+import type { Caller } from "../core/caller";
+import { between, field, NO_INPUT, path, seconds, secret } from "../core/fields";
 import { operation } from "../core/operation";
-import { conflict, notFound } from "../lib/errors";
+import { badInput, conflict, forbidden, notFound } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { configFiles } from "../lib/paths";
-import { addToken, LISTED_TOKEN, NEW_TOKEN, removeToken, tokenStore } from "./named-tokens";
-import { environmentToken, ownToken, ownTokenFile, readToken, rotateToken } from "./owner-token";
+import { addToken, changeToken, LISTED_TOKEN, NEW_TOKEN, removeToken, tokenStore } from "./named-tokens";
+import { noteOwnToken, replaceOwnToken } from "./own-rotation";
+import { environmentToken, ownToken, ownTokenFile, readToken, writeToken } from "./owner-token";
+import { confirm, MAX_OVERLAP_S, oldUntil, type Rotating, renew, rotate, type Successor } from "./rotation";
 
 interface Uses {
   readonly configDir: string;
@@ -14,7 +17,10 @@ interface Uses {
 
 const storeOf = ({ configDir, log }: Uses) => tokenStore(configFiles(configDir), log);
 
-/** A client that could make or read tokens over the network or in a script would keep access after its token is gone. */
+/**
+ * A client that could make or read tokens over the network or in a script would keep access after its token is gone. It may
+ * renew its own: `svc token remove` ends a token with all that replaced it.
+ */
 const leftOut = {
   http: "tokens are read and made on the host itself",
   script: "tokens are read and made on the host itself",
@@ -46,18 +52,108 @@ export const showToken = operation({
   },
 });
 
+/** The file of the host's own token. @throws `conflict` where it has none. */
+function replaceableFile(configDir: string, given?: string): string {
+  const file = ownTokenFile(configDir, given);
+  if (file !== null) return file;
+  throw conflict("the token comes from SVC_TOKEN: change it there and start svc again");
+}
+
+const OLD_UNTIL = v.nullable(v.string());
+
 export const replaceToken = operation({
   name: "token.rotate",
-  summary: "Replace the host's own token",
+  summary: "Replace the host's own token, or a named one",
   scope: "admin",
   changes: true,
   leftOut,
-  input: OWN_FILE,
-  output: OWN_TOKEN,
-  run({ configDir }: Uses, { token_file }) {
-    const file = ownTokenFile(configDir, token_file);
-    if (file === null) throw conflict("the token comes from SVC_TOKEN: change it there and start svc again");
-    return { token: rotateToken(file), token_file: file };
+  input: v.strictObject({
+    name: field(v.optional(v.string()), "The named token (default: the host's own)"),
+    overlap_s: field(
+      v.optional(seconds(between(0, MAX_OVERLAP_S)), 0),
+      "How long the old token works; 0: it ends at once, as do those before it",
+    ),
+    ...OWN_FILE.entries,
+  }),
+  /** `name`: null for the host's own token. `old_until`: when the last of the old tokens ends; null where they have ended. */
+  output: v.object({ name: v.nullable(v.string()), ...OWN_TOKEN.entries, old_until: OLD_UNTIL }),
+  async run(service: Uses, { name = null, overlap_s, token_file }) {
+    const { configDir } = service;
+    const succeed = (old: Rotating) => rotate(old, overlap_s);
+    if (name !== null) {
+      if (token_file !== undefined) throw badInput("token_file: expected without a name");
+      const { token, kept } = await changeToken(storeOf(service), name, succeed);
+      return { name, token, token_file: null, old_until: oldUntil(kept) };
+    }
+    const file = replaceableFile(configDir, token_file);
+    // The old token may be missing, or none that a client could send.
+    if (overlap_s === 0) return { name, token: writeToken(file), token_file: file, old_until: null };
+    const { token, kept } = await replaceOwnToken(configFiles(configDir), file, succeed);
+    return { name, token, token_file: file, old_until: oldUntil(kept) };
+  },
+});
+
+/** The digest of the token that the caller sent. */
+function sentBy({ grant }: Caller): string {
+  if (grant.sha256 === undefined) throw forbidden("this is about the token of a request: there is none");
+  return grant.sha256;
+}
+
+const ownLeftOut = {
+  cli: "`svc token rotate` does it on the host, `svc admin rotate` on a desk",
+  script: leftOut.script,
+};
+
+export const renewToken = operation({
+  name: "token.renew",
+  summary: "Replace the token of this request by a new one",
+  scope: "any",
+  changes: true,
+  leftOut: ownLeftOut,
+  http: { method: "POST", path: "/token/renew" },
+  input: v.strictObject({
+    overlap_s: field(
+      v.optional(seconds(between(60, MAX_OVERLAP_S)), 86_400),
+      "How long the old token works, in seconds",
+    ),
+  }),
+  /** `name`: null for the host's own token. `old_until`: when the last of the old tokens ends. */
+  output: v.object({ name: v.nullable(v.string()), token: secret(v.string()), old_until: OLD_UNTIL }),
+  async run(service: Uses, { overlap_s }, caller) {
+    const { name } = caller.grant;
+    const sent = sentBy(caller);
+    const succeed = (old: Rotating): Successor => renew(old, sent, overlap_s);
+    const { configDir } = service;
+    const { token, kept } = await (name === null
+      ? replaceOwnToken(configFiles(configDir), replaceableFile(configDir), succeed)
+      : changeToken(storeOf(service), name, succeed));
+    return { name, token, old_until: oldUntil(kept) };
+  },
+});
+
+export const confirmToken = operation({
+  name: "token.confirm",
+  summary:
+    "Say that the token of this request was kept: those that it replaced cannot be renewed from now on",
+  scope: "any",
+  changes: true,
+  leftOut: ownLeftOut,
+  http: { method: "POST", path: "/token/confirm" },
+  input: NO_INPUT,
+  /** `name`: null for the host's own token. `old_until`: when the last of the old tokens ends. */
+  output: v.object({ name: v.nullable(v.string()), old_until: OLD_UNTIL }),
+  async run(service: Uses, _input, caller) {
+    const { name } = caller.grant;
+    const sent = sentBy(caller);
+    const { configDir } = service;
+    const confirmed = (old: Rotating) => {
+      if (old.sha256 !== sent) throw conflict("this token was replaced meanwhile");
+      return { kept: confirm(old) };
+    };
+    const { kept } = await (name === null
+      ? noteOwnToken(configFiles(configDir), replaceableFile(configDir), confirmed)
+      : changeToken(storeOf(service), name, confirmed));
+    return { name, old_until: oldUntil(kept) };
   },
 });
 
@@ -86,7 +182,9 @@ export const listTokens = operation({
   run: (service: Uses) => ({
     tokens: storeOf(service)
       .entries()
-      .map(({ name, allows, created }) => ({ name, scopes: allows, created })),
+      .map(({ allows, ...token }) => {
+        return { name: token.name, scopes: allows, created: token.created, old_until: oldUntil(token) };
+      }),
   }),
 });
 
@@ -105,4 +203,12 @@ export const revokeToken = operation({
   },
 });
 
-export const operations = [showToken, replaceToken, makeToken, listTokens, revokeToken];
+export const operations = [
+  showToken,
+  replaceToken,
+  renewToken,
+  confirmToken,
+  makeToken,
+  listTokens,
+  revokeToken,
+];

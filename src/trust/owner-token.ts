@@ -7,6 +7,7 @@ import { watchFile, writeFileAtomic } from "../lib/files";
 import type { Log } from "../lib/log";
 import { configFiles } from "../lib/paths";
 import { findRunningServer } from "../lib/running-server";
+import { newToken } from "./rotation";
 import { digestToken, type TokenDigest } from "./scopes";
 
 /** The token in force. */
@@ -32,7 +33,7 @@ export function openToken(given: string | undefined, file: string, log: Log): To
     return { file: null, created: false, current: () => fixed, digest: () => digest };
   }
   const existing = readToken(file);
-  let token = existing ?? rotateToken(file);
+  let token = existing ?? writeToken(file);
   const inForce = watchFile(file, () => {
     try {
       token = readToken(file) ?? token;
@@ -78,14 +79,8 @@ export function environmentToken(): string | undefined {
   return SVC_TOKEN ? checkToken(SVC_TOKEN, "SVC_TOKEN") : undefined;
 }
 
-/** A new token: 24 random bytes as 32 URL-safe characters. */
-export function newToken(): string {
-  return Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString("base64url");
-}
-
-/** Writes a new token to `file` (0600) and returns it. @throws `unavailable` when that fails. */
-export function rotateToken(file: string): string {
-  const token = newToken();
+/** Writes `token` to `file` (0600) and returns it. @throws `unavailable` when that fails. */
+export function writeToken(file: string, token = newToken()): string {
   try {
     writeFileAtomic(file, `${token}\n`);
   } catch (error) {

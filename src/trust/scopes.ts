@@ -25,11 +25,14 @@ export type TokenDigest = Uint8Array;
 export const ownerToken =
   (digest: (fresh?: boolean) => TokenDigest): GrantOf =>
   (sent, fresh) =>
-    sameToken(sent, digest(fresh)) ? OWNER : undefined;
+    sameToken(sent, digest(fresh)) ? { ...OWNER, sha256: hexOf(sent) } : undefined;
 
 export function digestToken(token: string): TokenDigest {
   return new Bun.CryptoHasher("sha256").update(Buffer.from(token, "latin1")).digest();
 }
+
+/** A digest as files have it: hexadecimal. */
+export const hexOf = (digest: TokenDigest): string => Buffer.from(digest).toString("hex");
 
 /** Whether two digests are equal; takes the same time wherever they differ. */
 export function sameToken(one: TokenDigest, other: TokenDigest): boolean {

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { callLocalServer, refreshLocalServer } from "../../src/client/local-server";
 import { configFiles } from "../../src/lib/paths";
 import { listCommands, showRun } from "../../src/runs/operations";
-import { rotateToken } from "../../src/trust/owner-token";
+import { writeToken } from "../../src/trust/owner-token";
 import { TOKEN, testServer, testService } from "../support";
 
 test("the server gets the token of the file that it names, whatever SVC_TOKEN is here", async () => {
@@ -44,7 +44,7 @@ test("a server that is refreshed accepts a rotated token, refuses the old one, a
   const statusWith = async (token: string) =>
     (await fetch(`${server.url}/commands`, { headers: { authorization: `Bearer ${token}` } })).status;
   expect(await statusWith(old)).toBe(200);
-  const rotated = rotateToken(configFiles(made.configDir).token);
+  const rotated = writeToken(configFiles(made.configDir).token);
   await refreshLocalServer(made.configDir);
   expect(await statusWith(old)).toBe(401);
   expect(await statusWith(rotated)).toBe(200);

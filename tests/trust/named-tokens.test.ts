@@ -43,7 +43,7 @@ const routed = operations.flatMap(({ http, scope, name }) =>
 for (const scope of SCOPES.filter((one) => one !== "admin")) {
   test(`a token for ${scope} is refused by every operation of another scope, before its input is looked at`, async () => {
     await using server = await scopedServer();
-    const others = routed.filter((operation) => operation.scope !== scope);
+    const others = routed.filter((operation) => operation.scope !== scope && operation.scope !== "any");
     expect(others.length).toBeGreaterThan(20);
     for (const { method, path, name } of others) {
       const response = await server.ask(scope, path, method === "POST" ? { method, body: "no JSON" } : {});

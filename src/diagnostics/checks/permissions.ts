@@ -57,10 +57,11 @@ function* problems(configDir: string, uid: number): Generator<Finding> {
 
 /** The private files of `configDir`. `leaked`: what else to do when others could read one. */
 function privateFiles(configDir: string): Array<{ name: string; path: string; leaked?: string[] }> {
-  const { token, tokens, auditLog, adminHosts, ice } = configFiles(configDir);
+  const { token, previousTokens, tokens, auditLog, adminHosts, ice } = configFiles(configDir);
   const ownToken = resolve(findRunningServer(configDir)?.token_file ?? token);
   return [
     { name: "the token file", path: ownToken, leaked: ["svc token rotate"] },
+    { name: "rest_token_previous.json", path: previousTokens },
     { name: "tokens.json", path: tokens },
     { name: "audit.db", path: auditLog },
     { name: "admin_hosts.json", path: adminHosts, leaked: ["replace the tokens of the hosts in it"] },

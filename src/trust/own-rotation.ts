@@ -1,0 +1,112 @@
+/**
+ * Replacing the host's own token: `{config_dir}/rest_token_previous.json` notes the digests of those that still work.
+ *
+ * The note counts only while the token in force is the one that it was made for: who replaces `rest_token` by hand, or starts
+ * the server with another token, ends the old ones.
+ */
+import { readFileSync } from "node:fs";
+import { basename } from "node:path";
+import * as v from "valibot";
+import { OWNER } from "../core/rights";
+import { messageOf, notFound, systemCode, unavailable } from "../lib/errors";
+import { watchFile, writeFileAtomic } from "../lib/files";
+import { withLock } from "../lib/lock";
+import type { Log } from "../lib/log";
+import type { configFiles } from "../lib/paths";
+import { readToken, writeToken } from "./owner-token";
+import { ROTATES, type Rotating, type Successor } from "./rotation";
+import { digestToken, type GrantOf, hexOf, sameToken, type TokenDigest } from "./scopes";
+
+const NOTE = v.object(ROTATES);
+
+/** The note, and the lock file of those who change it. */
+type Place = Pick<ReturnType<typeof configFiles>, "previousTokens" | "tokensLock">;
+
+/**
+ * Replaces the token in `file`, alone among all processes.
+ *
+ * @param succeed makes the new token, from the old one and those that it replaced.
+ * @throws what `succeed` throws; `not_found` without an old token; `unavailable` for a file that cannot be read or written.
+ */
+export function replaceOwnToken(
+  place: Place,
+  file: string,
+  succeed: (old: Rotating) => Successor,
+): Promise<Successor> {
+  return changeOwnToken(place, file, (old) => {
+    const next = succeed(old);
+    // Until the new token is in force, the note does not count.
+    if (next.kept.previous.length > 0) writeNote(place, next.kept);
+    writeToken(file, next.token);
+    return next;
+  });
+}
+
+/** Notes what `edit` makes of the token in `file` and those that it replaced. @throws as {@link replaceOwnToken}. */
+export const noteOwnToken = <T extends { readonly kept: Rotating }>(
+  place: Place,
+  file: string,
+  edit: (old: Rotating) => T,
+): Promise<T> =>
+  changeOwnToken(place, file, (old) => {
+    const edited = edit(old);
+    if (old.previous.length > 0) writeNote(place, edited.kept);
+    return edited;
+  });
+
+function changeOwnToken<T>(place: Place, file: string, change: (old: Rotating) => T): Promise<T> {
+  return withLock(place.tokensLock, () => {
+    const token = readToken(file);
+    if (token === undefined) throw notFound(`there is no token in ${file}`);
+    const sha256 = hexOf(digestToken(token));
+    const noted = readNote(place);
+    return change({ sha256, generated: false, previous: noted?.sha256 === sha256 ? noted.previous : [] });
+  });
+}
+
+/** What the host's own tokens allow that were replaced. @param digest returns the digest of the token in force. */
+export function watchPreviousTokens(
+  place: Place,
+  digest: (fresh?: boolean) => TokenDigest,
+  log: Log,
+): GrantOf {
+  const inForce = watchFile(place.previousTokens, () => {
+    try {
+      const note = readNote(place);
+      const parsed = note?.previous.map(({ sha256, until }) => {
+        return { sha256, digest: Buffer.from(sha256, "hex"), until: Date.parse(until) };
+      });
+      return note && { successor: Buffer.from(note.sha256, "hex"), previous: parsed ?? [] };
+    } catch (error) {
+      log.error(`no old token of the host is in force: ${messageOf(error)}`);
+      return undefined;
+    }
+  });
+  return (sent, fresh) => {
+    const note = inForce(fresh);
+    if (!note || !sameToken(digest(fresh), note.successor)) return undefined;
+    const found = note.previous.find((one) => sameToken(sent, one.digest) && one.until > Date.now());
+    return found && { ...OWNER, sha256: found.sha256 };
+  };
+}
+
+const writeNote = ({ previousTokens }: Place, note: Rotating) =>
+  writeFileAtomic(previousTokens, `${JSON.stringify(note, null, 2)}\n`);
+
+/** Undefined where there is none. @throws `unavailable` when it cannot be read or is none. */
+function readNote({ previousTokens }: Place): Rotating | undefined {
+  let text: string;
+  try {
+    text = readFileSync(previousTokens, "utf8");
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return undefined;
+    throw unavailable(
+      `${basename(previousTokens)} cannot be read (${systemCode(error) ?? messageOf(error)})`,
+    );
+  }
+  try {
+    return v.parse(NOTE, JSON.parse(text));
+  } catch {
+    throw unavailable(`${basename(previousTokens)} is not a note of replaced tokens: delete it`);
+  }
+}

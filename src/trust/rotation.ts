@@ -1,0 +1,116 @@
+/**
+ * Replacing a token, with an overlap in which the old one still works.
+ *
+ * Promises. Whoever was handed a token can use it for the overlap at least. A client that renews its own token and loses the
+ * new one can renew the old one again. That ends when it confirms that it has kept the new one: who stole an old token gets
+ * no new one for it from then on, nor once the owner of the host has replaced it.
+ */
+import * as v from "valibot";
+import { conflict, forbidden } from "../lib/errors";
+import { digestToken, hexOf } from "./scopes";
+
+/** A token that was replaced and may still work. */
+const REPLACED = v.object({
+  /** Digest of the token, hexadecimal. */
+  sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
+  /** When it ends, ISO 8601. */
+  until: v.pipe(v.string(), v.isoTimestamp()),
+  generated: v.optional(v.boolean(), false),
+  /** Whether it can still be renewed: its client has not confirmed the new token. */
+  renews: v.optional(v.boolean(), false),
+});
+
+/** The fields of a token that can be replaced. */
+export const ROTATES = {
+  /** Digest of the token, hexadecimal. */
+  sha256: REPLACED.entries.sha256,
+  /** Whether svc made the token. One that it was given, or that an older svc noted, may be one that a person chose. */
+  generated: REPLACED.entries.generated,
+  /** Those that it replaced. */
+  previous: v.optional(v.array(REPLACED), []),
+};
+
+const ROTATING = v.object(ROTATES);
+
+export type Rotating = v.InferOutput<typeof ROTATING>;
+
+/** A new token, and what is to be kept in place of the old record. */
+export interface Successor {
+  readonly token: string;
+  readonly kept: Rotating;
+}
+
+/** The most old tokens of one token that work at a time. */
+const MAX_PREVIOUS = 8;
+
+/** The longest overlap, in seconds: 30 days. */
+export const MAX_OVERLAP_S = 30 * 86_400;
+
+/** A new token: 24 random bytes as 32 URL-safe characters. */
+export function newToken(): string {
+  return Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString("base64url");
+}
+
+/**
+ * Replaces a token as the owner of the host does: no old token can be renewed.
+ *
+ * @param overlapS how long the old token works, in seconds; with 0, all old ones end at once.
+ * @throws a `conflict` failure when too many old tokens are in force.
+ */
+export function rotate(old: Rotating, overlapS: number): Successor {
+  if (overlapS === 0) return successor(old, []);
+  const until = inSeconds(overlapS);
+  return successor(old, [...confirm(old).previous, { ...current(old), until, renews: false }]);
+}
+
+/**
+ * Replaces a token as its client does, with the token itself or with one that it replaced.
+ *
+ * @param sent the digest of the token that the client sent.
+ * @throws a `forbidden` failure for an old token whose successor was confirmed; `conflict` as {@link rotate}.
+ */
+export function renew(old: Rotating, sent: string, overlapS: number): Successor {
+  const until = inSeconds(overlapS);
+  const replaced = { ...current(old), until, renews: true };
+  // Who has the token itself lost nothing.
+  if (sent === old.sha256) return successor(old, [...confirm(old).previous, replaced]);
+  const alive = inForce(old);
+  const mine = alive.find(({ sha256 }) => sha256 === sent);
+  if (!mine?.renews) {
+    const end = mine ? `works until ${mine.until} and ` : "";
+    throw forbidden(`this token was replaced: it ${end}cannot be renewed`);
+  }
+  const others = alive.map((one) => (one === mine ? { ...one, until: latest([one.until, until]) } : one));
+  return successor(old, [...others, replaced]);
+}
+
+/** With old tokens that cannot be renewed. */
+export function confirm(old: Rotating): Rotating {
+  return { ...current(old), previous: inForce(old).map((one) => ({ ...one, renews: false })) };
+}
+
+/** When the last of the old tokens ends, ISO 8601; null when none is in force. */
+export function oldUntil(token: Rotating): string | null {
+  const ends = inForce(token).map(({ until }) => until);
+  return ends.length === 0 ? null : latest(ends);
+}
+
+/** Of times as ISO 8601 has them in UTC. */
+const latest = (times: readonly string[]): string => times.toSorted().at(-1) ?? "";
+
+const current = ({ sha256, generated }: Rotating) => ({ sha256, generated });
+
+/** The old tokens that still work. */
+const inForce = ({ previous }: Rotating) => previous.filter(({ until }) => Date.parse(until) > Date.now());
+
+const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1_000).toISOString();
+
+function successor(old: Rotating, previous: Rotating["previous"]): Successor {
+  if (previous.length > MAX_PREVIOUS) {
+    throw conflict(
+      `this token was replaced ${MAX_PREVIOUS} times and the old ones still work, the last until ${oldUntil(old)}: \`svc token rotate\` without --overlap ends them`,
+    );
+  }
+  const token = newToken();
+  return { token, kept: { sha256: hexOf(digestToken(token)), generated: true, previous } };
+}
