@@ -97,10 +97,10 @@ describe("its answer", () => {
       name: "test.failing",
       summary: "Fail",
       scope: "read",
-      command: "AC_admin_remove_host",
+      command: "AC_admin_tag_host",
       input: v.strictObject({ label: field(v.string(), "Label") }),
-      output: v.object({ removed: v.boolean() }),
-      run: () => ({ removed: true }),
+      output: v.object({ label: v.string() }),
+      run: (_service: object, { label }) => ({ label }),
     });
     await using host = await testServer();
     await expect(call(host.server.url, failing, { label: "x" })).rejects.toThrow("no host is labelled x");
