@@ -30,23 +30,28 @@ export type Format = (typeof ALLOWLIST)[BundledName];
 
 export const BUNDLED_NAMES = Object.keys(ALLOWLIST).filter(isBundledName);
 
-export const BUNDLE = v.object({
-  manifest: v.object({
-    version: v.literal(BUNDLE_VERSION),
-    exported_at: v.string(),
-    /** The operating system that it was made on, as `uname -s` names it. */
-    platform: v.string(),
-    /** The `{config_dir}` that it was made from. */
-    source_root: v.string(),
-  }),
-  files: secret(
-    v.record(v.string(), v.object({ format: v.picklist(["json", "text"]), content: v.unknown() })),
-  ),
+const NAME = v.picklist(BUNDLED_NAMES);
+
+const MANIFEST = v.object({
+  version: v.literal(BUNDLE_VERSION),
+  exported_at: v.string(),
+  /** The operating system that it was made on, as `uname -s` names it. */
+  platform: v.string(),
+  /** The `{config_dir}` that it was made from. */
+  source_root: v.string(),
 });
+
+const FILE = v.object({ format: v.picklist(["json", "text"]), content: v.unknown() });
+
+export const BUNDLE = v.object({ manifest: MANIFEST, files: secret(v.record(v.string(), FILE)) });
 
 export type Bundle = v.InferOutput<typeof BUNDLE>;
 
-const NAME = v.picklist(BUNDLED_NAMES);
+/** What an import needs of a bundle; {@link checkBundle} checks it. */
+export const IMPORTED_BUNDLE = v.object({
+  manifest: v.pick(MANIFEST, ["version"]),
+  files: secret(v.record(NAME, FILE)),
+});
 
 /** What an import did, or would do. */
 export const IMPORT_REPORT = v.object({

@@ -1,8 +1,8 @@
 import * as v from "valibot";
-import { field, flag, NO_INPUT, secret } from "../core/fields";
+import { field, flag, inForm, NO_INPUT, secret } from "../core/fields";
 import { operation } from "../core/operation";
 import type { Log } from "../lib/log";
-import { BUNDLE, BUNDLED_NAMES, type BundleReaders, IMPORT_REPORT } from "./bundle";
+import { BUNDLE, BUNDLED_NAMES, type BundleReaders, IMPORT_REPORT, IMPORTED_BUNDLE } from "./bundle";
 
 /** What the operations use of the service. */
 interface Uses {
@@ -37,7 +37,7 @@ export const importConfig = operation({
   http: { method: "POST", path: "/config/import", body: "bundle" },
   input: v.strictObject({
     bundle: field(
-      secret(v.unknown()),
+      secret(inForm(IMPORTED_BUNDLE)),
       "The bundle: {manifest: {version: 1}, files: {name: {format, content}}}",
     ),
     dry_run: flag("Report what would change, and change nothing"),

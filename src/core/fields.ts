@@ -34,6 +34,9 @@ export const timestamp = mark<string>({ text: "time" });
 /** The content of a file. On the command line the flag takes the path of that file, or `-` for standard input. */
 export const fileContent = mark<string>({ text: "file" });
 
+/** A value that the operation checks itself, in words of its own; the API document describes it as `form`. */
+export const inForm = (form: v.GenericSchema) => v.pipe(v.unknown(), v.metadata({ form }));
+
 /** A path on the host that runs the operation. The command line resolves it against its own working folder. */
 export const path = mark<string>({ text: "path" });
 

@@ -5,29 +5,39 @@ import { toJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
 import type { Metadata } from "./schema";
 
+type Mode = "input" | "output";
+
 /**
+ * The marks of `fields.ts` are keywords of their own: `x-svc-secret`, `x-svc-actions`, `x-svc-text`. A secret that a caller
+ * sends is also `writeOnly`.
+ *
  * @param typeMode what a caller may send (`input`), or what svc answers (`output`).
- * @param marks whether the marks of `fields.ts` stay in it, as keywords that JSON Schema does not know (default true).
  */
-export function jsonSchema(
-  schema: v.GenericSchema,
-  typeMode: "input" | "output",
-  { marks = true }: { readonly marks?: boolean } = {},
-): Record<string, unknown> {
+export function jsonSchema(schema: v.GenericSchema, typeMode: Mode): Record<string, unknown> {
   const { $schema: _dialect, ...converted } = toJsonSchema(schema, {
     typeMode,
     errorMode: "ignore",
     // The dialect of OpenAPI 3.1.
     target: "draft-2020-12",
     overrideAction: ({ valibotAction: { type }, jsonSchema }) =>
-      type === "metadata" && !marks ? withoutMarks(jsonSchema) : undefined,
+      type === "metadata" ? withKeywords(jsonSchema, typeMode) : undefined,
   });
   if ("entries" in schema) describeFields(converted, schema.entries as v.ObjectEntries);
   return converted;
 }
 
-const withoutMarks = <J extends object>({ secret: _s, actions: _a, text: _t, ...keywords }: J & Metadata) =>
-  keywords;
+function withKeywords<J extends object>(
+  { secret, actions, text, form, ...others }: J & Metadata,
+  mode: Mode,
+) {
+  return {
+    ...(form && jsonSchema(form, mode)),
+    ...others,
+    ...(secret && { ...(mode === "input" && { writeOnly: true }), "x-svc-secret": true }),
+    ...(actions && { "x-svc-actions": true }),
+    ...(text && { "x-svc-text": text }),
+  };
+}
 
 /** Gives fields the description that stands behind a transformation, where the conversion does not look. */
 function describeFields(

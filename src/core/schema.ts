@@ -8,6 +8,8 @@ export interface Metadata {
   readonly secret?: true;
   readonly actions?: true;
   readonly text?: TextForm;
+  /** What the value is, where the operation checks it itself. */
+  readonly form?: v.GenericSchema;
 }
 
 /** How text becomes a value of the field, where its type alone does not say. */

@@ -1,7 +1,6 @@
 /**
  * The API document: OpenAPI 3.1, a function of the table and the server's URL.
  */
-import type * as v from "valibot";
 import { jsonSchema } from "../core/json-schema";
 import type { HttpRoute, InputSchema, Operation } from "../core/operation";
 import { version } from "../version";
@@ -52,9 +51,6 @@ export function openApiDocument(operations: readonly Operation[], serverUrl: str
   };
 }
 
-const schemaOf = (schema: v.GenericSchema, mode: "input" | "output") =>
-  jsonSchema(schema, mode, { marks: false });
-
 function describe(operation: Operation, http: HttpRoute): JsonObject {
   return {
     operationId: operation.name,
@@ -70,7 +66,10 @@ function describe(operation: Operation, http: HttpRoute): JsonObject {
 
 /** The parameters and the body that carry the fields of an input. */
 function request(input: InputSchema, { method, path, body }: HttpRoute): JsonObject {
-  const whole = schemaOf(input, "input") as { properties?: Record<string, JsonObject>; required?: string[] };
+  const whole = jsonSchema(input, "input") as {
+    properties?: Record<string, JsonObject>;
+    required?: string[];
+  };
   const { properties = {}, required = [] } = whole;
   const hasQuery = method === "GET" || body !== undefined;
   const parameters = Object.entries(properties).flatMap(([name, { description, ...schema }]) => {
@@ -89,11 +88,11 @@ function responses({ output }: Operation, http: HttpRoute): JsonObject {
   // A line stands in the place that JSON Schema has for what a string contains.
   const line = http.line && {
     contentMediaType: "application/json",
-    contentSchema: schemaOf(http.line, "output"),
+    contentSchema: jsonSchema(http.line, "output"),
   };
   const content = http.content
     ? { [http.content]: { schema: { type: "string", ...line } } }
-    : { "application/json": { schema: schemaOf(output, "output") } };
+    : { "application/json": { schema: jsonSchema(output, "output") } };
   const ref = (name: string) => ({ $ref: `#/components/responses/${name}` });
   return {
     "200": { description: "Done", content },

@@ -43,7 +43,7 @@ export const COMMAND_REFERENCE = v.object({
   returns: v.string(),
   /** An action that passes the check. */
   example: v.array(v.unknown()),
-  /** JSON Schema of the keyword arguments. `secret` marks secrets, `actions` a list of actions. */
+  /** JSON Schema of the keyword arguments. `writeOnly` marks secrets, `x-svc-actions` a list of actions. */
   input: JSON_SCHEMA,
   /** JSON Schema of the result. */
   output: JSON_SCHEMA,
@@ -80,10 +80,10 @@ export async function describeCommand(definition: Command, allowed: boolean): Pr
     ],
     parameters: Object.entries(fields).map(([name, { description = "", default: fallback, ...schema }]) => ({
       name,
-      type: schema.actions === true ? "actions" : typeText(schema),
+      type: schema["x-svc-actions"] === true ? "actions" : typeText(schema),
       required: required.includes(name),
       default: fallback ?? null,
-      secret: schema.secret === true,
+      secret: schema.writeOnly === true,
       description: `${description}`,
     })),
     returns: shapeText(output),

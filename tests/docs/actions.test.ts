@@ -31,7 +31,7 @@ test("GET /commands/{name} answers with an entry, also without the prefix", asyn
   expect(named).toMatchObject({
     command: "AC_write",
     needs: ["input"],
-    input: { required: ["write_string"], properties: { write_string: { type: "string", secret: true } } },
+    input: { required: ["write_string"], properties: { write_string: { type: "string", writeOnly: true } } },
   });
   expect(await (await host.call("/commands/write")).json()).toEqual(named);
   expect((await host.call("/commands/nonsense")).status).toBe(404);

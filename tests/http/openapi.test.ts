@@ -3,6 +3,9 @@ import { expect, mock, test } from "bun:test";
 import { join } from "node:path";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import typescript from "typescript5";
+import type { GenericSchema } from "valibot";
+import type { HttpRoute } from "../../src/core/operation";
+import { metadataOf } from "../../src/core/schema";
 import { createApp } from "../../src/http/app";
 import { createClientResolver } from "../../src/http/client-address";
 import { createGate } from "../../src/http/gate";
@@ -50,14 +53,40 @@ test("has every route that is registered, and no other", async () => {
   expect(documentedRoutes()).toEqual(await registeredRoutes(made.service));
 });
 
-test("keeps the marks of fields to itself", () => {
-  const marked = (value: unknown): boolean =>
-    typeof value === "object" &&
-    value !== null &&
-    Object.entries(value).some(
-      ([key, inner]) => (/^(secret|text|actions)$/.test(key) && typeof inner !== "object") || marked(inner),
+test("has no keyword that JSON Schema does not know, but those that begin with x-svc-", () => {
+  const unknown = allSchemas().flatMap((schema) => Object.keys(schema).filter((name) => !KEYWORDS.has(name)));
+  expect([...new Set(unknown)].sort()).toEqual(["x-svc-actions", "x-svc-secret", "x-svc-text"]);
+});
+
+test("marks each secret that is sent as writeOnly, and none that is answered", () => {
+  for (const { input, http, name } of operations) {
+    if (!http) continue;
+    const { parameters = [], requestBody } = partsOf(http);
+    const body = requestBody?.content["application/json"].schema ?? {};
+    const fields = http.body === undefined ? body.properties : { [http.body]: body };
+    const sent = { ...fields, ...Object.fromEntries(parameters.map((one) => [one.name, one.schema])) };
+    const secrets = Object.entries(input.entries).flatMap(([field, entry]) =>
+      metadataOf(entry as GenericSchema).secret ? field : [],
     );
-  expect(marked(document())).toBe(false);
+    const marked = Object.keys(sent).filter((field) => sent[field]?.writeOnly);
+    expect({ name, marked: marked.sort() }).toEqual({ name, marked: secrets.sort() });
+    expect(JSON.stringify(partsOf(http).responses)).not.toContain("writeOnly");
+  }
+});
+
+test("describes the bundle that an import takes", () => {
+  const { requestBody } = partsOf({ method: "POST", path: "/config/import" });
+  expect(requestBody?.content["application/json"].schema).toMatchObject({
+    type: "object",
+    required: ["manifest", "files"],
+    properties: {
+      manifest: { properties: { version: { const: 1 } }, required: ["version"] },
+      files: {
+        propertyNames: { enum: expect.arrayContaining(["admin_hosts.json", "viewer_id"]) },
+        additionalProperties: { required: ["format", "content"] },
+      },
+    },
+  });
 });
 
 test("gives every operation a unique id", () => {
@@ -112,6 +141,49 @@ await get("/nowhere");
 await post("/execute", { stop_on_error: true });
 export { commands, status };
 `;
+
+/** The keywords of JSON Schema 2020-12 that the document uses: core, applicators, validation, annotations, content. */
+const KEYWORDS = new Set([
+  ...["$ref", "allOf", "anyOf", "oneOf", "not", "prefixItems", "items", "properties", "propertyNames"],
+  ...["additionalProperties", "type", "enum", "const", "required", "pattern", "format", "uniqueItems"],
+  ...["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"],
+  ...["minItems", "maxItems", "minProperties", "maxProperties"],
+  ...["title", "description", "default", "examples", "readOnly", "writeOnly", "deprecated"],
+  ...["contentEncoding", "contentMediaType", "contentSchema"],
+]);
+
+type Schema = { properties?: Record<string, Schema>; writeOnly?: true } & Record<string, unknown>;
+
+interface Parts {
+  parameters?: ReadonlyArray<{ name: string; schema: Schema }>;
+  requestBody?: { content: { "application/json": { schema: Schema } } };
+  responses: Record<string, unknown>;
+}
+
+const partsOf = ({ method, path }: Pick<HttpRoute, "method" | "path">) =>
+  (document().paths as Record<string, Record<string, Parts>>)[path]?.[method.toLowerCase()] as Parts;
+
+/** Every schema in the document, those inside others included. */
+function allSchemas(): object[] {
+  const inSchema = (schema: unknown): object[] => {
+    if (typeof schema !== "object" || schema === null) return [];
+    return [
+      schema,
+      ...Object.entries(schema).flatMap(([keyword, value]) => {
+        if (/^(default|const|enum|examples|required)$/.test(keyword)) return [];
+        if (keyword === "properties") return Object.values(value).flatMap(inSchema);
+        return Array.isArray(value) ? value.flatMap(inSchema) : inSchema(value);
+      }),
+    ];
+  };
+  const below = (value: unknown): object[] => {
+    if (typeof value !== "object" || value === null) return [];
+    return Object.entries(value).flatMap(([name, inner]) =>
+      name === "schema" ? inSchema(inner) : below(inner),
+    );
+  };
+  return below(document().paths);
+}
 
 /** `METHOD /path` of every route in the document. */
 const documentedRoutes = () =>
