@@ -61,6 +61,9 @@ export function isKey(name: string): boolean {
   return Object.hasOwn(KEYS, name) || /^[^\p{Cc}\p{Cs}]$/u.test(name);
 }
 
+/** The key that a person calls `name`: capitals do not matter in a name (`Enter`), but in a character (`A`) they do. */
+export const keyNamed = (name: string): string => ([...name].length > 1 ? name.toLowerCase() : name);
+
 /**
  * Whether keys can type `text`: no control characters except tab and line ends, which are keys, and no lone surrogate,
  * which is no character.

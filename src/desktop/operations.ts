@@ -8,7 +8,7 @@ import { unavailable } from "../lib/errors";
 import type { Stroke } from "./backend";
 import type { Desktop } from "./desktop";
 import type { Point } from "./geometry";
-import { isKey, isTypable, KEY_NAMES } from "./keys";
+import { isKey, isTypable, KEY_NAMES, keyNamed } from "./keys";
 import { CANNOT_LIST, focusByTitle, waitForTitle } from "./windows";
 
 interface Uses {
@@ -221,13 +221,20 @@ const scrollMouse = inputOperation("mouse_scroll", {
 
 const done = () => null;
 
-const KEY = v.pipe(v.string(), v.check(isKey, `one character, or one of ${KEY_NAMES.join(" ")}`));
+const KEY = v.pipe(
+  v.string(),
+  v.check((name) => isKey(keyNamed(name)), `one character, or one of ${KEY_NAMES.join(" ")}`),
+);
 const KEYS = v.pipe(v.array(KEY), v.minLength(1), v.maxLength(16));
 const TEXT = v.pipe(
   v.string(),
   v.maxLength(20_000),
   v.check(isTypable, "text without control characters other than tab and line feed"),
 );
+
+/** What is pressed as `Shift` is released as `shift`. */
+const strike = (desktop: Desktop, keys: readonly string[], stroke: Stroke, signal: AbortSignal) =>
+  desktop.strike(keys.map(keyNamed), stroke, signal).then(done);
 
 function keyOperation(verb: string, summary: string, stroke: Stroke) {
   return inputOperation(verb, {
@@ -238,7 +245,7 @@ function keyOperation(verb: string, summary: string, stroke: Stroke) {
     }),
     output: v.null(),
     perform: (desktop, { keycode, is_shift }, signal) =>
-      desktop.strike(is_shift ? ["shift", keycode] : [keycode], stroke, signal).then(done),
+      strike(desktop, is_shift ? ["shift", keycode] : [keycode], stroke, signal),
   });
 }
 
@@ -249,7 +256,7 @@ export const hotkey = inputOperation("hotkey", {
     key_code_list: field(KEYS, 'The keys in order, such as ["ctrl", "s"]'),
   }),
   output: v.null(),
-  perform: (desktop, { key_code_list }, signal) => desktop.strike(key_code_list, "tap", signal).then(done),
+  perform: (desktop, { key_code_list }, signal) => strike(desktop, key_code_list, "tap", signal),
 });
 
 export const writeText = inputOperation("write", {

@@ -13,7 +13,7 @@ import { temporaryFolder } from "../support";
 import { forever } from "./support";
 
 /** Calls the hotkey `ctrl`, `s` on a desktop whose keyboard does `strike`. */
-function setUp(strike: () => Promise<void>) {
+function setUp(strike: (method: string, args: readonly unknown[]) => Promise<void>) {
   const folder = temporaryFolder();
   let released = 0;
   const inputLock = createInputLock(join(folder.path, "input.lock"), async () => void released++);
@@ -22,8 +22,8 @@ function setUp(strike: () => Promise<void>) {
   return {
     inputLock,
     released: () => released,
-    async press() {
-      await callOperation(service, hotkey, { key_code_list: ["ctrl", "s"] }, localCaller(service, "cli"));
+    async press(key_code_list = ["ctrl", "s"]) {
+      await callOperation(service, hotkey, { key_code_list }, localCaller(service, "cli"));
     },
     [Symbol.dispose]: folder[Symbol.dispose],
   };
@@ -41,6 +41,14 @@ test("it waits for the run that holds the input devices", async () => {
   await hold.end("finished");
   await pressing;
   expect([struck, host.inputLock.taken(), host.released()]).toEqual([true, false, 0]);
+});
+
+test("capitals do not matter in the name of a key, but in a character", async () => {
+  const struck: unknown[] = [];
+  using host = setUp(async (_method, args) => void struck.push(args[0]));
+  await host.press(["Ctrl", "ENTER", "S", "ß", "😀"]);
+  expect(struck).toEqual([["ctrl", "enter", "S", "ß", "😀"]]);
+  await expect(host.press(["Entr"])).rejects.toThrow("expected one character, or one of backspace");
 });
 
 test("when it fails, what is pressed is released, and the next may go on", async () => {
