@@ -5,6 +5,7 @@ import { appendFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Subprocess } from "bun";
 import { createDesktop, type Desktop, type DesktopOptions } from "../../src/desktop/desktop";
+import { connect } from "../../src/desktop/x11/connection";
 import { silentLog } from "../../src/lib/log";
 import { temporaryFolder, until } from "../support";
 
@@ -22,7 +23,13 @@ export async function startDisplay({
   screens = [`${SIZE.width}x${SIZE.height}x24`],
   managed = true,
   authority = "",
-} = {}): Promise<AsyncDisposable & { readonly env: NodeJS.ProcessEnv; readonly server: Subprocess }> {
+} = {}): Promise<
+  AsyncDisposable & {
+    readonly env: NodeJS.ProcessEnv;
+    readonly server: Subprocess;
+    readonly manager: Subprocess | undefined;
+  }
+> {
   const monitors = screens.flatMap((screen, nth) => ["-screen", String(nth), screen]);
   const flags = ["-displayfd", "1", "-nolisten", "tcp", "+xinerama", ...monitors];
   if (authority) flags.push("-auth", authority);
@@ -39,8 +46,9 @@ export async function startDisplay({
   return {
     env,
     server,
+    manager,
     async [Symbol.asyncDispose]() {
-      manager?.kill();
+      manager?.kill("SIGKILL");
       server.kill("SIGKILL");
       await Promise.all([manager?.exited, server.exited]);
     },
@@ -66,6 +74,29 @@ export function desktopOn(
       folder[Symbol.dispose]();
     },
   };
+}
+
+/** What a pager asks the window manager on the display of `env` for, about a window (0: the root). */
+export async function askManager(
+  env: NodeJS.ProcessEnv,
+  about: number,
+  message: string,
+  ...data: readonly number[]
+): Promise<void> {
+  const { client, screen, need, settled, close } = await connect(env, () => {});
+  const type = await need.InternAtom(false, message);
+  const filled = [...data, 0, 0, 0, 0, 0].slice(0, 5);
+  client.SendClientMessage(screen.root, about || screen.root, type, 32, filled);
+  await settled();
+  close();
+}
+
+/** Resolves when the window's properties, as an independent program prints them, hold `words`. */
+export async function untilWindowSays(env: NodeJS.ProcessEnv, hwnd: number, words: string): Promise<void> {
+  await until(`the window to say ${words}`, async () => {
+    const xprop = Bun.spawn(["xprop", "-id", `${hwnd}`], { env, stdio: ["ignore", "pipe", "ignore"] });
+    return (await xprop.stdout.text()).includes(words);
+  });
 }
 
 /** The process id of the child. @throws when there is none: to the system, none would be everybody. */

@@ -9,6 +9,7 @@ import { isTypable, KEY_NAMES } from "../../src/desktop/keys";
 import { focusByTitle, waitForTitle } from "../../src/desktop/windows";
 import { temporaryFolder, testWith, until } from "../support";
 import {
+  askManager,
   childOf,
   desktopOn,
   forever,
@@ -17,10 +18,15 @@ import {
   PROGRAMS,
   SIZE,
   startDisplay,
+  untilWindowSays,
 } from "./support";
 
 setDefaultTimeout(30_000);
 const test = testWith(...PROGRAMS);
+/** IconicState (ICCCM 4.1.3.1). */
+const ICONIC = 3;
+/** The source of a request (EWMH). */
+const FROM_PAGER = 2;
 const PATIENCE = { timeout: 10, poll: 0.02 };
 const query = (title_substring: string, case_sensitive = false, patience = PATIENCE) => ({
   title_substring,
@@ -336,6 +342,12 @@ function layout(env: NodeJS.ProcessEnv): Promise<string> {
   return Bun.spawn(["xmodmap", "-pke"], { env, stdio: ["ignore", "pipe", "ignore"] }).stdout.text();
 }
 
+const currentDesktop = (env: NodeJS.ProcessEnv) =>
+  Bun.spawn(["xprop", "-root", "_NET_CURRENT_DESKTOP"], {
+    env,
+    stdio: ["ignore", "pipe", "ignore"],
+  }).stdout.text();
+
 describe("windows:", () => {
   test("a window is listed with its title, whatever the title is", async () => {
     await using _terminal = openTerminal(display.env, "Fenster ☕ 日本");
@@ -363,6 +375,85 @@ describe("windows:", () => {
       expect(await terminal.typed(lines)).toEndWith(`${title}\n`);
     }
     expect(await first.typed(2)).toBe("FIRST win\nfirst\n");
+  });
+
+  test("focus goes to a window on another desktop, and to one that is minimised", async () => {
+    await using own = await startDisplay();
+    await using made = desktopOn(own.env);
+    await using terminal = openTerminal(own.env, "far away");
+    const hwnd = await waitForTitle(made.desktop, query("far away"), forever);
+    let lines = 0;
+    const reached = async (text: string) => {
+      await focusByTitle(made.desktop, query("far away"), forever);
+      await made.desktop.type(`${text}\n`, forever);
+      expect(await terminal.typed(++lines)).toEndWith(`${text}\n`);
+    };
+    const minimise = async () => {
+      await askManager(own.env, hwnd, "WM_CHANGE_STATE", ICONIC);
+      await untilWindowSays(own.env, hwnd, "_NET_WM_STATE_HIDDEN");
+    };
+    await askManager(own.env, hwnd, "_NET_WM_DESKTOP", 2, FROM_PAGER);
+    await untilWindowSays(own.env, hwnd, "_NET_WM_DESKTOP(CARDINAL) = 2");
+    await reached("on another desktop");
+    await minimise();
+    await reached("minimised");
+    await minimise();
+    await askManager(own.env, 0, "_NET_CURRENT_DESKTOP", 1);
+    await until("the other desktop", async () => (await currentDesktop(own.env)).endsWith("= 1\n"));
+    await reached("minimised on another desktop");
+  });
+
+  testWith(...PROGRAMS, "xmessage")("a window whose program takes no keys is refused at once", async () => {
+    const deaf = Bun.spawn(["xmessage", "-title", "deaf", "-xrm", "*input: false", "text"], {
+      env: display.env,
+      stdio: ["ignore", "ignore", "ignore"],
+    });
+    try {
+      await waitForTitle(desktop, query("deaf"), forever);
+      await expect(focusByTitle(desktop, query("deaf"), forever)).rejects.toThrow(
+        /^window \d+ did not get the focus: its program takes no keys$/,
+      );
+    } finally {
+      deaf.kill();
+      await deaf.exited;
+    }
+  });
+
+  test("an error says what stood in the way of the focus", async () => {
+    await using stack = new AsyncDisposableStack();
+    /** The error on a display whose window manager hangs after `before` was asked of it. */
+    const obstacle = async (before: (env: NodeJS.ProcessEnv, hwnd: number) => Promise<void>) => {
+      const own = stack.use(await startDisplay());
+      const { desktop } = stack.use(desktopOn(own.env));
+      stack.use(openTerminal(own.env, "wanted"));
+      const hwnd = await waitForTitle(desktop, query("wanted"), forever);
+      stack.use(openTerminal(own.env, "other"));
+      await waitForTitle(desktop, query("other"), forever);
+      await focusByTitle(desktop, query("other"), forever);
+      await before(own.env, hwnd);
+      own.manager?.kill("SIGSTOP");
+      const refused = focusByTitle(desktop, query("wanted"), forever);
+      return refused.then(
+        () => "none",
+        (error) => error.message.replace(/^window \d+ did not get the focus within 8 s: /, ""),
+      );
+    };
+    const found = [
+      obstacle(async () => {}),
+      obstacle(async (env, hwnd) => {
+        await askManager(env, hwnd, "_NET_WM_DESKTOP", 2, FROM_PAGER);
+        await untilWindowSays(env, hwnd, "_NET_WM_DESKTOP(CARDINAL) = 2");
+      }),
+      obstacle(async (env, hwnd) => {
+        await askManager(env, hwnd, "WM_CHANGE_STATE", ICONIC);
+        await untilWindowSays(env, hwnd, "window state: Iconic");
+      }),
+    ];
+    expect(await Promise.all(found)).toEqual([
+      expect.stringMatching(/^window \d+ of XTerm keeps it$/),
+      "it is on desktop 3, and the window manager stays on desktop 1",
+      "it is minimised, and the window manager does not restore it",
+    ]);
   });
 
   test("capitals matter where they are said to", async () => {

@@ -13,12 +13,16 @@ const SESSION_EVENT_TAP = 1;
 /** Pixels, which is what robotjs scrolls by; about three lines of text. */
 const WHEEL_STEP = 40;
 
-/** Brings the process to the front, and its window of that title before its other windows. */
+/** Brings the process to the front, and its window of that title, out of the Dock, before its other windows. */
 const RAISE = `on run {processId, windowTitle}
   tell application "System Events"
     set target to first process whose unix id is (processId as integer)
     set frontmost of target to true
-    perform action "AXRaise" of (first window of target whose name is windowTitle)
+    set wanted to first window of target whose name is windowTitle
+    try
+      set value of attribute "AXMinimized" of wanted to false
+    end try
+    perform action "AXRaise" of wanted
   end tell
 end run`;
 

@@ -4,6 +4,7 @@
  */
 import type { XProperty } from "x11";
 import { notFound, unavailable } from "../../lib/errors";
+import { printable } from "../../lib/sanitize";
 import type { Backend } from "../backend";
 import type { XConnection } from "./connection";
 
@@ -15,6 +16,10 @@ const IS_VIEWABLE = 2;
 const REVERT_TO_PARENT = 2;
 /** The source of a request to activate: a pager, which acts for the user (EWMH, _NET_ACTIVE_WINDOW). */
 const FROM_PAGER = 2;
+/** `_NET_WM_DESKTOP` of a window that is on every desktop (EWMH). */
+const ALL_DESKTOPS = 0xffff_ffff;
+/** The bit of `WM_HINTS` that says whether its second field is set: whether keys may go to the window (ICCCM 4.1.2.4). */
+const INPUT_HINT = 1;
 /** How long a window may take to get the focus, how often the request is repeated, and the focus read, in milliseconds. */
 const FOCUS_MS = 8_000;
 const ASK_AGAIN_MS = 200;
@@ -29,13 +34,14 @@ export function createWindows(connection: XConnection): Pick<Backend, "windows" 
     return found?.type ? found : undefined;
   };
 
-  /** The ids (or atoms) in a property of the root window; undefined when it is not set. */
-  const rootIds = async (name: string) => {
-    const property = await propertyOf(screen.root, name);
+  /** The numbers (or ids, or atoms) in a property of a window; undefined when it is not set. */
+  const numbersOf = async (id: number, name: string) => {
+    const property = await propertyOf(id, name);
     if (property?.format !== 32) return undefined;
     const { data } = property;
     return Array.from({ length: data.length / 4 }, (_, n) => data.readUInt32LE(n * 4));
   };
+  const rootIds = (name: string) => numbersOf(screen.root, name);
 
   /** Windows on the root that are shown, without menus and the like. */
   const unmanaged = async () => {
@@ -86,27 +92,86 @@ export function createWindows(connection: XConnection): Pick<Backend, "windows" 
     return false;
   };
 
+  /** Asks the window manager for the desktop of `hwnd`, and for the window if it is minimised. */
+  const bringBack = async (hwnd: number) => {
+    const [own, current] = await desktopsOf(hwnd);
+    if (own !== undefined && current !== undefined && own !== current) {
+      client.SendClientMessage(screen.root, screen.root, await atom("_NET_CURRENT_DESKTOP"), 32, [
+        own,
+        0,
+        0,
+        0,
+        0,
+      ]);
+      await settled();
+    }
+    // Mapping a window is how it stops being an icon (ICCCM 4.1.4).
+    if ((await ask.GetWindowAttributes(hwnd))?.mapState !== IS_VIEWABLE) client.MapWindow(hwnd);
+  };
+
+  /** The desktop that a window is on, undefined for all of them, and the one that is shown. Both count from 0. */
+  const desktopsOf = async (hwnd: number) => {
+    const [own] = (await numbersOf(hwnd, "_NET_WM_DESKTOP")) ?? [];
+    const [current] = (await rootIds("_NET_CURRENT_DESKTOP")) ?? [];
+    return [own === ALL_DESKTOPS ? undefined : own, current];
+  };
+
+  /** Whether its program wants no keys: neither given by the window manager nor taken by itself (ICCCM 4.1.7). */
+  const takesNoKeys = async (hwnd: number) => {
+    const [flags = 0, input] = (await numbersOf(hwnd, "WM_HINTS")) ?? [];
+    const protocols = (await numbersOf(hwnd, "WM_PROTOCOLS")) ?? [];
+    return (flags & INPUT_HINT) !== 0 && input === 0 && !protocols.includes(await atom("WM_TAKE_FOCUS"));
+  };
+
+  /** What keeps `hwnd` from the focus. @throws `not_found` when it has been closed. */
+  const obstacle = async (hwnd: number): Promise<string> => {
+    const attributes = await ask.GetWindowAttributes(hwnd);
+    if (!attributes) throw notFound(`window ${hwnd} was closed`);
+    const [own, current] = await desktopsOf(hwnd);
+    if (own !== undefined && current !== undefined && own !== current) {
+      return `it is on desktop ${own + 1}, and the window manager stays on desktop ${current + 1}`;
+    }
+    if (attributes.mapState !== IS_VIEWABLE)
+      return "it is minimised, and the window manager does not restore it";
+    for (const other of (await rootIds("_NET_CLIENT_LIST")) ?? (await unmanaged())) {
+      if (await hasFocus(other)) return `window ${other}${await programOf(other)} keeps it`;
+    }
+    return "no window has it";
+  };
+
+  /** ` of XTerm`: from `WM_CLASS`, an instance and a class (ICCCM 4.1.2.5). No title: those need another scope. */
+  const programOf = async (id: number) => {
+    const [, program] = (await propertyOf(id, "WM_CLASS"))?.data.toString("latin1").split("\0") ?? [];
+    return program ? ` of ${printable(program, 80)}` : "";
+  };
+
   return {
     async windows() {
       const ids = (await rootIds("_NET_CLIENT_LIST")) ?? (await unmanaged());
       return Promise.all(ids.map(async (hwnd) => ({ hwnd, title: await titleOf(hwnd) })));
     },
-    /** @throws `not_found` when there is no such window, `unavailable` when it did not get the focus in time. */
+    /** @throws `not_found` when there is no such window, `unavailable` with what stood in the way of the focus. */
     async focus(hwnd) {
       if (!(await ask.GetWindowAttributes(hwnd))) throw notFound(`there is no window ${hwnd}`);
       const activeWindow = await atom("_NET_ACTIVE_WINDOW");
       const managed = (await rootIds("_NET_SUPPORTED"))?.includes(activeWindow) ?? false;
+      if (managed && (await takesNoKeys(hwnd))) {
+        throw unavailable(`window ${hwnd} did not get the focus: its program takes no keys`);
+      }
       for (const end = performance.now() + FOCUS_MS; performance.now() < end; ) {
         // Repeated: a window manager busy with another window may drop a request.
-        if (managed) client.SendClientMessage(screen.root, hwnd, activeWindow, 32, [FROM_PAGER, 0, 0, 0, 0]);
-        else await takeFocus(hwnd);
+        if (managed) {
+          await bringBack(hwnd);
+          client.SendClientMessage(screen.root, hwnd, activeWindow, 32, [FROM_PAGER, 0, 0, 0, 0]);
+        } else await takeFocus(hwnd);
         await settled();
         for (const again = performance.now() + ASK_AGAIN_MS; performance.now() < again; ) {
           if (await hasFocus(hwnd)) return;
           await Bun.sleep(FOCUS_POLL_MS);
         }
       }
-      throw unavailable(`window ${hwnd} did not get the focus within ${FOCUS_MS / 1_000} s`);
+      const seconds = FOCUS_MS / 1_000;
+      throw unavailable(`window ${hwnd} did not get the focus within ${seconds} s: ${await obstacle(hwnd)}`);
     },
   };
 }
