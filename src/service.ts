@@ -24,11 +24,11 @@ import type { overview as overviewOperation } from "./http/operations";
 import { SERVER_FIELDS } from "./http/options";
 import type { RestControl } from "./http/server";
 import type { Inspector } from "./inspector/inspector";
-import { messageOf, systemCode, unavailable } from "./lib/errors";
+import { unavailable } from "./lib/errors";
 import { ensurePrivateFolder } from "./lib/files";
 import { type Log, silentLog } from "./lib/log";
 import { once } from "./lib/once";
-import { foreignOwner } from "./lib/owner";
+import { foreignOwner, isOpenToOthers } from "./lib/owner";
 import { configFiles } from "./lib/paths";
 import { findRunningServer, type RunningServer } from "./lib/running-server";
 import type { Metrics } from "./metrics/metrics";
@@ -66,7 +66,7 @@ const SERVICE_OPTIONS = v.strictObject(SERVICE_FIELDS);
 
 /** What is left out has its default; without `history_rows`, a history that there is keeps as many as so far. */
 export interface ServiceOptions extends v.InferInput<typeof SERVICE_OPTIONS> {
-  /** `{config_dir}`, absolute; made (0700) if it is not there. */
+  /** `{config_dir}`, absolute; made (0700) when something is written to it. */
   readonly configDir: string;
   /** Where to log (default: nowhere). */
   readonly log?: Log;
@@ -138,7 +138,7 @@ export interface Service {
 /** How often to look for a first jobs file and for revoked tokens, in milliseconds. */
 const LOOK_MS = 1_000;
 
-/** `{config_dir}` is made on first use, which may throw an `unavailable` failure. @throws `bad_input` for an unusable option. */
+/** `{config_dir}` is made by what first writes to it, which may throw an `unavailable` failure. @throws `bad_input` for an unusable option. */
 export function createService({
   configDir,
   log = silentLog,
@@ -156,23 +156,22 @@ export function createService({
   const ice = iceOfFlags(options);
   const files = configFiles(configDir);
   const inbox = resolve(options.inbox ?? files.inbox);
-  let hasFolder = false;
+  let isChecked = false;
   const refuseForeign = () => {
     const uid = foreignOwner(configDir)?.uid;
     if (uid)
       throw unavailable(`${configDir} belongs to uid ${uid}, which root must become before it uses it`);
   };
-  const makeFolder = () => {
-    if (hasFolder) return;
+  /** Whatever writes a file makes the folder: reading needs none. */
+  const checkFolder = () => {
+    if (isChecked) return;
     refuseForeign();
-    try {
+    if (process.geteuid?.() === 0 && isOpenToOthers(configDir)) {
       ensurePrivateFolder(configDir);
-    } catch (error) {
-      throw unavailable(`${configDir} cannot be made (${systemCode(error) ?? messageOf(error)})`);
+      // Somebody may have made it a moment before.
+      refuseForeign();
     }
-    // Somebody may have made it a moment before.
-    refuseForeign();
-    hasFolder = true;
+    isChecked = true;
   };
   const stops: Array<() => Promise<void> | void> = [];
   let madeScheduler: Scheduler | undefined;
@@ -184,7 +183,7 @@ export function createService({
   /** `make` on the first call, its result ever after; what was made is stopped with the service. */
   const feature = <T>(make: () => Promise<T>, stop?: (made: T) => Promise<void> | void) =>
     once(async () => {
-      makeFolder();
+      checkFolder();
       const made = await make();
       if (stop) stops.push(() => stop(made));
       return made;
@@ -222,7 +221,7 @@ export function createService({
 
   const service: Service = {
     get configDir() {
-      makeFolder();
+      checkFolder();
       return configDir;
     },
     log,

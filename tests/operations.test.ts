@@ -1,16 +1,21 @@
 /** The table: one definition, every surface. */
 import { describe, expect, spyOn, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import * as v from "valibot";
 import { registry as svc } from "../commands";
 import { complete } from "../src/cli/completion";
 import { parseFlags } from "../src/cli/parser";
 import { findSubcommand } from "../src/cli/run";
+import { callOperation } from "../src/core/call";
+import { localCaller } from "../src/core/caller";
 import { field, seconds } from "../src/core/fields";
 import { type Operation, operation, type Surface } from "../src/core/operation";
 import { SCOPES } from "../src/core/rights";
 import { metadataOf, partsOf } from "../src/core/schema";
 import { operations } from "../src/operations";
-import { post, testServer } from "./support";
+import { createService } from "../src/service";
+import { post, temporaryFolder, testServer } from "./support";
 
 /** All that a new operation takes. */
 const measureTide = operation({
@@ -131,6 +136,22 @@ describe("each operation of svc", () => {
     // The token of the server in the caller's own process, and what the caller sent.
     expect(silent.map(({ name }) => name)).toEqual(["rest.status", "flow.set_var"]);
   });
+
+  test("makes neither the configuration folder nor a file in it where it only reads", async () => {
+    using folder = temporaryFolder();
+    const configDir = join(folder.path, "config");
+    const reading = operations.filter(
+      ({ changes, reveals, uses, input }) => !changes && !reveals && !uses && v.is(input, {}),
+    );
+    expect(reading.length).toBeGreaterThan(20);
+    for (const one of reading) {
+      const service = createService({ configDir });
+      // Without a server or a display some fail, and make nothing either.
+      await (async () => callOperation(service, one, {}, localCaller(service, "api")))().catch(() => {});
+      await service.stop();
+      expect([one.name, readdirSync(folder.path)]).toEqual([one.name, []]);
+    }
+  }, 60_000);
 
   test("takes spans of time and sizes with a unit, where it takes text", () => {
     const plain = operations.flatMap(({ name, input }) =>

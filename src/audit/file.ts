@@ -4,9 +4,10 @@
  * The promise: a transaction that resolved is on disk (WAL with `synchronous=FULL`); a lock of another process never
  * blocks the event loop; a write that cannot get the lock fails within seconds.
  */
-import { type Database, SQLiteError } from "bun:sqlite";
+import { Database, SQLiteError } from "bun:sqlite";
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { messageOf, systemCode, unavailable } from "../lib/errors";
+import { isMissing } from "../lib/files";
 import { type Log, silentLog } from "../lib/log";
 import { isBusy, openDatabase, openSnapshot } from "../lib/sqlite";
 import { prepareLog } from "./adopt";
@@ -58,8 +59,10 @@ export class AuditFile {
    *
    * @throws an `unavailable` failure when the file cannot be opened or read.
    */
-  read<T>(work: (db: Database) => T): Promise<T> {
-    return this.waiting("read", (open) => open.read(work) as T);
+  async read<T>(work: (db: Database) => T): Promise<T> {
+    if (this.open || !isAbsent(this.path)) return this.waiting("read", (open) => open.read(work) as T);
+    using empty = emptyLog();
+    return work(empty);
   }
 
   /** Notes outside of the file, within {@link NOTE_MS}, that the row `head` is in it. */
@@ -235,10 +238,20 @@ function inodeOf(path: string): string {
 /** How long a reader waits for a lock, milliseconds, which blocks the thread. Readers of a write-ahead log seldom wait. */
 const READER_WAIT_MS = 5_000;
 
+/** Whether no log was ever at `path`; false where that cannot be seen, which opening it reports. */
+const isAbsent = (path: string) => isMissing(path) && readNote(path) === undefined;
+
+/** What a reader sees where there is no log yet: reading makes none. */
+function emptyLog(): Database {
+  const db = new Database(":memory:", { strict: true });
+  prepareLog(db, undefined);
+  return db;
+}
+
 /** A connection that reads the log at `path` as it is now. @throws an `unavailable` failure when it cannot be read. */
 export function readLog(path: string): Database {
   try {
-    return openSnapshot(path, READER_WAIT_MS);
+    return isAbsent(path) ? emptyLog() : openSnapshot(path, READER_WAIT_MS);
   } catch (error) {
     throw asFailure(error);
   }

@@ -50,7 +50,7 @@ interface Waiting extends NewRow {
   reject(error: unknown): void;
 }
 
-/** Opens the log at `path`, or makes it. Never throws: while the file cannot be opened, each call tries again and fails. */
+/** Opens the log at `path`; the first row makes it. Never throws: while the file cannot be opened, each call tries again and fails. */
 export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions) {
   const file = new AuditFile(path, lockWaitMs, log);
   const closing = new AbortController();
@@ -65,7 +65,7 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions) {
   /** Logs when writing begins to fail and when it works again, not each row. */
   const report = (error?: unknown) => {
     if (error !== undefined && failure === null)
-      log.error(`${messageOf(error)}; what changes or reveals something is refused`);
+      log.error(`${messageOf(error)}; what changes or reveals something here is refused`);
     if (error === undefined && failure !== null) log.info("the audit log can be written again");
     failure = error === undefined ? null : messageOf(error);
   };

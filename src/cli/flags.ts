@@ -2,7 +2,6 @@
  * The flags and positionals of a subcommand, from a schema: names, help, choices and defaults; and back, what was typed
  * as the fields of an input.
  */
-import { resolve } from "node:path";
 import * as v from "valibot";
 import { checkInput, type Offence, sentence } from "../core/input";
 import type { InputSchema } from "../core/operation";
@@ -10,6 +9,7 @@ import { baseOf, choicesOf, defaultOf, isOptional, metadataOf } from "../core/sc
 import { fromTexts, holdsJson } from "../core/text";
 import { badInput } from "../lib/errors";
 import { readTextFile } from "../lib/files";
+import { resolvePath } from "../lib/paths";
 import { printable } from "../lib/sanitize";
 import { readSecret } from "../lib/secret";
 
@@ -125,7 +125,7 @@ async function typedValue(flag: Flag, given: Typed[string], options: FlagOptions
   const { text } = metadataOf(flag.schema);
   if (text === "file") return readTextFile(first, flag.name);
   // An empty path stays one, and `-` means stdout.
-  if (text === "path") return first === "" || first === "-" ? first : resolve(first);
+  if (text === "path") return first === "" || first === "-" ? first : resolvePath(first, flag.field);
   if (holdsJson(flag.schema)) return jsonOf(flag, first);
   const isParted = flag.kind === "list" && !flag.positional && text !== "assignment";
   const words = isParted ? given.flatMap((one) => one.split(",")) : given;

@@ -166,7 +166,6 @@ export async function answerHere<I extends InputSchema, O extends OutputSchema>(
   { kind = "cli", cancellable, signal, progress }: AnswerOptions = {},
 ): Promise<Body<O>> {
   const { answeredBy, changes, uses } = operation;
-  // Reading `service.configDir` makes the folder, which verifying an export, for one, does not need.
   const client = () => import("../client/local-server");
   if (answeredBy === "server" || (answeredBy && findRunningServer(service.configDir))) {
     return (await client()).callLocalServer(service.configDir, operation, input, signal);

@@ -46,7 +46,9 @@ async function runOnRecord<I extends InputSchema, O extends OutputSchema, S exte
   caller: Caller,
 ): Promise<v.InferInput<O>> {
   const subject = subjectOf(operation, input);
-  await caller.announce(subject);
+  await caller.announce(subject).catch((error) => {
+    if (!operation.elsewhere) throw error;
+  });
   try {
     return await operation.run(service, input, caller);
   } catch (error) {

@@ -57,6 +57,11 @@ export interface Operation<
   /** Set when its answer has secrets or shows the screen: like a change, it runs only after an audit row is on disk. */
   readonly reveals?: true;
   /**
+   * Set when what it changes or reveals is not this host's: it leaves its audit row where one can be written, and runs all the
+   * same where none can (a read-only container).
+   */
+  readonly elsewhere?: true;
+  /**
    * What only one run at a time may use on this host: pointer, keyboard and focus. A run with such an action
    * holds the input lock (`desktop/input-lock.ts`) until it ends.
    */

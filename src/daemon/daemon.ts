@@ -3,10 +3,11 @@
  * can be shown before anything is touched, and carrying that plan out.
  */
 import { mkdirSync, rmSync } from "node:fs";
-import { homedir, userInfo } from "node:os";
+import { userInfo } from "node:os";
 import { dirname } from "node:path";
 import { badInput, messageOf, systemCode, unavailable } from "../lib/errors";
 import { writeFileAtomic } from "../lib/files";
+import { home } from "../lib/paths";
 import { terminated } from "../lib/signals";
 import { spawn } from "../lib/spawn";
 import { compiled } from "../version";
@@ -71,17 +72,26 @@ export function planDaemon(options: DaemonOptions, platform: NodeJS.Platform = p
  */
 export function planHere(system: boolean, what?: Pick<DaemonOptions, "flags" | "configDir">): DaemonPlan {
   const { USERDOMAIN: domain } = process.env;
-  const { username } = userInfo();
+  const username = nameOfUser();
   return planDaemon({
     binary: compiled && what ? process.execPath : "/usr/local/bin/svc",
     flags: [],
     configDir: null,
     ...what,
     system,
-    home: homedir(),
+    home: home(),
     userId: process.getuid?.() ?? 0,
     userName: domain ? `${domain}\\${username}` : username,
   });
+}
+
+/** The name of this user; the number of one that the system does not know, as in a container. */
+function nameOfUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `${process.getuid?.()}`;
+  }
 }
 
 /** @throws an `unavailable` failure naming what could not be written or run. */

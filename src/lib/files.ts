@@ -159,6 +159,20 @@ export function writeNamedFile(path: string, data: string | Uint8Array, field: s
   }
 }
 
+/** Whether nothing is at `path`, not even a link; false where that cannot be seen. Never throws. */
+export function isMissing(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) === undefined;
+  } catch {
+    return false;
+  }
+}
+
+/** `path` itself where it is there, else the nearest folder above it that is. @throws the system error where that cannot be seen. */
+export function nearestExisting(path: string): string {
+  return lstatSync(path, { throwIfNoEntry: false }) ? path : nearestExisting(dirname(path));
+}
+
 /** A text that changes whenever the file is replaced or written; empty when there is no file. Never throws. */
 export function fileStamp(path: string): string {
   try {

@@ -6,7 +6,7 @@
  * that is not valid is reported and left out; it stays where it is in the file, as does every field of the file that svc
  * does not know.
  */
-import { readdirSync, readFileSync, renameSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, renameSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import * as v from "valibot";
 import { systemCode, unavailable } from "./errors";
@@ -119,7 +119,8 @@ export function createJsonStore<E extends object>(options: JsonStoreOptions<E>, 
       }),
     /** What is wrong with entries of the file, and which broken files were set aside; names no folder. */
     problems(): string[] {
-      const aside = readdirSync(dirname(file)).filter((found) => found.startsWith(`${name}.broken-`));
+      const beside = existsSync(dirname(file)) ? readdirSync(dirname(file)) : [];
+      const aside = beside.filter((found) => found.startsWith(`${name}.broken-`));
       const setAside = (found: string) =>
         `${name} was broken and is set aside as ${found}: mend it or delete it`;
       return [...(known?.faults ?? []), ...aside.map(setAside)];

@@ -4,6 +4,7 @@
  * The lock is an exclusive SQLite transaction on an otherwise empty file. The operating system releases it when its holder
  * dies, so no stale lock can remain (https://sqlite.org/lockingv3.html).
  */
+import { Database } from "bun:sqlite";
 import { basename } from "node:path";
 import { timedOut } from "./errors";
 import { isBusy, openPrivate } from "./sqlite";
@@ -26,6 +27,17 @@ export function tryLock(path: string): Release | undefined {
   } catch (error) {
     if (isBusy(error)) return undefined;
     throw error;
+  }
+}
+
+/** Whether somebody holds the lock at `path`. Takes and writes nothing. */
+export function isLocked(path: string): boolean {
+  try {
+    using file = new Database(path, { readonly: true });
+    file.query("SELECT 1 FROM sqlite_schema").get();
+    return false;
+  } catch (error) {
+    return isBusy(error);
   }
 }
 

@@ -7,6 +7,7 @@
 import { constants, lstatSync, mkdirSync, openSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { dirname, join, sep } from "node:path";
 import { badInput, messageOf, systemCode, unavailable } from "./errors";
+import { nearestExisting } from "./files";
 import { openLibc } from "./libc";
 import { selfCommand } from "./self-command";
 
@@ -60,6 +61,18 @@ export function foreignOwner(path: string): Owner | null {
   }
   return uid === 0 ? null : { uid, gid, owns, folder };
 }
+
+/**
+ * Whether somebody else could make the folder `path` before root does: it is not there, and others may write to the folder
+ * that it would be in.
+ */
+export function isOpenToOthers(path: string): boolean {
+  const folder = nearestExisting(path);
+  return folder !== path && (statSync(folder).mode & OTHERS_WRITE) !== 0;
+}
+
+/** Bits of a mode. */
+const OTHERS_WRITE = 0o022;
 
 /** Undefined where nothing is, or root may not look (a network drive): then nobody but the owners so far decides. */
 function look(path: string) {

@@ -3,11 +3,39 @@
  */
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
+import { badInput } from "./errors";
+import { printable } from "./sanitize";
 
-/** The folder of all files that svc keeps, absolute: `--config-dir`, else `SVC_CONFIG_DIR`, else `~/.svc`. Not created here. */
+/**
+ * The folder of all files that svc keeps, absolute: `--config-dir`, else `SVC_CONFIG_DIR`, else `~/.svc`. Not created here.
+ *
+ * @throws as {@link resolvePath} does.
+ */
 export function resolveConfigDir(flag: string | undefined, env: NodeJS.ProcessEnv = process.env): string {
-  const chosen = flag || env.SVC_CONFIG_DIR;
-  return chosen ? resolve(chosen) : join(homedir(), ".svc");
+  return resolvePath(flag || env.SVC_CONFIG_DIR || "~/.svc", flag ? "--config-dir" : "SVC_CONFIG_DIR");
+}
+
+/**
+ * `path` as absolute. A `~` at its start is the home, which a shell leaves to svc in `--flag=~/…`, and where no shell reads
+ * it (a unit, a container).
+ *
+ * @param where it was given, for the message.
+ * @throws a `bad_input` failure for the home of another user (`~ann`).
+ */
+export function resolvePath(path: string, where: string): string {
+  const [, user, rest = ""] = /^~([^/\\]*)[/\\]?(.*)$/s.exec(path) ?? [];
+  if (user === undefined) return resolve(path);
+  if (user !== "") throw badInput(`${where}: expected a path, ~ or ~/… but found ${printable(path, 200)}`);
+  return resolve(home(), rest);
+}
+
+/** The home of this user; `/` for one that the system does not know and has no `HOME`, as container runtimes have it. */
+export function home(): string {
+  try {
+    return homedir();
+  } catch {
+    return "/";
+  }
 }
 
 /** The files of `{config_dir}`. */

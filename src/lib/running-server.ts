@@ -5,7 +5,7 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import * as v from "valibot";
 import { Failure, messageOf, systemCode, unavailable } from "./errors";
 import { writeFileAtomic } from "./files";
-import { type Release, tryLock } from "./lock";
+import { isLocked, type Release, tryLock } from "./lock";
 import { configFiles } from "./paths";
 
 const RUN_FILE = v.object({
@@ -25,7 +25,10 @@ export type RunningServer = v.InferOutput<typeof RUN_FILE>;
  */
 export function claimConfigDir(configDir: string): Release | undefined {
   try {
-    return tryLock(configFiles(configDir).serveLock);
+    const release = tryLock(configFiles(configDir).serveLock);
+    // Of a server that died.
+    if (release) removeRunFile(configDir);
+    return release;
   } catch (error) {
     if (error instanceof Failure) throw error;
     throw unavailable(`${configDir} cannot be written (${systemCode(error) ?? messageOf(error)})`);
@@ -46,16 +49,10 @@ export function removeRunFile(configDir: string): void {
   }
 }
 
-/** The server that runs on `configDir`, or null. The file of a server that died is removed. */
+/** The server that runs on `configDir`, or null. Writes nothing. */
 export function findRunningServer(configDir: string): RunningServer | null {
-  const { runFile } = configFiles(configDir);
-  if (!existsSync(runFile)) return null;
-  const release = claimConfigDir(configDir);
-  if (release) {
-    removeRunFile(configDir);
-    release();
-    return null;
-  }
+  const { runFile, serveLock } = configFiles(configDir);
+  if (!existsSync(runFile) || !isLocked(serveLock)) return null;
   try {
     return v.parse(RUN_FILE, JSON.parse(readFileSync(runFile, "utf8")));
   } catch {

@@ -3,10 +3,10 @@
  */
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
-import { basename } from "node:path";
+import { basename, dirname } from "node:path";
 import * as v from "valibot";
 import { systemCode, unavailable } from "../lib/errors";
-import { writeFileAtomic } from "../lib/files";
+import { ensurePrivateFolder, writeFileAtomic } from "../lib/files";
 import { DEVICE_NAME } from "./file-name";
 
 /** Safe as the name of a folder on every platform: the inbox of the peer has a folder of that name. */
@@ -33,6 +33,7 @@ export function readIdentity(path: string): string {
     .replaceAll(/^-+|-+$/g, "")
     .slice(0, 40);
   const id = `${machine || "host"}-${crypto.getRandomValues(new Uint8Array(4)).toHex()}`;
+  ensurePrivateFolder(dirname(path));
   writeFileAtomic(path, `${id}\n`);
   return id;
 }

@@ -9,6 +9,7 @@
 import type { Database } from "bun:sqlite";
 import { MAX_TIMEOUT_S } from "../core/run";
 import { messageOf, systemCode, unavailable } from "../lib/errors";
+import { isMissing } from "../lib/files";
 import type { Log } from "../lib/log";
 import { isBusy, openDatabase } from "../lib/sqlite";
 import type { HistoryQuery, HistoryRow, RunRecord } from "./types";
@@ -118,6 +119,7 @@ export function createHistory({ path, maxRows, log }: HistoryOptions) {
     },
     /** Newest first. @throws an `unavailable` failure when the file cannot be read. */
     async list(query: HistoryQuery): Promise<HistoryRow[]> {
+      if (!db && waiting.size === 0 && isMissing(path)) return [];
       const deadline = performance.now() + LOCK_WAIT_MS;
       for (;;) {
         try {

@@ -3,6 +3,7 @@ import type { Caller } from "../core/caller";
 import { between, field, NO_INPUT, path, seconds, secret } from "../core/fields";
 import { operation } from "../core/operation";
 import { badInput, conflict, forbidden, notFound } from "../lib/errors";
+import { ensurePrivateFolder } from "../lib/files";
 import type { Log } from "../lib/log";
 import { configFiles } from "../lib/paths";
 import { addToken, changeToken, LISTED_TOKEN, NEW_TOKEN, removeToken, tokenStore } from "./named-tokens";
@@ -85,6 +86,7 @@ export const replaceToken = operation({
       const { token, kept } = await changeToken(storeOf(service), name, succeed);
       return { name, token, token_file: null, old_until: oldUntil(kept) };
     }
+    ensurePrivateFolder(configDir);
     const file = replaceableFile(configDir, token_file);
     // The old token may be missing, or none that a client could send.
     if (overlap_s === 0) return { name, token: writeToken(file), token_file: file, old_until: null };

@@ -40,6 +40,7 @@ export const makeTurnBundle = operation({
   summary: "Write the four files that set up a TURN relay on another machine",
   scope: "admin",
   changes: true,
+  elsewhere: true,
   subcommand: "turn",
   leftOut,
   input: v.strictObject({
@@ -80,6 +81,7 @@ export const makeTurnCredentials = operation({
   summary: "Make a user name and password for a client, valid for a limited time",
   scope: "admin",
   reveals: true,
+  elsewhere: true,
   leftOut,
   input: v.strictObject({
     ttl_s: field(v.optional(seconds(whole(1, MAX_TTL_S)), 3_600), "Seconds that the credentials are valid"),

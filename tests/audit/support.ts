@@ -26,6 +26,8 @@ export async function testLog(
   const path = join(folder.path, "audit.db");
   if (fixture) copyFileSync(join(import.meta.dir, "..", "fixtures", fixture), path);
   const log = await openAuditLog({ path, log: silentLog, lockWaitMs: 300 });
+  // Makes the file.
+  if (!fixture) await log.problem();
   return {
     log,
     path,

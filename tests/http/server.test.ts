@@ -4,6 +4,7 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   rmdirSync,
   rmSync,
@@ -23,7 +24,7 @@ import { failureResponse } from "../../src/http/responses";
 import { conflict } from "../../src/lib/errors";
 import { type Log, silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
-import { findRunningServer } from "../../src/lib/running-server";
+import { claimConfigDir, findRunningServer } from "../../src/lib/running-server";
 import { operations } from "../../src/operations";
 import {
   movableClock,
@@ -495,14 +496,17 @@ describe("one server a folder", () => {
     await rest.start({ port });
   });
 
-  test("the running one is found by its file, a dead one's file is recognised and removed", async () => {
+  test("the running one is found by its file; that of a dead one is recognised, and the next server removes it", async () => {
     await using folder = await testServer();
     const { url } = folder.server;
     expect(findRunningServer(folder.configDir)).toEqual({ url, pid: process.pid, token_file: null });
     using stale = temporaryFolder();
     mkdirSync(join(stale.path, "run"));
     writeFileSync(configFiles(stale.path).runFile, '{"url":"http://127.0.0.1:1","pid":1}');
+    const before = readdirSync(stale.path, { recursive: true });
     expect(findRunningServer(stale.path)).toBeNull();
+    expect(readdirSync(stale.path, { recursive: true })).toEqual(before);
+    claimConfigDir(stale.path)?.();
     expect(existsSync(configFiles(stale.path).runFile)).toBe(false);
   });
 });

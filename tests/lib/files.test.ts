@@ -17,7 +17,10 @@ test.skipIf(process.getuid?.() !== 0)(
     chownSync(folder.path, SOMEBODY, SOMEBODY);
     writeFileAtomic(at("rest_token"), "a token\n");
     const history = createHistory({ path: at("history.db"), maxRows: undefined, log: silentLog });
-    await history.list({ limit: 1 });
+    history.note({
+      ...{ run_id: "one", source_type: "cli", source_id: "", token: null, script_path: "", commands: [] },
+      ...{ started_at: "", finished_at: null, status: "running", error_text: null, duration_seconds: null },
+    });
     await history.close();
     tryLock(at("run", "tokens.lock"))?.();
     ensurePrivateFolder(at("audit-archive"));

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { chmodSync, chownSync, lchownSync, mkdirSync, symlinkSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, lchownSync, mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { accountOf, foreignOwner } from "../../src/lib/owner";
 import { createService } from "../../src/service";
@@ -61,6 +61,20 @@ asRoot("a program of root's is refused somebody's folder, and touches nothing th
   chmodSync(made.at("ann"), 0o777);
   const service = createService({ configDir: made.at("ann", "svc") });
   await expect(service.audit()).rejects.toThrow(`belongs to uid ${ANN}, which root must become`);
+});
+
+asRoot("a folder that somebody else could make meanwhile is made before it is used", async () => {
+  using made = folders();
+  mkdirSync(made.at("open"));
+  chmodSync(made.at("open"), 0o1777);
+  for (const [parent, isMade] of [
+    ["open", true],
+    ["own", false],
+  ] as const) {
+    const service = createService({ configDir: made.at(parent, "svc") });
+    await service.addressBook();
+    expect([parent, existsSync(made.at(parent, "svc"))]).toEqual([parent, isMade]);
+  }
 });
 
 test("the account of a user has a name and a home", async () => {

@@ -26,7 +26,7 @@ testWith("unshare")(
     await Bun.$`dd if=/dev/zero of=${seen}/filler bs=4k`.nothrow().quiet();
     while ((await server.run()) === 200);
     expect([await server.run(), await server.addJob()]).toEqual([503, 503]);
-    await server.log.says("database or disk is full; what changes or reveals something is refused");
+    await server.log.says("database or disk is full; what changes or reveals something here is refused");
     expect(await server.check("audit_chain")).toMatchObject({
       ok: false,
       detail: expect.stringMatching(/^chain OK .* no row can be written: .*disk is full/),
