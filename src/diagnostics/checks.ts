@@ -8,6 +8,7 @@ export const CHECKS = {
   clock: async () => (await import("./checks/clock")).clock,
   screenshot: async () => (await import("./checks/screenshot")).screenshot,
   mouse: async () => (await import("./checks/mouse")).mouse,
+  config_dir: async () => (await import("./checks/config-dir")).configDir,
   disk_space: async () => (await import("./checks/disk-space")).diskSpace,
   permissions: async () => (await import("./checks/permissions")).permissions,
   rest_api: async () => (await import("./checks/rest-api")).restApi,

@@ -1,6 +1,7 @@
 /** `disk_space`: room at the user's home and, when that is another file system, at `{config_dir}`. */
 import { stat, statfs } from "node:fs/promises";
-import { homedir } from "node:os";
+import { nearestExisting } from "../../lib/files";
+import { home } from "../../lib/paths";
 import { check, type Finding, failed, fine, warning } from "../check";
 
 const WARN_BELOW_BYTES = 1_000_000_000;
@@ -12,9 +13,10 @@ export const diskSpace = check({
     "At least 100 MB are free at the user's home and at the configuration folder; a warning below 1 GB",
   advice: ["check that the disk, or the file server it is on, can be reached"],
   async run({ configDir }: { readonly configDir: string }) {
-    const home = homedir();
-    const [there, here] = await Promise.all([stat(home), stat(configDir)]);
-    const paths = there.dev === here.dev ? [home] : [home, configDir];
+    // What is not there yet will be made on the disk of the folder above it.
+    const [ofHome, ofConfig] = [nearestExisting(home()), nearestExisting(configDir)];
+    const [there, here] = await Promise.all([stat(ofHome), stat(ofConfig)]);
+    const paths = there.dev === here.dev ? [ofHome] : [ofHome, ofConfig];
     const [homeFree = 0, configFree] = await Promise.all(paths.map(freeBytes));
     return judgeSpace(homeFree, configFree);
   },

@@ -1,6 +1,7 @@
 /** `permissions`: nobody else can read the token and other private files, or change what is in their folder. */
 import { accessSync, constants, type Stats, statSync } from "node:fs";
 import { resolve } from "node:path";
+import { isMissing } from "../../lib/files";
 import { configFiles } from "../../lib/paths";
 import { findRunningServer } from "../../lib/running-server";
 import { check, type Finding, failed, fine, warning } from "../check";
@@ -23,6 +24,7 @@ export const permissions = check({
 /** @param uid this process's user; undefined on Windows, where access lists decide, not modes. */
 export function judgePermissions(configDir: string, uid: number | undefined = process.getuid?.()): Finding {
   if (uid === undefined) return fine("not checked on Windows: access lists decide, not modes");
+  if (isMissing(configDir)) return fine("there is no configuration folder yet");
   const findings = [...problems(configDir, uid)];
   if (findings.length === 0) return fine("the token and the configuration folder are private");
   const detail = findings.map((finding) => finding.detail).join("; ");
