@@ -5,7 +5,7 @@
 import * as v from "valibot";
 import { checkInput, type Offence, sentence } from "../core/input";
 import type { InputSchema } from "../core/operation";
-import { baseOf, choicesOf, defaultOf, isOptional, metadataOf } from "../core/schema";
+import { baseOf, choicesOf, defaultOf, isOptional, isSwitch, metadataOf } from "../core/schema";
 import { fromTexts, holdsJson } from "../core/text";
 import { badInput } from "../lib/errors";
 import { readTextFile } from "../lib/files";
@@ -23,7 +23,7 @@ export interface Flag {
   /** The field of the input. */
   readonly field: string;
   readonly schema: v.GenericSchema;
-  /** `list` takes several values: `--tag a --tag b`, or `--tag a,b`. */
+  /** `list` takes several values: `--tag a --tag b`, or `--tag a,b`. `boolean` takes none, or `=` and one of its choices. */
   readonly kind: "boolean" | "value" | "list";
   readonly describe: string;
   readonly choices: readonly string[] | undefined;
@@ -64,7 +64,7 @@ export function flagsOf(schema: InputSchema, { names = {}, inlineSecrets = [] }:
       name: names[field] ?? (secret === "file" ? `${flagName(field)}-file` : flagName(field)),
       field,
       schema: entry,
-      kind: type === "boolean" ? "boolean" : isList ? "list" : "value",
+      kind: isSwitch(entry) ? "boolean" : isList ? "list" : "value",
       describe: describeFlag(entry, secret),
       choices: choicesOf(entry),
       required: !isOptional(entry) && !secret,

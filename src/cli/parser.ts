@@ -125,7 +125,8 @@ function declarePlace(argv: Argv, { name, kind, describe, choices, required }: F
 function declareFlag(argv: Argv, flag: Flag, group: string): void {
   const { name, kind, describe, choices, required } = flag;
   const isOn = kind === "boolean" && flag.default === "true";
-  const note = isOn ? `--no-${name}: off` : choices?.join(", ");
+  const values = kind === "boolean" ? choices?.map((choice) => `--${name}=${choice}`) : choices;
+  const note = isOn ? `--no-${name}: off` : values?.join(", ");
   const preset = flag.default === undefined ? {} : { defaultDescription: flag.default };
   const type =
     kind === "boolean"
@@ -152,12 +153,17 @@ function readTyped(one: Subcommand, given: Record<string, unknown>, args: readon
   const typed: Record<string, boolean | readonly string[]> = {};
   const flags = [...one.flags, ...GLOBAL_FLAGS];
   for (const flag of flags) {
-    const assigned = words.find((word) => word.startsWith(`--${flag.name}=`));
-    if (flag.kind === "boolean" && assigned && !/=(true|false)$/.test(assigned)) {
-      throw new UsageError(`--${flag.name}: expected no value, true or false`);
-    }
     const value = given[flag.name];
     if (value === undefined) continue;
+    const assigned = flag.kind === "boolean" ? assignedIn(words, flag.name) : undefined;
+    if (assigned !== undefined && flag.choices?.includes(assigned)) {
+      typed[flag.name] = [assigned];
+      continue;
+    }
+    if (assigned !== undefined && !/^(true|false)$/.test(assigned)) {
+      const others = (flag.choices ?? []).map((choice) => `${choice}, `).join("");
+      throw new UsageError(`--${flag.name}: expected no value, ${others}true or false`);
+    }
     typed[flag.name] = flag.kind === "boolean" ? value === true : textsOf(flag, value);
   }
   for (const { name } of one.positionals) {
@@ -167,6 +173,10 @@ function readTyped(one: Subcommand, given: Record<string, unknown>, args: readon
   const configDir = Array.isArray(folder) ? folder[0] : undefined;
   return { typed: rest, globals: { configDir, json: json === true } };
 }
+
+/** What stands after the `=` of the last `--name=…`. */
+const assignedIn = (words: readonly string[], name: string): string | undefined =>
+  words.findLast((word) => word.startsWith(`--${name}=`))?.slice(name.length + 3);
 
 function textsOf({ name, kind }: Pick<Flag, "name" | "kind">, value: unknown): readonly string[] {
   const texts = [value].flat();

@@ -27,6 +27,11 @@ export const RUN_STATUS = ["waiting", "running", ...RUN_ENDINGS, "interrupted"] 
 
 export type RunStatus = (typeof RUN_STATUS)[number];
 
+/** Whether a list ends at an action that failed; `focus`: only when a window was not found, or did not get the focus. */
+export const STOP_ON_ERROR = v.optional(v.union([v.boolean(), v.literal("focus")]), false);
+
+export type StopOnError = v.InferOutput<typeof STOP_ON_ERROR>;
+
 /** How a run ended. */
 export interface EndedRun {
   readonly run_id: string;

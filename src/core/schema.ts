@@ -83,9 +83,23 @@ export function defaultOf(schema: v.GenericSchema): unknown {
   return undefined;
 }
 
-/** The values that a `picklist` or the items of a list of them allow, as text; undefined where anything goes. */
+/** Whether a value is true or false, or one of some words instead. */
+export function isSwitch(schema: v.GenericSchema): boolean {
+  const base = baseOf(schema);
+  return base.type === "boolean" || alternativesOf(base).some(({ type }) => type === "boolean");
+}
+
+const alternativesOf = (base: v.GenericSchema) =>
+  base.type === "union" && "options" in base ? (base.options as v.GenericSchema[]) : [];
+
+/**
+ * The values that a `picklist` or the items of a list of them allow, or a switch besides true and false, as text; undefined
+ * where anything goes.
+ */
 export function choicesOf(schema: v.GenericSchema): readonly string[] | undefined {
   const base = baseOf(schema);
+  if (isSwitch(schema))
+    return alternativesOf(base).flatMap((one) => ("literal" in one ? `${one.literal}` : []));
   if ("options" in base && (base.type === "picklist" || base.type === "enum")) {
     return (base.options as readonly unknown[]).map(String);
   }

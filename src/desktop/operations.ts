@@ -30,7 +30,7 @@ function inputOperation<const I extends InputSchema, O extends OutputSchema>(
   {
     perform,
     ...definition
-  }: Pick<Operation<I, O>, "summary" | "example" | "input" | "output"> & {
+  }: Pick<Operation<I, O>, "summary" | "example" | "input" | "output" | "aims"> & {
     perform(desktop: Desktop, input: v.InferOutput<I>, signal: AbortSignal): Promise<v.InferInput<O>>;
   },
 ) {
@@ -308,6 +308,7 @@ const listWindows = operation({
 
 export const focusWindow = inputOperation("focus_window", {
   summary: "Focus the first window whose title contains a text; returns its hwnd",
+  aims: true,
   example: { title_substring: "Report" },
   input: v.strictObject(TITLE),
   output: HWND,
@@ -319,6 +320,7 @@ export const waitWindow = operation({
   summary: "Wait for a window whose title contains a text; returns its hwnd",
   scope: "operate",
   reveals: true,
+  aims: true,
   command: "AC_wait_window",
   leftOut: NO_ROUTE,
   example: { title_substring: "Report", timeout: 30 },

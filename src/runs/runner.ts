@@ -7,7 +7,7 @@
 import { performOperation } from "../core/call";
 import type { Caller } from "../core/caller";
 import { checkInput, sentence } from "../core/input";
-import type { Departure, NestedReport, Outcome, RunContext } from "../core/run";
+import type { Departure, NestedReport, Outcome, RunContext, StopOnError } from "../core/run";
 import { metadataOf } from "../core/schema";
 import { deadline } from "../lib/deadline";
 import { badInput, cancelled, Failure, failureOf, messageOf, rejected } from "../lib/errors";
@@ -63,6 +63,8 @@ export class Runner {
   private resultBytes = 0;
   private nested = { ok: 0, failed: 0 };
   private departure: Departure | undefined;
+  /** How many actions have failed to find or focus a window. */
+  private missed = 0;
 
   constructor(private readonly parts: RunParts) {}
 
@@ -73,18 +75,22 @@ export class Runner {
    */
   async run(
     actions: readonly Action[],
-    stopOnError: boolean,
+    stopOnError: StopOnError,
     each: (outcome: Outcome) => void = () => {},
     signal: AbortSignal = this.parts.active.signal,
   ): Promise<Outcome[]> {
     const outcomes: Outcome[] = [];
     for (const action of actions) {
       if (signal.aborted || this.departure) break;
+      const missedBefore = this.missed;
       const outcome = await this.action(action, signal);
       this.operations.set(outcome, action.operation);
       outcomes.push(outcome);
       each(outcome);
-      if (!outcome.ok && stopOnError) break;
+      if (outcome.ok) continue;
+      if (action.operation.aims) this.missed++;
+      // Also when it was an action inside this one.
+      if (stopOnError === true || (stopOnError === "focus" && this.missed > missedBefore)) break;
     }
     return outcomes;
   }

@@ -2,9 +2,9 @@
  * The records of a run: how it starts, what it reports, what is kept.
  */
 import * as v from "valibot";
-import { between, field, flag, seconds, secret, whole } from "../core/fields";
+import { between, field, seconds, secret, whole } from "../core/fields";
 import { SCOPES } from "../core/rights";
-import { DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S, OUTCOME, RUN_STATUS } from "../core/run";
+import { DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S, OUTCOME, RUN_STATUS, STOP_ON_ERROR } from "../core/run";
 
 /** Where a run may have come from: a request, a job, or this process itself. */
 export const RUN_SOURCES = ["rest", "scheduler", "manual"] as const;
@@ -14,7 +14,10 @@ export const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
 
 /** How a list is run. */
 export const RUN_OPTIONS = v.strictObject({
-  stop_on_error: flag("Skip the rest of the list when an action fails"),
+  stop_on_error: field(
+    STOP_ON_ERROR,
+    "Skip the rest of the list when an action fails; `focus`: when one fails to find or focus a window",
+  ),
   timeout_s: field(
     v.optional(seconds(between(0.001, MAX_TIMEOUT_S)), DEFAULT_TIMEOUT_S),
     "Seconds after which the run is ended",

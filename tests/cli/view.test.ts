@@ -66,6 +66,23 @@ describe("a flag", () => {
     await expect(typed({ actions: ["[["] })).rejects.toThrow(/^actions: expected JSON/);
   });
 
+  test("that is on, off or a word has the word after an =", async () => {
+    const stop = v.strictObject({
+      stop: field(v.optional(v.union([v.boolean(), v.literal("focus")]), false), "Stop"),
+    });
+    const one = subcommand({ describe: "Run", input: stop, run: async () => 0 });
+    const read = async (...words: string[]) => {
+      const { typed = {} } = (await parseFlags("svc run", one, words)) ?? {};
+      return (await inputOf(stop, one.flags, typed)).stop;
+    };
+    expect(await read("--stop")).toBe(true);
+    expect(await read("--stop=focus")).toBe("focus");
+    expect(await read("--stop=focus", "--stop=false")).toBe(false);
+    expect(await read("--no-stop")).toBe(false);
+    expect(await read()).toBeUndefined();
+    expect(read("--stop=fokus")).rejects.toThrow("--stop: expected no value, focus, true or false");
+  });
+
   test("out of bounds is refused by the name that was typed", async () => {
     await expect(typed({ "poll-interval": ["0s"] })).rejects.toThrow(/^--poll-interval: expected >=1/);
     await expect(typed({ mode: ["other"] })).rejects.toThrow(/^--mode: expected/);

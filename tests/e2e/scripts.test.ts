@@ -111,7 +111,7 @@ test("--var and --var-file set variables: JSON where it parses, else text; --var
   const { outcomes }: { outcomes: Array<{ result: unknown }> } = JSON.parse(ran.stdout);
   expect(outcomes.map(({ result }) => result)).toEqual([["a,b", { c: 1 }], 2, "007=x,y", "from the file"]);
   const wrong = await machine.run("execute", script, "--var", "hunter2");
-  expect(wrong).toEqual({ stdout: "", stderr: "svc: --var[0]: expected NAME=VALUE\n", exitCode: 2 });
+  expect(wrong).toEqual({ stdout: "", stderr: "svc: --var: expected NAME=VALUE\n", exitCode: 2 });
 });
 
 test("programs run only with --allow-shell", async () => {

@@ -1,7 +1,12 @@
 /** Flow commands, as scripts use them. */
 import { describe, expect, test } from "bun:test";
+import * as v from "valibot";
 import { localCaller } from "../../src/core/caller";
+import { NO_INPUT } from "../../src/core/fields";
+import { operation } from "../../src/core/operation";
 import type { Outcome } from "../../src/core/run";
+import { notFound } from "../../src/lib/errors";
+import { operations } from "../../src/operations";
 import type { Service } from "../../src/service";
 import { runActions, testService, until } from "../support";
 
@@ -243,6 +248,46 @@ describe("AC_if_var", () => {
       it: "s3cret",
     });
     expect(firstOf(report)?.error).toBe("lt, le, gt, ge: expected two numbers or two texts");
+  });
+});
+
+describe('"stop_on_error": "focus"', () => {
+  const aim = operation({
+    name: "test.aim",
+    summary: "Find no window",
+    scope: "operate",
+    aims: true,
+    command: "AC_test_aim",
+    input: NO_INPUT,
+    output: v.null(),
+    run() {
+      throw notFound("no window");
+    },
+  });
+  const missing = ["AC_test_aim"];
+  const failing = ["AC_sleep", ["${nobody}"]];
+  const next = ["AC_sleep", [0]];
+  /** How many of the actions have run. */
+  async function ran(...actions: unknown[]) {
+    await using host = testService({ operations: [...operations, aim] });
+    const { outcomes, ok } = await runActions(host.service, actions, { stop_on_error: "focus" });
+    expect(ok).toBe(false);
+    return outcomes.length;
+  }
+
+  test("ends a list where a window is not found or focused, and nowhere else", async () => {
+    expect(await ran(failing, missing, next)).toBe(2);
+    expect(await ran(failing, next, failing)).toBe(3);
+  });
+
+  test("ends it also where that happened inside an action that failed", async () => {
+    expect(await ran(["AC_loop", [2, [missing]]], next)).toBe(1);
+    expect(await ran(["AC_retry", { max_attempts: 2, backoff: 0, body: [missing] }], next)).toBe(1);
+    expect(await ran(["AC_loop", [2, [failing]]], next)).toBe(2);
+  });
+
+  test("goes on where AC_try has caught it", async () => {
+    expect(await ran(["AC_try", { body: [missing] }], failing, next)).toBe(3);
   });
 });
 

@@ -4,10 +4,10 @@
 import { resolve } from "node:path";
 import * as v from "valibot";
 import type { Caller } from "../../core/caller";
-import { between, field, flag, path, seconds, secret, whole } from "../../core/fields";
+import { between, field, path, seconds, secret, whole } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { allows, beyond, type Grant } from "../../core/rights";
-import { MAX_TIMEOUT_S } from "../../core/run";
+import { MAX_TIMEOUT_S, STOP_ON_ERROR } from "../../core/run";
 import { badInput, forbidden } from "../../lib/errors";
 import { readTextFile } from "../../lib/files";
 import type { Log } from "../../lib/log";
@@ -102,7 +102,10 @@ export const BROADCAST = v.strictObject({
     "Start no more hosts after more failures than this: a number, or a share such as 10%",
   ),
   canary: field(v.optional(HOST_COUNT, 0), "Hosts to run first; the others run only if all of these are ok"),
-  stop_on_error: flag("On each host, stop at the first action that fails"),
+  stop_on_error: field(
+    STOP_ON_ERROR,
+    "On each host, stop at the first action that fails; `focus`: that fails to find or focus a window",
+  ),
   delivery_timeout_s: field(
     v.optional(timeout(3_600), 10),
     "Time limit to deliver the list to a host, in seconds",
