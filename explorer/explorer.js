@@ -47,7 +47,7 @@ async function showDocument() {
   const [SwaggerUi, spec] = await Promise.all([swaggerUi(), api.ask("openapi.json")]);
   const target = el("div", { id: "swagger-ui" });
   main.replaceChildren(target);
-  SwaggerUi({
+  const ui = SwaggerUi({
     domNode: target,
     // The document has the server's own address; only the one in the address bar may be asked.
     spec: { ...spec, servers: [{ url: api.base.href.replace(/\/$/, "") }] },
@@ -58,6 +58,8 @@ async function showDocument() {
     // The request that is shown is the one without the token.
     showMutatedRequest: false,
     requestInterceptor: authorize,
+    // What stands for the token in the curl command, and is replaced by it in the request.
+    onComplete: () => ui.preauthorizeApiKey("BearerAuth", "<token>"),
     plugins: [withoutAuthorizeButtons],
   });
 }

@@ -32,7 +32,7 @@ test("asks for the token, keeps it for the tab, and shows every operation", asyn
   expect(tab.complaints).toEqual([]);
 }, 30_000);
 
-test("tries an operation out with the token, which it never shows", async () => {
+test("tries an operation out with the token, which it never shows; curl has a placeholder for it", async () => {
   await using tab = await openTab(browser, host.url);
   const { page } = tab;
   await page.goto(`${host.url}/docs`);
@@ -42,6 +42,7 @@ test("tries an operation out with the token, which it never shows", async () => 
   await operation.getByRole("button", { name: "Try it out" }).click();
   await operation.getByRole("button", { name: "Execute" }).click();
   await operation.getByText('"AC_rest_api_status"').first().waitFor();
+  expect(await operation.locator(".curl").textContent()).toContain("-H 'Authorization: Bearer <token>'");
   expect(await page.content()).not.toMatch(TOKEN);
   expect(page.url()).not.toMatch(TOKEN);
   expect(tab.complaints).toEqual([]);
