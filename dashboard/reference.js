@@ -23,7 +23,7 @@ export function referencePanel({ poll }, insert) {
     labelled("Find", search),
     el("div", { class: "tall long", tabindex: 0, role: "group", "aria-label": "Commands" }, list),
   );
-  /** @type {Array<{ text: string, item: HTMLElement }>} */
+  /** @type {Array<{ text: string, allowed: boolean, item: HTMLElement }>} */
   let entries = [];
   let shown = "";
 
@@ -34,8 +34,10 @@ export function referencePanel({ poll }, insert) {
       item.hidden = !words.every((word) => text.includes(word));
       if (!item.hidden) found += 1;
     }
-    const all = counted(entries.length, "command");
-    setText(about, found === entries.length ? all : `${found} of ${all}`);
+    const allowed = entries.filter((entry) => entry.allowed).length;
+    const more = entries.length - allowed;
+    const all = `${counted(allowed, "command")}${more > 0 ? `, ${more} more not allowed here` : ""}`;
+    setText(about, found === entries.length ? all : `${found} of ${entries.length} found`);
   };
   search.addEventListener("input", filter);
 
@@ -50,6 +52,7 @@ export function referencePanel({ poll }, insert) {
       shown = next;
       entries = commands.map((command) => ({
         text: `${command.command} ${command.summary}`.toLowerCase(),
+        allowed: command.allowed,
         item: commandItem(command, insert),
       }));
       list.replaceChildren(...entries.map(({ item }) => item));

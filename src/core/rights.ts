@@ -49,6 +49,9 @@ export const PERMISSIONS = {
 
 export type Permission = keyof typeof PERMISSIONS;
 
+/** Every permission. */
+export const NEEDS = Object.keys(PERMISSIONS) as Permission[];
+
 /** The failure of an action that this process does not permit. @param what the action. */
 export const notPermitted = (what: string, need: Permission): Failure =>
   forbidden(`${what} ${PERMISSIONS[need]}`);

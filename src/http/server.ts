@@ -4,6 +4,7 @@
 import { resolve } from "node:path";
 import { parseInput } from "../core/input";
 import type { Operation } from "../core/operation";
+import { NEEDS, type Permission } from "../core/rights";
 import { conflict, unavailable } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { configFiles } from "../lib/paths";
@@ -30,6 +31,7 @@ export type RestServer = Awaited<ReturnType<typeof startRestServer>>;
 export interface ServerUses {
   readonly configDir: string;
   readonly log: Log;
+  permits(need: Permission): boolean;
   operations(): Promise<readonly Operation[]>;
   audit(): Promise<(AuditLog & { limitRows(max: number): void; problem(): Promise<string | null> }) | null>;
   metrics(): Promise<
@@ -143,7 +145,12 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
   const endWatch = connections.watch(port);
   undo.defer(endWatch);
   const url = `${tls ? "https" : "http"}://${urlHost(host)}:${port}`;
-  writeRunFile(configDir, { url, pid: process.pid, token_file: token.file && resolve(token.file) });
+  writeRunFile(configDir, {
+    url,
+    pid: process.pid,
+    token_file: token.file && resolve(token.file),
+    permits: NEEDS.filter((need) => service.permits(need)),
+  });
   undo.move();
   if (!isLoopback(host) && !tls) {
     log.warn(`${host} is reachable from other machines and tokens travel unencrypted: use --tls-cert`);

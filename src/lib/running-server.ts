@@ -13,6 +13,8 @@ const RUN_FILE = v.object({
   pid: v.number(),
   /** Null when the token is not from a file. */
   token_file: v.optional(v.nullable(v.string())),
+  /** What its scripts may do. Versions before it do not say. */
+  permits: v.optional(v.array(v.string())),
 });
 
 /** The server that runs on a `{config_dir}`. */

@@ -48,6 +48,13 @@ export class Executor {
     return needs === undefined || this.parts.permits(needs);
   }
 
+  /** The names of the commands that a process may run which permits this (default: this process), sorted. */
+  allowed(permits: (need: Permission) => boolean = this.parts.permits): string[] {
+    return [...this.commands.values()].flatMap(({ command, needs }) =>
+      needs === undefined || permits(needs) ? command : [],
+    );
+  }
+
   /**
    * Checks a list that will run elsewhere: whether this process may run it does not matter.
    *

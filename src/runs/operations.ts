@@ -94,10 +94,8 @@ export const listCommands = operation({
   input: NO_INPUT,
   output: v.object({ commands: v.array(v.string()), count: v.number() }),
   async run(service: Uses) {
-    const executor = await service.executor();
-    const allowed = [...executor.commands.values()].filter((command) => executor.allows(command));
-    const names = allowed.map(({ command }) => command);
-    return { commands: names, count: names.length };
+    const commands = (await service.executor()).allowed();
+    return { commands, count: commands.length };
   },
 });
 

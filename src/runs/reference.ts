@@ -2,12 +2,10 @@
  * A command's reference entry: what authors of scripts need to know, derived from its operation.
  */
 import * as v from "valibot";
-import { PERMISSIONS, type Permission, SCOPES } from "../core/rights";
+import { NEEDS, PERMISSIONS, SCOPES } from "../core/rights";
 import type { Command } from "./actions";
 
 const JSON_SCHEMA = v.record(v.string(), v.unknown());
-
-const NEEDS = Object.keys(PERMISSIONS) as Permission[];
 
 export const COMMAND_REFERENCE = v.object({
   command: v.string(),

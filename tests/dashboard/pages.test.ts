@@ -294,6 +294,8 @@ test("text from elsewhere is shown as text, whatever it says", async () => {
 test("the actions page checks a script before it runs it, and shows the outcome of each action", async () => {
   await using tab = await openPage("actions");
   const { page } = tab;
+  const { count } = (await (await host.call("/commands")).json()) as { count: number };
+  await page.getByText(new RegExp(`^${count} commands, \\d+ more not allowed here$`)).waitFor();
   const editor = page.getByLabel("Actions, as JSON");
   await editor.fill("[oops");
   await page.getByRole("button", { name: "Run", exact: true }).click();

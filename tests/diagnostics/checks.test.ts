@@ -117,6 +117,21 @@ describe("executor", () => {
     expect([ok, detail]).toEqual([true, "1 commands, 0 active runs in this process"]);
   });
 
+  test("the commands are those of the server that runs here", async () => {
+    const running = { ...SERVER, permits: ["shell"] };
+    const { extra } = await finding(executor, host({ runningServer: () => running }));
+    expect(extra).toMatchObject({ commands: 2 });
+  });
+
+  test("as many commands are counted as /commands has, whatever the server permits", async () => {
+    for (const allow_shell of [false, true]) {
+      await using server = await testServer({ service: { allow_shell } });
+      const { count } = (await (await server.call("/commands")).json()) as { count: number };
+      const report = await (await server.call("/diagnose?only=executor")).json();
+      expect(report).toMatchObject({ checks: [{ extra: { commands: count } }] });
+    }
+  });
+
   test("one that failed is a failure that says why", async () => {
     const broken = async () =>
       executorOf(() => {

@@ -51,7 +51,7 @@ export const executorOf = (
   perform: () => void = () => {},
   isKnown = (name: unknown): boolean => name === "AC_diagnose",
 ) => ({
-  commands: { size: 1 },
+  allowed: (permits = (_need: string) => false) => (permits("shell") ? ["AC_a", "AC_b"] : ["AC_a"]),
   prepare(actions: readonly unknown[]) {
     if (![actions[0]].flat().some(isKnown)) throw badInput("unknown command");
     const probe = operation({

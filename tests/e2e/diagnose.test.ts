@@ -43,6 +43,16 @@ test("--json prints the report", async () => {
   });
 });
 
+test("with a server, svc diagnose counts the commands that /commands of that server has", async () => {
+  using host = installBinary();
+  for (const flags of [[], ["--allow-shell"]]) {
+    await using server = await serveBinary(flags);
+    const { count } = (await (await server.call("/commands")).json()) as { count: number };
+    const { stdout } = await host.run(["diagnose", "--only", "executor", "--config-dir", server.configDir]);
+    expect(stdout).toContain(` ${count} commands, `);
+  }
+});
+
 test("a tampered audit log is exit 1, and its row is named", async () => {
   using host = installBinary();
   for (const nth of ["first", "second", "third"]) await host.run(["audit", "log", "test", "--detail", nth]);

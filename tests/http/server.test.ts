@@ -499,7 +499,12 @@ describe("one server a folder", () => {
   test("the running one is found by its file; that of a dead one is recognised, and the next server removes it", async () => {
     await using folder = await testServer();
     const { url } = folder.server;
-    expect(findRunningServer(folder.configDir)).toEqual({ url, pid: process.pid, token_file: null });
+    expect(findRunningServer(folder.configDir)).toEqual({
+      url,
+      pid: process.pid,
+      token_file: null,
+      permits: ["server_control"],
+    });
     using stale = temporaryFolder();
     mkdirSync(join(stale.path, "run"));
     writeFileSync(configFiles(stale.path).runFile, '{"url":"http://127.0.0.1:1","pid":1}');

@@ -17,10 +17,12 @@ interface Action {
 
 interface Uses {
   executor(): Promise<{
-    readonly commands: { readonly size: number };
+    /** The commands that a process may run which permits this (default: this process). */
+    allowed(permits?: (need: string) => boolean): readonly string[];
     /** Checks an action list. @throws when it is not one. */
     prepare(actions: readonly unknown[]): { readonly actions: readonly Action[] };
   }>;
+  runningServer(): { readonly permits?: readonly string[] | undefined } | null;
   runs(): Promise<{ list(): ReadonlyArray<{ readonly status: string }> }>;
 }
 
@@ -30,7 +32,9 @@ export const executor = check({
   advice: ADVICE,
   async run(service: Uses, caller) {
     const [executor, runs] = await Promise.all([service.executor(), service.runs()]);
-    const commands = executor.commands.size;
+    // Under the server that runs here, if one does: the same figure as that of `/commands` and of the dashboard.
+    const { permits } = service.runningServer() ?? {};
+    const commands = executor.allowed(permits && ((need) => permits.includes(need))).length;
     const perform = async (action: unknown) => {
       for (const { operation, input } of executor.prepare([action]).actions) {
         await performOperation(service, operation, input, caller);
