@@ -1,6 +1,6 @@
 import type * as v from "valibot";
 import { SCRIPT, withActions } from "../src/cli/script";
-import { type Group, print } from "../src/cli/subcommand";
+import { type Group, oneOf, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { broadcastExecute, DELIVERY_STATUS, type Delivered, poll } from "../src/fleet/operations/fleet";
 import {
@@ -10,8 +10,10 @@ import {
   listHosts,
   listTargets,
   removeHost,
+  setHost,
   tagHost,
 } from "../src/fleet/operations/hosts";
+import { notFound } from "../src/lib/errors";
 import { printable } from "../src/lib/sanitize";
 import { table } from "../src/lib/table";
 
@@ -24,6 +26,20 @@ const POLL_COLUMNS = ["LABEL", "STATE", "LATENCY", "CLIENTS", "JOBS", "ADDRESS",
 const rowOf = ({ label, base_url, tags }: Host) => [label, base_url, tags.join(",")];
 const oneHost = (host: Host) => table(HOST_COLUMNS, [rowOf(host)]);
 
+const setTags = view(tagHost, { on: false, positionals: ["label", "tags"], text: oneHost });
+
+const showTags = view(listHosts, {
+  on: false,
+  extra: { label: tagHost.input.entries.label },
+  positionals: ["label"],
+  async run({ globals, call, extra }) {
+    const host = (await call({})).find(({ label }) => label === extra.label);
+    if (!host) throw notFound(`no host is labelled ${printable(extra.label, 130)}`);
+    print(globals, host, () => oneHost(host));
+    return 0;
+  },
+});
+
 export default {
   verbs: {
     add: view(addHost, {
@@ -35,6 +51,7 @@ export default {
       examples: [
         ["$0 admin add lab-01 http://10.0.0.5:9939 --tag lab < token", "The token on standard input"],
         ["$0 admin add lab-02 https://10.0.0.6:9939 --ca lab-ca.pem", "Trust one authority only"],
+        ["$0 admin add lab-01 http://10.0.0.9:9939 --replace < token", "In place of the old entry"],
       ],
     }),
     remove: view(removeHost, {
@@ -45,15 +62,25 @@ export default {
       good: ({ removed }) => removed,
       examples: [["$0 admin remove lab-01", "Forget a host and its token"]],
     }),
-    tag: view(tagHost, {
+    set: view(setHost, {
       on: false,
-      positionals: ["label", "tags"],
+      positionals: ["label"],
+      names: { base_url: "url", tags: "tag" },
       text: oneHost,
       examples: [
-        ["$0 admin tag lab-01 lab floor-2", "Set exactly these tags"],
-        ["$0 admin tag lab-01", "Remove all tags"],
+        ["$0 admin set lab-01 --token-file - < token", "Replace its token; the rest stays"],
+        ["$0 admin set lab-01 --url https://10.0.0.5:9939 --pin sha256:5F:70:…", "It speaks TLS from now on"],
       ],
     }),
+    tag: oneOf(
+      [
+        ["$0 admin tag lab-01", "Show its tags"],
+        ["$0 admin tag lab-01 lab floor-2", "Set exactly these tags"],
+        ["$0 admin tag lab-01 --clear", "Remove all tags"],
+      ],
+      [setTags, showTags],
+      ({ tags, clear }) => (tags === undefined && clear === undefined ? showTags : setTags),
+    ),
     list: view(listHosts, {
       on: false,
       columns: HOST_COLUMNS,

@@ -246,6 +246,7 @@ const SCOPE_OF = {
     "admin.export",
     "admin.import",
     "admin.remove_host",
+    "admin.set_host",
     "admin.tag_host",
     "audit.clear",
     "audit.log",

@@ -167,7 +167,9 @@ function readTyped(one: Subcommand, given: Record<string, unknown>, args: readon
     typed[flag.name] = flag.kind === "boolean" ? value === true : textsOf(flag, value);
   }
   for (const { name } of one.positionals) {
-    if (given[name] !== undefined) typed[name] = [asWritten(given[name])].flat().map(String);
+    const texts = [asWritten(given[name]) ?? []].flat().map(String);
+    // Of a list without a word, the parser makes an empty one.
+    if (texts.length > 0) typed[name] = texts;
   }
   const { "config-dir": folder, json, ...rest } = typed;
   const configDir = Array.isArray(folder) ? folder[0] : undefined;

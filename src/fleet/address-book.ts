@@ -5,8 +5,8 @@
  * host has.
  */
 import type { RemoteServer } from "../client/carrier";
-import { conflict, notFound } from "../lib/errors";
-import { createJsonStore, type ListFormat, loadFaults } from "../lib/json-store";
+import { badInput, conflict, notFound } from "../lib/errors";
+import { type Changes, createJsonStore, type ListFormat, loadFaults } from "../lib/json-store";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
 import { type Host, parseHost, serverOf } from "./host";
@@ -31,11 +31,7 @@ export function createAddressBook(paths: { file: string; lock: string }, log: Lo
     /** Their labels and servers. @throws as {@link selectHosts}. */
     servers: (selection: string) =>
       book.select(selection).map((host) => ({ label: host.label, server: serverOf(host) })),
-    server(label: string): RemoteServer {
-      const found = store.entries().find((host) => host.label === label);
-      if (!found) throw noSuchHost(label);
-      return serverOf(found);
-    },
+    server: (label: string): RemoteServer => serverOf(book.host(label)),
     /** Appends a host. @throws `conflict` when the label is taken. */
     add: (host: Host) => book.addAll([host], false),
     /**
@@ -51,12 +47,26 @@ export function createAddressBook(paths: { file: string; lock: string }, log: Lo
         for (const host of hosts) list.put(host);
         return { added: hosts.length - taken.length, replaced: taken.length };
       }),
-    /** Sets the tags of a host. @returns the host. */
-    tag: (label: string, tags: readonly string[]) =>
+    host(label: string): Host {
+      const found = store.entries().find((host) => host.label === label);
+      if (!found) throw noSuchHost(label);
+      return found;
+    },
+    /**
+     * Sets the fields of a host that `change` returns; undefined removes one. Fields that svc does not know stay.
+     *
+     * @returns the host.
+     * @throws `bad_input` when these fields do not go together; what `change` throws.
+     */
+    set: (label: string, change: (host: Host) => Changes<Host>) =>
       store.change((list) => {
-        const host = list.update(label, { tags: [...tags] });
-        if (!host) throw noSuchHost(label);
-        return host;
+        const old = list.entries.find((host) => host.label === label);
+        if (!old) throw noSuchHost(label);
+        const fields = change(old);
+        const parsed = parseHost({ ...old, ...fields });
+        if ("fault" in parsed) throw badInput(parsed.fault);
+        list.update(label, { ...fields, base_url: parsed.entry.base_url });
+        return parsed.entry;
       }),
     /** @returns whether there was such a host. */
     remove: (label: string) => store.change((list) => list.remove(label)),

@@ -57,14 +57,30 @@ const PIN = v.pipe(
   v.transform((pin) => `sha256:${pin.slice("sha256:".length).toLowerCase().replaceAll(":", "")}`),
 );
 
+const TAGS = v.pipe(v.array(TAG), v.maxLength(64));
+
+const URL_WORDS = "URL of the host: http or https, with an optional path";
+
+const TRUST_FIELDS = {
+  ca: field(v.optional(fileContent(CA)), "PEM certificates of the only authority to trust"),
+  pin: field(v.optional(PIN), "SHA-256 of the only certificate to trust: sha256:…"),
+};
+
 /** The fields of an entry of `admin_hosts.json`, and of `AC_admin_add_host`. */
 export const HOST_FIELDS = {
   label: field(LABEL, "Name of the host in the address book"),
-  base_url: field(BASE_URL, "URL of the host: http or https, with an optional path"),
+  base_url: field(BASE_URL, URL_WORDS),
   token: field(secret(TOKEN), "Bearer token of the host"),
-  tags: field(v.optional(v.pipe(v.array(TAG), v.maxLength(64)), []), "Tags for selecting hosts"),
-  ca: field(v.optional(fileContent(CA)), "PEM certificates of the only authority to trust"),
-  pin: field(v.optional(PIN), "SHA-256 of the only certificate to trust: sha256:…"),
+  tags: field(v.optional(TAGS, []), "Tags for selecting hosts"),
+  ...TRUST_FIELDS,
+};
+
+/** The fields of an entry that can be set, each by itself. */
+export const HOST_CHANGES = {
+  base_url: field(v.optional(BASE_URL), URL_WORDS),
+  token: field(v.optional(secret(TOKEN)), "Bearer token of the host"),
+  tags: field(v.optional(TAGS), "Tags for selecting hosts, in place of those so far"),
+  ...TRUST_FIELDS,
 };
 
 const HOST = v.object(HOST_FIELDS);

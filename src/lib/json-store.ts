@@ -39,6 +39,9 @@ export interface JsonStoreOptions<E> extends ListFormat<E> {
 /** An entry, or what is wrong with a value that is none; a fault quotes no secret. */
 export type Parsed<E> = { readonly entry: E } | { readonly fault: string };
 
+/** Fields to set; undefined removes one. */
+export type Changes<E> = { readonly [Field in keyof E]?: E[Field] | undefined };
+
 /** A value of the list. */
 type Item<E> = Parsed<E> & { readonly value: unknown; readonly name: string | undefined };
 
@@ -193,8 +196,8 @@ class EntryList<E extends object> {
     this.items = at < 0 ? [...this.items, item] : this.items.with(at, item);
   }
 
-  /** Sets fields of a valid entry. @returns the entry as it is then; undefined when there is none. */
-  update(name: string, fields: Partial<E>): E | undefined {
+  /** Sets fields of a valid entry; undefined removes one. @returns the entry as it is then; undefined when there is none. */
+  update(name: string, fields: Changes<E>): E | undefined {
     const at = this.items.findIndex((item) => item.name === name && !("fault" in item));
     const value = { ...(this.items[at]?.value as object | undefined), ...fields };
     const parsed = this.options.parse(value);

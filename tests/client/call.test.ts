@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as v from "valibot";
 import { callRemote } from "../../src/client/call";
-import { field, NO_INPUT } from "../../src/core/fields";
+import { field, flag, NO_INPUT } from "../../src/core/fields";
 import { type InputSchema, type Operation, type OutputSchema, operation } from "../../src/core/operation";
 import { operations } from "../../src/operations";
 import { TOKEN, testServer } from "../support";
@@ -98,11 +98,13 @@ describe("its answer", () => {
       summary: "Fail",
       scope: "read",
       command: "AC_admin_tag_host",
-      input: v.strictObject({ label: field(v.string(), "Label") }),
+      input: v.strictObject({ label: field(v.string(), "Label"), clear: flag("Clear") }),
       output: v.object({ label: v.string() }),
       run: (_service: object, { label }) => ({ label }),
     });
     await using host = await testServer();
-    await expect(call(host.server.url, failing, { label: "x" })).rejects.toThrow("no host is labelled x");
+    await expect(call(host.server.url, failing, { label: "x", clear: true })).rejects.toThrow(
+      "no host is labelled x",
+    );
   });
 });

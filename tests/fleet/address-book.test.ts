@@ -57,10 +57,10 @@ describe("the address book", () => {
     using folder = temporaryFolder();
     const { book, file } = bookIn(folder.path);
     writeFileSync(file, JSON.stringify({ hosts: [{ ...host("a"), colour: "red" }, host("b")] }));
-    expect(await book.tag("a", ["lab"])).toEqual({ ...host("a"), tags: ["lab"] });
+    expect(await book.set("a", () => ({ tags: ["lab"] }))).toEqual({ ...host("a"), tags: ["lab"] });
     const { hosts } = JSON.parse(readFileSync(file, "utf8"));
     expect(hosts).toEqual([{ ...host("a"), tags: ["lab"], colour: "red" }, host("b")]);
-    await expect(book.tag("c", ["lab"])).rejects.toThrow("no host is labelled c");
+    await expect(book.set("c", () => ({}))).rejects.toThrow("no host is labelled c");
   });
 
   test("two processes that add 200 hosts each at the same time end up with 400", async () => {

@@ -121,7 +121,7 @@ describe("an action list sent to a host", () => {
 
   test("with a failing action is failed and carries the outcomes", async () => {
     await using server = await testServer();
-    const actions = [["AC_rest_api_status"], ["AC_admin_tag_host", ["nobody"]]];
+    const actions = [["AC_rest_api_status"], ["AC_admin_tag_host", ["nobody", ["lab"]]]];
     const result = await to(server.server.url, { actions });
     expect(result).toMatchObject({ ok: false, status: "failed", delivered: true });
     expect(result.error).toBe("AC_admin_tag_host: no host is labelled nobody");

@@ -7,7 +7,7 @@ import { operation } from "../../core/operation";
 import { badInput } from "../../lib/errors";
 import { writeNamedFile } from "../../lib/files";
 import type { AddressBook } from "../address-book";
-import { HOST_FIELDS, type Host, parseHost } from "../host";
+import { HOST_CHANGES, HOST_FIELDS, type Host, parseHost } from "../host";
 import { exportHosts, importHosts, TRANSFER_FORMATS, targetOf } from "../transfer";
 
 interface Uses {
@@ -30,13 +30,41 @@ export const addHost = operation({
   command: "AC_admin_add_host",
   http: { method: "POST", path: "/admin/hosts/add" },
   example: { label: "lab-01", base_url: "http://10.0.0.5:9939", token: "its-token", tags: ["lab"] },
-  input: v.strictObject(HOST_FIELDS),
+  input: v.strictObject({ ...HOST_FIELDS, replace: flag("Replace the host that has this label") }),
   output: LISTED_HOST,
-  async run(service: Uses, input) {
-    const parsed = parseHost(input);
+  async run(service: Uses, { replace, ...host }) {
+    const parsed = parseHost(host);
     if ("fault" in parsed) throw badInput(parsed.fault);
-    await (await service.addressBook()).add(parsed.entry);
+    await (await service.addressBook()).addAll([parsed.entry], replace);
     return toListed(parsed.entry);
+  },
+});
+
+export const setHost = operation({
+  name: "admin.set_host",
+  subcommand: "admin set",
+  summary: "Change a host of the address book; what is not given stays",
+  scope: "admin",
+  changes: true,
+  command: "AC_admin_set_host",
+  http: { method: "POST", path: "/admin/hosts/set" },
+  example: { label: "lab-01", token: "its-new-token" },
+  input: v.strictObject({
+    label,
+    ...HOST_CHANGES,
+    clear_trust: flag("Forget `ca` and `pin`: trust the usual authorities"),
+  }),
+  output: LISTED_HOST,
+  async run(service: Uses, { label, clear_trust, ...fields }) {
+    const { ca, pin } = fields;
+    const isTrust = (ca ?? pin) !== undefined;
+    if (clear_trust && isTrust) throw badInput("clear_trust: expected without ca and pin");
+    if (!clear_trust && Object.keys(fields).length === 0) {
+      throw badInput("nothing to set: expected an address, a token, tags, ca, pin or clear_trust");
+    }
+    // One way to trust a host takes the place of the other.
+    const changed = { ...fields, ...((clear_trust || isTrust) && { ca, pin }) };
+    return toListed(await (await service.addressBook()).set(label, () => changed));
   },
 });
 
@@ -66,10 +94,16 @@ export const tagHost = operation({
   command: "AC_admin_tag_host",
   http: { method: "POST", path: "/admin/hosts/tag" },
   example: { label: "lab-01", tags: ["lab", "floor-2"] },
-  input: v.strictObject({ label, tags: HOST_FIELDS.tags }),
+  input: v.strictObject({
+    label,
+    tags: HOST_CHANGES.tags,
+    clear: flag("Remove all tags"),
+  }),
   output: LISTED_HOST,
-  run: async (service: Uses, { label, tags }) =>
-    toListed(await (await service.addressBook()).tag(label, tags)),
+  async run(service: Uses, { label, tags, clear }) {
+    if (clear === (tags !== undefined)) throw badInput("tags, clear: expected one of them");
+    return toListed(await (await service.addressBook()).set(label, () => ({ tags: tags ?? [] })));
+  },
 });
 
 export const listHosts = operation({
@@ -150,4 +184,13 @@ export const importBook = operation({
   },
 });
 
-export const operations = [addHost, removeHost, tagHost, listHosts, listTargets, exportBook, importBook];
+export const operations = [
+  addHost,
+  setHost,
+  removeHost,
+  tagHost,
+  listHosts,
+  listTargets,
+  exportBook,
+  importBook,
+];
