@@ -12,7 +12,7 @@ const rowOf = (run: Run) => [
   run.run_id.slice(0, 8),
   run.started_at,
   run.duration_seconds?.toFixed(3) ?? "",
-  run.status,
+  run.waiting_for ? `waiting for ${run.waiting_for}` : run.status,
   [run.source_type, run.source_id].filter(Boolean).join(" "),
   run.script_path || run.commands.join(" "),
   run.error_text ?? "",

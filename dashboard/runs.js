@@ -64,8 +64,13 @@ export function activePanel({ api, poll }) {
       {
         label: "Script or commands",
         kind: "wide",
-        cell: (/** @type {ActiveRun} */ { commands, script_path }) =>
-          script_path ? el("code", {}, script_path) : prose(commands.join(", ")),
+        cell: (/** @type {ActiveRun} */ { commands, script_path, waiting_for }) =>
+          el(
+            "div",
+            {},
+            script_path ? el("code", {}, script_path) : prose(commands.join(", ")),
+            waiting_for && el("span", { class: "hint" }, ` waiting for ${waiting_for}`),
+          ),
       },
       FROM,
       TOOK,

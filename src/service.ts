@@ -270,7 +270,7 @@ export function createService({
         log,
         permits: service.permits,
         runs: service.runs,
-        takeTurn: async (signal) => (await service.desktop()).inputLock.take(signal),
+        inputLock: async () => (await service.desktop()).inputLock,
       });
     }),
     history: feature(

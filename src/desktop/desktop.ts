@@ -35,7 +35,7 @@ export function createDesktop(options: DesktopOptions): Desktop {
   const pressed = new PressedKeys();
   const worker = createWorker(options, () => !pressed.isDown());
   const calls = remote<Calls>(worker.call);
-  const inputLock = createInputLock(options.lockFile, () => pressed.releaseAll(calls));
+  const inputLock = createInputLock(options.lockFile, () => pressed.releaseAll(calls), options.log);
   return remote<Desktop>(worker.call, {
     ...pressed.track<[signal?: AbortSignal]>(calls),
     /** In pieces. When it is cancelled between two, the rest is left out. */

@@ -5,9 +5,12 @@
  * `{config_dir}` (`svc serve` and `svc execute` share a pointer) never hold it at once, and a process whose runs queue
  * up lets another in between. The lock of a process that dies is free.
  */
+import { readFileSync, writeFileSync } from "node:fs";
 import { deadline, sleep } from "../lib/deadline";
 import { cancelled } from "../lib/errors";
 import { type Release, tryLock } from "../lib/lock";
+import { type Log, silentLog } from "../lib/log";
+import { printable } from "../lib/sanitize";
 
 export type InputLock = ReturnType<typeof createInputLock>;
 
@@ -21,26 +24,46 @@ const aborted = (): never => {
 /**
  * @param lockFile shared by the processes of a `{config_dir}`.
  * @param releaseAll releases every key and button that is still pressed.
+ * @param log has a line for each that waits.
  */
-export function createInputLock(lockFile: string, releaseAll: () => Promise<void>) {
+export function createInputLock(lockFile: string, releaseAll: () => Promise<void>, log: Log = silentLog) {
   let last: Promise<void> = Promise.resolve();
-  let taken = false;
+  /** Those of this process that hold it or wait for it. */
+  let count = 0;
+  let taken: string | undefined;
+  const holderFile = `${lockFile}-holder`;
+
+  /** Who holds it now, for messages: `run 9f1c2e4a (rest 10.0.0.7)`, of this process or another. */
+  const holder = () => taken ?? otherHolder(holderFile);
+
   return {
     /** Whether a run of this process holds it now. */
-    taken: () => taken,
+    taken: () => taken !== undefined,
+    holder,
     /**
      * Waits for the right to use pointer and keyboard. A run that has it does not take it again for its nested lists.
      *
+     * @param who takes it, for those that wait.
+     * @param waiting is called once when it is not free.
      * @throws a `cancelled` failure when `signal` aborts first.
      */
-    async take(signal: AbortSignal) {
+    async take(signal: AbortSignal, who = "a program", waiting = () => {}) {
+      let isTold = false;
+      const tell = () => {
+        if (isTold) return;
+        isTold = true;
+        log.info(`${who} waits for pointer and keyboard: ${holder()} uses them`);
+        waiting();
+      };
+      if (count++ > 0) tell();
       const before = last;
       const { promise: ended, resolve: passOn } = Promise.withResolvers<void>();
       last = before.then(() => ended);
       try {
         await deadline(before, { signal, aborted });
-        const release = await lockBetweenProcesses(lockFile, signal);
-        taken = true;
+        const release = await lockBetweenProcesses(lockFile, signal, tell);
+        taken = who;
+        leaveName(holderFile, who);
         let held = true;
         return {
           /**
@@ -53,12 +76,14 @@ export function createInputLock(lockFile: string, releaseAll: () => Promise<void
             if (!held) return;
             held = false;
             if (how === "broken") await releaseAll().catch(() => {});
-            taken = false;
+            taken = undefined;
+            count--;
             release();
             passOn();
           },
         };
       } catch (error) {
+        count--;
         passOn();
         throw error;
       }
@@ -66,20 +91,43 @@ export function createInputLock(lockFile: string, releaseAll: () => Promise<void
   };
 }
 
-/** A second lock is that of the next in line: a process that has just held the first queues up behind it. */
-async function lockBetweenProcesses(lockFile: string, signal: AbortSignal): Promise<Release> {
-  const next = await lockPatiently(`${lockFile}-next`, signal);
+/** For other processes. Without it, they only know that somebody holds the lock. */
+function leaveName(file: string, who: string): void {
   try {
-    return await lockPatiently(lockFile, signal);
+    writeFileSync(file, `${who} of process ${process.pid}`, { mode: 0o600 });
+  } catch {
+    // The disk is full.
+  }
+}
+
+/** The name that the last holder left: nobody asks while there is none. */
+function otherHolder(file: string): string {
+  try {
+    return printable(readFileSync(file, "utf8"), 200);
+  } catch {
+    return "another process";
+  }
+}
+
+/** A second lock is that of the next in line: a process that has just held the first queues up behind it. */
+async function lockBetweenProcesses(
+  lockFile: string,
+  signal: AbortSignal,
+  tell: () => void,
+): Promise<Release> {
+  const next = await lockPatiently(`${lockFile}-next`, signal, tell);
+  try {
+    return await lockPatiently(lockFile, signal, tell);
   } finally {
     next();
   }
 }
 
-async function lockPatiently(lockFile: string, signal: AbortSignal): Promise<Release> {
+async function lockPatiently(lockFile: string, signal: AbortSignal, tell: () => void): Promise<Release> {
   for (;;) {
     const release = tryLock(lockFile);
     if (release) return release;
+    tell();
     await sleep(POLL_MS, signal, aborted);
   }
 }

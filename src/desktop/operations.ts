@@ -46,7 +46,7 @@ function inputOperation<const I extends InputSchema, O extends OutputSchema>(
       const desktop = await service.desktop();
       // A run holds the lock while it goes on.
       if (run) return perform(desktop, input, signal);
-      const hold = await desktop.inputLock.take(signal);
+      const hold = await desktop.inputLock.take(signal, `desktop.${verb}`);
       let how: "finished" | "broken" = "broken";
       try {
         const answer = await perform(desktop, input, signal);

@@ -19,6 +19,18 @@ import { MAX_FILLED } from "./variables";
 /** A list that passed the check. */
 export type CheckedList = ReturnType<Executor["check"]>;
 
+/** The right to use pointer and keyboard, which one run at a time has. */
+interface InputLock {
+  /** Who has it, in words. */
+  holder(): string;
+  /** @param waiting is called when it is not free. */
+  take(
+    signal: AbortSignal,
+    who: string,
+    waiting: () => void,
+  ): Promise<{ end(how: "finished" | "broken"): Promise<void> }>;
+}
+
 /** What the executor is handed. */
 export interface ExecutorParts {
   /** What operations run on. */
@@ -28,8 +40,8 @@ export interface ExecutorParts {
   /** What scripts may do in this process. */
   permits(need: Permission): boolean;
   runs(): Promise<Pick<Runs, "begin">>;
-  /** Waits for a turn at the input devices. */
-  takeTurn(signal: AbortSignal): Promise<{ end(how: "finished" | "broken"): Promise<void> }>;
+  /** The lock on pointer and keyboard. */
+  inputLock(): Promise<InputLock>;
 }
 
 /** Checks and runs action lists, over those operations that have a command name. */
@@ -130,19 +142,28 @@ export class Executor {
     const variables = variablesOf(options.variables ?? {});
     await caller.announce(`run=${id} ${described}`);
     const runs = await this.parts.runs();
-    const active = runs.begin({ ...begun(id, caller, sourceId, path), commands, timeout_s });
+    const start = begun(id, caller, sourceId, path);
+    const active = runs.begin({ ...start, commands, timeout_s });
     const leave = () => active.abort(cancelled("the process that runs it is stopping"));
     if (caller.signal.aborted) leave();
     caller.signal.addEventListener("abort", leave, { once: true });
     const { service, log } = this.parts;
     const runner = new Runner({ service, log, id, active, caller, variables });
     let done = 0;
+    const tell = (what: string) => caller.progress?.({ what, done, total: actions.length });
     const keep = (outcome: Outcome) => {
       active.keep(keepable(outcome, runner));
-      caller.progress?.({ what: "actions", done: ++done, total: actions.length });
+      done++;
+      tell("actions");
+    };
+    const turn = {
+      who: `run ${id.slice(0, 8)} (${[start.source_type, sourceId].filter(Boolean).join(" ")})`,
+      waiting: (holder: string) => tell(`actions, waiting for ${holder}`),
     };
     try {
-      const outcomes = await this.inTurn(active, actions, () => runner.run(actions, stop_on_error, keep));
+      const outcomes = await this.inTurn(active, actions, turn, () =>
+        runner.run(actions, stop_on_error, keep),
+      );
       const { status, error } = judge(outcomes, actions.length, active.signal);
       // The text is logged and kept; the caller alone gets the outcomes.
       const error_text = error === null ? null : runner.secrets.scrub(error);
@@ -184,13 +205,18 @@ export class Executor {
   private async inTurn(
     active: ActiveRun,
     actions: readonly Action[],
+    { who, waiting }: { readonly who: string; waiting(holder: string): void },
     work: () => Promise<Outcome[]>,
   ): Promise<Outcome[]> {
     if (!flatten(actions).some(({ operation }) => operation.uses === "input")) return work();
-    active.is("waiting");
-    const turn = await this.parts.takeTurn(active.signal).catch((error) => active.abort(error));
+    const take = async () => {
+      const lock = await this.parts.inputLock();
+      active.waits(lock.holder);
+      return lock.take(active.signal, who, () => waiting(lock.holder()));
+    };
+    const turn = await take().catch((error) => active.abort(error));
     if (!turn) return [];
-    active.is("running");
+    active.goesOn();
     let outcomes: Outcome[] = [];
     try {
       outcomes = await work();

@@ -15,7 +15,7 @@ import type { History } from "./history";
 import { COMMAND_REFERENCE, describeCommand } from "./reference";
 import type { Runs } from "./runs";
 import { operations as shell } from "./shell";
-import { HISTORY_QUERY, HISTORY_ROW, RUN_OPTIONS, RUN_RECORD, RUN_REPORT } from "./types";
+import { HISTORY_QUERY, HISTORY_ROW, RUN_OPTIONS, RUN_REPORT, RUN_VIEW } from "./types";
 
 interface Uses {
   executor(): Promise<Executor>;
@@ -146,7 +146,7 @@ export const listRuns = operation({
   http: { method: "GET", path: "/runs" },
   answeredBy: "server",
   input: NO_INPUT,
-  output: v.object({ runs: v.array(RUN_RECORD), count: v.number() }),
+  output: v.object({ runs: v.array(RUN_VIEW), count: v.number() }),
   async run(service: Uses) {
     const runs = (await service.runs()).list();
     return { runs, count: runs.length };
@@ -163,7 +163,7 @@ export const showRun = operation({
   http: { method: "GET", path: "/runs/{run_id}" },
   answeredBy: "server",
   input: ONE_RUN,
-  output: v.object({ ...RUN_RECORD.entries, outcomes: v.array(OUTCOME) }),
+  output: v.object({ ...RUN_VIEW.entries, outcomes: v.array(OUTCOME) }),
   async run(service: Uses, { run_id }, { grant }) {
     const run = (await service.runs()).show(run_id);
     // The outcomes of a run are the answers of its commands.
@@ -182,7 +182,7 @@ export const cancelRun = operation({
   http: { method: "POST", path: "/runs/cancel" },
   answeredBy: "server",
   input: ONE_RUN,
-  output: RUN_RECORD,
+  output: RUN_VIEW,
   async run(service: Uses, input, caller) {
     const runs = await service.runs();
     // The row has the whole id, also when the caller gave its beginning.

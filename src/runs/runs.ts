@@ -7,7 +7,7 @@ import { type Outcome, RUN_ENDINGS, type RunStatus } from "../core/run";
 import { resolvesWithin } from "../lib/deadline";
 import { cancelled, conflict, notFound, timedOut, unavailable } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
-import { RUN_SOURCES, type RunRecord } from "./types";
+import { RUN_SOURCES, type RunRecord, type RunView } from "./types";
 
 /** The most runs that are active at once. */
 const MAX_ACTIVE = 256;
@@ -35,6 +35,8 @@ export type ActiveRun = ReturnType<Runs["begin"]>;
 
 interface Entry {
   record: RunRecord;
+  /** Set while it waits for pointer and keyboard: who uses them. */
+  holder?: (() => string) | undefined;
   bytesLeft: number;
   readonly outcomes: Outcome[];
   readonly control: AbortController;
@@ -91,8 +93,14 @@ export class Runs {
       /** Aborted, with a `Failure` as its reason, when the run is cancelled or its deadline passes. */
       signal: control.signal,
       abort: (reason: unknown): void => control.abort(reason),
-      is(status: "waiting" | "running"): void {
-        entry.record = { ...entry.record, status };
+      /** It waits for pointer and keyboard. @param holder who uses them now. */
+      waits(holder: () => string): void {
+        entry.record = { ...entry.record, status: "waiting" };
+        entry.holder = holder;
+      },
+      goesOn(): void {
+        entry.record = { ...entry.record, status: "running" };
+        entry.holder = undefined;
       },
       /** Keeps the outcome of one of its actions; it must hold no secret. */
       keep(outcome: Outcome): void {
@@ -103,6 +111,7 @@ export class Runs {
       },
       end: (status: RunStatus, error_text: string | null): void => {
         clearTimeout(deadline);
+        entry.holder = undefined;
         const finished = this.now();
         const finished_at = new Date(finished).toISOString();
         const duration_seconds = Math.max(0, finished - started) / 1_000;
@@ -123,25 +132,26 @@ export class Runs {
   }
 
   /** Newest first. */
-  list(): RunRecord[] {
-    return [...this.entries.values()].map(({ record }) => record).reverse();
+  list(): RunView[] {
+    return [...this.entries.values()].map(toView).reverse();
   }
 
   /**
    * @param id the run's id, or a beginning of it that no other run shares.
    * @throws a `not_found` failure; `conflict` when several ids begin so.
    */
-  show(id: string): RunRecord & { outcomes: Outcome[] } {
-    const { record, outcomes } = this.find(id);
-    return { ...record, outcomes };
+  show(id: string): RunView & { outcomes: Outcome[] } {
+    const entry = this.find(id);
+    return { ...toView(entry), outcomes: entry.outcomes };
   }
 
   /** Asks a run to end: at once when its action obeys the signal, else at the next action. As {@link show}. */
-  cancel(id: string, why: string): RunRecord {
-    const { record, control } = this.find(id);
+  cancel(id: string, why: string): RunView {
+    const entry = this.find(id);
+    const { record, control } = entry;
     if (record.finished_at !== null) throw conflict(`run ${record.run_id} has ended: ${record.status}`);
     control.abort(cancelled(why));
-    return record;
+    return toView(entry);
   }
 
   /** Cancels the active runs of tokens that are not in force any more. */
@@ -181,3 +191,5 @@ export class Runs {
     throw notFound("no such run, or it ended too long ago");
   }
 }
+
+const toView = ({ record, holder }: Entry): RunView => ({ ...record, waiting_for: holder?.() ?? null });

@@ -77,6 +77,15 @@ export const RUN_RECORD = v.object({
 
 export type RunRecord = v.InferOutput<typeof RUN_RECORD>;
 
+/** A run as it stands now. */
+export const RUN_VIEW = v.object({
+  ...RUN_RECORD.entries,
+  /** While it is `waiting`, who uses pointer and keyboard, in words. Hosts of before it do not send it. */
+  waiting_for: v.optional(v.nullable(v.string()), null),
+});
+
+export type RunView = v.InferOutput<typeof RUN_VIEW>;
+
 /** A row of the history. Rows of another tool may have no id, and a status of its own. */
 export const HISTORY_ROW = v.object({
   id: v.number(),

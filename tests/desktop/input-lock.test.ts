@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { createInputLock } from "../../src/desktop/input-lock";
 import { tryLock } from "../../src/lib/lock";
+import { silentLog } from "../../src/lib/log";
 import { nextTurn, temporaryFolder } from "../support";
 
 const forever = new AbortController().signal;
@@ -47,6 +48,31 @@ test("the lock waits for another process on the same folder", async () => {
   await expect(refused).rejects.toThrow("cancelled");
   other?.();
   await (await lockIn(folder.path).take(forever)).end("finished");
+});
+
+test("who waits is told, and who holds the lock is named: of this process, or of another", async () => {
+  using folder = temporaryFolder();
+  const lines: string[] = [];
+  const log = { ...silentLog, info: (line: string) => void lines.push(line) };
+  const release = async () => {};
+  const [here, there] = [1, 2].map(() => createInputLock(join(folder.path, "input.lock"), release, log));
+  if (!here || !there) throw new Error("two locks");
+  const first = await here.take(forever, "run 1");
+  let told = 0;
+  const second = here.take(forever, "run 2", () => void told++);
+  expect([told, here.holder()]).toEqual([1, "run 1"]);
+  const { promise: waits, resolve } = Promise.withResolvers<void>();
+  const third = there.take(forever, "run 3", resolve);
+  await waits;
+  expect(there.holder()).toBe(`run 1 of process ${process.pid}`);
+  await first.end("finished");
+  for (const next of [third, second]) await (await next).end("finished");
+  expect(lines).toEqual([
+    "run 2 waits for pointer and keyboard: run 1 uses them",
+    `run 3 waits for pointer and keyboard: run 1 of process ${process.pid} uses them`,
+  ]);
+  await (await here.take(forever, "run 4")).end("finished");
+  expect(lines).toHaveLength(2);
 });
 
 test("a process whose runs queue up lets another in between", async () => {

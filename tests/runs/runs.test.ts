@@ -180,9 +180,17 @@ test("two runs that touch the input devices take turns, others do not wait", asy
   expect((await runActions(host.service, [["AC_sleep", [0]]])).ok).toBe(true);
   expect(runs.list().filter(({ status }) => status === "waiting")).toHaveLength(1);
 
+  const holder = `run ${running.run_id.slice(0, 8)} (manual)`;
+  expect(runs.list().map(({ waiting_for }) => waiting_for)).toEqual([null, holder, null]);
+  const { promise: told, resolve: progress } = Promise.withResolvers<Progress>();
+  const caller = localCaller(host.service, "api", { progress });
+  const third = runActions(host.service, [["AC_test_press", ["c"]]], {}, caller);
+  expect(await told).toEqual({ what: `actions, waiting for ${holder}`, done: 0, total: 1 });
+
   runs.cancel(running.run_id, "cancelled");
   expect((await first).status).toBe("cancelled");
   expect((await second).status).toBe("ok");
+  expect((await third).status).toBe("ok");
 });
 
 test("a run that breaks on a bug gives up its turn", async () => {
