@@ -264,13 +264,13 @@ describe("the folder and the token", () => {
     const status = async () => (await asking(server.url, token, "/metrics")).status;
     expect(await status()).toBe(200);
     expect((await asking(server.url, token, "/commands")).status).toBe(403);
-    expect((await run("list")).stdout).toMatch(/^NAME +SCOPES +CREATED\nprometheus +metrics +2/);
+    expect((await run("list")).stdout).toMatch(/^NAME +SCOPES +CREATED +OLD ONE ENDS\nprometheus +metrics +2/);
     expect(await run("add", "prometheus", "--scope", "read")).toMatchObject({
       exitCode: 1,
       stdout: "",
       stderr: "svc: name: prometheus is already taken\n",
     });
-    expect(await run("add", "x", "--scope", "admin")).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(await run("add", "x", "--scope", "root")).toMatchObject({ exitCode: 2, stdout: "" });
     expect((await run("add", "a b", "--scope", "read")).stderr).toContain("name: ");
     expect((await run("remove", "prometheus")).stdout).toBe("prometheus removed\n");
     expect(await status()).toBe(401);
