@@ -1,5 +1,6 @@
 import type * as v from "valibot";
 import {
+  auditStatus,
   clearAudit,
   exportAudit,
   listAudit,
@@ -37,6 +38,13 @@ export default {
         ["$0 audit list --since 1h", "The last hour"],
         ["$0 audit list --since 2026-04-01 --until 2026-05-01", "A month"],
       ],
+    }),
+    status: view(auditStatus, {
+      // As for clear, below.
+      service: () => ({ allow_audit_clear: true }),
+      text: ({ rows, event_types }) =>
+        `${rowsText(rows)}${rows > 0 ? ` of ${event_types.map((type) => printable(type, 200)).join(", ")}` : ""}`,
+      examples: [["$0 audit status", "How many rows there are, and of which types"]],
     }),
     verify: view(verifyAudit, {
       columns: ["CHAIN", "ROWS", "BROKEN AT", "REASON"],

@@ -35,7 +35,7 @@ export default {
       examples: [
         ["$0 token add prometheus --scope metrics > token", "For a scraper: /metrics, /admin/targets"],
         ["$0 token add prometheus --scope metrics --token-file token", "The same token on another host"],
-        ["$0 token add anna --scope read", "Read, screenshots included; change nothing"],
+        ["$0 token add anna --scope read", "See the state of the host; neither its screen nor its audit log"],
       ],
     }),
     list: view(listTokens, {

@@ -46,7 +46,7 @@ import type { Usb } from "./usb/usb";
 /** What scripts may do only where svc was started with the flag. */
 export const PERMISSION_FIELDS = {
   allow_shell: flag("Let scripts run programs (AC_shell_command)"),
-  allow_audit_clear: flag("Let scripts clear the audit log (AC_audit_log_clear)"),
+  allow_audit_clear: flag("Let scripts and the dashboard clear the audit log (AC_audit_log_clear)"),
 };
 
 /** The options of a service that `svc serve` has as flags, each once, with its default, bounds and description. */

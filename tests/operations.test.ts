@@ -198,7 +198,7 @@ const SCOPE_OF = {
     "usb.list",
   ],
   screen: ["desktop.save_screenshot", "desktop.screenshot", "desktop.windows"],
-  audit: ["audit.export", "audit.list", "audit.verify"],
+  audit: ["audit.export", "audit.list", "audit.status", "audit.verify"],
   sync: ["sessions.offer", "sync.start", "sync.stop"],
   operate: [
     "admin.broadcast_execute",
@@ -269,7 +269,7 @@ const SCOPE_OF = {
     "turn.bundle",
     "turn.credentials",
   ],
-  any: ["token.confirm", "token.renew"],
+  any: ["token.confirm", "token.renew", "token.rights"],
 };
 
 function missing({ http, command, leftOut }: Operation): Surface[] {

@@ -67,6 +67,22 @@ export function latestRow(db: Database): Pick<ListedRow, "id" | "ts"> | null {
   return db.query<ListedRow, []>("SELECT id, ts FROM events WHERE ts < ':' ORDER BY ts DESC LIMIT 1").get();
 }
 
+/** The most types of rows that are listed: anybody with the command line can log a type of their own. */
+const MAX_TYPES = 1_000;
+
+/** The types of rows that there are, in order, at most {@link MAX_TYPES}. Each takes one look into the index. */
+export function listTypes(db: Database): string[] {
+  return db
+    .query<{ type: string }, []>(
+      `WITH RECURSIVE types(type) AS (
+        SELECT min(event_type) FROM events
+        UNION ALL SELECT (SELECT min(event_type) FROM events WHERE event_type > type) FROM types WHERE type IS NOT NULL
+      ) SELECT type FROM types WHERE typeof(type) = 'text' LIMIT ${MAX_TYPES}`,
+    )
+    .all()
+    .map(({ type }) => type);
+}
+
 /** The id {@link STEP} rows below `before`; null when there are fewer rows. */
 function stepDown(db: Database, before: number): number | null {
   const found = db

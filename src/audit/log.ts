@@ -17,7 +17,7 @@ import type { Verdict } from "./chain";
 import type { ExportStep } from "./export";
 import { AuditFile, type Epoch } from "./file";
 import { appendRows, type Head, headOf, laterHead, type NewRow, readHighWater } from "./high-water";
-import { type ListQuery, latestRow, listRows } from "./list";
+import { type ListQuery, latestRow, listRows, listTypes } from "./list";
 import type { PruneOptions } from "./prune";
 import { createLimit, type Pruned } from "./retention";
 import { type AuditEvent, rowTime, storable } from "./row";
@@ -172,6 +172,8 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions) {
     },
     /** The rows that `query` asks for, newest first. @throws an `unavailable` failure when it cannot be read. */
     list: (query: ListQuery) => listRows((work) => file.read(work), query),
+    /** The types of rows that there are. @throws an `unavailable` failure when it cannot be read. */
+    types: () => file.read(listTypes),
     /** The row with the latest time; null when there is none. @throws an `unavailable` failure when it cannot be read. */
     latest: () => file.read(latestRow),
     /**

@@ -45,6 +45,25 @@ export const listAudit = operation({
   },
 });
 
+export const auditStatus = operation({
+  name: "audit.status",
+  summary: "Show the number of rows of the audit log, their types, and whether they may be cleared",
+  scope: "audit",
+  command: "AC_audit_log_status",
+  http: { method: "GET", path: "/audit/status" },
+  input: NO_INPUT,
+  /** `may_clear`: whether this caller may use `AC_audit_log_clear` here. */
+  output: v.object({ rows: v.number(), event_types: v.array(v.string()), may_clear: v.boolean() }),
+  async run(service: Uses, _input, { grant }) {
+    const log = await openLog(service);
+    return {
+      rows: log.rowCount(),
+      event_types: await log.types(),
+      may_clear: service.permits("audit_clear") && allows(grant, "admin"),
+    };
+  },
+});
+
 const longText = v.pipe(v.string(), v.maxLength(1_000_000));
 
 export const logEvent = operation({
@@ -179,11 +198,20 @@ export const pruneAudit = operation({
   },
 });
 
-export const operations = [listAudit, verifyAudit, exportAudit, clearAudit, pruneAudit, logEvent];
+export const operations = [
+  listAudit,
+  auditStatus,
+  verifyAudit,
+  exportAudit,
+  clearAudit,
+  pruneAudit,
+  logEvent,
+];
 
 /** The caller, as a row names who removed others; by user id, as Bun takes the name from the environment. */
-function nameOf({ kind, client }: Caller): string {
-  return `${kind} (${client ?? (process.getuid ? `uid ${process.getuid()}` : `user ${userInfo().username}`)})`;
+function nameOf({ kind, client, grant }: Caller): string {
+  const user = () => (process.getuid ? `uid ${process.getuid()}` : `user ${userInfo().username}`);
+  return `${kind} (${client ?? user()})${grant.name === null ? "" : ` token=${grant.name}`}`;
 }
 
 /** @throws an `unavailable` failure when this process keeps no audit log. */

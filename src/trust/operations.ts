@@ -2,6 +2,7 @@ import * as v from "valibot";
 import type { Caller } from "../core/caller";
 import { between, field, NO_INPUT, path, seconds, secret } from "../core/fields";
 import { operation } from "../core/operation";
+import { SCOPES } from "../core/rights";
 import { badInput, conflict, forbidden, notFound } from "../lib/errors";
 import { ensurePrivateFolder } from "../lib/files";
 import type { Log } from "../lib/log";
@@ -205,7 +206,23 @@ export const revokeToken = operation({
   },
 });
 
+export const tokenRights = operation({
+  name: "token.rights",
+  summary: "Show what the token of this request allows",
+  scope: "any",
+  http: { method: "GET", path: "/token" },
+  leftOut: {
+    cli: "a subcommand acts for the owner of the host",
+    script: "a script has the rights of whoever runs it",
+  },
+  input: NO_INPUT,
+  /** `name`: null for the host's own token. */
+  output: v.object({ name: v.nullable(v.string()), scopes: v.array(v.picklist(SCOPES)) }),
+  run: (_service, _input, { grant: { name, scopes } }) => ({ name, scopes: [...scopes] }),
+});
+
 export const operations = [
+  tokenRights,
   showToken,
   replaceToken,
   renewToken,

@@ -24,6 +24,16 @@ describe("listing", () => {
     expect(await ids({ host_id: "no such" })).toEqual([]);
   });
 
+  test("gives the types of the rows that there are, each once", async () => {
+    await using made = await testLog();
+    expect(await made.log.types()).toEqual([]);
+    for (const event_type of ["zebra", "an ant", "zebra", "\u{1f98a}"])
+      await made.log.append(event({ event_type }));
+    expect(await made.log.types()).toEqual(["an ant", "zebra", "\u{1f98a}"]);
+    await made.log.clear("somebody");
+    expect(await made.log.types()).toEqual(["audit_cleared"]);
+  });
+
   test("the latest row is the one with the latest time, not the last one", async () => {
     await using made = await testLog();
     expect(await made.log.latest()).toBeNull();

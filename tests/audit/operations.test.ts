@@ -2,9 +2,10 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { exportAudit, verifyAudit } from "../../src/audit/operations";
+import { auditStatus, clearAudit, exportAudit, verifyAudit } from "../../src/audit/operations";
 import { callOperation } from "../../src/core/call";
 import { localCaller, type Progress } from "../../src/core/caller";
+import type { Scope } from "../../src/core/rights";
 import { testServer, testService } from "../support";
 import { event } from "./support";
 
@@ -43,6 +44,28 @@ test("an export is verified by its path, with progress in bytes", async () => {
   const verdict = await callOperation(service, verifyAudit, { file: output }, caller);
   expect(verdict).toMatchObject({ ok: true, total_rows: 4 });
   expect(steps.at(-1)).toMatchObject({ what: "bytes verified" });
+});
+
+test("the status has the types, and says who may clear: admin, where svc was started for it", async () => {
+  const mayClear = async (allow_audit_clear: boolean, scope: Scope) => {
+    await using made = testService({ allow_audit_clear });
+    await (await made.service.audit())?.append(event({ event_type: "door" }));
+    const caller = localCaller(made.service, "api", { grant: { name: "anna", scopes: [scope] } });
+    const status = await callOperation(made.service, auditStatus, {}, caller);
+    expect(status).toMatchObject({ rows: 1, event_types: ["door"] });
+    return status.may_clear;
+  };
+  expect(await mayClear(true, "admin")).toBe(true);
+  expect(await mayClear(true, "audit")).toBe(false);
+  expect(await mayClear(false, "admin")).toBe(false);
+});
+
+test("the first row of a cleared log has the name of the token that cleared it", async () => {
+  await using made = testService({ allow_audit_clear: true });
+  const caller = localCaller(made.service, "api", { grant: { name: "anna", scopes: ["admin"] } });
+  await callOperation(made.service, clearAudit, {}, caller);
+  const [row] = (await (await made.service.audit())?.list({ limit: 1 })) ?? [];
+  expect(row?.detail).toMatch(/^cleared 0 rows by api \(.+\) token=anna;/);
 });
 
 test("over HTTP no file of the host is verified", async () => {

@@ -70,6 +70,14 @@ test("each scope allows its operations, several allow the union, and the host's 
   expect(await statuses("own")).toEqual([200, 200, 200]);
 });
 
+test("any token in force may ask what it allows", async () => {
+  await using server = await scopedServer();
+  const answer = async (who: Parameters<typeof server.ask>[0]) => (await server.ask(who, "/token")).json();
+  expect(await answer("metrics")).toEqual({ name: "prometheus", scopes: ["metrics"] });
+  expect(await answer("both")).toEqual({ name: "wall", scopes: ["read", "metrics"] });
+  expect(await answer("own")).toEqual({ name: null, scopes: ["admin"] });
+});
+
 test("what is not allowed is refused as in RFC 6750, without a lockout", async () => {
   await using server = await scopedServer();
   for (let nth = 0; nth < 10; nth++) {
