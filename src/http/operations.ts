@@ -36,6 +36,8 @@ const mayKnow = ({ kind, grant }: Caller) => kind !== "rest" && grant.name === n
 const OVERVIEW = v.object({
   server: v.object({
     url: v.string(),
+    /** The address that it listens on. The first builds of 0.1.0 do not send it. */
+    listens: v.nullable(v.object({ host: v.string(), port: v.number(), tls: v.boolean() })),
     host_name: v.string(),
     version: v.string(),
     commit: v.string(),
@@ -48,6 +50,7 @@ const OVERVIEW = v.object({
   sessions: SESSIONS,
   inspector: LINK_SUMMARY,
   usb: v.object({ watcher_running: v.boolean(), newest_seq: v.number() }),
+  /** Null when the server records nothing. */
   audit: v.nullable(v.object({ rows: v.number(), failures: v.number() })),
 });
 
@@ -98,6 +101,7 @@ export const overview = operation({
     return {
       server: {
         url: server.url,
+        listens: { host: server.host, port: server.port, tls: server.tls },
         host_name: hostname(),
         version,
         commit,
@@ -110,7 +114,8 @@ export const overview = operation({
       sessions: sessions.report(),
       inspector: inspector.summary(),
       usb: { watcher_running: watcher.running, newest_seq: watcher.recentEvents({ limit: 1 }).newest_seq },
-      audit: audit && { rows: audit.rowCount(), failures: await metrics.auditFailures() },
+      audit:
+        server.audit && audit ? { rows: audit.rowCount(), failures: await metrics.auditFailures() } : null,
     };
   },
 });

@@ -160,6 +160,9 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
     url,
     host,
     port,
+    tls: tls !== undefined,
+    /** Whether its requests leave rows in the audit log. */
+    audit: auditLog !== null,
     token,
     startedAt: Date.now(),
     /** Seconds since then, even if the clock was set meanwhile. */
