@@ -25,12 +25,17 @@ export function open(view) {
   const editor = editorPanel(view);
   const reference = referencePanel(view, editor.insert);
   view.root.append(
-    el("div", { class: "beside" }, el("div", { class: "stack" }, editor.root, editor.outcomes), reference),
+    el(
+      "div",
+      { class: "beside" },
+      el("div", { class: "stack" }, editor.root, view.may("operate") && editor.outcomes),
+      reference,
+    ),
   );
 }
 
 /** @param {import("./view.js").View} view */
-function editorPanel({ api, signal }) {
+function editorPanel({ api, may, signal }) {
   const text = el("textarea", { spellcheck: "false", rows: 14, "aria-label": "Actions, as JSON" });
   text.value = sessionStorage.getItem(DRAFT_KEY) ?? EXAMPLE;
   text.addEventListener("input", () => {
@@ -42,12 +47,12 @@ function editorPanel({ api, signal }) {
   const made = panel("Script", {
     tools: [
       actionButton([icon("ok"), "Check"], check, tell),
-      actionButton([icon("play"), "Run"], run, tell, { class: "primary" }),
+      may("operate") && actionButton([icon("play"), "Run"], run, tell, { class: "primary" }),
     ],
   });
   made.body.append(
     text,
-    el("label", { class: "check" }, stop, "Stop at the first action that fails"),
+    el("label", { class: "check", hidden: !may("operate") }, stop, "Stop at the first action that fails"),
     verdict,
   );
 

@@ -22,7 +22,7 @@ export function open(view) {
   const selected = new Set();
   const broadcast = broadcastPanel(view, selected);
   const hosts = hostsPanel(view, selected, broadcast.tellSelection);
-  view.root.append(el("div", { class: "stack" }, hosts, broadcast.root));
+  view.root.append(el("div", { class: "stack" }, hosts, view.may("operate") && broadcast.root));
 }
 
 /**
@@ -30,7 +30,7 @@ export function open(view) {
  * @param {Set<string>} selected
  * @param {() => void} tellSelection
  */
-function hostsPanel({ api, poll }, selected, tellSelection) {
+function hostsPanel({ api, may, poll }, selected, tellSelection) {
   /** @type {Host[]} */
   let hosts = [];
   /** The last poll of each host, by label. @type {Map<string, Polled>} */
@@ -41,12 +41,13 @@ function hostsPanel({ api, poll }, selected, tellSelection) {
   const made = panel("Hosts", {
     tools: [
       when,
-      actionButton(
-        [icon("refresh"), "Poll"],
-        () => polled.now(),
-        (error) => made.tell(error),
-      ),
-      actionButton([icon("add"), "Add…"], add, (error) => made.tell(error)),
+      may("operate") &&
+        actionButton(
+          [icon("refresh"), "Poll"],
+          () => polled.now(),
+          (error) => made.tell(error),
+        ),
+      may("admin") && actionButton([icon("add"), "Add…"], add, (error) => made.tell(error)),
     ],
   });
   const picks = el("div", { class: "buttons small", role: "group", "aria-label": "Select hosts" });
@@ -56,6 +57,7 @@ function hostsPanel({ api, poll }, selected, tellSelection) {
       {
         label: "Select",
         kind: "tight",
+        hidden: !may("operate"),
         cell: (/** @type {Host & { polled: Polled | null }} */ { label }) => checkbox(label),
       },
       {
@@ -71,21 +73,29 @@ function hostsPanel({ api, poll }, selected, tellSelection) {
             ? el("div", { class: "tags" }, ...tags.map((tag) => el("span", { class: "tag" }, tag)))
             : "–",
       },
-      { label: "Health", cell: ({ polled: state }) => health(state) },
+      { label: "Health", hidden: !may("operate"), cell: ({ polled: state }) => health(state) },
       {
         label: "Latency",
         kind: "number",
+        hidden: !may("operate"),
         cell: ({ polled: state }) => milliseconds(state?.latency_ms ?? null),
       },
       {
         label: "Clients",
         kind: "number",
+        hidden: !may("operate"),
         cell: ({ polled: state }) => number(state?.sessions?.host.connected_clients),
       },
-      { label: "Jobs", kind: "number", cell: ({ polled: state }) => number(state?.job_count) },
+      {
+        label: "Jobs",
+        kind: "number",
+        hidden: !may("operate"),
+        cell: ({ polled: state }) => number(state?.job_count),
+      },
       {
         label: "Actions",
         kind: "actions",
+        hidden: !may("admin"),
         cell: ({ label }) =>
           el(
             "div",
@@ -101,7 +111,13 @@ function hostsPanel({ api, poll }, selected, tellSelection) {
     ],
     key: ({ label }) => label,
     rowClass: ({ label }) => (selected.has(label) ? "selected" : ""),
-    empty: () => nothing("No hosts", "Add the hosts to manage from here: name, address and token of each."),
+    empty: () =>
+      nothing(
+        "No hosts",
+        may("admin")
+          ? "Add the hosts to manage from here: name, address and token of each."
+          : "The hosts that are managed from here are listed here.",
+      ),
   });
   made.body.append(picks, listed.root);
 
@@ -164,22 +180,24 @@ function hostsPanel({ api, poll }, selected, tellSelection) {
     },
     made.fail,
   );
-  const polled = poll(
-    POLL_EVERY_S,
-    "admin/poll",
-    (answer, at) => {
-      found = new Map(answer.map((one) => [one.label, one]));
-      const well = answer.filter(({ healthy }) => healthy).length;
-      when.replaceChildren(
-        ...(answer.length > 0
-          ? [`${well} of ${answer.length} healthy · polled `, time(at.toISOString())]
-          : []),
-      );
-      show();
-    },
-    // The list of hosts goes on where this token may not poll them.
-    (error) => (error.status === 403 ? setText(when, error.message) : made.fail(error)),
-  );
+  const polled = may("operate")
+    ? poll(
+        POLL_EVERY_S,
+        "admin/poll",
+        (answer, at) => {
+          found = new Map(answer.map((one) => [one.label, one]));
+          const well = answer.filter(({ healthy }) => healthy).length;
+          when.replaceChildren(
+            ...(answer.length > 0
+              ? [`${well} of ${answer.length} healthy · polled `, time(at.toISOString())]
+              : []),
+          );
+          show();
+        },
+        made.fail,
+      )
+    : { now: async () => {} };
+  if (!may("operate")) setText(when, "not polled: that needs a token for operate");
 
   async function add() {
     const label = el("input", { required: true, maxlength: 128, placeholder: "lab-01", spellcheck: "false" });

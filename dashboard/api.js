@@ -34,6 +34,13 @@ const WAIT_S = 5;
  */
 
 /**
+ * What the token of this tab allows, and its name.
+ *
+ * @typedef {import("./wire").Answer<"token">} Rights
+ * @typedef {Rights["scopes"][number]} Scope
+ */
+
+/**
  * Why there is no answer: `unauthorized` (wrong token), `limited` (ask again after `retryAfter` seconds), `unreachable` (no
  * answer at all), `failed` (the server says why).
  *
@@ -72,6 +79,8 @@ export class Api extends EventTarget {
   #answers = new Map();
   /** @type {BroadcastChannel | null} */
   #others = null;
+  /** Null while they are not known. @type {Rights | null} */
+  #rights = null;
 
   constructor() {
     super();
@@ -92,7 +101,7 @@ export class Api extends EventTarget {
     // Not valid in a header, so not a token; the server would count it as a guess.
     if (!/^[\x21-\x7e]+$/.test(token))
       throw new ApiError("unauthorized", "A token has only visible ASCII characters.");
-    await this.#send("overview", token);
+    this.#rights = await this.#send("token", token);
     sessionStorage.setItem(STORAGE_KEY, token);
     this.#meetOthers(token);
     this.dispatchEvent(new Event("signin"));
@@ -104,8 +113,18 @@ export class Api extends EventTarget {
     this.#others?.close();
     this.#others = null;
     this.#answers.clear();
+    this.#rights = null;
     this.#goodAt = Number.NEGATIVE_INFINITY;
     this.dispatchEvent(new CustomEvent("signout", { detail: reason }));
+  }
+
+  /** What the token allows; null while the server does not say. */
+  async rights() {
+    const { token } = this;
+    const found = this.#rights ?? (await this.get("token", { maxAge: FORGET_AFTER }).catch(() => null))?.body;
+    // Not after signing in with another token.
+    if (found && this.token === token) this.#rights = found;
+    return this.#rights;
   }
 
   /**

@@ -1,11 +1,12 @@
 /**
  * Audit log: what was done on this host and by whom, and whether the log is unaltered.
  */
-import { button, el, labelled, newId, setText } from "./dom.js";
+import { ask } from "./dialog.js";
+import { button, el, labelled, setText } from "./dom.js";
 import { count, counted } from "./format.js";
 import { icon } from "./icons.js";
 import { paging } from "./paging.js";
-import { actionButton, nothing, notice, panel, prose, time } from "./parts.js";
+import { actionButton, nothing, notice, offer, panel, prose, time } from "./parts.js";
 import { table } from "./table.js";
 
 /** Rows of a page. */
@@ -50,11 +51,8 @@ export const isReading = (/** @type {Row} */ { event_type, detail }) =>
 /** @param {import("./view.js").View} view */
 export function open(view) {
   const { root, api, signal } = view;
-  const verdict = el(
-    "div",
-    { role: "status" },
-    el("p", { class: "hint" }, "Not verified since this page was opened."),
-  );
+  const unverified = el("p", { class: "hint" }, "Not verified since this page was opened.");
+  const verdict = el("div", { role: "status" }, unverified);
   const chain = panel("Chain", {
     tools: [actionButton([icon("ok"), "Verify chain"], verify, (error) => chain.tell(error))],
   });
@@ -64,18 +62,13 @@ export function open(view) {
   let broken = null;
   const pages = paging(PAGE, () => polled.now());
 
-  const type = el("input", {
-    type: "text",
-    list: newId("types"),
-    placeholder: "any",
-    maxlength: 200,
-    spellcheck: "false",
-  });
+  const type = el("select", {}, el("option", { value: "" }, "any"));
+  /** The types to choose from. @type {Set<string>} */
+  const types = new Set();
   const host = el("input", { type: "text", placeholder: "any", maxlength: 1_000, spellcheck: "false" });
   const since = el("input", { type: "datetime-local", max: LAST_MOMENT });
   const until = el("input", { type: "datetime-local", max: LAST_MOMENT });
-  const types = el("datalist", { id: type.getAttribute("list") ?? "" });
-  const reset = button("Clear", () => {
+  const reset = button("Reset", () => {
     form.reset();
     filter = readFilter();
     pages.toNewest();
@@ -88,7 +81,6 @@ export function open(view) {
     labelled("From", since),
     labelled("Before", until),
     el("div", { class: "buttons" }, el("button", { class: "primary" }, "Filter"), reset),
-    types,
   );
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -99,7 +91,10 @@ export function open(view) {
   let filter = readFilter();
 
   const where = el("span", { class: "hint", role: "status" });
-  const rows = panel("Rows", { tools: [where, ...pages.buttons] });
+  const clearing = actionButton([icon("remove"), "Clear log…"], clear, (error) => rows.tell(error), {
+    hidden: true,
+  });
+  const rows = panel("Rows", { tools: [where, ...pages.buttons, clearing] });
   const listed = auditTable({
     label: "Audit log, newest first",
     rowClass: ({ id }) => (id === broken ? "broken" : ""),
@@ -118,13 +113,21 @@ export function open(view) {
       const [first] = found;
       const last = found.at(-1);
       setText(where, first && last ? `rows ${count(first.id)} to ${count(last.id)}` : "");
-      types.replaceChildren(
-        ...[...new Set(found.map(({ event_type }) => event_type))].map((value) => el("option", { value })),
-      );
+      offerTypes(found.map(({ event_type }) => event_type));
       listed.show(found);
     },
     rows.fail,
   );
+  const state = view.poll(60, "audit/status", ({ event_types, may_clear }) => {
+    offerTypes(event_types);
+    clearing.hidden = !may_clear;
+  });
+
+  /** @param {readonly string[]} found */
+  function offerTypes(found) {
+    for (const one of found) types.add(one);
+    offer(type, "any", [...types].sort());
+  }
 
   function readFilter() {
     const wanted = new URLSearchParams();
@@ -148,6 +151,34 @@ export function open(view) {
       verdict.replaceChildren(...before);
       throw error;
     }
+  }
+
+  async function clear() {
+    const { rows: total } = await api.ask("audit/status");
+    if (
+      !(await ask(
+        "Clear the audit log?",
+        `Remove ${counted(total, "row")}`,
+        el("p", {}, "All rows are removed for good. A new first row records who cleared the log, and when."),
+        el(
+          "p",
+          {},
+          "To keep a copy, run ",
+          el("code", {}, "svc audit export log.jsonl.gz"),
+          " on the host first.",
+        ),
+      ))
+    )
+      return;
+    await api.run("AC_audit_log_clear");
+    if (signal.aborted) return;
+    broken = null;
+    verdict.replaceChildren(unverified);
+    form.reset();
+    filter = readFilter();
+    types.clear();
+    pages.toNewest();
+    await state.now();
   }
 
   /** @param {Verdict} found */

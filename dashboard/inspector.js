@@ -5,7 +5,7 @@ import { ask } from "./dialog.js";
 import { el, setText } from "./dom.js";
 import { counted, duration, measure } from "./format.js";
 import { icon } from "./icons.js";
-import { actionButton, nothing, panel } from "./parts.js";
+import { actionButton, nothing, offer, panel } from "./parts.js";
 import { legend, plot } from "./plot.js";
 import { table } from "./table.js";
 
@@ -50,7 +50,7 @@ const LINES = /** @type {const} */ ([
 ]);
 
 /** @param {import("./view.js").View} view */
-export function open({ root, api, signal, poll }) {
+export function open({ root, api, may, signal, poll }) {
   const overall = el("p", { class: "hint" }, "–");
   const session = el("select", { "aria-label": "Session" }, el("option", { value: "" }, "all sessions"));
   session.addEventListener("change", () => void polled.now());
@@ -58,7 +58,7 @@ export function open({ root, api, signal, poll }) {
     tools: [
       session,
       legend(LINES),
-      actionButton([icon("remove"), "Reset"], reset, (error) => link.tell(error)),
+      may("operate") && actionButton([icon("remove"), "Reset"], reset, (error) => link.tell(error)),
     ],
   });
   const plots = METRICS.map((metric) => metricPlot(metric, signal));
@@ -93,7 +93,7 @@ export function open({ root, api, signal, poll }) {
       `inspector/recent?${new URLSearchParams({ n: String(PLOTTED), summary: "true", ...(session.value && { session: session.value }) })}`,
     ({ samples: recent, summary, sessions = [] }) => {
       link.fail(null);
-      offer(sessions);
+      offer(session, "all sessions", sessions);
       if (!summary) return;
       const { sample_count, window_seconds } = summary;
       setText(
@@ -107,21 +107,6 @@ export function open({ root, api, signal, poll }) {
     },
     link.fail,
   );
-
-  /** @param {readonly string[]} sessions sessions with samples in the window */
-  function offer(sessions) {
-    const wanted = [
-      "",
-      ...sessions,
-      ...(session.value && !sessions.includes(session.value) ? [session.value] : []),
-    ];
-    if ([...session.options].map(({ value }) => value).join("\n") === wanted.join("\n")) return;
-    const chosen = session.value;
-    session.replaceChildren(
-      ...wanted.map((id) => el("option", { value: id }, id === "" ? "all sessions" : id)),
-    );
-    session.value = chosen;
-  }
 
   async function reset() {
     if (

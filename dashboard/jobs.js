@@ -63,9 +63,9 @@ export function open(view) {
  * @param {import("./view.js").View} view
  * @param {() => Promise<void>} started called when a run was started
  */
-function jobsPanel({ api, poll }, started) {
+function jobsPanel({ api, may, poll }, started) {
   const made = panel("Jobs", {
-    tools: [actionButton([icon("add"), "Add…"], add, (error) => made.tell(error))],
+    tools: [may("operate") && actionButton([icon("add"), "Add…"], add, (error) => made.tell(error))],
   });
   const { tell } = made;
 
@@ -94,6 +94,7 @@ function jobsPanel({ api, poll }, started) {
       {
         label: "Actions",
         kind: "actions",
+        hidden: !may("operate"),
         cell: (job) =>
           el(
             "div",
@@ -116,7 +117,13 @@ function jobsPanel({ api, poll }, started) {
       },
     ],
     key: ({ job_id }) => job_id,
-    empty: () => nothing("No jobs", "Add one to run a script at an interval or by a cron expression."),
+    empty: () =>
+      nothing(
+        "No jobs",
+        may("operate")
+          ? "Add one to run a script at an interval or by a cron expression."
+          : "Scripts that this host runs by a schedule are listed here.",
+      ),
   });
   made.body.append(listed.root);
 

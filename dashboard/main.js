@@ -6,7 +6,7 @@ import { closeDialogs } from "./dialog.js";
 import { button, el, setText } from "./dom.js";
 import { icon } from "./icons.js";
 import { pages } from "./pages.js";
-import { loading, notice, refreshTimes } from "./parts.js";
+import { loading, notice, panel, refreshTimes } from "./parts.js";
 import { showSignIn } from "./sign-in.js";
 import { createView } from "./view.js";
 
@@ -14,17 +14,21 @@ const api = connect();
 const trouble = el("div", { class: "banner", role: "status", hidden: true });
 const main = el("main", { id: "main", tabindex: -1 });
 const links = pages.map(({ name, title, icon: shape }) => el("a", { href: `#${name}` }, icon(shape), title));
+const items = links.map((link) => el("li", {}, link));
+const documentation = el("div", {}, el("a", { href: "docs" }, icon("api"), "API documentation"));
 const host = el("p", { class: "host" });
+const who = el("p", { class: "host" });
 const sidebar = el(
   "div",
   { class: "sidebar" },
-  el("nav", { "aria-label": "Pages" }, el("ul", {}, ...links.map((link) => el("li", {}, link)))),
+  el("nav", { "aria-label": "Pages" }, el("ul", {}, ...items)),
   el(
     "footer",
     { class: "sidebar-foot" },
-    el("a", { href: "docs" }, icon("api"), "API documentation"),
+    documentation,
     button([icon("signOut"), "Sign out"], () => api.signOut()),
     host,
+    who,
   ),
 );
 const menu = button([icon("menu"), "Menu"], () => toggleMenu(), { class: "menu", "aria-expanded": "false" });
@@ -42,7 +46,7 @@ document.body.append(
     { class: "topbar" },
     el(
       "a",
-      { class: "brand", href: "#overview" },
+      { class: "brand", href: "#" },
       el("img", { src: "dashboard/icon.svg", alt: "", width: 24, height: 24 }),
       "svc",
     ),
@@ -81,7 +85,13 @@ async function show(reason = "") {
     showSignIn(main, api, reason);
     return;
   }
-  const page = pages.find(({ name }) => location.hash === `#${name}`) ?? pages[0];
+  if (main.childElementCount === 0) main.replaceChildren(loading());
+  const rights = await api.rights();
+  if (signal.aborted || api.token === null) return;
+  const may = mayOf(rights);
+  showRights(rights, may);
+  const named = pages.find(({ name }) => location.hash === `#${name}`);
+  const page = named ?? pages.find(({ scope }) => may(scope)) ?? pages[0];
   document.title = `${page.title} · svc`;
   for (const link of links) {
     if (link.hash === `#${page.name}`) link.setAttribute("aria-current", "page");
@@ -90,7 +100,16 @@ async function show(reason = "") {
   const heading = el("header", { class: "page-head" }, el("h1", {}, page.title));
   const root = el("div", { class: "page" }, heading, loading());
   main.replaceChildren(root);
-  const view = createView(root, api, signal);
+  if (!may(page.scope)) {
+    const lacking = panel("Not for this token");
+    lacking.tell({
+      tone: "warn",
+      message: `This token allows ${rights?.scopes.join(", ")}, but this page needs ${page.scope}.`,
+    });
+    root.replaceChildren(heading, lacking.root);
+    return;
+  }
+  const view = createView(root, api, may, signal);
   try {
     const { open } = await page.load();
     if (signal.aborted) return;
@@ -104,12 +123,36 @@ async function show(reason = "") {
   }
 }
 
+/**
+ * @param {import("./api.js").Rights | null} rights
+ * @returns {import("./view.js").May}
+ */
+const mayOf = (rights) => (scope) =>
+  rights === null || rights.scopes.includes(scope) || rights.scopes.includes("admin");
+
+/**
+ * Leaves out of the navigation what the token may not see, and says which token it is.
+ *
+ * @param {import("./api.js").Rights | null} rights
+ * @param {import("./view.js").May} may
+ */
+function showRights(rights, may) {
+  documentation.hidden = !may("read");
+  for (const [at, { scope }] of pages.entries()) items[at]?.toggleAttribute("hidden", !may(scope));
+  setText(
+    who,
+    rights === null || rights.name === null ? "" : `token ${rights.name}: ${rights.scopes.join(", ")}`,
+  );
+}
+
 /** The request that every page makes. @type {import("./view.js").Poll | null} */
 let polled = null;
 
 /** @param {import("./view.js").View} view */
-function showHost({ poll }) {
-  polled = poll(60, "overview", ({ server }) => setText(host, `${server.host_name} · svc ${server.version}`));
+function showHost({ poll, may }) {
+  polled = may("read")
+    ? poll(60, "overview", ({ server }) => setText(host, `${server.host_name} · svc ${server.version}`))
+    : poll(60, "token", () => setText(host, location.host));
   if (!trouble.hidden) void polled.now();
 }
 

@@ -33,7 +33,7 @@ export function open(view) {
       link.root,
       usb.root,
       sessions.root,
-      auditPanel(view),
+      view.may("audit") && auditPanel(view),
     ),
   );
   view.poll(5, "overview", (overview) => {

@@ -170,12 +170,14 @@ export const asError = (thrown) => (thrown instanceof Error ? thrown : new Error
  *
  * @param {string} label
  * @param {() => string} text
+ * @param {string} [what] is copied, for screen readers, where the label does not say it
  */
-export function copyButton(label, text) {
+export function copyButton(label, text, what) {
   if (!navigator.clipboard) return null;
   // A role of status would take the name of the button away.
   const says = el("span", { "aria-live": "polite" }, label);
-  return button([icon("copy"), says], async () => {
+  const name = what === undefined ? null : el("span", { class: "unseen" }, ` ${what}`);
+  return button([icon("copy"), says, name], async () => {
     const copied = await navigator.clipboard.writeText(text()).then(
       () => true,
       () => false,
@@ -183,6 +185,21 @@ export function copyButton(label, text) {
     setText(says, copied ? "Copied" : "Not allowed");
     setTimeout(() => setText(says, label), 2_000);
   });
+}
+
+/**
+ * Makes `values` the options of `select`, after one for all of them; what is chosen stays chosen.
+ *
+ * @param {HTMLSelectElement} select
+ * @param {string} all
+ * @param {readonly string[]} values
+ */
+export function offer(select, all, values) {
+  const chosen = select.value;
+  const wanted = [...new Set(["", ...values, chosen])];
+  if ([...select.options].map(({ value }) => value).join("\n") === wanted.join("\n")) return;
+  select.replaceChildren(...wanted.map((value) => el("option", { value }, value === "" ? all : value)));
+  select.value = chosen;
 }
 
 /**

@@ -53,7 +53,7 @@ const TOOK = {
  *
  * @param {import("./view.js").View} view
  */
-export function activePanel({ api, poll }) {
+export function activePanel({ api, may, poll }) {
   const about = el("span", { class: "hint" });
   const made = panel("Runs of this server", { tools: [about] });
   const listed = table({
@@ -77,6 +77,7 @@ export function activePanel({ api, poll }) {
       {
         label: "Actions",
         kind: "actions",
+        hidden: !may("operate"),
         cell: ({ status, run_id }) =>
           status === "running" || status === "waiting"
             ? actionButton("Cancel", () => cancel(run_id), made.tell, {

@@ -1,9 +1,9 @@
 /**
- * REST API: the address of this server, its requests, and export and import of its configuration.
+ * REST API: where this server answers, how it is started and stopped, its requests, and export and import of its configuration.
  */
 import { ask } from "./dialog.js";
 import { el, setText } from "./dom.js";
-import { count, duration, moment, timeOfDay } from "./format.js";
+import { count, counted, duration, moment, timeOfDay } from "./format.js";
 import { icon } from "./icons.js";
 import { actionButton, badge, copyButton, download, figure, nothing, notice, panel } from "./parts.js";
 import { legend, plot } from "./plot.js";
@@ -14,10 +14,18 @@ import { legend, plot } from "./plot.js";
 
 /** @param {import("./view.js").View} view */
 export function open(view) {
-  const about = aboutPanel(view.api);
+  const about = aboutPanel(view);
   const requests = requestsPanel(view.signal);
-  const configuration = configurationPanel(view);
-  view.root.append(el("div", { class: "stack" }, about.root, requests.root, configuration));
+  view.root.append(
+    el(
+      "div",
+      { class: "stack" },
+      about.root,
+      controlPanel(),
+      requests.root,
+      view.may("admin") && configurationPanel(view),
+    ),
+  );
   view.poll(5, "overview", (overview) => {
     about.show(overview);
     requests.showTotals(overview);
@@ -25,16 +33,30 @@ export function open(view) {
   view.poll(10, "requests", requests.show, requests.fail);
 }
 
-/** @param {import("./api.js").Api} api */
-function aboutPanel({ base }) {
+/** @param {import("./view.js").View} view */
+function aboutPanel({ api }) {
   // As seen from this browser: the address that the server knows may only work on its own machine.
-  const address = el("code", { class: "address" }, base.href.replace(/\/$/, ""));
+  const address = el("code", { class: "address" }, api.base.href.replace(/\/$/, ""));
   const values = {
+    listens: el("dd", {}, "–"),
+    port: el("dd", {}, "–"),
+    tls: el("dd", {}, "–"),
+    audit: el("dd", {}, "–"),
+    since: el("dd", {}, "–"),
     host: el("dd", {}, "–"),
     version: el("dd", {}, "–"),
     platform: el("dd", {}, "–"),
-    uptime: el("dd", {}, "–"),
   };
+  const token = el("span", {}, "–");
+  void api.rights().then((rights) => {
+    if (rights)
+      setText(
+        token,
+        rights.name === null
+          ? "the host's own, which allows everything"
+          : `${rights.name}: ${rights.scopes.join(", ")}`,
+      );
+  });
   const made = panel("Server");
   made.body.append(
     el(
@@ -47,27 +69,88 @@ function aboutPanel({ base }) {
         address,
         copyButton("Copy", () => address.textContent),
       ),
+      el("dt", {}, "Your token"),
+      el(
+        "dd",
+        { class: "with-button" },
+        token,
+        copyButton("Copy token", () => api.token ?? ""),
+      ),
+      el("dt", {}, "Listens on"),
+      values.listens,
+      el("dt", {}, "Port"),
+      values.port,
+      el("dt", {}, "TLS"),
+      values.tls,
+      el("dt", {}, "Audit log"),
+      values.audit,
+      el("dt", {}, "Running since"),
+      values.since,
       el("dt", {}, "Host"),
       values.host,
       el("dt", {}, "Version"),
       values.version,
       el("dt", {}, "Platform"),
       values.platform,
-      el("dt", {}, "Uptime"),
-      values.uptime,
     ),
   );
   return {
     root: made.root,
     /** @param {Overview} overview */
-    show({ server }) {
+    show({ server, audit }) {
+      setText(values.listens, server.listens?.host ?? "–");
+      setText(values.port, String(server.listens?.port ?? "–"));
+      setText(values.tls, server.listens?.tls ? "on" : "off: tokens travel unencrypted");
+      setText(values.audit, auditState(audit));
+      setText(values.since, `${moment(server.started_at)} (${duration(server.uptime_seconds)})`);
       setText(values.host, server.host_name);
       setText(values.version, `${server.version} (${server.commit})`);
       setText(values.platform, `${server.platform} ${server.arch}`);
-      setText(values.uptime, duration(server.uptime_seconds));
-      values.uptime.title = `since ${moment(server.started_at)}`;
     },
   };
+}
+
+/** @param {Overview["audit"]} audit */
+function auditState(audit) {
+  if (!audit) return "off (--no-audit)";
+  const rows = `on, ${counted(audit.rows, "row")}`;
+  return audit.failures > 0 ? `${rows}; ${counted(audit.failures, "row")} could not be written` : rows;
+}
+
+/** The commands of the host that start and stop a server, and what each does. */
+const COMMANDS = /** @type {const} */ ([
+  ["svc service install", "starts svc as a service, now and at each log-in"],
+  ["svc service status", "shows whether the service runs"],
+  ["svc service uninstall", "stops the service and removes it; its folder stays"],
+]);
+
+function controlPanel() {
+  const made = panel("Start and stop");
+  made.body.append(
+    el(
+      "p",
+      {},
+      "On the host, in a terminal: a page cannot start the server that it comes from. ",
+      el("code", {}, "--system"),
+      " is for the machine instead of this user. A server that was started with ",
+      el("code", {}, "svc serve"),
+      " stops with Ctrl+C.",
+    ),
+    el(
+      "dl",
+      { class: "facts" },
+      ...COMMANDS.flatMap(([command, what]) => [
+        el("dt", {}, el("code", {}, command)),
+        el(
+          "dd",
+          { class: "with-button" },
+          what,
+          copyButton("Copy", () => command, command),
+        ),
+      ]),
+    ),
+  );
+  return made.root;
 }
 
 const LINES = /** @type {const} */ ([

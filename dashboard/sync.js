@@ -14,9 +14,9 @@ const NAMED = 20;
 /** @typedef {import("./wire").Answer<"sync/status">["syncs"][number]} Sync */
 
 /** @param {import("./view.js").View} view */
-export function open({ root, api, poll }) {
+export function open({ root, api, may, poll }) {
   const made = panel("Folders", {
-    tools: [actionButton([icon("add"), "Start…"], start, (error) => made.tell(error))],
+    tools: [may("sync") && actionButton([icon("add"), "Start…"], start, (error) => made.tell(error))],
   });
   const listed = table({
     label: "Synced folders",
@@ -38,6 +38,7 @@ export function open({ root, api, poll }) {
       {
         label: "Actions",
         kind: "actions",
+        hidden: !may("sync"),
         cell: ({ id, watch_dir, to }) =>
           actionButton("Stop", () => stop(id, watch_dir, to), made.tell, {
             "aria-label": `Stop the sync of ${watch_dir} to ${to}`,
@@ -48,7 +49,9 @@ export function open({ root, api, poll }) {
     empty: () =>
       nothing(
         "No folder is synced",
-        "Start one to send its new and changed files to another host. Deletions are not sent.",
+        may("sync")
+          ? "Start one to send its new and changed files to another host. Deletions are not sent."
+          : "Folders that this host sends to other hosts are listed here.",
       ),
   });
   made.body.append(listed.root);

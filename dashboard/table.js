@@ -11,6 +11,7 @@ import { loading } from "./parts.js";
  * @typedef {object} Column
  * @property {string} label
  * @property {(row: Row) => Child | Child[]} cell
+ * @property {boolean} [hidden] leaves the column out
  * @property {"number" | "wide" | "tight" | "actions"} [kind] numbers are right-aligned, wide columns take the room that is left
  */
 
@@ -28,7 +29,8 @@ import { loading } from "./parts.js";
  *   compact?: boolean,
  * }} options `compact` for a table narrow enough for any screen
  */
-export function table({ label, columns, key, empty, rowClass = () => "", compact = false }) {
+export function table({ label, columns: all, key, empty, rowClass = () => "", compact = false }) {
+  const columns = all.filter(({ hidden = false }) => !hidden);
   /** @type {Map<string | number, { text: string, row: HTMLTableRowElement }>} */
   let shown = new Map();
   const body = el("tbody", { role: "rowgroup" });

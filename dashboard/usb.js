@@ -24,7 +24,7 @@ export const nameOf = ({ manufacturer, product, extra }) =>
 export const idsOf = ({ vendor_id, product_id }) => `${vendor_id ?? "????"}:${product_id ?? "????"}`;
 
 /** @param {import("./view.js").View} view */
-export function open({ root, api, poll }) {
+export function open({ root, api, may, poll }) {
   const about = el("span", { class: "hint" });
   const devices = panel("Devices", { tools: [about] });
   const listed = table({
@@ -47,7 +47,7 @@ export function open({ root, api, poll }) {
     "aria-checked": "false",
     class: "switch",
   });
-  const feed = panel("Events", { tools: [watch] });
+  const feed = panel("Events", { tools: [may("operate") && watch] });
   const events = table({
     label: "USB events, newest first",
     columns: [
@@ -61,7 +61,12 @@ export function open({ root, api, poll }) {
     empty: () =>
       watch.getAttribute("aria-checked") === "true"
         ? nothing("No events yet", "A device that is plugged in appears here within seconds.")
-        : nothing("Not watching", "Switch on Watch to list devices as they are added and removed."),
+        : nothing(
+            "Not watching",
+            may("operate")
+              ? "Switch on Watch to list devices as they are added and removed."
+              : "The watcher of this host is off.",
+          ),
   });
   feed.body.append(
     el("div", { class: "tall bleed", tabindex: 0, role: "group", "aria-label": "Events" }, events.root),

@@ -15,8 +15,11 @@ import { ApiError } from "./api.js";
  * @property {HTMLElement} root has the heading; the page adds the rest
  * @property {import("./api.js").Api} api
  * @property {AbortSignal} signal aborted when the page is left
+ * @property {May} may whether the token allows it; true while that is not known: then the server says so
  * @property {PollPath} poll asks for `path` now and then every so many seconds, while the page is open and visible
  */
+
+/** @typedef {(scope: import("./api.js").Scope) => boolean} May */
 
 /**
  * `show` gets each answer and when it was asked for; `fail` gets what the server says against the request (the shell
@@ -38,13 +41,15 @@ import { ApiError } from "./api.js";
 /**
  * @param {HTMLElement} root
  * @param {import("./api.js").Api} api
+ * @param {May} may
  * @param {AbortSignal} signal
  * @returns {View}
  */
-export function createView(root, api, signal) {
+export function createView(root, api, may, signal) {
   return {
     root,
     api,
+    may,
     signal,
     poll(seconds, path, show, fail = () => {}) {
       let timer = 0;

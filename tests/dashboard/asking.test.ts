@@ -51,7 +51,7 @@ const hide = (page: Page, hidden: boolean) =>
   page.evaluate(`Object.defineProperty(document, "hidden", { value: ${hidden}, configurable: true });
     document.dispatchEvent(new Event("visibilitychange"))`);
 
-test("a panel whose token lacks a scope says which one, and does not ask again", async () => {
+test("where the server does not say what a token allows, a panel says which scope it lacks, and does not ask again", async () => {
   const store = tokenStore(configFiles(host.configDir), silentLog);
   const token = await addToken(store, { name: "wall", scope: ["read"] });
   for (const [name, path, scope] of [
@@ -59,7 +59,7 @@ test("a panel whose token lacks a scope says which one, and does not ask again",
     ["audit", "audit/list", "audit"],
     ["admin", "admin/poll", "operate"],
   ] as const) {
-    await using tab = await openPage(name, {}, token);
+    await using tab = await openPage(name, { token: (route) => route.abort() }, token);
     const { page } = tab;
     await page.getByText(`this token allows read, but this needs ${scope}`).waitFor();
     const again: string[] = [];
@@ -202,7 +202,7 @@ test("filters the audit log by the submitted filter, not by what is being typed"
   await using tab = await openPage("audit");
   const { page } = tab;
   await page.getByText(/^rows /).waitFor();
-  await page.getByLabel("Type").fill("not such a ty");
+  await page.getByLabel("Host or client").fill("not such a ho");
   await page.getByLabel("From").fill("99999-01-01T00:00");
   const answered = page.waitForResponse(/audit\/list/);
   await page.clock.runFor(11_000);

@@ -7,9 +7,13 @@ import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import * as v from "valibot";
 import { diagnose } from "../../src/diagnostics/operations";
+import { silentLog } from "../../src/lib/log";
+import { configFiles } from "../../src/lib/paths";
 import { listJobs } from "../../src/scheduler/operations";
 import { createService } from "../../src/service";
+import { addToken, tokenStore } from "../../src/trust/named-tokens";
 import { launchBrowser, openTab } from "../browser";
+import { selfSigned } from "../client/support";
 import { PROGRAMS, SIZE, startDisplay } from "../desktop/support";
 import { post, serveSource, TOKEN, temporaryFolder, testWith } from "../support";
 
@@ -197,6 +201,51 @@ test("the address is copied, or the button says that the browser does not allow 
   expect(tab.complaints).toEqual([]);
 }, 20_000);
 
+test("the REST API page says where the server listens and since when, and how it is started and stopped", async () => {
+  await using tab = await openPage("server", { permissions: ["clipboard-read", "clipboard-write"] });
+  const { page } = tab;
+  const fact = (name: string) => page.locator(`dt:text-is("${name}") + dd`);
+  await fact("Port").getByText(new URL(host.url).port).waitFor();
+  expect(await fact("Listens on").textContent()).toBe("127.0.0.1");
+  expect(await fact("TLS").textContent()).toBe("off: tokens travel unencrypted");
+  expect(await fact("Audit log").textContent()).toMatch(/^on, [\d,]+ rows?$/);
+  expect(await fact("Running since").textContent()).toMatch(/\d:\d\d.*\(.+\)$/);
+  for (const command of ["install", "status", "uninstall"]) {
+    await page.getByRole("button", { name: `Copy svc service ${command}` }).click();
+    await page.getByRole("button", { name: "Copied" }).waitFor();
+    expect(await page.evaluate("navigator.clipboard.readText()")).toBe(`svc service ${command}`);
+    await page.getByRole("button", { name: "Copied" }).waitFor({ state: "detached" });
+  }
+  expect(tab.complaints).toEqual([]);
+}, 30_000);
+
+test("the token is copied by who typed it, and is not shown", async () => {
+  await using tab = await openPage("server", { permissions: ["clipboard-read", "clipboard-write"] });
+  const { page } = tab;
+  await page.getByText("the host's own, which allows everything").waitFor();
+  await page.getByRole("button", { name: "Copy token" }).click();
+  await page.getByRole("button", { name: "Copied" }).waitFor();
+  expect(await page.evaluate("navigator.clipboard.readText()")).toBe(TOKEN);
+  expect(await page.content()).not.toContain(TOKEN);
+  expect(tab.complaints).toEqual([]);
+}, 20_000);
+
+testWith("chromium", "openssl")(
+  "the REST API page says that TLS is on, and that the audit log is off",
+  async () => {
+    using folder = temporaryFolder();
+    const { cert, key } = selfSigned(folder.path, "host", "IP:127.0.0.1");
+    await using shown = await serveSource(["--tls-cert", cert, "--tls-key", key, "--no-audit"]);
+    await using tab = await openTab(browser, shown.url, { token: TOKEN, ignoreHTTPSErrors: true });
+    const { page } = tab;
+    await page.goto(`${shown.url}/dashboard#server`);
+    await page.getByText("off (--no-audit)").waitFor();
+    expect(await page.locator('dt:text-is("TLS") + dd').textContent()).toBe("on");
+    expect(tab.complaints).toEqual([]);
+  },
+  30_000,
+);
+
 test("the address is the one that the browser reached the server by", async () => {
   const url = host.url.replace("127.0.0.1", "localhost");
   await using tab = await openTab(browser, url, { token: TOKEN });
@@ -231,7 +280,7 @@ test("the audit page filters, and shows 50 rows at a time of a large log", async
   await appendRows(Array.from({ length: 10_000 }, (_, nth) => `row ${nth}`));
   await using tab = await openPage("audit");
   const { page } = tab;
-  await page.getByLabel("Type").fill("test");
+  await page.getByLabel("Type").selectOption("test");
   await page.getByRole("button", { name: "Filter" }).click();
   await page.getByRole("cell", { name: "row 9999", exact: true }).waitFor();
   for (const last of ["row 9949", "row 9899", "row 9849"]) {
@@ -244,6 +293,66 @@ test("the audit page filters, and shows 50 rows at a time of a large log", async
   expect(await page.locator("tbody tr").count()).toBe(50);
   expect(tab.complaints).toEqual([]);
 }, 30_000);
+
+test("the audit page offers the types of all rows, not only of those that it shows", async () => {
+  await appendRows(["once"], "rare & <b>odd</b>");
+  await appendRows(
+    Array.from({ length: 60 }, () => "often"),
+    "common",
+  );
+  await using tab = await openPage("audit");
+  const { page } = tab;
+  await page.getByText(/^rows /).waitFor();
+  await page.getByLabel("Type").selectOption("rare & <b>odd</b>");
+  await page.getByRole("button", { name: "Filter" }).click();
+  await page.getByRole("cell", { name: "once", exact: true }).waitFor();
+  expect(await page.locator("tbody tr").count()).toBe(1);
+  await page.getByRole("button", { name: "Reset" }).click();
+  await page.getByRole("cell", { name: "often", exact: true }).first().waitFor();
+  expect(await page.getByLabel("Type").inputValue()).toBe("");
+  expect(tab.complaints).toEqual([]);
+}, 30_000);
+
+test("the audit log is cleared where the server allows it, by a token for admin, after a question", async () => {
+  await using shown = await serveSource(["--allow-audit-clear"]);
+  const store = tokenStore(configFiles(shown.configDir), silentLog);
+  const admin = await addToken(store, { name: "boss", scope: ["admin"] });
+  const auditor = await addToken(store, { name: "auditor", scope: ["audit"] });
+  const openAudit = async (url: string, token: string) => {
+    const tab = await openTab(browser, url, { token });
+    await tab.page.goto(`${url}/dashboard#audit`);
+    await tab.page.waitForResponse(/audit\/status/);
+    await tab.page.getByText(/^rows /).waitFor();
+    return tab;
+  };
+  for (const [url, token] of [
+    [shown.url, auditor],
+    [host.url, TOKEN],
+  ] as const) {
+    await using tab = await openAudit(url, token);
+    expect(await tab.page.getByRole("button", { name: "Clear log…" }).count()).toBe(0);
+    expect(tab.complaints).toEqual([]);
+  }
+  await using tab = await openAudit(shown.url, admin);
+  const { page } = tab;
+  const dialog = page.getByRole("dialog");
+  await page.getByRole("button", { name: "Clear log…" }).click();
+  await dialog.getByText("All rows are removed for good.").waitFor();
+  expect(await seriousViolations(page)).toEqual([]);
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await page
+    .getByRole("cell", { name: /token=auditor/ })
+    .first()
+    .waitFor();
+  await page.getByRole("button", { name: "Clear log…" }).click();
+  await dialog.getByRole("button", { name: /^Remove \d+ rows$/ }).click();
+  await page.getByRole("cell", { name: /^cleared \d+ rows .* by rest \(127.0.0.1\) token=boss;/ }).waitFor();
+  expect(await page.getByRole("cell", { name: /token=auditor/ }).count()).toBe(0);
+  expect(await page.getByLabel("Type").locator("option").allTextContents()).toContain("audit_cleared");
+  await page.getByRole("button", { name: "Verify chain" }).click();
+  await page.getByText(/^Chain OK/).waitFor();
+  expect(tab.complaints).toEqual([]);
+}, 40_000);
 
 test("the audit page verifies the chain, and shows the row at which it is broken", async () => {
   await appendRows(["first", "second", "third"], "tamper");
@@ -280,7 +389,8 @@ test("text from elsewhere is shown as text, whatever it says", async () => {
   const { page } = tab;
   page.on("dialog", (dialog) => tab.complaints.push(`dialog: ${dialog.message()}`));
   await page.getByText("<img src=x onerror=alert(1)>").waitFor();
-  await page.getByText("<svg onload=alert(1)>").first().waitFor();
+  await page.getByRole("cell", { name: "<svg onload=alert(1)>" }).first().waitFor();
+  await page.locator("option", { hasText: "<svg onload=alert(1)>" }).waitFor({ state: "attached" });
   await page.getByText("\\u202eevil\\u202c").waitFor();
   await page.getByText("Show all 10,000 characters").click();
   expect(await page.locator("main img, main script").count()).toBe(0);

@@ -43,7 +43,7 @@ test("says that a token is wrong, and asks again until the server says to wait",
   await signIn(page, "wrong-token");
   await page.getByText("The server does not accept this token.").waitFor();
   for (let guess = 2; guess <= 8; guess++) {
-    const answered = page.waitForResponse(/overview/);
+    const answered = page.waitForResponse(/\/token$/);
     await signIn(page, `wrong-token-${guess}`);
     await answered;
   }
@@ -58,7 +58,7 @@ test("does not promise to try again while nobody is signed in and the server is 
   await using tab = await openTab(browser, host.url);
   const { page } = tab;
   await page.goto(`${host.url}/dashboard`);
-  await page.route(`${host.url}/overview`, (route) => route.abort());
+  await page.route(`${host.url}/token`, (route) => route.abort());
   await signIn(page, TOKEN);
   await page.getByText("The server does not answer.", { exact: true }).waitFor();
   expect(await page.getByText("Trying again").count()).toBe(0);

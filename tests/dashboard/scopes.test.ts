@@ -1,0 +1,115 @@
+/** The dashboard in Chromium with tokens that allow less: what it shows, and that it asks for nothing else. */
+import { afterAll, beforeAll, expect } from "bun:test";
+import type { Browser } from "playwright-core";
+import type { Scope } from "../../src/core/rights";
+import { silentLog } from "../../src/lib/log";
+import { configFiles } from "../../src/lib/paths";
+import { addToken, tokenStore } from "../../src/trust/named-tokens";
+import { launchBrowser, openTab, signIn } from "../browser";
+import { post, serveSource, testWith } from "../support";
+
+const test = testWith("chromium");
+
+let browser: Browser;
+let host: Awaited<ReturnType<typeof serveSource>>;
+beforeAll(async () => {
+  if (!Bun.which("chromium")) return;
+  [browser, host] = await Promise.all([launchBrowser(), serveSource(["--rate-limit", "0"])]);
+}, 30_000);
+afterAll(async () => {
+  await browser?.close();
+  await host?.[Symbol.asyncDispose]();
+});
+
+const tokenFor = (name: string, ...scope: Scope[]) =>
+  addToken(tokenStore(configFiles(host.configDir), silentLog), { name, scope });
+
+/** A tab on the first page after signing in; `refused` are the requests that the token does not allow. */
+async function signedIn(token: string) {
+  const tab = await openTab(browser, host.url);
+  const refused: string[] = [];
+  tab.page.on("response", (response) => {
+    if (response.status() === 403) refused.push(new URL(response.url()).pathname);
+  });
+  await tab.page.goto(`${host.url}/dashboard`);
+  await signIn(tab.page, token);
+  await tab.page.locator(".panel").first().waitFor();
+  return { ...tab, refused };
+}
+
+for (const [scopes, titles] of [
+  [["screen"], ["Screen"]],
+  [["audit"], ["Audit log"]],
+  [
+    ["audit", "screen"],
+    ["Audit log", "Screen"],
+  ],
+] as const) {
+  test(`a token for ${scopes.join(" and ")} signs in, and the navigation has what it allows`, async () => {
+    await using tab = await signedIn(await tokenFor(scopes.join("-"), ...scopes));
+    const { page, refused } = tab;
+    await page.getByRole("heading", { level: 1, name: titles[0] }).waitFor();
+    expect(await page.getByRole("navigation").getByRole("link").allTextContents()).toEqual([...titles]);
+    await page.getByText(`token ${scopes.join("-")}: ${scopes.join(", ")}`).waitFor();
+    expect(await page.getByRole("link", { name: "API documentation" }).count()).toBe(0);
+    await page.waitForLoadState("networkidle");
+    expect(refused).toEqual([]);
+  }, 30_000);
+}
+
+test("a page that the token may not see says what it needs, and asks for nothing", async () => {
+  await using tab = await signedIn(await tokenFor("auditor", "audit"));
+  const { page, refused } = tab;
+  for (const name of ["overview", "screen"]) {
+    await page.goto(`${host.url}/dashboard#${name}`);
+    const needs = name === "screen" ? "screen" : "read";
+    await page.getByText(`This token allows audit, but this page needs ${needs}.`).waitFor();
+  }
+  await page.goto(`${host.url}/dashboard#audit`);
+  await page.getByText(/^rows /).waitFor();
+  expect(refused).toEqual([]);
+  expect(tab.complaints).toEqual([]);
+}, 30_000);
+
+test("a token for no page signs in, and reads what the pages need", async () => {
+  await using tab = await signedIn(await tokenFor("scraper", "metrics"));
+  await tab.page.getByText("This token allows metrics, but this page needs read.").waitFor();
+  expect(await tab.page.getByRole("navigation").getByRole("link").count()).toBe(0);
+  expect(tab.complaints).toEqual([]);
+}, 30_000);
+
+test("a token that only reads sees no button that it may not use, and no page asks for more", async () => {
+  await host.call(
+    "/admin/hosts/add",
+    post({ label: "lab", base_url: host.url, token: host.token, tags: [] }),
+  );
+  await host.call("/jobs/add", post({ script_path: "/no.json", interval_seconds: 900, job_id: "nightly" }));
+  await using tab = await signedIn(await tokenFor("wall", "read"));
+  const { page, refused } = tab;
+  const beyond = /Add|Start|Stop|Reset|Run$|Pause|Remove|Cancel|Poll|Broadcast|Export|Import|Watch|Tags/;
+  const names: Record<string, string> = { server: "REST API", admin: "lab", jobs: "nightly" };
+  for (const name of ["overview", "server", "admin", "inspector", "usb", "actions", "jobs", "sync"]) {
+    await page.goto(`${host.url}/dashboard#${name}`);
+    await page.locator(`[href="#${name}"][aria-current]`).waitFor();
+    await page.locator(".panel").first().waitFor();
+    if (names[name]) await page.getByText(names[name], { exact: true }).first().waitFor();
+    await page.waitForLoadState("networkidle");
+    expect([name, await page.locator("main").getByRole("button", { name: beyond }).count()]).toEqual([
+      name,
+      0,
+    ]);
+    expect([name, await page.locator("main").getByRole("switch").count()]).toEqual([name, 0]);
+  }
+  expect(refused).toEqual([]);
+  expect(tab.complaints).toEqual([]);
+}, 60_000);
+
+test("another token in the same tab has its own pages and buttons", async () => {
+  await using tab = await signedIn(await tokenFor("first", "audit"));
+  const { page } = tab;
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await signIn(page, host.token);
+  await page.getByRole("link", { name: "Jobs and history" }).click();
+  await page.getByRole("button", { name: "Add…" }).waitFor();
+  expect(tab.complaints).toEqual([]);
+}, 30_000);
