@@ -50,7 +50,12 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
       may("admin") && actionButton([icon("add"), "Add…"], add, (error) => made.tell(error)),
     ],
   });
-  const picks = el("div", { class: "buttons small", role: "group", "aria-label": "Select hosts" });
+  const picks = el("div", {
+    class: "buttons small",
+    role: "group",
+    "aria-label": "Select hosts",
+    hidden: !may("operate"),
+  });
   const listed = table({
     label: "Hosts",
     columns: [
