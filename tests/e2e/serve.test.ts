@@ -264,7 +264,9 @@ describe("the folder and the token", () => {
     const status = async () => (await asking(server.url, token, "/metrics")).status;
     expect(await status()).toBe(200);
     expect((await asking(server.url, token, "/commands")).status).toBe(403);
-    expect((await run("list")).stdout).toMatch(/^NAME +SCOPES +CREATED +OLD ONE ENDS\nprometheus +metrics +2/);
+    expect((await run("list")).stdout).toMatch(
+      /^NAME +SCOPES +CREATED +OLD ONE ENDS\nprometheus +metrics +2/,
+    );
     expect(await run("add", "prometheus", "--scope", "read")).toMatchObject({
       exitCode: 1,
       stdout: "",
