@@ -39,7 +39,8 @@ export const completeHead: Step = (next) => (exchange) =>
   exchange.request.method === "HEAD" ? after(next(exchange), withLength) : next(exchange);
 
 async function withLength(response: Response): Promise<Response> {
-  const { byteLength } = await response.clone().arrayBuffer();
-  response.headers.set("content-length", String(byteLength));
+  // A blob shares the bytes of an asset; an array would be a copy of them.
+  const { size } = await response.clone().blob();
+  response.headers.set("content-length", String(size));
   return response;
 }

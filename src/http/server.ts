@@ -23,6 +23,7 @@ import type { RequestMetrics } from "./measure";
 import { type RestServerOptions, SERVER_OPTIONS } from "./options";
 import { certificateNames, machineNames } from "./own-names";
 import { type AuditLog, createRequestAudit } from "./request-audit";
+import { limitTurn } from "./turn";
 
 /** A server that accepts connections. */
 export type RestServer = Awaited<ReturnType<typeof startRestServer>>;
@@ -137,7 +138,7 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
     log,
     stopping: stopping.signal,
   });
-  const server = listen({ host, port: options.port, tls, fetch: app.fetch });
+  const server = listen({ host, port: options.port, tls, fetch: limitTurn(app.fetch) });
   undo.defer(() => void server.stop(true));
   const started = performance.now();
   const stopped = Promise.withResolvers<void>();
