@@ -86,7 +86,8 @@ test("a token that only reads sees no button that it may not use, and no page as
   await host.call("/jobs/add", post({ script_path: "/no.json", interval_seconds: 900, job_id: "nightly" }));
   await using tab = await signedIn(await tokenFor("wall", "read"));
   const { page, refused } = tab;
-  const beyond = /Add|Start|Stop|Reset|Run$|Pause|Remove|Cancel|Poll|Broadcast|Export|Import|Watch|Tags|^all$/;
+  const beyond =
+    /Add|Start|Stop|Reset|Run$|Pause|Remove|Cancel|Poll|Broadcast|Export|Import|Watch|Tags|^all$/;
   const names: Record<string, string> = { server: "REST API", admin: "lab", jobs: "nightly" };
   for (const name of ["overview", "server", "admin", "inspector", "usb", "actions", "jobs", "sync"]) {
     await page.goto(`${host.url}/dashboard#${name}`);
