@@ -1,6 +1,6 @@
 /** Scripts, runs, jobs and history as the compiled binary, from an empty folder. */
 import { expect, test } from "bun:test";
-import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { BINARY, post, temporaryFolder, until } from "../support";
 
@@ -99,6 +99,7 @@ test("svc execute --check names what is wrong with its place, and runs nothing",
   const comma = await machine.run("execute", "comma.json", "--check");
   expect(comma.stderr).toBe(`svc: ${machine.path}/comma.json:3:1: not JSON: expected a value\n`);
   expect(comma.exitCode).toBe(2);
+  expect(existsSync(machine.config)).toBe(false);
 });
 
 test("--var and --var-file set variables: JSON where it parses, else text; --var counts last", async () => {
@@ -221,7 +222,7 @@ test("svc runs and svc jobs run ask the server that runs", async () => {
 
 test("a broken jobs file is set aside and reported, with exit code 1", async () => {
   using machine = installed();
-  await machine.run("jobs", "list");
+  mkdirSync(machine.config);
   writeFileSync(join(machine.config, "jobs.json"), "{ broken");
   const listed = await machine.run("jobs", "list");
   expect({ stdout: listed.stdout, exitCode: listed.exitCode }).toEqual({ stdout: "no jobs\n", exitCode: 1 });
