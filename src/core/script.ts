@@ -132,6 +132,7 @@ function parse(text: string, name: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
+    if (text.trim() === "") throw badInput(`${name}: expected a list of actions but found nothing`);
     const { line = 1, column = 1, expected = "JSON" } = faultIn(text) ?? {};
     throw badInput(`${name}:${line}:${column}: not JSON: expected ${expected}`);
   }

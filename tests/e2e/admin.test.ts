@@ -283,7 +283,9 @@ describe("a broadcast", () => {
     const ended = await machine.run(["admin", "broadcast", actions, "--on", "all", "--output", output]);
     expect(ended).toMatchObject({ exitCode: 2, stdout: "" });
     expect(readFileSync(output, "utf8")).toBe("of the last time\n");
-    expect(ended.stderr).toContain("script:1:3: /0/0: unknown command AC_nope; script:1:14: /1: missing");
+    expect(ended.stderr).toContain(
+      "script:1:3: /0/0: unknown command AC_nope; script:1:14: /1/1/seconds: missing",
+    );
   });
 
   test("that is interrupted ends cleanly: each host has its result, also in the file", async () => {

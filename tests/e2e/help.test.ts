@@ -82,7 +82,7 @@ describe("what is missing in a command line is named:", () => {
     [["serve", "--audit=yes"], "--audit: expected no value, true or false"],
     [["config", "import", "no-such-file", "--dry-run=1"], "--dry-run: expected no value, true or false"],
     [["turn", "test"], "An argument is missing: svc turn test <url>"],
-    [["execute", "-"], "script: expected JSON on stdin"],
+    [["execute", "-"], "stdin: expected a list of actions but found nothing"],
     [["jobs", "add", "", "--every", "1h"], "script: must not be empty"],
   ] as const) {
     test(`svc ${words.join(" ")}`, async () => {
