@@ -22,17 +22,25 @@ export function guardWal(walPath: string, indexPath: string) {
   // SQLite has no lock on the log itself, so that closing this drops none.
   const log = openSync(walPath, "r");
   const index = openIndex(indexPath);
-  const [known, header, frame] = [INDEX, HEADER, FRAME].map(({ bytes }) => Buffer.alloc(bytes)) as [
-    Buffer,
-    Buffer,
-    Buffer,
-  ];
+  const known = Buffer.alloc(INDEX.bytes);
+  const header = Buffer.alloc(HEADER.bytes);
+  /** A header that was good: it stays the same until SQLite begins the log anew. */
+  const good = Buffer.alloc(HEADER.bytes);
+  let frame = Buffer.alloc(FRAME.bytes);
   /** A frame that was there before. */
-  let seen: { readonly at: number; readonly frame: Buffer } | undefined;
+  let seen = { at: 0, frame: Buffer.alloc(FRAME.bytes) };
 
   const isRead = (at: number, into: Buffer) => readSync(log, into, 0, into.length, at) === into.length;
   const hasSalts = (buffer: Buffer, at: number) =>
     buffer.compare(known, INDEX.salts, INDEX.salts + SALTS_BYTES, at, at + SALTS_BYTES) === 0;
+  const isGoodHeader = () => {
+    if (!isRead(0, header)) return false;
+    if (!header.equals(good)) {
+      if (!isHeader(header)) return false;
+      header.copy(good);
+    }
+    return hasSalts(header, HEADER.salts);
+  };
 
   return {
     /**
@@ -45,9 +53,9 @@ export function guardWal(walPath: string, indexPath: string) {
       if (readSync(index.fd, known, 0, known.length, 0) < known.length) return false;
       const frames = known.readUInt32LE(INDEX.frames);
       if (frames === 0) return true;
-      if (!isRead(0, header) || !isHeader(header) || !hasSalts(header, HEADER.salts)) return false;
+      if (!isGoodHeader()) return false;
       // Another program may have written behind a hole.
-      if (!alone && seen && hasSalts(seen.frame, FRAME.salts)) {
+      if (!alone && hasSalts(seen.frame, FRAME.salts)) {
         if (!isRead(seen.at, frame) || !frame.equals(seen.frame)) return false;
       }
       const size = known.readUInt16LE(INDEX.pageSize);
@@ -58,7 +66,7 @@ export function guardWal(walPath: string, indexPath: string) {
         const checksum = frame.readUInt32BE(FRAME.checksum + word);
         if (checksum !== known.readUInt32LE(INDEX.checksum + word)) return false;
       }
-      seen = { at, frame: Buffer.from(frame) };
+      [seen, frame] = [{ at, frame }, seen.frame];
       return true;
     },
     close(): void {
