@@ -1,34 +1,26 @@
 /**
- * The file of the log: opened, locked for a moment at a time, and no longer written once another file is at its path.
+ * The file of the log: opened when it is used, and locked for a moment at a time.
  *
- * The promise: a transaction that resolved is on disk (WAL with `synchronous=FULL`); a lock of another process never
- * blocks the event loop; a write that cannot get the lock fails within seconds.
+ * The promise: a transaction that resolved is on disk (`open-file.ts`); a lock of another process never blocks the event
+ * loop; a write that cannot get the lock fails within seconds.
  */
 import { Database, SQLiteError } from "bun:sqlite";
-import { existsSync, realpathSync, statSync } from "node:fs";
 import { messageOf, systemCode, unavailable } from "../lib/errors";
 import { isMissing } from "../lib/files";
 import { type Log, silentLog } from "../lib/log";
-import { isBusy, openDatabase, openSnapshot } from "../lib/sqlite";
+import { isBusy, openSnapshot } from "../lib/sqlite";
 import { prepareLog } from "./adopt";
 import { type Head, isAnother } from "./high-water";
 import { NOTE_MS, readNote, writeNote } from "./note";
-import { schemaFault } from "./schema";
-import { guardWal } from "./wal-guard";
+import { type Epoch, type OpenFile, openFile } from "./open-file";
 
 /** How long writes wait for the lock of another process, milliseconds. After that they fail at once until it is free. */
 const LOCK_WAIT_MS = 5_000;
-
-/** Pages in the write-ahead log before they are moved to the file (16 MB): each move costs two more flushes. */
-const CHECKPOINT_PAGES = 4_000;
 
 /** The longest pause between two attempts to take the lock, milliseconds: processes that write all the time seldom free it. */
 const LONGEST_PAUSE_MS = 5;
 
 type Kind = "write" | "read";
-
-/** The time in which one connection alone wrote to the file: another object after any other connection did. */
-export type Epoch = object;
 
 export class AuditFile {
   private open: OpenFile | undefined;
@@ -141,100 +133,6 @@ export class AuditFile {
   }
 }
 
-const REPLACED = "the audit log was replaced or removed while in use; restart svc to write to the new one";
-const OVERWRITTEN =
-  "the write-ahead log of the audit log was overwritten or cut off while in use; restart svc, then verify the log";
-
-type OpenFile = ReturnType<typeof openFile>;
-
-function openFile(path: string, log: Log) {
-  const db = openDatabase(path, { synchronous: "FULL", prepare: (opened) => prepare(opened, path, log) });
-  const isInPlace = watchPlace(path);
-  const wal = guardWal(...besides(path));
-  const dataVersion = db.query<{ data_version: number }, []>("PRAGMA data_version");
-  const schemaVersion = db.query<{ schema_version: number }, []>("PRAGMA schema_version");
-  let seen = { data: -1, schema: -1 };
-  let epoch: Epoch = {};
-  let isOverwritten = false;
-
-  const requireInPlace = () => {
-    if (isOverwritten) throw unavailable(OVERWRITTEN);
-    if (!isInPlace()) throw unavailable(REPLACED);
-  };
-
-  /** With the lock: fails if somebody tampered with the file since the last write. */
-  const requireUntouched = () => {
-    const data = dataVersion.get()?.data_version ?? -1;
-    const alone = data === seen.data;
-    isOverwritten = !wal.isIntact(alone);
-    if (isOverwritten) throw unavailable(OVERWRITTEN);
-    if (alone) return;
-    const schema = schemaVersion.get()?.schema_version ?? -1;
-    const fault = schema === seen.schema ? null : schemaFault(db);
-    if (fault !== null) throw unavailable(`the audit log was altered: ${fault}`);
-    seen = { data, schema };
-    epoch = {};
-  };
-
-  // Made once for a connection: making them takes as long as a small transaction.
-  const reading = db.transaction((work: (db: Database) => unknown) => work(db));
-  const writing = db.transaction((work: (db: Database, epoch: Epoch) => unknown) => {
-    requireUntouched();
-    return work(db, epoch);
-  });
-  return {
-    db,
-    requireInPlace,
-    read: reading.deferred,
-    write: writing.immediate,
-    close(): void {
-      wal.close();
-      // Closing would move what was overwritten into the file. The next to open it takes only what is whole.
-      if (!isOverwritten) db.close();
-    },
-  };
-}
-
-/** The paths of the write-ahead log and its index: in the folder of the file itself, also when `path` is a symbolic link. */
-function besides(path: string): [wal: string, index: string] {
-  const file = realpathSync(path);
-  return [`${file}-wal`, `${file}-shm`];
-}
-
-/** How often the path is checked at most, milliseconds. A check before each append would cost a twentieth on a fast disk. */
-export const CHECK_MS = 1;
-
-/** How often the inode of the write-ahead log is checked at most, milliseconds. */
-const WAL_CHECK_MS = 250;
-
-/**
- * @returns a function that says whether the file at `path` and its write-ahead log are still the ones that they are now: a
- *   write to a file that was replaced would be lost.
- */
-function watchPlace(path: string): () => boolean {
-  const file = inodeOf(path);
-  const [walPath] = besides(path);
-  const wal = inodeOf(walPath);
-  let checkedAt = Number.NEGATIVE_INFINITY;
-  let walCheckedAt = performance.now();
-  return () => {
-    const now = performance.now();
-    if (now - checkedAt < CHECK_MS) return true;
-    if (inodeOf(path) !== file || !existsSync(walPath)) return false;
-    checkedAt = now;
-    // Linux: a stat makes the next fsync of a file slower by a third (multigrain timestamps), and every row is written
-    // to this one.
-    if (now - walCheckedAt < WAL_CHECK_MS) return true;
-    walCheckedAt = now;
-    return inodeOf(walPath) === wal;
-  };
-}
-
-function inodeOf(path: string): string {
-  const found = statSync(path, { throwIfNoEntry: false });
-  return found ? `${found.dev}:${found.ino}` : "none";
-}
-
 /** How long a reader waits for a lock, milliseconds, which blocks the thread. Readers of a write-ahead log seldom wait. */
 const READER_WAIT_MS = 5_000;
 
@@ -255,15 +153,6 @@ export function readLog(path: string): Database {
   } catch (error) {
     throw asFailure(error);
   }
-}
-
-function prepare(db: Database, path: string, log: Log): void {
-  const mode = db.query<{ journal_mode: string }, []>("PRAGMA journal_mode").get()?.journal_mode;
-  if (mode !== "wal") {
-    throw unavailable(`the audit log cannot use a write-ahead log (its file system gives "${mode}")`);
-  }
-  db.run(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
-  for (const told of prepareLog(db, readNote(path))) log.warn(told);
 }
 
 /** An error of SQLite or the system as an expected failure; any other error is a bug and is returned as it is. */

@@ -2,7 +2,7 @@
 // that hide that the clock went back.
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { readFileSync, truncateSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { installBinary, post, serveBinary } from "../support";
 
@@ -28,6 +28,24 @@ describe("the next row is refused once the write-ahead log", () => {
     }, 15_000);
   }
 });
+
+test("once the index of the write-ahead log was deleted, no row of another process is written over", async () => {
+  await using server = await serveBinary();
+  using host = installBinary();
+  const svc = (...words: string[]) => host.run([...words, "--config-dir", server.configDir]);
+  await server.call("/execute", post({ actions: [["AC_sleep", { seconds: 0 }]] }));
+  rmSync(join(server.configDir, "audit.db-shm"));
+  expect((await svc("audit", "log", "precious")).exitCode).toBe(0);
+  const refused = await server.call("/execute", post({ actions: [["AC_sleep", { seconds: 0 }]] }));
+  expect([refused.status, await refused.text()]).toEqual([
+    503,
+    expect.stringContaining("replaced or removed"),
+  ]);
+  process.kill(server.pid);
+  await server.exited;
+  expect((await svc("audit", "list", "--event-type", "precious", "--json")).stdout).toContain('"count":1');
+  expect((await svc("audit", "verify")).stdout).toContain("Chain OK");
+}, 15_000);
 
 test("the clock is compared with the latest time in the log, not with that of the last row", async () => {
   using host = installBinary();

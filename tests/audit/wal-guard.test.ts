@@ -1,9 +1,21 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { copyFileSync, readFileSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import type { Verdict } from "../../src/audit/chain";
 import { openAuditLog } from "../../src/audit/log";
+import { CHECK_MS } from "../../src/audit/open-file";
 import { verifyDatabase } from "../../src/audit/verify";
 import { silentLog } from "../../src/lib/log";
+import { movableClock } from "../support";
 import { event, rowsOf, testLog, withDatabase } from "./support";
 
 const walOf = (path: string) => `${path}-wal`;
@@ -11,6 +23,21 @@ const walOf = (path: string) => `${path}-wal`;
 /** Writes `bytes` over the write-ahead log, whose inode stays. */
 function overwrite(path: string, change: (bytes: Buffer) => Buffer): void {
   writeFileSync(walOf(path), change(readFileSync(walOf(path))));
+}
+
+/** Appends a row in another process, and verifies: within one, all connections share the index. */
+async function appendElsewhere(path: string): Promise<{ id: number; verdict: Verdict }> {
+  const module = (name: string) => JSON.stringify(join(import.meta.dir, "../../src/audit", name));
+  const program = `
+    import { openAuditLog } from ${module("log")};
+    import { verifyDatabase } from ${module("verify")};
+    const path = process.argv[1];
+    const log = await openAuditLog({ path, log: { info() {}, warn() {}, error() {} } });
+    const id = await log.log("test");
+    await log.close();
+    console.log(JSON.stringify({ id, verdict: verifyDatabase(path) }));`;
+  const { stdout } = Bun.spawn([process.execPath, "-e", program, path], { stderr: "inherit" });
+  return JSON.parse(await new Response(stdout).text());
 }
 
 /** What another program may do to the write-ahead log of an open log. */
@@ -61,6 +88,27 @@ describe("a write-ahead log that another program changed is found before the nex
     other.close();
     await expect(made.log.append(event())).rejects.toThrow("overwritten or cut off");
   });
+});
+
+describe("once the index of the write-ahead log is another file", () => {
+  const attacks: Readonly<Record<string, (index: string) => void>> = {
+    deleted: (index) => rmSync(index),
+    "moved away": (index) => renameSync(index, `${index}.away`),
+  };
+  for (const [what, attack] of Object.entries(attacks)) {
+    test(`as the one before was ${what}, the rows of the process that made it are not written over`, async () => {
+      await using made = await testLog();
+      await made.log.append(event());
+      attack(`${made.path}-shm`);
+      expect((await appendElsewhere(made.path)).id).toBe(2);
+      using clock = movableClock();
+      clock.advance(2 * CHECK_MS);
+      await expect(made.log.append(event())).rejects.toThrow("replaced or removed while in use");
+      // Closing would move the write-ahead log as this process knows it, and delete it.
+      await made.log.close();
+      expect(await appendElsewhere(made.path)).toMatchObject({ id: 3, verdict: { ok: true, total_rows: 3 } });
+    });
+  }
 });
 
 test("what it held is missed after a restart, and what the file held before is still there", async () => {

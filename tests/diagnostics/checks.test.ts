@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { chmodSync, chownSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { CHECK_MS } from "../../src/audit/file";
+import { CHECK_MS } from "../../src/audit/open-file";
 import { CHECK_NAMES, loadChecks } from "../../src/diagnostics/checks";
 import { auditChain } from "../../src/diagnostics/checks/audit-chain";
 import { clock } from "../../src/diagnostics/checks/clock";
