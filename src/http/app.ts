@@ -2,6 +2,7 @@
  * The HTTP app: the table's routes, and the steps that a request passes on its way, from top to bottom.
  */
 import { type Context, Hono } from "hono";
+import { getPath } from "hono/utils/url";
 import type { Operation } from "../core/operation";
 import { messageOf } from "../lib/errors";
 import { type CallParts, call } from "./call";
@@ -31,7 +32,7 @@ export interface AppParts extends CallParts {
   readonly clients: ClientResolver;
   readonly connections: Pick<Connections, "accept">;
   /** Whether the server answers to this `Host`. */
-  readonly answersTo: (host: string | null) => boolean;
+  readonly answersTo: (host: string) => boolean;
   readonly metrics: RequestMetrics;
   readonly audit: RequestAudit;
 }
@@ -58,7 +59,7 @@ export function createApp(parts: AppParts): Hono<{ Bindings: Bindings }> {
   const answer = (c: Context<{ Bindings: Bindings }>, target: Route) =>
     entries[target.entry](new Exchange(c.req, c.env.server, target));
 
-  const app = new Hono<{ Bindings: Bindings }>();
+  const app = new Hono<{ Bindings: Bindings }>({ getPath: pathOf });
   const routed = parts.operations.filter((one): one is RoutedOperation => one.http !== undefined);
   for (const operation of routed) {
     const { http, scope } = operation;
@@ -72,4 +73,9 @@ export function createApp(parts: AppParts): Hono<{ Bindings: Bindings }> {
     return errorResponse(500, "internal error");
   });
   return app;
+}
+
+/** The path of a request; without a `Host` (HTTP/1.0), Bun's address of it has no host either. */
+function pathOf(request: Request): string {
+  return request.url.startsWith("/") ? request.url.replace(/[?#].*$/s, "") : getPath(request);
 }

@@ -74,6 +74,9 @@ export function call(
   };
 }
 
+/** The query of an address, which may have no `Host` or one that is no host name: then it is no URL. */
+const QUERY = /^[^?#]*\?([^#]*)/;
+
 /** Reads the input of an operation: from the query of a GET, the body of a POST, and the parameters of the path. */
 function createReader({ http, input }: RoutedOperation, maxBytes: number): (exchange: Exchange) => unknown {
   const { method, path, body } = http;
@@ -85,7 +88,7 @@ function createReader({ http, input }: RoutedOperation, maxBytes: number): (exch
   }
   // Links to a page may carry any query, and load balancers add one to what they ask; neither means anything here.
   const queryOf = ({ request: { url } }: Exchange) =>
-    url.includes("?") && !http.public ? fromQuery(input, new URL(url).searchParams) : {};
+    url.includes("?") && !http.public ? fromQuery(input, new URLSearchParams(QUERY.exec(url)?.[1])) : {};
   if (body !== undefined) {
     return async (exchange) => {
       const query = queryOf(exchange);

@@ -7,18 +7,26 @@ import { printable } from "../lib/sanitize";
 import type { Step } from "./exchange";
 import { errorResponse } from "./responses";
 
+/** A host and perhaps a port (RFC 9112 section 3.2), so that nothing else gets into the address of a request. */
+const HOST = /^(\[[\da-f:.]+\]|[a-z\d._-]+)(?::(\d*))?$/;
+
 /** The longest name in DNS, in characters (RFC 1035 section 2.3.4). */
 const MAX_NAME = 255;
 
-/** Refuses a request to a host name that the server does not answer to. */
+const MAX_PORT = 65_535;
+
+/**
+ * Refuses a request to a host name that the server does not answer to. One without the header names nobody: HTTP/1.0 allows
+ * that, load balancers check so whether a server lives, and no browser does.
+ */
 export const checkHost =
-  (answersTo: (host: string | null) => boolean): Step =>
+  (answersTo: (host: string) => boolean): Step =>
   (next) =>
   (exchange) => {
     const host = exchange.request.raw.headers.get("host");
-    if (answersTo(host)) return next(exchange);
+    if (host === null || answersTo(host)) return next(exchange);
     exchange.refusal = "misdirected";
-    const name = JSON.stringify(printable(nameIn(host), MAX_NAME));
+    const name = JSON.stringify(printable(nameIn(host) || host, MAX_NAME));
     return errorResponse(
       421,
       `this server does not answer to the host name ${name}: to accept it, start svc with --allow-host NAME`,
@@ -43,23 +51,26 @@ export function isLoopback(host: string): boolean {
 export function createHostCheck(
   own: Iterable<string>,
   certified: (name: string) => boolean = () => false,
-): (host: string | null) => boolean {
+): (host: string) => boolean {
   const names = new Set(["localhost", ...Array.from(own, nameIn)]);
   names.delete("");
-  const answersTo = (host: string | null) => {
+  const answersTo = (host: string) => {
     const name = nameIn(host);
     return isAddress(name) || names.has(name) || name.endsWith(".localhost") || certified(name);
   };
   // Nearly every request names the same host as the one before it.
-  let last: { host: string | null; answers: boolean } = { host: null, answers: answersTo(null) };
+  let last = { host: "", answers: false };
   return (host) => {
     if (host !== last.host) last = { host, answers: answersTo(host) };
     return last.answers;
   };
 }
 
-/** The name in a `Host` header, in lower case, without a port and the final dot; empty without one. */
-const nameIn = (host: string | null) => (host ?? "").toLowerCase().replace(/:\d*$/, "").replace(/\.$/, "");
+/** The name in a `Host` header, in lower case, without a port and the final dot; empty where there is none. */
+function nameIn(host: string): string {
+  const [, name = "", port = ""] = HOST.exec(host.toLowerCase()) ?? [];
+  return Number(port) > MAX_PORT ? "" : name.replace(/\.$/, "");
+}
 
 function isAddress(name: string): boolean {
   const inBrackets = /^\[(.*)\]$/.exec(name)?.[1];

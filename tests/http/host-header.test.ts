@@ -1,11 +1,7 @@
 import { expect, test } from "bun:test";
 import { createHostCheck } from "../../src/http/host-header";
 
-const expectAnswers = (
-  answersTo: (host: string | null) => boolean,
-  expected: boolean,
-  hosts: ReadonlyArray<string | null>,
-) => {
+const expectAnswers = (answersTo: (host: string) => boolean, expected: boolean, hosts: readonly string[]) => {
   for (const host of hosts) expect([host, answersTo(host)]).toEqual([host, expected]);
 };
 
@@ -30,7 +26,15 @@ test("no other name is answered to, and nothing that only looks like an address"
       "127.0.0.1..",
       "[127.0.0.1]",
     ],
-    ...["", ":80", ".", "[]", null],
+    ...["", ":80", ".", "[]"],
+  ]);
+});
+
+test("what is no host with a port is not answered to, whatever it ends in", () => {
+  const answersTo = createHostCheck(["lab-01"]);
+  expectAnswers(answersTo, false, [
+    ...["127.0.0.1/health?.localhost", "a b.localhost", "a@b.localhost", "a#.localhost", "[.localhost"],
+    ...["127.0.0.1:65536", "lab-01:999999999", "localhost:8x", "[::1%eth0]"],
   ]);
 });
 
