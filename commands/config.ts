@@ -2,11 +2,14 @@ import * as v from "valibot";
 import { readSealable, writeSealable } from "../src/cli/sealed-file";
 import { type Group, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
-import { exportConfig, importConfig } from "../src/config/operations";
+import { exportConfig, importConfig, listSettings, setSetting } from "../src/config/operations";
 import { field, flag } from "../src/core/fields";
 import { badInput, rejected } from "../src/lib/errors";
 import { printable } from "../src/lib/sanitize";
 import { readSecret } from "../src/lib/secret";
+
+/** As an exit code: an import would change something. */
+const WOULD_CHANGE = 3;
 
 const VARIABLE = "SVC_PASSPHRASE";
 
@@ -50,22 +53,51 @@ export default {
       on: false,
       describe: "Import the configuration of a bundle",
       hidden: ["bundle"],
-      extra: { file: field(v.string(), "The bundle; - for stdin"), passphrase_file },
+      extra: {
+        file: field(v.string(), "The bundle; - for stdin"),
+        passphrase_file,
+        exit_code: flag("With --dry-run: exit code 3 when something would change"),
+      },
       positionals: ["file"],
-      async complete(input, { file, passphrase_file }) {
+      async complete(input, { file, passphrase_file, exit_code }) {
+        if (exit_code && !input.dry_run) throw badInput("exit_code: expected with --dry-run only");
         const given = (passphrase_file ?? process.env[VARIABLE]) !== undefined;
         const bytes = await readSealable(file, () => passphrase(passphrase_file, false), given);
         return { ...input, bundle: bundleIn(bytes) };
       },
       text: imported,
       warnings: ({ warnings }) => warnings,
+      async run({ call, input, extra, show }) {
+        const report = await call(input);
+        const shown = show(report);
+        return extra.exit_code && report.written.length > 0 ? WOULD_CHANGE : shown;
+      },
       examples: [
         ["$0 config import host.json --dry-run", "What would change here"],
         ["$0 config import host.json --only viewer_id", "One file of the bundle"],
+        ["$0 config import host.json --only admin_hosts.json --merge", "Add its hosts to those here"],
       ],
+    }),
+    set: view(setSetting, {
+      on: false,
+      positionals: ["name", "value"],
+      complete: ({ name, value = [] }) => ({ name, value: value.flatMap((one) => one.split(",")) }),
+      text: lineOf,
+      examples: [
+        ["$0 config set diagnose.skip screenshot,mouse", "A host without a desktop on purpose"],
+        ["$0 config set diagnose.skip", "Every check again"],
+      ],
+    }),
+    list: view(listSettings, {
+      columns: ["SETTING", "VALUE"],
+      rows: ({ settings }) => settings.map(({ name, value }) => [name, value.join(",")]),
     }),
   },
 } satisfies Group;
+
+function lineOf({ name, value }: v.InferInput<typeof setSetting.output>): string {
+  return `${name}: ${value.join(",") || "not set"}`;
+}
 
 /** @throws a `rejected` failure when it is not JSON in UTF-8. */
 function bundleIn(bytes: Uint8Array): unknown {

@@ -20,6 +20,7 @@ export default view(diagnose, {
   examples: [
     ["$0 diagnose", "Exit code 1 when a check fails"],
     ["$0 diagnose --skip screenshot,mouse", "On a host without a display"],
+    ["$0 config set diagnose.skip screenshot,mouse", "The same from now on, also for /diagnose"],
   ],
 });
 
@@ -27,10 +28,12 @@ const NAME_WIDTH = Math.max(...CHECK_NAMES.map((name) => name.length));
 /** The columns before the text: verdict, name, and two spaces after each. */
 const INDENT = " ".repeat(4 + 2 + NAME_WIDTH + 2);
 
-/** A result as it is shown; a remote host may leave out the advice. */
-type Check = v.InferInput<typeof diagnose.output>["checks"][number];
+type Report = v.InferInput<typeof diagnose.output>;
 
-function report({ checks, count }: { readonly checks: readonly Check[]; readonly count: number }): string {
+/** A result as it is shown; a remote host may leave out the advice. */
+type Check = Report["checks"][number];
+
+function report({ checks, count, skipped = [] }: Report): string {
   const named = (verdict: string) =>
     checks.filter(({ ok, severity }) => word(ok, severity) === verdict).map(({ name }) => name);
   const [bad, warned] = [named("FAIL"), named("warn")];
@@ -38,6 +41,7 @@ function report({ checks, count }: { readonly checks: readonly Check[]; readonly
     count === 1 ? "1 check" : `${count} checks`,
     bad.length === 0 ? "none failed" : `${bad.length} failed: ${bad.join(", ")}`,
     ...(warned.length === 0 ? [] : [`${warned.length} with a warning: ${warned.join(", ")}`]),
+    ...(skipped.length === 0 ? [] : [`left out on this host: ${skipped.join(", ")}`]),
   ];
   return [...checks.map(entry), tally.join("; ")].join("\n");
 }

@@ -27,14 +27,18 @@ export function worstFirst({ checks }) {
 }
 
 /** @param {Report} report */
-export function verdictOf({ checks, count, failed }) {
+export function verdictOf({ checks, count, failed, skipped = [] }) {
   const warned = checks.filter((check) => toneOf(check) === "warn").length;
   const of = ` of ${counted(count, "check")}`;
+  const without = skipped.length > 0 ? ` Left out on this host: ${skipped.map(titleOf).join(", ")}.` : "";
   if (failed > 0)
-    return notice("error", `${failed}${of} failed${warned > 0 ? `, ${counted(warned, "warning")}` : ""}.`);
+    return notice(
+      "error",
+      `${failed}${of} failed${warned > 0 ? `, ${counted(warned, "warning")}` : ""}.${without}`,
+    );
   if (warned > 0)
-    return notice("warn", `${warned}${of} ${warned === 1 ? "has a warning" : "have warnings"}.`);
-  return notice("ok", `All ${counted(count, "check")} passed.`);
+    return notice("warn", `${warned}${of} ${warned === 1 ? "has a warning" : "have warnings"}.${without}`);
+  return notice("ok", `All ${counted(count, "check")} passed.${without}`);
 }
 
 /** `audit_chain` as `Audit chain`, `rest_api` as `REST API`. @param {string} name */

@@ -8,7 +8,8 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import * as v from "valibot";
 import type { AuditLog } from "./audit/log";
-import type { BundleReaders } from "./config/bundle";
+import type { BundleMergers, BundleReaders } from "./config/bundle";
+import type { Settings } from "./config/settings";
 import { callOperation } from "./core/call";
 import { type Caller, localCaller } from "./core/caller";
 import { field, flag } from "./core/fields";
@@ -92,6 +93,9 @@ export interface Service {
   existingAudit(): Promise<AuditLog | null>;
   /** What checks that files of a bundle would load here. */
   bundleReaders(): Promise<BundleReaders>;
+  /** What merges files of a bundle with those that are here. */
+  bundleMergers(): Promise<BundleMergers>;
+  settings(): Promise<Settings>;
   desktop(): Promise<Desktop>;
   diagnostics(): Promise<Diagnostics>;
   executor(): Promise<Executor>;
@@ -243,13 +247,17 @@ export function createService({
         ? service.audit()
         : null,
     async bundleReaders() {
-      const [{ addressBookFaults }, { identityFaults }] = await Promise.all([
+      const [{ addressBookFaults }, { identityFaults }, { settingsFaults }] = await Promise.all([
         import("./fleet/address-book"),
         import("./peers/identity"),
+        import("./config/settings"),
       ]);
       const ids = { remote_host_id: identityFaults, viewer_id: identityFaults };
-      return { "admin_hosts.json": addressBookFaults, ...ids };
+      return { "admin_hosts.json": addressBookFaults, "host_service.json": settingsFaults, ...ids };
     },
+    bundleMergers: async () => ({
+      "admin_hosts.json": (await import("./fleet/address-book")).mergeAddressBooks,
+    }),
     desktop: stoppable(async () => {
       const { createDesktop } = await import("./desktop/desktop");
       return createDesktop({ lockFile: files.inputLock, log });
@@ -260,6 +268,14 @@ export function createService({
         import("./diagnostics/checks"),
       ]);
       return createDiagnostics(service, await loadChecks());
+    }),
+    settings: feature(async () => {
+      const [{ createSettings }, { CHECK_NAMES }] = await Promise.all([
+        import("./config/settings"),
+        import("./diagnostics/checks"),
+      ]);
+      const paths = { file: files.settings, lock: files.importLock };
+      return createSettings(paths, { "diagnose.skip": CHECK_NAMES });
     }),
     operations: feature(async () => operations ?? (await import("./operations")).operations),
     executor: feature(async () => {

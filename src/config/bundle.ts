@@ -73,6 +73,8 @@ export const IMPORT_REPORT = v.object({
     }),
   ),
   warnings: v.array(v.string()),
+  /** With `merge`: the labels of hosts that stay as they are here, where the bundle has another entry. */
+  conflicts: v.optional(v.array(v.string()), []),
 });
 
 export type ImportReport = v.InferOutput<typeof IMPORT_REPORT>;
@@ -86,6 +88,16 @@ export interface BundledFile {
 
 /** What the readers of files would not load of a content, in words that quote no secret. Of some files svc reads nothing. */
 export type BundleReaders = Readonly<Partial<Record<BundledName, (content: unknown) => readonly string[]>>>;
+
+/** A file as it is here, with what a bundle adds to it. */
+export interface Merged {
+  readonly content: unknown;
+  /** The names of entries that stay as they are here, where the bundle has another. */
+  readonly conflicts: readonly string[];
+}
+
+/** What merges files, by name. It throws a `conflict` failure when the file here is not what it should be. */
+export type BundleMergers = Readonly<Partial<Record<BundledName, (here: unknown, there: unknown) => Merged>>>;
 
 /** How many faults of one file are listed. */
 const MAX_FAULTS = 10;

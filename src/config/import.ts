@@ -21,9 +21,11 @@ import { badInput, conflict, type Failure, messageOf, systemCode, unavailable } 
 import { PRIVATE_FILE, writeFileAtomic } from "../lib/files";
 import { withLock } from "../lib/lock";
 import { configFiles } from "../lib/paths";
+import { printable } from "../lib/sanitize";
 import {
   type BundledFile,
   type BundledName,
+  type BundleMergers,
   type BundleReaders,
   checkBundle,
   type ImportReport,
@@ -40,6 +42,8 @@ export interface ImportOptions {
   readonly announce?: (names: readonly BundledName[]) => Promise<void>;
   /** What checks the content of files. */
   readonly readers?: BundleReaders;
+  /** What merges a file with the one that is here; without it, the bundle's replaces that. */
+  readonly mergers?: BundleMergers;
   readonly now?: Date;
 }
 
@@ -51,7 +55,7 @@ export interface ImportOptions {
 export async function importBundle(
   folder: string,
   bundle: unknown,
-  { dryRun = false, only, announce, readers, now = new Date() }: ImportOptions = {},
+  { dryRun = false, only, announce, readers, mergers = {}, now = new Date() }: ImportOptions = {},
 ): Promise<ImportReport> {
   const checked = checkBundle(bundle, readers);
   const present = new Set([...checked.files, ...checked.skipped].map(({ name }) => name));
@@ -62,7 +66,7 @@ export async function importBundle(
   const skipped = checked.skipped.filter(wanted);
 
   const work = async () => {
-    const planned = await Promise.all(files.map((file) => planFile(folder, file)));
+    const planned = await Promise.all(files.map((file) => planFile(folder, file, mergers[file.name])));
     const changes = planned.filter(isChange);
     if (dryRun || changes.length === 0) return { planned, backups: {} };
     await announce?.(namesOf(changes));
@@ -74,6 +78,7 @@ export async function importBundle(
     ? work()
     : withLock(importLock, () => withLock(adminLock, work)));
   const names = namesOf(planned.filter(isChange));
+  const conflicts = planned.flatMap((file) => file.conflicts);
   return {
     dry_run: dryRun,
     written: names,
@@ -84,7 +89,9 @@ export async function importBundle(
     warnings: [
       ...skipped.map(({ name, reason }) => `${name} is skipped: ${reason}`),
       ...identityWarnings(names),
+      ...conflicts.map((entry) => `${printable(entry, 130)}: the entry here stays; the bundle has another`),
     ],
+    conflicts,
   };
 }
 
@@ -190,24 +197,33 @@ interface PlannedFile extends Readonly<ImportReport["files"][number]> {
   readonly before: Found["kind"];
   readonly data: string;
   readonly mode: number;
+  readonly conflicts: readonly string[];
 }
 
 /**
  * Compares a file with the one in `folder`. Writes nothing.
  *
- * @throws a `conflict` failure when something other than a file has its name; the system error of a file that cannot be
+ * @param merge what is written where the file is here already (default: the bundle's).
+ * @throws a `conflict` failure when something other than a file has its name, or the two do not merge; the system error of a file that cannot be
  *   read.
  */
-async function planFile(folder: string, { name, format, content }: BundledFile): Promise<PlannedFile> {
-  const data = format === "json" ? `${JSON.stringify(content, null, 2)}\n` : String(content);
+async function planFile(
+  folder: string,
+  { name, format, content }: BundledFile,
+  merge: BundleMergers[BundledName] = (_here, there) => ({ content: there, conflicts: [] }),
+): Promise<PlannedFile> {
+  const dataOf = (value: unknown) =>
+    format === "json" ? `${JSON.stringify(value, null, 2)}\n` : String(value);
   const found = findFile(folder, name);
   if (found.kind === "other") throw conflict(`${name}: expected a regular file but found something else`);
-  const common = { name, before: found.kind, data, diff: null, note: null };
+  const common = { name, before: found.kind, data: dataOf(content), diff: null, note: null, conflicts: [] };
   if (found.kind === "absent") return { ...common, change: "new", mode: PRIVATE_FILE };
   const changed = { ...common, change: "changed", mode: found.mode } as const;
   if (found.bytes === null) return { ...changed, note: "it was a link that leads to no file of the folder" };
   const now = decode(format, found.bytes);
   if ("not" in now) return { ...changed, note: `it was not ${now.not}` };
-  if (isDeepStrictEqual(now.content, content)) return { ...changed, change: "unchanged" };
-  return { ...changed, diff: await diffContent(format, now.content, content) };
+  const { content: next, conflicts } = merge(now.content, content);
+  const planned = { ...changed, data: dataOf(next), conflicts };
+  if (isDeepStrictEqual(now.content, next)) return { ...planned, change: "unchanged" };
+  return { ...planned, diff: await diffContent(format, now.content, next) };
 }

@@ -2,14 +2,25 @@ import * as v from "valibot";
 import { field, flag, inForm, NO_INPUT, secret } from "../core/fields";
 import { operation } from "../core/operation";
 import type { Log } from "../lib/log";
-import { BUNDLE, BUNDLED_NAMES, type BundleReaders, IMPORT_REPORT, IMPORTED_BUNDLE } from "./bundle";
+import {
+  BUNDLE,
+  BUNDLED_NAMES,
+  type BundleMergers,
+  type BundleReaders,
+  IMPORT_REPORT,
+  IMPORTED_BUNDLE,
+} from "./bundle";
+import type { Settings } from "./settings";
 
 /** What the operations use of the service. */
 interface Uses {
   readonly configDir: string;
   readonly log: Log;
   bundleReaders(): Promise<BundleReaders>;
+  bundleMergers(): Promise<BundleMergers>;
 }
+
+const NAME = v.pipe(v.string(), v.maxLength(100));
 
 export const exportConfig = operation({
   name: "config.export",
@@ -41,21 +52,62 @@ export const importConfig = operation({
       "The bundle: {manifest: {version: 1}, files: {name: {format, content}}}",
     ),
     dry_run: flag("Report what would change, and change nothing"),
+    merge: flag(
+      "Add hosts to the address book instead of replacing it; of two with one label, the one here stays",
+    ),
     only: field(
       v.optional(v.pipe(v.array(v.picklist(BUNDLED_NAMES)), v.minLength(1))),
       "Import only these files of the bundle",
     ),
   }),
   output: IMPORT_REPORT,
-  async run({ configDir, bundleReaders }: Uses, { bundle, dry_run, only }, caller) {
+  async run({ configDir, bundleReaders, bundleMergers }: Uses, { bundle, dry_run, merge, only }, caller) {
     const { importBundle } = await import("./import");
     return importBundle(configDir, bundle, {
       dryRun: dry_run,
       readers: await bundleReaders(),
+      ...(merge && { mergers: await bundleMergers() }),
       ...(only && { only }),
       announce: (names) => caller.announce(`config.import ${names.join(",")}`),
     });
   },
 });
 
-export const operations = [exportConfig, importConfig];
+interface Kept {
+  settings(): Promise<Settings>;
+}
+
+const SETTING = v.object({ name: v.string(), value: v.array(v.string()) });
+
+export const setSetting = operation({
+  name: "config.set",
+  summary: "Change a setting of this host; it is kept, and goes into exports",
+  scope: "admin",
+  changes: true,
+  command: "AC_config_set",
+  http: { method: "POST", path: "/config/set" },
+  example: { name: "diagnose.skip", value: ["screenshot", "mouse"] },
+  input: v.strictObject({
+    name: field(NAME, "The setting: diagnose.skip, the checks that this host leaves out"),
+    value: field(v.optional(v.pipe(v.array(NAME), v.maxLength(100)), []), "Its values; none: the default"),
+  }),
+  output: SETTING,
+  async run({ settings }: Kept, { name, value }) {
+    const kept = await settings();
+    await kept.set(name, value);
+    return { name, value: kept.get(name) };
+  },
+});
+
+export const listSettings = operation({
+  name: "config.list",
+  summary: "List the settings of this host",
+  scope: "read",
+  command: "AC_config_list",
+  http: { method: "GET", path: "/config/list" },
+  input: NO_INPUT,
+  output: v.object({ settings: v.array(SETTING) }),
+  run: async ({ settings }: Kept) => ({ settings: (await settings()).list() }),
+});
+
+export const operations = [exportConfig, importConfig, setSetting, listSettings];

@@ -4,9 +4,11 @@ import { operation } from "../core/operation";
 import { badInput } from "../lib/errors";
 import { CHECK_NAMES } from "./checks";
 import { type Diagnostics, REPORT } from "./diagnostics";
+import { type SkipSettings, skippedHere } from "./skipped";
 
 interface Uses {
   diagnostics(): Promise<Diagnostics>;
+  settings(): Promise<SkipSettings>;
 }
 
 const NAMES = v.pipe(v.array(v.picklist(CHECK_NAMES)), v.minLength(1), v.maxLength(100));
@@ -20,13 +22,20 @@ export const diagnose = operation({
   http: { method: "GET", path: "/diagnose" },
   input: v.strictObject({
     only: field(v.optional(NAMES), "Run these checks and no others"),
-    skip: field(v.optional(NAMES), "Leave out these checks"),
+    skip: field(v.optional(NAMES), "Leave out these checks, besides those in the setting diagnose.skip"),
   }),
-  output: REPORT,
-  async run(service: Uses, { only = CHECK_NAMES, skip = [] }, caller) {
-    const names = CHECK_NAMES.filter((name) => only.includes(name) && !skip.includes(name));
+  output: v.object({
+    ...REPORT.entries,
+    /** The checks that the host leaves out: its setting diagnose.skip. */
+    skipped: v.optional(v.array(v.string()), []),
+  }),
+  async run(service: Uses, { only, skip = [] }, caller) {
+    // Who names a check wants it.
+    const skipped = only ? [] : await skippedHere(service);
+    const leftOut: readonly string[] = [...skip, ...skipped];
+    const names = (only ?? CHECK_NAMES).filter((name) => !leftOut.includes(name));
     if (names.length === 0) throw badInput("skip: leaves no check to run");
-    return (await service.diagnostics()).run(names, caller);
+    return { ...(await (await service.diagnostics()).run(names, caller)), skipped };
   },
 });
 

@@ -4,6 +4,8 @@
  * Each method throws an `unavailable` failure when the file cannot be read or is broken, and `not_found` for a label that no
  * host has.
  */
+import { isDeepStrictEqual } from "node:util";
+import * as v from "valibot";
 import type { RemoteServer } from "../client/carrier";
 import { badInput, conflict, notFound } from "../lib/errors";
 import { type Changes, createJsonStore, type ListFormat, loadFaults } from "../lib/json-store";
@@ -18,6 +20,31 @@ const FORMAT: ListFormat<Host> = { what: "an address book", list: "hosts", key: 
 
 /** What an address book would not load of a file with this `content`, in words that quote no token. */
 export const addressBookFaults = (content: unknown): string[] => loadFaults(FORMAT, content);
+
+/**
+ * The address book `here`, and behind its hosts those of `there` with labels of their own. Of two hosts with one label, the
+ * one here stays: no bundle decides where a known token is sent.
+ *
+ * @returns the content of the file, and the labels of which the two hosts differ.
+ * @throws `conflict` when the one here is no address book.
+ */
+export function mergeAddressBooks(here: unknown, there: unknown) {
+  const [mine, theirs] = [v.safeParse(BOOK, here), v.safeParse(BOOK, there)];
+  if (!mine.success || !theirs.success) {
+    throw conflict("admin_hosts.json is not an address book here: mend it, or import without merging");
+  }
+  const known = new Map(mine.output.hosts.toReversed().map((value) => [labelOf(value), value]));
+  const added = theirs.output.hosts.filter((value) => !known.has(labelOf(value)));
+  const differs = (value: unknown) =>
+    !isDeepStrictEqual(parseHost(known.get(labelOf(value))), parseHost(value));
+  const conflicts = theirs.output.hosts.filter((value) => known.has(labelOf(value)) && differs(value));
+  const content = added.length > 0 ? { ...mine.output, hosts: [...mine.output.hosts, ...added] } : here;
+  return { content, conflicts: conflicts.map(labelOf) };
+}
+
+const BOOK = v.looseObject({ hosts: v.array(v.unknown()) });
+
+const labelOf = (value: unknown) => String(Object(value).label).trim();
 
 /** @param paths the file, and the lock for changes to it. */
 export function createAddressBook(paths: { file: string; lock: string }, log: Log) {

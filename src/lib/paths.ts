@@ -41,6 +41,7 @@ export function home(): string {
 /** The files of `{config_dir}`. */
 export const configFiles = (configDir: string) => ({
   adminHosts: join(configDir, "admin_hosts.json"),
+  settings: join(configDir, "host_service.json"),
   auditLog: join(configDir, "audit.db"),
   auditHead: join(configDir, "audit_head"),
   history: join(configDir, "history.db"),

@@ -8,7 +8,12 @@ import { clock } from "../../src/diagnostics/checks/clock";
 import { diskSpace, judgeSpace } from "../../src/diagnostics/checks/disk-space";
 import { executor } from "../../src/diagnostics/checks/executor";
 import { mouse } from "../../src/diagnostics/checks/mouse";
-import { CAPABILITIES, type Capability, judgeCapabilities } from "../../src/diagnostics/checks/optional-deps";
+import {
+  CAPABILITIES,
+  type Capability,
+  judgeCapabilities,
+  optionalDeps,
+} from "../../src/diagnostics/checks/optional-deps";
 import { judgePermissions } from "../../src/diagnostics/checks/permissions";
 import { judgePlatform, platform } from "../../src/diagnostics/checks/platform";
 import { restApi } from "../../src/diagnostics/checks/rest-api";
@@ -64,19 +69,23 @@ describe("optional_deps", () => {
     });
   });
 
-  test("there are seven, and the display and USB are asked of the features that use them", async () => {
+  test("a host that leaves out the picture of the screen is not told that there is no screen", async () => {
+    const desktop = async () => {
+      throw unavailable("no display");
+    };
+    const skipping = (...names: string[]) => host({ desktop, settings: async () => ({ get: () => names }) });
+    expect((await finding(optionalDeps, skipping("mouse"))).severity).toBe("warn");
+    expect(await finding(optionalDeps, skipping("screenshot"))).toMatchObject({
+      severity: "info",
+      detail: "2 of 2 found",
+    });
+  });
+
+  test("svc lists what it can use and only that, and asks the features that use it", async () => {
     const noDisplay = async () => {
       throw unavailable("no display");
     };
-    expect(CAPABILITIES.map(({ name }) => name)).toEqual([
-      "webrtc",
-      "media",
-      "usb",
-      "audio",
-      "ocr",
-      "computer_vision",
-      "gui",
-    ]);
+    expect(CAPABILITIES.map(({ name }) => name)).toEqual(["webrtc", "usb", "gui"]);
     const asked = (name: string) =>
       judgeCapabilities(
         CAPABILITIES.filter((one) => one.name === name),
@@ -88,26 +97,6 @@ describe("optional_deps", () => {
       severity: "warn",
       extra: { missing: [{ name: "gui", reason: "no display" }] },
     });
-  });
-
-  test("a program counts when it answers, not when it is merely there", async () => {
-    using bin = temporaryFolder();
-    const path = process.env.PATH;
-    const ocr = CAPABILITIES.find(({ name }) => name === "ocr");
-    const plant = (script: string) => {
-      writeFileSync(join(bin.path, "tesseract"), `#!/bin/sh\n${script}\n`);
-      chmodSync(join(bin.path, "tesseract"), 0o755);
-    };
-    process.env.PATH = bin.path;
-    try {
-      await expect(ocr?.probe(host(), CALLER.signal)).rejects.toThrow("tesseract is not on PATH");
-      plant("exit 127");
-      await expect(ocr?.probe(host(), CALLER.signal)).rejects.toThrow("failed with status 127");
-      plant("echo tesseract 5.3.0; echo leptonica");
-      expect(await ocr?.probe(host(), CALLER.signal)).toBe("tesseract 5.3.0");
-    } finally {
-      process.env.PATH = path;
-    }
   });
 });
 

@@ -76,6 +76,7 @@ export const host = (different: Partial<Host> = {}): Host => ({
   executor: async () => executorOf(),
   runs: async () => ({ list: () => [{ status: "ok" }] }),
   runningServer: () => null,
+  settings: async () => ({ get: () => [] }),
   ...different,
 });
 

@@ -69,6 +69,31 @@ test("a changed file is shown as a diff without its token, and the backup is nam
   expect(stdout).not.toMatch(/another-token|example-token/);
 });
 
+test("--dry-run --exit-code is 3 when something would change, and 0 when nothing would", async () => {
+  using machine = installed();
+  const dry = () => machine.run(["config", "import", BUNDLE, "--dry-run", "--exit-code"]);
+  expect((await dry()).exitCode).toBe(3);
+  expect((await machine.run(["config", "import", BUNDLE, "--dry-run"])).exitCode).toBe(0);
+  const wrong = await machine.run(["config", "import", BUNDLE, "--exit-code"]);
+  expect(wrong).toMatchObject({ exitCode: 2, stderr: "svc: --exit-code: expected with --dry-run only\n" });
+  await machine.run(["config", "import", BUNDLE]);
+  expect((await dry()).exitCode).toBe(0);
+});
+
+test("--merge adds the hosts that are not here, and names those that differ", async () => {
+  const own = { label: "lab-01", base_url: "http://10.9.9.9", token: "own-token", tags: [] };
+  using machine = installed({ "admin_hosts.json": JSON.stringify({ hosts: [own] }) });
+  const lab2 = { ...own, label: "lab-02" };
+  const bundle = bundleOf({ "admin_hosts.json": { hosts: [{ ...own, token: "their-token" }, lab2] } });
+  const { stdout, stderr } = await machine.run(["config", "import", "-", "--merge"], {
+    stdin: JSON.stringify(bundle),
+  });
+  expect(stdout).toMatch(/^changed {4}admin_hosts\.json {2}\(was: admin_hosts\.json\.bak\.\d+\)$/m);
+  expect(stderr).toContain("lab-01: the entry here stays; the bundle has another");
+  expect(`${stdout}${stderr}`).not.toMatch(/own-token|their-token/);
+  expect(JSON.parse(machine.read("admin_hosts.json"))).toEqual({ hosts: [own, lab2] });
+});
+
 test("a refused bundle is exit 1 with every offence; a file that is not there is exit 2", async () => {
   using machine = installed();
   const bad = JSON.stringify({ manifest: { version: 2 }, files: { "../x": {}, "\u001b[2J": {} } });

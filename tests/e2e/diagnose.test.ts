@@ -9,15 +9,14 @@ import { installBinary, serveBinary, testWith } from "../support";
 const NO_DISPLAY = { DISPLAY: undefined, WAYLAND_DISPLAY: undefined };
 const WITHOUT_DESKTOP = ["diagnose", "--skip", "screenshot,mouse"];
 
-testWith("Xvfb")("with a display it exits 0, and what is missing is a warning", async () => {
+testWith("Xvfb")("with a display it exits 0", async () => {
   using host = installBinary();
   await using display = await startDisplay({ managed: false });
   const { stdout, exitCode } = await host.run(["diagnose"], { env: display.env });
   expect(stdout).toMatch(/^ok {4}screenshot {7}1280x800, \d+ kB$/m);
   expect(stdout).toMatch(/^ok {4}mouse {12}at \d+, \d+$/m);
-  expect(stdout).toMatch(/^warn {2}optional_deps {4}\d of 7 found; missing: /m);
-  expect(stdout).toContain(`\n${CHECK_NAMES.length} checks; none failed; `);
-  expect(stdout).toMatch(/ with a warning: .*optional_deps.*\n$/);
+  expect(stdout).toMatch(/^ok {4}optional_deps {4}3 of 3 found$/m);
+  expect(stdout).toContain(`\n${CHECK_NAMES.length} checks; none failed`);
   expect(exitCode).toBe(0);
 });
 
@@ -28,6 +27,26 @@ test("without one it exits 1, names the two checks and says what to do", async (
   expect(stdout).toContain(`\n${CHECK_NAMES.length} checks; 2 failed: screenshot, mouse; `);
   expect(exitCode).toBe(1);
 });
+
+test("a host without a desktop on purpose says so once: its checks are left out from then on, also by its server", async () => {
+  using host = installBinary();
+  const set = await host.run(["config", "set", "diagnose.skip", "screenshot,mouse"]);
+  expect(set).toMatchObject({ exitCode: 0, stdout: "diagnose.skip: screenshot,mouse\n" });
+  const { stdout, exitCode } = await host.run(["diagnose"], { env: NO_DISPLAY });
+  expect(stdout).toContain(`\n${CHECK_NAMES.length - 2} checks; none failed`);
+  expect(stdout).toEndWith("left out on this host: screenshot, mouse\n");
+  expect(exitCode).toBe(0);
+  // Who names a check wants it.
+  expect((await host.run(["diagnose", "--only", "mouse"], { env: NO_DISPLAY })).exitCode).toBe(1);
+
+  const bundle = join(host.path, "kiosk.json");
+  expect((await host.run(["config", "export", bundle])).stdout).toContain("host_service.json");
+  await using kiosk = await serveBinary([], { env: { ...process.env, ...NO_DISPLAY } });
+  const report = async () => JSON.parse(await (await kiosk.call("/diagnose")).text());
+  expect(await report()).toMatchObject({ ok: false, skipped: [] });
+  await host.run(["config", "import", bundle, "--config-dir", kiosk.configDir]);
+  expect(await report()).toMatchObject({ ok: true, skipped: ["screenshot", "mouse"] });
+}, 30_000);
 
 test("--json prints the report", async () => {
   using host = installBinary();

@@ -2,18 +2,34 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { messageOf, systemCode } from "../../lib/errors";
 import { nearestExisting } from "../../lib/files";
-import { check, type Finding, failed, fine } from "../check";
+import { check, type Finding, failed, fine, warning } from "../check";
+import type { SkipSettings } from "../skipped";
 
 const ADVICE = [
   "give the user that svc runs as a folder of its own: --config-dir, or SVC_CONFIG_DIR",
   "until then svc answers questions only: it starts no server, and refuses what changes or reveals something",
 ];
 
+interface Uses {
+  readonly configDir: string;
+  settings(): Promise<SkipSettings>;
+}
+
 export const configDir = check({
   name: "config_dir",
-  summary: "The configuration folder can be read and written, or made",
+  summary:
+    "The configuration folder can be read and written, or made; a warning when the settings in it cannot be read",
   advice: ADVICE,
-  run: ({ configDir }: { readonly configDir: string }) => judgeFolder(configDir),
+  async run({ configDir, settings }: Uses) {
+    const found = judgeFolder(configDir);
+    if (!found.ok) return found;
+    try {
+      (await settings()).get("diagnose.skip");
+      return found;
+    } catch (error) {
+      return warning(messageOf(error), ["until then, svc uses the defaults of all settings"], found.extra);
+    }
+  },
 });
 
 /** Writes nothing: asks the system what this user may do (access(2)). */

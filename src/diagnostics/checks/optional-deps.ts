@@ -1,14 +1,14 @@
 /**
- * `optional_deps`: programs and features that svc and its scripts use where they are available, each tried the way it
- * would be used.
+ * `optional_deps`: what svc uses where it is available, each tried the way it would be used.
  */
 import { deadline } from "../../lib/deadline";
 import { messageOf, unavailable } from "../../lib/errors";
-import { runProgram } from "../../lib/run-program";
 import { printable } from "../../lib/sanitize";
 import { check, type Finding, fine, warning } from "../check";
+import { type SkipSettings, skippedHere } from "../skipped";
+import { desktopAdvice } from "./screenshot";
 
-/** Loading OpenCV into Python takes seconds on a slow machine. */
+/** An addon may have to be unpacked on a slow disk. */
 const PROBE_MS = 8_000;
 
 interface Uses {
@@ -18,6 +18,7 @@ interface Uses {
   usb(): Promise<{
     lister: { list(): Promise<{ readonly backend: string; readonly error: string | null }> };
   }>;
+  settings(): Promise<SkipSettings>;
   desktop(): Promise<{ screenSize(signal: AbortSignal): Promise<{ width: number; height: number }> }>;
 }
 
@@ -37,10 +38,16 @@ export interface Capability {
 
 export const optionalDeps = check({
   name: "optional_deps",
-  summary: "The seven optional capabilities are available (else a warning that says how to get them)",
+  summary:
+    "What svc can use works here: peer sessions, USB, the desktop (else a warning that says how to get it)",
   deadlineMs: PROBE_MS + 1_000,
   advice: [],
-  run: (service: Uses, { signal }) => judgeCapabilities(CAPABILITIES, service, signal),
+  async run(service: Uses, { signal }) {
+    // Who leaves out the picture of the screen does not want to be told that there is no screen.
+    const skipped = await skippedHere(service);
+    const wanted = CAPABILITIES.filter(({ name }) => name !== "gui" || !skipped.includes("screenshot"));
+    return judgeCapabilities(wanted, service, signal);
+  },
 });
 
 export async function judgeCapabilities(
@@ -67,54 +74,17 @@ export async function judgeCapabilities(
   return warning(`${detail}; missing: ${missing.map(({ name }) => name).join(", ")}`, advice, extra);
 }
 
-/** Without the current folder, in which Python would look for `cv2` first. */
-const CV_VERSION =
-  "import sys; sys.path[:] = filter(None, sys.path); import cv2; print('OpenCV', cv2.__version__)";
-
-const POWERSHELL = ["powershell.exe", "-NoProfile", "-NonInteractive", "-Command"];
-
-/** Commands that list sound devices or name the sound server, and fail where there is none. */
-const SOUND: Partial<Record<NodeJS.Platform, ReadonlyArray<readonly string[]>>> = {
-  darwin: [["/usr/sbin/system_profiler", "SPAudioDataType"]],
-  win32: [[...POWERSHELL, "(Get-CimInstance Win32_SoundDevice).Name"]],
+const WEBRTC_HOW: Partial<Record<NodeJS.Platform, string>> = {
+  linux:
+    "set BUN_TMPDIR to a folder from which programs may be loaded, or use the build of svc for this platform",
 };
-const SOUND_OF_LINUX = [
-  ["pactl", "info"],
-  ["aplay", "-l"],
-];
-
-/** Gives the first line that the first of `commands` to succeed prints. */
-const programs =
-  (...commands: ReadonlyArray<readonly string[]>) =>
-  async (): Promise<string> => {
-    const reasons: string[] = [];
-    for (const command of commands) {
-      const found = await firstLine(command).catch((error) => void reasons.push(messageOf(error)));
-      if (found !== undefined) return found;
-    }
-    throw unavailable(reasons.join("; "));
-  };
-
-async function firstLine([program = "", ...args]: readonly string[]): Promise<string> {
-  const path = Bun.which(program, { PATH: process.env.PATH ?? "" });
-  if (path === null) throw unavailable(`${program} is not on PATH`);
-  const text = new TextDecoder().decode(await runProgram([path, ...args], PROBE_MS)).trim();
-  if (text === "") throw unavailable(`${program} found nothing`);
-  return text.split("\n")[0] ?? "";
-}
 
 export const CAPABILITIES: readonly Capability[] = [
   {
     name: "webrtc",
     purpose: "peer sessions",
-    how: "use a build of svc for this platform: the library is part of it",
+    how: WEBRTC_HOW[process.platform] ?? "use the build of svc for this platform: the library is part of it",
     probe: (service) => service.probeWebRtc(),
-  },
-  {
-    name: "media",
-    purpose: "recording and converting video",
-    how: "install ffmpeg",
-    probe: programs(["ffmpeg", "-version"]),
   },
   {
     name: "usb",
@@ -127,27 +97,9 @@ export const CAPABILITIES: readonly Capability[] = [
     },
   },
   {
-    name: "audio",
-    purpose: "sound on the host",
-    how: "start a sound server (PipeWire or PulseAudio, with pactl) or add a sound card",
-    probe: programs(...(SOUND[process.platform] ?? SOUND_OF_LINUX)),
-  },
-  {
-    name: "ocr",
-    purpose: "reading text off the screen",
-    how: "install Tesseract (tesseract-ocr on Debian, tesseract elsewhere)",
-    probe: programs(["tesseract", "--version"]),
-  },
-  {
-    name: "computer_vision",
-    purpose: "finding pictures on the screen",
-    how: "install OpenCV for Python (python3-opencv on Debian, pip install opencv-python elsewhere)",
-    probe: programs(["python3", "-c", CV_VERSION], ["python", "-c", CV_VERSION], ["opencv_version"]),
-  },
-  {
     name: "gui",
     purpose: "screen, pointer and keyboard",
-    how: "log in to a desktop, or start an X server and set DISPLAY",
+    how: desktopAdvice.join("; "),
     async probe(service, signal) {
       const { width, height } = await (await service.desktop()).screenSize(signal);
       return `${width}x${height}`;

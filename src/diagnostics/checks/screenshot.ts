@@ -17,7 +17,10 @@ const ADVICE: Partial<Record<NodeJS.Platform, readonly string[]>> = {
 };
 
 /** What to do where the desktop cannot be reached. */
-export const desktopAdvice = ADVICE[process.platform] ?? [];
+export const desktopAdvice = [
+  ...(ADVICE[process.platform] ?? []),
+  "on a host without a desktop on purpose: svc config set diagnose.skip screenshot,mouse",
+];
 
 type Picture = { readonly width: number; readonly height: number; readonly base64: string | null };
 
