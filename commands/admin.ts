@@ -10,6 +10,7 @@ import {
   listHosts,
   listTargets,
   removeHost,
+  rotateHost,
   setHost,
   tagHost,
 } from "../src/fleet/operations/hosts";
@@ -71,6 +72,21 @@ export default {
         ["$0 admin set lab-01 --token-file - < token", "Replace its token; the rest stays"],
         ["$0 admin set lab-01 --url https://10.0.0.5:9939 --pin sha256:5F:70:…", "It speaks TLS from now on"],
       ],
+    }),
+    rotate: view(rotateHost, {
+      on: false,
+      positionals: ["label"],
+      text: ({ label, name, old_until }) => {
+        const which = name === null ? "the host's own token" : `the token ${printable(name)}`;
+        return `${label}: ${which} is replaced; the old one works until ${old_until}`;
+      },
+      warnings: ({ problem }) =>
+        problem === null
+          ? []
+          : [
+              `the host does not know that the new token is stored (${problem}): the old one can still be renewed`,
+            ],
+      examples: [["$0 admin rotate lab-01", "A new token there and here; the old one works for a day"]],
     }),
     tag: oneOf(
       [

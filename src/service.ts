@@ -178,6 +178,7 @@ export function createService({
     isChecked = true;
   };
   const stops: Array<() => Promise<void> | void> = [];
+  let madePoller: Poller | undefined;
   let madeScheduler: Scheduler | undefined;
   let madeRuns: Runs | undefined;
   let madeSessions: Sessions | undefined;
@@ -303,7 +304,10 @@ export function createService({
     dashboard: feature(async () => (await import("./http/page-files")).createDashboard()),
     explorer: feature(async () => (await import("./http/page-files")).createExplorer()),
     metrics: feature(async () => (await import("./metrics/metrics")).createMetrics(service)),
-    poller: feature(async () => (await import("./fleet/poll")).createPoller()),
+    poller: feature(async () => {
+      madePoller = (await import("./fleet/poll")).createPoller();
+      return madePoller;
+    }),
     rest: stoppable(async () => (await import("./http/server")).createRestControl(service)),
     runningServer() {
       const running = findRunningServer(configDir);
@@ -391,6 +395,7 @@ export function createService({
     },
     async refresh() {
       (await service.rest()).server?.refresh();
+      madePoller?.forget();
       if (runsJobs && hasJobs()) await (await service.scheduler()).refresh();
       await endRevoked();
     },

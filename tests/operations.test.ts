@@ -247,6 +247,7 @@ const SCOPE_OF = {
     "admin.export",
     "admin.import",
     "admin.remove_host",
+    "admin.rotate_host",
     "admin.set_host",
     "admin.tag_host",
     "audit.clear",

@@ -1,5 +1,5 @@
 /**
- * The results of polls and broadcasts: one for each host. A broadcast can write its results to a file, and a later one
+ * The results of polls, broadcasts and rotations: one for each host. A broadcast can write its results to a file, and a later one
  * can go again to the hosts that failed in it.
  */
 import { closeSync, fstatSync, ftruncateSync, openSync, writeSync } from "node:fs";
@@ -76,6 +76,19 @@ export const POLLED = v.object({
 });
 
 export type Polled = v.InferInput<typeof POLLED>;
+
+/** What became of the token of a host. */
+export const ROTATED = v.object({
+  label: v.string(),
+  /** The name of the token; null for the host's own, which allows everything. */
+  name: v.nullable(v.string()),
+  /** When the last of its old tokens ends. */
+  old_until: v.string(),
+  /** Why the host does not know that the new token is in the book; null when it does. */
+  problem: v.nullable(v.string()),
+});
+
+export type Rotated = v.InferOutput<typeof ROTATED>;
 
 const ENTRY = v.pick(DELIVERED, ["label", "status"]);
 

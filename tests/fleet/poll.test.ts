@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { pollHosts } from "../../src/fleet/poll";
 import type { Polled } from "../../src/fleet/results";
 import { answering, IDLE_SESSIONS, ok, rawServer } from "../client/support";
-import { testServer } from "../support";
+import { post, testServer } from "../support";
 import { host } from "./support";
 
 const poll = (hosts: Parameters<typeof pollHosts>[0], timeoutMs = 1_000) =>
@@ -152,4 +152,55 @@ test("Prometheus finds label, tags, scheme and path of each host, and no token",
       labels: { __scheme__: "http", __metrics_path__: "/a b/metrics", svc_host: "lab 2" },
     },
   ]);
+});
+
+describe("a token that was refused", () => {
+  const NOT_ASKED = "HTTP 401: unauthorized (not asked again)";
+
+  /** A desk with two hosts at one server, of which `wrong` has another token; and what its polls say of them. */
+  async function desk() {
+    const target = await testServer();
+    const made = await testServer();
+    const book = await made.service.addressBook();
+    await book.add(host("good", target.server.url));
+    await book.add({ ...host("wrong", target.server.url), token: "not-its-token" });
+    return {
+      book,
+      call: made.call,
+      poll: async (query = "") => {
+        const results = (await (await made.call(`/admin/poll${query}`)).json()) as Polled[];
+        return results.map(({ error }) => error);
+      },
+      /** How often the token was sent. */
+      async guesses() {
+        const text = await (await target.service.metrics()).render();
+        return Number(/^service_rest_failed_auth_total (\d+)$/m.exec(text)?.[1]);
+      },
+      async [Symbol.asyncDispose]() {
+        await made[Symbol.asyncDispose]();
+        await target[Symbol.asyncDispose]();
+      },
+    };
+  }
+
+  test("is not sent again, while the other hosts are asked", async () => {
+    await using made = await desk();
+    expect(await made.poll()).toEqual([null, "HTTP 401"]);
+    for (let nth = 0; nth < 10; nth++) expect(await made.poll("?on=all")).toEqual([null, NOT_ASKED]);
+    expect(await made.guesses()).toBe(1);
+  });
+
+  test("is sent again when the book has changed, on a reload, and for who asks for it", async () => {
+    await using made = await desk();
+    await made.poll();
+    await made.book.set("good", () => ({ tags: ["lab"] }));
+    expect(await made.poll()).toEqual([null, "HTTP 401"]);
+    expect((await made.call("/refresh", post({}))).status).toBe(200);
+    expect(await made.poll()).toEqual([null, "HTTP 401"]);
+    expect(await made.poll("?ask_again=true")).toEqual([null, "HTTP 401"]);
+    expect(await made.poll()).toEqual([null, NOT_ASKED]);
+    expect(await made.guesses()).toBe(4);
+    await made.book.set("wrong", () => ({ token: host("good").token }));
+    expect(await made.poll()).toEqual([null, null]);
+  });
 });

@@ -4,7 +4,7 @@
 import { resolve } from "node:path";
 import * as v from "valibot";
 import type { Caller } from "../../core/caller";
-import { between, field, path, seconds, secret, whole } from "../../core/fields";
+import { between, field, flag, path, seconds, secret, whole } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { allows, beyond, type Grant } from "../../core/rights";
 import { MAX_TIMEOUT_S, STOP_ON_ERROR } from "../../core/run";
@@ -75,16 +75,20 @@ export const poll = operation({
     ),
     timeout_s: field(v.optional(timeout(300), 3), "Time limit for each host, in seconds"),
     labels: LABELS,
+    ask_again: flag(
+      "Also ask the hosts that refused their token before, which are else not asked until the book changes",
+    ),
   }),
   output: v.array(POLLED),
-  async run(service: PollUses, { concurrency, timeout_s, ...which }, { signal, progress }) {
+  async run(service: PollUses, { concurrency, timeout_s, ask_again, ...which }, { signal, progress }) {
     const book = await service.addressBook();
     const hosts = namedHosts(book, which) ?? book.hosts();
-    const poll = await service.poller();
+    const poller = await service.poller();
     let done = 0;
     const polled = (item: unknown) =>
       progress?.({ what: "hosts polled", done: ++done, total: hosts.length, item });
-    return poll(hosts, { concurrency, timeoutMs: timeout_s * 1_000, signal, ...(progress && { polled }) });
+    const options = { concurrency, timeoutMs: timeout_s * 1_000, signal, ...(progress && { polled }) };
+    return poller.poll(hosts, options, ask_again);
   },
 });
 

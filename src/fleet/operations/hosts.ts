@@ -2,12 +2,13 @@
  * The address book: add, change, list, export and import hosts.
  */
 import * as v from "valibot";
-import { field, fileContent, flag, NO_INPUT, path } from "../../core/fields";
+import { between, field, fileContent, flag, NO_INPUT, path, seconds } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { badInput } from "../../lib/errors";
 import { writeNamedFile } from "../../lib/files";
 import type { AddressBook } from "../address-book";
 import { HOST_CHANGES, HOST_FIELDS, type Host, parseHost } from "../host";
+import { ROTATED } from "../results";
 import { exportHosts, importHosts, TRANSFER_FORMATS, targetOf } from "../transfer";
 
 interface Uses {
@@ -65,6 +66,30 @@ export const setHost = operation({
     // One way to trust a host takes the place of the other.
     const changed = { ...fields, ...((clear_trust || isTrust) && { ca, pin }) };
     return toListed(await (await service.addressBook()).set(label, () => changed));
+  },
+});
+
+export const rotateHost = operation({
+  name: "admin.rotate_host",
+  subcommand: "admin rotate",
+  summary: "Let a host replace the token that the address book has, and store the new one",
+  scope: "admin",
+  changes: true,
+  command: "AC_admin_rotate_host",
+  http: { method: "POST", path: "/admin/hosts/rotate" },
+  example: { label: "lab-01", overlap_s: 3600 },
+  input: v.strictObject({
+    label,
+    overlap_s: field(
+      // A minute, and 30 days, as in `token.renew`.
+      v.optional(seconds(between(60, 30 * 86_400)), 86_400),
+      "How long the old token works, in seconds",
+    ),
+  }),
+  output: ROTATED,
+  async run(service: Uses, { label, overlap_s }) {
+    const { rotateToken } = await import("../rotate");
+    return rotateToken(await service.addressBook(), label, overlap_s);
   },
 });
 
@@ -187,6 +212,7 @@ export const importBook = operation({
 export const operations = [
   addHost,
   setHost,
+  rotateHost,
   removeHost,
   tagHost,
   listHosts,
