@@ -57,8 +57,8 @@ export async function askHosts<I extends InputSchema, O extends OutputSchema, E>
       answer.ok ? rows(answer.result, answer.label, view.extra).map((row) => [answer.label, ...row]) : [],
     );
     // Where no host answered, it is unknown whether there are none.
-    const none = answers.some(({ ok }) => ok) ? view.none : undefined;
-    print(globals, lines, () => table(["HOST", ...columns], lines, none));
+    if (answers.some(({ ok }) => ok))
+      print(globals, lines, () => table(["HOST", ...columns], lines, view.none));
   }
   for (const answer of answers) {
     const lines = answer.ok ? (view.warnings?.(answer.result) ?? []) : [answer.error];

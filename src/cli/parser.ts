@@ -4,6 +4,7 @@
 import * as v from "valibot";
 import type { Argv } from "yargs";
 import { field, flag } from "../core/fields";
+import { meant } from "../lib/nearest";
 import { commit, version } from "../version";
 import { type Flag, flagsOf, ownWords, type Typed, UsageError } from "./flags";
 import type { Described, Example, GlobalFlags, Subcommand } from "./subcommand";
@@ -49,7 +50,7 @@ export async function parseFlags(
       parsed = readTyped(one, given, args);
     },
   );
-  await run(parser, args, usage);
+  await run(parser, args, usage, [...one.flags, ...GLOBAL_FLAGS]);
   return parsed;
 }
 
@@ -92,16 +93,22 @@ async function createParser(called: string, examples: readonly Example[]): Promi
   return parser;
 }
 
-async function run(parser: Argv, args: readonly string[], usage: string): Promise<void> {
+async function run(
+  parser: Argv,
+  args: readonly string[],
+  usage: string,
+  flags: readonly Flag[] = [],
+): Promise<void> {
+  const advisedOn = (said: string) => advised(withUnknown(said, ownWords(args), flags), usage);
   parser.fail((message, error) => {
-    throw error ?? new UsageError(advised(message, usage));
+    throw error ?? new UsageError(advisedOn(message));
   });
   try {
     await parser.parseAsync(withEndOfFlags(args));
   } catch (error) {
     // For a flag without its value, yargs does not always call `fail`.
     throw error instanceof Error && error.name === "YError"
-      ? new UsageError(advised(error.message, usage))
+      ? new UsageError(advisedOn(error.message))
       : error;
   }
 }
@@ -186,6 +193,19 @@ function textsOf({ name, kind }: Pick<Flag, "name" | "kind">, value: unknown): r
   if (texts.length === 0 || !texts.every(isText)) throw new UsageError(`--${name}: expected a value`);
   if (kind === "value" && texts.length > 1) throw new UsageError(`--${name}: given more than once`);
   return texts;
+}
+
+/** `said`, whose unknown arguments are named without their dashes, with each as it was typed and the nearest flag. */
+function withUnknown(said: string, words: readonly string[], flags: readonly Flag[]): string {
+  const [, start, names = ""] = /^(Unknown arguments?: )(.+)$/s.exec(said) ?? [];
+  if (start === undefined) return said;
+  const typed = words.map((word) => word.replace(/=.*$/s, ""));
+  const named = names.split(", ").map((name) => {
+    const word = [`--${name}`, `--no-${name}`, `-${name}`].find((one) => typed.includes(one)) ?? name;
+    const known = flags.map((flag) => `--${flag.name}`);
+    return word.startsWith("--") ? word + meant(word, known) : word;
+  });
+  return start + named.join(", ");
 }
 
 /** What the parser says, with what to do next where it does not say that. */

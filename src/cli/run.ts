@@ -6,6 +6,7 @@
  */
 import { join } from "node:path";
 import { failureOf, messageOf, systemCode, unavailable } from "../lib/errors";
+import { meant } from "../lib/nearest";
 import { accountOf, becomeOwner, foreignOwner } from "../lib/owner";
 import { resolveConfigDir } from "../lib/paths";
 import { jsonLine, printable } from "../lib/sanitize";
@@ -118,7 +119,7 @@ export async function findSubcommand(registry: Registry, args: readonly string[]
   const noun = name === undefined ? undefined : await findNoun(registry, name, verb);
   if (name === undefined || !noun) {
     const isKnown = name === undefined;
-    const fault = isKnown ? "Name a command; `svc --help` lists them." : unknown(name, "svc");
+    const fault = isKnown ? "Name a command; `svc --help` lists them." : unknown(name, "svc", registry.nouns);
     return { called: "svc", help: listOf(registry.nouns), examples: EXAMPLES, fault, isKnown };
   }
   const called = `svc ${name}`;
@@ -128,7 +129,9 @@ export async function findSubcommand(registry: Registry, args: readonly string[]
   const verbs = listOf(noun.verbs);
   if (noun.own) return { called, noun: name, one: noun.own, rest: restAfter(1), verbs };
   const isKnown = verb === undefined;
-  const fault = isKnown ? `A subcommand is missing (see \`${called} --help\`)` : unknown(verb, called);
+  const fault = isKnown
+    ? `A subcommand is missing (see \`${called} --help\`)`
+    : unknown(verb, called, noun.verbs);
   const examples = Object.values(noun.verbs).flatMap((each) => each.examples.slice(0, 1));
   return { called, help: verbs, examples, fault, isKnown };
 }
@@ -136,8 +139,8 @@ export async function findSubcommand(registry: Registry, args: readonly string[]
 const listOf = (named: Readonly<Record<string, { readonly describe: string }>>): Described[] =>
   Object.entries(named).map(([name, { describe }]) => [name, describe]);
 
-const unknown = (word: string, called: string) =>
-  `Unknown command: ${printable(word, 80)} (see \`${called} --help\`)`;
+const unknown = (word: string, called: string, known: object) =>
+  `Unknown command: ${printable(word, 80)}${meant(word, Object.keys(known))} (see \`${called} --help\`)`;
 
 /** Where the words stand that are no flags, and no value of `--config-dir`. */
 function placesOfWords(args: readonly string[]): number[] {

@@ -16,6 +16,7 @@ export const isInline = (given: string) => /^\s*[[{]|^-$/.test(given);
 /** @throws a `bad_input` failure when `given`, which is not inline JSON, names no file. */
 export function mustExist(given: string): void {
   if (existsSync(given)) return;
+  if (given.endsWith(".json")) throw badInput(`script: there is no file ${printable(given, 200)}`);
   throw badInput(`script: expected JSON, or the path of a .json file, but found ${printable(given, 200)}`);
 }
 

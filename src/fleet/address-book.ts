@@ -106,5 +106,5 @@ const noSuchHost = (label: string) => notFound(`no host is labelled ${printable(
 function takenText(labels: readonly string[]): string {
   const named = labels.slice(0, 10).join(", ");
   const more = labels.length > 10 ? ` and ${labels.length - 10} more` : "";
-  return `label: taken already: ${printable(named)}${more}`;
+  return `label: taken already: ${printable(named)}${more} (change it with admin set, or give replace)`;
 }

@@ -29,7 +29,9 @@ export async function readSecret(
   const { name, file, flag, variable } = sources;
   const given = file === undefined ? env[variable] : readTextFile(file, flag).split(/\r?\n/, 1)[0];
   const secret = given ?? (await ask(sources));
-  if (secret === "") throw badInput(`${name}: must not be empty`);
+  if (secret === "") {
+    throw badInput(`${name}: ${file === "-" ? "nothing came on standard input" : "must not be empty"}`);
+  }
   return secret;
 }
 

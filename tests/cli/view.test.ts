@@ -173,7 +173,7 @@ describe("the parser", () => {
       "An argument is missing: svc greet <name>",
     );
     await expect(parseFlags("svc greet", one, ["x", "--y"])).rejects.toThrow(
-      "Unknown argument: y (see `svc greet --help`)",
+      "Unknown argument: --y (see `svc greet --help`)",
     );
   });
 });

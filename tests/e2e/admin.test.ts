@@ -417,7 +417,7 @@ describe("--on", () => {
     using machine = installBinary();
     const ended = await machine.run(["usb", "watch", "--on", "lab-1"]);
     expect(ended).toMatchObject({ exitCode: 2, stdout: "" });
-    expect(ended.stderr).toStartWith("svc: Unknown argument: on");
+    expect(ended.stderr).toStartWith("svc: Unknown argument: --on");
   });
 
   test.each([

@@ -31,7 +31,9 @@ describe("the address book", () => {
     using folder = temporaryFolder();
     const { book } = bookIn(folder.path);
     await book.add(host("a"));
-    await expect(book.add(host("a"))).rejects.toThrow("label: taken already: a");
+    await expect(book.add(host("a"))).rejects.toThrow(
+      "label: taken already: a (change it with admin set, or give replace)",
+    );
     await expect(book.addAll([host("b"), host("a")], false)).rejects.toThrow("taken already: a");
     expect(book.hosts()).toEqual([host("a")]);
     const [mine, other] = [host("a", "http://127.0.0.1:2"), host("b")];
