@@ -133,7 +133,9 @@ COMP_WORDS=(svc audit ver); COMP_CWORD=2; _svc; printf '%s\\n' "\${COMPREPLY[@]}
 source <(svc completion zsh)
 _describe() { print -l -- "\${(@P)2}" }
 words=(svc token ro) CURRENT=3; _svc`;
-    expect(await asked(["zsh", "-f"], input)).toEqual(["rotate:Replace the host's own token, or a named one"]);
+    expect(await asked(["zsh", "-f"], input)).toEqual([
+      "rotate:Replace the host's own token, or a named one",
+    ]);
     const choice = input.replace("svc token ro", "svc usb li");
     expect(await asked(["zsh", "-f"], choice)).toEqual(["list:List the USB devices of the host"]);
   });

@@ -135,7 +135,7 @@ function contentOf(folder: string): Map<string, string> {
   const names = readdirSync(folder, { withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map(({ name }) => name);
-  const own = /^(audit|history)\.db/;
+  const own = /^(audit(\.db|_head)|history\.db)/;
   return new Map(
     names.filter((name) => !own.test(name)).map((name) => [name, readFileSync(join(folder, name), "latin1")]),
   );
