@@ -2,8 +2,8 @@
  * The limits of connections: in total, and for each client those that have brought no token.
  *
  * Bun.serve accepts every connection and shows none before its first request, so svc looks at its own sockets: four times a
- * second, more often while there are many, a few at a time so that no request waits. The newest connections over a limit
- * are ended at once; one that brings a token before that stays. So file descriptors never run out, which Bun would answer
+ * second, more often while there are many, ever more rarely while nothing changes; a few at a time so that no request waits.
+ * The newest connections over a limit are ended at once; one that brings a token before that stays. So file descriptors never run out, which Bun would answer
  * by trying to accept again and again. Not on Windows, where a socket is no file descriptor.
  */
 import { deadline } from "../lib/deadline";
@@ -42,7 +42,9 @@ export const keepConnection =
   };
 
 /**
- * Those to end, so that the others are within the limits: the newest, and those that have brought a token last.
+ * Those to end, so that the others are within the limits. In total, a connection that has brought a token goes before all
+ * others, and the first one of a client before the second one of any: nobody takes the place of others with many. Among
+ * equals, the oldest stay.
  *
  * @param connections from the oldest to the newest.
  */
@@ -52,19 +54,22 @@ export function overLimits<C extends Connection>(
 ): Map<C, ConnectionLimit> {
   const over = new Map<C, ConnectionLimit>();
   const counts = new Map<string, number>();
-  const kept = { accepted: [] as C[], others: [] as C[] };
+  const ranks: C[][] = [[]];
   for (const one of connections) {
-    const count = one.client === null || one.accepted ? 0 : (counts.get(one.client) ?? 0) + 1;
-    if (count > limits.client) over.set(one, "client");
-    else kept[one.accepted ? "accepted" : "others"].push(one);
-    if (one.client !== null && count > 0) counts.set(one.client, count);
+    const { client, accepted } = one;
+    const nth = client === null ? 1 : (counts.get(client) ?? 0) + 1;
+    if (client !== null && !accepted) counts.set(client, nth);
+    const rank = accepted ? 0 : nth;
+    ranks[rank] ??= [];
+    if (rank > limits.client) over.set(one, "client");
+    else ranks[rank].push(one);
   }
-  const inOrder = [...kept.accepted, ...kept.others];
-  for (const one of inOrder.slice(limits.total)) over.set(one, "total");
+  for (const one of ranks.flat().slice(limits.total)) over.set(one, "total");
   return over;
 }
 
-/** How often to look, in milliseconds: while there are few connections, and while there are many. */
+/** How often to look, in milliseconds: while nothing changes, while there are few connections, and while there are many. */
+const IDLE_MS = 2_000;
 const CALM_MS = 250;
 const BUSY_MS = 25;
 /** While there are many, a pause is this many times as long as the look before it, at least. */
@@ -115,14 +120,17 @@ export function createConnections({ limits, clients, log, refused }: ConnectionP
       const reportRefused = createReport(limits, log);
       const few = Math.min(FEW, limits.client, limits.total);
       const limit = descriptorLimit();
-      let many = false;
+      let open = 0;
       let failed = false;
+      let calmMs = CALM_MS;
 
       /** Ends what is too many. @returns whether to look again soon. */
       const look = async () => {
-        const descriptors = await openDescriptors({ many, limit });
-        many = descriptors.length > few;
-        if (!many) {
+        const descriptors = await openDescriptors({ many: open > few, limit });
+        const changed = descriptors.length !== open;
+        open = descriptors.length;
+        calmMs = changed ? CALM_MS : Math.min(2 * calmMs, IDLE_MS);
+        if (open <= few) {
           if (accepted.size > MAX_REMEMBERED) accepted = new Set();
           return false;
         }
@@ -147,7 +155,7 @@ export function createConnections({ limits, clients, log, refused }: ConnectionP
         while (!stopped.signal.aborted) {
           const started = performance.now();
           const soon = await look().catch(fail);
-          const ms = soon ? Math.max(BUSY_MS, REST * (performance.now() - started)) : CALM_MS;
+          const ms = soon ? Math.max(BUSY_MS, REST * (performance.now() - started)) : calmMs;
           await deadline(new Promise(() => {}), { ms, late() {}, signal: stopped.signal, aborted() {} });
         }
       };

@@ -28,6 +28,11 @@ test("the newest are too many in total, and those with a token last", () => {
   expect(ended("ABCDa", 3, 2)).toEqual(["3 total", "4 total"]);
 });
 
+test("in total, one client's first connection goes before another's second", () => {
+  expect(ended("aaaab", 4, 10)).toEqual(["3 total"]);
+  expect(ended("aaabbBc-", 5, 10)).toEqual(["1 total", "2 total", "4 total"]);
+});
+
 test("connections may have less than half of the file descriptors", () => {
   expect(withinDescriptors(4_096, 1_024)).toBe(448);
   expect(withinDescriptors(4_096, 20)).toBe(16);
