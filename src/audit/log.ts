@@ -6,21 +6,22 @@
  */
 import type { Database } from "bun:sqlite";
 import { dirname } from "node:path";
-import { type Remote, startChild } from "../lib/child";
+import * as v from "valibot";
+import { type Protocol, type Remote, startChild } from "../lib/child";
 import { deadline } from "../lib/deadline";
 import { cancelled, messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { configFiles } from "../lib/paths";
 import { selfCommand } from "../lib/self-command";
 import { share } from "../lib/share";
-import type { Verdict } from "./chain";
+import { VERDICT, type Verdict } from "./chain";
 import type { ExportStep } from "./export";
 import { AuditFile } from "./file";
 import { appendRows, type Head, headOf, laterHead, type NewRow, readHighWater } from "./high-water";
 import { type ListQuery, latestRow, listRows, listTypes } from "./list";
 import type { Epoch } from "./open-file";
 import type { PruneOptions } from "./prune";
-import { createLimit, type Pruned } from "./retention";
+import { createLimit, PRUNED, type Pruned } from "./retention";
 import { type AuditEvent, rowTime, storable } from "./row";
 import { type VerifyOptions, verdictFor } from "./verify";
 import type { AuditCalls, AuditEvents } from "./worker";
@@ -50,6 +51,14 @@ interface Waiting extends NewRow {
   resolve(id: number): void;
   reject(error: unknown): void;
 }
+
+const PROTOCOL: Protocol<AuditCalls, AuditEvents> = {
+  answers: {
+    verify: v.object({ verdict: VERDICT, missing: v.array(v.tuple([v.string(), VERDICT])) }),
+    prune: PRUNED,
+  },
+  events: { progress: v.tuple([v.number(), v.number()]) },
+};
 
 /** Opens the log at `path`; the first row makes it. Never throws: while the file cannot be opened, each call tries again and fails. */
 export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions) {
@@ -105,6 +114,7 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions) {
   ): Promise<T> => {
     await using child = startChild<AuditCalls, AuditEvents>({
       command: selfCommand(["audit-child"]),
+      protocol: PROTOCOL,
       what: "the process that reads the audit log",
       log,
       events: { progress },
@@ -126,9 +136,14 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions) {
       signal.throwIfAborted();
       // A new log gets its high-water mark. One that cannot be opened here may still be readable.
       const unopened = await file.read(() => {}).catch((error) => error);
-      return inChild((audit) => audit.verify(path, [...heads]), signal, progress).catch((error) => {
+      const { verdict, missing } = await inChild(
+        (audit) => audit.verify(path, [...heads]),
+        signal,
+        progress,
+      ).catch((error) => {
         throw unopened ?? error;
       });
+      return { verdict, missing: new Map(missing) };
     });
     scanning = work.ended;
     const scan = { heads, listeners, work };

@@ -15,7 +15,10 @@ export interface AuditEvents {
 export type AuditCalls = ReturnType<typeof calls>;
 
 const calls = ({ progress }: AuditEvents) => ({
-  verify: (path: string, heads: readonly string[]) => scanDatabase(path, heads, progress),
+  verify(path: string, heads: readonly string[]) {
+    const { verdict, missing } = scanDatabase(path, heads, progress);
+    return { verdict, missing: [...missing] };
+  },
   async prune(path: string, options: PruneOptions) {
     const file = new AuditFile(path);
     try {

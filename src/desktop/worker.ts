@@ -5,7 +5,8 @@
  * starts a new child. A call whose caller gives up before it is sent is not sent. After a while without calls the child
  * ends, and it ends by itself when this process does.
  */
-import { type Child, startChild } from "../lib/child";
+import * as v from "valibot";
+import { type Child, NOTHING, type Protocol, startChild } from "../lib/child";
 import { deadline, resolvesWithin } from "../lib/deadline";
 import { cancelled, unavailable } from "../lib/errors";
 import type { Log } from "../lib/log";
@@ -23,6 +24,18 @@ export interface WorkerOptions {
   /** How long the child is kept without calls, in milliseconds (default 60,000). */
   readonly idleMs?: number;
 }
+
+const POINT = v.object({ x: v.number(), y: v.number() });
+const SIZE = { width: v.number(), height: v.number() };
+const PROTOCOL: Protocol<DesktopCalls> = {
+  answers: {
+    ...{ screenSize: v.object(SIZE), pointer: POINT, move: POINT, click: POINT, scroll: POINT },
+    ...{ strike: NOTHING, type: NOTHING, focus: NOTHING, keepPressed: NOTHING },
+    screenshot: v.object({ ...SIZE, base64: v.nullable(v.string()) }),
+    windows: v.optional(v.array(v.object({ hwnd: v.number(), title: v.string() }))),
+  },
+  events: {},
+};
 
 const DEADLINE_MS = 10_000;
 const IDLE_MS = 60_000;
@@ -53,6 +66,7 @@ export function createWorker(options: WorkerOptions, mayLeave: () => boolean) {
       ...(env && { env }),
       log,
       what: "the desktop helper",
+      protocol: PROTOCOL,
       exit() {
         if (child === started) child = undefined;
       },

@@ -2,9 +2,19 @@
  * svc's own child processes: a child serves methods, and its parent calls them over Bun's channel between processes.
  *
  * Work that may crash, hang or take long runs in one. However the child ends, each call ends: with its answer, or with
- * a failure that says what happened to the child.
+ * a failure that says what happened to the child. Native code in a child may be taken over, so the parent takes nothing
+ * from it but JSON of the form that its owner named, and kills a child that sends anything else.
  */
-import { Failure, type FailureCode, failureOf, timedOut, unavailable } from "./errors";
+import * as v from "valibot";
+import {
+  Failure,
+  type FailureCode,
+  failureOf,
+  HTTP_STATUS,
+  messageOf,
+  timedOut,
+  unavailable,
+} from "./errors";
 import type { Log } from "./log";
 import { spawn } from "./spawn";
 
@@ -43,22 +53,52 @@ export function invoke(target: object, method: string, args: readonly unknown[])
 
 type Call = { readonly id: number; readonly method: string; readonly args: readonly unknown[] };
 
-type Message =
-  | { readonly id: number; readonly answer: unknown }
-  | { readonly id: number; readonly code: FailureCode; readonly message: string }
-  | { readonly id: number; readonly stack: string }
-  | { readonly event: string; readonly args: readonly unknown[] };
+const ID = v.pipe(v.number(), v.safeInteger());
+const WORDS = v.pipe(v.string(), v.maxLength(100_000));
+const CODE = v.custom<FailureCode>((code) => typeof code === "string" && Object.hasOwn(HTTP_STATUS, code));
+
+/** What a child sends. An answer that is undefined has no field. */
+const MESSAGE = v.union([
+  v.strictObject({ event: v.string(), args: v.array(v.unknown()) }),
+  v.strictObject({ id: ID, code: CODE, message: WORDS }),
+  v.strictObject({ id: ID, stack: WORDS }),
+  v.strictObject({ id: ID, answer: v.optional(v.unknown()) }),
+]);
+
+type Message = v.InferInput<typeof MESSAGE>;
+
+/** The most messages that a child may send within a second: more than a transfer over a fast network makes. */
+const MAX_MESSAGES = 50_000;
+
+/** The answer of a method that has none, whatever the child sends. */
+export const NOTHING = v.pipe(
+  v.unknown(),
+  v.transform((): void => {}),
+);
+
+/** The form of what a child sends: the answer of each method of `M`, and the arguments of each event of `E`. */
+export interface Protocol<M, E = object> {
+  readonly answers: {
+    readonly [N in keyof M]: M[N] extends (...args: never) => infer R
+      ? v.GenericSchema<unknown, Awaited<R>>
+      : never;
+  };
+  readonly events: {
+    readonly [N in keyof E]: E[N] extends (...args: infer A) => unknown ? v.GenericSchema<unknown, A> : never;
+  };
+}
 
 /** A child process that serves the methods of `M`. It is killed when it is disposed of. */
 export type Child<M extends object> = ReturnType<typeof startChild<M>>;
 
-export interface ChildOptions<E extends object> {
+export interface ChildOptions<M extends object, E extends object> {
   /** The command line (`selfCommand`) of a process that runs {@link serveParent}. */
   readonly command: readonly string[];
   /** What it is, for messages: "the peer session". */
   readonly what: string;
   readonly log: Log;
   readonly env?: NodeJS.ProcessEnv;
+  readonly protocol: Protocol<M, E>;
   /** What the child calls to report events. */
   readonly events?: E;
   /** Called when it has ended, before the calls that wait for it fail. */
@@ -66,11 +106,14 @@ export interface ChildOptions<E extends object> {
 }
 
 /** Starts a child that serves `M` and reports the events of `E`. */
-export function startChild<M extends object, E extends object = object>(options: ChildOptions<E>) {
-  const { command, what, log, env, events, exit = () => {} } = options;
-  const waiting = new Map<number, PromiseWithResolvers<unknown>>();
+export function startChild<M extends object, E extends object = object>(options: ChildOptions<M, E>) {
+  const { command, what, log, env, protocol, events, exit = () => {} } = options;
+  const waiting = new Map<number, Waiting>();
+  const isTooMany = countEvents(MAX_MESSAGES);
   let nextId = 1;
   let ended = false;
+  /** Whether it sent something that it must not. */
+  let broken = false;
   /** Whether it was asked to end. */
   let expected = false;
 
@@ -80,15 +123,37 @@ export function startChild<M extends object, E extends object = object>(options:
     // Native libraries print here; messages have a channel of their own.
     stdout: "ignore",
     stderr: "pipe",
-    serialization: "advanced",
-    ipc(message: Message) {
-      if ("event" in message) return void (events && invoke(events, message.event, message.args));
-      const call = waiting.get(message.id);
-      if ("answer" in message) call?.resolve(message.answer);
-      else if ("code" in message) call?.reject(new Failure(message.code, message.message));
-      else call?.reject(bugIn(message.stack));
+    serialization: "json",
+    ipc(message: unknown) {
+      // A child that is being killed may have sent more.
+      if (broken) return;
+      let act: () => unknown;
+      try {
+        if (isTooMany()) throw new Error(`more than ${MAX_MESSAGES} messages a second`);
+        act = read(v.parse(MESSAGE, message));
+      } catch (error) {
+        broken = true;
+        log.warn(`${what} sent what it must not (${messageOf(error)}), and is killed`);
+        child.kill("SIGKILL");
+        return;
+      }
+      act();
     },
   });
+  /** @returns what is to be done. @throws when it is not of the form that `protocol` names. */
+  const read = (message: v.InferOutput<typeof MESSAGE>): (() => unknown) => {
+    if ("event" in message) {
+      const { event } = message;
+      const args = v.parse(schemaOf<unknown[]>(protocol.events, event), message.args);
+      return () => events && invoke(events, event, args);
+    }
+    const call = waiting.get(message.id);
+    if (!call) return () => {};
+    if ("code" in message) return () => call.reject(new Failure(message.code, message.message));
+    if ("stack" in message) return () => call.reject(bugIn(message.stack));
+    const answer = v.parse(schemaOf(protocol.answers, call.method), message.answer);
+    return () => call.resolve(answer);
+  };
   const words = lastWords(child.stderr);
   const gone = child.exited.then(async () => {
     ended = true;
@@ -115,7 +180,7 @@ export function startChild<M extends object, E extends object = object>(options:
     if (over()) throw unavailable(`${what} has ended`);
     const id = nextId++;
     const answer = Promise.withResolvers<unknown>();
-    waiting.set(id, answer);
+    waiting.set(id, { ...answer, method });
     const late =
       deadlineMs &&
       setTimeout(async () => {
@@ -166,7 +231,7 @@ export async function serveParent<M extends object, E extends object = object>(
     process.exit(2);
   }
   const send = (message: Message) => process.send?.(message);
-  const methods = serve(remote((event, args) => void send({ event, args })));
+  const methods = serve(remote((event, args) => void send({ event, args: [...args] })));
   // Ctrl-C, the end of a terminal or of a session reaches all processes; the parent decides when its children end.
   for (const signal of ["SIGINT", "SIGHUP", "SIGTERM"] as const) process.on(signal, () => {});
   process.on("message", async ({ id, method, args }: Call) => {
@@ -181,6 +246,28 @@ export async function serveParent<M extends object, E extends object = object>(
   await new Promise((disconnected) => process.once("disconnect", disconnected));
   await leave(methods);
   process.exit();
+}
+
+/** A call that waits for its answer. */
+type Waiting = PromiseWithResolvers<unknown> & { readonly method: string };
+
+/** @throws an Error when `schemas` has none of that `name`. */
+function schemaOf<T>(schemas: object, name: string): v.GenericSchema<unknown, T> {
+  if (!Object.hasOwn(schemas, name)) throw new Error("nothing of that name is known");
+  return Reflect.get(schemas, name);
+}
+
+/** @returns a function that counts its calls, and says whether there were more than `most` in this second. */
+function countEvents(most: number): () => boolean {
+  let [since, count] = [performance.now(), 0];
+  return () => {
+    count += 1;
+    if (count <= most) return false;
+    const now = performance.now();
+    const isOver = now - since < 1_000;
+    [since, count] = [now, 0];
+    return isOver;
+  };
 }
 
 /** A bug in the child, as an error of this process: it is logged with the child's stack. */

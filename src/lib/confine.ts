@@ -73,7 +73,7 @@ async function runRestricted(child: string, { reads, writes }: Reach): Promise<n
   const [{ restrictFiles }, { execute }] = await Promise.all([import("./landlock"), import("./syscall")]);
   const [program = "", ...source] = selfCommand([]);
   restrictFiles({ reads: [...reads, ...source.map((path) => resolve(path, "../.."))], writes });
-  const env = { NODE_CHANNEL_FD: String(CHANNEL_FD), NODE_CHANNEL_SERIALIZATION_MODE: "advanced" };
+  const env = { NODE_CHANNEL_FD: String(CHANNEL_FD), NODE_CHANNEL_SERIALIZATION_MODE: "json" };
   return execute(program, [program, ...source, child, RESTRICTED], { ...bareEnvironment(), ...env });
 }
 

@@ -2,9 +2,9 @@
  * One peer session, as its owner sees it: a process (`worker.ts`), and the state that it reports.
  */
 import { randomUUID } from "node:crypto";
-import type * as v from "valibot";
+import * as v from "valibot";
 import type { LinkSample, SESSION } from "../core/records";
-import { type Child, startChild } from "../lib/child";
+import { type Child, NOTHING, type Protocol, startChild } from "../lib/child";
 import { bareEnvironment, confinedCommand, watchFolders } from "../lib/confine";
 import { unavailable } from "../lib/errors";
 import type { Reach } from "../lib/landlock";
@@ -39,11 +39,38 @@ export interface SessionSend {
   readonly progress?: (bytes: number) => void;
 }
 
+/** How many troubles of a session are logged. */
+const MAX_TROUBLES = 100;
+
+const TEXT = v.pipe(v.string(), v.maxLength(10_000));
+const COUNT = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
+const SDP = v.pipe(v.string(), v.maxLength(100_000));
+
+/** What this side takes from the process, which may be taken over by its peer. */
+export const PROTOCOL: Protocol<SessionCalls, SessionEvents> = {
+  answers: {
+    probe: v.object({ version: TEXT, missing: v.nullable(TEXT) }),
+    ...{ offer: SDP, answer: SDP, accept: NOTHING, send: NOTHING, close: NOTHING },
+  },
+  events: {
+    ...{ open: v.tuple([]), received: v.tuple([]), progress: v.tuple([COUNT, COUNT]) },
+    ...{ closed: v.tuple([TEXT]), trouble: v.tuple([TEXT]), unconfined: v.tuple([TEXT]) },
+    stats: v.tuple([
+      v.object({
+        rtt_ms: v.nullable(v.pipe(v.number(), v.minValue(0))),
+        ...{ bytes_sent: COUNT, bytes_received: COUNT },
+        route: v.nullable(v.pipe(v.string(), v.maxLength(100))),
+      }),
+    ]),
+  },
+};
+
 /** How the process of a session that reaches these files is started. */
 const start = (reach: Reach) => ({
   command: confinedCommand("session-child", reach),
   env: bareEnvironment(),
   what: WHAT,
+  protocol: PROTOCOL,
 });
 
 /**
@@ -52,7 +79,7 @@ const start = (reach: Reach) => ({
  * @throws an `unavailable` failure when there is none on this machine.
  */
 export async function probeWebRtc(log: Log): Promise<string> {
-  await using child = startChild<SessionCalls>({ ...start({ reads: [], writes: [] }), log });
+  await using child = startChild({ ...start({ reads: [], writes: [] }), log });
   const { version, missing } = await child.calls(PROBE_MS).probe();
   return missing === null ? version : `${version}, not confined: ${missing}`;
 }
@@ -101,6 +128,7 @@ export class PeerSession {
     this.opened.catch(() => {});
     this.#replaced = watchFolders([...reach.reads, ...reach.writes]);
     let previous: LinkReading | null = null;
+    let troubles = 0;
     const events: SessionEvents = {
       open: () => {
         if (this.state !== "connecting") return;
@@ -121,10 +149,12 @@ export class PeerSession {
         this.record.files_received += 1;
       },
       trouble: (text) => {
-        log.warn(`session ${id}: ${text}`);
+        troubles += 1;
+        if (troubles <= MAX_TROUBLES) log.warn(`session ${id}: ${text}`);
+        if (troubles === MAX_TROUBLES) log.warn(`session ${id}: what follows is not logged`);
         if (this.#replaced()) void this.close(REPLACED);
       },
-      unconfined: (missing) => log.warn(`session ${id}: its process is not confined: ${missing}`),
+      unconfined: (missing) => events.trouble(`its process is not confined: ${missing}`),
     };
     const exit = () => this.close("its process ended");
     this.#child = startChild({ ...start(reach), log, events, exit });

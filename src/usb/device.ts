@@ -11,7 +11,8 @@ const USB_SPEED = v.picklist(["low", "full", "high", "super", "super_plus"]);
 
 export type UsbSpeed = v.InferOutput<typeof USB_SPEED>;
 
-const USB_DEVICE = v.object({
+/** What a listing has of a device. */
+export const USB_DEVICE = v.object({
   vendor_id: ID,
   product_id: ID,
   manufacturer: v.nullable(v.string()),

@@ -8,7 +8,14 @@ import { messageOf, unavailable } from "../lib/errors";
 import { type Log, silentLog } from "../lib/log";
 import { selfCommand } from "../lib/self-command";
 import type { UsbListing } from "./device";
-import { PLATFORM_SOURCE, SOURCES, type UsbCalls, type UsbEvents, type UsbSource } from "./sources";
+import {
+  PLATFORM_SOURCE,
+  SOURCES,
+  USB_PROTOCOL,
+  type UsbCalls,
+  type UsbEvents,
+  type UsbSource,
+} from "./sources";
 
 export type UsbLister = ReturnType<typeof createUsbLister>;
 
@@ -39,7 +46,13 @@ export function createUsbLister(options: UsbListerOptions = {}) {
   const running = () => {
     if (!child || child.ended()) {
       const what = "the process that lists devices";
-      child = startChild<UsbCalls, UsbEvents>({ command, what, log, events: { changed } });
+      child = startChild<UsbCalls, UsbEvents>({
+        command,
+        what,
+        log,
+        protocol: USB_PROTOCOL,
+        events: { changed },
+      });
     }
     return child;
   };

@@ -1,7 +1,9 @@
 /**
  * The ways to list USB devices: the addon, and one for each platform. The child process uses them.
  */
-import type { UsbDevice } from "./device";
+import * as v from "valibot";
+import { NOTHING, type Protocol } from "../lib/child";
+import { USB_DEVICE, type UsbDevice } from "./device";
 
 export type UsbSource = "usb" | "linux" | "macos" | "windows";
 
@@ -39,3 +41,8 @@ export interface UsbEvents {
   /** A device came or went. */
   changed(): void;
 }
+
+export const USB_PROTOCOL: Protocol<UsbCalls, UsbEvents> = {
+  answers: { list: v.array(USB_DEVICE), watch: NOTHING },
+  events: { changed: v.tuple([]) },
+};

@@ -1,12 +1,19 @@
 // The native library of a session is taken over: its process reads and writes files outside its folder, and runs a program.
-import { expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { describe, expect, test } from "bun:test";
+import { closeSync, mkdirSync, readdirSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import type { SessionsRecord } from "../../src/core/records";
 import { startChild } from "../../src/lib/child";
 import { silentLog } from "../../src/lib/log";
+import { syscall } from "../../src/lib/syscall";
+import type { Answer } from "../../src/peers/operations";
+import { PROTOCOL } from "../../src/peers/session";
 import type { SessionCalls, SessionEvents } from "../../src/peers/worker";
 import { takeOver } from "../lib/support";
-import { BINARY, temporaryFolder } from "../support";
+import { BINARY, post, serveBinary, temporaryFolder, until } from "../support";
+
+/** Only root may take a descriptor of another process. */
+const asRoot = test.skipIf(process.platform !== "linux" || process.getuid?.() !== 0);
 
 const ICE = { servers: [], relayOnly: false };
 
@@ -25,7 +32,7 @@ function startSession(reads: readonly string[], writes: readonly string[]) {
   };
   const command = [BINARY, "session-child", JSON.stringify({ reads, writes })];
   const child = startChild<SessionCalls, SessionEvents>({
-    ...{ command, what: "it", log: silentLog, events },
+    ...{ command, what: "it", log: silentLog, protocol: PROTOCOL, events },
     env: { TMPDIR: process.env.TMPDIR ?? "/tmp" },
   });
   return { child, calls: child.calls(), trouble, opened: opened.promise };
@@ -114,3 +121,56 @@ test.skipIf(process.platform !== "linux")(
     expect(Object.entries(others).filter(([, done]) => done)).toEqual([]);
   },
 );
+
+describe("what the process of a session tells the server", () => {
+  const LIES: Readonly<Record<string, string>> = {
+    "that its session has ended, and was another token's": JSON.stringify({
+      event: "stats",
+      args: [
+        {
+          ...{ id: "x", state: "closed", token: "another", peer: "another" },
+          ...{ rtt_ms: 1, bytes_sent: 1, bytes_received: 1, route: null },
+        },
+      ],
+    }),
+    "something that is no message": "7",
+    "something that is no JSON": "\u0007{",
+  };
+  for (const [what, line] of Object.entries(LIES)) {
+    asRoot(
+      `neither harms it nor keeps the session: ${what}`,
+      async () => {
+        using home = temporaryFolder();
+        await using server = await serveBinary();
+        await using from = startSession([home.path], []).child;
+        const sdp = await from.calls().offer(ICE);
+        const offer = { type: "offer", sdp, viewer_id: "peer", features: [] };
+        const answered = await server.call("/sessions/offer", post(offer));
+        const { session_id }: Answer = JSON.parse(await answered.text());
+        const channel = channelOf(server.pid);
+        writeSync(channel, `${line}\n`);
+        closeSync(channel);
+        const sessions = async (): Promise<SessionsRecord["sessions"]> =>
+          JSON.parse(await (await server.call("/sessions")).text()).sessions;
+        const seen = await until("what it makes of that", async () => {
+          const all = await sessions();
+          return all[0]?.bytes_sent === 0 ? undefined : all;
+        });
+        for (const session of seen) {
+          expect(session).toMatchObject({ id: session_id, peer: "peer", token: null });
+          expect((await server.call("/sessions/close", post({ id: session_id }))).status).toBe(200);
+        }
+        await until("its end", async () => (await sessions()).length === 0);
+      },
+      15_000,
+    );
+  }
+});
+
+/** The channel of the one session of the server with this pid, as code in its process has it. */
+function channelOf(server: number): number {
+  const children = readFileSync(`/proc/${server}/task/${server}/children`, "utf8").trim().split(" ");
+  const isSession = (pid: string) => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("session-child");
+  const pidfd = syscall("pidfd_open", 434, Number(children.find(isSession)), 0);
+  return syscall("pidfd_getfd", 438, pidfd, 3, 0);
+}

@@ -1,7 +1,8 @@
 /** A child process and its parent: calls, failures, events, and every way to end. */
-import { expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { join } from "node:path";
-import { startChild } from "../../src/lib/child";
+import * as v from "valibot";
+import { NOTHING, type Protocol, startChild } from "../../src/lib/child";
 import type { Log } from "../../src/lib/log";
 
 const source = (module: string) => JSON.stringify(join(import.meta.dir, "../../src/lib", module));
@@ -12,11 +13,21 @@ interface Calls {
   announce(text: string): void;
   crash(): never;
   hang(): never;
+  /** Sends messages of its own instead of an answer. */
+  sendRaw(...messages: unknown[]): string;
 }
 
 interface Events {
   announced(text: string): void;
 }
+
+const PROTOCOL: Protocol<Calls, Events> = {
+  answers: {
+    ...{ add: v.number(), fail: v.never(), crash: v.never(), hang: v.never() },
+    ...{ announce: NOTHING, sendRaw: v.string() },
+  },
+  events: { announced: v.tuple([v.string()]) },
+};
 
 const PROGRAM = `
   import { serveParent } from ${source("child")};
@@ -27,6 +38,10 @@ const PROGRAM = `
     announce: (text) => announced(text),
     crash() { console.error("last words"); process.exit(7); },
     hang() { for (;;); },
+    sendRaw(...messages) {
+      for (const message of messages) process.send(message);
+      return new Promise(() => {});
+    },
   }), () => console.error("left"));`;
 
 function start(announced: Events["announced"] = () => {}) {
@@ -35,7 +50,10 @@ function start(announced: Events["announced"] = () => {}) {
   const command = [process.execPath, "-e", PROGRAM];
   return {
     warnings,
-    child: startChild<Calls, Events>({ command, what: "the helper", log, events: { announced } }),
+    child: startChild<Calls, Events>({
+      ...{ command, what: "the helper", log, protocol: PROTOCOL },
+      events: { announced },
+    }),
   };
 }
 
@@ -86,4 +104,36 @@ test("a child that is asked to end does so by itself, and that is no crash", asy
   await child.calls().add(1, 2);
   await child.leave();
   expect([child.ended(), warnings]).toEqual([true, []]);
+});
+
+describe("a child that was taken over is killed, and the parent goes on", () => {
+  const MESSAGES: Readonly<Record<string, unknown>> = {
+    "no object": 7,
+    nothing: null,
+    "a list": [],
+    "no known message": { hello: 1 },
+    "an event that there is not": { event: "toString", args: [] },
+    "an event with other arguments": { event: "announced", args: [{ length: 1 }] },
+    "an answer of another form": { id: 1, answer: { __proto__: null, text: 1 } },
+    "a failure of an unknown kind": { id: 1, code: "constructor", message: "x" },
+    "a failure with a megabyte of text": { id: 1, code: "bad_input", message: "x".repeat(1_000_000) },
+  };
+  for (const [what, message] of Object.entries(MESSAGES)) {
+    test(`when it sends ${what}`, async () => {
+      const texts: string[] = [];
+      const { child, warnings } = start((text) => texts.push(text));
+      const later = { event: "announced", args: ["later"] };
+      await expect(child.calls().sendRaw(message, later)).rejects.toThrow("the helper was killed by SIGKILL");
+      expect([texts, warnings[0]]).toEqual([[], expect.stringContaining("the helper sent what it must not")]);
+    });
+  }
+
+  test("when it sends without end", async () => {
+    // All within one second.
+    using _now = spyOn(performance, "now").mockReturnValue(performance.now());
+    await using child = start().child;
+    const { sendRaw } = child.calls();
+    const messages = Array.from({ length: 60_000 }, () => ({ event: "announced", args: [""] }));
+    await expect(sendRaw(...messages)).rejects.toThrow("the helper was killed by SIGKILL");
+  });
 });
