@@ -4,6 +4,7 @@
  */
 import { closeSync, fstatSync, ftruncateSync, openSync, writeSync } from "node:fs";
 import * as v from "valibot";
+import { secret } from "../core/fields";
 import { badInput, messageOf, systemCode, unavailable } from "../lib/errors";
 import { PRIVATE_FILE } from "../lib/files";
 import { jsonLine } from "../lib/sanitize";
@@ -34,9 +35,12 @@ export const DELIVERED = v.object({
   duration_ms: v.number(),
   /** The id that the host gave to the run. */
   run_id: v.exactOptional(v.string()),
-  /** What each action returned, by `execute: <the action as JSON>`, as in the host's answer to `/execute`. */
-  result: v.exactOptional(v.record(v.string(), v.unknown())),
-  outcomes: v.exactOptional(v.array(v.record(v.string(), v.unknown()))),
+  /**
+   * What each action returned, by `execute: <the action as JSON>`, as in the host's answer to `/execute`. Nothing here knows
+   * what is secret in it, or which scopes it needs.
+   */
+  result: v.exactOptional(secret(v.record(v.string(), v.unknown()))),
+  outcomes: v.exactOptional(secret(v.array(v.record(v.string(), v.unknown())))),
   /** Why it is not ok. */
   error: v.exactOptional(v.string()),
 });

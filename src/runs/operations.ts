@@ -2,7 +2,7 @@
  * The operations of runs: executing lists, the reference of commands, the runs, the history; with flow commands and programs.
  */
 import * as v from "valibot";
-import { ACTION_LIST, field, NO_INPUT, path } from "../core/fields";
+import { ACTION_LIST, field, NO_INPUT, path, secret } from "../core/fields";
 import { operation } from "../core/operation";
 import { allows } from "../core/rights";
 import { OUTCOME } from "../core/run";
@@ -163,7 +163,8 @@ export const showRun = operation({
   http: { method: "GET", path: "/runs/{run_id}" },
   answeredBy: "server",
   input: ONE_RUN,
-  output: v.object({ ...RUN_VIEW.entries, outcomes: v.array(OUTCOME) }),
+  // Kept in another run, they would be shown to whoever may use this command.
+  output: v.object({ ...RUN_VIEW.entries, outcomes: secret(v.array(OUTCOME)) }),
   async run(service: Uses, { run_id }, { grant }) {
     const run = (await service.runs()).show(run_id);
     // The outcomes of a run are the answers of its commands.

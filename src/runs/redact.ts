@@ -35,7 +35,9 @@ export function keepable(outcome: Outcome, run: Pick<Runner, "operations" | "sec
   if (error !== undefined) kept.error = secrets.scrub(error);
   if (result !== undefined && sizeWithin(clean, MAX_KEPT) !== undefined) kept.result = clean;
   else if (result !== undefined) kept.omitted = true;
-  const inside = detail && walk(detail);
+  // No schema says what is in it.
+  const isSafe = operation === undefined || !holdsSecret(operation.output);
+  const inside = isSafe && detail && walk(detail);
   if (inside && sizeWithin(inside, MAX_KEPT) !== undefined) kept.detail = inside as Record<string, unknown>;
   return kept;
 }

@@ -101,3 +101,15 @@ test("polling others needs more than a token that looks", async () => {
   expect((await made.host.call("/admin/hosts", { headers })).status).toBe(200);
   expect((await made.host.call("/admin/poll", { headers })).status).toBe(403);
 });
+
+test("a run of the owner shows the answers of other hosts to nobody who may only run scripts", async () => {
+  await using made = await attacked();
+  const { host, call } = made;
+  await host.call("/admin/hosts/add", post({ label: "self", base_url: host.url, token: host.token }));
+  const actions = [["AC_admin_broadcast_execute", { on: "self", actions: [["AC_config_export"]] }]];
+  const sent = await (await host.call("/execute", post({ actions }))).text();
+  expect(sent).toContain(host.token);
+  const shown = await call(`/runs/${(JSON.parse(sent) as { run_id: string }).run_id}`);
+  expect(shown.status).toBe(200);
+  expect(await shown.text()).not.toContain(host.token);
+});

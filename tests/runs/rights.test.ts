@@ -10,7 +10,7 @@ import { configFiles } from "../../src/lib/paths";
 import { operations } from "../../src/operations";
 import { addToken, tokenStore } from "../../src/trust/named-tokens";
 import { rowsOf } from "../audit/support";
-import { post, runActions, testServer, testService } from "../support";
+import { post, runActions, TOKEN, testServer, testService } from "../support";
 
 type Host = Awaited<ReturnType<typeof testServer>>;
 
@@ -130,4 +130,26 @@ test("no list starts or stops a server whose process does not permit it", async 
   }
   const { commands } = (await (await host.call("/commands")).json()) as { commands: string[] };
   expect(commands.filter((name) => name.startsWith("AC_rest"))).toEqual(["AC_rest_api_status"]);
+});
+
+test("what a run relays of other runs and hosts is shown to its caller alone", async () => {
+  await using host = await testServer();
+  const { server, call } = host;
+  await call("/admin/hosts/add", post({ label: "self", base_url: server.url, token: "token-in-the-book" }));
+  const relay = async (...action: unknown[]) =>
+    (await (await call("/execute", post({ actions: [action] }))).json()) as { run_id: string };
+  const export_ = await relay("AC_config_export");
+  const shown = await relay("AC_runs_show", { run_id: export_.run_id });
+  expect(JSON.stringify(shown)).toContain("AC_config_export");
+  await call("/admin/hosts/set", post({ label: "self", token: TOKEN }));
+  const sent = await relay("AC_admin_broadcast_execute", { on: "self", actions: [["AC_config_export"]] });
+  expect(JSON.stringify(sent)).toContain(`"token":"${TOKEN}"`);
+  const operate = await callerWith(host, "operate");
+  expect((await operate(`/runs/${export_.run_id}`)).status).toBe(403);
+  const kept = async ({ run_id }: { run_id: string }) =>
+    ((await (await operate(`/runs/${run_id}`)).json()) as { outcomes: Array<{ result: unknown }> }).outcomes;
+  expect(await kept(shown)).toMatchObject([{ result: { run_id: export_.run_id, outcomes: "***" } }]);
+  expect(await kept(sent)).toMatchObject([
+    { result: [{ label: "self", status: "ok", result: "***", outcomes: "***" }] },
+  ]);
 });
