@@ -5,7 +5,8 @@
 import { broadcastPanel } from "./broadcast.js";
 import { ask, fill } from "./dialog.js";
 import { button, el, labelled, setText } from "./dom.js";
-import { count, milliseconds } from "./format.js";
+import { count, milliseconds, moment } from "./format.js";
+import { hostForm } from "./host-form.js";
 import { icon } from "./icons.js";
 import { actionButton, badge, nothing, panel, time } from "./parts.js";
 import { table } from "./table.js";
@@ -36,6 +37,8 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
   /** The last poll of each host, by label. @type {Map<string, Polled>} */
   let found = new Map();
   let offered = "";
+  /** Whether a person asked for the next poll: it also asks the hosts that refused their token. */
+  let askAgain = true;
 
   const when = el("span", { class: "hint", role: "status" });
   const made = panel("Hosts", {
@@ -44,7 +47,7 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
       may("operate") &&
         actionButton(
           [icon("refresh"), "Poll"],
-          () => polled.now(),
+          () => pollAll(),
           (error) => made.tell(error),
         ),
       may("admin") && actionButton([icon("add"), "Add…"], add, (error) => made.tell(error)),
@@ -105,8 +108,9 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
           el(
             "div",
             { class: "buttons" },
-            actionButton("Tags…", () => changeTags(label), made.tell, {
-              "aria-label": `Tags… of ${label}`,
+            actionButton("Edit…", () => change(label), made.tell, { "aria-label": `Edit… ${label}` }),
+            actionButton("Rotate…", () => rotate(label), made.tell, {
+              "aria-label": `Rotate… the token of ${label}`,
             }),
             actionButton([icon("remove"), "Remove"], () => remove(label), made.tell, {
               "aria-label": `Remove ${label}`,
@@ -188,7 +192,11 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
   const polled = may("operate")
     ? poll(
         POLL_EVERY_S,
-        "admin/poll",
+        () => {
+          const path = askAgain ? "admin/poll?ask_again=true" : "admin/poll";
+          askAgain = false;
+          return path;
+        },
         (answer, at) => {
           found = new Map(answer.map((one) => [one.label, one]));
           const well = answer.filter(({ healthy }) => healthy).length;
@@ -204,64 +212,56 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
     : { now: async () => {} };
   if (!may("operate")) setText(when, "not polled: that needs a token for operate");
 
+  function pollAll() {
+    askAgain = true;
+    return polled.now();
+  }
+
   async function add() {
     const label = el("input", { required: true, maxlength: 128, placeholder: "lab-01", spellcheck: "false" });
-    const url = el("input", {
-      type: "url",
-      required: true,
-      placeholder: "https://lab-01.example:9939",
-      spellcheck: "false",
-    });
-    const token = el("input", { type: "password", required: true, autocomplete: "off" });
-    const tags = el("input", { placeholder: "lab, floor-2", spellcheck: "false" });
-    const pin = el("input", { placeholder: "sha256:5F:70:…", spellcheck: "false" });
-    const ca = el("textarea", {
-      rows: 4,
-      placeholder: "-----BEGIN CERTIFICATE-----",
-      spellcheck: "false",
-    });
-    const fields = [
-      labelled("Name", label),
-      labelled("Address", url),
-      labelled(
-        "Token",
-        token,
-        "svc token show prints it on that host. It is stored on this host and never shown again.",
-      ),
-      labelled("Tags", tags, "Separated by commas or spaces."),
-      el(
-        "details",
-        {},
-        el("summary", {}, "Certificate of a private authority"),
-        el(
-          "div",
-          { class: "stack" },
-          labelled("Pin", pin, "SHA-256 of the certificate."),
-          labelled("Or the certificate of the authority", ca),
-        ),
-      ),
-    ];
+    const form = hostForm();
+    form.token.required = true;
     const post = () =>
-      api.post("admin/hosts/add", {
-        label: label.value,
-        base_url: url.value.trim(),
-        token: token.value.trim(),
-        tags: split(tags.value),
-        ...(pin.value && { pin: pin.value }),
-        ...(ca.value && { ca: ca.value }),
-      });
-    if (!(await fill("Add a host", "Add", post, ...fields))) return;
+      api.post("admin/hosts/add", { label: label.value, ...form.host(), token: form.token.value.trim() });
+    if (!(await fill("Add a host", "Add", post, labelled("Name", label), ...form.fields))) return;
     await list.now();
     await polled.now();
   }
 
   /** @param {string} label */
-  async function changeTags(label) {
-    const tags = hosts.find((host) => host.label === label)?.tags ?? [];
-    const field = el("input", { value: tags.join(", "), spellcheck: "false" });
-    const post = () => api.post("admin/hosts/tag", { label, tags: split(field.value) });
-    const fields = labelled("Tags", field, "Separated by commas or spaces.");
-    if (await fill(`Tags of ${label}`, "Save", post, fields)) await list.now();
+  async function change(label) {
+    const form = hostForm(hosts.find((host) => host.label === label));
+    const clear = el("input", { type: "checkbox" });
+    const post = () => {
+      const token = form.token.value.trim();
+      const changed = { ...form.host(), ...(token && { token }), clear_trust: clear.checked };
+      return api.post("admin/hosts/set", { label, ...changed });
+    };
+    const forget = el(
+      "label",
+      { class: "check" },
+      clear,
+      "Forget the certificate: trust the usual authorities",
+    );
+    if (!(await fill(`Edit ${label}`, "Save", post, ...form.fields, forget))) return;
+    await list.now();
+    await polled.now();
+  }
+
+  /** @param {string} label */
+  async function rotate(label) {
+    let done = "";
+    const post = async () => {
+      const { name, old_until, problem } = await api.post("admin/hosts/rotate", { label });
+      const which = name === null ? "the host’s own token" : `the token ${name}`;
+      const rest = problem === null ? "" : ` The host does not know that it is stored here: ${problem}.`;
+      done = `${label}: ${which} is replaced. The old one works until ${moment(old_until)}.${rest}`;
+    };
+    const text =
+      "The host makes a new token in place of the one that is stored here. For other programs that use it, the old one works for another day.";
+    if (!(await fill(`Rotate the token of ${label}?`, "Rotate", post, text))) return;
+    made.tell({ tone: "ok", message: done });
+    await polled.now();
   }
 
   /** @param {string} label */
@@ -282,9 +282,6 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
 
 /** @param {number | null | undefined} value */
 const number = (value) => (value === null || value === undefined ? "–" : count(value));
-
-/** @param {string} text */
-const split = (text) => text.split(/[\s,]+/).filter(Boolean);
 
 /** @param {Polled | null} polled */
 function health(polled) {

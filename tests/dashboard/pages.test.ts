@@ -602,12 +602,14 @@ test("the admin page adds hosts, shows their health, tags them, and broadcasts w
   expect(await page.content()).not.toMatch(/lab-token|not-its-token/);
   expect(await seriousViolations(page)).toEqual([]);
 
-  await page.getByRole("button", { name: "Tags… of lab-01" }).click();
+  await page.getByRole("button", { name: "Edit… lab-01" }).click();
   await dialog.getByLabel("Tags").fill("lab floor-2");
   await dialog.getByRole("button", { name: "Save" }).click();
   await row("lab-01").getByText("floor-2").waitFor();
-  await page.getByRole("button", { name: "Tags… of lab-01" }).click();
+  await page.getByRole("button", { name: "Edit… lab-01" }).click();
   expect(await dialog.getByLabel("Tags").inputValue()).toBe("lab, floor-2");
+  expect(await dialog.getByLabel("Token").inputValue()).toBe("");
+  expect(await seriousViolations(page)).toEqual([]);
   await dialog.getByRole("button", { name: "Cancel" }).click();
 
   await page.getByRole("group", { name: "Select hosts" }).getByRole("button", { name: "all" }).click();
@@ -638,6 +640,35 @@ test("the admin page adds hosts, shows their health, tags them, and broadcasts w
   await dialog.getByRole("button", { name: "Remove" }).click();
   await row("<b>wrong</b>").waitFor({ state: "detached" });
   expect(tab.complaints.filter((text) => !text.includes("400"))).toEqual([]);
+}, 60_000);
+
+test("the admin page replaces the token of a host, and says when one is not asked again", async () => {
+  const token = "first-token-0123456789";
+  await using lab = await serveSource([], { token });
+  const store = tokenStore(configFiles(lab.configDir), silentLog);
+  const named = await addToken(store, { name: "desk", scope: ["read"] });
+  await host.call("/admin/hosts/add", post({ label: "lab-02", base_url: lab.url, token: "not-its-token" }));
+  await using tab = await openPage("admin");
+  const { page } = tab;
+  const dialog = page.getByRole("dialog");
+  const row = page.getByRole("row", { name: /Select lab-02/ });
+  await row.getByText("HTTP 401").waitFor();
+  await page.clock.runFor(20_000);
+  await row.getByText("not asked again").waitFor();
+  await page.getByRole("button", { name: "Poll" }).click();
+  await row.getByText("HTTP 401", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Edit… lab-02" }).click();
+  await dialog.getByLabel("Token").fill(named);
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await row.getByText("healthy", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Rotate… the token of lab-02" }).click();
+  expect(await seriousViolations(page)).toEqual([]);
+  await dialog.getByRole("button", { name: "Rotate" }).click();
+  await page.getByText(/lab-02: the token desk is replaced\. The old one works until/).waitFor();
+  expect(await seriousViolations(page)).toEqual([]);
+  expect(await page.content()).not.toContain(named);
+  await host.call("/admin/hosts/remove", post({ label: "lab-02" }));
+  expect(tab.complaints).toEqual([]);
 }, 60_000);
 
 test("the sync page sends a folder to another host, shows what was sent, and stops", async () => {

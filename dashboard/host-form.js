@@ -1,0 +1,56 @@
+/**
+ * The form of a host of the address book, to add it or to change it.
+ */
+import { el, labelled } from "./dom.js";
+
+/** @typedef {import("./wire").Answer<"admin/hosts">[number]} Host */
+
+/**
+ * The fields of a host but its name, filled in with what is known of it: its token never is.
+ *
+ * @param {Host} [known]
+ */
+export function hostForm(known) {
+  const url = el("input", {
+    type: "url",
+    required: true,
+    placeholder: "https://lab-01.example:9939",
+    spellcheck: "false",
+    value: known?.base_url ?? "",
+  });
+  const token = el("input", { type: "password", autocomplete: "off" });
+  const tags = el("input", {
+    placeholder: "lab, floor-2",
+    spellcheck: "false",
+    value: known?.tags.join(", ") ?? "",
+  });
+  const pin = el("input", { placeholder: "sha256:5F:70:…", spellcheck: "false" });
+  const ca = el("textarea", { rows: 4, placeholder: "-----BEGIN CERTIFICATE-----", spellcheck: "false" });
+  const kept = known ? " Leave it empty to keep the present one." : "";
+  const from = "svc token show prints it on that host. It is stored on this host and never shown again.";
+  const trust = el(
+    "div",
+    { class: "stack" },
+    labelled("Pin", pin, `SHA-256 of the certificate.${kept}`),
+    labelled("Or the certificate of the authority", ca),
+  );
+  return {
+    token,
+    fields: [
+      labelled("Address", url),
+      labelled("Token", token, `${from}${kept}`),
+      labelled("Tags", tags, "Separated by commas or spaces."),
+      el("details", {}, el("summary", {}, "Certificate of a private authority"), trust),
+    ],
+    /** What was filled in, but for the token. */
+    host: () => ({
+      base_url: url.value.trim(),
+      tags: split(tags.value),
+      ...(pin.value && { pin: pin.value }),
+      ...(ca.value && { ca: ca.value }),
+    }),
+  };
+}
+
+/** @param {string} text */
+const split = (text) => text.split(/[\s,]+/).filter(Boolean);
