@@ -78,7 +78,7 @@ export default {
       positionals: ["label"],
       text: ({ label, name, old_until }) => {
         const which = name === null ? "the host's own token" : `the token ${printable(name)}`;
-        return `${label}: ${which} is replaced; the old one works until ${old_until}`;
+        return `${label}: ${which} is replaced; old ones work until ${old_until}`;
       },
       warnings: ({ problem }) =>
         problem === null

@@ -13,7 +13,7 @@ export default {
       async run({ input, call, globals, service }) {
         const body = await call(input);
         print(globals, body, () => body.token);
-        if (body.old_until !== null) service.log.info(`the old token works until ${body.old_until}`);
+        if (body.old_until !== null) service.log.info(`old tokens work until ${body.old_until}`);
         return 0;
       },
       examples: [

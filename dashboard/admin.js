@@ -255,7 +255,7 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
       const { name, old_until, problem } = await api.post("admin/hosts/rotate", { label });
       const which = name === null ? "the host’s own token" : `the token ${name}`;
       const rest = problem === null ? "" : ` The host does not know that it is stored here: ${problem}.`;
-      done = `${label}: ${which} is replaced. The old one works until ${moment(old_until)}.${rest}`;
+      done = `${label}: ${which} is replaced. Old ones work until ${moment(old_until)}.${rest}`;
     };
     const text =
       "The host makes a new token in place of the one that is stored here. For other programs that use it, the old one works for another day.";

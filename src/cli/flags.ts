@@ -123,7 +123,7 @@ async function typedValue(flag: Flag, given: Typed[string], options: FlagOptions
   if (given === undefined) return undefined;
   const [first = ""] = given;
   const { text } = metadataOf(flag.schema);
-  if (text === "file") return readTextFile(first, flag.name);
+  if (text === "file") return readTextFile(first, typedName(flag));
   // An empty path stays one, and `-` means stdout.
   if (text === "path") return first === "" || first === "-" ? first : resolvePath(first, flag.field);
   if (holdsJson(flag.schema)) return jsonOf(flag, first);
@@ -155,11 +155,11 @@ async function secretOf(
 
 function jsonOf(flag: Flag, given: string): unknown {
   const isInline = /^\s*[[{"]/.test(given);
-  const text = isInline ? given : readTextFile(given, flag.name);
+  const text = isInline ? given : readTextFile(given, typedName(flag));
   try {
     return JSON.parse(text);
   } catch {
-    throw badInput(`${flag.name}: expected JSON${isInline ? "" : ` in ${printable(given, 200)}`}`);
+    throw badInput(`${typedName(flag)}: expected JSON${isInline ? "" : ` in ${printable(given, 200)}`}`);
   }
 }
 

@@ -664,7 +664,7 @@ test("the admin page replaces the token of a host, and says when one is not aske
   await page.getByRole("button", { name: "Rotate… the token of lab-02" }).click();
   expect(await seriousViolations(page)).toEqual([]);
   await dialog.getByRole("button", { name: "Rotate" }).click();
-  await page.getByText(/lab-02: the token desk is replaced\. The old one works until/).waitFor();
+  await page.getByText(/lab-02: the token desk is replaced\. Old ones work until/).waitFor();
   expect(await seriousViolations(page)).toEqual([]);
   expect(await page.content()).not.toContain(named);
   await host.call("/admin/hosts/remove", post({ label: "lab-02" }));

@@ -72,6 +72,10 @@ describe("what is missing in a command line is named:", () => {
     [["admin", "pol"], "Unknown command: pol (did you mean poll?) (see `svc admin --help`)"],
     [["execute", "/nonexistent/a.json"], "script: there is no file /nonexistent/a.json"],
     [["admin", "add", "a", "http://10.0.0.5:9939"], "--token-file: nothing came on standard input"],
+    [
+      ["execute", '[["AC_sleep", [0]]]', "--var-file", "nowhere.json"],
+      "--var-file: nowhere.json cannot be read (ENOENT)",
+    ],
     [["audit", "prune", "--keep", ""], "--keep: expected a value"],
     [["audit", "prune", "--keep="], "--keep: expected a value"],
     [["history", "--limit"], "--limit: expected a value"],

@@ -77,7 +77,7 @@ test("three hosts are added, given the right token, rotated, asked, missed, comm
   // A new token, there and here; what still has the old one is not cut off.
   const old = readFileSync(tokenOf("lab-1"), "utf8");
   expect(await good("desk", ["admin", "rotate", "lab-1"])).toMatch(
-    /^lab-1: the host's own token is replaced; the old one works until \S+\n$/,
+    /^lab-1: the host's own token is replaced; old ones work until \S+\n$/,
   );
   expect(readFileSync(tokenOf("lab-1"), "utf8")).not.toBe(old);
   await good("desk", ["admin", "poll", "--on", "lab-1"]);
