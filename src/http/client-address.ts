@@ -2,19 +2,24 @@
  * Who a request comes from: the client that limits are counted for.
  */
 import ipaddr from "ipaddr.js";
-import { badInput } from "../lib/errors";
+import { badInput, cancelled } from "../lib/errors";
 import type { Step } from "./exchange";
+import { failureResponse } from "./responses";
 
+/**
+ * Finds out who asks. A connection that its client has reset has no other end any more: what came over it is not begun, or
+ * a change would be nobody's, and nobody's guesses would be counted.
+ */
 export const identifyClient =
   (clients: ClientResolver): Step =>
   (next) =>
   (exchange) => {
     const { raw } = exchange.request;
-    exchange.peer = exchange.server.requestIP(raw);
-    exchange.client = clients.resolve(
-      exchange.peer?.address ?? "unknown",
-      raw.headers.get("x-forwarded-for"),
-    );
+    const peer = exchange.server.requestIP(raw);
+    // Nobody receives this answer.
+    if (peer === null) return failureResponse(cancelled("the connection ended before the request began"));
+    exchange.peer = peer;
+    exchange.client = clients.resolve(peer.address, raw.headers.get("x-forwarded-for"));
     return next(exchange);
   };
 

@@ -32,7 +32,7 @@ export class Exchange {
   readonly started = performance.now();
   /** Null on a public route, which counts nobody's requests. */
   client: Client | null = null;
-  /** The other end of its connection; null where {@link client} is, and once the connection has ended. */
+  /** The other end of its connection; null where {@link client} is. */
   peer: { readonly address: string; readonly port: number } | null = null;
   /** What its token allows, once it has passed the gate. */
   grant: Grant | null = null;
