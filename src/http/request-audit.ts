@@ -1,8 +1,9 @@
 /**
  * The rows that requests leave in the audit log.
  *
- * The promise: every request with a valid token leaves its rows. Refused requests leave at most {@link MAX_REFUSED_ROWS}
- * rows a minute and as many counts, however many they are and wherever they come from.
+ * The promise: every request for a path that there is, with a valid token, leaves its rows. Refused requests, and those for
+ * other paths, whose token is not looked at, leave at most {@link MAX_REFUSED_ROWS} rows a minute and as many counts, however
+ * many they are and wherever they come from.
  */
 import type { CallerService } from "../core/caller";
 import { cancelled } from "../lib/errors";

@@ -107,6 +107,9 @@ export function openInboxIndex(path: string, sender: string) {
     "SELECT entries - (SELECT count(*) FROM incoming) AS stored FROM used",
   );
   const used = db.query<{ bytes: number; entries: number; search_at: number }, []>("SELECT * FROM used");
+  const incoming = () =>
+    db.query<{ path: string; size: number }, []>("SELECT path, size FROM incoming").all();
+  const release = (path: string) => void db.run("DELETE FROM incoming WHERE path = ?", [path]);
   const claimant = (name: string) => claimed.get({ sender, folded: foldName(name) })?.name;
 
   return {
@@ -121,8 +124,14 @@ export function openInboxIndex(path: string, sender: string) {
       if (reserve.run({ path, size, quota, maxFiles, more }).changes > 0) return null;
       return quota > 0 && (used.get()?.bytes ?? 0) + size > quota ? "bytes" : "files";
     },
-    incoming: () => db.query<{ path: string; size: number }, []>("SELECT path, size FROM incoming").all(),
-    release: (path: string) => void db.run("DELETE FROM incoming WHERE path = ?", [path]),
+    /** Runs `work` while no other process changes the index; what it did there is undone when it throws. */
+    alone: <T>(work: () => T): T => db.transaction(work).immediate(),
+    incoming,
+    release,
+    /** Forgets files under way that are gone: the process that wrote them was killed. */
+    forgetEnded(): void {
+      for (const { path } of incoming()) if (!look(path)) release(path);
+    },
     /**
      * Adds a version of a file, and its name and folders. The version before stays until {@link settle}.
      *

@@ -12,12 +12,13 @@ import {
   linkSync,
   mkdirSync,
   openSync,
+  readdirSync,
   renameSync,
   rmSync,
   statfsSync,
   writeSync,
 } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { conflict, systemCode, unavailable } from "../lib/errors";
 import { ensurePrivateFolder, PRIVATE_FILE, PRIVATE_FOLDER, syncFolder } from "../lib/files";
 import { MAX_COMPONENT_BYTES, parseName } from "./file-name";
@@ -69,28 +70,30 @@ export function openInbox(place: InboxPlace, now = () => new Date()) {
   };
   ensurePrivateFolder(incomingFolder);
   const index = openInboxIndex(place.index, sender);
+  index.forgetEnded();
 
   /** Notes a file under way, and makes it. @throws `unavailable` when the quota or the disk has no room for it. */
   const openIncoming = (temporary: string, size: number, paths: readonly string[]) => {
-    const reserve = () => index.reserve(temporary, { size, paths, quota, maxFiles });
-    let full = reserve();
-    if (full) {
-      index.forgetGone((from, name) => join(folder, from, name));
-      full = reserve();
-    }
-    if (full === "bytes") throw unavailable(`the inbox would hold more than ${quota} bytes`);
-    if (full === "files") throw tooManyFiles(maxFiles);
-    try {
+    const open = () => {
+      const full = index.reserve(temporary, { size, paths, quota, maxFiles });
+      if (full) return full;
       ensurePrivateFolder(incomingFolder);
       const { bavail, bsize } = statfsSync(folder);
       const missing = index.incoming().map((file) => Math.max(0, file.size - (look(file.path)?.size ?? 0)));
       if (bavail * bsize - missing.reduce((a, b) => a + b) < minFree)
         throw unavailable(`the disk would have less than ${minFree} bytes free`);
       return openSync(temporary, "wx", PRIVATE_FILE);
-    } catch (error) {
-      index.release(temporary);
-      throw error;
+    };
+    // Others see both the note and the file, or neither: a note without a file is of a process that was killed.
+    let opened = index.alone(open);
+    if (typeof opened !== "number") {
+      index.forgetEnded();
+      index.forgetGone((from, name) => join(folder, from, name));
+      opened = index.alone(open);
     }
+    if (opened === "bytes") throw unavailable(`the inbox would hold more than ${quota} bytes`);
+    if (opened === "files") throw tooManyFiles(maxFiles);
+    return opened;
   };
 
   /** The name and its folders. @throws `conflict` when one is a link or a file, or differs from another in case only. */
@@ -204,19 +207,17 @@ function freeName(root: string, name: string, sender: string, now: Date): string
 }
 
 /**
- * Removes the partial files of transfers that a crash ended.
+ * Removes the partial files of transfers that a crash ended, below the `folder` of all inboxes. It does not open the index:
+ * whoever took over the process of a session can write anything there.
  *
  * @param pid the process that has ended; without it, no transfer may be under way.
- * @throws the system or SQLite error.
+ * @throws the system error.
  */
-export function clearIncoming(place: { folder: string; index: string }, pid?: number): void {
-  if (pid === undefined) rmSync(join(place.folder, INCOMING), { recursive: true, force: true });
-  if (!look(place.index)) return;
-  using index = openInboxIndex(place.index, "");
-  for (const { path } of index.incoming()) {
-    if (pid !== undefined && !basename(path).startsWith(`${pid}.`)) continue;
-    // Whoever took over the process of a session can write to the index: no row names a file elsewhere.
-    if (dirname(path) === join(place.folder, INCOMING)) rmSync(path, { force: true });
-    index.release(path);
+export function clearIncoming(folder: string, pid?: number): void {
+  const incoming = join(folder, INCOMING);
+  if (!look(incoming)) return;
+  for (const name of readdirSync(incoming)) {
+    if (pid !== undefined && !name.startsWith(`${pid}.`)) continue;
+    rmSync(join(incoming, name), { recursive: true, force: true });
   }
 }

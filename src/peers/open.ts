@@ -1,7 +1,10 @@
 /**
  * Peer sessions with the files in `{config_dir}`: ICE servers, identities, and the inbox.
  */
+import { renameSync } from "node:fs";
+import { dirname } from "node:path";
 import { messageOf } from "../lib/errors";
+import { ensurePrivateFolder, isMissing } from "../lib/files";
 import { once } from "../lib/once";
 import { configFiles } from "../lib/paths";
 import { type IceConfig, readIceConfig } from "./ice";
@@ -30,24 +33,34 @@ export function openSessions(
   const files = configFiles(configDir);
   const place = { ...inbox, index: files.inboxIndex };
   // Before the first session, no file is under way.
-  const cleared = once(async () => clearIncoming(place));
+  const ready = once(async () => {
+    clearIncoming(place.folder);
+    moveIndex(files.formerInboxIndex, files.inboxIndex);
+  });
   return createSessions({
     log,
     ice: () => ice ?? readIceConfig(files.ice),
     identity: (role) => readIdentity(role === "host" ? files.hostId : files.viewerId),
     knownHostId: () => findIdentity(files.hostId),
     async inbox(sender) {
-      await cleared();
+      await ready();
       return { ...place, sender };
     },
     record,
     ended({ record, pid }) {
       if (record.role !== "host") return;
       try {
-        clearIncoming(place, pid);
+        clearIncoming(place.folder, pid);
       } catch (error) {
         log.warn(`partial files of a session could not be removed from the inbox: ${messageOf(error)}`);
       }
     },
   });
+}
+
+/** Moves a database, unless there is one already. Its file moves last: after a crash, the next call goes on. */
+function moveIndex(from: string, to: string): void {
+  if (isMissing(from) || !isMissing(to)) return;
+  ensurePrivateFolder(dirname(to));
+  for (const suffix of ["-wal", ""]) if (!isMissing(from + suffix)) renameSync(from + suffix, to + suffix);
 }

@@ -1,7 +1,8 @@
 // The native library of a session is taken over: its process reads and writes files outside its folder, and runs a program.
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { closeSync, mkdirSync, readdirSync, readFileSync, writeFileSync, writeSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { SessionsRecord } from "../../src/core/records";
 import { startChild } from "../../src/lib/child";
 import { silentLog } from "../../src/lib/log";
@@ -167,10 +168,42 @@ describe("what the process of a session tells the server", () => {
   }
 });
 
+asRoot(
+  "an index of the inboxes that never ends does not stop the server",
+  async () => {
+    using home = temporaryFolder();
+    await using server = await serveBinary();
+    await using from = startSession([home.path], []).child;
+    const offer = { type: "offer", sdp: await from.calls().offer(ICE), viewer_id: "peer", features: [] };
+    expect((await server.call("/sessions/offer", post(offer))).status).toBe(200);
+    for (const folder of ["sync", "inbox-index"]) {
+      const path = join(server.configDir, folder, "inbox.db");
+      mkdirSync(dirname(path), { recursive: true });
+      using index = new Database(path);
+      index.run(`DROP TABLE IF EXISTS incoming; CREATE TABLE IF NOT EXISTS used (bytes, entries, search_at);
+        CREATE VIEW incoming AS WITH RECURSIVE n(path, size) AS (SELECT 'x', 1 UNION ALL SELECT path, size + 1 FROM n)
+          SELECT path, size FROM n WHERE size < 0;
+        CREATE TRIGGER i INSTEAD OF INSERT ON incoming BEGIN SELECT 1; END`);
+    }
+    process.kill(sessionOf(server.pid), "SIGKILL");
+    await until(
+      "its end",
+      async () => (await (await server.call("/sessions")).text()).includes('"sessions":[]'),
+      { seconds: 10 },
+    );
+  },
+  15_000,
+);
+
 /** The channel of the one session of the server with this pid, as code in its process has it. */
 function channelOf(server: number): number {
+  const pidfd = syscall("pidfd_open", 434, sessionOf(server), 0);
+  return syscall("pidfd_getfd", 438, pidfd, 3, 0);
+}
+
+/** The process of that session. */
+function sessionOf(server: number): number {
   const children = readFileSync(`/proc/${server}/task/${server}/children`, "utf8").trim().split(" ");
   const isSession = (pid: string) => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("session-child");
-  const pidfd = syscall("pidfd_open", 434, Number(children.find(isSession)), 0);
-  return syscall("pidfd_getfd", 438, pidfd, 3, 0);
+  return Number(children.find(isSession));
 }

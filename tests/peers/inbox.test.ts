@@ -313,10 +313,9 @@ describe("an inbox", () => {
     using home = temporaryFolder();
     using box = inboxIn(home.path, { quota: 10 });
     box.inbox.begin("file", 10).write(Buffer.from("half"));
-    const place = { folder: box.folder, index: join(home.path, "inbox.db") };
-    clearIncoming(place, process.pid + 1);
+    clearIncoming(box.folder, process.pid + 1);
     expect(readdirSync(join(box.folder, INCOMING))).toHaveLength(1);
-    clearIncoming(place, process.pid);
+    clearIncoming(box.folder, process.pid);
     expect(readdirSync(join(box.folder, INCOMING))).toEqual([]);
     expect(box.put("file", "1234567890")).toBe("file");
   });
@@ -326,7 +325,7 @@ describe("an inbox", () => {
     using box = inboxIn(home.path, { quota: 10 });
     box.inbox.begin("file", 10).write(Buffer.from("half"));
     box.inbox[Symbol.dispose]();
-    clearIncoming({ folder: box.folder, index: join(home.path, "inbox.db") });
+    clearIncoming(box.folder);
     using again = inboxIn(home.path, { quota: 10 });
     expect(readdirSync(join(box.folder, INCOMING))).toEqual([]);
     expect(again.put("file", "1234567890")).toBe("file");
