@@ -42,6 +42,7 @@ import type { Runs } from "./runs/runs";
 import type { Job } from "./scheduler/job";
 import type { Scheduler } from "./scheduler/scheduler";
 import type { Syncs } from "./sync/manager";
+import { createRevocations } from "./trust/revocations";
 import type { Usb } from "./usb/usb";
 
 /** What scripts may do only where svc was started with the flag. */
@@ -116,12 +117,14 @@ export interface Service {
   runs(): Promise<Runs>;
   scheduler(): Promise<Scheduler>;
   /**
-   * Stops what a token that was revoked has started: disables its jobs; in this process, cancels its runs and closes its
-   * sessions.
+   * Stops what a token that was revoked has started: disables its jobs; in this process, cancels its runs and requests, stops
+   * its syncs and closes its sessions.
    *
    * @returns how many jobs it had.
    */
   endWorkOf(token: string): Promise<number>;
+  /** Aborted once the token of that name is revoked. */
+  untilRevoked(token: string): AbortSignal;
   /** Reads again the files that other processes change while a server runs: its tokens and jobs. Ends what was revoked. */
   refresh(): Promise<void>;
   /**
@@ -182,6 +185,8 @@ export function createService({
   let madeScheduler: Scheduler | undefined;
   let madeRuns: Runs | undefined;
   let madeSessions: Sessions | undefined;
+  let madeSyncs: Syncs | undefined;
+  const revocations = createRevocations();
   let runsJobs = false;
   const hasJobs = () => madeScheduler !== undefined || existsSync(files.jobs);
 
@@ -221,6 +226,9 @@ export function createService({
   const endRevoked = async () => {
     const inForce = await tokensInForce();
     madeRuns?.endRevoked(inForce);
+    revocations.end(inForce);
+    // A sync would open its session again.
+    await madeSyncs?.endRevoked(inForce);
     await madeSessions?.endRevoked(inForce);
   };
 
@@ -341,7 +349,7 @@ export function createService({
       await madeScheduler?.start();
       const look = async () => {
         // Whoever revokes a token may not be able to tell this process.
-        if (madeRuns || madeSessions) await endRevoked();
+        if (madeRuns || madeSessions || revocations.awaited()) await endRevoked();
         if (hasJobs()) await service.scheduler();
       };
       const failed = (error: unknown) => log.error("the scheduler did not start", error);
@@ -377,7 +385,7 @@ export function createService({
         const { createSyncs } = await import("./sync/manager");
         const sessions = await service.sessions();
         const book = await service.addressBook();
-        return createSyncs({
+        madeSyncs = createSyncs({
           configDir,
           folder: files.syncFolder,
           inbox,
@@ -385,9 +393,11 @@ export function createService({
           requireHost: (label) => void book.server(label),
           connect: async (label, folder, signal) => sessions.connectTo(book.server(label), folder, signal),
         });
+        return madeSyncs;
       },
       (syncs) => syncs.stopAll(),
     ),
+    untilRevoked: revocations.until,
     async endWorkOf(token) {
       const jobs = hasJobs() ? await (await service.scheduler()).disown(token) : 0;
       await endRevoked();

@@ -22,12 +22,14 @@ export interface CallParts {
   readonly log: Log;
   /** Aborted when the server is about to stop without waiting any longer. */
   readonly stopping: AbortSignal;
+  /** Aborted once the token of that name is revoked. */
+  readonly untilRevoked: (token: string) => AbortSignal;
 }
 
 /** Never throws: a failure has its status, a bug is logged and answered with a plain 500. */
 export function call(
   operation: RoutedOperation,
-  { service, maxBodyBytes, log, stopping }: CallParts,
+  { service, maxBodyBytes, log, stopping, untilRevoked }: CallParts,
 ): Handler {
   const inputOf = createReader(operation, maxBodyBytes);
   const respond = (result: unknown) => (result instanceof Response ? content(result) : json(result));
@@ -54,7 +56,11 @@ export function call(
       headers: request.raw.headers,
       get signal() {
         // Most calls are over before anybody can go: they make no signal.
-        signal ??= operation.changes ? stopping : AbortSignal.any([request.raw.signal, stopping]);
+        signal ??= AbortSignal.any([
+          stopping,
+          ...(operation.changes ? [] : [request.raw.signal]),
+          ...(grant?.name == null ? [] : [untilRevoked(grant.name)]),
+        ]);
         return signal;
       },
       announce,

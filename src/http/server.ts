@@ -34,6 +34,8 @@ export interface ServerUses {
   readonly log: Log;
   permits(need: Permission): boolean;
   operations(): Promise<readonly Operation[]>;
+  /** Aborted once the token of that name is revoked. */
+  untilRevoked(token: string): AbortSignal;
   audit(): Promise<(AuditLog & { limitRows(max: number): void; problem(): Promise<string | null> }) | null>;
   metrics(): Promise<
     RequestMetrics & { recordAuditFailure(): void; recordRefusedConnection(limit: ConnectionLimit): void }
@@ -137,6 +139,7 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
     maxBodyBytes: options.max_body,
     log,
     stopping: stopping.signal,
+    untilRevoked: service.untilRevoked,
   });
   const server = listen({ host, port: options.port, tls, fetch: limitTurn(app.fetch) });
   undo.defer(() => void server.stop(true));

@@ -21,8 +21,18 @@ const ONCE_LOOKS = 4;
 /** How long `once` tries to connect, milliseconds. */
 const ONCE_GIVE_UP_MS = 30_000;
 
-/** Reports how many files were sent, with a {@link SyncEvent} as the item. */
-type Report = Caller["progress"];
+/** Who wants a sync, and how it reports. */
+interface SyncOptions {
+  /** The name of the token that started it, and with which it ends; null for the owner of the host. */
+  readonly token?: string | null;
+  /** Reports how many files were sent, with a {@link SyncEvent} as the item. */
+  readonly report?: Caller["progress"];
+}
+
+interface OpenOptions extends SyncOptions {
+  /** How long it tries to connect, milliseconds (default: forever). */
+  readonly giveUpMs?: number;
+}
 
 export type Syncs = ReturnType<typeof createSyncs>;
 
@@ -40,13 +50,13 @@ export interface SyncsOptions {
 }
 
 export function createSyncs({ configDir, folder, inbox, log, requireHost, connect }: SyncsOptions) {
-  const running = new Map<string, { info(): SyncInfo; stop(): Promise<void> }>();
+  const running = new Map<string, { token: string | null; info(): SyncInfo; stop(): Promise<void> }>();
 
   /**
    * @throws `bad_input` when the folder cannot be read or holds svc's own files; `conflict` when any process syncs it to that
    *   host already; `not_found` for an unknown host.
    */
-  const open = (request: SyncRequest, report: Report, giveUpMs?: number) => {
+  const open = (request: SyncRequest, { token = null, report, giveUpMs }: OpenOptions) => {
     const watch_dir = resolveFolder(request, configDir, inbox);
     const { to } = request;
     requireHost(to);
@@ -82,14 +92,14 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
       release();
       running.delete(id);
     });
-    running.set(id, { info, stop });
+    running.set(id, { token, info, stop });
     return { engine, info, stop };
   };
 
   return {
     /** Watches the folder until `stop`. @throws as {@link open}. */
-    async start(request: SyncRequest, report?: Report): Promise<SyncInfo> {
-      const { engine, info, stop } = open(request, report);
+    async start(request: SyncRequest, options: SyncOptions = {}): Promise<SyncInfo> {
+      const { engine, info, stop } = open(request, options);
       try {
         await engine.start({ resume: request.resume });
       } catch (error) {
@@ -99,8 +109,8 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
       return info();
     },
     /** Sends what changed since the last sync; tries each file a few times. @throws as {@link open}. */
-    async once(request: SyncRequest, report?: Report, signal?: AbortSignal): Promise<SyncInfo> {
-      const { engine, info, stop } = open(request, report, ONCE_GIVE_UP_MS);
+    async once(request: SyncRequest, options: SyncOptions = {}, signal?: AbortSignal): Promise<SyncInfo> {
+      const { engine, info, stop } = open(request, { ...options, giveUpMs: ONCE_GIVE_UP_MS });
       signal?.addEventListener("abort", stop, { once: true });
       try {
         await engine.prepare({ resume: true });
@@ -116,7 +126,7 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
     },
     /** The state with the `files` that `once` would send. @throws as {@link open}. */
     async preview(request: SyncRequest): Promise<SyncInfo> {
-      const { engine, info, stop } = open(request, undefined);
+      const { engine, info, stop } = open(request, {});
       try {
         await engine.prepare({ resume: true });
         const files = Array.from(await engine.changes(), ([name, { size }]) => ({ name, size }));
@@ -132,6 +142,12 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
       if (!sync) throw notFound(`no sync has the id ${JSON.stringify(id)}`);
       await sync.stop();
       return sync.info();
+    },
+    /** Stops the syncs of tokens that are not in force any more. */
+    async endRevoked(inForce: (token: string) => boolean): Promise<void> {
+      const ended = [...running.values()].filter(({ token }) => token !== null && !inForce(token));
+      for (const { token } of ended) log.warn(`a sync ends: its token ${token} was revoked`);
+      await Promise.all(ended.map((sync) => sync.stop()));
     },
     async stopAll(): Promise<void> {
       await Promise.all(Array.from(running.values(), (sync) => sync.stop()));

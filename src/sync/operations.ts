@@ -75,10 +75,10 @@ export const startSync = operation({
   http: { method: "POST", path: "/sync/start" },
   input: INPUT,
   output: STARTED,
-  async run(service: Uses, input, { progress, signal }) {
+  async run(service: Uses, input, { progress: report, signal, grant: { name: token } }) {
     const syncs = await service.syncs();
     if (input.dry_run) return syncs.preview(input);
-    return input.once ? syncs.once(input, progress, signal) : syncs.start(input, progress);
+    return input.once ? syncs.once(input, { token, report }, signal) : syncs.start(input, { token, report });
   },
 });
 

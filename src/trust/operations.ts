@@ -193,7 +193,7 @@ export const listTokens = operation({
 
 export const revokeToken = operation({
   name: "token.remove",
-  summary: "Revoke a named token and stop its work: jobs, runs and sessions",
+  summary: "Revoke a named token and stop its work: jobs, runs, syncs and sessions",
   scope: "admin",
   changes: true,
   leftOut,

@@ -46,7 +46,7 @@ async function attacked(flags: readonly string[] = []) {
       { everyMs: 50 },
     );
   const made = stack.move();
-  return { host, call, own, schedule, run, [Symbol.asyncDispose]: () => made.disposeAsync() };
+  return { path: svc.path, host, call, own, schedule, run, [Symbol.asyncDispose]: () => made.disposeAsync() };
 }
 
 test("a job has the rights of who added it, and no list takes the server from svc serve", async () => {
@@ -112,4 +112,26 @@ test("a run of the owner shows the answers of other hosts to nobody who may only
   const shown = await call(`/runs/${(JSON.parse(sent) as { run_id: string }).run_id}`);
   expect(shown.status).toBe(200);
   expect(await shown.text()).not.toContain(host.token);
+});
+
+test("the end of a token is the end of its syncs, and of the broadcasts that it waits for", async () => {
+  await using made = await attacked();
+  const { host, call } = made;
+  await host.call("/admin/hosts/add", post({ label: "self", base_url: host.url, token: host.token }));
+  await host.call("/admin/hosts/add", post({ label: "next", base_url: host.url, token: host.token }));
+  const dir = join(made.path, "outbox");
+  mkdirSync(dir);
+  expect((await call("/sync/start", post({ dir, to: "self", interval_s: 0.25 }))).status).toBe(200);
+  const actions = [["AC_sleep", [30]]];
+  const broadcast = await call("/admin/broadcast", post({ on: "all", max_parallel: 1, actions }));
+  await made.own("token", "remove", "peer");
+  const results = (await broadcast.text()).split("\n").filter(Boolean);
+  expect(results.map((line) => (JSON.parse(line) as { status: string }).status)).toEqual([
+    "cancelled",
+    "cancelled",
+  ]);
+  await until("the end of the sync", async () => {
+    const { count } = (await (await host.call("/sync/status")).json()) as { count: number };
+    return count === 0;
+  });
 });

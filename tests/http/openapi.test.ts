@@ -219,6 +219,7 @@ async function registeredRoutes(service: Service): Promise<string[]> {
     maxBodyBytes: 1,
     log: silentLog,
     stopping: new AbortController().signal,
+    untilRevoked: () => new AbortController().signal,
   });
   const asTemplate = (path: string) => path.replaceAll(/:(\w+)\{[^}]*\}/g, "{$1}");
   return app.routes.map(({ method, path }) => `${method} ${asTemplate(path)}`).sort();

@@ -72,7 +72,9 @@ test("a preview names what would be sent, and sends nothing; each file of a sync
   ]);
   expect({ pending, sent_files }).toEqual({ pending: 2, sent_files: 0 });
   const items: unknown[] = [];
-  await syncs.once(request, ({ item, total }) => items.push({ ...(item as object), total }));
+  await syncs.once(request, {
+    report: ({ item, total }) => items.push({ ...(item as object), total }),
+  });
   expect(items).toContainEqual({ event: "sending", name: "good", bytes: 1, size: 2, total: 2 });
   expect(items).toContainEqual({ event: "sent", name: "good", total: 2 });
   expect(items).toContainEqual({ event: "failed", name: "bad", error: "no room", total: 2 });
@@ -96,6 +98,21 @@ test("only one sync at a time sends a folder to a host", async () => {
   await syncs.start(request);
   await syncs.stopAll();
   expect(syncs.list()).toEqual([]);
+});
+
+test("the syncs of a revoked token end, and no others", async () => {
+  using home = temporaryFolder();
+  const { syncs, request, dir } = syncsIn(home.path);
+  await syncs.start(request, { token: "anna" });
+  const kept = await syncs.start({ ...request, to: "other" }, { token: "bert" });
+  const owned = await syncs.start({ ...request, to: "third" });
+  await syncs.endRevoked((token) => token === "bert");
+  expect(syncs.list().map(({ id }) => id)).toEqual([kept.id, owned.id]);
+  const again = syncs.once(request, { token: "anna" });
+  await syncs.endRevoked(() => false);
+  writeFileSync(join(dir, "late"), "x");
+  expect((await again).sent_files).toBe(0);
+  await syncs.stopAll();
 });
 
 test("a sync that is stopped while it starts does not continue", async () => {
