@@ -86,7 +86,7 @@ export const ROTATED = v.object({
   label: v.string(),
   /** The name of the token; null for the host's own, which allows everything. */
   name: v.nullable(v.string()),
-  /** When the last of its old tokens ends. */
+  /** When the old token ends. */
   old_until: v.string(),
   /** Why the host does not know that the new token is in the book; null when it does. */
   problem: v.nullable(v.string()),

@@ -75,6 +75,9 @@ async function ask<S extends v.GenericSchema>(
 }
 
 function reasonOf({ fault, sent, message, refusal }: RemoteError): string {
+  // A 403 says why.
+  if (fault === "unauthorized" && !refusal)
+    return `${message}: the host does not accept the token in the address book`;
   if (refusal?.status === 404) return `${message}: this version of svc cannot replace a token from afar`;
   if (sent && fault !== "answer" && fault !== "unauthorized") {
     return `${message}: it may have made a token, but the old one still works: try again`;

@@ -120,8 +120,8 @@ export const renewToken = operation({
       "How long the old token works, in seconds",
     ),
   }),
-  /** `name`: null for the host's own token. `old_until`: when the last of the old tokens ends. */
-  output: v.object({ name: v.nullable(v.string()), token: secret(v.string()), old_until: OLD_UNTIL }),
+  /** `name`: null for the host's own token. `old_until`: when the token of this request ends. */
+  output: v.object({ name: v.nullable(v.string()), token: secret(v.string()), old_until: v.string() }),
   async run(service: Uses, { overlap_s }, caller) {
     const { name } = caller.grant;
     const sent = sentBy(caller);
@@ -130,7 +130,8 @@ export const renewToken = operation({
     const { token, kept } = await (name === null
       ? replaceOwnToken(configFiles(configDir), replaceableFile(configDir), succeed)
       : changeToken(storeOf(service), name, succeed));
-    return { name, token, old_until: oldUntil(kept) };
+    const [old] = kept.previous.filter(({ sha256 }) => sha256 === sent);
+    return { name, token, old_until: old?.until ?? new Date().toISOString() };
   },
 });
 

@@ -52,7 +52,7 @@ export function newToken(): string {
 }
 
 /**
- * Replaces a token as the owner of the host does: no old token can be renewed.
+ * Replaces a token as the owner of the host does: no old token can be renewed, and none works for longer than this one.
  *
  * @param overlapS how long the old token works, in seconds; with 0, all old ones end at once.
  * @throws a `conflict` failure when too many old tokens are in force.
@@ -60,7 +60,8 @@ export function newToken(): string {
 export function rotate(old: Rotating, overlapS: number): Successor {
   if (overlapS === 0) return successor(old, []);
   const until = inSeconds(overlapS);
-  return successor(old, [...confirm(old).previous, { ...current(old), until, renews: false }]);
+  const older = confirm(old).previous.map((one) => ({ ...one, until: earlier(one.until, until) }));
+  return successor(old, [...older, { ...current(old), until, renews: false }]);
 }
 
 /**
@@ -80,7 +81,7 @@ export function renew(old: Rotating, sent: string, overlapS: number): Successor 
     const end = mine ? `works until ${mine.until} and ` : "";
     throw forbidden(`this token was replaced: it ${end}cannot be renewed`);
   }
-  const others = alive.map((one) => (one === mine ? { ...one, until: latest([one.until, until]) } : one));
+  const others = alive.map((one) => (one === mine ? { ...one, until: later(one.until, until) } : one));
   return successor(old, [...others, replaced]);
 }
 
@@ -90,13 +91,14 @@ export function confirm(old: Rotating): Rotating {
 }
 
 /** When the last of the old tokens ends, ISO 8601; null when none is in force. */
-export function oldUntil(token: Rotating): string | null {
-  const ends = inForce(token).map(({ until }) => until);
-  return ends.length === 0 ? null : latest(ends);
-}
+export const oldUntil = (token: Rotating): string | null =>
+  inForce(token)
+    .map(({ until }) => until)
+    .reduce<string | null>((last, until) => later(last ?? until, until), null);
 
-/** Of times as ISO 8601 has them in UTC. */
-const latest = (times: readonly string[]): string => times.toSorted().at(-1) ?? "";
+/** Of two times as ISO 8601 has them in UTC. */
+const later = (one: string, other: string) => (Date.parse(one) > Date.parse(other) ? one : other);
+const earlier = (one: string, other: string) => (later(one, other) === one ? other : one);
 
 const current = ({ sha256, generated }: Rotating) => ({ sha256, generated });
 

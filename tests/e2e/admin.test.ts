@@ -37,6 +37,56 @@ const threeHosts = () =>
     hosts.map(({ url }, nth) => ({ label: `lab-${nth + 1}`, base_url: url, tags: nth < 2 ? ["lab"] : [] })),
   );
 
+describe("the token of a host", () => {
+  test("is rotated by the desk that has it, also after one that crashed before it had stored the new one", async () => {
+    await using host = await serveBinary(["--rate-limit", "0"]);
+    using machine = installBinary();
+    const add = ["token", "add", "desk", "--scope", "desk", "--config-dir", host.configDir];
+    const token = (await machine.run(add)).stdout.trim();
+    const file = join(machine.path, "token");
+    writeFileSync(file, token);
+    await machine.run(["admin", "add", "lab", host.url, "--token-file", file]);
+    const send = (path: string, init: RequestInit = {}) =>
+      host.call(path, { ...init, headers: { ...init.headers, authorization: `Bearer ${token}` } });
+    // The answer is lost.
+    await send("/token/renew", post({}));
+    const { stdout, stderr, exitCode } = await machine.run(["admin", "rotate", "lab"]);
+    expect({ stdout, stderr, exitCode }).toEqual({
+      stdout: expect.stringMatching(/^lab: the token desk is replaced; the old one works until \S+Z\n$/),
+      stderr: "",
+      exitCode: 0,
+    });
+    const book = readFileSync(join(machine.configDir, "admin_hosts.json"), "utf8");
+    expect(book).not.toContain(token);
+    expect((await machine.run(["admin", "poll"])).exitCode).toBe(0);
+    expect((await send("/jobs")).status).toBe(200);
+    expect((await send("/token/renew", post({}))).status).toBe(403);
+  }, 20_000);
+
+  test("is sent once by a watching poll, when the host refuses it", async () => {
+    await using host = await serveBinary(["--rate-limit", "0"]);
+    using machine = await consoleWith([{ label: "lab", base_url: host.url, token: "not-its-token" }]);
+    const watching = Bun.spawn(["./svc", "admin", "poll", "--watch", "--interval", "0.1", "--json"], {
+      cwd: machine.path,
+      env: { ...process.env, SVC_CONFIG_DIR: "config" },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const errors: Array<string | null> = [];
+    let rest = "";
+    for await (const piece of watching.stdout) {
+      const lines = (rest + new TextDecoder().decode(piece)).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) errors.push((JSON.parse(line) as Polled[])[0]?.error ?? null);
+      if (errors.length >= 12) break;
+    }
+    watching.kill();
+    await watching.exited;
+    const again = "HTTP 401: unauthorized (not asked again)";
+    expect(errors.slice(0, 12)).toEqual(["HTTP 401", ...Array<string>(11).fill(again)]);
+    expect(await (await host.call("/metrics")).text()).toContain("service_rest_failed_auth_total 1\n");
+  }, 20_000);
+});
+
 describe("a mixed fleet", () => {
   test("is polled whole: each host has its state, and no host can do harm", async () => {
     const { promise: never } = Promise.withResolvers<void>();

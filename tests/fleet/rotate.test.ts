@@ -95,7 +95,11 @@ test("an entry that was changed meanwhile stays as it is", async () => {
 const NEW = JSON.stringify({ name: "desk", token: "new-token", old_until: "2030-01-01T00:00:00.000Z" });
 
 test.each([
-  ["refuses the token", "HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n", "lab: HTTP 401"],
+  [
+    "refuses the token",
+    "HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n",
+    "lab: HTTP 401: the host does not accept the token in the address book",
+  ],
   [
     "is too old",
     'HTTP/1.1 404 No\r\nContent-Length: 21\r\n\r\n{"error":"not found"}',

@@ -136,6 +136,22 @@ test("a rotation on the host ends the old tokens at once, or lets them work with
   expect(await Promise.all(all.map(host.status))).toEqual([401, 401, 401, 200]);
 });
 
+test("a rotation on the host lets no older token work for longer than it says", async () => {
+  await using host = await serving();
+  const first = await host.add("desk", "read");
+  const second = await host.renewed(first);
+  const third = await host.rotate({ name: "desk", overlap_s: 3_600 });
+  host.later(2);
+  expect(await Promise.all([first, second, third.token].map(host.status))).toEqual([401, 401, 200]);
+});
+
+test("a renewal says when the token that was sent ends, whatever else is in force", async () => {
+  await using host = await serving();
+  const next = await host.renewed(await host.add("desk", "read"));
+  const { body } = await host.renew(next, { overlap_s: 60 });
+  expect(Date.parse(body.old_until ?? "") - Date.now()).toBeWithin(0, 60_001);
+});
+
 test("revoking a name ends its old tokens too", async () => {
   await using host = await serving();
   const old = await host.add("desk", "read");
