@@ -67,8 +67,13 @@ export function foreignOwner(path: string): Owner | null {
  * that it would be in.
  */
 export function isOpenToOthers(path: string): boolean {
-  const folder = nearestExisting(path);
-  return folder !== path && (statSync(folder).mode & OTHERS_WRITE) !== 0;
+  try {
+    const folder = nearestExisting(path);
+    return folder !== path && (statSync(folder).mode & OTHERS_WRITE) !== 0;
+  } catch {
+    // Whoever makes the folder gets the same error, with a message.
+    return false;
+  }
 }
 
 /** Bits of a mode. */

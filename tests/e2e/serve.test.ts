@@ -214,7 +214,7 @@ describe("the process", () => {
     expect(await child.exited).toBe(143);
   });
 
-  test("that was killed leaves a run file that is recognised as stale", async () => {
+  test("that was killed leaves a run file that is stale, and the next one replaces it", async () => {
     using own = ownFolder();
     const first = await svc.serve(own.flags);
     const { runFile } = configFiles(own.path);
@@ -223,7 +223,6 @@ describe("the process", () => {
     expect(existsSync(runFile)).toBe(true);
     const asked = await svc.run(["usb", "events", "--config-dir", own.path]);
     expect(asked.exitCode).toBe(1);
-    expect(existsSync(runFile)).toBe(false);
     await using second = await svc.serve(own.flags);
     expect(JSON.parse(readFileSync(runFile, "utf8"))).toMatchObject({ url: second.url, pid: second.pid });
   });
