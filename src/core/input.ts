@@ -110,7 +110,14 @@ function offenceText(
   if (issue.expected === "never") return "unknown field";
   const silent = !quote || issue.type === "includes" || (entry && metadataOf(entry).secret);
   const found = silent ? "" : ` but found ${printable(shown(issue), 80)}`;
-  return `expected ${expectation(issue)}${found}`;
+  return `expected ${expectation(issue)}${found}${silent ? "" : meantChoice(issue)}`;
+}
+
+/** The nearest of the texts to choose from, which valibot lists in quotes: `("a" | "b")`. */
+function meantChoice({ type, expected, input }: v.BaseIssue<unknown>): string {
+  if (type !== "picklist" || typeof input !== "string") return "";
+  const choices = [...(expected ?? "").matchAll(/"([^"]+)"/g)].map(([, choice = ""]) => choice);
+  return meant(input, choices);
 }
 
 /** Words for what valibot names in its own terms. */

@@ -63,7 +63,7 @@ describe("a flag", () => {
 
   test("of a list of anything takes JSON", async () => {
     expect(await typed({ actions: ['[["AC_sleep",[1]]]'] })).toMatchObject({ actions: [["AC_sleep", [1]]] });
-    await expect(typed({ actions: ["[["] })).rejects.toThrow(/^actions: expected JSON/);
+    await expect(typed({ actions: ["[["] })).rejects.toThrow(/^--actions: expected JSON/);
   });
 
   test("that is on, off or a word has the word after an =", async () => {

@@ -103,6 +103,12 @@ describe("what is missing in a command line is named:", () => {
     });
   }
 
+  test("a choice that is nearly one of those that there are", async () => {
+    const { exitCode, stderr } = await svc.run(["diagnose", "--skip", "screensht"]);
+    expect(exitCode).toBe(2);
+    expect(stderr).toEndWith('but found "screensht" (did you mean screenshot?)\n');
+  });
+
   test("a script that is neither JSON nor a file", async () => {
     const { exitCode, stderr } = await svc.run(["execute", "nope"]);
     expect(exitCode).toBe(2);
