@@ -134,7 +134,8 @@ export function createGate({ guessable, generated }: TokensInForce, options: Gat
       // Before it refuses a token, the gate reads changed files again: a token just made is accepted at once.
       const grant = token && (grantOf(token) ?? grantOf(token, true));
       if (grant) {
-        const wait = spendPass(client, now);
+        // A bucket for each token of a client: one that allows less must not use up the requests of another.
+        const wait = spendPass(`${client} ${grant.name ?? ""}`, now);
         return wait === 0 ? { kind: "pass", grant } : limited("rate_limited", wait, false);
       }
       if (locked) return limited("locked_out", until - now, false);

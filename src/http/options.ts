@@ -24,7 +24,7 @@ export const SERVER_FIELDS = {
   tls_key: file("PEM file with the private key"),
   rate_limit: field(
     v.optional(v.pipe(v.number(), v.finite(), v.minValue(0)), 120),
-    "Requests per minute for each client; 0: no limit",
+    "Requests per minute for each token of a client; 0: no limit",
   ),
   rate_burst: field(
     v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 30),

@@ -22,6 +22,9 @@ const MAX_SESSIONS = 16;
 /** Of those that others opened: no client holds all slots. */
 const MAX_CLIENT_SESSIONS = MAX_SESSIONS / 2;
 
+/** Of those that one named token opened, from any address: it leaves some to others. */
+const MAX_TOKEN_SESSIONS = (MAX_SESSIONS * 3) / 4;
+
 /** How long a peer may take to answer an offer, milliseconds: it asks STUN and TURN servers meanwhile. */
 const SIGNALLING_MS = 40_000;
 
@@ -44,23 +47,38 @@ export interface SessionsOptions {
   readonly most?: number;
   /** The most sessions that one client may open (default {@link MAX_CLIENT_SESSIONS}). */
   readonly mostOfClient?: number;
+  /** The most sessions that one named token may open (default {@link MAX_TOKEN_SESSIONS}). */
+  readonly mostOfToken?: number;
   /** Called when a session has ended. */
   readonly ended?: (session: PeerSession) => void;
+}
+
+/** Who opened a session: the name of the token, null for the owner's, and what limits count the address by. */
+interface Client {
+  readonly token: string | null;
+  readonly address: string;
 }
 
 export type Sessions = ReturnType<typeof createSessions>;
 
 export function createSessions(options: SessionsOptions) {
   const { log, ice, identity, inbox, record, ended = () => {} } = options;
-  const { most = MAX_SESSIONS, mostOfClient = MAX_CLIENT_SESSIONS } = options;
+  const {
+    most = MAX_SESSIONS,
+    mostOfClient = MAX_CLIENT_SESSIONS,
+    mostOfToken = MAX_TOKEN_SESSIONS,
+  } = options;
   const sessions = new Map<string, PeerSession>();
   /** Who opened each session, those that are being closed included: their processes still run. */
-  const clients = new Map<string, string>();
+  const clients = new Map<string, Client>();
 
-  const open = (role: "host" | "viewer", peer: string, reach: Reach, client?: string) => {
+  const open = (role: "host" | "viewer", peer: string, reach: Reach, client?: Client) => {
     if (sessions.size >= most) throw unavailable(`${most} sessions are open, which is the limit`);
-    if ([...clients.values()].filter((one) => one === client).length >= mostOfClient)
+    const ofToken = [...clients.values()].filter(({ token }) => token === client?.token);
+    if (ofToken.filter(({ address }) => address === client?.address).length >= mostOfClient)
       throw unavailable(`${mostOfClient} sessions of this client are open, which is the limit`);
+    if (client?.token != null && ofToken.length >= mostOfToken)
+      throw unavailable(`${mostOfToken} sessions of the token ${client.token} are open, which is the limit`);
     const session = new PeerSession(role, peer, reach, log, record);
     const { id } = session.record;
     sessions.set(id, session);
@@ -114,12 +132,8 @@ export function createSessions(options: SessionsOptions) {
     ): Promise<Answer> {
       const host_id = identity("host");
       const place = await inbox(viewer_id);
-      const session = open(
-        "host",
-        viewer_id,
-        { reads: [], writes: ensureInbox(place) },
-        `${token ?? ""} ${address}`,
-      );
+      const reach = { reads: [], writes: ensureInbox(place) };
+      const session = open("host", viewer_id, reach, { token, address });
       session.record.token = token;
       const answer = await orClose(session, async () =>
         session.answer(ice(), sdp, place, features.includes(ACKS_FEATURE)),

@@ -12,6 +12,9 @@ import { RUN_SOURCES, type RunRecord, type RunView } from "./types";
 /** The most runs that are active at once. */
 const MAX_ACTIVE = 256;
 
+/** Of those of one named token: none leaves the host and other tokens without a run. */
+const MAX_TOKEN_ACTIVE = MAX_ACTIVE / 2;
+
 /** How many ended runs are kept, and the most that is kept of each: outcomes, and their size in bytes. */
 const MAX_KEPT_RUNS = 100;
 const MAX_KEPT_OUTCOMES = 200;
@@ -61,11 +64,15 @@ export class Runs {
     private readonly now: () => number = Date.now,
   ) {}
 
-  /** @throws an `unavailable` failure when {@link MAX_ACTIVE} are active, or the process is stopping. */
+  /** @throws an `unavailable` failure when {@link MAX_ACTIVE} are active, or {@link MAX_TOKEN_ACTIVE} of its token, or the process is stopping. */
   begin({ timeout_s, failed, ...begun }: RunStart) {
     if (this.stopping && !failed) throw unavailable("this process is stopping");
-    if (this.active().length >= MAX_ACTIVE && !failed) {
-      throw unavailable(`${MAX_ACTIVE} runs are active already`);
+    const active = this.active();
+    if (active.length >= MAX_ACTIVE && !failed) throw unavailable(`${MAX_ACTIVE} runs are active already`);
+    const { token } = begun;
+    const ofToken = token === null ? 0 : active.filter(({ record }) => record.token === token).length;
+    if (ofToken >= MAX_TOKEN_ACTIVE && !failed) {
+      throw unavailable(`${MAX_TOKEN_ACTIVE} runs of the token ${token} are active already`);
     }
     const id = begun.run_id;
     const started = this.now();

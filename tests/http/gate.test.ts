@@ -213,6 +213,12 @@ describe("the rate", () => {
     expect(passesOf(gate, RIGHT, 30, 0)).toBe(30);
   });
 
+  test("each token of a client has its own: one that allows less costs the others nothing", () => {
+    const gate = gateWith();
+    expect(passesOf(gate, GENERATED, 100, 0)).toBe(30);
+    expect(passesOf(gate, RIGHT, 100, 0)).toBe(30);
+  });
+
   test("0 turns it off", () => {
     expect(passesOf(gateWith({ ratePerMinute: 0 }), RIGHT, 10_000, 0)).toBe(10_000);
   });

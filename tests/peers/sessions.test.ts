@@ -18,8 +18,9 @@ function twoPeers(
   {
     most = 4,
     mostOfClient = most,
+    mostOfToken = most,
     ice = { servers: [], relayOnly: false },
-  }: { most?: number; mostOfClient?: number; ice?: IceConfig } = {},
+  }: { most?: number; mostOfClient?: number; mostOfToken?: number; ice?: IceConfig } = {},
 ) {
   const logged: string[] = [];
   const measured = { a: Promise.withResolvers<void>(), b: Promise.withResolvers<void>() };
@@ -27,6 +28,7 @@ function twoPeers(
     createSessions({
       most,
       mostOfClient,
+      mostOfToken,
       log: { ...silentLog, warn: (text) => logged.push(text) },
       ice: () => ice,
       identity: (role) => `${name}-${role}`,
@@ -320,6 +322,20 @@ describe("a session", () => {
     await first.close("done");
     await gone;
     await by("one");
+    await Promise.all([a.stop(), b.stop()]);
+  });
+
+  test("over the limit of its token is refused, whatever the addresses; the owner has none", async () => {
+    using home = temporaryFolder();
+    const { a, b } = twoPeers(home.path, { mostOfToken: 1 });
+    const by = (token: string | null, address: string) =>
+      a.connect((offer) => b.answer(offer, token, address), home.path);
+    await by("one", "10.0.0.1");
+    await expect(by("one", "10.0.0.2")).rejects.toThrow(
+      "1 sessions of the token one are open, which is the limit",
+    );
+    await by(null, "10.0.0.1");
+    await by(null, "10.0.0.2");
     await Promise.all([a.stop(), b.stop()]);
   });
 

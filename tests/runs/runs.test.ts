@@ -393,3 +393,15 @@ test("a bounded amount of a run's outcomes is kept", () => {
   run.end("ok", null);
   expect(JSON.stringify(runs.show("long")).length).toBeLessThan(80_000);
 });
+
+test("one token has half of the runs; the rest is for others", () => {
+  const runs = new Runs(() => {});
+  let begun = 0;
+  const begin = (token: string | null) => runs.begin({ ...START, run_id: `run-${begun++}`, token });
+  for (let nth = 0; nth < 128; nth++) begin("anna");
+  expect(() => begin("anna")).toThrow("128 runs of the token anna are active already");
+  const [first] = Array.from({ length: 128 }, () => begin(null));
+  expect(() => begin(null)).toThrow("256 runs are active already");
+  first?.end("ok", null);
+  begin("bert");
+});
