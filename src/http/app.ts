@@ -10,6 +10,7 @@ import { type ClientResolver, identifyClient } from "./client-address";
 import { type Connections, keepConnection } from "./connections";
 import { chain, Exchange, type Handler } from "./exchange";
 import { type Gate, passGate, passUnknown } from "./gate";
+import { createHoldBack } from "./hold-back";
 import { checkHost } from "./host-header";
 import { measure, type RequestMetrics } from "./measure";
 import { type RequestAudit, record } from "./request-audit";
@@ -48,7 +49,7 @@ export function createApp(parts: AppParts): Hono<{ Bindings: Bindings }> {
     completeHead,
     measure(metrics),
     identifyClient(clients),
-    record(audit),
+    record(audit, createHoldBack()),
     checkHost(answersTo),
   ];
   const entries: Record<Entry, Handler> = {

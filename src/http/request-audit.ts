@@ -10,31 +10,38 @@ import { cancelled } from "../lib/errors";
 import { printable } from "../lib/sanitize";
 import { after, type Exchange, type Step } from "./exchange";
 import type { Refusal } from "./gate";
+import type { HoldBack } from "./hold-back";
 
 /** Records each request after it was answered, and each change before it is made. */
 export const record =
-  (audit: RequestAudit): Step =>
+  (audit: RequestAudit, holdBack: HoldBack): Step =>
   (next) =>
   (exchange) => {
     let subject: string | null = null;
+    let release: (() => void) | undefined;
     exchange.announce = async (announced) => {
       // What the actions of a run announce after it has rows of its own.
       const isFirst = subject === null;
       subject ??= announced;
-      if (isFirst) await refusePipelined(exchange);
+      if (isFirst) {
+        release = await holdBack(exchange.peer);
+        await refusePipelined(exchange);
+      }
       return audit.announce(entryOf(exchange), announced);
     };
     return after(next(exchange), async (response) => {
       const { refusal } = exchange;
       if (refusal) await audit.refused(entryOf(exchange), refusal);
       else await audit.answered(entryOf(exchange), outcomeOf(response.status), subject);
+      // The answer goes out first.
+      if (release) setImmediate(release);
       return response;
     });
   };
 
 /**
  * Bun closes a connection on which a second request arrives before the first is answered. What came in one packet is read by
- * the next turn of the event loop: then no change has begun yet.
+ * the next turn of the event loop: then no change has begun yet. What comes later is held back.
  *
  * @throws `cancelled` when the connection has ended; nobody receives an answer.
  */

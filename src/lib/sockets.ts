@@ -5,8 +5,9 @@ import type { Peer } from "./socket-table";
 
 /** `struct linger` with `l_onoff` 1 and `l_linger` 0 (socket(7)): closing drops what was not sent yet. */
 const DROP = new Int32Array([1, 0]);
-/** `SOL_SOCKET`, `SO_LINGER` and `SO_SNDBUF` of the platform's socket.h. */
-const [SOL_SOCKET, SO_LINGER, SO_SNDBUF] = process.platform === "linux" ? [1, 13, 7] : [0xffff, 0x80, 0x1001];
+/** `SOL_SOCKET` and options of the platform's socket.h. */
+const [SOL_SOCKET, SO_LINGER, SO_SNDBUF, SO_RCVLOWAT] =
+  process.platform === "linux" ? [1, 13, 7, 18] : [0xffff, 0x80, 0x1001, 0x1004];
 const SHUT_RDWR = 2;
 
 /** `sizeof(struct sockaddr_in)` and `sizeof(struct sockaddr_in6)`; the port is at 2, the address at 4 and at 8. */
@@ -48,6 +49,11 @@ export async function openSockets() {
      */
     setSendBuffer(descriptor: number, bytes: number) {
       setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, ptr(new Int32Array([bytes])), 4);
+    },
+    /** Whoever waits for the connection, if its peer is still `raw`, is not woken for fewer than `bytes`, but for its end. */
+    wakeAt(descriptor: number, raw: string, bytes: number) {
+      if (rawPeer(descriptor) === raw)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVLOWAT, ptr(new Int32Array([bytes])), 4);
     },
     /** Ends the connection at once, if the peer is still `raw`; what holds the socket notices and closes it. */
     end(descriptor: number, raw: string) {

@@ -1,7 +1,7 @@
 /** The tests of requests that arrive in one packet, for the source tree and for the compiled binary. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { connect } from "node:net";
-import type { ServerProcess } from "../support";
+import { type ServerProcess, until } from "../support";
 
 /** The tests of pipelining, on the server that `start` gives. */
 export function testPipelining(start: () => Promise<ServerProcess>): void {
@@ -65,6 +65,34 @@ export function testPipelining(start: () => Promise<ServerProcess>): void {
     expect(made.includes(`before-${name}`)).toBe(statuses.length > 0);
     expect(made.includes("second")).toBe(statuses.length > 1 && name === "post");
   });
+
+  // On Windows, a socket is no file descriptor.
+  test.skipIf(process.platform === "win32")(
+    "a request that arrives while a change is made is answered after it",
+    async () => {
+      const { hostname, port } = new URL(server.url);
+      const socket = connect(Number(port), hostname);
+      const { promise: ended, resolve } = Promise.withResolvers<void>();
+      let answer = "";
+      socket.setEncoding("latin1").on("data", (text) => {
+        answer += text;
+        if (answer.includes('{"status":"ok"}')) resolve();
+      });
+      socket.on("close", () => resolve()).on("error", () => resolve());
+      socket.write(post("/execute", JSON.stringify({ actions: [["AC_sleep", { seconds: 1 }]] })));
+      await until("the row of the change", async () =>
+        /POST \/execute -> started/.test(await (await server.call("/audit/list?limit=5")).text()),
+      );
+      socket.write(get("/health"));
+      await ended;
+      socket.destroy();
+      expect(Array.from(answer.matchAll(/HTTP\/1\.1 (\d{3})/g), ([, status]) => status)).toEqual([
+        "200",
+        "200",
+      ]);
+      expect(answer).toContain("AC_sleep");
+    },
+  );
 
   test("a change without a body before another request is answered, or not made", async () => {
     expect(await send(post("/inspector/samples", '{"samples":[{"rtt_ms":1}]}'), 1)).toEqual(["200"]);
