@@ -168,6 +168,11 @@ export function createService({
     const uid = foreignOwner(configDir)?.uid;
     if (uid)
       throw unavailable(`${configDir} belongs to uid ${uid}, which root must become before it uses it`);
+    const other = foreignOwner(inbox)?.uid;
+    if (other)
+      throw unavailable(
+        `${inbox} belongs to uid ${other}: run svc as that user, or name an inbox of root's own`,
+      );
   };
   /** Whatever writes a file makes the folder: reading needs none. */
   const checkFolder = () => {

@@ -8,6 +8,7 @@ import { pipeline } from "node:stream/promises";
 import { constants, createGzip } from "node:zlib";
 import { badInput, systemCode, unavailable } from "../lib/errors";
 import { beginReplace, PRIVATE_FILE } from "../lib/files";
+import { holdPlace } from "../lib/held-place";
 import { jsonLine } from "../lib/sanitize";
 import { readLog } from "./file";
 import type { AuditRow } from "./row";
@@ -73,11 +74,12 @@ export async function writeExport(
   { owned = false, signal }: { readonly owned?: boolean; readonly signal?: AbortSignal } = {},
 ): Promise<void> {
   try {
+    using place = holdPlace(path);
     // As root, a rename would replace /dev/null or /dev/stdout.
-    if (lstatSync(path, { throwIfNoEntry: false })?.isFile() === false) {
+    if (lstatSync(place.path, { throwIfNoEntry: false })?.isFile() === false) {
       throw badInput(`${path} is not a regular file`);
     }
-    using file = beginReplace(path, PRIVATE_FILE, owned);
+    using file = beginReplace(place.path, PRIVATE_FILE, owned);
     await pipeline(
       Readable.from(linesOf(steps)),
       ...(path.endsWith(".gz") ? [createGzip({ level: constants.Z_BEST_SPEED })] : []),

@@ -2,11 +2,12 @@
  * The results of polls, broadcasts and rotations: one for each host. A broadcast can write its results to a file, and a later one
  * can go again to the hosts that failed in it.
  */
-import { closeSync, fstatSync, ftruncateSync, openSync, writeSync } from "node:fs";
+import { closeSync, constants, fstatSync, ftruncateSync, openSync, writeSync } from "node:fs";
 import * as v from "valibot";
 import { secret } from "../core/fields";
 import { badInput, messageOf, systemCode, unavailable } from "../lib/errors";
 import { PRIVATE_FILE } from "../lib/files";
+import { holdPlace } from "../lib/held-place";
 import { jsonLine } from "../lib/sanitize";
 
 /**
@@ -114,6 +115,8 @@ export function labelsToRetry(results: string, statuses: readonly DeliveryStatus
   return [...last].filter(([, status]) => statuses.includes(status)).map(([label]) => label);
 }
 
+const { O_APPEND, O_CREAT, O_WRONLY } = constants;
+
 /**
  * A file of results, one line of JSON for each host. The first result replaces its content.
  *
@@ -124,7 +127,8 @@ export function openResultFile(path: string) {
     unavailable(`output: ${path} cannot be written (${systemCode(error) ?? messageOf(error)})`, more);
   let file: number;
   try {
-    file = openSync(path, "a", PRIVATE_FILE);
+    using place = holdPlace(path);
+    file = openSync(place.path, O_APPEND | O_CREAT | O_WRONLY | place.flags, PRIVATE_FILE);
   } catch (error) {
     throw failed(error);
   }

@@ -19,6 +19,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { badInput, messageOf, systemCode } from "./errors";
+import { holdPlace } from "./held-place";
 
 /** Owner only, as `ssh` demands of its own files. */
 export const PRIVATE_FILE = 0o600;
@@ -146,11 +147,12 @@ export function readTextFile(path: string, flag: string): string {
  */
 export function writeNamedFile(path: string, data: string | Uint8Array, field: string): void {
   try {
+    using place = holdPlace(path);
     // A link counts too: as root, a rename would replace /dev/stdout.
-    if (lstatSync(path, { throwIfNoEntry: false })?.isFile() === false) {
+    if (lstatSync(place.path, { throwIfNoEntry: false })?.isFile() === false) {
       throw badInput(`${field}: not a regular file`);
     }
-    writeFileAtomic(path, data, PRIVATE_FILE, false);
+    writeFileAtomic(place.path, data, PRIVATE_FILE, false);
   } catch (error) {
     const code = systemCode(error);
     if (code === "ENOENT" || code === "ENOTDIR") throw badInput(`${field}: its folder does not exist`);

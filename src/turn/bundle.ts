@@ -8,6 +8,7 @@ import { join, resolve } from "node:path";
 import { badInput, conflict, systemCode } from "../lib/errors";
 import { PRIVATE_FILE, PRIVATE_FOLDER, writeFileAtomic } from "../lib/files";
 import { fill } from "../lib/fill";
+import { holdPlace } from "../lib/held-place";
 import { HARDENING, SYSTEM_HARDENING } from "../lib/systemd";
 import { BLOCKS, rangeOf } from "./denied-peers";
 import type { Settings } from "./settings";
@@ -52,7 +53,10 @@ export function writeBundle(files: ReturnType<typeof renderBundle>, folder: stri
       throw conflict(`${path} is not empty: expected an empty or new folder, or --force`);
     }
     mkdirSync(path, { recursive: true, mode: PRIVATE_FOLDER });
-    for (const { name, text, mode } of files) writeFileAtomic(join(path, name), text, mode);
+    for (const { name, text, mode } of files) {
+      using place = holdPlace(join(path, name));
+      writeFileAtomic(place.path, text, mode);
+    }
   } catch (error) {
     const code = systemCode(error);
     throw code?.startsWith("E") ? badInput(`output_dir: cannot be written to (${code})`) : error;

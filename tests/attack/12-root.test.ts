@@ -1,5 +1,5 @@
 /** The owner of a folder puts links in the place of its files, and waits for `sudo svc … --config-dir` on it. */
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import {
   chmodSync,
   existsSync,
@@ -134,6 +134,47 @@ for (const [what, mode, run] of [
     expect(readdirSync(machine.folder)).toEqual(["run"]);
   },
 );
+
+// The configuration is root's own here.
+describe("a file that root names beside somebody's files", () => {
+  const LINES: Readonly<Record<string, readonly string[]>> = {
+    "audit export": ["audit", "export"],
+    "config export": ["config", "export"],
+    "a broadcast": ["admin", "broadcast", "script.json", "--on", "all", "--output"],
+  };
+  for (const [what, words] of Object.entries(LINES)) {
+    asRoot(`is written there, and through no link of theirs: ${what}`, async () => {
+      using machine = machineOf(0o755);
+      writeFileSync(join(machine.path, "script.json"), '[["AC_sleep", {"seconds": 0}]]');
+      mkdirSync(machine.configDir, { recursive: true });
+      const hosts = [{ label: "closed", base_url: "http://127.0.0.1:9", token: "tokentokentoken", tags: [] }];
+      writeFileSync(join(machine.configDir, "admin_hosts.json"), JSON.stringify({ hosts }));
+      const precious = join(machine.path, "precious");
+      writeFileSync(precious, "precious", { mode: 0o644 });
+      const ofRoot = join(machine.path, "of-root");
+      mkdirSync(ofRoot);
+      machine.link(precious, "linked.jsonl");
+      machine.link(ofRoot, "folder");
+      for (const name of ["linked.jsonl", "folder/new.jsonl"]) {
+        const { exitCode } = await machine.run([...words, join(machine.folder, name)]);
+        expect([name, exitCode === 0]).toEqual([name, false]);
+      }
+      expect([readFileSync(precious, "utf8"), readdirSync(ofRoot)]).toEqual(["precious", []]);
+      const { stderr } = await machine.run([...words, join(machine.folder, "plain.jsonl")]);
+      expect([stderr, existsSync(join(machine.folder, "plain.jsonl"))]).toEqual([
+        expect.not.stringContaining("plain.jsonl"),
+        true,
+      ]);
+    });
+  }
+});
+
+asRoot("root keeps no inbox in somebody's folder", async () => {
+  using machine = machineOf(0o755);
+  const inbox = join(machine.folder, "inbox");
+  const { exitCode, stderr } = await machine.run(["serve", "--port", "0", "--inbox", inbox]);
+  expect([exitCode, stderr]).toEqual([1, expect.stringContaining(`${inbox} belongs to uid ${SOMEBODY}`)]);
+});
 
 asRoot("the daemon of the machine stays root's matter where sudo keeps the HOME of its user", async () => {
   using machine = machineOf(0o755);
