@@ -52,7 +52,7 @@ describe("the token of a host", () => {
     await send("/token/renew", post({}));
     const { stdout, stderr, exitCode } = await machine.run(["admin", "rotate", "lab"]);
     expect({ stdout, stderr, exitCode }).toEqual({
-      stdout: expect.stringMatching(/^lab: the token desk is replaced; the old one works until \S+Z\n$/),
+      stdout: expect.stringMatching(/^lab: the token desk is replaced; old ones work until \S+Z\n$/),
       stderr: "",
       exitCode: 0,
     });
