@@ -76,6 +76,8 @@ export function openFile(path: string, log: Log) {
       // Closing would move what was overwritten into the file, or delete a write-ahead log that is not its own. The next to
       // open it takes only what is whole.
       if (!isOverwritten && isInPlace(true)) db.close();
+      // Collecting it would close it, too.
+      else process.once("exit", () => db);
     },
   };
 }

@@ -15,7 +15,7 @@ import { openAuditLog } from "../../src/audit/log";
 import { CHECK_MS } from "../../src/audit/open-file";
 import { verifyDatabase } from "../../src/audit/verify";
 import { silentLog } from "../../src/lib/log";
-import { movableClock } from "../support";
+import { movableClock, nextTurn } from "../support";
 import { event, rowsOf, testLog, withDatabase } from "./support";
 
 const walOf = (path: string) => `${path}-wal`;
@@ -106,6 +106,8 @@ describe("once the index of the write-ahead log is another file", () => {
       await expect(made.log.append(event())).rejects.toThrow("replaced or removed while in use");
       // Closing would move the write-ahead log as this process knows it, and delete it.
       await made.log.close();
+      await nextTurn();
+      Bun.gc(true);
       expect(await appendElsewhere(made.path)).toMatchObject({ id: 3, verdict: { ok: true, total_rows: 3 } });
     });
   }
