@@ -42,7 +42,6 @@ describe("without an audit log that can be written", () => {
       ["config", "export", "-"],
       ["audit", "export"],
       ["screenshot", "--output", "shot.png"],
-      ["turn", "credentials", "--output-dir", "relay"],
     ];
     const outcomes = await Promise.all(commands.map((args) => svc.run(args)));
     for (const [nth, { stdout, stderr, exitCode }] of outcomes.entries()) {

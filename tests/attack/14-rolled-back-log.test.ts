@@ -1,7 +1,7 @@
 // The attack: audit.db restored from an old copy, deleted, or stripped of its hashes, and svc finds it whole.
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { copyFileSync, rmSync } from "node:fs";
+import { copyFileSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { installBinary } from "../support";
 
@@ -49,10 +49,8 @@ describe("verification and diagnosis fail", () => {
 
 test("a log without hashes is adopted once: announced, and on record", async () => {
   using host = installBinary();
-  await host.run(["audit", "verify"]);
-  const path = join(host.configDir, "audit.db");
-  for (const end of ["", "-wal", "-shm"]) rmSync(`${path}${end}`, { force: true });
-  copyFileSync(join(import.meta.dir, "../fixtures/audit-legacy.db"), path);
+  mkdirSync(host.configDir, { mode: 0o700 });
+  copyFileSync(join(import.meta.dir, "../fixtures/audit-legacy.db"), join(host.configDir, "audit.db"));
   const { stderr, exitCode } = await host.run(["audit", "verify"]);
   expect([exitCode, stderr]).toEqual([0, expect.stringContaining("adopted 20 rows")]);
   const { stdout } = await host.run(["audit", "list", "--event-type", "audit_adopted"]);

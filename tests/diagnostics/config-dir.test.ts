@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { chmodSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { judgeFolder } from "../../src/diagnostics/checks/config-dir";
 import { judgePermissions } from "../../src/diagnostics/checks/permissions";
@@ -21,14 +21,5 @@ test("a file in its place, or above it, is a failure with advice", () => {
   for (const path of [file, join(file, "below")]) {
     const { ok, advice } = judgeFolder(path);
     expect([path, ok, advice.length > 0]).toEqual([path, false, true]);
-  }
-});
-
-test.skipIf(process.getuid?.() === 0)("a folder that this user may not write is a failure", () => {
-  using folder = temporaryFolder();
-  mkdirSync(join(folder.path, "sealed"));
-  chmodSync(join(folder.path, "sealed"), 0o500);
-  for (const path of [join(folder.path, "sealed"), join(folder.path, "sealed", "below")]) {
-    expect(judgeFolder(path)).toMatchObject({ ok: false, detail: `${path} cannot be used (EACCES)` });
   }
 });
