@@ -9,8 +9,9 @@ import { badInput, failureOf, messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { readJson } from "./body";
 import { after, type Exchange, type Handler } from "./exchange";
-import { content, errorResponse, failureResponse, json } from "./responses";
+import { content, errorResponse, failureResponse } from "./responses";
 import type { RoutedOperation } from "./route";
+import type { Reader, Unread } from "./unread";
 
 /** Seconds of silence after which a connection is closed; this also ends a client that drips its headers. */
 export const IDLE_TIMEOUT_S = 10;
@@ -24,15 +25,19 @@ export interface CallParts {
   readonly stopping: AbortSignal;
   /** Aborted once the token of that name is revoked. */
   readonly untilRevoked: (token: string) => AbortSignal;
+  readonly unread: Unread;
 }
 
 /** Never throws: a failure has its status, a bug is logged and answered with a plain 500. */
 export function call(
   operation: RoutedOperation,
-  { service, maxBodyBytes, log, stopping, untilRevoked }: CallParts,
+  { service, maxBodyBytes, log, stopping, untilRevoked, unread }: CallParts,
 ): Handler {
   const inputOf = createReader(operation, maxBodyBytes);
-  const respond = (result: unknown) => (result instanceof Response ? content(result) : json(result));
+  const respond = (result: unknown, reader: Reader) =>
+    result instanceof Response
+      ? content(result)
+      : unread.respond(JSON.stringify(result), reader, !operation.changes);
   const fail = (thrown: unknown) => {
     const failure = failureOf(thrown);
     if (failure === undefined) {
@@ -47,6 +52,14 @@ export function call(
 
   return (exchange) => {
     const { request, server, client, grant, announce } = exchange;
+    const reader: Reader = {
+      name: grant?.name ?? `at ${client?.key}`,
+      get gone() {
+        return request.raw.signal;
+      },
+    };
+    const refusal = unread.refusal(reader.name);
+    if (refusal) return refusal;
     let signal: AbortSignal | undefined;
     const caller: Caller = {
       kind: "rest",
@@ -68,10 +81,12 @@ export function call(
     try {
       const answered = after(inputOf(exchange), (input) => {
         const result = callOperation(service, operation, input, caller);
-        if (!(result instanceof Promise)) return respond(result);
+        if (!(result instanceof Promise)) return respond(result, reader);
         // The idle timeout is for clients: an operation may take longer than a silent client may.
         server.timeout(request.raw, 0);
-        return result.then(respond).finally(() => server.timeout(request.raw, IDLE_TIMEOUT_S));
+        return result
+          .then((value) => respond(value, reader))
+          .finally(() => server.timeout(request.raw, IDLE_TIMEOUT_S));
       });
       return answered instanceof Promise ? answered.catch(fail) : answered;
     } catch (thrown) {

@@ -11,8 +11,12 @@ const JSON_HEADERS = {
   "cache-control": "no-store",
 };
 
+/** The response with the JSON that `text` is. */
+export const jsonText = (text: string | ReadableStream<Uint8Array>) =>
+  new Response(text, { headers: JSON_HEADERS });
+
 /** A JSON response. */
-export function json(body: unknown, status = 200, more?: Record<string, string>): Response {
+function json(body: unknown, status: number, more?: Record<string, string>): Response {
   const headers = more ? { ...JSON_HEADERS, ...more } : JSON_HEADERS;
   return new Response(JSON.stringify(body), { status, headers });
 }

@@ -24,6 +24,7 @@ import { type RestServerOptions, SERVER_OPTIONS } from "./options";
 import { certificateNames, machineNames } from "./own-names";
 import { type AuditLog, createRequestAudit } from "./request-audit";
 import { limitTurn } from "./turn";
+import { createUnread } from "./unread";
 
 /** A server that accepts connections. */
 export type RestServer = Awaited<ReturnType<typeof startRestServer>>;
@@ -140,6 +141,7 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
     log,
     stopping: stopping.signal,
     untilRevoked: service.untilRevoked,
+    unread: createUnread(),
   });
   const server = listen({ host, port: options.port, tls, fetch: limitTurn(app.fetch) });
   undo.defer(() => void server.stop(true));

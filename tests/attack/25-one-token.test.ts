@@ -1,6 +1,10 @@
-/** The attack: with one token that may do little, take what all tokens share: requests, runs, sessions. */
+/** The attack: with one token that may do little, take what all tokens share: requests, runs, sessions, memory. */
 import { expect, test } from "bun:test";
 import { request } from "node:http";
+import { connect } from "node:net";
+import { AuditFile } from "../../src/audit/file";
+import { appendRows, headOf, readHighWater } from "../../src/audit/high-water";
+import { configFiles } from "../../src/lib/paths";
 import { post, type ServerProcess, serveBinary, until } from "../support";
 import { addToken } from "./raw";
 import { SDP } from "./sdp";
@@ -50,6 +54,51 @@ test("the sessions of one token leave some to others, also from many addresses",
   expect((await Promise.all(offers)).filter((status) => status === 200)).toHaveLength(12);
   expect(await offerFrom(host, "127.0.0.1", other)).toBe(200);
 }, 60_000);
+
+test("large answers that a client does not read take little memory, and nothing from others", async () => {
+  await using host = await serveBinary(["--rate-limit", "0"]);
+  const auditor = await addToken(host, "auditor", { scope: "audit" });
+  await fill(host.configDir);
+  const asked = Array.from({ length: 40 }, () => statusUnread(host, "/audit/list?limit=10000", auditor));
+  const answers = await Promise.all(asked);
+  const begun = answers.filter(({ status }) => status === 200);
+  // Each has some 19 MB.
+  expect(begun.length).toBeGreaterThan(0);
+  expect(begun.length).toBeLessThan(5);
+  expect(answers.filter(({ status }) => status === 429)).toHaveLength(40 - begun.length);
+  expect((await host.call("/audit/list?limit=10000")).status).toBe(200);
+  for (const { leave } of answers) leave();
+  await until("room for another", async () => {
+    const answer = await host.call("/audit/list?limit=10000", as(auditor));
+    await answer.text();
+    return answer.status === 200;
+  });
+}, 60_000);
+
+/** Asks, and reads no more than the beginning of the answer. */
+async function statusUnread({ url }: ServerProcess, path: string, token: string) {
+  const { hostname, port, host } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${token}\r\n\r\n`);
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  socket.on("error", reject);
+  socket.once("data", (head: Buffer) => {
+    socket.pause();
+    resolve(head);
+  });
+  const head = (await promise).toString("latin1");
+  return { status: Number(/^HTTP\/1\.1 (\d{3}) /.exec(head)?.[1]), leave: () => socket.destroy() };
+}
+
+/** Appends the most rows that one answer lists, of some length. */
+async function fill(configDir: string): Promise<void> {
+  const detail = `GET / -> ok:200 ${"é".repeat(900)}`;
+  const event = { event_type: "rest_api", host_id: null, viewer_id: null, detail };
+  const batch = Array.from({ length: 10_000 }, () => ({ ts: "2026-04-27T10:30:00.123000+00:00", event }));
+  const file = new AuditFile(configFiles(configDir).auditLog);
+  await file.write((db) => appendRows(db, headOf(readHighWater(db)), batch));
+  file.close();
+}
 
 /** The status of the answer to an offer that nobody stands behind. */
 function offerFrom({ url }: ServerProcess, localAddress: string, token: string): Promise<number | undefined> {

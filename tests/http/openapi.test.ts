@@ -11,6 +11,7 @@ import { createClientResolver } from "../../src/http/client-address";
 import { createGate } from "../../src/http/gate";
 import { openApiDocument } from "../../src/http/openapi";
 import { createRequestAudit } from "../../src/http/request-audit";
+import { createUnread } from "../../src/http/unread";
 import { silentLog } from "../../src/lib/log";
 import { operations } from "../../src/operations";
 import type { Service } from "../../src/service";
@@ -220,6 +221,7 @@ async function registeredRoutes(service: Service): Promise<string[]> {
     log: silentLog,
     stopping: new AbortController().signal,
     untilRevoked: () => new AbortController().signal,
+    unread: createUnread(),
   });
   const asTemplate = (path: string) => path.replaceAll(/:(\w+)\{[^}]*\}/g, "{$1}");
   return app.routes.map(({ method, path }) => `${method} ${asTemplate(path)}`).sort();
