@@ -19,6 +19,10 @@ function prepare(db: Database): void {
   db.run(
     "CREATE TABLE IF NOT EXISTS names (sender TEXT, folded TEXT, name TEXT, PRIMARY KEY (sender, folded)) WITHOUT ROWID",
   );
+  // Whose name it is, of files that came with a named token. A sender chooses its own name, but not its token.
+  db.run(
+    "CREATE TABLE IF NOT EXISTS writers (sender TEXT, name TEXT, token TEXT, PRIMARY KEY (sender, name)) WITHOUT ROWID",
+  );
   db.run("CREATE TABLE IF NOT EXISTS incoming (path TEXT PRIMARY KEY, size INTEGER) WITHOUT ROWID");
   if (db.query("SELECT 1 FROM sqlite_master WHERE name = 'used'").get() === null) countUse(db);
 }
@@ -63,8 +67,11 @@ interface Reservation {
 export const tooManyFiles = (maxFiles: number) =>
   unavailable(`the inbox would hold more than ${maxFiles} files and folders`);
 
-/** @throws the system or SQLite error when it cannot be opened. */
-export function openInboxIndex(path: string, sender: string) {
+/**
+ * @param token the name of the token that the sender came with; null for the owner's.
+ * @throws the system or SQLite error when it cannot be opened.
+ */
+export function openInboxIndex(path: string, sender: string, token: string | null = null) {
   // When a power cut undoes a row, its file belongs to nobody and is never overwritten.
   const db = openDatabase(path, { synchronous: "NORMAL", busyMs: 10_000, prepare });
 
@@ -78,6 +85,13 @@ export function openInboxIndex(path: string, sender: string) {
   const find = db.query(
     "SELECT 1 FROM files WHERE sender = $sender AND name = $name AND inode = $inode AND size = $size AND mtime_ms = $mtimeMs",
   );
+  const writer = db.query<{ token: string }, { sender: string; name: string }>(
+    "SELECT token FROM writers WHERE sender = $sender AND name = $name",
+  );
+  const sign = db.query("INSERT OR REPLACE INTO writers VALUES ($sender, $name, $token)");
+  const unsign = db.query("DELETE FROM writers WHERE sender = $sender AND name = $name");
+  const isKnown = db.query("SELECT 1 FROM files WHERE sender = $sender AND name = $name");
+  const isOurs = (name: string) => token === null || (writer.get({ sender, name })?.token ?? token) === token;
   const others = db.query("DELETE FROM files WHERE sender = $sender AND name = $name AND inode <> $inode");
   const reserve = db.query(
     `INSERT INTO incoming SELECT $path, $size FROM used WHERE
@@ -97,7 +111,10 @@ export function openInboxIndex(path: string, sender: string) {
       files: ReadonlyArray<{ sender: string; name: string; inode: number }>,
       names: ReadonlyArray<{ sender: string; folded: string }>,
     ) => {
-      for (const { sender, name, inode } of files) forgetFile.run({ sender, name, inode });
+      for (const { sender, name, inode } of files) {
+        forgetFile.run({ sender, name, inode });
+        if (isKnown.get({ sender, name }) === null) unsign.run({ sender, name });
+      }
       for (const { sender, folded } of names) forgetName.run({ sender, folded });
       // A build of before these counts may have used the file meanwhile.
       db.run(COUNT_ANEW);
@@ -115,9 +132,9 @@ export function openInboxIndex(path: string, sender: string) {
   return {
     /** The name that this sender used for `name`, whatever its case. */
     claimant,
-    /** Whether this sender wrote the file, and nobody changed it since. */
+    /** Whether this sender wrote the file with this token, and nobody changed it since. The owner's token may have any. */
     has: (name: string, { ino, size, mtimeMs }: Stats) =>
-      find.get({ sender, name, inode: ino, size, mtimeMs }) !== null,
+      find.get({ sender, name, inode: ino, size, mtimeMs }) !== null && isOurs(name),
     /** Notes a file under way. @returns the limit that has no room for it; null when it was noted. */
     reserve(path: string, { size, paths, quota, maxFiles }: Reservation): "bytes" | "files" | null {
       const more = [...new Set(["", ...paths])].filter((name) => claimant(name) === undefined).length;
@@ -147,6 +164,9 @@ export function openInboxIndex(path: string, sender: string) {
     settle: db.transaction((name: string, version: Stats, prefixes: readonly string[]) => {
       note(name, version, prefixes);
       others.run({ sender, name, inode: version.ino });
+      // Not before: until the file is in its place, another's may be there.
+      if (token === null) unsign.run({ sender, name });
+      else sign.run({ sender, name, token });
     }),
     /**
      * Removes files and folders that are no longer where they were written: they do not count. Does nothing soon after a

@@ -38,6 +38,8 @@ export interface InboxPlace {
   readonly index: string;
   /** The folder of this sender; a safe file name. */
   readonly sender: string;
+  /** The name of the token that it came with, which alone replaces what it sent; null for the owner's. */
+  readonly token?: string | null;
   /** The most that all inboxes may hold together, bytes; 0 for no limit. */
   readonly quota: number;
   /** The most files and folders that all inboxes may hold together; 0 for no limit. */
@@ -60,7 +62,7 @@ export function ensureInbox({ folder, index }: InboxPlace): string[] {
 
 /** @throws the system or SQLite error when the folder or the index cannot be opened. */
 export function openInbox(place: InboxPlace, now = () => new Date()) {
-  const { folder, sender, quota, maxFiles, minFree } = place;
+  const { folder, sender, token, quota, maxFiles, minFree } = place;
   const root = join(folder, sender);
   const incomingFolder = join(folder, INCOMING);
   // For each file: a person who empties an inbox may also delete its folders.
@@ -69,7 +71,7 @@ export function openInbox(place: InboxPlace, now = () => new Date()) {
     ensurePrivateFolder(root);
   };
   ensurePrivateFolder(incomingFolder);
-  const index = openInboxIndex(place.index, sender);
+  const index = openInboxIndex(place.index, sender, token);
   index.forgetEnded();
 
   /** Notes a file under way, and makes it. @throws `unavailable` when the quota or the disk has no room for it. */

@@ -131,7 +131,7 @@ export function createSessions(options: SessionsOptions) {
       address = "",
     ): Promise<Answer> {
       const host_id = identity("host");
-      const place = await inbox(viewer_id);
+      const place = { ...(await inbox(viewer_id)), token };
       const reach = { reads: [], writes: ensureInbox(place) };
       const session = open("host", viewer_id, reach, { token, address });
       session.record.token = token;

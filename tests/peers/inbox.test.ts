@@ -70,6 +70,19 @@ describe("an inbox", () => {
     expect(readdirSync(again.root)).toEqual(["file"]);
   });
 
+  test("replaces what came with a named token for that token and the owner's alone", () => {
+    using home = temporaryFolder();
+    const by = (token: string | null, content: string) => {
+      using inbox = inboxIn(home.path, { token });
+      return inbox.put("notes", content);
+    };
+    const conflict = "notes.conflict-peer-1-20261121T102030Z";
+    expect([by("anna", "1"), by("anna", "2")]).toEqual(["notes", "notes"]);
+    expect([by("bert", "3"), by("anna", "4")]).toEqual([conflict, "notes"]);
+    expect([by(null, "5"), by("bert", "6")]).toEqual(["notes", "notes"]);
+    expect(by("anna", "7")).toBe(`${conflict}-2`);
+  });
+
   test("never overwrites what this sender did not write, or what was changed since", () => {
     using home = temporaryFolder();
     using box = inboxIn(home.path);

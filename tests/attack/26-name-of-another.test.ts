@@ -1,0 +1,43 @@
+/** The attack: a peer takes the name of another peer, and replaces a script that this one has sent and that a job runs. */
+import { expect, test } from "bun:test";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { configFiles } from "../../src/lib/paths";
+import { BINARY, installBinary, type ServerProcess, serveBinary } from "../support";
+import { addToken } from "./raw";
+
+/** A desk that sends to `host` with a token of its own. */
+async function peer(host: ServerProcess, name: string) {
+  const desk = installBinary();
+  const token = await addToken(host, name, { scope: "sync" });
+  const add = Bun.spawn([BINARY, "admin", "add", "host", host.url, "--config-dir", desk.configDir], {
+    stdio: [new Blob([token]), "ignore", "inherit"],
+  });
+  expect(await add.exited).toBe(0);
+  mkdirSync(join(desk.path, "out"));
+  return {
+    id: configFiles(desk.configDir).viewerId,
+    async send(script: string) {
+      writeFileSync(join(desk.path, "out", "nightly.json"), script);
+      const sent = await desk.run(["sync", "out", "--to", "host", "--once"]);
+      expect(sent.exitCode).toBe(0);
+    },
+    [Symbol.dispose]: () => desk[Symbol.dispose](),
+  };
+}
+
+test("the file of a peer is replaced by that peer alone, whatever name another one takes", async () => {
+  await using host = await serveBinary(["--rate-limit", "0"]);
+  using anna = await peer(host, "anna");
+  using mallory = await peer(host, "mallory");
+  await anna.send('[["AC_sleep", [0]]]');
+  const id = readFileSync(anna.id, "utf8").trim();
+  writeFileSync(mallory.id, id);
+  await mallory.send('[["AC_shell_command", ["id"]]]');
+  const inbox = join(host.configDir, "inbox", id);
+  const script = () => readFileSync(join(inbox, "nightly.json"), "utf8");
+  expect(script()).toBe('[["AC_sleep", [0]]]');
+  expect(readdirSync(inbox)).toHaveLength(2);
+  await anna.send('[["AC_sleep", [1]]]');
+  expect(script()).toBe('[["AC_sleep", [1]]]');
+}, 60_000);
