@@ -16,7 +16,7 @@ const NAMED = 20;
 /** @param {import("./view.js").View} view */
 export function open({ root, api, may, poll }) {
   const made = panel("Folders", {
-    tools: [may("sync") && actionButton([icon("add"), "Start…"], start, (error) => made.tell(error))],
+    tools: [may("operate") && actionButton([icon("add"), "Start…"], start, (error) => made.tell(error))],
   });
   const listed = table({
     label: "Synced folders",
@@ -38,7 +38,7 @@ export function open({ root, api, may, poll }) {
       {
         label: "Actions",
         kind: "actions",
-        hidden: !may("sync"),
+        hidden: !may("operate"),
         cell: ({ id, watch_dir, to }) =>
           actionButton("Stop", () => stop(id, watch_dir, to), made.tell, {
             "aria-label": `Stop the sync of ${watch_dir} to ${to}`,
@@ -49,7 +49,7 @@ export function open({ root, api, may, poll }) {
     empty: () =>
       nothing(
         "No folder is synced",
-        may("sync")
+        may("operate")
           ? "Start one to send its new and changed files to another host. Deletions are not sent."
           : "Folders that this host sends to other hosts are listed here.",
       ),

@@ -200,7 +200,7 @@ const SCOPE_OF = {
   ],
   screen: ["desktop.save_screenshot", "desktop.screenshot", "desktop.windows"],
   audit: ["audit.export", "audit.list", "audit.status", "audit.verify"],
-  sync: ["sessions.offer", "sync.start", "sync.stop"],
+  sync: ["sessions.offer"],
   operate: [
     "admin.broadcast_execute",
     "admin.broadcast_live",
@@ -238,6 +238,8 @@ const SCOPE_OF = {
     "runs.cancel",
     "runs.show",
     "sessions.close",
+    "sync.start",
+    "sync.stop",
     "turn.test",
     "usb.watch.start",
     "usb.watch.stop",

@@ -14,7 +14,7 @@ import { keepable } from "./redact";
 import { Runner } from "./runner";
 import type { ActiveRun, Runs } from "./runs";
 import { type RunOptions, type RunReport, VARIABLE_NAME } from "./types";
-import { MAX_FILLED } from "./variables";
+import { MAX_FILLED, Variables } from "./variables";
 
 /** A list that passed the check. */
 export type CheckedList = ReturnType<Executor["check"]>;
@@ -257,12 +257,14 @@ function resultOf(actions: readonly Action[], outcomes: readonly Outcome[]): Rec
   return result;
 }
 
-function variablesOf(given: Readonly<Record<string, unknown>>): Map<string, unknown> {
+function variablesOf(given: Readonly<Record<string, unknown>>): Variables {
   if (sizeWithin(given, MAX_FILLED) === undefined) {
     throw badInput(`variables: expected at most ${MAX_FILLED.bytes} bytes and ${MAX_FILLED.depth} levels`);
   }
   const odd = Object.keys(given).find((name) => !VARIABLE_NAME.test(name));
-  if (odd === undefined) return new Map(Object.entries(given));
+  const variables = new Variables();
+  for (const [name, value] of odd === undefined ? Object.entries(given) : []) variables.set(name, value);
+  if (odd === undefined) return variables;
   throw badInput("variables: expected names of letters, digits and _, not beginning with a digit");
 }
 

@@ -16,7 +16,7 @@ import type { Log } from "../lib/log";
 import type { Action, Command } from "./actions";
 import { Secrets } from "./redact";
 import type { ActiveRun } from "./runs";
-import { fillIn, referencesIn } from "./variables";
+import { fillIn, referencesIn, type Variables } from "./variables";
 
 /** The most that one run executes: actions and lists inside them, counted at every iteration. */
 const MAX_EXECUTED = 200_000;
@@ -45,9 +45,9 @@ export interface RunParts {
   readonly service: object;
   readonly log: Log;
   readonly id: string;
-  readonly active: Pick<ActiveRun, "signal" | "abort">;
+  readonly active: Pick<ActiveRun, "signal" | "abort" | "hold">;
   readonly caller: Caller;
-  readonly variables: Map<string, unknown>;
+  readonly variables: Variables;
 }
 
 /** Runs the actions of one run, and counts what they use. */
@@ -188,7 +188,7 @@ export class Runner {
       variables: this.parts.variables,
       blame: (name, error) => {
         this.errors.set(name, error);
-        this.parts.variables.set(name, error);
+        this.parts.variables.note(name, error);
       },
       list: async (field, { shielded = false } = {}) => {
         using shield = shielded ? shieldFrom(signal) : { signal, [Symbol.dispose]() {} };
@@ -216,8 +216,9 @@ export class Runner {
 
   private fits(result: unknown): boolean {
     const bytes = sizeWithin(result, { ...MAX_RESULTS, bytes: MAX_RESULTS.bytes - this.resultBytes });
-    this.resultBytes += bytes ?? 0;
-    return bytes !== undefined;
+    if (bytes === undefined || !this.parts.active.hold(bytes)) return false;
+    this.resultBytes += bytes;
+    return true;
   }
 
   private failureOf(thrown: unknown, signal: AbortSignal, command: string): Failure {

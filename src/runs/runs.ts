@@ -15,6 +15,9 @@ const MAX_ACTIVE = 256;
 /** Of those of one named token: none leaves the host and other tokens without a run. */
 const MAX_TOKEN_ACTIVE = MAX_ACTIVE / 2;
 
+/** What the results of active runs may take in all, in bytes; those of one named token half of it. */
+const MAX_HELD_BYTES = 256 * 1024 * 1024;
+
 /** How many ended runs are kept, and the most that is kept of each: outcomes, and their size in bytes. */
 const MAX_KEPT_RUNS = 100;
 const MAX_KEPT_OUTCOMES = 200;
@@ -53,6 +56,8 @@ export class Runs {
   );
   /** The ids of ended runs, oldest first. */
   private readonly ended: string[] = [];
+  /** The bytes of results of active runs, by token. */
+  private readonly held = new Map<string | null, number>();
   private stopping = false;
 
   /**
@@ -95,6 +100,13 @@ export class Runs {
     this.entries.set(id, entry);
     this.note(entry.record);
     const late = () => control.abort(timedOut(`the run's deadline of ${timeout_s} s has passed`));
+    let held = 0;
+    const holdMore = (bytes: number) => {
+      held += bytes;
+      const ofToken = (this.held.get(token) ?? 0) + bytes;
+      if (ofToken > 0) this.held.set(token, ofToken);
+      else this.held.delete(token);
+    };
     const deadline = setTimeout(late, timeout_s * 1_000);
     return {
       /** Aborted, with a `Failure` as its reason, when the run is cancelled or its deadline passes. */
@@ -109,6 +121,14 @@ export class Runs {
         entry.record = { ...entry.record, status: "running" };
         entry.holder = undefined;
       },
+      /** Counts `bytes` of results until the run ends. @returns false, and counts nothing, when there is no room for them. */
+      hold: (bytes: number): boolean => {
+        const inAll = this.held.values().reduce((sum, one) => sum + one, bytes);
+        const ofToken = token === null ? 0 : (this.held.get(token) ?? 0) + bytes;
+        if (inAll > MAX_HELD_BYTES || ofToken > MAX_HELD_BYTES / 2) return false;
+        holdMore(bytes);
+        return true;
+      },
       /** Keeps the outcome of one of its actions; it must hold no secret. */
       keep(outcome: Outcome): void {
         const bytes = sizeWithin(outcome, { bytes: entry.bytesLeft, depth: 100 });
@@ -118,6 +138,7 @@ export class Runs {
       },
       end: (status: RunStatus, error_text: string | null): void => {
         clearTimeout(deadline);
+        holdMore(-held);
         entry.holder = undefined;
         const finished = this.now();
         const finished_at = new Date(finished).toISOString();

@@ -11,6 +11,27 @@ import { meant } from "../lib/nearest";
 /** The largest argument that filling in may produce: a loop could double a text until memory is full. */
 export const MAX_FILLED = { bytes: 4 * 1024 * 1024, depth: 64 };
 
+/** The variables of a run. Together they are within {@link MAX_FILLED}, but for {@link Variables.note}. */
+export class Variables extends Map<string, unknown> {
+  private readonly sizes = new Map<string, number>();
+  private total = 0;
+
+  /** @throws a `bad_input` failure when there is no room for it. */
+  override set(name: string, value: unknown): this {
+    const room = MAX_FILLED.bytes - this.total + (this.sizes.get(name) ?? 0);
+    const size = sizeWithin(value, { ...MAX_FILLED, bytes: room });
+    if (size === undefined) throw tooLarge();
+    return this.note(name, value, size);
+  }
+
+  /** Sets a value of svc's own, which is small. */
+  note(name: string, value: unknown, size = 0): this {
+    this.total += size - (this.sizes.get(name) ?? 0);
+    this.sizes.set(name, size);
+    return super.set(name, value);
+  }
+}
+
 const REFERENCE = /(\$?)\$\{([A-Za-z_][A-Za-z0-9_]{0,63})\}/g;
 
 /** Whether `value` contains a `${name}` or `$${name}` anywhere. */
@@ -65,4 +86,6 @@ function known(name: string, variables: ReadonlyMap<string, unknown>): unknown {
 const written = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
 
 const tooLarge = () =>
-  badInput(`variables: expected at most ${MAX_FILLED.bytes} bytes and ${MAX_FILLED.depth} levels, filled in`);
+  badInput(
+    `variables: expected at most ${MAX_FILLED.bytes} bytes and ${MAX_FILLED.depth} levels, filled in and together`,
+  );

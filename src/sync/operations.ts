@@ -69,7 +69,8 @@ export const startSync = operation({
   name: "sync.start",
   subcommand: "sync",
   summary: "Watch a folder and send each new or changed file to another host",
-  scope: "sync",
+  // A peer may send files here; which files of this host go elsewhere, it does not decide.
+  scope: "operate",
   changes: true,
   command: "AC_sync_start",
   http: { method: "POST", path: "/sync/start" },
@@ -87,7 +88,7 @@ const IN_FOREGROUND = "`svc sync` runs in the foreground: it shows its state, an
 export const stopSync = operation({
   name: "sync.stop",
   summary: "Stop a sync and its transfers",
-  scope: "sync",
+  scope: "operate",
   changes: true,
   leftOut: { cli: IN_FOREGROUND },
   command: "AC_sync_stop",

@@ -135,3 +135,16 @@ test("the end of a token is the end of its syncs, and of the broadcasts that it 
     return count === 0;
   });
 });
+
+test("a token that sends files here makes this host send none of its own", async () => {
+  await using made = await attacked();
+  await made.own("token", "add", "sender", "--scope", "sync,read");
+  const token = (await made.own("token", "rotate", "sender")).stdout.trim();
+  const call = (path: string, init: RequestInit) =>
+    made.host.call(path, { ...init, headers: { ...init.headers, authorization: `Bearer ${token}` } });
+  const answer = await call("/sync/start", post({ dir: made.path, to: "anybody", dry_run: true }));
+  expect([answer.status, await answer.json()]).toEqual([
+    403,
+    { error: expect.stringContaining("needs operate") },
+  ]);
+});

@@ -405,3 +405,24 @@ test("one token has half of the runs; the rest is for others", () => {
   first?.end("ok", null);
   begin("bert");
 });
+
+test("the results of the runs of one token leave room for those of others, and count until their run ends", () => {
+  const runs = new Runs(() => {});
+  const begin = (run_id: string, token: string | null) => runs.begin({ ...START, run_id, token });
+  const [first, second, other, own] = [
+    begin("1", "anna"),
+    begin("2", "anna"),
+    begin("3", "bert"),
+    begin("4", null),
+  ];
+  const share = 128 * 1024 * 1024;
+  expect([first.hold(share), second.hold(1), other.hold(share - 1), own.hold(1), own.hold(1)]).toEqual([
+    true,
+    false,
+    true,
+    true,
+    false,
+  ]);
+  first.end("ok", null);
+  expect(second.hold(share)).toBe(true);
+});

@@ -114,4 +114,26 @@ describe("in a run", () => {
     });
     expect(report.error_text).toContain("variables: expected at most");
   });
+
+  test("all variables have a limit together; one that is set again counts once", async () => {
+    await using host = testService();
+    const megabytes = (name: string) => ["AC_set_var", { name, value: "x".repeat(1_500_000) }];
+    const actions = [megabytes("a"), megabytes("a"), megabytes("b"), megabytes("c")];
+    const { outcomes } = await runActions(host.service, actions);
+    expect(outcomes.map(({ ok }) => ok)).toEqual([true, true, true, false]);
+    expect(outcomes[3]?.error).toContain("variables: expected at most 4194304 bytes");
+  });
+
+  test("an error is told and cleaned up after also when there is no room for variables", async () => {
+    await using host = testService();
+    const fails = ["AC_try", { body: [["AC_if_var", { name: "none", value: 1 }]], error_var: "why" }];
+    const { outcomes } = await runActions(
+      host.service,
+      [fails, ["AC_if_var", { name: "why", op: "ne", value: "" }]],
+      {
+        variables: { full: "x".repeat(4_194_200) },
+      },
+    );
+    expect(outcomes).toMatchObject([{ ok: true }, { ok: true, result: { matched: true } }]);
+  });
 });
