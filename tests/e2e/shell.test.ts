@@ -100,14 +100,14 @@ testWith("sh")(
       sh(
         machine,
         `
-HOME=/nonexistent
+HOME=$PWD/none
 svc commands --json > commands
 svc usb list > devices 2> warnings
 svc execute '[["AC_sleep", [0]]]' --check
 svc admin list
 svc history
 svc audit list
-test ! -e /nonexistent
+test ! -e none
 unset HOME
 svc completion bash > completion
 `,
