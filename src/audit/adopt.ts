@@ -37,22 +37,22 @@ const FILL_STEP = 256;
  * Makes sure that `db` is a log that svc can write, and that it shows where rows are gone that `note` remembers.
  *
  * @param note about this log, read before it; undefined when there is none.
- * @returns what a person has to be told of that, in sentences; empty nearly always.
+ * @returns warnings for the log, in sentences; nearly always empty.
  * @throws an `unavailable` failure when the file holds something else, or has lost its high-water mark; the SQLite error when
  *   the file is locked.
  */
 export function prepareLog(db: Database, note: Head | undefined): string[] {
-  const told: string[] = [];
+  const warnings: string[] = [];
   if (highWaterState(db, note) !== "kept") {
     db.transaction(() => {
       // Another process may have been first.
       const state = highWaterState(db, note);
       if (state === "lost") throw unavailable(LOST_HIGH_WATER);
-      if (state === "none") told.push(...adopt(db));
+      if (state === "none") warnings.push(...adopt(db));
     }).immediate();
   }
-  if (note) told.push(...compare(db, note));
-  return told;
+  if (note) warnings.push(...compare(db, note));
+  return warnings;
 }
 
 function compare(db: Database, note: Head): string[] {

@@ -26,7 +26,7 @@ export class AuditFile {
   private open: OpenFile | undefined;
   /** Since when a lock is in the way, and when it was last met; for each kind, as readers pass while a writer waits. */
   private readonly blocked = new Map<Kind, { readonly since: number; readonly seen: number }>();
-  /** What is to be noted outside of the file. */
+  /** What `audit_head` records of this file. */
   private remembered: Head | undefined;
   private noting: ReturnType<typeof setTimeout> | undefined;
 

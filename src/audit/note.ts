@@ -16,7 +16,7 @@ export const NOTE_MS = 1_000;
 
 const noteFile = (path: string) => configFiles(dirname(path)).auditHead;
 
-/** The note about the log at `path`, which is to be read before the log; undefined when there is none. Never throws. */
+/** The note about the log at `path`; read it before the log. Undefined when there is none. Never throws. */
 export function readNote(path: string): Head | undefined {
   try {
     const [, id, hash] = /^(\d{1,15}):([0-9a-f]{64})\n$/.exec(readFileSync(noteFile(path), "utf8")) ?? [];

@@ -129,5 +129,5 @@ function prepare(db: Database, path: string, log: Log): void {
     throw unavailable(`the audit log cannot use a write-ahead log (its file system gives "${mode}")`);
   }
   db.run(`PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
-  for (const told of prepareLog(db, readNote(path))) log.warn(told);
+  for (const warning of prepareLog(db, readNote(path))) log.warn(warning);
 }

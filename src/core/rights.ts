@@ -40,7 +40,7 @@ export function limitedTo(grant: Grant, scopes: readonly Scope[]): Grant {
 export const beyond = ({ scopes }: Grant, needs: string, who = "this token") =>
   `${who} allows ${scopes.join(", ") || "nothing"}, but ${needs}`;
 
-/** What a process may keep its scripts from doing, and what an action that needs it is told. */
+/** Permissions that a process may withhold from scripts, and the refusal of an action that needs one. */
 export const PERMISSIONS = {
   shell: "needs svc to be started with --allow-shell",
   audit_clear: "needs svc to be started with --allow-audit-clear",

@@ -2,7 +2,7 @@
  * Replacing the token of a host: the host makes the new one, and the address book keeps it.
  *
  * The promise: wherever this is interrupted, the token in the book works, and it can be replaced again while it does. The host
- * accepts the old token until the overlap ends, and renews it until it has been told that the new one is in the book.
+ * accepts the old token until the overlap ends, and renews it until the desk confirms that the new one is in the book.
  */
 import * as v from "valibot";
 import { typed } from "../client/call";

@@ -43,7 +43,7 @@ export const optionalDeps = check({
   deadlineMs: PROBE_MS + 1_000,
   advice: [],
   async run(service: Uses, { signal }) {
-    // Who leaves out the picture of the screen does not want to be told that there is no screen.
+    // Where the screenshot check is left out, a missing screen is no finding.
     const skipped = await skippedHere(service);
     const wanted = CAPABILITIES.filter(({ name }) => name !== "gui" || !skipped.includes("screenshot"));
     return judgeCapabilities(wanted, service, signal);
