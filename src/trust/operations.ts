@@ -8,8 +8,8 @@ import { ensurePrivateFolder } from "../lib/files";
 import type { Log } from "../lib/log";
 import { configFiles } from "../lib/paths";
 import { addToken, changeToken, LISTED_TOKEN, NEW_TOKEN, removeToken, tokenStore } from "./named-tokens";
-import { noteOwnToken, replaceOwnToken } from "./own-rotation";
-import { environmentToken, ownToken, ownTokenFile, readToken, writeToken } from "./owner-token";
+import { noteOwnToken, replaceOwnToken, resetOwnToken } from "./own-rotation";
+import { environmentToken, ownToken, ownTokenFile, readToken } from "./owner-token";
 import { confirm, MAX_OVERLAP_S, oldUntil, type Rotating, renew, rotate, type Successor } from "./rotation";
 
 interface Uses {
@@ -89,9 +89,11 @@ export const replaceToken = operation({
     }
     ensurePrivateFolder(configDir);
     const file = replaceableFile(configDir, token_file);
+    const files = configFiles(configDir);
     // The old token may be missing, or none that a client could send.
-    if (overlap_s === 0) return { name, token: writeToken(file), token_file: file, old_until: null };
-    const { token, kept } = await replaceOwnToken(configFiles(configDir), file, succeed);
+    if (overlap_s === 0)
+      return { name, token: await resetOwnToken(files, file), token_file: file, old_until: null };
+    const { token, kept } = await replaceOwnToken(files, file, succeed);
     return { name, token, token_file: file, old_until: oldUntil(kept) };
   },
 });

@@ -42,6 +42,10 @@ export function replaceOwnToken(
   });
 }
 
+/** Writes a new token to `file`, whatever is in it, alone among all processes; all others end. @returns the new token. */
+export const resetOwnToken = ({ tokensLock }: Place, file: string): Promise<string> =>
+  withLock(tokensLock, () => writeToken(file));
+
 /** Notes what `edit` makes of the token in `file` and those that it replaced. @throws as {@link replaceOwnToken}. */
 export const noteOwnToken = <T extends { readonly kept: Rotating }>(
   place: Place,

@@ -3,12 +3,13 @@ import { existsSync, readFileSync, statSync } from "node:fs";
 import { callOperation } from "../../src/core/call";
 import { localCaller } from "../../src/core/caller";
 import type { Scope } from "../../src/core/rights";
+import { withLock } from "../../src/lib/lock";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { addToken, removeToken, tokenStore } from "../../src/trust/named-tokens";
 import { listTokens, renewToken, replaceToken } from "../../src/trust/operations";
 import { readToken, writeToken } from "../../src/trust/owner-token";
-import { post, TOKEN, testService } from "../support";
+import { nextTurn, post, TOKEN, testService, until } from "../support";
 
 afterEach(() => void setSystemTime());
 
@@ -228,4 +229,22 @@ test("a rotation makes a token where the file is missing or holds none", async (
     expect((await rotate()).token).toBe(readToken(file) ?? "");
   }
   expect(existsSync(configFiles(made.configDir).previousTokens)).toBe(false);
+});
+
+test("a rotation waits while a renewal is under way", async () => {
+  await using host = await serving();
+  const old = readToken(host.files.token) ?? "";
+  const renewing = Promise.withResolvers<void>();
+  const renewed = withLock(host.files.tokensLock, () => renewing.promise);
+  const rotated = host.rotate({});
+  const audit = await host.service.audit();
+  const recorded = async () =>
+    (await audit?.list({ limit: 9 }))?.some(({ detail }) => detail?.includes("token.rotate"));
+  await until("the record of the rotation", recorded);
+  await nextTurn();
+  expect(readToken(host.files.token)).toBe(old);
+  renewing.resolve();
+  await renewed;
+  const { token } = await rotated;
+  expect(readToken(host.files.token)).toBe(token);
 });
