@@ -49,6 +49,14 @@ export const configFiles = (configDir: string) => ({
   token: join(configDir, "rest_token"),
   previousTokens: join(configDir, "rest_token_previous.json"),
   tokens: join(configDir, "tokens.json"),
+  /** The identity of this host: never leaves the folder. */
+  hostKey: join(configDir, "host_key"),
+  /** The key with which a desk signs jobs. */
+  deskKey: join(configDir, "desk_key"),
+  /** The desk that this host has joined. */
+  desk: join(configDir, "desk.json"),
+  /** The join strings of a desk. */
+  joinStrings: join(configDir, "join.db"),
   runFolder: join(configDir, "run"),
   runFile: join(configDir, "run", "rest.json"),
   tokensLock: join(configDir, "run", "tokens.lock"),
@@ -68,5 +76,6 @@ export const configFiles = (configDir: string) => ({
   inboxIndex: join(configDir, "inbox-index", "inbox.db"),
   /** Where the first builds of 0.1.0 had it. */
   formerInboxIndex: join(configDir, "sync", "inbox.db"),
+  joinLock: join(configDir, "run", "join.lock"),
   inputLock: join(configDir, "run", "input.lock"),
 });

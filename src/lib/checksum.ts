@@ -1,0 +1,10 @@
+/**
+ * The checksum at the end of secrets that people copy: a mistyped or shortened one is recognised before anybody is asked.
+ */
+
+/** CRC-32 of `text` as 6 characters of base64url. It says nothing about who made the text. */
+export function checksumOf(text: string): string {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(Bun.hash.crc32(text));
+  return bytes.toString("base64url");
+}
