@@ -13,13 +13,13 @@ export interface RemoteServer {
 
 /**
  * When the certificate of an https server is good: `system`, one of the usual authorities signed it for the server's name;
- * `ca`, one of these PEM certificates did; `pin`, it has this SHA-256 (64 hex digits), whatever its name and dates; `any`,
+ * `ca`, one of these PEM certificates did; `pin`, it has one of these pins (`lib/spki.ts`), whatever its name and dates; `any`,
  * always.
  */
 export type Trust =
   | { readonly kind: "system" | "any" }
   | { readonly kind: "ca"; readonly pem: string }
-  | { readonly kind: "pin"; readonly sha256: string };
+  | { readonly kind: "pin"; readonly pins: readonly string[] };
 
 export interface Request {
   readonly method: "GET" | "POST";
@@ -52,6 +52,8 @@ export const deadlineIn = (ms: number) => ({ at: performance.now() + ms, ms });
 export interface Carrier extends Disposable {
   /** The response, whatever its status. @throws a {@link RemoteError}. */
   ask(request: Request, limits: Limits): Promise<Response>;
+  /** The one of the pins to trust that the server's certificate had; undefined before a response, and without pins. */
+  pin(): string | undefined;
 }
 
 /** Why a call to another server failed. */

@@ -70,6 +70,7 @@ export async function carrierTo(server: RemoteServer, signal?: AbortSignal): Pro
   };
   return {
     ask,
+    pin: () => agent?.pin,
     [Symbol.dispose]() {
       close();
       giveBack();

@@ -7,10 +7,13 @@ import { connect, type LookupFunction, Socket } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { messageOf, systemCode } from "../lib/errors";
 import { printable } from "../lib/sanitize";
+import { hasPin } from "../lib/spki";
 import { RemoteError, type Trust } from "./carrier";
 
 /** Connections to one server, one at a time. */
 export class Dialler extends Agent {
+  /** The pin that the certificate of the last connection had. */
+  pin: string | undefined;
   private dialled: Socket | undefined;
 
   constructor(
@@ -24,10 +27,12 @@ export class Dialler extends Agent {
     _options: unknown,
     done: NonNullable<Parameters<Agent["createConnection"]>[1]> = () => {},
   ) {
-    const ready = () => done(null, socket);
     let socket: Socket;
     try {
-      socket = dial(this.url, this.trust, ready);
+      socket = dial(this.url, this.trust, (pin) => {
+        this.pin = pin;
+        done(null, socket);
+      });
     } catch {
       // TLS cannot start, because of `ca`. The caller waits for a socket: it gets one that has failed.
       socket = new Socket().destroy(unreachable("the ca to trust is no certificate"));
@@ -48,29 +53,26 @@ export class Dialler extends Agent {
 
 const unreachable = (message: string) => new RemoteError("unreachable", message, false);
 
-function dial(url: URL, trust: Trust, ready: () => void): Socket {
+/** @param ready called once a request may be sent; with the pin that the certificate has, where it must have one. */
+function dial(url: URL, trust: Trust, ready: (pin?: string) => void): Socket {
   const isPlain = url.protocol === "http:";
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
   const where = { host, port: Number(url.port || (isPlain ? 80 : 443)), lookup };
-  if (isPlain) return connect(where, ready);
+  if (isPlain) return connect(where, () => ready());
   const socket: TLSSocket = connectTls({
     ...where,
     rejectUnauthorized: trust.kind === "system" || trust.kind === "ca",
     ...(trust.kind === "ca" && { ca: trust.pem }),
   });
   return socket.once("secureConnect", () => {
-    const fault = faultOf(socket, trust);
-    if (fault === undefined) ready();
-    else socket.destroy(unreachable(fault));
+    if (trust.kind === "pin") {
+      const { raw } = socket.getPeerCertificate();
+      const pin = trust.pins.find((one) => hasPin(raw, one));
+      if (pin === undefined) socket.destroy(unreachable("the certificate is not the pinned one"));
+      else ready(pin);
+    } else if (trust.kind === "any" || socket.authorized) ready();
+    else socket.destroy(unreachable("the certificate is not trusted"));
   });
-}
-
-/** Why the certificate is not good; undefined when it is. */
-function faultOf(socket: TLSSocket, trust: Trust): string | undefined {
-  if (trust.kind === "any") return undefined;
-  if (trust.kind !== "pin") return socket.authorized ? undefined : "the certificate is not trusted";
-  const found = socket.getPeerCertificate().fingerprint256.replaceAll(":", "").toLowerCase();
-  return found === trust.sha256 ? undefined : "the certificate is not the pinned one";
 }
 
 /**

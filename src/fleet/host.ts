@@ -6,6 +6,7 @@ import type { RemoteServer } from "../client/carrier";
 import { field, fileContent, secret } from "../core/fields";
 import { expectation } from "../core/input";
 import type { Parsed } from "../lib/json-store";
+import { PIN_FORM, parsePin } from "../lib/spki";
 
 /** A label is a term of a selection (`--on lab-01,!lab-02`): it has no comma and does not look like another kind of term. */
 const LABEL = v.pipe(
@@ -53,8 +54,8 @@ const CA = v.pipe(
 
 const PIN = v.pipe(
   v.string(),
-  v.regex(/^sha256:([0-9a-f]{2}:?){31}[0-9a-f]{2}$/i, "sha256: and 64 hexadecimal digits"),
-  v.transform((pin) => `sha256:${pin.slice("sha256:".length).toLowerCase().replaceAll(":", "")}`),
+  v.check((text) => parsePin(text) !== undefined, PIN_FORM),
+  v.transform((text) => parsePin(text) ?? text),
 );
 
 const TAGS = v.pipe(v.array(TAG), v.maxLength(64));
@@ -63,7 +64,10 @@ const URL_WORDS = "URL of the host: http or https, with an optional path";
 
 const TRUST_FIELDS = {
   ca: field(v.optional(fileContent(CA)), "PEM certificates of the only authority to trust"),
-  pin: field(v.optional(PIN), "SHA-256 of the only certificate to trust: sha256:…"),
+  pin: field(
+    v.optional(PIN),
+    "Pin of the only key to trust: spki:… (`svc pin` shows it); or of the only certificate: sha256:…",
+  ),
 };
 
 /** The fields of an entry of `admin_hosts.json`, and of `AC_admin_add_host`. */
@@ -106,7 +110,7 @@ export function parseHost(value: unknown): Parsed<Host> {
 /** The server of an entry, and how to trust it. */
 export function serverOf({ base_url, token, ca, pin }: Host): RemoteServer {
   const server = { url: base_url, token };
-  if (pin !== undefined) return { ...server, trust: { kind: "pin", sha256: pin.slice("sha256:".length) } };
+  if (pin !== undefined) return { ...server, trust: { kind: "pin", pins: [pin] } };
   return { ...server, trust: ca === undefined ? { kind: "system" } : { kind: "ca", pem: ca } };
 }
 

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { type Carrier, deadlineIn, type RemoteError, type Trust } from "../../src/client/carrier";
 import { carrierTo } from "../../src/client/connection";
+import { parsePin, spkiPin } from "../../src/lib/spki";
 import { TOKEN, temporaryFolder, testServer, testWith } from "../support";
 import { answering, ok, rawServer, selfSigned } from "./support";
 
@@ -328,7 +329,7 @@ describe("over https", () => {
   afterAll(() => folder[Symbol.dispose]());
 
   const pem = (path: string) => readFileSync(path, "utf8");
-  const pinOf = (fingerprint: string) => fingerprint.replaceAll(":", "").toLowerCase();
+  const pinned = (...pins: string[]): Trust => ({ kind: "pin", pins });
   const serve = ({ cert, key }: { cert: string; key: string }) =>
     testServer({ tls_cert: cert, tls_key: key });
   const asked = async (url: string, trust: Trust) => {
@@ -360,13 +361,22 @@ describe("over https", () => {
     expect(message).toBe("the certificate is for another name");
   });
 
+  const pinsOf = ({ cert, sha256 }: { cert: string; sha256: string }) => [
+    spkiPin(pem(cert)),
+    parsePin(`sha256:${sha256}`) ?? "",
+  ];
+
   withOpenssl("a pinned one is trusted whatever its name, and no other is", async () => {
     await using host = await serve(other);
-    expect(await asked(host.server.url, { kind: "pin", sha256: pinOf(other.sha256) })).toBe(200);
-    const message = await asked(host.server.url, { kind: "pin", sha256: pinOf(ours.sha256) });
-    expect(message).toBe("the certificate is not the pinned one");
+    const [ofKey = "", ofCertificate = ""] = pinsOf(other);
+    expect(await asked(host.server.url, pinned(ofCertificate))).toBe(200);
+    for (const pin of pinsOf(ours)) {
+      expect(await asked(host.server.url, pinned(pin))).toBe("the certificate is not the pinned one");
+    }
+    expect(await asked(host.server.url, pinned())).toBe("the certificate is not the pinned one");
+    expect(await asked(host.server.url, pinned(...pinsOf(ours), ofKey))).toBe(200);
     expect(await (await host.service.metrics()).render()).toContain(
-      'service_rest_requests_total{method="GET",path="/commands",status="200"} 1\n',
+      'service_rest_requests_total{method="GET",path="/commands",status="200"} 2\n',
     );
   });
 });
