@@ -33,14 +33,6 @@ export const checkHost =
     );
   };
 
-/** Whether `host` (an address to bind to) is reachable from this machine only. */
-export function isLoopback(host: string): boolean {
-  const bare = host.toLowerCase().replace(/^\[(.*)\]$/, "$1");
-  return (
-    bare === "localhost" || bare === "::1" || /^127(\.\d{1,3}){3}$/.test(bare) || bare === "::ffff:127.0.0.1"
-  );
-}
-
 /**
  * Which hosts a server answers to: addresses, `localhost` and its subdomains (which nobody can point elsewhere: RFC 6761
  * section 6.3), and its own names. Ports do not matter.
