@@ -57,6 +57,11 @@ export const configFiles = (configDir: string) => ({
   desk: join(configDir, "desk.json"),
   /** The join strings of a desk. */
   joinStrings: join(configDir, "join.db"),
+  tlsKey: join(configDir, "tls", "key.pem"),
+  tlsCert: join(configDir, "tls", "cert.pem"),
+  /** The key that is announced. */
+  tlsNext: join(configDir, "tls", "next.json"),
+  tlsLock: join(configDir, "run", "tls.lock"),
   runFolder: join(configDir, "run"),
   runFile: join(configDir, "run", "rest.json"),
   tokensLock: join(configDir, "run", "tokens.lock"),

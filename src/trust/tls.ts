@@ -1,0 +1,274 @@
+/**
+ * The TLS key of `{config_dir}`, its certificate, and the key that will replace it.
+ *
+ * Promises. The key changes only when somebody asks for a new one; then the new one is announced first, so that those who
+ * pin the key can follow. The certificate is renewed long before it expires. A key that cannot be read is never replaced.
+ */
+import { readFileSync, rmSync } from "node:fs";
+import { hostname, networkInterfaces } from "node:os";
+import { dirname } from "node:path";
+import * as v from "valibot";
+import { badInput, conflict, messageOf, systemCode, unavailable } from "../lib/errors";
+import { ensurePrivateFolder, fileStamp, writeFileAtomic } from "../lib/files";
+import { withLock } from "../lib/lock";
+import type { configFiles } from "../lib/paths";
+import { spkiPin } from "../lib/spki";
+
+/** A private key and its certificate with its chain, PEM. */
+export interface Pair {
+  readonly key: string;
+  readonly cert: string;
+}
+
+/** The files of the key, and the lock of those who change them. */
+export type TlsPlace = Pick<
+  ReturnType<typeof configFiles>,
+  "tlsKey" | "tlsCert" | "tlsNext" | "tlsLock" | "runFolder"
+>;
+
+/** A certificate is renewed when it has less than this left; diagnostics warn later. */
+const RENEW_BELOW_MS = 30 * 86_400_000;
+
+/** A server that starts announces the next key at least this long, or as long as was asked for: it may have been down. */
+const LEAST_ANNOUNCED_S = 3_600;
+
+/** Not loaded with the module: a server without TLS needs none of it. */
+const crypto = () => process.getBuiltinModule("node:crypto");
+
+/** More addresses than this are those of containers. */
+const MAX_ADDRESSES = 32;
+
+const NEXT = v.object({
+  key: v.string(),
+  /** When it takes the place of the present one, ISO 8601. */
+  from: v.pipe(v.string(), v.isoTimestamp()),
+  /** How long it was to be announced, seconds. */
+  overlap_s: v.number(),
+});
+
+type Next = v.InferOutput<typeof NEXT>;
+
+/**
+ * The pair of `{config_dir}`, which is made where there is none. Renews the certificate when it is due, and puts the next key
+ * in the place of the present one once its time has come.
+ *
+ * @param wanted host names and addresses that the certificate must have.
+ * @param starts whether a server starts with it: the next key is announced for a while then.
+ * @throws an `unavailable` failure for a file that cannot be read or written, or is no key.
+ */
+export const ownPair = (
+  place: TlsPlace,
+  { wanted = [], starts = false, now = new Date() }: OwnPairOptions = {},
+): Promise<Pair> => changePair(place, () => currentPair(place, wanted, starts, now));
+
+interface OwnPairOptions {
+  readonly wanted?: readonly string[];
+  readonly starts?: boolean;
+  readonly now?: Date;
+}
+
+/**
+ * Makes a new certificate for the present key, or with `new_key` a new key, which is announced for `overlap_s` seconds.
+ *
+ * @returns the pin of the next key and when it takes the place of the present one; null where it is in its place already.
+ * @throws as {@link ownPair}; `conflict` when a next key is announced already.
+ */
+export const renewPair = (
+  place: TlsPlace,
+  { new_key, overlap_s }: { readonly new_key: boolean; readonly overlap_s: number },
+  now = new Date(),
+) =>
+  changePair(place, async () => {
+    if (!new_key) {
+      const { key } = await currentPair(place, [], false, now);
+      await writeCertificate(place, key, [], now);
+      return null;
+    }
+    const next = readNext(place);
+    if (next && overlap_s > 0)
+      throw conflict(`the next key is announced already, and used from ${next.from}`);
+    const { makeKey } = await import("./certificate");
+    if (overlap_s === 0) {
+      // Whoever follows the key that was announced finds that one.
+      writePrivate(place.tlsKey, next?.key ?? makeKey());
+      rmSync(place.tlsNext, { force: true });
+      await currentPair(place, [], false, now);
+      return null;
+    }
+    await currentPair(place, [], false, now);
+    const made = { key: makeKey(), from: secondsLater(now, overlap_s), overlap_s };
+    writeNext(place, made);
+    return { pin: await keyPin(made.key), from: made.from };
+  });
+
+/** The next key: its pin, and when it takes the place of the present one. Null where none is announced. */
+export async function nextPin(place: TlsPlace): Promise<{ pin: string; from: string } | null> {
+  const next = readNext(place);
+  return next && { pin: await keyPin(next.key), from: next.from };
+}
+
+/** When {@link ownPair} has something to change, in milliseconds since 1970. */
+export function nextChange(place: TlsPlace, { cert }: Pair): number {
+  const next = readNext(place);
+  const renewal = new Date(new (crypto().X509Certificate)(cert).validTo).getTime() - RENEW_BELOW_MS;
+  return Math.min(renewal, next ? Date.parse(next.from) : Number.POSITIVE_INFINITY);
+}
+
+/** Changes when one of the files does. */
+export const pairStamp = ({ tlsKey, tlsCert, tlsNext }: TlsPlace): string =>
+  [tlsKey, tlsCert, tlsNext].map(fileStamp).join();
+
+/**
+ * The pair in files of the operator's.
+ *
+ * @throws `unavailable` for a file that cannot be read; `bad_input` for what is no certificate, or not the key's.
+ */
+export function readPair(certFile: string, keyFile: string): Pair {
+  const pair = { cert: readNamed("tls_cert", certFile), key: readNamed("tls_key", keyFile) };
+  const { createPrivateKey, X509Certificate } = crypto();
+  const unusable = (why: string) =>
+    badInput(`tls_cert: the certificate and its key are not a usable pair (${why})`);
+  let fits: boolean;
+  try {
+    fits = new X509Certificate(pair.cert).checkPrivateKey(createPrivateKey(pair.key));
+  } catch (error) {
+    throw unusable(messageOf(error));
+  }
+  if (!fits) throw unusable("they do not belong together");
+  return pair;
+}
+
+/** The text of a file that an option names. @throws `unavailable` when it cannot be read. */
+export function readNamed(option: string, path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw unavailable(`${option}: ${path} cannot be read (${systemCode(error) ?? messageOf(error)})`);
+  }
+}
+
+function changePair<T>(place: TlsPlace, change: () => Promise<T>): Promise<T> {
+  ensurePrivateFolder(dirname(place.tlsKey));
+  ensurePrivateFolder(place.runFolder);
+  return withLock(place.tlsLock, change);
+}
+
+async function currentPair(
+  place: TlsPlace,
+  wanted: readonly string[],
+  starts: boolean,
+  now: Date,
+): Promise<Pair> {
+  let next = readNext(place);
+  if (next && starts) {
+    const least = secondsLater(now, Math.min(next.overlap_s, LEAST_ANNOUNCED_S));
+    if (next.from < least) {
+      next = { ...next, from: least };
+      writeNext(place, next);
+    }
+  }
+  if (next && Date.parse(next.from) <= now.getTime()) {
+    writePrivate(place.tlsKey, next.key);
+    rmSync(place.tlsNext, { force: true });
+  }
+  const key = readOwn(place.tlsKey) ?? writePrivate(place.tlsKey, (await import("./certificate")).makeKey());
+  const cert = readOwn(place.tlsCert);
+  if (cert !== undefined && isGood(cert, key, wanted, now)) return { key, cert };
+  return { key, cert: await writeCertificate(place, key, wanted, now) };
+}
+
+/** Whether a certificate is the key's, has these names, and is valid for a while. */
+function isGood(cert: string, key: string, wanted: readonly string[], now: Date): boolean {
+  const { createPrivateKey, X509Certificate } = crypto();
+  try {
+    const certificate = new X509Certificate(cert);
+    return (
+      certificate.checkPrivateKey(createPrivateKey(key)) &&
+      new Date(certificate.validFrom) <= now &&
+      new Date(certificate.validTo).getTime() - RENEW_BELOW_MS > now.getTime() &&
+      wanted.every((name) => certificate.checkIP(name) ?? certificate.checkHost(name, { subject: "never" }))
+    );
+  } catch {
+    return false;
+  }
+}
+
+/** Puts a new certificate for `key` in place of the present one, and returns it. @throws `unavailable` when `key` is none. */
+async function writeCertificate(
+  place: TlsPlace,
+  key: string,
+  wanted: readonly string[],
+  now: Date,
+): Promise<string> {
+  const { makeCertificate, parseKey } = await import("./certificate");
+  const own = hostname().toLowerCase();
+  const names = [own, own.replace(/\..*$/, ""), "localhost", "127.0.0.1", "::1", ...wanted];
+  const known = dnsNames(readOwn(place.tlsCert));
+  try {
+    const cert = makeCertificate(parseKey(key), own, [...names, ...known, ...ownAddresses()], now);
+    return writePrivate(place.tlsCert, cert);
+  } catch (error) {
+    throw unavailable(
+      `${place.tlsKey} is no usable key (${messageOf(error)}): restore it, or move it away for svc to make one`,
+    );
+  }
+}
+
+/** The addresses of this machine that others can reach. */
+const ownAddresses = () =>
+  Object.values(networkInterfaces())
+    .flat()
+    .filter((one) => one && !one.internal && !one.address.startsWith("fe80:"))
+    .map((one) => one?.address ?? "")
+    .slice(0, MAX_ADDRESSES);
+
+/** The DNS names of a certificate, which a new one keeps: the server that asked for them may not run now. */
+function dnsNames(cert: string | undefined): string[] {
+  try {
+    const names = cert && new (crypto().X509Certificate)(cert).subjectAltName;
+    return [...(names ?? "").matchAll(/DNS:([\w.-]+)/g)].map(([, name = ""]) => name);
+  } catch {
+    return [];
+  }
+}
+
+/** The pin of a private key. */
+async function keyPin(key: string): Promise<string> {
+  const { makeCertificate, parseKey } = await import("./certificate");
+  return spkiPin(makeCertificate(parseKey(key), "pin", [], new Date()));
+}
+
+const secondsLater = (now: Date, seconds: number) => new Date(now.getTime() + seconds * 1_000).toISOString();
+
+function readNext({ tlsNext }: TlsPlace): Next | null {
+  const text = readOwn(tlsNext);
+  if (text === undefined) return null;
+  try {
+    return v.parse(NEXT, JSON.parse(text));
+  } catch {
+    throw unavailable(`${tlsNext} is not an announced key: delete it`);
+  }
+}
+
+const writeNext = (place: TlsPlace, next: Next) =>
+  writePrivate(place.tlsNext, `${JSON.stringify(next, null, 2)}\n`);
+
+/** Undefined where there is none. @throws `unavailable` when it cannot be read. */
+function readOwn(path: string): string | undefined {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return undefined;
+    throw unavailable(`${path} cannot be read (${systemCode(error) ?? messageOf(error)})`);
+  }
+}
+
+/** Writes `text` to `path` (0600) and returns it. @throws `unavailable` when that fails. */
+function writePrivate(path: string, text: string): string {
+  try {
+    writeFileAtomic(path, text);
+  } catch (error) {
+    throw unavailable(`${path} cannot be written (${systemCode(error) ?? messageOf(error)})`);
+  }
+  return text;
+}
