@@ -1,9 +1,60 @@
 /**
  * Chromium as a person would use it, and what it has to complain about while it is used.
  */
+import { afterAll } from "bun:test";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { deadline } from "../src/lib/deadline";
+import { testWith } from "./support";
 
-/** One a test file; close it afterwards. */
+/** For a step on a page: then the error says what was waited for. */
+const STEP_LIMIT_MS = 40_000;
+/** For a test. */
+const TEST_LIMIT_MS = 60_000;
+/**
+ * For the runner, which a test never meets: at its limit the runner ends every child process, the browser and the servers
+ * of later tests among them.
+ */
+const RUNNER_LIMIT_MS = 90_000;
+
+/** `testWith` for a test in Chromium. One that hangs fails alone. */
+export function browserTest(...programs: string[]): (title: string, body: () => Promise<void>) => void {
+  const test = testWith("chromium", ...programs);
+  const late = () => {
+    throw new Error(`took longer than ${TEST_LIMIT_MS / 1_000} s`);
+  };
+  return (title, body) => test(title, () => deadline(body(), { ms: TEST_LIMIT_MS, late }), RUNNER_LIMIT_MS);
+}
+
+/** What opens contexts: a browser, or one that comes back. */
+export type Contexts = Pick<Browser, "newContext">;
+
+/**
+ * The browser of a test file, to call at its top level: started for the first context, again when it is gone, and closed
+ * after the last test.
+ */
+export function useBrowser(launch: () => Promise<Browser> = launchBrowser): Contexts {
+  let running: Promise<Browser> | undefined;
+  const start = () => {
+    running = launch();
+    return running;
+  };
+  afterAll(async () => {
+    await (await running)?.close();
+  });
+  return {
+    async newContext(options) {
+      const browser = (await running?.catch(() => undefined)) ?? (await start());
+      try {
+        return await browser.newContext(options);
+      } catch (error) {
+        if (browser.isConnected()) throw error;
+        return await (await start()).newContext(options);
+      }
+    },
+  };
+}
+
+/** Close it afterwards. */
 export function launchBrowser(executablePath = Bun.which("chromium") ?? "chromium"): Promise<Browser> {
   return chromium.launch({
     executablePath,
@@ -26,14 +77,16 @@ export interface Tab extends AsyncDisposable {
   readonly complaints: string[];
 }
 
-/**
- * @param origin of the server; a request to any other is a complaint.
- * @param token of a session that is signed in already.
- */
+interface SessionOptions extends BrowserContextOptions {
+  /** Of a session that is signed in already. */
+  readonly token?: string;
+}
+
+/** @param origin of the server; a request to any other is a complaint. */
 export async function openTab(
-  browser: Browser,
+  browser: Contexts,
   origin: string,
-  { token, ...options }: BrowserContextOptions & { token?: string } = {},
+  { token, ...options }: SessionOptions = {},
 ): Promise<Tab> {
   const context = await browser.newContext({
     viewport: { width: 1280, height: 900 },
@@ -48,8 +101,7 @@ export async function openTab(
   })`);
   if (token) await context.addInitScript(`sessionStorage.setItem("svc-token", ${JSON.stringify(token)})`);
   const page = await context.newPage();
-  // Shorter than a test may take: then the error says what was waited for.
-  page.setDefaultTimeout(40_000);
+  page.setDefaultTimeout(STEP_LIMIT_MS);
   page.on("console", (message) => {
     if (message.type() === "error" || message.type() === "warning")
       complaints.push(`console: ${message.text()}`);
@@ -62,6 +114,29 @@ export async function openTab(
     }
   });
   return { page, complaints, [Symbol.asyncDispose]: () => context.close() };
+}
+
+/**
+ * A tab that is signed in and shows the page at `address` of a dashboard or an API explorer.
+ *
+ * @param options.typed the token is typed into the form, as a person does.
+ * @param options.prepare is called before the page is loaded, to set routes and a clock.
+ */
+export async function openPage(
+  browser: Contexts,
+  address: string,
+  {
+    typed,
+    prepare,
+    ...options
+  }: SessionOptions & { readonly typed?: string; readonly prepare?: (page: Page) => Promise<void> },
+): Promise<Tab> {
+  const tab = await openTab(browser, new URL(address).origin, options);
+  await prepare?.(tab.page);
+  await tab.page.goto(address);
+  if (typed) await signIn(tab.page, typed);
+  await tab.page.locator(".panel, .opblock").first().waitFor();
+  return tab;
 }
 
 /** Fills in the form of the page that `page` is on. */

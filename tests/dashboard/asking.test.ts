@@ -1,41 +1,48 @@
 /** A page that stays open, in Chromium: what it asks of the server, and what it makes of late, odd and missing answers. */
 import { afterAll, beforeAll, expect } from "bun:test";
-import type { Browser, Page, Route } from "playwright-core";
+import type { Page, Route } from "playwright-core";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { addToken, tokenStore } from "../../src/trust/named-tokens";
-import { launchBrowser, openTab } from "../browser";
-import { post, serveSource, TOKEN, testWith } from "../support";
+import { browserTest, openPage as openDashboard, useBrowser } from "../browser";
+import { post, serveSource, TOKEN } from "../support";
 
-const test = testWith("chromium");
+const test = browserTest();
 
-let browser: Browser;
+const browser = useBrowser();
 let host: Awaited<ReturnType<typeof serveSource>>;
 beforeAll(async () => {
-  if (!Bun.which("chromium")) return;
-  [browser, host] = await Promise.all([launchBrowser(), serveSource(["--rate-limit", "0"])]);
-}, 30_000);
-afterAll(async () => {
-  await browser?.close();
-  await host?.[Symbol.asyncDispose]();
+  host = await serveSource(["--rate-limit", "0"]);
 });
+afterAll(() => host[Symbol.asyncDispose]());
 
 /** A tab that is signed in and on a page, with a clock that the test moves. */
-async function openPage(
+const openPage = (
   name: string,
   answers: Readonly<Record<string, (route: Route) => unknown>> = {},
   token = TOKEN,
-) {
-  const tab = await openTab(browser, host.url, { token });
-  await tab.page.clock.install();
-  for (const [path, answer] of Object.entries(answers)) {
-    await tab.page.route(`${host.url}/${path}`, async (route) => {
-      await answer(route);
-    });
-  }
-  await tab.page.goto(`${host.url}/dashboard#${name}`);
-  await tab.page.locator(".panel").first().waitFor();
-  return tab;
+) =>
+  openDashboard(browser, `${host.url}/dashboard#${name}`, {
+    token,
+    async prepare(page) {
+      await page.clock.install();
+      for (const [path, answer] of Object.entries(answers)) {
+        await page.route(`${host.url}/${path}`, async (route) => {
+          await answer(route);
+        });
+      }
+    },
+  });
+
+/** Holds back the answers of requests for `url`. */
+async function holdBack(page: Page, url: string | RegExp) {
+  const [asked, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  await page.route(url, async (route) => {
+    asked.resolve();
+    await released.promise;
+    await route.continue();
+  });
+  return { asked: asked.promise, release: released.resolve };
 }
 
 /** Counts what is asked for from now on. */
@@ -84,7 +91,7 @@ test("a hidden tab asks for nothing, and updates once it is visible", async () =
   await answered;
   expect(asked()).toBeLessThan(10);
   expect(tab.complaints).toEqual([]);
-}, 30_000);
+});
 
 test("keeps asking when the clock of the machine is set back", async () => {
   await using tab = await openPage("overview");
@@ -95,27 +102,22 @@ test("keeps asking when the clock of the machine is set back", async () => {
   const answered = page.waitForResponse(/\/overview$/);
   await page.clock.runFor(7_000);
   await answered;
-}, 30_000);
+});
 
 test("reports a silent server, and continues when it answers", async () => {
-  const spoken = Promise.withResolvers<void>();
   await using tab = await openPage("usb");
   const { page } = tab;
   await page.getByText("Not watching").waitFor();
   await page.waitForLoadState("networkidle");
-  await page.route(`${host.url}/usb/**`, async (route) => {
-    await spoken.promise;
-    await route.continue();
-  });
-  const asked = page.waitForRequest(/\/usb\/events/);
+  const held = await holdBack(page, `${host.url}/usb/**`);
   await page.clock.runFor(7_000);
-  await asked;
+  await held.asked;
   await page.clock.runFor(11_000);
   await page.getByText("The server has not answered for 10 s.").waitFor();
-  spoken.resolve();
+  held.release();
   await page.getByText("The server has not answered for 10 s.").waitFor({ state: "hidden" });
   expect(tab.complaints).toEqual([]);
-}, 30_000);
+});
 
 test("waits a while when the server asks to wait without saying how many seconds", async () => {
   let refused = 0;
@@ -129,7 +131,7 @@ test("waits a while when the server asks to wait without saying how many seconds
   await page.getByText("The server asks to slow down. Asking again in").waitFor();
   await page.clock.runFor(3_000);
   expect(refused).toBeLessThan(3);
-}, 30_000);
+});
 
 test("tries again as announced, on a page that rarely asks by itself", async () => {
   await using tab = await openPage("actions");
@@ -145,7 +147,7 @@ test("tries again as announced, on a page that rarely asks by itself", async () 
   await check((route) => route.fulfill({ status: 429, headers: { "retry-after": "1" } }));
   await page.getByText("The server asks to wait 1 s.").waitFor();
   await says.waitFor({ state: "hidden" });
-}, 30_000);
+});
 
 test("stops saying that it checks when there was no answer", async () => {
   await using tab = await openPage("diagnostics");
@@ -156,32 +158,27 @@ test("stops saying that it checks when there was no answer", async () => {
   // The overview is asked at once, and its answer hides the notice within milliseconds.
   await page.getByText("The server does not answer. Trying again…").waitFor({ state: "attached" });
   await page.getByText("checked ").waitFor();
-}, 30_000);
+});
 
 test("shows what was asked for last, in whatever order the answers come", async () => {
-  const released = Promise.withResolvers<void>();
   await host.call("/execute", post({ actions: [["AC_sleep", { seconds: 0 }]] }));
   await using tab = await openPage("jobs");
   const { page } = tab;
   const newest = page.getByRole("table", { name: /Past runs/ }).getByText("a list of actions");
   await newest.waitFor();
-  await page.route(/limit=50&source_type=rest$/, async (route) => {
-    await released.promise;
-    await route.continue();
-  });
-  const asked = page.waitForRequest(/limit=50&source_type=rest$/);
+  const held = await holdBack(page, /limit=50&source_type=rest$/);
   await page.getByLabel("Source").selectOption("rest");
-  await asked;
+  await held.asked;
   await page.getByLabel("Status").selectOption("interrupted");
   await page.getByText("No runs").waitFor();
   expect(await newest.count()).toBe(0);
   const late = page.waitForResponse(/limit=50&source_type=rest$/);
-  released.resolve();
+  held.release();
   await late;
   await page.evaluate("new Promise((resolve) => requestAnimationFrame(resolve))");
   expect(await newest.count()).toBe(0);
   expect(tab.complaints).toEqual([]);
-}, 30_000);
+});
 
 test("turns one page, however often the button is pressed before the page is loaded", async () => {
   await Promise.all(Array.from({ length: 120 }, () => host.call("/usb/devices")));
@@ -196,7 +193,7 @@ test("turns one page, however often the button is pressed before the page is loa
   await page.locator("button:enabled", { hasText: "Newer" }).waitFor();
   await newer.click();
   await page.locator("button:disabled", { hasText: "Newer" }).waitFor();
-}, 30_000);
+});
 
 test("filters the audit log by the submitted filter, not by what is being typed", async () => {
   await using tab = await openPage("audit");
@@ -211,7 +208,7 @@ test("filters the audit log by the submitted filter, not by what is being typed"
   await page.getByRole("button", { name: "Filter" }).click();
   await page.getByText("No rows").waitFor();
   expect(tab.complaints).toEqual([]);
-}, 30_000);
+});
 
 test("shows the results of 1,500 hosts that come at once", async () => {
   const result = { ok: true, status: "ok", duration_ms: 1, outcomes: [] };
@@ -227,7 +224,7 @@ test("shows the results of 1,500 hosts that come at once", async () => {
   await page.getByRole("dialog").getByRole("button", { name: "Broadcast" }).click();
   await page.getByText("1500 ok, 0 failed").waitFor();
   await page.getByRole("row", { name: "lab-1499 ok" }).waitFor();
-}, 30_000);
+});
 
 test("shows the error of an action until the next action, while it keeps asking", async () => {
   await host.call(
@@ -246,7 +243,7 @@ test("shows the error of an action until the next action, while it keeps asking"
   await page.waitForLoadState("networkidle");
   expect(await page.getByText("<b>not now</b>").count()).toBe(1);
   await host.call("/jobs/remove", post({ job_id: "paused-here" }));
-}, 30_000);
+});
 
 test("keeps the focus on a button that becomes another", async () => {
   await host.call("/jobs/add", post({ script_path: "/nowhere.json", interval_seconds: 900, job_id: "kept" }));
@@ -256,7 +253,7 @@ test("keeps the focus on a button that becomes another", async () => {
   await page.locator(":focus", { hasText: "Resume" }).waitFor();
   await host.call("/jobs/remove", post({ job_id: "kept" }));
   expect(tab.complaints).toEqual([]);
-}, 30_000);
+});
 
 test("lists each of several identical devices", async () => {
   const device = {
@@ -279,7 +276,7 @@ test("lists each of several identical devices", async () => {
   await page.evaluate("new Promise((resolve) => requestAnimationFrame(resolve))");
   expect(await twins.count()).toBe(2);
   expect(tab.complaints).toEqual([]);
-}, 30_000);
+});
 
 test("closes a dialog with its page", async () => {
   await using tab = await openPage("sync");
@@ -292,4 +289,4 @@ test("closes a dialog with its page", async () => {
   await page.getByText("No folder is synced").waitFor();
   expect(await page.getByRole("dialog").count()).toBe(0);
   expect(tab.complaints).toEqual([]);
-}, 30_000);
+});

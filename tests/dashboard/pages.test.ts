@@ -4,7 +4,7 @@ import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import * as v from "valibot";
 import { diagnose } from "../../src/diagnostics/operations";
 import { silentLog } from "../../src/lib/log";
@@ -12,35 +12,27 @@ import { configFiles } from "../../src/lib/paths";
 import { listJobs } from "../../src/scheduler/operations";
 import { createService } from "../../src/service";
 import { addToken, tokenStore } from "../../src/trust/named-tokens";
-import { launchBrowser, openTab } from "../browser";
+import { browserTest, openPage as openDashboard, openTab, useBrowser } from "../browser";
 import { selfSigned } from "../client/support";
 import { PROGRAMS, SIZE, startDisplay } from "../desktop/support";
-import { post, serveSource, TOKEN, temporaryFolder, testWith } from "../support";
+import { post, serveSource, TOKEN, temporaryFolder } from "../support";
 
-const test = testWith("chromium");
+const test = browserTest();
 const AXE = readFileSync(Bun.resolveSync("axe-core/axe.min.js", import.meta.dir), "utf8");
 
 const SAMPLE = { rtt_ms: 20, fps: 30, bitrate_kbps: 4_000, packet_loss_pct: 0, jitter_ms: 2 };
 
-let browser: Browser;
+const browser = useBrowser();
 let host: Awaited<ReturnType<typeof serveSource>>;
 beforeAll(async () => {
-  if (!Bun.which("chromium")) return;
-  [browser, host] = await Promise.all([launchBrowser(), serveSource(["--rate-limit", "0"])]);
+  host = await serveSource(["--rate-limit", "0"]);
   await host.call("/inspector/samples", post({ samples: [SAMPLE] }));
-}, 30_000);
-afterAll(async () => {
-  await browser?.close();
-  await host?.[Symbol.asyncDispose]();
 });
+afterAll(() => host[Symbol.asyncDispose]());
 
 /** A tab that is signed in and on a page. */
-async function openPage(name: string, options: Parameters<typeof openTab>[2] = {}) {
-  const tab = await openTab(browser, host.url, { token: TOKEN, ...options });
-  await tab.page.goto(`${host.url}/dashboard#${name}`);
-  await tab.page.locator(".panel").first().waitFor();
-  return tab;
-}
+const openPage = (name: string, options: Parameters<typeof openTab>[2] = {}) =>
+  openDashboard(browser, `${host.url}/dashboard#${name}`, { token: TOKEN, ...options });
 
 /** Violations that axe-core calls serious or critical, in a line each. */
 async function seriousViolations(page: Page): Promise<string[]> {
@@ -73,7 +65,7 @@ for (const name of PAGES) {
     expect(await seriousViolations(page)).toEqual([]);
     // A host without a display says so, which is no fault of the page.
     expect(tab.complaints.filter((text) => !text.includes("503"))).toEqual([]);
-  }, 20_000);
+  });
 }
 
 test("a screen of 360 pixels has room for long names and for tables of many columns", async () => {
@@ -88,14 +80,14 @@ test("a screen of 360 pixels has room for long names and for tables of many colu
   await page.locator(".stacked").getByText("a list of actions").first().waitFor();
   await host.call("/admin/hosts/remove", post({ label: long.label }));
   expect(tab.complaints).toEqual([]);
-}, 20_000);
+});
 
 test("the form to sign in is accessible", async () => {
   await using tab = await openTab(browser, host.url);
   await tab.page.goto(`${host.url}/dashboard`);
   await tab.page.getByLabel("Token").waitFor();
   expect(await seriousViolations(tab.page)).toEqual([]);
-}, 20_000);
+});
 
 test("the packet inspector plots samples as they come, and deletes them on request", async () => {
   await using tab = await openPage("inspector");
@@ -118,7 +110,7 @@ test("the packet inspector plots samples as they come, and deletes them on reque
   await page.getByRole("dialog").getByRole("button", { name: "Reset" }).click();
   await page.getByText("No samples in the window.").waitFor();
   expect(tab.complaints).toEqual([]);
-}, 20_000);
+});
 
 test("a line bridges the samples of a session that does not measure it", async () => {
   await host.call("/inspector/reset", post({}));
@@ -149,7 +141,7 @@ test("a line bridges the samples of a session that does not measure it", async (
   expect(together / (await ink())).toBeCloseTo(1, 1);
   // Chromium has advice for pages that read what they have drawn.
   expect(tab.complaints.filter((text) => !text.includes("getImageData"))).toEqual([]);
-}, 20_000);
+});
 
 test("the REST API page shows what an import would change, and imports after confirmation", async () => {
   await using tab = await openPage("server");
@@ -186,7 +178,7 @@ test("the REST API page shows what an import would change, and imports after con
   const exported = await Bun.file((await (await downloaded).path()) ?? "").json();
   expect(exported.files.viewer_id.content).toBe("viewer-0001");
   expect(tab.complaints.filter((text) => !text.includes("400"))).toEqual([]);
-}, 30_000);
+});
 
 test("the address is copied, or the button says that the browser does not allow it", async () => {
   await using tab = await openPage("server", { permissions: ["clipboard-read", "clipboard-write"] });
@@ -199,7 +191,7 @@ test("the address is copied, or the button says that the browser does not allow 
   await page.getByRole("button", { name: "Copy", exact: true }).click();
   await page.getByRole("button", { name: "Not allowed" }).waitFor();
   expect(tab.complaints).toEqual([]);
-}, 20_000);
+});
 
 test("the REST API page says where the server listens and since when, and how it is started and stopped", async () => {
   await using tab = await openPage("server", { permissions: ["clipboard-read", "clipboard-write"] });
@@ -217,7 +209,7 @@ test("the REST API page says where the server listens and since when, and how it
     await page.getByRole("button", { name: "Copied" }).waitFor({ state: "detached" });
   }
   expect(tab.complaints).toEqual([]);
-}, 30_000);
+});
 
 test("the token is copied by who typed it, and is not shown", async () => {
   await using tab = await openPage("server", { permissions: ["clipboard-read", "clipboard-write"] });
@@ -228,31 +220,28 @@ test("the token is copied by who typed it, and is not shown", async () => {
   expect(await page.evaluate("navigator.clipboard.readText()")).toBe(TOKEN);
   expect(await page.content()).not.toContain(TOKEN);
   expect(tab.complaints).toEqual([]);
-}, 20_000);
+});
 
-testWith("chromium", "openssl")(
-  "the REST API page says that TLS is on, and that the audit log is off",
-  async () => {
-    using folder = temporaryFolder();
-    const { cert, key } = selfSigned(folder.path, "host", "IP:127.0.0.1");
-    await using shown = await serveSource(["--tls-cert", cert, "--tls-key", key, "--no-audit"]);
-    await using tab = await openTab(browser, shown.url, { token: TOKEN, ignoreHTTPSErrors: true });
-    const { page } = tab;
-    await page.goto(`${shown.url}/dashboard#server`);
-    await page.getByText("off (--no-audit)").waitFor();
-    expect(await page.locator('dt:text-is("TLS") + dd').textContent()).toBe("on");
-    expect(tab.complaints).toEqual([]);
-  },
-  30_000,
-);
+browserTest("openssl")("the REST API page says that TLS is on, and that the audit log is off", async () => {
+  using folder = temporaryFolder();
+  const { cert, key } = selfSigned(folder.path, "host", "IP:127.0.0.1");
+  await using shown = await serveSource(["--tls-cert", cert, "--tls-key", key, "--no-audit"]);
+  await using tab = await openDashboard(browser, `${shown.url}/dashboard#server`, {
+    token: TOKEN,
+    ignoreHTTPSErrors: true,
+  });
+  const { page } = tab;
+  await page.getByText("off (--no-audit)").waitFor();
+  expect(await page.locator('dt:text-is("TLS") + dd').textContent()).toBe("on");
+  expect(tab.complaints).toEqual([]);
+});
 
 test("the address is the one that the browser reached the server by", async () => {
   const url = host.url.replace("127.0.0.1", "localhost");
-  await using tab = await openTab(browser, url, { token: TOKEN });
-  await tab.page.goto(`${url}/dashboard#server`);
+  await using tab = await openDashboard(browser, `${url}/dashboard#server`, { token: TOKEN });
   await tab.page.getByText(url).waitFor();
   expect(tab.complaints).toEqual([]);
-}, 20_000);
+});
 
 test("the USB page switches the watcher on and off", async () => {
   await using tab = await openPage("usb");
@@ -264,7 +253,7 @@ test("the USB page switches the watcher on and off", async () => {
   await watch.click();
   await page.getByText("Not watching").waitFor();
   expect(tab.complaints).toEqual([]);
-}, 20_000);
+});
 
 /** Appends rows to the log of the server under test, as another process would. */
 async function appendRows(details: readonly string[], event_type = "test"): Promise<void> {
@@ -292,7 +281,7 @@ test("the audit page filters, and shows 50 rows at a time of a large log", async
   await page.getByRole("cell", { name: "row 9899", exact: true }).waitFor();
   expect(await page.locator("tbody tr").count()).toBe(50);
   expect(tab.complaints).toEqual([]);
-}, 30_000);
+});
 
 test("the audit page offers the types of all rows, not only of those that it shows", async () => {
   await appendRows(["once"], "rare & <b>odd</b>");
@@ -311,7 +300,7 @@ test("the audit page offers the types of all rows, not only of those that it sho
   await page.getByRole("cell", { name: "often", exact: true }).first().waitFor();
   expect(await page.getByLabel("Type").inputValue()).toBe("");
   expect(tab.complaints).toEqual([]);
-}, 30_000);
+});
 
 test("the audit log is cleared where the server allows it, by a token for admin, after a question", async () => {
   await using shown = await serveSource(["--allow-audit-clear"]);
@@ -319,9 +308,16 @@ test("the audit log is cleared where the server allows it, by a token for admin,
   const admin = await addToken(store, { name: "boss", scope: ["admin"] });
   const auditor = await addToken(store, { name: "auditor", scope: ["audit"] });
   const openAudit = async (url: string, token: string) => {
-    const tab = await openTab(browser, url, { token });
-    await tab.page.goto(`${url}/dashboard#audit`);
-    await tab.page.waitForResponse(/audit\/status/);
+    const status = Promise.withResolvers<void>();
+    const tab = await openDashboard(browser, `${url}/dashboard#audit`, {
+      token,
+      async prepare(page) {
+        page.on("response", (answer) => {
+          if (answer.url().endsWith("/audit/status")) status.resolve();
+        });
+      },
+    });
+    await status.promise;
     await tab.page.getByText(/^rows /).waitFor();
     return tab;
   };
@@ -352,7 +348,7 @@ test("the audit log is cleared where the server allows it, by a token for admin,
   await page.getByRole("button", { name: "Verify chain" }).click();
   await page.getByText(/^Chain OK/).waitFor();
   expect(tab.complaints).toEqual([]);
-}, 40_000);
+});
 
 test("the audit page verifies the chain, and shows the row at which it is broken", async () => {
   await appendRows(["first", "second", "third"], "tamper");
@@ -374,7 +370,7 @@ test("the audit page verifies the chain, and shows the row at which it is broken
   file.run("UPDATE events SET detail = 'second' WHERE id = ?", [row?.id ?? 0]);
   file.close();
   expect(tab.complaints).toEqual([]);
-}, 30_000);
+});
 
 test("text from elsewhere is shown as text, whatever it says", async () => {
   const hostile = [
@@ -399,7 +395,7 @@ test("text from elsewhere is shown as text, whatever it says", async () => {
   await page.getByText("<img src=x onerror=alert(1)>").waitFor();
   expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(360);
   expect(tab.complaints).toEqual([]);
-}, 30_000);
+});
 
 test("the actions page checks a script before it runs it, and shows the outcome of each action", async () => {
   await using tab = await openPage("actions");
@@ -438,7 +434,7 @@ test("the actions page checks a script before it runs it, and shows the outcome 
   await page.getByLabel("Actions, as JSON").waitFor();
   expect(await editor.inputValue()).toMatch("nobody");
   expect(tab.complaints.filter((text) => !text.includes("400"))).toEqual([]);
-}, 30_000);
+});
 
 test("the diagnostics page shows what is wrong and what to do about it, the worst first", async () => {
   await using tab = await openPage("diagnostics");
@@ -460,7 +456,7 @@ test("the diagnostics page shows what is wrong and what to do about it, the wors
   await page.getByRole("button", { name: "Run again" }).click();
   await page.getByText("checked just now").waitFor();
   expect(tab.complaints).toEqual([]);
-}, 30_000);
+});
 
 test("the jobs page adds, runs, pauses and removes a job, and shows how its runs went", async () => {
   const script = join(host.configDir, "wait.json");
@@ -484,7 +480,7 @@ test("the jobs page adds, runs, pauses and removes a job, and shows how its runs
   await dialog.getByRole("button", { name: "Remove" }).click();
   await page.getByText("No jobs").waitFor();
   expect(tab.complaints).toEqual([]);
-}, 40_000);
+});
 
 test("the jobs page keeps a form until the server accepts it, and shows the rules of a job", async () => {
   await using tab = await openPage("jobs");
@@ -526,7 +522,7 @@ test("the jobs page keeps a form until the server accepts it, and shows the rule
   expect(once).toMatchObject({ repeat: false, max_runs: null, if_missed: "skip", if_running: "skip" });
   await host.call("/jobs/remove", post({ job_id: once?.job_id }));
   expect(tab.complaints.filter((text) => !text.includes("400"))).toEqual([]);
-}, 40_000);
+});
 
 test("the jobs page cancels a run", async () => {
   const running = host.call("/execute", post({ actions: [["AC_sleep", { seconds: 60 }]] }));
@@ -537,34 +533,27 @@ test("the jobs page cancels a run", async () => {
   expect(await (await running).json()).toMatchObject({ ok: false, status: "cancelled" });
   await page.getByText("none in progress").waitFor();
   expect(tab.complaints).toEqual([]);
-}, 30_000);
+});
 
-testWith("chromium", ...PROGRAMS)(
-  "the screen page takes a screenshot on demand, and lists the windows",
-  async () => {
-    await using display = await startDisplay();
-    await using shown = await serveSource([], { env: display.env });
-    await using tab = await openTab(browser, shown.url, { token: TOKEN });
-    const { page } = tab;
-    await page.goto(`${shown.url}/dashboard#screen`);
-    await page.getByText("No screenshot yet").waitFor();
-    const xterm = Bun.spawn(["xterm", "-T", "Ledger <b>1</b>"], {
-      env: display.env,
-      stdio: ["ignore", "ignore", "ignore"],
-    });
-    await page.getByRole("button", { name: "Take screenshot" }).click();
-    await page.getByText(`${SIZE.width} × ${SIZE.height}`).waitFor();
-    expect(
-      await page
-        .getByAltText("The screen of the host")
-        .evaluate((image) => Reflect.get(image, "naturalWidth")),
-    ).toBe(SIZE.width);
-    await page.getByRole("cell", { name: "Ledger <b>1</b>" }).waitFor({ timeout: 15_000 });
-    xterm.kill();
-    expect(tab.complaints).toEqual([]);
-  },
-  40_000,
-);
+browserTest(...PROGRAMS)("the screen page takes a screenshot on demand, and lists the windows", async () => {
+  await using display = await startDisplay();
+  await using shown = await serveSource([], { env: display.env });
+  await using tab = await openDashboard(browser, `${shown.url}/dashboard#screen`, { token: TOKEN });
+  const { page } = tab;
+  await page.getByText("No screenshot yet").waitFor();
+  const xterm = Bun.spawn(["xterm", "-T", "Ledger <b>1</b>"], {
+    env: display.env,
+    stdio: ["ignore", "ignore", "ignore"],
+  });
+  await page.getByRole("button", { name: "Take screenshot" }).click();
+  await page.getByText(`${SIZE.width} × ${SIZE.height}`).waitFor();
+  expect(
+    await page.getByAltText("The screen of the host").evaluate((image) => Reflect.get(image, "naturalWidth")),
+  ).toBe(SIZE.width);
+  await page.getByRole("cell", { name: "Ledger <b>1</b>" }).waitFor({ timeout: 15_000 });
+  xterm.kill();
+  expect(tab.complaints).toEqual([]);
+});
 
 test("the admin page adds hosts, shows their health, tags them, and broadcasts with results as they come", async () => {
   await using lab = await serveSource([], { token: "lab-token-0123456789" });
@@ -640,7 +629,7 @@ test("the admin page adds hosts, shows their health, tags them, and broadcasts w
   await dialog.getByRole("button", { name: "Remove" }).click();
   await row("<b>wrong</b>").waitFor({ state: "detached" });
   expect(tab.complaints.filter((text) => !text.includes("400"))).toEqual([]);
-}, 60_000);
+});
 
 test("the admin page replaces the token of a host, and says when one is not asked again", async () => {
   const token = "first-token-0123456789";
@@ -669,7 +658,7 @@ test("the admin page replaces the token of a host, and says when one is not aske
   expect(await page.content()).not.toContain(named);
   await host.call("/admin/hosts/remove", post({ label: "lab-02" }));
   expect(tab.complaints).toEqual([]);
-}, 60_000);
+});
 
 test("the sync page sends a folder to another host, shows what was sent, and stops", async () => {
   await using other = await serveSource([], { token: "other-token-0123456789" });
@@ -699,4 +688,4 @@ test("the sync page sends a folder to another host, shows what was sent, and sto
   await page.getByText("No folder is synced").waitFor();
   await host.call("/admin/hosts/remove", post({ label: "other" }));
   expect(tab.complaints).toEqual([]);
-}, 60_000);
+});

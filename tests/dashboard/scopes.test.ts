@@ -1,39 +1,35 @@
 /** The dashboard in Chromium with tokens that allow less: what it shows, and that it asks for nothing else. */
 import { afterAll, beforeAll, expect } from "bun:test";
-import type { Browser } from "playwright-core";
 import type { Scope } from "../../src/core/rights";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { addToken, tokenStore } from "../../src/trust/named-tokens";
-import { launchBrowser, openTab, signIn } from "../browser";
-import { post, serveSource, testWith } from "../support";
+import { browserTest, openPage, signIn, useBrowser } from "../browser";
+import { post, serveSource } from "../support";
 
-const test = testWith("chromium");
+const test = browserTest();
 
-let browser: Browser;
+const browser = useBrowser();
 let host: Awaited<ReturnType<typeof serveSource>>;
 beforeAll(async () => {
-  if (!Bun.which("chromium")) return;
-  [browser, host] = await Promise.all([launchBrowser(), serveSource(["--rate-limit", "0"])]);
-}, 30_000);
-afterAll(async () => {
-  await browser?.close();
-  await host?.[Symbol.asyncDispose]();
+  host = await serveSource(["--rate-limit", "0"]);
 });
+afterAll(() => host[Symbol.asyncDispose]());
 
 const tokenFor = (name: string, ...scope: Scope[]) =>
   addToken(tokenStore(configFiles(host.configDir), silentLog), { name, scope });
 
 /** A tab on the first page after signing in; `refused` are the requests that the token does not allow. */
 async function signedIn(token: string) {
-  const tab = await openTab(browser, host.url);
   const refused: string[] = [];
-  tab.page.on("response", (response) => {
-    if (response.status() === 403) refused.push(new URL(response.url()).pathname);
+  const tab = await openPage(browser, `${host.url}/dashboard`, {
+    typed: token,
+    async prepare(page) {
+      page.on("response", (response) => {
+        if (response.status() === 403) refused.push(new URL(response.url()).pathname);
+      });
+    },
   });
-  await tab.page.goto(`${host.url}/dashboard`);
-  await signIn(tab.page, token);
-  await tab.page.locator(".panel").first().waitFor();
   return { ...tab, refused };
 }
 
@@ -54,7 +50,7 @@ for (const [scopes, titles] of [
     expect(await page.getByRole("link", { name: "API documentation" }).count()).toBe(0);
     await page.waitForLoadState("networkidle");
     expect(refused).toEqual([]);
-  }, 30_000);
+  });
 }
 
 test("a page that the token may not see says what it needs, and asks for nothing", async () => {
@@ -69,14 +65,14 @@ test("a page that the token may not see says what it needs, and asks for nothing
   await page.getByText(/^rows /).waitFor();
   expect(refused).toEqual([]);
   expect(tab.complaints).toEqual([]);
-}, 30_000);
+});
 
 test("a token for no page signs in, and reads what the pages need", async () => {
   await using tab = await signedIn(await tokenFor("scraper", "metrics"));
   await tab.page.getByText("This token allows metrics, but this page needs read.").waitFor();
   expect(await tab.page.getByRole("navigation").getByRole("link").count()).toBe(0);
   expect(tab.complaints).toEqual([]);
-}, 30_000);
+});
 
 test("a token that only reads sees no button that it may not use, and no page asks for more", async () => {
   await host.call(
@@ -103,7 +99,7 @@ test("a token that only reads sees no button that it may not use, and no page as
   }
   expect(refused).toEqual([]);
   expect(tab.complaints).toEqual([]);
-}, 60_000);
+});
 
 test("another token in the same tab has its own pages and buttons", async () => {
   await using tab = await signedIn(await tokenFor("first", "audit"));
@@ -113,4 +109,4 @@ test("another token in the same tab has its own pages and buttons", async () => 
   await page.getByRole("link", { name: "Jobs and history" }).click();
   await page.getByRole("button", { name: "Add…" }).waitFor();
   expect(tab.complaints).toEqual([]);
-}, 30_000);
+});

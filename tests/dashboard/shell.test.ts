@@ -1,15 +1,10 @@
 /** The shell of the dashboard in Chromium: signing in and out, and a server that refuses, restarts or is gone. */
-import { afterAll, beforeAll, expect } from "bun:test";
-import type { Browser } from "playwright-core";
-import { launchBrowser, openTab, signIn } from "../browser";
-import { serveSource, TOKEN, testWith, until } from "../support";
+import { expect } from "bun:test";
+import { browserTest, openPage, openTab, signIn, useBrowser } from "../browser";
+import { serveSource, TOKEN, until } from "../support";
 
-const test = testWith("chromium");
-let browser: Browser;
-beforeAll(async () => {
-  if (Bun.which("chromium")) browser = await launchBrowser();
-}, 30_000);
-afterAll(() => browser?.close());
+const test = browserTest();
+const browser = useBrowser();
 
 /** What Chromium itself reports of an answer that was asked for. */
 const besides = (complaints: readonly string[], ...expected: string[]) =>
@@ -17,10 +12,8 @@ const besides = (complaints: readonly string[], ...expected: string[]) =>
 
 test("asks for the token, keeps it for the tab and nowhere else, and forgets it on signing out", async () => {
   await using host = await serveSource();
-  await using tab = await openTab(browser, host.url);
+  await using tab = await openPage(browser, `${host.url}/dashboard`, { typed: TOKEN });
   const { page } = tab;
-  await page.goto(`${host.url}/dashboard`);
-  await signIn(page, TOKEN);
   await page.getByRole("heading", { name: "Overview" }).waitFor();
   expect(await page.evaluate(() => [Object.values(sessionStorage), localStorage.length])).toEqual([
     [TOKEN],
@@ -33,7 +26,7 @@ test("asks for the token, keeps it for the tab and nowhere else, and forgets it 
   await page.getByLabel("Token").waitFor();
   expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
   expect(tab.complaints).toEqual([]);
-}, 30_000);
+});
 
 test("says that a token is wrong, and asks again until the server says to wait", async () => {
   await using host = await serveSource();
@@ -51,7 +44,7 @@ test("says that a token is wrong, and asks again until the server says to wait",
   await page.getByText(/Too many attempts. Try again in \d+ s/).waitFor();
   expect(await page.getByRole("button", { name: "Sign in" }).isDisabled()).toBe(true);
   expect(besides(tab.complaints, "401", "429")).toEqual([]);
-}, 30_000);
+});
 
 test("does not promise to try again while nobody is signed in and the server is gone", async () => {
   await using host = await serveSource();
@@ -63,7 +56,7 @@ test("does not promise to try again while nobody is signed in and the server is 
   await page.getByText("The server does not answer.", { exact: true }).waitFor();
   expect(await page.getByText("Trying again").count()).toBe(0);
   expect(besides(tab.complaints, "ERR_FAILED")).toEqual([]);
-}, 30_000);
+});
 
 test("says what to do when the browser blocks storage", async () => {
   await using host = await serveSource();
@@ -73,32 +66,33 @@ test("says what to do when the browser blocks storage", async () => {
   );
   await tab.page.goto(`${host.url}/dashboard`);
   await tab.page.getByText("allow cookies for this address").waitFor();
-}, 30_000);
+});
 
 test("waits as long as the server asks to, says so, and continues by itself", async () => {
   await using host = await serveSource(["--rate-limit", "20", "--rate-burst", "4"]);
-  await using tab = await openTab(browser, host.url);
+  await using tab = await openPage(browser, `${host.url}/dashboard`, { typed: TOKEN });
   const { page } = tab;
-  await page.goto(`${host.url}/dashboard`);
-  await signIn(page, TOKEN);
   await page.getByRole("heading", { name: "Overview" }).waitFor();
-  const limited = page.waitForResponse((response) => response.status() === 429);
-  await Promise.all(Array.from({ length: 8 }, () => host.call("/overview")));
+  let slowed = false;
+  const notice = page.getByText("The server asks to slow down.").waitFor();
   await page.getByRole("link", { name: "USB devices", exact: true }).click();
-  await limited;
-  await page.getByText("The server asks to slow down.").waitFor();
+  void notice.then(() => {
+    slowed = true;
+  });
+  await until("a notice that the server asks to wait", async () => {
+    await Promise.all(Array.from({ length: 8 }, () => host.call("/overview")));
+    return slowed;
+  });
   await page.getByText("Not watching").waitFor();
   await page.getByText("The server asks to slow down.").waitFor({ state: "hidden" });
   expect(besides(tab.complaints, "429")).toEqual([]);
-}, 30_000);
+});
 
 test("survives a restart of the server, and asks for the token when it has changed", async () => {
   const first = await serveSource();
   const port = Number(new URL(first.url).port);
-  await using tab = await openTab(browser, first.url);
+  await using tab = await openPage(browser, `${first.url}/dashboard`, { typed: TOKEN });
   const { page } = tab;
-  await page.goto(`${first.url}/dashboard`);
-  await signIn(page, TOKEN);
   await page.getByText("Requests answered").waitFor();
   await first[Symbol.asyncDispose]();
   await page.getByText("The server does not answer. Trying again…").waitFor();
@@ -111,7 +105,7 @@ test("survives a restart of the server, and asks for the token when it has chang
   await signIn(page, third.token);
   await page.getByRole("heading", { name: "Overview" }).waitFor();
   expect(besides(tab.complaints, "ERR_CONNECTION", "401")).toEqual([]);
-}, 60_000);
+});
 
 test("three tabs ask little more often than one", async () => {
   await using host = await serveSource();
@@ -141,7 +135,7 @@ test("three tabs ask little more often than one", async () => {
   expect(asked).toBeGreaterThan(0);
   expect(asked).toBeLessThanOrEqual(7);
   await context.close();
-}, 30_000);
+});
 
 test("the shell is painted with less than 200 kB, and comes from the browser's own store after that", async () => {
   await using host = await serveSource();
@@ -166,7 +160,7 @@ test("the shell is painted with less than 200 kB, and comes from the browser's o
   await page.goto("about:blank");
   await page.goto(`${host.url}/dashboard`, { waitUntil: "networkidle" });
   expect(await served()).toBe(before);
-}, 30_000);
+});
 
 test("is used with the keyboard alone, on a small screen too", async () => {
   await using host = await serveSource();
@@ -192,4 +186,4 @@ test("is used with the keyboard alone, on a small screen too", async () => {
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Menu" }).and(page.locator(":focus")).waitFor();
   expect(tab.complaints).toEqual([]);
-}, 30_000);
+});

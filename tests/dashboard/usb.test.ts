@@ -3,51 +3,44 @@
 import { expect } from "bun:test";
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { launchBrowser, openTab, signIn } from "../browser";
-import { SOURCE, TOKEN, temporaryFolder, testWith } from "../support";
+import { browserTest, launchBrowser, openPage } from "../browser";
+import { SOURCE, TOKEN, temporaryFolder } from "../support";
 import { startMachine } from "../usb/machine";
 
-testWith(
-  "chromium",
+browserTest(
   "umockdev-run",
   "unshare",
   "nsenter",
   "python3",
-)(
-  "a device that is plugged in is in the feed and in the list, its name as text",
-  async () => {
-    using folder = temporaryFolder();
-    await using machine = await startMachine(
-      folder.path,
-      `${SOURCE.join(" ")} serve --port 0 --json --usb-watch --config-dir config`,
-      { SVC_TOKEN: TOKEN },
-    );
-    const { url } = JSON.parse((await machine.lines.next()).value ?? "{}");
-    const chromium = join(folder.path, "chromium");
-    writeFileSync(
-      chromium,
-      `#!/bin/sh\nexec nsenter -t ${machine.pid} -U -n --preserve-credentials chromium "$@"\n`,
-    );
-    chmodSync(chromium, 0o700);
-    const browser = await launchBrowser(chromium);
-    try {
-      await using tab = await openTab(browser, url);
-      const { page } = tab;
-      await page.goto(`${url}/dashboard#usb`);
-      await signIn(page, TOKEN);
-      await page.getByText("2 devices").waitFor();
-      const devices = page.getByRole("table", { name: "USB devices" });
-      await devices.getByText("Cruzer \\u001b]0;owned\\u0007Blade").waitFor();
-      machine.plug(7, 4);
-      const events = page.getByRole("table", { name: /USB events/ });
-      await events.getByRole("row", { name: /added Logitech USB Receiver 046d:c52b 1-7/ }).waitFor();
-      await devices.getByText("1-7").waitFor();
-      machine.unplug(7, 4);
-      await events.getByRole("row", { name: /removed Logitech USB Receiver/ }).waitFor();
-      expect(tab.complaints).toEqual([]);
-    } finally {
-      await browser.close();
-    }
-  },
-  60_000,
-);
+)("a device that is plugged in is in the feed and in the list, its name as text", async () => {
+  using folder = temporaryFolder();
+  await using machine = await startMachine(
+    folder.path,
+    `${SOURCE.join(" ")} serve --port 0 --json --usb-watch --config-dir config`,
+    { SVC_TOKEN: TOKEN },
+  );
+  const { url } = JSON.parse((await machine.lines.next()).value ?? "{}");
+  const chromium = join(folder.path, "chromium");
+  writeFileSync(
+    chromium,
+    `#!/bin/sh\nexec nsenter -t ${machine.pid} -U -n --preserve-credentials chromium "$@"\n`,
+  );
+  chmodSync(chromium, 0o700);
+  const browser = await launchBrowser(chromium);
+  try {
+    await using tab = await openPage(browser, `${url}/dashboard#usb`, { typed: TOKEN });
+    const { page } = tab;
+    await page.getByText("2 devices").waitFor();
+    const devices = page.getByRole("table", { name: "USB devices" });
+    await devices.getByText("Cruzer \\u001b]0;owned\\u0007Blade").waitFor();
+    machine.plug(7, 4);
+    const events = page.getByRole("table", { name: /USB events/ });
+    await events.getByRole("row", { name: /added Logitech USB Receiver 046d:c52b 1-7/ }).waitFor();
+    await devices.getByText("1-7").waitFor();
+    machine.unplug(7, 4);
+    await events.getByRole("row", { name: /removed Logitech USB Receiver/ }).waitFor();
+    expect(tab.complaints).toEqual([]);
+  } finally {
+    await browser.close();
+  }
+});

@@ -1,42 +1,34 @@
 /** The API explorer in Chromium. */
 import { afterAll, beforeAll, expect } from "bun:test";
-import type { Browser, Page } from "playwright-core";
-import { launchBrowser, openTab, signIn } from "../browser";
-import { serveSource, TOKEN, testWith } from "../support";
+import type { Page } from "playwright-core";
+import { browserTest, openPage, openTab, signIn, useBrowser } from "../browser";
+import { serveSource, TOKEN } from "../support";
 
-const test = testWith("chromium");
+const test = browserTest();
 /** Once the document is shown, to its last operation. */
 const shown = (page: Page) => page.getByText("Count the requests of the last hour").waitFor();
 
-let browser: Browser;
+const browser = useBrowser();
 let host: Awaited<ReturnType<typeof serveSource>>;
 beforeAll(async () => {
-  if (!Bun.which("chromium")) return;
-  [browser, host] = await Promise.all([launchBrowser(), serveSource(["--rate-limit", "0"])]);
-}, 30_000);
-afterAll(async () => {
-  await browser?.close();
-  await host?.[Symbol.asyncDispose]();
+  host = await serveSource(["--rate-limit", "0"]);
 });
+afterAll(() => host[Symbol.asyncDispose]());
 
 test("asks for the token, keeps it for the tab, and shows every operation", async () => {
-  await using tab = await openTab(browser, host.url);
+  await using tab = await openPage(browser, `${host.url}/docs`, { typed: TOKEN });
   const { page } = tab;
-  await page.goto(`${host.url}/docs`);
-  await signIn(page, TOKEN);
   await shown(page);
   expect(await page.evaluate(() => Object.values(sessionStorage))).toEqual([TOKEN]);
   expect(await page.evaluate(() => localStorage.length)).toBe(0);
   await page.reload();
   await shown(page);
   expect(tab.complaints).toEqual([]);
-}, 30_000);
+});
 
 test("tries an operation out with the token, which it never shows; curl has a placeholder for it", async () => {
-  await using tab = await openTab(browser, host.url);
+  await using tab = await openPage(browser, `${host.url}/docs`, { typed: TOKEN });
   const { page } = tab;
-  await page.goto(`${host.url}/docs`);
-  await signIn(page, TOKEN);
   const operation = page.locator(".opblock", { hasText: "List the commands" });
   await operation.getByRole("button").first().click();
   await operation.getByRole("button", { name: "Try it out" }).click();
@@ -46,7 +38,7 @@ test("tries an operation out with the token, which it never shows; curl has a pl
   expect(await page.content()).not.toMatch(TOKEN);
   expect(page.url()).not.toMatch(TOKEN);
   expect(tab.complaints).toEqual([]);
-}, 30_000);
+});
 
 test("refuses a wrong token, and takes no configuration from the address", async () => {
   await using tab = await openTab(browser, host.url);
@@ -60,4 +52,4 @@ test("refuses a wrong token, and takes no configuration from the address", async
   expect(await page.content()).not.toMatch("evil.json");
   // The browser itself reports the 401 that was asked for.
   expect(tab.complaints.filter((text) => !text.includes("401"))).toEqual([]);
-}, 30_000);
+});
