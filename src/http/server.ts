@@ -1,6 +1,7 @@
 /**
  * The REST server of a service, at most one at a time: the app on a port, its token, its claim on `{config_dir}`, its end.
  */
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { parseInput } from "../core/input";
 import type { Operation } from "../core/operation";
@@ -10,6 +11,8 @@ import type { Log } from "../lib/log";
 import { isLoopback } from "../lib/loopback";
 import { configFiles } from "../lib/paths";
 import { claimConfigDir, removeRunFile, writeRunFile } from "../lib/running-server";
+import { spkiPin } from "../lib/spki";
+import { openSigningKey } from "../trust/identity";
 import { watchTokens } from "../trust/named-tokens";
 import { watchPreviousTokens } from "../trust/own-rotation";
 import { openToken } from "../trust/owner-token";
@@ -100,6 +103,7 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
   using undo = new DisposableStack();
   undo.defer(release);
   const files = configFiles(configDir);
+  if (!existsSync(files.hostKey)) openSigningKey(files.hostKey);
   const token = openToken(options.token, options.token_file ?? files.token, log);
   const owner = ownerToken(token.digest);
   const named = watchTokens(files, log);
@@ -154,6 +158,8 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
   const url = `${tls ? "https" : "http"}://${urlHost(host)}:${port}`;
   writeRunFile(configDir, {
     url,
+    host,
+    ...(tls && { pin: spkiPin(tls.cert) }),
     pid: process.pid,
     token_file: token.file && resolve(token.file),
     permits: NEEDS.filter((need) => service.permits(need)),

@@ -9,7 +9,12 @@ import { isLocked, type Release, tryLock } from "./lock";
 import { configFiles } from "./paths";
 
 const RUN_FILE = v.object({
+  /** Shows an unspecified address as loopback. */
   url: v.string(),
+  /** The address that it listens on. Versions before it do not say. */
+  host: v.optional(v.string()),
+  /** The pin of its TLS key; absent where it speaks plain http. */
+  pin: v.optional(v.string()),
   pid: v.number(),
   /** Null when the token is not from a file. */
   token_file: v.optional(v.nullable(v.string())),
