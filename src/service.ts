@@ -396,7 +396,8 @@ export function createService({
           inbox,
           log,
           requireHost: (label) => void book.server(label),
-          connect: async (label, folder, signal) => sessions.connectTo(book.server(label), folder, signal),
+          connect: async (label, folder, token, signal) =>
+            sessions.connectTo(book.server(label), folder, token, signal),
         });
         return madeSyncs;
       },

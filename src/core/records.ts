@@ -43,7 +43,7 @@ export const SESSION = v.object({
   id: v.string(),
   role: v.picklist(["host", "viewer"]),
   peer: v.string(),
-  /** The token with which a peer opened it; null for the owner's, and for sessions to others. Hosts of 0.1.0 do not send it. */
+  /** The token that opened it; null for the owner's. Hosts of 0.1.0 do not send it. */
   token: v.optional(v.nullable(v.string()), null),
   state: v.picklist(["connecting", "open", "closed"]),
   since: v.string(),

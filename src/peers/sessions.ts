@@ -10,6 +10,7 @@ import type { LinkSample, SESSIONS } from "../core/records";
 import { notFound, unavailable } from "../lib/errors";
 import type { Reach } from "../lib/landlock";
 import type { Log } from "../lib/log";
+import { shortage } from "../lib/quota";
 import type { IceConfig } from "./ice";
 import { ensureInbox, type InboxPlace } from "./inbox";
 import { ACKS_FEATURE } from "./messages";
@@ -18,12 +19,6 @@ import { PeerSession } from "./session";
 
 /** Each is a process of some 60 MB. */
 const MAX_SESSIONS = 16;
-
-/** Of those that others opened: no client holds all slots. */
-const MAX_CLIENT_SESSIONS = MAX_SESSIONS / 2;
-
-/** Of those that one named token opened, from any address: it leaves some to others. */
-const MAX_TOKEN_SESSIONS = (MAX_SESSIONS * 3) / 4;
 
 /** How long a peer may take to answer an offer, milliseconds: it asks STUN and TURN servers meanwhile. */
 const SIGNALLING_MS = 40_000;
@@ -45,44 +40,43 @@ export interface SessionsOptions {
   readonly record: (sample: LinkSample, session: string) => void;
   /** The most sessions at once (default {@link MAX_SESSIONS}). */
   readonly most?: number;
-  /** The most sessions that one client may open (default {@link MAX_CLIENT_SESSIONS}). */
-  readonly mostOfClient?: number;
-  /** The most sessions that one named token may open (default {@link MAX_TOKEN_SESSIONS}). */
-  readonly mostOfToken?: number;
   /** Called when a session has ended. */
   readonly ended?: (session: PeerSession) => void;
 }
 
-/** Who opened a session: the name of the token, null for the owner's, and what limits count the address by. */
+/** Who opened a session: the name of the token, null for the owner's, and what limits count a peer's address by. */
 interface Client {
   readonly token: string | null;
-  readonly address: string;
+  readonly address?: string;
 }
 
 export type Sessions = ReturnType<typeof createSessions>;
 
 export function createSessions(options: SessionsOptions) {
-  const { log, ice, identity, inbox, record, ended = () => {} } = options;
-  const {
-    most = MAX_SESSIONS,
-    mostOfClient = MAX_CLIENT_SESSIONS,
-    mostOfToken = MAX_TOKEN_SESSIONS,
-  } = options;
+  const { log, ice, identity, inbox, record, ended = () => {}, most = MAX_SESSIONS } = options;
   const sessions = new Map<string, PeerSession>();
   /** Who opened each session, those that are being closed included: their processes still run. */
   const clients = new Map<string, Client>();
 
-  const open = (role: "host" | "viewer", peer: string, reach: Reach, client?: Client) => {
-    if (sessions.size >= most) throw unavailable(`${most} sessions are open, which is the limit`);
-    const ofToken = [...clients.values()].filter(({ token }) => token === client?.token);
-    if (ofToken.filter(({ address }) => address === client?.address).length >= mostOfClient)
-      throw unavailable(`${mostOfClient} sessions of this client are open, which is the limit`);
-    if (client?.token != null && ofToken.length >= mostOfToken)
-      throw unavailable(`${mostOfToken} sessions of the token ${client.token} are open, which is the limit`);
+  /** Alone, a client gets half of the sessions, and a named token three quarters, to and from any address. */
+  const fullFor = (client: Client) => {
+    const open = [...clients.values()];
+    const slots = { what: "sessions", most };
+    const tokens = open.map(({ token }) => token);
+    return (
+      shortage({ ...slots, times: 1 }, open.map(placeOf), placeOf(client), "this client") ??
+      shortage({ ...slots, times: 3 }, tokens, client.token)
+    );
+  };
+
+  const open = (role: "host" | "viewer", peer: string, reach: Reach, client: Client) => {
+    const full = fullFor(client);
+    if (full !== undefined) throw unavailable(full);
     const session = new PeerSession(role, peer, reach, log, record);
     const { id } = session.record;
+    session.record.token = client.token;
     sessions.set(id, session);
-    if (client !== undefined) clients.set(id, client);
+    clients.set(id, client);
     session.closed.then((reason) => {
       sessions.delete(id);
       clients.delete(id);
@@ -134,7 +128,6 @@ export function createSessions(options: SessionsOptions) {
       const place = { ...(await inbox(viewer_id)), token };
       const reach = { reads: [], writes: ensureInbox(place) };
       const session = open("host", viewer_id, reach, { token, address });
-      session.record.token = token;
       const answer = await orClose(session, async () =>
         session.answer(ice(), sdp, place, features.includes(ACKS_FEATURE)),
       );
@@ -145,11 +138,16 @@ export function createSessions(options: SessionsOptions) {
      *
      * @param deliver sends the offer to the other side and returns its answer.
      * @param folder holds the files that will be sent.
+     * @param token the name of the token that wants it; null for the owner of the host.
      * @throws as `answer`; `unavailable` when they cannot connect; what `deliver` throws.
      */
-    async connect(deliver: (offer: Offer) => Promise<Answer>, folder: string): Promise<PeerSession> {
+    async connect(
+      deliver: (offer: Offer) => Promise<Answer>,
+      folder: string,
+      token: string | null = null,
+    ): Promise<PeerSession> {
       const viewer_id = identity("viewer");
-      const session = open("viewer", "", { reads: [folder], writes: [] });
+      const session = open("viewer", "", { reads: [folder], writes: [] }, { token });
       return orClose(session, async () => {
         const sdp = await session.offer(ice());
         const answer = await deliver({ type: "offer", sdp, viewer_id, features: FEATURES });
@@ -160,13 +158,18 @@ export function createSessions(options: SessionsOptions) {
       });
     },
     /** As `connect`, by way of the REST server of the other side. @throws also a `RemoteError` of that server. */
-    async connectTo(server: RemoteServer, folder: string, signal: AbortSignal): Promise<PeerSession> {
+    async connectTo(
+      server: RemoteServer,
+      folder: string,
+      token: string | null,
+      signal: AbortSignal,
+    ): Promise<PeerSession> {
       const [{ callRemote }, { offerSession }] = await Promise.all([
         import("../client/call"),
         import("./operations"),
       ]);
       const deliver = (offer: Offer) => callRemote(server, offerSession, offer, SIGNALLING_MS, signal);
-      return manager.connect(deliver, folder);
+      return manager.connect(deliver, folder, token);
     },
     /** @throws a `not_found` failure. */
     async close(id: string): Promise<void> {
@@ -188,3 +191,7 @@ export function createSessions(options: SessionsOptions) {
   };
   return manager;
 }
+
+/** What limits count a client by: an address with one token. Null for what this host opens: its tokens have shares. */
+const placeOf = ({ token, address }: Client) =>
+  address === undefined ? null : JSON.stringify([token, address]);

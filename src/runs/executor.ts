@@ -39,7 +39,7 @@ export interface ExecutorParts {
   readonly log: Log;
   /** What scripts may do in this process. */
   permits(need: Permission): boolean;
-  runs(): Promise<Pick<Runs, "begin">>;
+  runs(): Promise<Pick<Runs, "begin" | "refuse">>;
   /** The lock on pointer and keyboard. */
   inputLock(): Promise<InputLock>;
 }
@@ -186,18 +186,17 @@ export class Executor {
    */
   async startFile(path: string, caller: Caller, sourceId: string, timeout_s: number): Promise<StartedRun> {
     const failed = async (id: string, error: unknown): Promise<EndedRun> => {
-      const start = { ...begun(id, caller, sourceId, path), timeout_s };
-      const error_text = messageOf(error);
-      (await this.parts.runs()).begin({ ...start, commands: [], failed: true }).end("error", error_text);
-      return { run_id: id, status: "error", error_text };
+      const start = { ...begun(id, caller, sourceId, path), commands: [] };
+      const { run_id, error_text } = (await this.parts.runs()).refuse(start, messageOf(error));
+      return { run_id, status: "error", error_text };
     };
     try {
       const prepared = await this.prepareFile(path);
       const running = this.run(prepared, caller, { path, timeout_s }, sourceId);
       return { runId: prepared.id, ended: running.catch((error) => failed(prepared.id, error)) };
     } catch (error) {
-      const id = crypto.randomUUID();
-      return { runId: id, ended: Promise.resolve(await failed(id, error)) };
+      const ended = await failed(crypto.randomUUID(), error);
+      return { runId: ended.run_id, ended: Promise.resolve(ended) };
     }
   }
 

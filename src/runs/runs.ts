@@ -7,13 +7,11 @@ import { type Outcome, RUN_ENDINGS, type RunStatus } from "../core/run";
 import { resolvesWithin } from "../lib/deadline";
 import { cancelled, conflict, notFound, timedOut, unavailable } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
+import { isWithinShare, shortage } from "../lib/quota";
 import { RUN_SOURCES, type RunRecord, type RunView } from "./types";
 
-/** The most runs that are active at once. */
-const MAX_ACTIVE = 256;
-
-/** Of those of one named token: none leaves the host and other tokens without a run. */
-const MAX_TOKEN_ACTIVE = MAX_ACTIVE / 2;
+/** How many runs are active at once; those of a named token leave some to others. */
+const ACTIVE = { what: "active runs", most: 256, times: 1 };
 
 /** What the results of active runs may take in all, in bytes; those of one named token half of it. */
 const MAX_HELD_BYTES = 256 * 1024 * 1024;
@@ -22,6 +20,9 @@ const MAX_HELD_BYTES = 256 * 1024 * 1024;
 const MAX_KEPT_RUNS = 100;
 const MAX_KEPT_OUTCOMES = 200;
 const MAX_KEPT_BYTES = 64 * 1_024;
+
+/** How many sources are known whose last run failed before it began. */
+const MAX_REFUSED = 1_000;
 
 /** How long runs may go on while the process stops, in milliseconds. Together they stay within the 10 s of the server. */
 const GRACE_MS = 8_000;
@@ -32,8 +33,6 @@ type Begun = "run_id" | "source_type" | "source_id" | "token" | "script_path" | 
 /** A run that is about to begin. */
 export interface RunStart extends Pick<RunRecord, Begun> {
   readonly timeout_s: number;
-  /** It failed before it began. It is recorded however many others are active. */
-  readonly failed?: true;
 }
 
 /** A run that is active. */
@@ -56,6 +55,8 @@ export class Runs {
   );
   /** The ids of ended runs, oldest first. */
   private readonly ended: string[] = [];
+  /** By what started them: the last run that failed before it began, and how often in a row. */
+  private readonly refused = new Map<string, { record: RunRecord; times: number }>();
   /** The bytes of results of active runs, by token. */
   private readonly held = new Map<string | null, number>();
   private stopping = false;
@@ -69,16 +70,14 @@ export class Runs {
     private readonly now: () => number = Date.now,
   ) {}
 
-  /** @throws an `unavailable` failure when {@link MAX_ACTIVE} are active, or {@link MAX_TOKEN_ACTIVE} of its token, or the process is stopping. */
-  begin({ timeout_s, failed, ...begun }: RunStart) {
-    if (this.stopping && !failed) throw unavailable("this process is stopping");
-    const active = this.active();
-    if (active.length >= MAX_ACTIVE && !failed) throw unavailable(`${MAX_ACTIVE} runs are active already`);
+  /** @throws an `unavailable` failure when too many are {@link ACTIVE}, or the process is stopping. */
+  begin({ timeout_s, ...begun }: RunStart) {
+    if (this.stopping) throw unavailable("this process is stopping");
     const { token } = begun;
-    const ofToken = token === null ? 0 : active.filter(({ record }) => record.token === token).length;
-    if (ofToken >= MAX_TOKEN_ACTIVE && !failed) {
-      throw unavailable(`${MAX_TOKEN_ACTIVE} runs of the token ${token} are active already`);
-    }
+    const tokens = this.active().map(({ record }) => record.token);
+    const full = shortage(ACTIVE, tokens, token);
+    if (full !== undefined) throw unavailable(full);
+    this.refused.delete(sourceOf(begun));
     const id = begun.run_id;
     const started = this.now();
     const control = new AbortController();
@@ -123,9 +122,9 @@ export class Runs {
       },
       /** Counts `bytes` of results until the run ends. @returns false, and counts nothing, when there is no room for them. */
       hold: (bytes: number): boolean => {
-        const inAll = this.held.values().reduce((sum, one) => sum + one, bytes);
-        const ofToken = token === null ? 0 : (this.held.get(token) ?? 0) + bytes;
-        if (inAll > MAX_HELD_BYTES || ofToken > MAX_HELD_BYTES / 2) return false;
+        const free = this.held.values().reduce((rest, one) => rest - one, MAX_HELD_BYTES);
+        const own = token === null ? 0 : (this.held.get(token) ?? 0);
+        if (!isWithinShare(own, bytes, free, 1)) return false;
         holdMore(bytes);
         return true;
       },
@@ -144,14 +143,50 @@ export class Runs {
         const finished_at = new Date(finished).toISOString();
         const duration_seconds = Math.max(0, finished - started) / 1_000;
         entry.record = { ...entry.record, status, error_text, finished_at, duration_seconds };
-        this.note(entry.record);
         this.ended.push(id);
-        for (const old of this.ended.splice(0, this.ended.length - MAX_KEPT_RUNS)) this.entries.delete(old);
-        const counted = this.counts.find((one) => one.source === begun.source_type && one.status === status);
-        if (counted) counted.count++;
+        this.noteEnd(entry.record);
         resolve();
       },
     };
+  }
+
+  /**
+   * Records a run that failed before it began. It leaves no audit row, so what fails again and again is one run, whose error
+   * says how often.
+   *
+   * @returns that run.
+   */
+  refuse(begun: Pick<RunRecord, Begun>, error: string): RunRecord {
+    const source = sourceOf(begun);
+    const at = new Date(this.now()).toISOString();
+    const before = this.refused.get(source);
+    const times = (before?.times ?? 0) + 1;
+    const error_text = times === 1 ? error : `${error} (${times} starts in a row failed)`;
+    const end = { status: "error", error_text, finished_at: at, duration_seconds: 0 } as const;
+    const record: RunRecord = { ...(before?.record ?? { ...begun, started_at: at }), ...end };
+    this.refused.delete(source);
+    this.refused.set(source, { record, times });
+    const [oldest] = this.refused.keys();
+    if (this.refused.size > MAX_REFUSED && oldest !== undefined) this.refused.delete(oldest);
+    const entry = this.entries.get(record.run_id);
+    if (entry) entry.record = record;
+    if (!before) {
+      this.ended.push(record.run_id);
+      this.entries.set(record.run_id, {
+        ...{ record, bytesLeft: 0, outcomes: [] },
+        ...{ control: new AbortController(), done: Promise.resolve() },
+      });
+    }
+    this.noteEnd(record);
+    return record;
+  }
+
+  private noteEnd(record: RunRecord): void {
+    this.note(record);
+    for (const old of this.ended.splice(0, this.ended.length - MAX_KEPT_RUNS)) this.entries.delete(old);
+    const { source_type, status } = record;
+    const counted = this.counts.find((one) => one.source === source_type && one.status === status);
+    if (counted) counted.count++;
   }
 
   /** How many are active, and how many have ended since the process started, by source and status; 0 counts too. */
@@ -219,5 +254,9 @@ export class Runs {
     throw notFound("no such run, or it ended too long ago");
   }
 }
+
+/** What started a run. */
+const sourceOf = ({ source_type, source_id, token }: Pick<RunRecord, Begun>) =>
+  JSON.stringify([source_type, source_id, token]);
 
 const toView = ({ record, holder }: Entry): RunView => ({ ...record, waiting_for: holder?.() ?? null });

@@ -10,6 +10,7 @@ import { conflict, messageOf, notFound } from "../lib/errors";
 import { createJsonStore, type JsonStore, parseBy } from "../lib/json-store";
 import { type Release, tryLock } from "../lib/lock";
 import type { Log } from "../lib/log";
+import { shortage } from "../lib/quota";
 import { printable } from "../lib/sanitize";
 import { JOB, type Job, nextRun } from "./job";
 
@@ -19,8 +20,14 @@ const POLL_MS = 1_000;
 /** A run that is later than this was missed, in milliseconds: the host slept or the clock was set. */
 const LATE_MS = 10_000;
 
-/** The most jobs in the file. */
-const MAX_JOBS = 1_000;
+/** How many jobs are in the file; those of a named token leave some to others. */
+const JOBS = { what: "jobs", most: 1_000, times: 1 };
+
+/**
+ * How often the jobs of one named token start in a minute of the clock, which is as often as it may send requests
+ * (`--rate-limit`): each start leaves an audit row.
+ */
+const TOKEN_STARTS = 120;
 
 export interface Clock {
   /** Milliseconds since the epoch. */
@@ -68,6 +75,9 @@ export class Scheduler {
   /** The active runs, by job; null for one that is about to begin. */
   private readonly going = new Map<string, string | null>();
   private readonly queued = new Set<string>();
+  /** How often jobs of each named token have started in this minute of the clock. */
+  private readonly starts = new Map<string, number>();
+  private minute = 0;
   private claim: Release | undefined;
   private startedAt = 0;
   private lastLook = 0;
@@ -133,7 +143,9 @@ export class Scheduler {
     const added = { ...job, next_run_at: job.enabled ? isoTime(next) : null };
     await this.store.change((list) => {
       if (list.has(job.job_id)) throw conflict(`job_id: ${job.job_id} is taken`);
-      if (list.entries.length >= MAX_JOBS) throw conflict(`there are ${MAX_JOBS} jobs already`);
+      const tokens = list.entries.map(({ token }) => token);
+      const full = shortage(JOBS, tokens, job.token);
+      if (full !== undefined) throw conflict(full);
       list.put(added);
     });
     this.lookSoon();
@@ -339,10 +351,29 @@ export class Scheduler {
       this.parts.log.warn(`job ${job_id} missed its run of ${job.next_run_at}`);
       return false;
     }
-    if (!this.going.has(job_id)) return true;
-    if (job.if_running === "queue") this.queued.add(job_id);
-    else this.parts.log.warn(`job ${job_id} still runs: its run of ${job.next_run_at} is skipped`);
-    return false;
+    const isGoing = this.going.has(job_id);
+    if (isGoing && job.if_running === "skip") {
+      this.parts.log.warn(`job ${job_id} still runs: its run of ${job.next_run_at} is skipped`);
+      return false;
+    }
+    if (!this.spendStart(job.token, now)) return false;
+    if (isGoing) this.queued.add(job_id);
+    return !isGoing;
+  }
+
+  /** Counts a start of a job of that token. @returns false when it has had {@link TOKEN_STARTS} in this minute. */
+  private spendStart(token: string | null, now: number): boolean {
+    if (token === null) return true;
+    const minute = Math.floor(now / 60_000);
+    if (minute !== this.minute) this.starts.clear();
+    this.minute = minute;
+    const starts = (this.starts.get(token) ?? 0) + 1;
+    this.starts.set(token, starts);
+    if (starts === TOKEN_STARTS + 1) {
+      const had = `the jobs of the token ${token} have started ${TOKEN_STARTS} times in this minute`;
+      this.parts.log.warn(`${had}: its further runs are skipped until the next`);
+    }
+    return starts <= TOKEN_STARTS;
   }
 
   private async launch(job: Job, signal?: AbortSignal): Promise<StartedRun> {

@@ -10,6 +10,7 @@ import { ensurePrivateFolder } from "../lib/files";
 import { tryLock } from "../lib/lock";
 import type { Log } from "../lib/log";
 import { once } from "../lib/once";
+import { shortage } from "../lib/quota";
 import { FolderSyncEngine } from "./engine";
 import { openSentIndex } from "./index-db";
 import type { SyncEvent, SyncInfo, SyncRequest } from "./operations";
@@ -17,6 +18,9 @@ import { createPeerSender, type Link } from "./sender";
 
 /** How many looks at the folder `once` takes: each file is tried as often, unless it changes meanwhile. */
 const ONCE_LOOKS = 4;
+
+/** How many syncs run at once; each has a few files open. Those of a named token leave some to others. */
+const RUNNING = { what: "syncs", most: 256, times: 1 };
 
 /** How long `once` tries to connect, milliseconds. */
 const ONCE_GIVE_UP_MS = 30_000;
@@ -45,8 +49,13 @@ export interface SyncsOptions {
   readonly log: Log;
   /** @throws a `not_found` failure when no host has that label. */
   readonly requireHost: (label: string) => void;
-  /** Opens a session that may send what is in the folder. */
-  readonly connect: (label: string, folder: string, signal: AbortSignal) => Promise<Link>;
+  /** Opens a session that may send what is in the folder. @param token whose share of the sessions it counts in. */
+  readonly connect: (
+    label: string,
+    folder: string,
+    token: string | null,
+    signal: AbortSignal,
+  ) => Promise<Link>;
 }
 
 export function createSyncs({ configDir, folder, inbox, log, requireHost, connect }: SyncsOptions) {
@@ -54,18 +63,25 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
 
   /**
    * @throws `bad_input` when the folder cannot be read or holds svc's own files; `conflict` when any process syncs it to that
-   *   host already; `not_found` for an unknown host.
+   *   host already; `not_found` for an unknown host; `unavailable` when too many are {@link RUNNING}.
    */
   const open = (request: SyncRequest, { token = null, report, giveUpMs }: OpenOptions) => {
     const watch_dir = resolveFolder(request, configDir, inbox);
     const { to } = request;
     requireHost(to);
+    const tokens = Array.from(running.values(), (sync) => sync.token);
+    const full = shortage(RUNNING, tokens, token);
+    if (full !== undefined) throw unavailable(full);
     ensurePrivateFolder(folder);
     const key = createHash("sha256").update(`${watch_dir}\n${to}`).digest("hex").slice(0, 24);
     const release = tryLock(join(folder, `${key}.lock`));
     if (!release) throw conflict(`${JSON.stringify(request.dir)} is already being synced to ${to}`);
     const index = openIndex(join(folder, `${key}.db`), release);
-    const peer = createPeerSender({ connect: (signal) => connect(to, watch_dir, signal), log, giveUpMs });
+    const peer = createPeerSender({
+      connect: (signal) => connect(to, watch_dir, token, signal),
+      log,
+      giveUpMs,
+    });
     const emit = (item: SyncEvent) => {
       const { sent, pending } = engine.counts();
       report?.({ what: "files sent", done: sent, total: sent + pending, item });

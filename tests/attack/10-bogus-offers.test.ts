@@ -13,7 +13,7 @@ test("bogus offers leave sessions for other clients, and are gone soon", async (
   const refused = answers.find(({ status }) => status !== 200);
   expect([refused?.status, await refused?.json()]).toEqual([
     503,
-    { error: "8 sessions of this client are open, which is the limit" },
+    { error: "this client has 8 sessions already, and leaves the rest to others" },
   ]);
   const headers = { ...offer.headers, authorization: `Bearer ${other}` };
   expect((await server.call("/sessions/offer", { ...offer, headers })).status).toBe(200);

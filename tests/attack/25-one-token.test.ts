@@ -43,7 +43,9 @@ test("the runs of one token leave room for those of others", async () => {
   expect((await host.call("/execute", quick)).status).toBe(200);
   client.abort();
   const refused = (await Promise.all(runs)).filter((text) => text !== undefined);
-  expect(new Set(refused)).toEqual(new Set(['{"error":"128 runs of the token greedy are active already"}']));
+  expect(new Set(refused)).toEqual(
+    new Set(['{"error":"the token greedy has 128 active runs already, and leaves the rest to others"}']),
+  );
 });
 
 test("the sessions of one token leave some to others, also from many addresses", async () => {

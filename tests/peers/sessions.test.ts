@@ -15,20 +15,13 @@ import { temporaryFolder, until } from "../support";
 /** Two hosts that know of each other: what `viewer` offers, `host` answers. */
 function twoPeers(
   home: string,
-  {
-    most = 4,
-    mostOfClient = most,
-    mostOfToken = most,
-    ice = { servers: [], relayOnly: false },
-  }: { most?: number; mostOfClient?: number; mostOfToken?: number; ice?: IceConfig } = {},
+  { most = 16, ice = { servers: [], relayOnly: false } }: { most?: number; ice?: IceConfig } = {},
 ) {
   const logged: string[] = [];
   const measured = { a: Promise.withResolvers<void>(), b: Promise.withResolvers<void>() };
   const make = (name: "a" | "b") =>
     createSessions({
       most,
-      mostOfClient,
-      mostOfToken,
       log: { ...silentLog, warn: (text) => logged.push(text) },
       ice: () => ice,
       identity: (role) => `${name}-${role}`,
@@ -307,16 +300,16 @@ describe("a session", () => {
     using home = temporaryFolder();
     const { a, b } = twoPeers(home.path, { most: 1 });
     await connect(a, b);
-    expect(connect(a, b)).rejects.toThrow("1 sessions are open, which is the limit");
+    expect(connect(a, b)).rejects.toThrow("there are 1 sessions already, which is the limit");
     await Promise.all([a.stop(), b.stop()]);
   });
 
   test("over the limit of its client is refused, and leaves room for others until that client has room again", async () => {
     using home = temporaryFolder();
-    const { a, b } = twoPeers(home.path, { mostOfClient: 1 });
+    const { a, b } = twoPeers(home.path, { most: 2 });
     const by = (client: string) => a.connect((offer) => b.answer(offer, client), home.path);
     const first = await by("one");
-    await expect(by("one")).rejects.toThrow("1 sessions of this client are open, which is the limit");
+    await expect(by("one")).rejects.toThrow("this client has 1 sessions already");
     await by("two");
     const gone = b.list()[0]?.closed;
     await first.close("done");
@@ -325,18 +318,29 @@ describe("a session", () => {
     await Promise.all([a.stop(), b.stop()]);
   });
 
-  test("over the limit of its token is refused, whatever the addresses; the owner has none", async () => {
+  test("over the share of its token is refused, whatever the addresses; the owner has none", async () => {
     using home = temporaryFolder();
-    const { a, b } = twoPeers(home.path, { mostOfToken: 1 });
+    const { a, b } = twoPeers(home.path, { most: 4 });
     const by = (token: string | null, address: string) =>
       a.connect((offer) => b.answer(offer, token, address), home.path);
-    await by("one", "10.0.0.1");
-    await expect(by("one", "10.0.0.2")).rejects.toThrow(
-      "1 sessions of the token one are open, which is the limit",
+    for (const nth of [1, 2, 3]) await by("one", `10.0.0.${nth}`);
+    await expect(by("one", "10.0.0.4")).rejects.toThrow(
+      "the token one has 3 sessions already, and leaves the rest to others",
     );
     await by(null, "10.0.0.1");
-    await by(null, "10.0.0.2");
     await Promise.all([a.stop(), b.stop()]);
+  });
+
+  test("to another host counts in the share of the token that opened it, and ends with that token", async () => {
+    using home = temporaryFolder();
+    const [{ a, b }, other] = [twoPeers(home.path, { most: 4 }), twoPeers(home.path)];
+    const by = (token: string | null) => a.connect((offer) => other.b.answer(offer), home.path, token);
+    for (let nth = 0; nth < 3; nth++) await by("one");
+    await expect(by("one")).rejects.toThrow("the token one has 3 sessions already");
+    const owners = await by(null);
+    await a.endRevoked((token) => token !== "one");
+    expect(a.list()).toEqual([owners]);
+    await Promise.all([a.stop(), b.stop(), other.b.stop()]);
   });
 
   test.concurrent("whose caller never connects is gone within seconds", async () => {

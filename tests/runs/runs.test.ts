@@ -9,6 +9,7 @@ import { Failure, notFound } from "../../src/lib/errors";
 import { silentLog } from "../../src/lib/log";
 import { operations } from "../../src/operations";
 import { Runs } from "../../src/runs/runs";
+import type { RunRecord } from "../../src/runs/types";
 import type { Service } from "../../src/service";
 import { post, runActions, testServer, testService, until } from "../support";
 
@@ -399,9 +400,11 @@ test("one token has half of the runs; the rest is for others", () => {
   let begun = 0;
   const begin = (token: string | null) => runs.begin({ ...START, run_id: `run-${begun++}`, token });
   for (let nth = 0; nth < 128; nth++) begin("anna");
-  expect(() => begin("anna")).toThrow("128 runs of the token anna are active already");
+  expect(() => begin("anna")).toThrow(
+    "the token anna has 128 active runs already, and leaves the rest to others",
+  );
   const [first] = Array.from({ length: 128 }, () => begin(null));
-  expect(() => begin(null)).toThrow("256 runs are active already");
+  expect(() => begin(null)).toThrow("there are 256 active runs already, which is the limit");
   first?.end("ok", null);
   begin("bert");
 });
@@ -425,4 +428,24 @@ test("the results of the runs of one token leave room for those of others, and c
   ]);
   first.end("ok", null);
   expect(second.hold(share)).toBe(true);
+});
+
+test("what fails again and again before it begins is one run, which says how often", () => {
+  const noted: RunRecord[] = [];
+  const runs = new Runs((run) => noted.push(run));
+  const { timeout_s, ...start } = { ...START, source_type: "scheduler", source_id: "nightly", token: "anna" };
+  const refuse = (run_id: string, source_id = "nightly") =>
+    runs.refuse({ ...start, run_id, source_id }, "path: no such file");
+  const first = refuse("1");
+  for (let nth = 2; nth <= 500; nth++) refuse(`${nth}`);
+  expect(refuse("501")).toEqual({
+    ...first,
+    finished_at: expect.any(String),
+    error_text: "path: no such file (501 starts in a row failed)",
+  });
+  expect(new Set(noted.map(({ run_id }) => run_id))).toEqual(new Set(["1"]));
+  expect(refuse("other", "weekly").error_text).toBe("path: no such file");
+  expect(runs.list().map(({ run_id }) => run_id)).toEqual(["other", "1"]);
+  runs.begin({ ...start, timeout_s, run_id: "good" }).end("ok", null);
+  expect(refuse("again").run_id).toBe("again");
 });

@@ -133,7 +133,12 @@ test("a job that finds too many runs going on is a failed run in the history", a
   await scheduler.add(job({ script_path, interval_seconds: 60 }));
   await (await scheduler.runNow("job")).ended;
   expect(await (await host.service.history()).list({ limit: 1 })).toMatchObject([
-    { source_id: "job", script_path, status: "error", error_text: "256 runs are active already" },
+    {
+      source_id: "job",
+      script_path,
+      status: "error",
+      error_text: "there are 256 active runs already, which is the limit",
+    },
   ]);
   for (const other of others) other.end("ok", null);
 });

@@ -123,3 +123,37 @@ test("a job of before tokens had scopes is the owner's", async () => {
     { token: null, scopes: ["admin"] },
   ]);
 });
+
+test("a named token has half of the jobs, and leaves the rest to others", async () => {
+  using made = testScheduler();
+  const jobs = (count: number, token: string | null) =>
+    Array.from({ length: count }, (_, nth) =>
+      job({ job_id: `${token}-${nth}`, interval_seconds: 60, token }),
+    );
+  writeFileSync(made.file, JSON.stringify({ jobs: jobs(500, "anna") }));
+  const add = (token: string | null) =>
+    made.scheduler.add(job({ job_id: "one-more", interval_seconds: 60, token }));
+  await expect(add("anna")).rejects.toThrow("the token anna has 500 jobs already");
+  await add("bert");
+  await made.scheduler.remove("one-more");
+  await add(null);
+});
+
+test("the jobs of a named token start 120 times in a minute, those of the owner as often as they should", async () => {
+  using made = testScheduler();
+  const each = { interval_seconds: 1 };
+  for (let nth = 0; nth < 20; nth++)
+    await made.scheduler.add(job({ ...each, job_id: `hers-${nth}`, token: "anna", scopes: ["operate"] }));
+  await made.scheduler.add(job({ ...each, job_id: "his", token: "bert", scopes: ["operate"] }));
+  for (const job_id of ["owners-1", "owners-2", "owners-3"])
+    await made.scheduler.add(job({ ...each, job_id }));
+  await made.scheduler.start();
+  await made.time.until("2026-06-01T00:01:59.500Z");
+  const starts = (name: string) => made.runs.filter((run) => run.job.startsWith(name)).length;
+  expect([starts("hers"), starts("his"), starts("owners")]).toEqual([240, 119, 357]);
+  expect(made.said).toEqual(
+    Array(2).fill(
+      "the jobs of the token anna have started 120 times in this minute: its further runs are skipped until the next",
+    ),
+  );
+});
