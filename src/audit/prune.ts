@@ -105,9 +105,9 @@ export async function pruneRows(file: AuditFile, { what, archive, by }: PruneOpt
 
 function stateWords(verdict: Verdict | null): string {
   if (verdict === null) return "the chain could not be verified";
-  return verdict.ok
-    ? "the chain was whole"
-    : `the chain was broken at row id ${verdict.broken_at_id}: ${verdict.reason}`;
+  if (verdict.ok) return "the chain was whole";
+  const where = verdict.broken_at_id === null ? "" : ` at row id ${verdict.broken_at_id}`;
+  return `the chain was broken${where}: ${verdict.reason}`;
 }
 
 function rangeOf(db: Database, what: PruneOptions["what"]): Range | null {

@@ -35,11 +35,14 @@ const OF_SQLITE = [
 
 /** All that a log may have, by name. */
 const KNOWN: ReadonlyMap<string, string> = new Map(
-  [EVENTS, ...INDEXES, ...OWN_TABLES, ...OF_SQLITE].map((sql) => [
-    /^CREATE \w+ (\w+)/.exec(sql)?.[1] ?? "",
-    tidy(sql),
-  ]),
+  [EVENTS, ...INDEXES, ...OWN_TABLES, ...OF_SQLITE].map((sql) => [nameOf(sql), tidy(sql)]),
 );
+
+const OWN_NAMES = OWN_TABLES.map(nameOf);
+
+function nameOf(sql: string): string {
+  return /^CREATE \w+ (\w+)/.exec(sql)?.[1] ?? "";
+}
 
 /** `sql` in the form in which two definitions are compared: they may differ in white space and case, as SQLite knows both. */
 function tidy(sql: string): string {
@@ -59,7 +62,7 @@ export function makeIndexes(db: Database): void {
   for (const index of INDEXES) db.run(index.replace("INDEX", "INDEX IF NOT EXISTS"));
 }
 
-/** What in the file is not part of a log, in words; null when nothing is. */
+/** What in the file is not part of a log, or is missing from it, in words; null when nothing is. Lists need no index. */
 export function schemaFault(db: Database): string | null {
   const objects = db
     .query<{ type: string; name: string; sql: string | null }, []>(
@@ -71,5 +74,8 @@ export function schemaFault(db: Database): string | null {
     if (known === undefined) return `the ${type} ${name} is no part of an audit log`;
     if (sql === null || tidy(sql) !== known) return `the ${type} ${name} is not defined as in an audit log`;
   }
-  return null;
+  const missing = OWN_NAMES.filter((own) => !objects.some(({ name }) => name === own));
+  // A log of another tool has none of them yet.
+  const [gone] = missing.length < OWN_NAMES.length ? missing : [];
+  return gone === undefined ? null : `the table ${gone} was removed`;
 }

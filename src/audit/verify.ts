@@ -123,7 +123,23 @@ function verifyRows(
   const next = chain.expectedId() ?? 1;
   const highest = Math.max(highestId(highWater), note?.id ?? 0);
   if (next <= highest) return broken(total, next, `the newest rows are gone: ${rowNames(next, highest)}`);
-  return whole(total, chain.last);
+  const damage = damageOf(db);
+  return damage === null ? whole(total, chain.last) : broken(total, null, `the file is damaged: ${damage}`);
+}
+
+/**
+ * What SQLite finds wrong with the file, in its words; null when nothing is. An index that lacks rows would hide them from a
+ * list, while the walk over the table finds them.
+ */
+function damageOf(db: Database): string | null {
+  try {
+    const check = db.query<{ integrity_check: string }, []>("PRAGMA integrity_check(1)");
+    const found = check.get()?.integrity_check ?? "it cannot be checked";
+    return found === "ok" ? null : found.replace("*** in database main ***\n", "");
+  } catch (error) {
+    if (isDamage(error)) return messageOf(error);
+    throw error;
+  }
 }
 
 /** Bytes that are not UTF-8 read as U+FFFD, and would hash like it: says whether the row really has U+FFFD. */

@@ -1,8 +1,10 @@
-// The attack: a trigger in audit.db that drops rows of a running server, while everything says that the log is whole.
+// The attack: a trigger in audit.db that drops rows of a running server, or an index that hides them, while everything says
+// that the log is whole.
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { post, serveBinary } from "../support";
+import { mutilateIndex } from "../audit/support";
+import { installBinary, post, serveBinary } from "../support";
 
 test("a trigger that mutes rows stops changes, and fails verification and diagnosis", async () => {
   await using server = await serveBinary();
@@ -23,3 +25,20 @@ test("a trigger that mutes rows stops changes, and fails verification and diagno
   db.run("DROP TRIGGER mute");
   expect((await change()).status).toBe(200);
 }, 30_000);
+
+test("an index that hides rows from lists fails verification and diagnosis", async () => {
+  using host = installBinary();
+  for (const type of ["visible", "hidden"]) await host.run(["audit", "log", type]);
+  const listed = async () => (await host.run(["audit", "list", "--event-type", "hidden", "--json"])).stdout;
+  const hidden = '"event_type":"hidden"';
+  expect(await listed()).toContain(hidden);
+  mutilateIndex(join(host.configDir, "audit.db"), "idx_events_type", "event_type", "event_type = 'hidden'");
+  expect(await listed()).not.toContain(hidden);
+  for (const command of [
+    ["audit", "verify"],
+    ["diagnose", "--only", "audit_chain"],
+  ]) {
+    const { exitCode, stdout } = await host.run(command);
+    expect([exitCode, stdout]).toEqual([1, expect.stringContaining("index idx_events_type")]);
+  }
+}, 15_000);

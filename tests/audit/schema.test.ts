@@ -3,7 +3,7 @@ import { openAuditLog } from "../../src/audit/log";
 import { verifyDatabase } from "../../src/audit/verify";
 import { silentLog } from "../../src/lib/log";
 import { temporaryFolder } from "../support";
-import { event, rowsOf, testLog, withDatabase } from "./support";
+import { event, mutilateIndex, rowsOf, testLog, withDatabase } from "./support";
 
 /** Changes of the schema by somebody who may write the file, and the object that each has to name. */
 const CHANGES: ReadonlyArray<[what: string, sql: string, named: string]> = [
@@ -45,6 +45,7 @@ const CHANGES: ReadonlyArray<[what: string, sql: string, named: string]> = [
     "DROP TABLE svc_gaps; CREATE TABLE svc_gaps (after_id INTEGER REFERENCES events(id), next_id INTEGER)",
     "table svc_gaps",
   ],
+  ["a table of svc's own less", "DROP TABLE svc_gaps", "table svc_gaps"],
 ];
 
 describe("what is not part of a log", () => {
@@ -104,6 +105,27 @@ describe("what is not part of a log", () => {
     expect(await made.log.append(event())).toBe(2);
     expect(verifyDatabase(made.path)).toMatchObject({ ok: true, total_rows: 2 });
   });
+});
+
+describe("an index that lacks rows fails the verification, though its definition is right", () => {
+  for (const [name, column] of [
+    ["idx_events_type", "event_type"],
+    ["idx_events_host", "host_id"],
+    ["idx_events_ts", "ts"],
+  ] as const) {
+    test(name, async () => {
+      await using made = await testLog();
+      for (const event_type of ["cli", "rest_api", "cli"]) await made.log.append(event({ event_type }));
+      await made.log.close();
+      mutilateIndex(made.path, name, column, "event_type = 'cli'");
+      expect(verifyDatabase(made.path)).toEqual({
+        ...{ ok: false, broken_at_id: null, total_rows: 3, head: null },
+        reason: `the file is damaged: wrong # of entries in index ${name}`,
+      });
+      withDatabase(made.path, (db) => db.run("REINDEX"));
+      expect(verifyDatabase(made.path).ok).toBe(true);
+    });
+  }
 });
 
 test("the tables that SQLite makes for ANALYZE, and VACUUM, are no fault", async () => {

@@ -1,7 +1,7 @@
 /** What tests of the audit log share: a log in a folder of its own, and the chain checked without svc's code. */
 import { Database } from "bun:sqlite";
 import { createHash } from "node:crypto";
-import { copyFileSync } from "node:fs";
+import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type AuditLog, openAuditLog } from "../../src/audit/log";
 import type { AuditEvent, AuditRow } from "../../src/audit/row";
@@ -49,6 +49,22 @@ export function withDatabase<T>(path: string, work: (db: Database) => T): T {
   } finally {
     db.close();
   }
+}
+
+/**
+ * Makes one index of a log that no process has open leave out the rows that `hides` names, while its definition says nothing
+ * of that: as `PRAGMA writable_schema` does, which Bun's SQLite refuses.
+ */
+export function mutilateIndex(path: string, name: string, column: string, hides: string): void {
+  const clause = ` WHERE NOT (${hides})`;
+  withDatabase(path, (db) =>
+    db.run(`DROP INDEX ${name}; CREATE INDEX ${name} ON events(${column})${clause}`),
+  );
+  const bytes = readFileSync(path);
+  const at = bytes.indexOf(clause);
+  if (at < 0) throw new Error("the definition is not in the file");
+  bytes.fill(" ", at, at + clause.length);
+  writeFileSync(path, bytes);
 }
 
 /** All rows of the file, oldest first. */
