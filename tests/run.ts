@@ -6,7 +6,7 @@
  * and the runner itself came to its end.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 
 /** Half of what CI allows for the whole run. */
@@ -14,6 +14,9 @@ const DEADLINE_MS = 45 * 60_000;
 
 /** For a test that names none: many times what it takes, so that only one that hangs meets it on a slow machine. */
 const TEST_TIMEOUT_MS = 60_000;
+
+/** How many processes test files at once. One more than there are cores: many tests wait for another program. */
+const PROCESSES = availableParallelism() + 1;
 
 interface Tally {
   readonly passed: number;
@@ -36,8 +39,18 @@ async function runTests(args: readonly string[]): Promise<Tally> {
   const folder = mkdtempSync(join(tmpdir(), "svc-tests-"));
   const report = join(folder, "junit.xml");
   try {
-    const limit = `--timeout=${TEST_TIMEOUT_MS}`;
-    const exitCode = await bun("test", limit, "--reporter=junit", `--reporter-outfile=${report}`, ...args);
+    const exitCode = await bun(
+      "test",
+      `--timeout=${TEST_TIMEOUT_MS}`,
+      `--parallel=${PROCESSES}`,
+      // A fresh global for each file would load every module again.
+      "--no-isolate",
+      // The slowest files first, as far as they are listed: milliseconds, rounded.
+      `--timings=${import.meta.dir}/timings.json`,
+      "--reporter=junit",
+      `--reporter-outfile=${report}`,
+      ...args,
+    );
     const found = readTally(report);
     // An error outside any test, or a crash, is in the exit code only.
     return exitCode === 0 || found.failed > 0 ? found : { ...found, failed: 1 };

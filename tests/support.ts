@@ -12,6 +12,9 @@ import { silentLog } from "../src/lib/log";
 import type { RunOptions, RunReport } from "../src/runs/types";
 import { createService, type Service, type ServiceOptions } from "../src/service";
 
+// The runner's own: a process that a test starts would have it, and `svc diagnose` would name it.
+delete process.env.BUN_TEST_WORKER_ID;
+
 // As they are before a test replaces them.
 const { sleep } = Bun;
 const now = performance.now.bind(performance);

@@ -125,6 +125,7 @@ describe("a row that cannot be written is an unavailable failure", () => {
       "unavailable",
     ]);
     // From now on nobody waits for it in vain, also when reading goes well in between.
+    using _now = spyOn(performance, "now").mockReturnValue(performance.now());
     using pauses = spyOn(Bun, "sleep");
     for (let times = 0; times < 3; times++) {
       await made.log.list({ limit: 1 });
