@@ -61,7 +61,7 @@ describe("the token of a host", () => {
     expect((await machine.run(["admin", "poll"])).exitCode).toBe(0);
     expect((await send("/jobs")).status).toBe(200);
     expect((await send("/token/renew", post({}))).status).toBe(403);
-  }, 20_000);
+  }, 60_000);
 
   test("is sent once by a watching poll, when the host refuses it", async () => {
     await using host = await serveBinary(["--rate-limit", "0"]);
@@ -84,7 +84,7 @@ describe("the token of a host", () => {
     const again = "HTTP 401: unauthorized (not asked again)";
     expect(errors.slice(0, 12)).toEqual(["HTTP 401", ...Array<string>(11).fill(again)]);
     expect(await (await host.call("/metrics")).text()).toContain("service_rest_failed_auth_total 1\n");
-  }, 20_000);
+  }, 60_000);
 });
 
 describe("a mixed fleet", () => {
@@ -168,7 +168,7 @@ describe("a mixed fleet", () => {
     const results = (await polled.stdout.json()) as Polled[];
     const errors = new Set(results.map(({ label, error }) => `${label.replace(/-.*/, "")}: ${error}`));
     expect(errors).toEqual(new Set(["dead: timeout after 1 s", "good: null"]));
-  }, 20_000);
+  }, 60_000);
 
   testWith("openssl")("over https, by its authority or its pin", async () => {
     using folder = temporaryFolder();

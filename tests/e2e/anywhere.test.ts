@@ -142,4 +142,4 @@ test("a ~ in SVC_CONFIG_DIR and --config-dir is the home", async () => {
     exitCode: 2,
     stderr: "svc: --config-dir: expected a path, ~ or ~/… but found ~ann/x\n",
   });
-}, 20_000);
+}, 60_000);

@@ -121,7 +121,7 @@ test("an export that nobody reads to its end just ends", async () => {
   const { binary, configDir } = machine;
   const piped = await Bun.$`${binary} audit export --config-dir ${configDir} | head -c 10`.quiet();
   expect([piped.stdout.toString(), piped.stderr.toString()]).toEqual(['{"id":1,"t', ""]);
-}, 30_000);
+}, 60_000);
 
 test("an export verifies where svc may make no folder, and none is made", async () => {
   using machine = installed();
@@ -134,7 +134,7 @@ test("an export verifies where svc may make no folder, and none is made", async 
     .nothrow()
     .quiet();
   expect([verified.stdout.toString(), verified.stderr.toString()]).toEqual(["Chain OK (2 rows)\n", ""]);
-}, 30_000);
+}, 60_000);
 
 test("bad calls are exit 2 and say what was expected", async () => {
   using machine = installed();

@@ -245,7 +245,7 @@ test("a server that is stopped lets short runs end, cancels long ones with their
   expect((await long).status).toBe("cancelled");
   expect((await stopped).exitCode).toBe(143);
   expect(isAlive(Number(readFileSync(pidFile, "utf8")))).toBe(false);
-}, 30_000);
+}, 60_000);
 
 test("a secret is in no file and no line of the log", async () => {
   using machine = installed();

@@ -277,7 +277,7 @@ describe("a session", () => {
       throw new Error("an offer that nobody can answer was sent");
     }, home.path);
     await expect(delivered).rejects.toThrow("no TURN server answered");
-  }, 20_000);
+  }, 60_000);
 
   test("logs the stderr of a process that crashed", async () => {
     using home = temporaryFolder();
