@@ -38,7 +38,7 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
   let found = new Map();
   let offered = "";
   /** Whether a person asked for the next poll: it also asks the hosts that refused their token. */
-  let askAgain = true;
+  let askAgain = false;
 
   const when = el("span", { class: "hint", role: "status" });
   const made = panel("Hosts", {

@@ -186,7 +186,6 @@ export function createService({
     isChecked = true;
   };
   const stops: Array<() => Promise<void> | void> = [];
-  let madePoller: Poller | undefined;
   let madeScheduler: Scheduler | undefined;
   let madeRuns: Runs | undefined;
   let madeSessions: Sessions | undefined;
@@ -245,8 +244,13 @@ export function createService({
     log,
     permits: (need) => permitted[need],
     addressBook: feature(async () => {
-      const { createAddressBook } = await import("./fleet/address-book");
-      return createAddressBook({ file: files.adminHosts, lock: files.adminLock }, log);
+      const [{ createAddressBook }, { createRefusals }] = await Promise.all([
+        import("./fleet/address-book"),
+        import("./client/refusals"),
+      ]);
+      const lock = files.adminLock;
+      const refusals = createRefusals({ file: files.refusedTokens, lock });
+      return createAddressBook({ file: files.adminHosts, lock }, log, refusals);
     }),
     audit: feature(async () => {
       if (!options.audit) return null;
@@ -317,10 +321,7 @@ export function createService({
     dashboard: feature(async () => (await import("./http/page-files")).createDashboard()),
     explorer: feature(async () => (await import("./http/page-files")).createExplorer()),
     metrics: feature(async () => (await import("./metrics/metrics")).createMetrics(service)),
-    poller: feature(async () => {
-      madePoller = (await import("./fleet/poll")).createPoller();
-      return madePoller;
-    }),
+    poller: feature(async () => (await import("./fleet/poll")).createPoller()),
     rest: stoppable(async () => (await import("./http/server")).createRestControl(service)),
     runningServer() {
       const running = findRunningServer(configDir);
@@ -411,7 +412,6 @@ export function createService({
     },
     async refresh() {
       (await service.rest()).server?.refresh();
-      madePoller?.forget();
       if (runsJobs && hasJobs()) await (await service.scheduler()).refresh();
       await endRevoked();
     },

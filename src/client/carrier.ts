@@ -1,6 +1,7 @@
 /**
  * The seam between calling another server and the way to it: a carrier takes a request there and brings back the response.
  */
+import type { Refusals } from "./refusals";
 
 /** A server that speaks the REST API. */
 export interface RemoteServer {
@@ -9,6 +10,8 @@ export interface RemoteServer {
   /** The bearer token: visible ASCII. */
   readonly token: string | undefined;
   readonly trust: Trust;
+  /** Where a refusal of the token is remembered; then it is not sent again for a while. */
+  readonly refusals?: Pick<Refusals, "has" | "add"> | undefined;
 }
 
 /**

@@ -28,6 +28,9 @@ const MAX_HEAD_BYTES = 16_384;
 /** The most interim responses (1xx) before one. */
 const MAX_INTERIM = 20;
 
+/** It says what the server answered, which monitors look for. */
+const NOT_ASKED = "HTTP 401: unauthorized (not asked again)";
+
 /**
  * The carrier to `server`, once this process may have one more connection (`slots.ts`). Deadlines begin after that.
  *
@@ -36,7 +39,7 @@ const MAX_INTERIM = 20;
  */
 export async function carrierTo(server: RemoteServer, signal?: AbortSignal): Promise<Carrier> {
   const giveBack = await takeSlot(signal);
-  const { token, trust } = server;
+  const { token, trust, refusals } = server;
   const url = new URL(server.url);
   const base = url.pathname.replace(/\/+$/, "");
   let agent: Dialler | undefined;
@@ -47,6 +50,7 @@ export async function carrierTo(server: RemoteServer, signal?: AbortSignal): Pro
   const ask = async (request: Request, limits: Limits): Promise<Response> => {
     const { method, path, body } = request;
     if (signal?.aborted) throw new RemoteError("cancelled", "cancelled", false);
+    if (refusals?.has(server)) throw new RemoteError("unauthorized", NOT_ASKED, false);
     // A change is sent once. On a connection that the server is about to close, it would be unclear whether it arrived.
     if (method === "POST") close();
     agent ??= new Dialler(url, trust);
@@ -60,7 +64,9 @@ export async function carrierTo(server: RemoteServer, signal?: AbortSignal): Pro
     const options = { agent, method, path: `${base}${path}`, headers, maxHeaderSize: MAX_HEAD_BYTES };
     const { response, wasStale } = exchange(options, body, limits, signal);
     try {
-      return withoutToken(await response, token);
+      const answer = withoutToken(await response, token);
+      if (answer.status === 401) await refusals?.add(server);
+      return answer;
     } catch (error) {
       close();
       const isLost = error instanceof RemoteError && error.fault === "unreachable";

@@ -7,6 +7,7 @@
 import { isDeepStrictEqual } from "node:util";
 import * as v from "valibot";
 import type { RemoteServer } from "../client/carrier";
+import type { Refusals } from "../client/refusals";
 import { badInput, conflict, notFound } from "../lib/errors";
 import { type Changes, createJsonStore, type ListFormat, loadFaults } from "../lib/json-store";
 import type { Log } from "../lib/log";
@@ -46,8 +47,15 @@ const BOOK = v.looseObject({ hosts: v.array(v.unknown()) });
 
 const labelOf = (value: unknown) => String(Object(value).label).trim();
 
-/** @param paths the file, and the lock for changes to it. */
-export function createAddressBook(paths: { file: string; lock: string }, log: Log) {
+/**
+ * @param paths the file, and the lock for changes to it.
+ * @param refusals the tokens that hosts have refused.
+ */
+export function createAddressBook(
+  paths: { readonly file: string; readonly lock: string },
+  log: Log,
+  refusals?: Refusals,
+) {
   const store = createJsonStore<Host>({ ...paths, ...FORMAT }, log);
 
   const book = {
@@ -57,8 +65,13 @@ export function createAddressBook(paths: { file: string; lock: string }, log: Lo
     select: (selection: string): Host[] => selectHosts(store.entries(), selection),
     /** Their labels and servers. @throws as {@link selectHosts}. */
     servers: (selection: string) =>
-      book.select(selection).map((host) => ({ label: host.label, server: serverOf(host) })),
-    server: (label: string): RemoteServer => serverOf(book.host(label)),
+      book.select(selection).map((host) => ({ label: host.label, server: book.reach(host) })),
+    server: (label: string): RemoteServer => book.reach(book.host(label)),
+    /** The server of a host. A token that it refused is not sent again for ten minutes. */
+    reach: (host: Host): RemoteServer => serverOf(host, refusals),
+    /** Lets the tokens of `hosts` be sent again. */
+    askAgain: async (hosts: readonly Host[]): Promise<void> =>
+      refusals?.forget(hosts.map((host) => serverOf(host))),
     /** Appends a host. @throws `conflict` when the label is taken. */
     add: (host: Host) => book.addAll([host], false),
     /**
@@ -67,13 +80,16 @@ export function createAddressBook(paths: { file: string; lock: string }, log: Lo
      * @param replace whether a host replaces the one with the same label.
      * @throws `conflict` naming the labels that are taken, unless `replace`.
      */
-    addAll: (hosts: readonly Host[], replace: boolean) =>
-      store.change((list) => {
+    async addAll(hosts: readonly Host[], replace: boolean) {
+      const counts = await store.change((list) => {
         const taken = hosts.filter(({ label }) => list.has(label)).map(({ label }) => label);
         if (taken.length > 0 && !replace) throw conflict(takenText(taken));
         for (const host of hosts) list.put(host);
         return { added: hosts.length - taken.length, replaced: taken.length };
-      }),
+      });
+      await book.askAgain(hosts);
+      return counts;
+    },
     host(label: string): Host {
       const found = store.entries().find((host) => host.label === label);
       if (!found) throw noSuchHost(label);
@@ -85,8 +101,8 @@ export function createAddressBook(paths: { file: string; lock: string }, log: Lo
      * @returns the host.
      * @throws `bad_input` when these fields do not go together; what `change` throws.
      */
-    set: (label: string, change: (host: Host) => Changes<Host>) =>
-      store.change((list) => {
+    async set(label: string, change: (host: Host) => Changes<Host>): Promise<Host> {
+      const changed = await store.change((list) => {
         const old = list.entries.find((host) => host.label === label);
         if (!old) throw noSuchHost(label);
         const fields = change(old);
@@ -94,7 +110,10 @@ export function createAddressBook(paths: { file: string; lock: string }, log: Lo
         if ("fault" in parsed) throw badInput(parsed.fault);
         list.update(label, { ...fields, base_url: parsed.entry.base_url });
         return parsed.entry;
-      }),
+      });
+      await book.askAgain([changed]);
+      return changed;
+    },
     /** @returns whether there was such a host. */
     remove: (label: string) => store.change((list) => list.remove(label)),
   };

@@ -3,11 +3,10 @@
  */
 import * as v from "valibot";
 import { typed } from "../client/call";
-import { type Carrier, type Deadline, deadlineIn, RemoteError } from "../client/carrier";
+import { type Carrier, type Deadline, deadlineIn, RemoteError, type RemoteServer } from "../client/carrier";
 import { carrierTo } from "../client/connection";
 import type { Scope } from "../core/rights";
 import { printable } from "../lib/sanitize";
-import { type Host, serverOf } from "./host";
 import type { Broadcast } from "./operations/fleet";
 import type { Delivered, DeliveryStatus } from "./results";
 
@@ -55,15 +54,18 @@ const REPORT = v.object({
 type Report = v.InferOutput<typeof REPORT>;
 
 /** The host's result. An exception is a bug: what a host does wrong is its result. */
-export async function deliver(host: Host, delivery: Delivery): Promise<Delivered> {
+export async function deliver(
+  { label, server }: { readonly label: string; readonly server: RemoteServer },
+  delivery: Delivery,
+): Promise<Delivered> {
   const started = performance.now();
   const result = (status: DeliveryStatus, delivered: boolean, more: Partial<Delivered>): Delivered => {
     const duration_ms = Math.round(performance.now() - started);
-    return { label: host.label, ok: status === "ok", status, delivered, duration_ms, ...more };
+    return { label, ok: status === "ok", status, delivered, duration_ms, ...more };
   };
   let sending = false;
   try {
-    using carrier = await carrierTo(serverOf(host), delivery.signal);
+    using carrier = await carrierTo(server, delivery.signal);
     const deadline = deadlineIn(delivery.delivery_timeout_s * 1_000);
     const offered = new Set(await offeredBy(carrier, deadline));
     const missing = delivery.commands.filter((name) => !offered.has(name));

@@ -107,9 +107,12 @@ export function parseHost(value: unknown): Parsed<Host> {
   return { entry: { ...checked.output, base_url: baseUrl(base_url) ?? base_url } };
 }
 
-/** The server of an entry, and how to trust it. */
-export function serverOf({ base_url, token, ca, pin }: Host): RemoteServer {
-  const server = { url: base_url, token };
+/** The server of an entry, how to trust it, and where a refusal of its token is remembered. */
+export function serverOf(
+  { base_url, token, ca, pin }: Host,
+  refusals?: RemoteServer["refusals"],
+): RemoteServer {
+  const server = { url: base_url, token, refusals };
   if (pin !== undefined) return { ...server, trust: { kind: "pin", pins: [pin] } };
   return { ...server, trust: ca === undefined ? { kind: "system" } : { kind: "ca", pem: ca } };
 }

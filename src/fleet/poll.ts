@@ -8,6 +8,7 @@ import { carrierTo } from "../client/connection";
 import { patienceFor, runPool } from "../lib/pool";
 import { printable } from "../lib/sanitize";
 import { createSharing } from "../lib/share";
+import type { AddressBook } from "./address-book";
 import { type Host, serverOf } from "./host";
 import { POLLED_JOBS, POLLED_SESSIONS, type Polled } from "./results";
 
@@ -22,8 +23,8 @@ export interface PollOptions {
   readonly signal?: AbortSignal | undefined;
   /** Receives each result when it is complete. */
   readonly polled?: (result: Polled) => void;
-  /** The hosts that refused their token, which are not asked again. */
-  readonly refused?: WeakSet<Host>;
+  /** The server of a host (default: {@link serverOf}). */
+  readonly reach?: AddressBook["reach"];
 }
 
 /** The results of `hosts`, in their order. Never throws: an error is that host's result. */
@@ -38,47 +39,38 @@ export function pollHosts(hosts: readonly Host[], options: PollOptions): Promise
 
 export type Poller = ReturnType<typeof createPoller>;
 
-/**
- * {@link pollHosts}, where callers who ask the same of the same hosts meanwhile share the poll under way.
- *
- * A token that was refused is not repeated until the book changes: eight in a minute would lock this machine out of the
- * host. The book makes its hosts anew when its file has changed, so that this memory needs no other end.
- */
+/** {@link pollHosts}, where callers who ask the same of the same hosts meanwhile share the poll under way. */
 export function createPoller() {
   const shared = createSharing<Polled[]>();
-  let refused = new WeakSet<Host>();
   return {
-    /** @param askAgain whether to ask those too that refused their token. */
-    poll(hosts: readonly Host[], { signal, ...given }: PollOptions, askAgain = false): Promise<Polled[]> {
-      if (askAgain) for (const host of hosts) refused.delete(host);
-      const options = { ...given, refused };
+    /** @param askAgain whether those are asked too that refused their token lately. */
+    async poll(
+      book: Pick<AddressBook, "reach" | "askAgain">,
+      hosts: readonly Host[],
+      { signal, ...given }: PollOptions,
+      askAgain = false,
+    ): Promise<Polled[]> {
+      if (askAgain) await book.askAgain(hosts);
+      const options = { ...given, reach: book.reach };
       // Who follows a poll needs each of its results.
       if (options.polled) return pollHosts(hosts, { ...options, signal });
       const key = JSON.stringify([hosts, given, askAgain]);
       return shared(key, (abandoned) => pollHosts(hosts, { ...options, signal: abandoned }), signal);
     },
-    /** Asks every host again. */
-    forget() {
-      refused = new WeakSet();
-    },
   };
 }
 
-async function pollHost(host: Host, { timeoutMs, signal, refused }: PollOptions): Promise<Polled> {
+async function pollHost(host: Host, { timeoutMs, signal, reach = serverOf }: PollOptions): Promise<Polled> {
   const { label, base_url } = host;
   let started = performance.now();
   let latency_ms: number | undefined;
   const since = () => Math.round((performance.now() - started) * 10) / 10;
   const result = { label, base_url, healthy: false, error: null, sessions: null, job_count: null };
-  // It says what the host answered, which monitors look for.
-  if (refused?.has(host))
-    return { ...result, latency_ms: 0, error: "HTTP 401: unauthorized (not asked again)" };
   try {
-    using carrier = await carrierTo(serverOf(host), signal);
+    using carrier = await carrierTo(reach(host), signal);
     started = performance.now();
     const limits = { deadline: deadlineIn(timeoutMs), maxBytes: MAX_POLL_BYTES };
     const answer = await carrier.ask({ method: "GET", path: "/sessions" }, limits);
-    if (answer.status === 401) refused?.add(host);
     const sessions = typed(POLLED_SESSIONS, answer);
     latency_ms = since();
     const jobs = await carrier.ask({ method: "GET", path: "/jobs" }, limits);

@@ -6,11 +6,11 @@
  */
 import * as v from "valibot";
 import { typed } from "../client/call";
-import { deadlineIn, RemoteError } from "../client/carrier";
+import { deadlineIn, RemoteError, type RemoteServer } from "../client/carrier";
 import { carrierTo } from "../client/connection";
 import { conflict, failureOf, unavailable } from "../lib/errors";
 import type { AddressBook } from "./address-book";
-import { HOST_FIELDS, type Host, serverOf } from "./host";
+import { HOST_FIELDS, type Host } from "./host";
 import type { Rotated } from "./results";
 
 /** How long the host may take for each answer, in milliseconds. */
@@ -31,23 +31,23 @@ const RENEWED = v.object({
  *   book has the old one.
  */
 export async function rotateToken(
-  book: Pick<AddressBook, "host" | "set">,
+  book: Pick<AddressBook, "host" | "set" | "reach">,
   label: string,
   overlapS: number,
 ): Promise<Rotated> {
   const old = book.host(label);
-  const { name, token, old_until } = await ask(old, RENEWED, "/token/renew", { overlap_s: overlapS }).catch(
-    (error) => {
-      throw error instanceof RemoteError ? unavailable(`${label}: ${reasonOf(error)}`) : error;
-    },
-  );
+  const { name, token, old_until } = await ask(book.reach(old), RENEWED, "/token/renew", {
+    overlap_s: overlapS,
+  }).catch((error) => {
+    throw error instanceof RemoteError ? unavailable(`${label}: ${reasonOf(error)}`) : error;
+  });
   const stored = await book.set(label, keep(old, token)).catch((error) => {
     const reason = failureOf(error)?.message ?? "internal error";
     throw unavailable(
       `${label}: the new token could not be stored (${reason}): the old one works until ${old_until}, and can be rotated again`,
     );
   });
-  const problem = await ask(stored, v.unknown(), "/token/confirm", {}).then(
+  const problem = await ask(book.reach(stored), v.unknown(), "/token/confirm", {}).then(
     () => null,
     (error) => {
       if (error instanceof RemoteError) return error.message;
@@ -64,12 +64,12 @@ const keep = (old: Host, token: string) => (now: Host) => {
 };
 
 async function ask<S extends v.GenericSchema>(
-  host: Host,
+  server: RemoteServer,
   schema: S,
   path: string,
   body: object,
 ): Promise<v.InferOutput<S>> {
-  using carrier = await carrierTo(serverOf(host));
+  using carrier = await carrierTo(server);
   const limits = { deadline: deadlineIn(ANSWER_MS), maxBytes: MAX_BYTES };
   return typed(schema, await carrier.ask({ method: "POST", path, body: JSON.stringify(body) }, limits));
 }

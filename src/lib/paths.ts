@@ -66,6 +66,7 @@ export const configFiles = (configDir: string) => ({
   runFile: join(configDir, "run", "rest.json"),
   tokensLock: join(configDir, "run", "tokens.lock"),
   adminLock: join(configDir, "run", "admin.lock"),
+  refusedTokens: join(configDir, "run", "refused_tokens.json"),
   serveLock: join(configDir, "run", "serve.lock"),
   importLock: join(configDir, "run", "import.lock"),
   auditArchive: join(configDir, "audit-archive"),

@@ -63,7 +63,7 @@ describe("the token of a host", () => {
     expect((await send("/token/renew", post({}))).status).toBe(403);
   }, 60_000);
 
-  test("is sent once by a watching poll, when the host refuses it", async () => {
+  test("is sent once by all commands of the desk, when the host refuses it", async () => {
     await using host = await serveBinary(["--rate-limit", "0"]);
     using machine = await consoleWith([{ label: "lab", base_url: host.url, token: "not-its-token" }]);
     const watching = Bun.spawn(["./svc", "admin", "poll", "--watch", "--interval", "0.1", "--json"], {
@@ -83,6 +83,15 @@ describe("the token of a host", () => {
     await watching.exited;
     const again = "HTTP 401: unauthorized (not asked again)";
     expect(errors.slice(0, 12)).toEqual(["HTTP 401", ...Array<string>(11).fill(again)]);
+    for (const args of [
+      ["admin", "poll"],
+      ["admin", "broadcast", '[["AC_rest_api_status"]]', "--on", "lab"],
+      ["history", "--on", "lab"],
+      ["admin", "rotate", "lab"],
+    ]) {
+      const { stdout, stderr, exitCode } = await machine.run(args);
+      expect([args[1], stdout + stderr, exitCode]).toEqual([args[1], expect.stringContaining(again), 1]);
+    }
     expect(await (await host.call("/metrics")).text()).toContain("service_rest_failed_auth_total 1\n");
   }, 60_000);
 });

@@ -6,6 +6,7 @@ import { callOperation } from "../../src/core/call";
 import { localCaller } from "../../src/core/caller";
 import { broadcast } from "../../src/fleet/broadcast";
 import { deliver } from "../../src/fleet/deliver";
+import { serverOf } from "../../src/fleet/host";
 import { broadcastExecute } from "../../src/fleet/operations/fleet";
 import { DELIVERY_STATUS, type Delivered, type DeliveryStatus, labelsToRetry } from "../../src/fleet/results";
 import { answering, ok, rawServer } from "../client/support";
@@ -97,7 +98,7 @@ describe("an action list sent to a host", () => {
     timeout_s: 1,
   };
   const to = (url: string, more: Partial<Parameters<typeof deliver>[1]> = {}) =>
-    deliver(host("a", url), { ...delivery, ...more });
+    deliver({ label: "a", server: serverOf(host("a", url)) }, { ...delivery, ...more });
   /** A host that offers the command, and does what `behave` says with the list. */
   const offering = (behave: (socket: import("node:net").Socket) => void) =>
     rawServer((socket) => {
@@ -261,7 +262,7 @@ describe("AC_admin_broadcast_execute", () => {
   test("takes its positional arguments in the order that scripts know, new ones last", () => {
     expect(Object.keys(broadcastExecute.input.entries)).toEqual([
       ...["actions", "on", "max_parallel", "max_failures", "canary", "stop_on_error"],
-      ...["delivery_timeout_s", "timeout_s", "retry", "only", "output", "labels"],
+      ...["delivery_timeout_s", "timeout_s", "retry", "only", "output", "labels", "ask_again"],
     ]);
   });
 

@@ -1,8 +1,13 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setSystemTime, test } from "bun:test";
+import { askServers } from "../../src/client/fan-out";
+import { callOperation } from "../../src/core/call";
+import { localCaller } from "../../src/core/caller";
+import { broadcastExecute } from "../../src/fleet/operations/fleet";
 import { pollHosts } from "../../src/fleet/poll";
 import type { Polled } from "../../src/fleet/results";
+import { listRuns } from "../../src/runs/operations";
 import { answering, IDLE_SESSIONS, ok, rawServer } from "../client/support";
-import { post, testServer } from "../support";
+import { post, testServer, testService } from "../support";
 import { host } from "./support";
 
 const poll = (hosts: Parameters<typeof pollHosts>[0], timeoutMs = 1_000) =>
@@ -166,6 +171,7 @@ describe("a token that was refused", () => {
     await book.add({ ...host("wrong", target.server.url), token: "not-its-token" });
     return {
       book,
+      configDir: made.configDir,
       call: made.call,
       poll: async (query = "") => {
         const results = (await (await made.call(`/admin/poll${query}`)).json()) as Polled[];
@@ -190,17 +196,39 @@ describe("a token that was refused", () => {
     expect(await made.guesses()).toBe(1);
   });
 
-  test("is sent again when the book has changed, on a reload, and for who asks for it", async () => {
+  test("is sent again for who asks for it, once the entry has changed, and after ten minutes", async () => {
     await using made = await desk();
     await made.poll();
     await made.book.set("good", () => ({ tags: ["lab"] }));
-    expect(await made.poll()).toEqual([null, "HTTP 401"]);
     expect((await made.call("/refresh", post({}))).status).toBe(200);
-    expect(await made.poll()).toEqual([null, "HTTP 401"]);
+    expect(await made.poll()).toEqual([null, NOT_ASKED]);
     expect(await made.poll("?ask_again=true")).toEqual([null, "HTTP 401"]);
     expect(await made.poll()).toEqual([null, NOT_ASKED]);
+    await made.book.set("wrong", () => ({ token: "not-its-token" }));
+    expect(await made.poll()).toEqual([null, "HTTP 401"]);
+    setSystemTime(Date.now() + 10 * 60_000);
+    expect(await made.poll()).toEqual([null, "HTTP 401"]);
+    setSystemTime();
     expect(await made.guesses()).toBe(4);
     await made.book.set("wrong", () => ({ token: host("good").token }));
     expect(await made.poll()).toEqual([null, null]);
+  });
+
+  test("is not sent by a broadcast or by an operation on other hosts either, in any process of the desk", async () => {
+    await using made = await desk();
+    expect(await made.poll()).toEqual([null, "HTTP 401"]);
+    await using other = testService({ configDir: made.configDir });
+    const { service } = other;
+    const list = { actions: [["AC_rest_api_status"]], on: "wrong" };
+    const broadcast = await callOperation(service, broadcastExecute, list, localCaller(service, "cli"));
+    expect(broadcast).toMatchObject([{ status: "unauthorized", delivered: false, error: NOT_ASKED }]);
+    const servers = (await service.addressBook()).servers("wrong");
+    const limits = { timeoutMs: 5_000, signal: new AbortController().signal };
+    expect(await askServers(servers, listRuns, {}, limits)).toMatchObject([{ ok: false, error: NOT_ASKED }]);
+    expect(await made.guesses()).toBe(1);
+    const again = { ...list, ask_again: true };
+    const asked = await callOperation(service, broadcastExecute, again, localCaller(service, "cli"));
+    expect(asked).toMatchObject([{ status: "unauthorized", error: "HTTP 401" }]);
+    expect(await made.guesses()).toBe(2);
   });
 });

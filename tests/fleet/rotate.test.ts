@@ -64,7 +64,7 @@ test("the host's own token is replaced where the book has that one, and the answ
 
 test("a desk that crashed before it had stored the new token does it again", async () => {
   await using made = await pair("desk");
-  const dies = { host: made.book.host, set: () => Promise.reject(new Error("killed")) };
+  const dies = { ...made.book, set: () => Promise.reject(new Error("killed")) };
   await expect(rotateToken(dies, "lab", 3_600)).rejects.toThrow(
     /^lab: the new token could not be stored \(internal error\): the old one works until .+Z, and can be rotated again$/,
   );
@@ -86,7 +86,7 @@ test("an entry that was changed meanwhile stays as it is", async () => {
     await made.book.set(label, () => ({ token: "of-somebody-else" }));
     return made.book.set(label, change);
   };
-  await expect(rotateToken({ host: made.book.host, set }, "lab", 3_600)).rejects.toThrow(
+  await expect(rotateToken({ ...made.book, set }, "lab", 3_600)).rejects.toThrow(
     "somebody else has changed the host meanwhile",
   );
   expect(made.book.host("lab").token).toBe("of-somebody-else");
@@ -127,7 +127,7 @@ test("a host that does not hear that the token is stored is a problem, not a fai
     const stored = await book.set(label, change);
     return { ...stored, base_url: "http://127.0.0.1:1" };
   };
-  const { problem } = await rotateToken({ host: book.host, set: gone }, "lab", 3_600);
+  const { problem } = await rotateToken({ ...book, set: gone }, "lab", 3_600);
   expect(problem).toBe("connection refused");
   expect(book.host("lab").token).toBe("new-token");
 });

@@ -20,7 +20,7 @@ import type { Poller } from "../poll";
 import { DELIVERED, DELIVERY_STATUS, labelsToRetry, openResultFile, POLLED } from "../results";
 
 interface Uses {
-  addressBook(): Promise<Pick<AddressBook, "hosts" | "select">>;
+  addressBook(): Promise<Pick<AddressBook, "hosts" | "select" | "reach" | "askAgain">>;
 }
 
 interface PollUses extends Uses {
@@ -58,6 +58,10 @@ const countOf = (share: number | string, total: number) =>
 
 const FILE = v.optional(path(v.pipe(v.string(), v.nonEmpty())));
 
+const ASK_AGAIN = flag(
+  "Also ask the hosts that refused their token in the last ten minutes, which otherwise do not get it again",
+);
+
 const timeout = (most: number) => seconds(between(0.01, most));
 
 export const poll = operation({
@@ -75,9 +79,7 @@ export const poll = operation({
     ),
     timeout_s: field(v.optional(timeout(300), 3), "Time limit for each host, in seconds"),
     labels: LABELS,
-    ask_again: flag(
-      "Also ask the hosts that refused their token before, which are else not asked until the book changes",
-    ),
+    ask_again: ASK_AGAIN,
   }),
   output: v.array(POLLED),
   async run(service: PollUses, { concurrency, timeout_s, ask_again, ...which }, { signal, progress }) {
@@ -88,7 +90,7 @@ export const poll = operation({
     const polled = (item: unknown) =>
       progress?.({ what: "hosts polled", done: ++done, total: hosts.length, item });
     const options = { concurrency, timeoutMs: timeout_s * 1_000, signal, ...(progress && { polled }) };
-    return poller.poll(hosts, options, ask_again);
+    return poller.poll(book, hosts, options, ask_again);
   },
 });
 
@@ -122,6 +124,7 @@ export const BROADCAST = v.strictObject({
   ),
   output: field(FILE, "File for the results: one line of JSON for each host, written when it is done"),
   labels: LABELS,
+  ask_again: ASK_AGAIN,
 });
 
 export type Broadcast = v.InferOutput<typeof BROADCAST>;
@@ -180,7 +183,8 @@ async function broadcastTo(service: BroadcastUses, input: Broadcast, caller: Cal
   if ((retry ?? output) !== undefined && !allows(grant, "admin")) {
     throw forbidden(beyond(grant, "retry and output, files on this host, need admin"));
   }
-  const hosts = await hostsOf(service, input);
+  const book = await service.addressBook();
+  const hosts = hostsOf(service, book, input);
   const executor = await service.executor();
   const { commands, described } = executor.check(actions);
   executor.permit(commands, grant);
@@ -201,8 +205,9 @@ async function broadcastTo(service: BroadcastUses, input: Broadcast, caller: Cal
       caller.progress?.({ what: "hosts", done: ++finished, total: hosts.length, item });
     },
   };
+  if (input.ask_again) await book.askAgain(hosts);
   const results = await broadcast(hosts, options, (host) =>
-    deliver(host, { ...input, commands, scope, signal }),
+    deliver({ label: host.label, server: book.reach(host) }, { ...input, commands, scope, signal }),
   );
   file?.close(results);
   return results;
@@ -226,11 +231,11 @@ function namedHosts(
 }
 
 /** The hosts of a broadcast; none when `retry` has none in a state of `only`. */
-async function hostsOf(
+function hostsOf(
   service: BroadcastUses,
+  book: Pick<AddressBook, "hosts" | "select">,
   { retry, only, output, ...which }: Broadcast,
-): Promise<readonly Host[]> {
-  const book = await service.addressBook();
+): readonly Host[] {
   const named = namedHosts(book, which);
   if (retry === undefined) {
     if (only !== undefined) throw badInput("only: expected together with retry");

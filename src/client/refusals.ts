@@ -1,0 +1,97 @@
+/**
+ * The tokens that other servers have refused. Each is not sent again for {@link REMEMBERED_MS}: eight wrong tokens in a minute
+ * lock this machine out of a host.
+ *
+ * The promise: all processes on one `{config_dir}` know the same refusals, by a hash of address and token. Where the file cannot be
+ * written, a process knows its own. The file holds no token.
+ */
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import * as v from "valibot";
+import { fileStamp, writeFileAtomic } from "../lib/files";
+import { withLock } from "../lib/lock";
+import type { RemoteServer } from "./carrier";
+
+/** How long a refusal counts, in milliseconds. */
+const REMEMBERED_MS = 10 * 60_000;
+
+/** The most refusals in the file; the newest stay. */
+const MAX_REMEMBERED = 10_000;
+
+/** How long refusals are collected before they are written, in milliseconds: those of a poll come at once. */
+const COLLECT_MS = 10;
+
+/** How long to wait for the lock, in milliseconds. */
+const LOCK_MS = 1_000;
+
+export type Refusals = ReturnType<typeof createRefusals>;
+
+type Asked = Pick<RemoteServer, "url" | "token">;
+
+/** The time of each refusal, by its key. */
+const FILE = v.record(v.string(), v.number());
+
+/** @param paths the file, and the lock for changes to it. Nothing is made before the first refusal. */
+export function createRefusals({ file, lock }: { readonly file: string; readonly lock: string }) {
+  let known = { stamp: "", times: new Map<string, number>() };
+  /** What is not in the file yet: the time of a refusal, or undefined for one to forget. */
+  const changes = new Map<string, number | undefined>();
+  let writing: Promise<void> | undefined;
+
+  const read = () => {
+    const stamp = fileStamp(file);
+    if (stamp !== known.stamp) known = { stamp, times: timesIn(file) };
+    return known.times;
+  };
+  const timeOf = (key: string) => (changes.has(key) ? changes.get(key) : read().get(key));
+  const write = () => {
+    writing = undefined;
+    const all = new Map([...read(), ...changes]);
+    const kept = [...all].filter(([, time = 0]) => isRecent(time)).sort(([, a = 0], [, b = 0]) => a - b);
+    writeFileAtomic(file, `${JSON.stringify(Object.fromEntries(kept.slice(-MAX_REMEMBERED)))}\n`);
+    changes.clear();
+  };
+  const save = async () => {
+    await new Promise((resolve) => setTimeout(resolve, COLLECT_MS));
+    await withLock(lock, write, LOCK_MS).catch(() => {
+      writing = undefined;
+    });
+  };
+
+  return {
+    /** Whether `server` refused this token lately. */
+    has(server: Asked): boolean {
+      const time = timeOf(keyOf(server));
+      return time !== undefined && isRecent(time);
+    },
+    /** Remembers that `server` refused its token. Never throws. */
+    add(server: Asked): Promise<void> {
+      changes.set(keyOf(server), Date.now());
+      writing ??= save();
+      return writing;
+    },
+    /** Lets the tokens of `servers` be sent again. Never throws. */
+    async forget(servers: readonly Asked[]): Promise<void> {
+      const keys = servers.map(keyOf).filter((key) => timeOf(key) !== undefined);
+      for (const key of keys) changes.set(key, undefined);
+      if (keys.length === 0) return;
+      writing ??= save();
+      await writing;
+    },
+  };
+}
+
+const keyOf = ({ url, token = "" }: Asked) =>
+  createHash("sha256").update(`${url}\0${token}`).digest("base64url");
+
+/** A time to come is that of a clock that was set back. */
+const isRecent = (time: number) => time <= Date.now() && Date.now() - time < REMEMBERED_MS;
+
+function timesIn(file: string): Map<string, number> {
+  try {
+    return new Map(Object.entries(v.parse(FILE, JSON.parse(readFileSync(file, "utf8")))));
+  } catch {
+    // It can be lost: then a token is sent once more.
+    return new Map();
+  }
+}
