@@ -54,11 +54,12 @@ export function call(
     const { request, server, client, grant, announce } = exchange;
     const reader: Reader = {
       name: grant?.name ?? `at ${client?.key}`,
+      asked: operation.name,
       get gone() {
         return request.raw.signal;
       },
     };
-    const refusal = unread.refusal(reader.name);
+    const refusal = unread.refusal(reader);
     if (refusal) return refusal;
     let signal: AbortSignal | undefined;
     const caller: Caller = {

@@ -3,6 +3,7 @@
  *
  * The promise: the answers that wait for one client have at most {@link MAX_UNREAD_BYTES}, or one alone has more. A client
  * that reads gets all its answers; one that does not is refused what it asks for next. An answer to a change always comes.
+ * What was too large once is not made again, only to be refused, before the client has read something.
  */
 import { errorResponse, jsonText } from "./responses";
 
@@ -19,6 +20,8 @@ const PIECE_BYTES = 262_144;
 export interface Reader {
   /** What the limit counts by. */
   readonly name: string;
+  /** What it asked for: the name of the operation. */
+  readonly asked: string;
   /** Aborted when it has gone. */
   readonly gone: AbortSignal;
 }
@@ -27,30 +30,41 @@ export type Unread = ReturnType<typeof createUnread>;
 
 /** @param most {@link MAX_UNREAD_BYTES} by default. */
 export function createUnread(most = MAX_UNREAD_BYTES) {
-  const waiting = new Map<string, number>();
-  const bytesOf = (name: string) => waiting.get(name) ?? 0;
+  /** Of each client that has not read all: the bytes that wait, and what was refused since it last read some. */
+  const waiting = new Map<string, { bytes: number; readonly refused: Set<string> }>();
+  const bytesOf = (name: string) => waiting.get(name)?.bytes ?? 0;
 
   /** Counts `bytes` until the function that it returns is called for the first time. */
   const hold = (name: string, bytes: number) => {
-    waiting.set(name, bytesOf(name) + bytes);
+    const client = waiting.get(name) ?? { bytes: 0, refused: new Set() };
+    client.bytes += bytes;
+    waiting.set(name, client);
     let held = true;
     return () => {
       if (!held) return;
       held = false;
-      const left = bytesOf(name) - bytes;
-      if (left > 0) waiting.set(name, left);
-      else waiting.delete(name);
+      client.bytes -= bytes;
+      client.refused.clear();
+      if (client.bytes === 0) waiting.delete(name);
     };
   };
 
   return {
     /** The refusal of a request whose client does not read its answers; undefined when it may ask. */
-    refusal: (name: string): Response | undefined => (bytesOf(name) < most ? undefined : tooMuch()),
+    refusal({ name, asked }: Reader): Response | undefined {
+      const isRefused = waiting.get(name)?.refused.has(asked);
+      return bytesOf(name) < most && !isRefused ? undefined : tooMuch();
+    },
     /** The response with the JSON `text`. @param isRead it answers a read, which may be refused for its size. */
-    respond(text: string, { name, gone }: Reader, isRead: boolean): Response {
+    respond(text: string, { name, asked, gone }: Reader, isRead: boolean): Response {
       if (text.length < LARGE_BYTES || gone.aborted) return jsonText(text);
-      const body = new TextEncoder().encode(text);
-      if (isRead && bytesOf(name) > 0 && bytesOf(name) + body.length > most) return tooMuch();
+      // No character has fewer bytes: a text that is too long is not encoded first.
+      const isTooMuch = (bytes: number) => isRead && bytesOf(name) > 0 && bytesOf(name) + bytes > most;
+      const body = isTooMuch(text.length) ? undefined : new TextEncoder().encode(text);
+      if (body === undefined || isTooMuch(body.length)) {
+        waiting.get(name)?.refused.add(asked);
+        return tooMuch();
+      }
       const release = hold(name, body.length);
       gone.addEventListener("abort", release, { once: true });
       let at = 0;

@@ -77,6 +77,23 @@ test("large answers that a client does not read take little memory, and nothing 
   });
 }, 60_000);
 
+test("lists that are refused as unread are not made first", async () => {
+  await using host = await serveBinary(["--rate-limit", "0"]);
+  const auditor = await addToken(host, "auditor", { scope: "audit" });
+  await fill(host.configDir);
+  const ask = async (count: number) => {
+    const before = await cpuSeconds(host);
+    const asked = Array.from({ length: count }, () => statusUnread(host, "/audit/list?limit=10000", auditor));
+    const answers = await Promise.all(asked);
+    return { answers, seconds: (await cpuSeconds(host)) - before };
+  };
+  const [first, further] = [await ask(4), await ask(30)];
+  expect(further.answers.map(({ status }) => status)).toEqual(Array(30).fill(429));
+  // Seven times as much when each is made.
+  expect(further.seconds).toBeLessThan(2 * first.seconds);
+  for (const { leave } of [...first.answers, ...further.answers]) leave();
+}, 60_000);
+
 test("the variables of a script fill no memory", async () => {
   await using host = await serveBinary(["--rate-limit", "0"]);
   const token = await addToken(host, "scripts", { scope: "operate" });
@@ -91,6 +108,12 @@ test("the variables of a script fill no memory", async () => {
   // Without a limit all of them, with some 2 MB each.
   expect(outcomes.filter(({ ok }) => ok).length).toBeLessThan(25);
 });
+
+/** The processor time that the server has used so far. */
+async function cpuSeconds({ call }: ServerProcess): Promise<number> {
+  const metrics = await (await call("/metrics")).text();
+  return Number(/^process_cpu_seconds_total (\S+)$/m.exec(metrics)?.[1]);
+}
 
 /** Asks, and reads no more than the beginning of the answer. */
 async function statusUnread({ url }: ServerProcess, path: string, token: string) {

@@ -9,9 +9,9 @@ const LARGE = JSON.stringify("x".repeat(2 * MIB));
 function limited() {
   const unread = createUnread(3 * MIB);
   const client = new AbortController();
-  const ask = (text = LARGE, isRead = true) =>
-    unread.respond(text, { name: "anna", gone: client.signal }, isRead);
-  return { unread, client, ask };
+  const by = (name: string, asked = "list") => ({ name, asked, gone: client.signal });
+  const ask = (text = LARGE, isRead = true) => unread.respond(text, by("anna"), isRead);
+  return { unread, client, ask, by };
 }
 
 test("an answer arrives as it is", async () => {
@@ -22,25 +22,36 @@ test("an answer arrives as it is", async () => {
 
 describe("while a large answer waits", () => {
   test("another that would not fit is refused, a small one and that of another client are not", async () => {
-    const { unread, ask } = limited();
+    const { unread, ask, by } = limited();
     const waits = ask();
     const refused = ask();
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "1"]);
     expect(ask('"small"').status).toBe(200);
-    const other = { name: "bert", gone: new AbortController().signal };
-    expect(unread.respond(LARGE, other, true).status).toBe(200);
+    expect(unread.respond(LARGE, by("bert"), true).status).toBe(200);
     await waits.text();
     expect(ask().status).toBe(200);
   });
 
+  test("what was too large is refused before it is made again, until its client has read something", async () => {
+    const { unread, ask, by } = limited();
+    const waits = ask();
+    expect(unread.refusal(by("anna"))).toBeUndefined();
+    ask();
+    expect(unread.refusal(by("anna"))?.status).toBe(429);
+    expect(unread.refusal(by("anna", "another"))).toBeUndefined();
+    expect(unread.refusal(by("bert"))).toBeUndefined();
+    await waits.text();
+    expect(unread.refusal(by("anna"))).toBeUndefined();
+  });
+
   test("that of a change comes all the same; then its client may ask for nothing", async () => {
-    const { unread, ask } = limited();
+    const { unread, ask, by } = limited();
     const answers = [ask(), ask(LARGE, false)];
     expect(answers.map(({ status }) => status)).toEqual([200, 200]);
-    expect(unread.refusal("anna")?.status).toBe(429);
-    expect(unread.refusal("bert")).toBeUndefined();
+    expect(unread.refusal(by("anna"))?.status).toBe(429);
+    expect(unread.refusal(by("bert"))).toBeUndefined();
     await answers[1]?.text();
-    expect(unread.refusal("anna")).toBeUndefined();
+    expect(unread.refusal(by("anna"))).toBeUndefined();
   });
 
   test("it counts no longer when its client goes, or stops reading it", async () => {
