@@ -377,6 +377,24 @@ describe("windows:", () => {
     expect(await first.typed(2)).toBe("FIRST win\nfirst\n");
   });
 
+  test("what a window manager that has ended says of windows is not believed", async () => {
+    await using left = await startDisplay();
+    await using made = desktopOn(left.env);
+    await using _before = openTerminal(left.env, "before its end");
+    await waitForTitle(made.desktop, query("before"), forever);
+    left.manager?.kill("SIGKILL");
+    await left.manager?.exited;
+    await using after = openTerminal(left.env, "after its end");
+    await waitForTitle(made.desktop, query("after"), forever);
+    expect((await made.desktop.windows(forever))?.map(({ title }) => title).sort()).toEqual([
+      "after its end",
+      "before its end",
+    ]);
+    await focusByTitle(made.desktop, query("after"), forever);
+    await made.desktop.type("typed\n", forever);
+    expect(await after.typed(1)).toBe("typed\n");
+  });
+
   test("focus goes to a window on another desktop, and to one that is minimised", async () => {
     await using own = await startDisplay();
     await using made = desktopOn(own.env);

@@ -43,6 +43,17 @@ export function createWindows(connection: XConnection): Pick<Backend, "windows" 
   };
   const rootIds = (name: string) => numbersOf(screen.root, name);
 
+  /** Whether a window manager runs: the properties of one that has ended stay on the root (EWMH, _NET_SUPPORTING_WM_CHECK). */
+  const isManaged = async () => {
+    const [proof] = (await rootIds("_NET_SUPPORTING_WM_CHECK")) ?? [];
+    if (proof === undefined) return false;
+    return (await numbersOf(proof, "_NET_SUPPORTING_WM_CHECK"))?.[0] === proof;
+  };
+
+  /** The windows of programs: as the window manager lists them, else as they are on the root. */
+  const listed = async () =>
+    ((await isManaged()) ? await rootIds("_NET_CLIENT_LIST") : undefined) ?? unmanaged();
+
   /** Windows on the root that are shown, without menus and the like. */
   const unmanaged = async () => {
     const tree = await ask.QueryTree(screen.root);
@@ -109,8 +120,12 @@ export function createWindows(connection: XConnection): Pick<Backend, "windows" 
     if ((await ask.GetWindowAttributes(hwnd))?.mapState !== IS_VIEWABLE) client.MapWindow(hwnd);
   };
 
-  /** The desktop that a window is on, undefined for all of them, and the one that is shown. Both count from 0. */
+  /**
+   * The desktop that a window is on, undefined for all of them, and the one that is shown. Both count from 0, and neither is
+   * known without a window manager.
+   */
   const desktopsOf = async (hwnd: number) => {
+    if (!(await isManaged())) return [];
     const [own] = (await numbersOf(hwnd, "_NET_WM_DESKTOP")) ?? [];
     const [current] = (await rootIds("_NET_CURRENT_DESKTOP")) ?? [];
     return [own === ALL_DESKTOPS ? undefined : own, current];
@@ -133,7 +148,7 @@ export function createWindows(connection: XConnection): Pick<Backend, "windows" 
     }
     if (attributes.mapState !== IS_VIEWABLE)
       return "it is minimised, and the window manager does not restore it";
-    for (const other of (await rootIds("_NET_CLIENT_LIST")) ?? (await unmanaged())) {
+    for (const other of await listed()) {
       if (await hasFocus(other)) return `window ${other}${await programOf(other)} keeps it`;
     }
     return "no window has it";
@@ -147,14 +162,15 @@ export function createWindows(connection: XConnection): Pick<Backend, "windows" 
 
   return {
     async windows() {
-      const ids = (await rootIds("_NET_CLIENT_LIST")) ?? (await unmanaged());
+      const ids = await listed();
       return Promise.all(ids.map(async (hwnd) => ({ hwnd, title: await titleOf(hwnd) })));
     },
     /** @throws `not_found` when there is no such window, `unavailable` with what stood in the way of the focus. */
     async focus(hwnd) {
       if (!(await ask.GetWindowAttributes(hwnd))) throw notFound(`there is no window ${hwnd}`);
       const activeWindow = await atom("_NET_ACTIVE_WINDOW");
-      const managed = (await rootIds("_NET_SUPPORTED"))?.includes(activeWindow) ?? false;
+      const supported = (await isManaged()) ? await rootIds("_NET_SUPPORTED") : undefined;
+      const managed = supported?.includes(activeWindow) ?? false;
       if (managed && (await takesNoKeys(hwnd))) {
         throw unavailable(`window ${hwnd} did not get the focus: its program takes no keys`);
       }
