@@ -24,6 +24,7 @@ const EDGES: Readonly<Record<string, readonly string[]>> = {
   diagnostics: FEATURE,
   fleet: [...FEATURE, "client"],
   inspector: [...FEATURE, "client"],
+  join: [...FEATURE, "client", "trust"],
   licenses: FEATURE,
   metrics: FEATURE,
   peers: [...FEATURE, "client"],

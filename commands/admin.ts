@@ -60,8 +60,12 @@ export default {
       positionals: ["label"],
       text: ({ removed }, { label }) =>
         removed ? `${label} removed` : `no host is labelled ${printable(label)}`,
+      warnings: ({ problem }) =>
+        problem === null
+          ? []
+          : [`the host could not be told (${problem}): its token works until \`svc leave\` runs there`],
       good: ({ removed }) => removed,
-      examples: [["$0 admin remove lab-01", "Forget a host and its token"]],
+      examples: [["$0 admin remove lab-01", "Forget a host; one that has joined ends its token"]],
     }),
     set: view(setHost, {
       on: false,

@@ -16,6 +16,16 @@ const nouns: Registry["nouns"] = {
   audit: { describe: "Read, verify and export the audit log", load: () => import("./audit") },
   token: { describe: "Manage bearer tokens", load: () => import("./token") },
   diagnose: { describe: "Check this host", load: () => import("./diagnose") },
+  "join-token": {
+    describe: "Make, list and remove strings with which hosts join this desk",
+    load: () => import("./join-token"),
+  },
+  join: { describe: "Join a desk", load: () => import("./join") },
+  leave: { describe: "Leave the desk", load: () => import("./leave") },
+  desk: {
+    describe: "Show, export or import what makes this a desk's host, or a desk",
+    load: () => import("./desk"),
+  },
   inspect: { describe: "Show link quality", load: () => import("./inspect") },
   admin: {
     describe: "Manage many hosts: address book, polls, broadcasts",

@@ -270,11 +270,15 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
       !(await ask(
         `Remove ${label}?`,
         "Remove",
-        "The host and its token are removed from the address book. Nothing changes on the host itself.",
+        "The host and its token are removed from the address book. A host that has joined this desk ends that token.",
       ))
     )
       return;
-    await api.post("admin/hosts/remove", { label });
+    const { problem } = await api.post("admin/hosts/remove", { label });
+    if (problem !== null) {
+      const message = `${label} could not be told: ${problem}. Its token works until svc leave runs there.`;
+      made.tell({ tone: "warn", message });
+    }
     await list.now();
   }
   return made.root;

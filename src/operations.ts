@@ -12,6 +12,8 @@ import { operations as fleet } from "./fleet/operations/fleet";
 import { operations as admin } from "./fleet/operations/hosts";
 import { operations as http } from "./http/operations";
 import { operations as inspector } from "./inspector/operations";
+import { operations as desk } from "./join/operations/desk";
+import { operations as joining } from "./join/operations/host";
 import { operations as licenses } from "./licenses/operations";
 import { operations as metrics } from "./metrics/operations";
 import { operations as sessions } from "./peers/operations";
@@ -40,6 +42,8 @@ const all = [
   ...licenses,
   ...sessions,
   ...sync,
+  ...desk,
+  ...joining,
   ...admin,
   ...fleet,
 ] satisfies ReadonlyArray<Operation<InputSchema, OutputSchema, Service>>;

@@ -25,6 +25,8 @@ import type { overview as overviewOperation } from "./http/operations";
 import { SERVER_FIELDS } from "./http/options";
 import type { RestControl } from "./http/server";
 import type { Inspector } from "./inspector/inspector";
+import type { DeskTokens } from "./join/enter";
+import type { JoinStrings } from "./join/join-strings";
 import { unavailable } from "./lib/errors";
 import { ensurePrivateFolder } from "./lib/files";
 import { type Log, silentLog } from "./lib/log";
@@ -104,6 +106,12 @@ export interface Service {
   inspector(): Promise<Inspector>;
   dashboard(): Promise<PageAssets>;
   explorer(): Promise<PageAssets>;
+  /** The join strings of a desk. */
+  joinStrings(): Promise<JoinStrings>;
+  /** The tokens that this host makes for desks. */
+  deskTokens(): Promise<DeskTokens>;
+  /** The pin of the TLS key with which a server here speaks. */
+  ownPin(): Promise<string>;
   metrics(): Promise<Metrics>;
   poller(): Promise<Poller>;
   rest(): Promise<RestControl>;
@@ -321,6 +329,35 @@ export function createService({
     dashboard: feature(async () => (await import("./http/page-files")).createDashboard()),
     explorer: feature(async () => (await import("./http/page-files")).createExplorer()),
     metrics: feature(async () => (await import("./metrics/metrics")).createMetrics(service)),
+    joinStrings: feature(
+      async () => (await import("./join/join-strings")).createJoinStrings(files.joinStrings),
+      (strings) => strings.close(),
+    ),
+    async deskTokens() {
+      const [store, { addToken, NEW_TOKEN, removeToken }] = await Promise.all([
+        namedTokens(),
+        import("./trust/named-tokens"),
+      ]);
+      const isTaken = (name: string) => store.entries().some((token) => token.name === name);
+      return {
+        async add() {
+          let name = "desk";
+          for (let nth = 2; isTaken(name); nth++) name = `desk-${nth}`;
+          return { name, token: await addToken(store, v.parse(NEW_TOKEN, { name, scope: ["desk"] })) };
+        },
+        async remove(name) {
+          if (!isTaken(name)) return;
+          await removeToken(store, name);
+          await service.endWorkOf(name);
+        },
+      };
+    },
+    async ownPin() {
+      const running = findRunningServer(configDir);
+      if (running?.pin !== undefined) return running.pin;
+      const [{ ownPair }, { spkiPin }] = await Promise.all([import("./trust/tls"), import("./lib/spki")]);
+      return spkiPin((await ownPair(files)).cert);
+    },
     poller: feature(async () => (await import("./fleet/poll")).createPoller()),
     rest: stoppable(async () => (await import("./http/server")).createRestControl(service)),
     runningServer() {

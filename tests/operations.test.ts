@@ -177,6 +177,7 @@ const SCOPE_OF = {
     "dashboard.asset",
     "dashboard.overview",
     "dashboard.page",
+    "desk.show",
     "desktop.mouse_position",
     "desktop.screen_size",
     "diagnostics.run",
@@ -258,6 +259,11 @@ const SCOPE_OF = {
     "config.export",
     "config.import",
     "config.set",
+    "join.enter",
+    "join.leave",
+    "join_token.add",
+    "join_token.list",
+    "join_token.remove",
     "rest.start",
     "rest.stop",
     "server.refresh",
@@ -274,7 +280,7 @@ const SCOPE_OF = {
     "turn.bundle",
     "turn.credentials",
   ],
-  any: ["token.confirm", "token.renew", "token.rights"],
+  any: ["desk.forget", "join.accept", "join.release", "token.confirm", "token.renew", "token.rights"],
 };
 
 function missing({ http, command, leftOut }: Operation): Surface[] {

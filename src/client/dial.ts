@@ -51,6 +51,9 @@ export class Dialler extends Agent {
   }
 }
 
+/** What {@link RemoteError} says where the certificate has none of the pins. */
+export const NOT_PINNED = "the certificate is not the pinned one";
+
 const unreachable = (message: string) => new RemoteError("unreachable", message, false);
 
 /** @param ready called once a request may be sent; with the pin that the certificate has, where it must have one. */
@@ -68,7 +71,7 @@ function dial(url: URL, trust: Trust, ready: (pin?: string) => void): Socket {
     if (trust.kind === "pin") {
       const { raw } = socket.getPeerCertificate();
       const pin = trust.pins.find((one) => hasPin(raw, one));
-      if (pin === undefined) socket.destroy(unreachable("the certificate is not the pinned one"));
+      if (pin === undefined) socket.destroy(unreachable(NOT_PINNED));
       else ready(pin);
     } else if (trust.kind === "any" || socket.authorized) ready();
     else socket.destroy(unreachable("the certificate is not trusted"));

@@ -18,8 +18,11 @@ export interface HttpRoute {
   readonly method: "GET" | "POST";
   /** An OpenAPI path template (`/dashboard/{asset}`); its parameters are fields of the input. */
   readonly path: string;
-  /** Needs no token, spends from no bucket and leaves no audit row. */
-  readonly public?: true;
+  /**
+   * Needs no token, spends from no bucket and leaves no audit row. `"signed"`: what it is sent proves who sends it, so it
+   * needs no token either; but refusals are limited, and it is on record as what needs one.
+   */
+  readonly public?: true | "signed";
   /** The field that is the whole body of a POST; the other fields are then its query. */
   readonly body?: string;
   /** The media type of a body that is not JSON; `run` then returns a `Response`. */

@@ -90,6 +90,29 @@ export function createAddressBook(
       await book.askAgain(hosts);
       return counts;
     },
+    /**
+     * Adds a host that joins, under a label of its own; one that has joined before keeps its label and its tags.
+     *
+     * @param host its `label` is what it wants to be called.
+     * @param exact whether it gets no other label: `-2`, `-3`, … after a label that is taken.
+     * @param accept is called before anything is written; what it throws keeps the host out.
+     * @returns the host as it is in the book.
+     * @throws `conflict` when the label is taken, if `exact`; `bad_input` when the fields do not go together.
+     */
+    admit: (host: Host, exact: boolean, accept: (isKnown: boolean) => void) =>
+      store.change((list) => {
+        const known = list.entries.find(({ member }) => member?.host_id === host.member?.host_id);
+        const isFree = (label: string) => label === known?.label || !list.has(label);
+        if (exact && !isFree(host.label)) throw conflict(takenText([host.label]));
+        const tags = [...new Set([...(known?.tags ?? []), ...host.tags])];
+        const label = known && !exact ? known.label : freeLabel(host.label, isFree);
+        const parsed = parseHost({ ...host, label, tags });
+        if ("fault" in parsed) throw badInput(parsed.fault);
+        accept(known !== undefined);
+        if (known && known.label !== label) list.remove(known.label);
+        list.put(parsed.entry);
+        return parsed.entry;
+      }),
     host(label: string): Host {
       const found = store.entries().find((host) => host.label === label);
       if (!found) throw noSuchHost(label);
@@ -118,6 +141,14 @@ export function createAddressBook(
     remove: (label: string) => store.change((list) => list.remove(label)),
   };
   return book;
+}
+
+/** `wanted`, else the first of `wanted-2`, `wanted-3`, … that is free. */
+function freeLabel(wanted: string, isFree: (label: string) => boolean): string {
+  for (let nth = 1; ; nth++) {
+    const label = nth === 1 ? wanted : `${wanted}-${nth}`;
+    if (isFree(label)) return label;
+  }
 }
 
 const noSuchHost = (label: string) => notFound(`no host is labelled ${printable(label, 130)}`);

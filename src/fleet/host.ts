@@ -87,7 +87,16 @@ export const HOST_CHANGES = {
   ...TRUST_FIELDS,
 };
 
-const HOST = v.object(HOST_FIELDS);
+/** What a desk knows of a host that has joined it. */
+const MEMBER = v.object({
+  host_id: v.string(),
+  /** Its identity key: Ed25519, public. */
+  host_key: v.string(),
+  /** Names this membership. */
+  nonce: v.string(),
+});
+
+const HOST = v.object({ ...HOST_FIELDS, member: v.optional(MEMBER) });
 
 export type Host = v.InferOutput<typeof HOST>;
 

@@ -9,7 +9,7 @@ import { type CallParts, call } from "./call";
 import { type ClientResolver, identifyClient } from "./client-address";
 import { type Connections, keepConnection } from "./connections";
 import { chain, Exchange, type Handler } from "./exchange";
-import { type Gate, passGate, passUnknown } from "./gate";
+import { type Gate, passGate, passSigned, passUnknown } from "./gate";
 import { createHoldBack } from "./hold-back";
 import { checkHost } from "./host-header";
 import { measure, type RequestMetrics } from "./measure";
@@ -54,6 +54,7 @@ export function createApp(parts: AppParts): Hono<{ Bindings: Bindings }> {
   ];
   const entries: Record<Entry, Handler> = {
     public: chain([completeHead, measure(metrics), checkHost(answersTo)], route),
+    signed: chain([...counted, passSigned(gate)], route),
     token: chain([...counted, passGate(gate, metrics), keepConnection(connections)], route),
     unknown: chain([...counted, passUnknown(gate)], route),
   };

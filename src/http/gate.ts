@@ -7,7 +7,7 @@
  */
 import type { Grant } from "../core/rights";
 import { digestToken, type GrantOf, type TokensInForce } from "../trust/scopes";
-import type { Step } from "./exchange";
+import { after, type Step } from "./exchange";
 import type { RequestMetrics } from "./measure";
 import { errorResponse } from "./responses";
 
@@ -43,13 +43,36 @@ export const passUnknown =
     return limit ? tooMany(limit) : next(exchange);
   };
 
+/** Lets requests pass that prove who sends them; a client whose requests are refused has the limit of refused requests. */
+export const passSigned =
+  (gate: Gate): Step =>
+  (next) =>
+  (exchange) => {
+    const key = exchange.client?.key ?? "unknown";
+    const limit = gate.refuse(key, exchange.started, 0);
+    if (limit) {
+      exchange.refusal = limit.kind;
+      return tooMany(limit);
+    }
+    return after(next(exchange), (response) => {
+      if (response.ok) return response;
+      exchange.refusal = `failed:${response.status}`;
+      // A conflict is no guess: who has what the request needs to know comes too late.
+      if (response.status !== 409) gate.refuse(key, exchange.started);
+      return response;
+    });
+  };
+
 const tooMany = ({ kind, retryAfterSeconds }: Limited) =>
   errorResponse(429, kind === "rate_limited" ? "rate limited" : "too many failed auth attempts", {
     "retry-after": String(retryAfterSeconds),
   });
 
-/** Why a request was refused before its route; `misdirected`: for its `Host`; `failed:404`: no route has its path. */
-export type Refusal = Exclude<Verdict["kind"], "pass"> | "misdirected" | "failed:404";
+/**
+ * Why a request was refused before its route; `misdirected`: for its `Host`; `failed:404`: no route has its path; `failed:…`
+ * also for what did not prove who sent it.
+ */
+export type Refusal = Exclude<Verdict["kind"], "pass"> | "misdirected" | `failed:${number}`;
 
 /** The gate's answer for one request; `guess`: it brought a wrong token. */
 export type Verdict =
@@ -144,9 +167,14 @@ export function createGate({ guessable, generated }: TokensInForce, options: Gat
       const wait = spendRefusal(client, now);
       return wait === 0 ? { kind: "unauthorized", guess } : limited("rate_limited", wait, guess);
     },
-    /** Counts a request that is refused whatever its token. @returns undefined within the limit. */
-    refuse(client: string, now: number): Limited | undefined {
-      const wait = spendRefusal(client, now);
+    /**
+     * Counts a request that is refused whatever its token.
+     *
+     * @param cost 0 only asks.
+     * @returns undefined within the limit.
+     */
+    refuse(client: string, now: number, cost: 0 | 1 = 1): Limited | undefined {
+      const wait = spendRefusal(client, now, cost);
       return wait === 0 ? undefined : limited("rate_limited", wait, false);
     },
   };
@@ -171,17 +199,20 @@ function tokenIn(authorization: string): string {
  *
  * @returns a function that takes a token from a client's bucket, and returns 0 or the milliseconds until the bucket has one.
  */
-function createBuckets({ ratePerMinute, burst }: GateOptions): (client: string, now: number) => number {
+function createBuckets({
+  ratePerMinute,
+  burst,
+}: GateOptions): (client: string, now: number, cost?: 0 | 1) => number {
   if (ratePerMinute === 0) return () => 0;
   const perMs = ratePerMinute / 60_000;
   const buckets = new RecentMap<{ level: number; at: number }>(MAX_CLIENTS);
-  return (client, now) => {
+  return (client, now, cost = 1) => {
     const bucket = buckets.get(client) ?? { level: burst, at: now };
     bucket.level = Math.min(burst, bucket.level + (now - bucket.at) * perMs);
     bucket.at = now;
     buckets.set(client, bucket);
     if (bucket.level < 1) return (1 - bucket.level) / perMs;
-    bucket.level -= 1;
+    bucket.level -= cost;
     return 0;
   };
 }

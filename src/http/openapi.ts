@@ -97,11 +97,8 @@ function responses({ output }: Operation, http: HttpRoute): JsonObject {
   return {
     "200": { description: "Done", content },
     "400": ref("BadInput"),
-    ...(!http.public && {
-      "401": ref("Unauthorized"),
-      "403": ref("Forbidden"),
-      "429": ref("TooManyRequests"),
-    }),
+    ...(!http.public && { "401": ref("Unauthorized") }),
+    ...(http.public !== true && { "403": ref("Forbidden"), "429": ref("TooManyRequests") }),
     default: ref("Failure"),
   };
 }

@@ -8,10 +8,10 @@ import { errorResponse } from "./responses";
 export type RoutedOperation = Operation & { readonly http: HttpRoute };
 
 /**
- * How a request gets in. `public`: it needs no token, spends from no bucket and leaves no audit row. `token`: through the
- * gate. `unknown`: no route has its path, so no token is asked for.
+ * How a request gets in. `public`: it needs no token, spends from no bucket and leaves no audit row. `signed`: it needs no
+ * token, as it proves who sends it. `token`: through the gate. `unknown`: no route has its path, so no token is asked for.
  */
-export type Entry = "public" | "token" | "unknown";
+export type Entry = "public" | "signed" | "token" | "unknown";
 
 export interface Route {
   /** The path template, `unmatched` for a path that has no route: a label of the metrics. */
@@ -25,7 +25,7 @@ export const route: Handler = (exchange) => exchange.route.handle(exchange);
 
 export const routeOf = (http: HttpRoute, handle: Handler): Route => ({
   path: http.path,
-  entry: http.public ? "public" : "token",
+  entry: http.public === true ? "public" : (http.public ?? "token"),
   handle,
 });
 

@@ -37,7 +37,8 @@ export async function readSecret(
 
 async function ask({ name, flag, variable, confirm }: SecretSources): Promise<string> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) {
-    throw badInput(`${name}: expected ${flag}, ${variable}, or a terminal`);
+    const ways = [flag, variable, "or a terminal"].filter(Boolean);
+    throw badInput(`${name}: expected ${ways.join(", ")}`);
   }
   const { default: password } = await import("@inquirer/password");
   const context = { output: process.stderr };

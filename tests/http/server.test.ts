@@ -500,6 +500,7 @@ describe("one server a folder", () => {
     await using folder = await testServer();
     const { url } = folder.server;
     expect(findRunningServer(folder.configDir)).toEqual({
+      host: "127.0.0.1",
       url,
       pid: process.pid,
       token_file: null,

@@ -96,18 +96,31 @@ export const rotateHost = operation({
 export const removeHost = operation({
   name: "admin.remove_host",
   subcommand: "admin remove",
-  summary: "Remove a host from the address book",
+  summary:
+    "Remove a host from the address book; one that has joined ends the token that it made for this desk",
   scope: "admin",
   changes: true,
   command: "AC_admin_remove_host",
   http: { method: "POST", path: "/admin/hosts/remove" },
   example: { label: "lab-01" },
   input: v.strictObject({ label }),
-  /** False where no host has that label. */
-  output: v.object({ removed: v.boolean() }),
-  run: async (service: Uses, { label }) => ({
-    removed: await (await service.addressBook()).remove(label),
+  output: v.object({
+    /** False where no host has that label. */
+    removed: v.boolean(),
+    /** Whether its token has ended; null where svc does not know whose token it is: the host has not joined. */
+    revoked: v.nullable(v.boolean()),
+    /** Why the token works on; null where it does not, or the host has not joined. */
+    problem: v.nullable(v.string()),
   }),
+  async run(service: Uses, { label }) {
+    const book = await service.addressBook();
+    const host = book.hosts().find((one) => one.label === label);
+    const removed = await book.remove(label);
+    if (!removed || !host?.member) return { removed, revoked: null, problem: null };
+    const { revokeToken } = await import("../revoke");
+    const problem = await revokeToken(host);
+    return { removed, revoked: problem === null, problem };
+  },
 });
 
 export const tagHost = operation({

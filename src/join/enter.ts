@@ -1,0 +1,181 @@
+/**
+ * The host's side of joining a desk, and of leaving it.
+ *
+ * Promises. Nothing is sent before the desk has shown the key that the join string names. A host that may not join keeps
+ * nothing of the attempt. One that has joined is kept by the desk with a token that works.
+ */
+import { hostname } from "node:os";
+import { callRemote } from "../client/call";
+import { RemoteError } from "../client/carrier";
+import { NOT_PINNED } from "../client/dial";
+import { conflict, type Failure, notFound, unavailable } from "../lib/errors";
+import { withLock } from "../lib/lock";
+import { configFiles } from "../lib/paths";
+import { openSigningKey } from "../trust/identity";
+import { type JoinString, parseJoinString } from "./join-string";
+import { type Membership, readMembership, removeMembership, writeMembership } from "./membership";
+import { joinMessage, leaveMessage } from "./messages";
+import { accept, release } from "./operations/desk";
+import { type Listening, urlOfHost } from "./reach";
+
+/** What a host uses of its service. */
+export interface HostUses {
+  readonly configDir: string;
+  /** The server that runs here; null when none does. */
+  runningServer(): Listening | null;
+  /** The pin of the TLS key with which a server here speaks. */
+  ownPin(): Promise<string>;
+  /** The tokens that this host makes for desks. */
+  deskTokens(): Promise<DeskTokens>;
+}
+
+export interface DeskTokens {
+  add(): Promise<{ readonly name: string; readonly token: string }>;
+  /** Ends the token, where it is there. */
+  remove(name: string): Promise<void>;
+}
+
+/** How long the desk may take to answer, in milliseconds. */
+const ANSWER_MS = 15_000;
+
+export interface Wanted {
+  readonly join_string: string;
+  readonly label?: string | undefined;
+  readonly direct?: string | undefined;
+}
+
+/**
+ * Joins the desk that made the string.
+ *
+ * @throws `bad_input` for a string that is none; `conflict` when this host has joined another desk, or the desk refuses;
+ *   `unavailable` when the desk does not answer. Then nothing has changed here.
+ */
+export async function joinDesk(service: HostUses, { join_string, label, direct }: Wanted) {
+  const string = parseJoinString(join_string);
+  const files = configFiles(service.configDir);
+  return withLock(files.joinLock, async () => {
+    const former = readMembership(files.desk);
+    if (former && former.desk_pin !== string.pin) {
+      throw conflict(`this host has joined the desk at ${former.desk}: leave it first with \`svc leave\``);
+    }
+    const server = service.runningServer();
+    const url = urlOfHost(server, string.address, direct);
+    const identity = openSigningKey(files.hostKey);
+    const pin = /^https:/i.test(url) ? await service.ownPin() : undefined;
+    const tokens = await service.deskTokens();
+    const { name: tokenName, token } = await tokens.add();
+    const about = { id: string.id, host_key: identity.publicKey, name: hostname(), label, url, pin, token };
+    const signature = identity.sign(joinMessage(string.pin, about));
+    try {
+      const answer = await ask(string, { ...about, secret: string.secret, signature });
+      const membership: Membership = {
+        desk: string.address,
+        desk_pin: string.pin,
+        ...answer,
+        token: tokenName,
+        joined: new Date().toISOString(),
+      };
+      writeMembership(files.desk, membership);
+      if (former) await tokens.remove(former.token);
+      return {
+        desk: string.address,
+        host_id: answer.host_id,
+        label: answer.label,
+        url,
+        served: server !== null,
+      };
+    } catch (error) {
+      await tokens.remove(tokenName);
+      throw error;
+    }
+  });
+}
+
+/** How often a desk is asked that is busy, and the longest pause between, in milliseconds. */
+const ATTEMPTS = 8;
+const MAX_PAUSE_MS = 8_000;
+
+/** To ask twice is safe: the desk knows the host by its key. */
+async function ask({ address, pin }: JoinString, request: Parameters<typeof accept.run>[1]) {
+  const desk = { url: `https://${address}`, token: undefined, trust: { kind: "pin", pins: [pin] } } as const;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await callRemote(desk, accept, request, ANSWER_MS);
+    } catch (error) {
+      if (!(error instanceof RemoteError)) throw error;
+      if (!isBusy(error) || attempt === ATTEMPTS) throw refusedBy(address, error);
+      await Bun.sleep(Math.random() * Math.min(MAX_PAUSE_MS, 250 * 2 ** attempt));
+    }
+  }
+}
+
+/** Whether the desk has too many connections or refusals at the moment. */
+const isBusy = ({ message, refusal }: RemoteError) =>
+  refusal?.status === 429 || message === "connection closed";
+
+function refusedBy(address: string, { message, refusal, sent }: RemoteError): Failure {
+  if (refusal) return conflict(`the desk at ${address} refuses: ${refusal.error}`);
+  if (message === NOT_PINNED) {
+    return conflict(`the server at ${address} has another key than the join string names: nothing was sent`);
+  }
+  if (!sent) return unavailable(`the desk at ${address} cannot be reached: ${message}`);
+  return unavailable(
+    `the desk at ${address}: ${message}: it may have taken this host in; run \`svc join\` again with the same string`,
+  );
+}
+
+/**
+ * Leaves the desk: tells it, ends its token, forgets it.
+ *
+ * @returns why the desk could not be told, or null.
+ * @throws `not_found` when this host has joined no desk.
+ */
+export async function leaveDesk(service: HostUses) {
+  const files = configFiles(service.configDir);
+  return withLock(files.joinLock, async () => {
+    const membership = readMembership(files.desk);
+    if (!membership) throw notFound("this host has joined no desk");
+    const { desk, label, token } = membership;
+    const problem = await tellDesk(membership, openSigningKey(files.hostKey).sign);
+    await (await service.deskTokens()).remove(token);
+    removeMembership(files.desk);
+    return { desk, label, problem };
+  });
+}
+
+async function tellDesk(
+  { desk, desk_pin, host_id, nonce }: Membership,
+  sign: (message: string) => string,
+): Promise<string | null> {
+  const server = {
+    url: `https://${desk}`,
+    token: undefined,
+    trust: { kind: "pin", pins: [desk_pin] },
+  } as const;
+  try {
+    await callRemote(server, release, { host_id, signature: sign(leaveMessage(host_id, nonce)) }, ANSWER_MS);
+    return null;
+  } catch (error) {
+    if (!(error instanceof RemoteError)) throw error;
+    // It has removed the host already.
+    return error.refusal?.status === 404 ? null : error.message;
+  }
+}
+
+/**
+ * Forgets the desk, which has removed this host.
+ *
+ * @param token the name of the token that the desk sent.
+ * @throws `conflict` when it is not the token that this host made for its desk.
+ */
+export async function forgetDesk(service: Pick<HostUses, "configDir" | "deskTokens">, token: string | null) {
+  const files = configFiles(service.configDir);
+  return withLock(files.joinLock, async () => {
+    const membership = readMembership(files.desk);
+    if (!membership || membership.token !== token) {
+      throw conflict("this is not the token that this host made for its desk");
+    }
+    removeMembership(files.desk);
+    await (await service.deskTokens()).remove(membership.token);
+  });
+}

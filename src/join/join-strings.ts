@@ -1,0 +1,162 @@
+/**
+ * The join strings of a desk: `{config_dir}/join.db`, a SQLite database.
+ *
+ * The promises: the database holds digests and no secret. A use is consumed in one statement, so that a string never lets in
+ * more hosts than it allows, however many come at once and whichever process asks.
+ */
+import { existsSync } from "node:fs";
+import * as v from "valibot";
+import { conflict, forbidden, notFound } from "../lib/errors";
+import { openDatabase } from "../lib/sqlite";
+import { newId, newSecret } from "./join-string";
+
+const ROW = v.object({
+  id: v.string(),
+  sha256: v.string(),
+  /** What the string says of the desk. */
+  address: v.string(),
+  pin: v.string(),
+  tags: v.pipe(v.string(), v.parseJson(), v.array(v.string())),
+  label_prefix: v.string(),
+  uses: v.number(),
+  used: v.number(),
+  /** Milliseconds since the epoch. */
+  created: v.number(),
+  expires: v.number(),
+});
+
+/** A join string without its secret. */
+export type JoinRow = v.InferOutput<typeof ROW>;
+
+export interface NewJoinString
+  extends Readonly<Pick<JoinRow, "address" | "pin" | "tags" | "label_prefix" | "uses">> {
+  /** How long it works, in seconds. */
+  readonly expires_s: number;
+}
+
+const TABLES = `
+CREATE TABLE IF NOT EXISTS strings(id TEXT PRIMARY KEY, sha256 TEXT NOT NULL, address TEXT NOT NULL, pin TEXT NOT NULL,
+  tags TEXT NOT NULL, label_prefix TEXT NOT NULL, uses INTEGER NOT NULL, used INTEGER NOT NULL, created INTEGER NOT NULL,
+  expires INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS hosts(string TEXT NOT NULL REFERENCES strings(id) ON DELETE CASCADE, host TEXT NOT NULL,
+  PRIMARY KEY(string, host));`;
+
+/** How long another process may hold the database, in milliseconds. */
+const BUSY_MS = 5_000;
+
+/** The most strings that are kept, and for how long after their end, in milliseconds. */
+const MAX_STRINGS = 1_000;
+const KEPT_MS = 7 * 86_400_000;
+
+export type JoinStrings = ReturnType<typeof createJoinStrings>;
+
+/** The strings in `file`, which is made with the first one. */
+export function createJoinStrings(file: string) {
+  let opened: ReturnType<typeof openDatabase> | undefined;
+  const open = () => {
+    opened ??= openDatabase(file, {
+      synchronous: "FULL",
+      busyMs: BUSY_MS,
+      prepare(db) {
+        db.run("PRAGMA foreign_keys = ON");
+        db.run(TABLES);
+      },
+    });
+    return opened;
+  };
+  /** Undefined where there never was a string: looking makes no file. */
+  const existing = () => (opened || existsSync(file) ? open() : undefined);
+  const find = (id: string): JoinRow | undefined => {
+    const row = existing()?.query("SELECT * FROM strings WHERE id = ?").get(id);
+    return row ? v.parse(ROW, row) : undefined;
+  };
+  const refuseSpent = ({ uses, used, expires }: JoinRow, again = false) => {
+    if (expires <= Date.now()) {
+      throw conflict(`this join string expired at ${new Date(expires).toISOString()}`);
+    }
+    if (used >= uses && !again) {
+      const by = uses === 1 ? "another host has used it" : `${uses} other hosts have used it`;
+      throw conflict(`this join string is used up: ${by}`);
+    }
+  };
+
+  const strings = {
+    /**
+     * Makes a string. Its secret is not kept, so it cannot be shown again.
+     *
+     * @throws `conflict` when there are {@link MAX_STRINGS}.
+     */
+    add({ address, pin, tags, label_prefix, uses, expires_s }: NewJoinString) {
+      const db = open();
+      const now = Date.now();
+      db.query("DELETE FROM strings WHERE expires < ?").run(now - KEPT_MS);
+      if (strings.list().length >= MAX_STRINGS) {
+        throw conflict(`there are already ${MAX_STRINGS} join strings: remove some`);
+      }
+      const [id, secret, expires] = [newId(), newSecret(), now + expires_s * 1_000];
+      const row = { id, sha256: digestOf(secret), address, pin, label_prefix, uses, created: now, expires };
+      db.query(
+        "INSERT INTO strings VALUES ($id, $sha256, $address, $pin, $tags, $label_prefix, $uses, 0, $created, $expires)",
+      ).run({ ...row, tags: JSON.stringify(tags) });
+      return { id, secret, expires };
+    },
+    /** The newest first. */
+    list(): JoinRow[] {
+      const rows = existing()?.query("SELECT * FROM strings ORDER BY created DESC, id").all() ?? [];
+      return rows.map((row) => v.parse(ROW, row));
+    },
+    /** @returns whether there was such a string. */
+    remove: (id: string): boolean =>
+      (existing()?.query("DELETE FROM strings WHERE id = ?").run(id).changes ?? 0) > 0,
+    /**
+     * The string of that id, whatever is left of it.
+     *
+     * @throws `not_found` where there is none, `forbidden` where its secret is another.
+     */
+    find(id: string, secret: string): JoinRow {
+      const row = find(id);
+      if (!row) {
+        throw notFound("this desk has no such join string: it was removed, or another desk made it");
+      }
+      const [kept, sent] = [Buffer.from(row.sha256, "hex"), Buffer.from(digestOf(secret), "hex")];
+      if (crypto.timingSafeEqual(kept, sent)) return row;
+      throw forbidden("the secret of this join string is wrong");
+    },
+    /**
+     * @param again whether the host has used it before, and asks again since it did not get the answer.
+     * @throws a `conflict` failure that says why the string lets nobody in any more.
+     */
+    refuseSpent,
+    /** Whether this host has used the string: then it needs no second use. */
+    wasUsedBy: (id: string, host: string): boolean =>
+      Boolean(existing()?.query("SELECT 1 FROM hosts WHERE string = ? AND host = ?").get(id, host)),
+    /** Consumes one use. @throws as {@link refuseSpent}; `not_found` when it was removed meanwhile. */
+    use(id: string, host: string): void {
+      const db = open();
+      const consume = db.transaction(() => {
+        const { changes } = db
+          .query("UPDATE strings SET used = used + 1 WHERE id = $id AND used < uses AND expires > $now")
+          .run({ id, now: Date.now() });
+        if (changes === 1) db.query("INSERT OR IGNORE INTO hosts VALUES (?, ?)").run(id, host);
+        return changes === 1;
+      });
+      if (consume.immediate()) return;
+      const row = find(id);
+      if (!row) throw notFound("this join string was removed");
+      refuseSpent(row);
+      throw conflict("this join string is used up");
+    },
+    /** Takes back {@link use}: the host could not be kept. */
+    giveBack(id: string, host: string): void {
+      const db = open();
+      db.transaction(() => {
+        db.query("DELETE FROM hosts WHERE string = ? AND host = ?").run(id, host);
+        db.query("UPDATE strings SET used = used - 1 WHERE id = ? AND used > 0").run(id);
+      }).immediate();
+    },
+    close: () => opened?.close(),
+  };
+  return strings;
+}
+
+const digestOf = (secret: string) => new Bun.CryptoHasher("sha256").update(secret).digest("hex");

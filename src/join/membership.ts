@@ -1,0 +1,43 @@
+/**
+ * `{config_dir}/desk.json` (0600): the desk that this host has joined.
+ */
+import { readFileSync, rmSync } from "node:fs";
+import { basename } from "node:path";
+import * as v from "valibot";
+import { messageOf, systemCode, unavailable } from "../lib/errors";
+import { writeFileAtomic } from "../lib/files";
+import { JOIN_ANSWER } from "./messages";
+
+const MEMBERSHIP = v.object({
+  /** `host:port` of the desk, and the pin of its TLS key. */
+  desk: v.string(),
+  desk_pin: v.string(),
+  ...JOIN_ANSWER.entries,
+  /** The name of the token that this host made for the desk. */
+  token: v.string(),
+  /** When it joined, ISO 8601. */
+  joined: v.string(),
+});
+
+export type Membership = v.InferOutput<typeof MEMBERSHIP>;
+
+/** Undefined where this host has joined no desk. @throws `unavailable` when the file cannot be read, or is something else. */
+export function readMembership(file: string): Membership | undefined {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return undefined;
+    throw unavailable(`${basename(file)} cannot be read (${systemCode(error) ?? messageOf(error)})`);
+  }
+  try {
+    return v.parse(MEMBERSHIP, JSON.parse(text));
+  } catch {
+    throw unavailable(`${basename(file)} does not say which desk this host has joined: move it away`);
+  }
+}
+
+export const writeMembership = (file: string, membership: Membership): void =>
+  writeFileAtomic(file, `${JSON.stringify(membership, null, 2)}\n`);
+
+export const removeMembership = (file: string): void => rmSync(file, { force: true });

@@ -1,0 +1,59 @@
+/**
+ * What a host and a desk say to each other, and what the host signs of it with its identity key.
+ *
+ * A signature names the desk's TLS key, so that no other desk can use it, and everything that the desk keeps of the host.
+ */
+import * as v from "valibot";
+import { field, secret } from "../core/fields";
+
+const base64url = (length: number) =>
+  v.pipe(v.string(), v.regex(new RegExp(`^[A-Za-z0-9_-]{${length}}$`), `${length} characters of base64url`));
+
+const SIGNATURE = field(base64url(86), "Ed25519 signature of the host's identity key");
+
+const text = (max: number) => v.pipe(v.string(), v.nonEmpty(), v.maxLength(max));
+
+/** What a host sends to join. The desk checks address, token and label as those of any other host. */
+export const JOIN_REQUEST = v.strictObject({
+  id: field(v.pipe(v.string(), v.regex(/^[a-z2-7]{8}$/, "the id of a join string")), "Id of the join string"),
+  secret: field(secret(base64url(43)), "Secret of the join string"),
+  host_key: field(base64url(43), "Identity key of the host: Ed25519, public"),
+  signature: SIGNATURE,
+  name: field(text(128), "Name of the host"),
+  label: field(v.optional(text(128)), "Label that it wants (default: made of its name)"),
+  url: field(text(2_048), "Where the desk reaches the host"),
+  pin: field(v.optional(text(100)), "Pin of the host's TLS key"),
+  token: field(secret(text(512)), "Token of the host for the desk"),
+});
+
+export type JoinRequest = v.InferOutput<typeof JOIN_REQUEST>;
+
+/** A way from the desk to the host. Further kinds may follow. */
+const CARRIER = v.looseObject({ kind: v.string() });
+
+export const JOIN_ANSWER = v.object({
+  host_id: v.string(),
+  label: v.string(),
+  /** With which the desk signs jobs: Ed25519, public. */
+  desk_key: base64url(43),
+  /** Names this membership: a signature for an earlier one is worth nothing. */
+  nonce: base64url(22),
+  carriers: v.array(CARRIER),
+});
+
+/** @param deskPin as the join string has it. */
+export function joinMessage(deskPin: string, request: Omit<JoinRequest, "secret" | "signature">): string {
+  const { id, host_key, name, label = null, url, pin = null, token } = request;
+  const token_sha256 = new Bun.CryptoHasher("sha256").update(token).digest("hex");
+  const kept = JSON.stringify([name, label, url, pin, token_sha256]);
+  return ["svc-join-v1", deskPin, id, host_key, kept].join("\n");
+}
+
+/** What a host sends to leave. */
+export const LEAVE_REQUEST = v.strictObject({
+  host_id: field(v.pipe(v.string(), v.regex(/^[0-9a-f]{32}$/, "the id of a host")), "Id of the host"),
+  signature: SIGNATURE,
+});
+
+export const leaveMessage = (hostId: string, nonce: string): string =>
+  ["svc-leave-v1", hostId, nonce].join("\n");

@@ -1,0 +1,162 @@
+/**
+ * The desk's part: join strings, and taking in hosts that have one.
+ */
+import * as v from "valibot";
+import { between, field, NO_INPUT, seconds, secret, whole } from "../../core/fields";
+import { operation } from "../../core/operation";
+import { notFound } from "../../lib/errors";
+import type { DeskUses } from "../accept";
+import { formatJoinString } from "../join-string";
+import { JOIN_ANSWER, JOIN_REQUEST, LEAVE_REQUEST } from "../messages";
+import { addressOfDesk, type Listening } from "../reach";
+
+interface Uses extends DeskUses {
+  runningServer(): Listening | null;
+  ownPin(): Promise<string>;
+}
+
+/** The longest life of a string, in seconds: 30 days. */
+const MAX_EXPIRES_S = 30 * 86_400;
+
+const TAG = v.pipe(
+  v.string(),
+  v.regex(/^[^,!\s\p{C}]{1,64}$/u, "1 to 64 characters without spaces, commas or !"),
+);
+
+const LISTED = {
+  id: v.string(),
+  /** What hosts are told of this desk. */
+  address: v.string(),
+  tags: v.array(v.string()),
+  label_prefix: v.string(),
+  uses: v.number(),
+  expires: v.string(),
+};
+
+const SECRET_IN_RUN = "its answer has a secret, which a run would keep";
+
+export const addJoinString = operation({
+  name: "join_token.add",
+  subcommand: "join-token",
+  summary: "Make a string with which hosts join this desk",
+  scope: "admin",
+  changes: true,
+  http: { method: "POST", path: "/join-tokens/add" },
+  leftOut: { script: SECRET_IN_RUN },
+  input: v.strictObject({
+    tags: field(v.optional(v.pipe(v.array(TAG), v.maxLength(64)), []), "Tags of the hosts that join with it"),
+    uses: field(v.optional(whole(1, 100_000), 1), "How many hosts can join with it"),
+    expires_s: field(v.optional(seconds(between(60, MAX_EXPIRES_S)), 3_600), "How long it works"),
+    label_prefix: field(
+      v.optional(
+        v.pipe(
+          v.string(),
+          v.regex(
+            /^(?!all$|tag:|!)[^,\p{C}\p{Zl}\p{Zp}]{0,64}$/u,
+            "up to 64 visible characters without commas",
+          ),
+        ),
+        "",
+      ),
+      "What stands before the name of a host in its label",
+    ),
+    advertise: field(
+      v.optional(v.pipe(v.string(), v.maxLength(300))),
+      "HOST:PORT at which hosts reach this desk (default: where its server listens)",
+    ),
+  }),
+  output: v.object({ join_string: secret(v.string()), ...LISTED }),
+  async run(service: Uses, { advertise, ...wanted }) {
+    const address = addressOfDesk(service.runningServer(), advertise);
+    const pin = await service.ownPin();
+    const strings = await service.joinStrings();
+    const { id, secret, expires } = strings.add({ ...wanted, address, pin });
+    const { tags, label_prefix, uses } = wanted;
+    return {
+      join_string: formatJoinString({ address, pin, id, secret }),
+      ...{ id, address, tags, label_prefix, uses },
+      expires: new Date(expires).toISOString(),
+    };
+  },
+});
+
+const STATES = ["open", "used_up", "expired"] as const;
+
+export const listJoinStrings = operation({
+  name: "join_token.list",
+  summary: "List the join strings of this desk, without their secrets",
+  scope: "admin",
+  http: { method: "GET", path: "/join-tokens" },
+  leftOut: { script: "it is for those who make join strings, which no script does" },
+  input: NO_INPUT,
+  output: v.object({
+    join_tokens: v.array(
+      v.object({ ...LISTED, used: v.number(), created: v.string(), state: v.picklist(STATES) }),
+    ),
+  }),
+  async run(service: DeskUses) {
+    const rows = (await service.joinStrings()).list();
+    return {
+      join_tokens: rows.map(({ sha256, pin, created, expires, ...row }) => ({
+        ...row,
+        created: new Date(created).toISOString(),
+        expires: new Date(expires).toISOString(),
+        state: expires <= Date.now() ? STATES[2] : row.used >= row.uses ? STATES[1] : STATES[0],
+      })),
+    };
+  },
+});
+
+export const removeJoinString = operation({
+  name: "join_token.remove",
+  summary: "Remove a join string: no further host joins with it",
+  scope: "admin",
+  changes: true,
+  http: { method: "POST", path: "/join-tokens/remove" },
+  leftOut: { script: "it is for those who make join strings, which no script does" },
+  input: v.strictObject({
+    id: field(v.pipe(v.string(), v.maxLength(64)), "Id of the join string, as `join-token list` shows it"),
+  }),
+  output: v.object({ removed: v.string() }),
+  async run(service: DeskUses, { id }) {
+    if (!(await service.joinStrings()).remove(id)) throw notFound("there is no join string with this id");
+    return { removed: id };
+  },
+});
+
+const BY_HOST = {
+  cli: "`svc join` and `svc leave` on the host send it",
+  script: "a host signs it with its identity key",
+};
+
+export const accept = operation({
+  name: "join.accept",
+  summary: "Take a host into the address book: it has a join string, and signs with its identity key",
+  scope: "any",
+  changes: "announces",
+  http: { method: "POST", path: "/join", public: "signed" },
+  leftOut: BY_HOST,
+  input: JOIN_REQUEST,
+  output: JOIN_ANSWER,
+  async run(service: DeskUses, request, caller) {
+    const { acceptHost } = await import("../accept");
+    return acceptHost(service, request, caller);
+  },
+});
+
+export const release = operation({
+  name: "join.release",
+  summary: "Remove a host that leaves: it signs with its identity key",
+  scope: "any",
+  changes: "announces",
+  http: { method: "POST", path: "/leave", public: "signed" },
+  leftOut: BY_HOST,
+  input: LEAVE_REQUEST,
+  output: v.object({ removed: v.boolean() }),
+  async run(service: DeskUses, request, caller) {
+    const { releaseHost } = await import("../accept");
+    return releaseHost(service, request, caller);
+  },
+});
+
+export const operations = [addJoinString, listJoinStrings, removeJoinString, accept, release];
