@@ -19,6 +19,8 @@ export interface Caller {
    * A client that goes ends nothing that changes something (`changes` of the operation): half a change helps nobody.
    */
   readonly signal: AbortSignal;
+  /** Aborted when its client has gone, for `rest`: also while it changes something. */
+  readonly gone?: AbortSignal;
   /** The run that the operation is an action of; absent when it was called by itself. */
   readonly run?: RunContext;
   /** Takes how far a long operation is; absent when nobody looks. */

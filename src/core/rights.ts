@@ -18,6 +18,8 @@ export interface Grant {
   readonly scopes: readonly Scope[];
   /** The digest of the token that was sent, hexadecimal; absent for a caller in this process, and without a token. */
   readonly sha256?: string;
+  /** Set for a run that a host makes for a token of another host, such as a desk: it has no more than that token allows. */
+  readonly limited?: true;
 }
 
 /** The owner of the host: its own token, and whoever runs svc on it. */
@@ -33,7 +35,19 @@ export function allows({ scopes }: Grant, need: Need): boolean {
 
 /** `grant` without the scopes that are not in `scopes`; what it does not allow, it does not allow then either. */
 export function limitedTo(grant: Grant, scopes: readonly Scope[]): Grant {
-  return { ...grant, scopes: scopes.filter((scope) => allows(grant, scope)) };
+  return { ...grant, scopes: scopes.filter((scope) => allows(grant, scope)), limited: true };
+}
+
+/**
+ * Refuses what goes on after its run to a run for a token of another host: this host never learns that it was revoked.
+ *
+ * @throws a `forbidden` failure.
+ */
+export function requireOwnToken({ limited }: Grant, what: string): void {
+  if (!limited) return;
+  throw forbidden(
+    `${what} starts what goes on after this run, which has a "scope": use a token of this host`,
+  );
 }
 
 /** Why a grant is not enough. @param needs what is asked for and its scope: `this needs admin`. */

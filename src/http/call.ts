@@ -77,6 +77,9 @@ export function call(
         ]);
         return signal;
       },
+      get gone() {
+        return request.raw.signal;
+      },
       announce,
     };
     try {

@@ -147,6 +147,12 @@ export class Executor {
     const leave = () => active.abort(cancelled("the process that runs it is stopping"));
     if (caller.signal.aborted) leave();
     caller.signal.addEventListener("abort", leave, { once: true });
+    // A desk goes when the token for which it asks is revoked; this host would not learn of that.
+    if (grant.limited) {
+      const gone = () => active.abort(cancelled("the client that asked for it has gone"));
+      if (caller.gone?.aborted) gone();
+      caller.gone?.addEventListener("abort", gone, { once: true });
+    }
     const { service, log } = this.parts;
     const runner = new Runner({ service, log, id, active, caller, variables });
     let done = 0;

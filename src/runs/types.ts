@@ -24,7 +24,7 @@ export const RUN_OPTIONS = v.strictObject({
   ),
   scope: field(
     v.optional(v.array(v.picklist(SCOPES))),
-    "Scopes that the run is limited to (default: all that its caller has)",
+    "Scopes that the run is limited to (default: all that its caller has); it then starts no job and no sync, and ends with its client",
   ),
   variables: field(
     v.optional(secret(v.record(v.string(), v.unknown())), {}),

@@ -3,7 +3,7 @@ import * as v from "valibot";
 import type { Caller } from "../core/caller";
 import { field, flag, NO_INPUT, path } from "../core/fields";
 import { operation } from "../core/operation";
-import type { Grant } from "../core/rights";
+import { type Grant, requireOwnToken } from "../core/rights";
 import { RUN_STATUS } from "../core/run";
 import { badInput, Failure } from "../lib/errors";
 import { hostTimeZone, JOB, JOB_SETTINGS } from "./job";
@@ -97,6 +97,7 @@ async function add(
   { timeout_s: timeout_seconds, ...given }: v.InferOutput<typeof NEW_JOB>,
   { grant }: Caller,
 ): Promise<v.InferInput<typeof ADDED>> {
+  requireOwnToken(grant, "a job");
   const isCron = given.cron_expression !== undefined;
   if (isCron === (given.interval_seconds !== undefined)) {
     throw badInput("interval_seconds, cron_expression: expected one of them", {

@@ -380,10 +380,10 @@ export class Scheduler {
     const { job_id } = job;
     const run = await this.parts.start(job, signal);
     this.going.set(job_id, run.runId);
-    void run.ended.then(async ({ status, error_text }) => {
+    void run.ended.then(async ({ run_id, status, error_text }) => {
       this.going.delete(job_id);
       if (status !== "ok") {
-        this.parts.log.warn(`job ${job_id}: run ${run.runId}: ${status}: ${printable(error_text ?? "")}`);
+        this.parts.log.warn(`job ${job_id}: run ${run_id}: ${status}: ${printable(error_text ?? "")}`);
       }
       if (!this.started || !this.queued.delete(job_id)) return;
       // A job that runs once was paused when it was queued.

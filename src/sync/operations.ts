@@ -1,6 +1,7 @@
 import * as v from "valibot";
 import { between, field, flag, NO_INPUT, path, seconds } from "../core/fields";
 import { operation } from "../core/operation";
+import { requireOwnToken } from "../core/rights";
 import type { Syncs } from "./manager";
 
 interface Uses {
@@ -76,9 +77,11 @@ export const startSync = operation({
   http: { method: "POST", path: "/sync/start" },
   input: INPUT,
   output: STARTED,
-  async run(service: Uses, input, { progress: report, signal, grant: { name: token } }) {
+  async run(service: Uses, input, { progress: report, signal, grant }) {
+    const { name: token } = grant;
     const syncs = await service.syncs();
     if (input.dry_run) return syncs.preview(input);
+    if (!input.once) requireOwnToken(grant, "a sync");
     return input.once ? syncs.once(input, { token, report }, signal) : syncs.start(input, { token, report });
   },
 });

@@ -148,3 +148,21 @@ test("a token that sends files here makes this host send none of its own", async
     { error: expect.stringContaining("needs operate") },
   ]);
 });
+
+test("what a token starts on this host by a broadcast ends with it, and leaves no job", async () => {
+  await using made = await attacked();
+  const { host, call } = made;
+  await host.call("/admin/hosts/add", post({ label: "self", base_url: host.url, token: host.token }));
+  const job = ["AC_scheduler_add_job", { script_path: join(made.path, "x.json"), interval_seconds: 1 }];
+  const actions = [job, ["AC_sleep", [600]]];
+  const broadcast = await call("/admin/broadcast", post({ on: "self", timeout_s: 900, actions }));
+  const limited = async (status: string) => {
+    const { runs } = (await (await host.call("/runs")).json()) as { runs: Run[] };
+    return runs.find((run) => run.status === status);
+  };
+  await until("the run", () => limited("running"));
+  expect(await (await host.call("/jobs")).json()).toMatchObject({ jobs: [] });
+  await made.own("token", "remove", "peer");
+  await until("its end", () => limited("cancelled"));
+  await broadcast.text();
+});

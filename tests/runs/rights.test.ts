@@ -10,7 +10,7 @@ import { configFiles } from "../../src/lib/paths";
 import { operations } from "../../src/operations";
 import { addToken, tokenStore } from "../../src/trust/named-tokens";
 import { rowsOf } from "../audit/support";
-import { post, runActions, TOKEN, testServer, testService } from "../support";
+import { post, runActions, TOKEN, testServer, testService, until } from "../support";
 
 type Host = Awaited<ReturnType<typeof testServer>>;
 
@@ -88,6 +88,38 @@ test("a run can be limited to some of the scopes of its caller, never to more", 
     403,
     { error: "this run allows operate, but AC_runs_list needs read" },
   ]);
+});
+
+test("a limited run starts nothing that goes on after it: no job, no sync", async () => {
+  await using host = await testServer();
+  const dir = host.configDir;
+  const lasting = [
+    ["AC_scheduler_add_job", { script_path: "/x.json", interval_seconds: 60 }],
+    ["AC_scheduler_add_cron_job", { script_path: "/x.json", cron_expression: "@daily" }],
+    ["AC_sync_start", { dir, to: "nobody" }],
+  ];
+  const answer = await host.call("/execute", post({ actions: lasting, scope: ["operate"] }));
+  const { outcomes } = (await answer.json()) as { outcomes: Array<{ error: string }> };
+  const words = 'starts what goes on after this run, which has a "scope": use a token of this host';
+  expect(outcomes.map(({ error }) => error)).toEqual([`a job ${words}`, `a job ${words}`, `a sync ${words}`]);
+  const { jobs } = (await (await host.call("/jobs")).json()) as { jobs: unknown[] };
+  expect(jobs).toEqual([]);
+});
+
+test("a limited run ends when its client goes, another one does not", async () => {
+  await using host = await testServer();
+  const runs = await host.service.runs();
+  const client = new AbortController();
+  for (const limits of [{}, { scope: ["operate"] }]) {
+    const list = post({ actions: [["AC_sleep", [60]]], ...limits });
+    void host.call("/execute", { ...list, signal: client.signal }).catch(() => null);
+  }
+  await until("both runs", () => runs.list().filter(({ status }) => status === "running").length === 2);
+  client.abort();
+  const ended = await until("the end of one", () => runs.list().find(({ status }) => status === "cancelled"));
+  expect(ended.error_text).toBe("the client that asked for it has gone");
+  expect(runs.totals().active).toBe(1);
+  for (const { run_id, status } of runs.list()) if (status === "running") runs.cancel(run_id, "over");
 });
 
 test("the outcomes of a run are shown to whoever may use its commands", async () => {
