@@ -70,9 +70,13 @@ function identityOf(path: string): string {
 
 /** Runs this program again under Landlock. @throws why it cannot; it does not return. */
 async function runRestricted(child: string, { reads, writes }: Reach): Promise<never> {
-  const [{ restrictFiles }, { execute }] = await Promise.all([import("./landlock"), import("./syscall")]);
+  const [{ restrictFiles }, { execute, limitCapabilities }] = await Promise.all([
+    import("./landlock"),
+    import("./syscall"),
+  ]);
   const [program = "", ...source] = selfCommand([]);
   restrictFiles({ reads: [...reads, ...source.map((path) => resolve(path, "../.."))], writes });
+  limitCapabilities();
   const env = { NODE_CHANNEL_FD: String(CHANNEL_FD), NODE_CHANNEL_SERIALIZATION_MODE: "json" };
   return execute(program, [program, ...source, child, RESTRICTED], { ...bareEnvironment(), ...env });
 }

@@ -44,38 +44,100 @@ const NEVER: readonly Numbers[] = [
   ...numbers("capset 126/91 rt_sigqueueinfo 129/138 rt_tgsigqueueinfo 297/240"),
 ];
 
-/** Further calls that the helper of a session does not make. */
+/** Further calls that the helper of a session does not make: programs, sockets, memory and queues of others, files by path. */
 const NOT_ALONE: readonly Numbers[] = [
   ...numbers("execve 59/221 execveat 322/281 fork 57/- vfork 58/- listen 50/201 tkill 200/130"),
+  // A datagram socket of a pair sends to any other UNIX socket.
+  ...numbers("socketpair 53/199 symlink 88/- symlinkat 266/36 truncate 76/45 inotify_add_watch 254/27"),
   ...numbers(
-    "symlink 88/- symlinkat 266/36 shmget 29/194 shmat 30/196 msgget 68/186 semget 64/190 mq_open 240/180",
+    "shmget 29/194 shmat 30/196 shmctl 31/195 msgget 68/186 msgsnd 69/189 msgrcv 70/188 msgctl 71/187",
   ),
-  ...numbers(
-    "chown 92/- fchown 93/55 lchown 94/- fchownat 260/54 setxattr 188/5 lsetxattr 189/6 fsetxattr 190/7",
-  ),
+  ...numbers("semget 64/190 semop 65/193 semctl 66/191 semtimedop 220/192 mq_open 240/180 mq_unlink 241/181"),
+  ...numbers("chown 92/- fchown 93/55 lchown 94/- fchownat 260/54 setxattr 188/5 lsetxattr 189/6"),
+  ...numbers("fsetxattr 190/7 removexattr 197/14 lremovexattr 198/15 fremovexattr 199/16"),
+  ...numbers("migrate_pages 256/238 move_pages 279/239"),
   ...sameNumbers("pidfd_open 434"),
 ];
 
-/** A call that is refused by the value of one argument: other than `only`, any bit of `without`, no bit of `some`. */
-interface Condition {
-  readonly call: Numbers;
-  readonly argument: number;
+/** The values of an argument that are refused, by one of these. */
+interface Tests {
+  /** All others. */
   readonly only?: readonly number[];
+  /** These. */
+  readonly never?: readonly number[];
+  /** Those with any of these bits. */
   readonly without?: number;
+  /** Those with none of these bits. */
   readonly some?: number;
 }
 
-/** `linux/sched.h`, `linux/socket.h`, `asm-generic/ioctls.h`; permission bits of others, and set-user-id. */
+/** A call that is refused by the value of one argument. */
+interface Condition extends Tests {
+  readonly call: Numbers;
+  readonly argument: number;
+  /** The bits of the argument that count (default: all). */
+  readonly mask?: number;
+  /** The condition holds only where this argument has this value (default: always). */
+  readonly where?: readonly [argument: number, value: number];
+}
+
+/** `linux/sched.h`; permission bits of others, and set-user-id. */
 const CLONE_THREAD = 0x10000;
-const [AF_INET, AF_INET6, AF_NETLINK] = [2, 10, 16];
 const NOT_PRIVATE = 0o7077;
 
-const conditions = (pid: number): readonly Condition[] => [
-  { call: [56, 220], argument: 0, some: CLONE_THREAD },
-  { call: [41, 198], argument: 0, only: [AF_INET, AF_INET6, AF_NETLINK] },
+/** `linux/socket.h`, `linux/net.h`, `linux/in.h` */
+const [AF_INET, AF_INET6, AF_NETLINK] = [2, 10, 16];
+const [SOCK_STREAM, SOCK_DGRAM, SOCK_TYPES] = [1, 2, 0xf];
+const [NETLINK_ROUTE, IPPROTO_TCP, IPPROTO_UDP] = [0, 6, 17];
+const MSG_FASTOPEN = 0x20000000;
+
+/** What has the kernel signal another process: `F_SETOWN`, `F_SETSIG`, `F_SETOWN_EX`; `FIOSETOWN`, `SIOCSPGRP`. */
+const SIGNAL_FLAGS = [8, 10, 15];
+const SIGNAL_CONTROLS = [0x8901, 0x8902];
+
+const SOCKET: Numbers = [41, 198];
+
+/**
+ * Sockets for UDP and TCP as Landlock knows it: it looks at connect(2) of plain TCP, not at MPTCP, SCTP or SMC, nor at what
+ * connects while it sends. And one that lists the interfaces.
+ */
+const SOCKETS: readonly Condition[] = [
+  { call: SOCKET, argument: 0, only: [AF_INET, AF_INET6, AF_NETLINK] },
+  { call: SOCKET, argument: 2, where: [0, AF_NETLINK], only: [NETLINK_ROUTE] },
+  ...[AF_INET, AF_INET6].flatMap((family): Condition[] => [
+    { call: SOCKET, argument: 1, where: [0, family], mask: SOCK_TYPES, only: [SOCK_STREAM, SOCK_DGRAM] },
+    { call: SOCKET, argument: 2, where: [0, family], only: [0, IPPROTO_TCP, IPPROTO_UDP] },
+  ]),
+  // sendto, sendmsg, sendmmsg
+  { call: [44, 206], argument: 3, without: MSG_FASTOPEN },
+  { call: [46, 211], argument: 2, without: MSG_FASTOPEN },
+  { call: [307, 269], argument: 3, without: MSG_FASTOPEN },
+];
+
+/** What tells another process, or the kernel about it, by its id. */
+const processes = (pid: number): readonly Condition[] => [
+  // kill, tgkill, prlimit64
   { call: [62, 129], argument: 0, only: [pid] },
   { call: [234, 131], argument: 0, only: [pid] },
   { call: [302, 261], argument: 0, only: [0, pid] },
+  // setpriority, ioprio_set, sched_setparam, sched_setscheduler, sched_setaffinity, sched_setattr
+  { call: [141, 140], argument: 1, only: [0, pid] },
+  { call: [251, 30], argument: 1, only: [0, pid] },
+  { call: [142, 118], argument: 0, only: [0, pid] },
+  { call: [144, 119], argument: 0, only: [0, pid] },
+  { call: [203, 122], argument: 0, only: [0, pid] },
+  { call: [314, 274], argument: 0, only: [0, pid] },
+  // fcntl, ioctl
+  { call: [72, 25], argument: 1, never: SIGNAL_FLAGS },
+  { call: [16, 29], argument: 1, never: SIGNAL_CONTROLS },
+];
+
+const conditions = (pid: number): readonly Condition[] => [
+  // clone
+  { call: [56, 220], argument: 0, some: CLONE_THREAD },
+  ...SOCKETS,
+  ...processes(pid),
+  // chmod, fchmod, fchmodat
   { call: [90, null], argument: 1, without: NOT_PRIVATE },
   { call: [91, 52], argument: 1, without: NOT_PRIVATE },
   { call: [268, 53], argument: 2, without: NOT_PRIVATE },
@@ -92,9 +154,13 @@ const [EPERM, ENOSYS] = [1, 38];
 /** `linux/seccomp.h`, `linux/bpf_common.h` */
 const [SET_MODE_FILTER, FLAG_TSYNC] = [1, 1];
 const [ALLOW, ERRNO, KILL_PROCESS] = [0x7fff0000, 0x00050000, 0x80000000];
-const [LOAD, IF_EQUAL, IF_LEAST, IF_SET, RETURN] = [0x20, 0x15, 0x35, 0x45, 0x06];
+const [LOAD, AND, IF_EQUAL, IF_LEAST, IF_SET, RETURN] = [0x20, 0x54, 0x15, 0x35, 0x45, 0x06];
 
 type Instruction = readonly [code: number, value: number, ifTrue?: number, ifFalse?: number];
+
+/** `struct seccomp_data`: the number of the call, and the lower half of an argument. */
+const LOAD_NUMBER: Instruction = [LOAD, 0];
+const loadArgument = (argument: number): Instruction => [LOAD, 16 + 8 * argument];
 
 /**
  * Installs the filter on every thread, and forbids core dumps, which would hold the secrets of the process.
@@ -121,22 +187,21 @@ function program(filter: Filter, audit: number): readonly Instruction[] {
     const number = own(call);
     return number === null ? [] : [[IF_EQUAL, number, 0, 1], refuse(EPERM)];
   };
-  const conditional = ({ call, argument, only, without, some }: Condition): Instruction[] => {
+  const conditional = ({ call, argument, mask, where, ...tests }: Condition): Instruction[] => {
     const number = own(call);
     if (number === null) return [];
-    const body: Instruction[] = [[LOAD, 16 + 8 * argument]];
-    for (const value of only ?? []) body.push([IF_EQUAL, value, 0, 1], [RETURN, ALLOW]);
-    if (without !== undefined) body.push([IF_SET, without, 1, 0], [RETURN, ALLOW]);
-    if (some !== undefined) body.push([IF_SET, some, 0, 1], [RETURN, ALLOW]);
-    body.push(refuse(EPERM));
-    return [[IF_EQUAL, number, 0, body.length], ...body];
+    const body: Instruction[] = [loadArgument(argument)];
+    if (mask !== undefined) body.push([AND, mask]);
+    body.push(...testsOf(tests), refuse(EPERM));
+    if (where) body.unshift(loadArgument(where[0]), [IF_EQUAL, where[1], 0, body.length]);
+    return [[IF_EQUAL, number, 0, body.length + 1], ...body, LOAD_NUMBER];
   };
   const alone = filter === "alone";
   return [
     [LOAD, 4],
     [IF_EQUAL, audit, 1, 0],
     [RETURN, KILL_PROCESS],
-    [LOAD, 0],
+    LOAD_NUMBER,
     [IF_LEAST, UNKNOWN, 0, 1],
     refuse(ENOSYS),
     ...(alone ? [[IF_EQUAL, CLONE3, 0, 1] as const, refuse(ENOSYS)] : []),
@@ -144,6 +209,17 @@ function program(filter: Filter, audit: number): readonly Instruction[] {
     ...(alone ? conditions(process.pid).flatMap(conditional) : []),
     [RETURN, ALLOW],
   ];
+}
+
+/** What goes on to the next instruction where the loaded argument is refused, and to the one after it where it is not. */
+function testsOf({ only = [], never = [], without, some }: Tests): Instruction[] {
+  const good = only.map((value) => [IF_EQUAL, value] as const);
+  if (some !== undefined) good.push([IF_SET, some]);
+  if (good.length > 0) return good.map(([code, value], nth) => [code, value, good.length - nth, 0]);
+  const bad = never.map((value) => [IF_EQUAL, value] as const);
+  if (without !== undefined) bad.push([IF_SET, without]);
+  const last = bad.length - 1;
+  return bad.map(([code, value], nth) => [code, value, last - nth, nth === last ? 1 : 0]);
 }
 
 /** As the kernel reads it: `struct sock_filter` (`linux/filter.h`). */

@@ -10,7 +10,10 @@ import { openLibc } from "./libc";
 export const O_PATH = 0o10000000;
 
 /** `linux/prctl.h` */
-const PR_SET_NO_NEW_PRIVS = 38;
+const [PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL] = [24, 38, 47, 4];
+
+/** `linux/capability.h`: those by which root reads and writes the files of others. The kernel knows 64 at most. */
+const [CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, MAX_CAPABILITIES] = [1, 2, 3, 64];
 
 type Argument = number | bigint | NodeJS.TypedArray | DataView;
 
@@ -45,6 +48,17 @@ export function syscall(name: string, number: number, ...args: readonly Argument
 /** No program that this thread, or one that it starts, runs gains a right by it (prctl(2)). @throws as {@link syscall}. */
 export function forbidNewPrivileges(): void {
   checked("prctl", libc.prctl(PR_SET_NO_NEW_PRIVS, 1n, 0n, 0n, 0n));
+}
+
+/**
+ * The program that this thread runs next has no capability (capabilities(7)) but those for files, also as root or in a service
+ * that may bind low ports. Where this thread may not drop them, it has none to hand on but what the parent of all left it.
+ */
+export function limitCapabilities(): void {
+  libc.prctl(PR_CAP_AMBIENT, BigInt(PR_CAP_AMBIENT_CLEAR_ALL), 0n, 0n, 0n);
+  const kept = [CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER];
+  for (let one = 0; one < MAX_CAPABILITIES; one++)
+    if (!kept.includes(one)) libc.prctl(PR_CAPBSET_DROP, BigInt(one), 0n, 0n, 0n);
 }
 
 /** Replaces this program by another (execve(2)). @returns only by throwing, as {@link syscall} does. */
