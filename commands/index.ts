@@ -15,6 +15,8 @@ const nouns: Registry["nouns"] = {
   },
   audit: { describe: "Read, verify and export the audit log", load: () => import("./audit") },
   token: { describe: "Manage bearer tokens", load: () => import("./token") },
+  pin: { describe: "Show the pin of this host's TLS key", load: () => import("./pin") },
+  tls: { describe: "Print or renew the TLS certificate of this host", load: () => import("./tls") },
   diagnose: { describe: "Check this host", load: () => import("./diagnose") },
   "join-token": {
     describe: "Make, list and remove strings with which hosts join this desk",

@@ -36,12 +36,12 @@ export default subcommand({
         const ended = terminated();
         const supervisor = await findSupervisor();
         const rest = await service.rest();
-        const { url, host, port, token, stopped } = await rest.start(v.parse(SERVER, given));
+        const { url, host, port, token, pin, stopped } = await rest.start(v.parse(SERVER, given));
         if (given.usb_watch) void (await service.usb()).watcher.start();
         const stopJobs = await service.runJobs();
         const created = token.created && process.stdout.isTTY ? token.current() : null;
-        const ready = { url, host, port, pid: process.pid, token_file: token.file };
-        print(globals, ready, () => greeting(url, token.file, created));
+        const ready = { url, host, port, pid: process.pid, token_file: token.file, pin: pin() ?? null };
+        print(globals, ready, () => greeting(ready, created));
         supervisor.ready(rest.answers);
         // An idle server has no occasion to collect what only the start needed.
         setTimeout(() => Bun.gc(true), SETTLED_MS).unref();
@@ -60,7 +60,8 @@ export default subcommand({
   },
   examples: [
     ["$0 serve", "On this machine only, http://127.0.0.1:9939"],
-    ["$0 serve --host 0.0.0.0 --tls-cert c.pem --tls-key k.pem", "For the network"],
+    ["$0 serve --host 0.0.0.0", "For the network, over TLS with a certificate of its own"],
+    ["$0 serve --host 0.0.0.0 --tls-cert c.pem --tls-key k.pem", "With the certificate of an authority"],
   ],
 });
 
@@ -74,14 +75,21 @@ function makeInbox(path: string | undefined): void {
   }
 }
 
+interface Ready {
+  readonly url: string;
+  readonly token_file: string | null;
+  readonly pin: string | null;
+}
+
 /** @param created a token to show, because this start made it. */
-function greeting(url: string, tokenFile: string | null, created: string | null): string {
+function greeting({ url, token_file, pin }: Ready, created: string | null): string {
   const lines = [
     `svc ${version} answers at ${url}`,
     `  dashboard  ${url}/dashboard`,
     `  API        ${url}/docs`,
-    `  token      ${tokenFile ? `in ${tokenFile} (svc token show)` : "from SVC_TOKEN"}`,
+    `  token      ${token_file ? `in ${token_file} (svc token show)` : "from SVC_TOKEN"}`,
   ];
+  if (pin !== null) lines.push(`  pin        ${pin} (svc pin)`);
   if (created !== null) lines.push(`  new token  ${created}`);
   return lines.join("\n");
 }

@@ -22,6 +22,7 @@ import { operations as scheduler } from "./scheduler/operations";
 import type { Service } from "./service";
 import { operations as sync } from "./sync/operations";
 import { operations as trust } from "./trust/operations";
+import { operations as tls } from "./trust/operations/tls";
 import { operations as turn } from "./turn/operations";
 import { operations as usb } from "./usb/operations";
 
@@ -29,6 +30,7 @@ const all = [
   ...audit,
   ...http,
   ...trust,
+  ...tls,
   ...runs,
   ...scheduler,
   ...metrics,

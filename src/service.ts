@@ -448,7 +448,7 @@ export function createService({
       return jobs;
     },
     async refresh() {
-      (await service.rest()).server?.refresh();
+      await (await service.rest()).server?.refresh();
       if (runsJobs && hasJobs()) await (await service.scheduler()).refresh();
       await endRevoked();
     },

@@ -167,7 +167,7 @@ describe("each operation of svc", () => {
 
 /** What a token of each scope may use. */
 const SCOPE_OF = {
-  metrics: ["admin.targets", "metrics.render"],
+  metrics: ["admin.targets", "metrics.render", "tls.cert"],
   read: [
     "admin.list_hosts",
     "commands.list",
@@ -272,6 +272,7 @@ const SCOPE_OF = {
     "service.status",
     "service.uninstall",
     "shell.run",
+    "tls.renew",
     "token.add",
     "token.list",
     "token.remove",
@@ -280,7 +281,15 @@ const SCOPE_OF = {
     "turn.bundle",
     "turn.credentials",
   ],
-  any: ["desk.forget", "join.accept", "join.release", "token.confirm", "token.renew", "token.rights"],
+  any: [
+    "desk.forget",
+    "join.accept",
+    "join.release",
+    "tls.pin",
+    "token.confirm",
+    "token.renew",
+    "token.rights",
+  ],
 };
 
 function missing({ http, command, leftOut }: Operation): Surface[] {

@@ -12,6 +12,8 @@ export interface RemoteServer {
   readonly trust: Trust;
   /** Where a refusal of the token is remembered; then it is not sent again for a while. */
   readonly refusals?: Pick<Refusals, "has" | "add"> | undefined;
+  /** What to show to a server that asks for a certificate, PEM. */
+  readonly identity?: { readonly key: string; readonly cert: string } | undefined;
 }
 
 /**

@@ -39,7 +39,7 @@ const NOT_ASKED = "HTTP 401: unauthorized (not asked again)";
  */
 export async function carrierTo(server: RemoteServer, signal?: AbortSignal): Promise<Carrier> {
   const giveBack = await takeSlot(signal);
-  const { token, trust, refusals } = server;
+  const { token, refusals } = server;
   const url = new URL(server.url);
   const base = url.pathname.replace(/\/+$/, "");
   let agent: Dialler | undefined;
@@ -53,7 +53,7 @@ export async function carrierTo(server: RemoteServer, signal?: AbortSignal): Pro
     if (refusals?.has(server)) throw new RemoteError("unauthorized", NOT_ASKED, false);
     // A change is sent once. On a connection that the server is about to close, it would be unclear whether it arrived.
     if (method === "POST") close();
-    agent ??= new Dialler(url, trust);
+    agent ??= new Dialler(url, server);
     const headers = {
       Host: url.host,
       Accept: "application/json",

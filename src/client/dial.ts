@@ -8,7 +8,10 @@ import { connect as connectTls, type TLSSocket } from "node:tls";
 import { messageOf, systemCode } from "../lib/errors";
 import { printable } from "../lib/sanitize";
 import { hasPin } from "../lib/spki";
-import { RemoteError, type Trust } from "./carrier";
+import { RemoteError, type RemoteServer } from "./carrier";
+
+/** How the certificate of a server is checked, and what it gets to see. */
+type Checked = Pick<RemoteServer, "trust" | "identity">;
 
 /** Connections to one server, one at a time. */
 export class Dialler extends Agent {
@@ -18,7 +21,7 @@ export class Dialler extends Agent {
 
   constructor(
     private readonly url: URL,
-    private readonly trust: Trust,
+    private readonly server: Checked,
   ) {
     super({ keepAlive: true, maxSockets: 1 });
   }
@@ -29,7 +32,7 @@ export class Dialler extends Agent {
   ) {
     let socket: Socket;
     try {
-      socket = dial(this.url, this.trust, (pin) => {
+      socket = dial(this.url, this.server, (pin) => {
         this.pin = pin;
         done(null, socket);
       });
@@ -57,7 +60,7 @@ export const NOT_PINNED = "the certificate is not the pinned one";
 const unreachable = (message: string) => new RemoteError("unreachable", message, false);
 
 /** @param ready called once a request may be sent; with the pin that the certificate has, where it must have one. */
-function dial(url: URL, trust: Trust, ready: (pin?: string) => void): Socket {
+function dial(url: URL, { trust, identity }: Checked, ready: (pin?: string) => void): Socket {
   const isPlain = url.protocol === "http:";
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
   const where = { host, port: Number(url.port || (isPlain ? 80 : 443)), lookup };
@@ -66,6 +69,7 @@ function dial(url: URL, trust: Trust, ready: (pin?: string) => void): Socket {
     ...where,
     rejectUnauthorized: trust.kind === "system" || trust.kind === "ca",
     ...(trust.kind === "ca" && { ca: trust.pem }),
+    ...identity,
   });
   return socket.once("secureConnect", () => {
     if (trust.kind === "pin") {

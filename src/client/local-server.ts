@@ -5,10 +5,12 @@ import type * as v from "valibot";
 import { parseInput } from "../core/input";
 import type { InputSchema, Operation, OutputSchema } from "../core/operation";
 import { Failure, type FailureCode, HTTP_STATUS, unavailable } from "../lib/errors";
+import { configFiles } from "../lib/paths";
 import { findRunningServer, type RunningServer } from "../lib/running-server";
 import { environmentToken, ownToken, readToken } from "../trust/owner-token";
+import { shownPair } from "../trust/tls";
 import { callRemote } from "./call";
-import { deadlineIn, RemoteError } from "./carrier";
+import { deadlineIn, RemoteError, type RemoteServer } from "./carrier";
 import { carrierTo } from "./connection";
 
 /** How long the server may take to answer, in milliseconds. */
@@ -23,9 +25,6 @@ const NOTICED_MS = 1_100;
 /**
  * The answer of the local server to `operation`.
  *
- * Its certificate is not checked: the run file is private to its owner and only counts while the server holds its lock, so
- * the address in it is that server's.
- *
  * @param signal ends the wait.
  * @throws the failure that the server answers with; `unavailable` when no server runs here, or the call fails.
  */
@@ -38,16 +37,36 @@ export async function callLocalServer<I extends InputSchema, O extends OutputSch
   parseInput(operation.input, input);
   const running = findRunningServer(configDir);
   if (!running) throw unavailable(`no server runs on ${configDir}: start one with \`svc serve\``);
-  const server = { url: running.url, token: ownToken(configDir, running), trust: { kind: "any" } } as const;
   try {
-    return await callRemote(server, operation, input, DEADLINE_MS, signal);
+    return await callRemote(remote(configDir, running), operation, input, DEADLINE_MS, signal);
   } catch (error) {
     if (!(error instanceof RemoteError)) throw error;
+    // It has another key since.
+    if (!error.sent && findRunningServer(configDir)?.pin !== running.pin)
+      return callLocalServer(configDir, operation, input, signal);
     throw (
       failureIn(error) ??
       unavailable(`${operation.name} failed on the server at ${running.url}: ${error.message}`)
     );
   }
+}
+
+/**
+ * The server on this host. The run file is private to its owner and only counts while the server holds its lock, so its pin is
+ * that of the server; the first builds of 0.1.0 wrote none.
+ */
+function remote(
+  configDir: string,
+  running: RunningServer,
+  token = ownToken(configDir, running),
+): RemoteServer {
+  const { url, pin, asks_certificate } = running;
+  return {
+    url,
+    token,
+    trust: pin ? { kind: "pin", pins: [pin] } : { kind: "any" },
+    identity: asks_certificate ? shownPair(configFiles(configDir)) : undefined,
+  };
 }
 
 /** The failure that the server answered with, as if it had happened here; undefined when the call itself failed. */
@@ -64,13 +83,14 @@ function failureIn({ refusal }: RemoteError): Failure | undefined {
  */
 export async function refreshLocalServer(configDir: string): Promise<void> {
   const running = findRunningServer(configDir);
-  if (running && !(await isRefreshed(running).catch(() => false))) await Bun.sleep(NOTICED_MS);
+  if (running && !(await isRefreshed(configDir, running).catch(() => false))) await Bun.sleep(NOTICED_MS);
 }
 
-async function isRefreshed({ url, token_file }: RunningServer): Promise<boolean> {
+async function isRefreshed(configDir: string, running: RunningServer): Promise<boolean> {
+  const { token_file } = running;
   const token = token_file ? readToken(token_file) : environmentToken();
   if (token === undefined) return false;
-  using carrier = await carrierTo({ url, token, trust: { kind: "any" } });
+  using carrier = await carrierTo(remote(configDir, running, token));
   const limits = { deadline: deadlineIn(DEADLINE_MS), maxBytes: MAX_REFRESHED_BYTES };
   const { status } = await carrier.ask({ method: "POST", path: "/refresh", body: "{}" }, limits);
   return status === 200;

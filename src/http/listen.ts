@@ -1,15 +1,30 @@
 /**
- * Listening on a port, with TLS or without, and what to say where that fails.
+ * Listening on a port, with TLS or without, and exchanging the certificate while requests arrive.
+ *
+ * The promise: no request fails because of an exchange (Linux). Bun keeps the certificate that a listener began with, so a
+ * second listener begins on the port and gets all new connections. The first one answers one more request on each connection
+ * and ends it, and is closed once those without a request have timed out.
  */
-import { readFileSync } from "node:fs";
 import { badInput, conflict, messageOf, systemCode, unavailable } from "../lib/errors";
+import { type HandOver, openHandOver } from "../lib/hand-over";
+import { once } from "../lib/once";
 import { IDLE_TIMEOUT_S } from "./call";
+import { after } from "./exchange";
+
+/** What TLS needs, all PEM. */
+export interface TlsSettings {
+  readonly key: string;
+  /** The certificate and its chain. */
+  readonly cert: string;
+  /** Authorities: a client without a certificate of one of these gets no connection. Absent: none is asked for. */
+  readonly ca?: readonly string[];
+}
 
 interface Listening {
-  host: string;
-  port: number;
-  tls: Bun.TLSOptions | undefined;
-  fetch: (request: Request, env: { server: Bun.Server<unknown> }) => Response | Promise<Response>;
+  readonly host: string;
+  readonly port: number;
+  readonly tls: TlsSettings | undefined;
+  readonly fetch: (request: Request, env: { server: Bun.Server<unknown> }) => Response | Promise<Response>;
 }
 
 /**
@@ -18,52 +33,131 @@ interface Listening {
  */
 const CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20";
 
-/** @throws `conflict` when the port is taken; `unavailable` for missing rights; `bad_input` for an unusable host or key. */
-export function listen({ host, port, tls, fetch }: Listening): Bun.Server<unknown> {
-  try {
-    return Bun.serve({
-      hostname: host.replace(/^\[(.*)\]$/, "$1"),
-      port,
-      ...(tls && { tls: { ...tls, ciphers: CIPHERS } }),
-      // Otherwise Bun answers what it cannot handle with a page that shows the source.
-      development: false,
-      // With `development: false`, Bun 1.4 shares a taken port with its other listener by default.
-      reusePort: false,
-      idleTimeout: IDLE_TIMEOUT_S,
-      // Bun's own limit would answer before the gate does; `body.ts` has the real one.
-      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-      fetch: (request, server) => fetch(request, { server }),
-    });
-  } catch (error) {
-    const code = systemCode(error);
-    if (code === "EADDRINUSE") throw conflict(`port ${port} on ${host} is taken`);
-    if (code === "EACCES")
-      throw unavailable(`port ${port} on ${host} needs more rights than this process has`);
-    if (tls && !/^E[A-Z]+$/.test(code ?? ""))
-      throw badInput(`tls_cert: the certificate and its key are not a usable pair (${messageOf(error)})`);
-    throw badInput(`host: cannot listen on ${host}:${port} (${code ?? messageOf(error)})`);
+/** Until the first listener is closed: connections have timed out by then, which Bun looks at every four seconds. */
+const DRAIN_MS = (IDLE_TIMEOUT_S + 5) * 1_000;
+
+const handOver = once(openHandOver);
+
+/** A listener with the certificate that it began with. */
+type Opened = ReturnType<typeof open>;
+
+/** A port that is listened on. */
+export type Listener = ReturnType<typeof listen>;
+
+/**
+ * @param drainMs how long a listener stays after another has taken its place.
+ * @throws `conflict` when the port is taken; `unavailable` for missing rights; `bad_input` for an unusable host or key.
+ */
+export function listen(listening: Listening, drainMs = DRAIN_MS) {
+  let inUse = listening.tls;
+  let current = open(listening, false);
+  const port = current.server.port ?? 0;
+  /** Those that are open, in the order of the system's group. */
+  let opened = [current];
+  const timers = new Set<NodeJS.Timeout>();
+
+  const close = (one: Opened, system?: HandOver) => {
+    void one.server.stop();
+    const last = opened.at(-1);
+    opened = opened.map((other) => (other === one && last ? last : other)).slice(0, -1);
+    if (system) choose(system);
+  };
+  /** @returns whether new connections go to the current listener alone. */
+  const choose = (system: HandOver) =>
+    opened.length === 1 ||
+    (current.descriptor !== undefined && system.choose(current.descriptor, opened.indexOf(current)));
+
+  return {
+    port,
+    /**
+     * Uses other TLS settings for new connections; they do as soon as this resolves.
+     *
+     * @throws as {@link listen}; the old settings stay then.
+     */
+    async exchange(tls: TlsSettings): Promise<void> {
+      const old = current;
+      const system = process.platform === "linux" ? await handOver() : undefined;
+      const before = system?.listeners(port) ?? [];
+      const isShared = before.map((descriptor) => system?.share(descriptor)).includes(true);
+      // Elsewhere the port is free for a moment.
+      if (!isShared) close(old);
+      try {
+        current = open({ ...listening, port, tls }, isShared);
+      } catch (error) {
+        if (!isShared) {
+          current = open({ ...listening, port, tls: inUse }, false);
+          opened = [current];
+        }
+        throw error;
+      }
+      inUse = tls;
+      current.descriptor = system?.listeners(port).find((descriptor) => !before.includes(descriptor));
+      opened.push(current);
+      if (!isShared) return;
+      if (!system || !choose(system)) return close(old);
+      old.leaving = true;
+      const timer = setTimeout(() => {
+        timers.delete(timer);
+        close(old, system);
+      }, drainMs);
+      timers.add(timer);
+    },
+    /** Refuses new connections and resolves after the requests in flight. @param now cuts these off. */
+    async stop(now = false): Promise<void> {
+      for (const timer of timers) clearTimeout(timer);
+      await Promise.all(opened.map(({ server }) => server.stop(now)));
+    },
+  };
+}
+
+function open({ host, port, tls, fetch }: Listening, reusePort: boolean) {
+  const { ca, ...pair } = tls ?? {};
+  /** `leaving`: it answers what arrives on its connections, and ends them. */
+  const opened: { leaving: boolean; descriptor: number | undefined; readonly server: Bun.Server<unknown> } = {
+    leaving: false,
+    descriptor: undefined,
+    server: serve(),
+  };
+  return opened;
+
+  function serve() {
+    try {
+      return Bun.serve({
+        hostname: host.replace(/^\[(.*)\]$/, "$1"),
+        port,
+        ...(tls && {
+          tls: {
+            ...pair,
+            ciphers: CIPHERS,
+            ...(ca && { ca: [...ca], requestCert: true, rejectUnauthorized: true }),
+          },
+        }),
+        // Otherwise Bun answers what it cannot handle with a page that shows the source.
+        development: false,
+        // With `development: false`, Bun 1.4 shares a taken port with its other listener by default.
+        reusePort,
+        idleTimeout: IDLE_TIMEOUT_S,
+        // Bun's own limit would answer before the gate does; `body.ts` has the real one.
+        maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+        fetch: (request, server) =>
+          opened.leaving ? after(fetch(request, { server }), closing) : fetch(request, { server }),
+      });
+    } catch (error) {
+      const code = systemCode(error);
+      if (code === "EADDRINUSE") throw conflict(`port ${port} on ${host} is taken`);
+      if (code === "EACCES")
+        throw unavailable(`port ${port} on ${host} needs more rights than this process has`);
+      if (tls && !/^E[A-Z]+$/.test(code ?? ""))
+        throw badInput(`tls_cert: the certificate and its key are not a usable pair (${messageOf(error)})`);
+      throw badInput(`host: cannot listen on ${host}:${port} (${code ?? messageOf(error)})`);
+    }
   }
 }
 
-/**
- * @param certFile, keyFile PEM files.
- * @returns undefined without either.
- * @throws `bad_input` for one without the other; `unavailable` for a file that cannot be read.
- */
-export function readTls(certFile?: string, keyFile?: string) {
-  if (certFile === undefined && keyFile === undefined) return undefined;
-  if (certFile === undefined || keyFile === undefined) {
-    const missing = certFile === undefined ? "tls_cert" : "tls_key";
-    throw badInput(`${missing}: missing: a certificate and its key are given together`);
-  }
-  const read = (name: string, path: string) => {
-    try {
-      return readFileSync(path, "utf8");
-    } catch (error) {
-      throw unavailable(`${name}: ${path} cannot be read (${systemCode(error) ?? messageOf(error)})`);
-    }
-  };
-  return { cert: read("tls_cert", certFile), key: read("tls_key", keyFile) };
+/** The last answer on its connection. */
+function closing(response: Response): Response {
+  response.headers.set("connection", "close");
+  return response;
 }
 
 /** The host part of a URL that reaches a server bound to `host`; loopback for an unspecified address. */

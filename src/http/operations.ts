@@ -202,6 +202,7 @@ export const operations = [
     input: v.strictObject({
       ...v.pick(SERVER_OPTIONS, ["host", "port", "token"]).entries,
       enable_audit: SERVER_OPTIONS.entries.audit,
+      ...v.pick(SERVER_OPTIONS, ["tls", "insecure_http"]).entries,
     }),
     output: STATUS,
     async run(service: Uses, { enable_audit, ...options }, caller) {

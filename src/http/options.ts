@@ -3,7 +3,7 @@
  * and completion, the fields of `AC_rest_api_start`, and the check when a server starts follow from here.
  */
 import * as v from "valibot";
-import { bytes, field, path, secret, whole } from "../core/fields";
+import { bytes, field, flag, path, secret, whole } from "../core/fields";
 
 const file = (description: string) => field(v.optional(path(v.pipe(v.string(), v.nonEmpty()))), description);
 
@@ -20,8 +20,11 @@ export const SERVER_FIELDS = {
     "Maximum number of rows in the audit log; older rows are archived; 0: no limit",
   ),
   token_file: file("File that holds the bearer token"),
-  tls_cert: file("PEM file with the certificate chain"),
+  tls: flag("Speak TLS on loopback too; beyond it svc always does"),
+  tls_cert: file("PEM file with the certificate chain (default: a certificate that svc makes)"),
   tls_key: file("PEM file with the private key"),
+  client_ca: file("PEM file with authorities: clients need a certificate of one of them"),
+  insecure_http: flag("Speak plain http beyond loopback, where everybody on the way can read the tokens"),
   rate_limit: field(
     v.optional(v.pipe(v.number(), v.finite(), v.minValue(0)), 120),
     "Requests per minute for each token of a client; 0: no limit",

@@ -6,7 +6,7 @@ import { resolve } from "node:path";
 import { parseInput } from "../core/input";
 import type { Operation } from "../core/operation";
 import { NEEDS, type Permission } from "../core/rights";
-import { conflict, unavailable } from "../lib/errors";
+import { conflict, messageOf, unavailable } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { isLoopback } from "../lib/loopback";
 import { configFiles } from "../lib/paths";
@@ -22,11 +22,12 @@ import { createClientResolver } from "./client-address";
 import { type ConnectionLimit, createConnections, withinDescriptors } from "./connections";
 import { createGate } from "./gate";
 import { createHostCheck } from "./host-header";
-import { listen, readTls, urlHost } from "./listen";
+import { listen, urlHost } from "./listen";
 import type { RequestMetrics } from "./measure";
 import { type RestServerOptions, SERVER_OPTIONS } from "./options";
 import { certificateNames, machineNames } from "./own-names";
 import { type AuditLog, createRequestAudit } from "./request-audit";
+import { openTls } from "./tls";
 import { limitTurn } from "./turn";
 import { createUnread } from "./unread";
 
@@ -88,6 +89,9 @@ export function createRestControl(service: ServerUses) {
   };
 }
 
+/** How often to look whether the certificate or its key has changed, in milliseconds. */
+const LOOK_MS = 5_000;
+
 /** How long requests in flight may take when the server stops. */
 const GRACE_MS = 10_000;
 
@@ -95,7 +99,6 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
   const options = parseInput(SERVER_OPTIONS, given);
   const { configDir, log } = service;
   const { host } = options;
-  const tls = readTls(options.tls_cert, options.tls_key);
   const clients = createClientResolver(options.trust_proxy);
   const release = claimConfigDir(configDir);
   if (!release) throw conflict(`a server already runs on ${configDir}`);
@@ -104,6 +107,7 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
   undo.defer(release);
   const files = configFiles(configDir);
   if (!existsSync(files.hostKey)) openSigningKey(files.hostKey);
+  const tls = await openTls(options, files, log);
   const token = openToken(options.token, options.token_file ?? files.token, log);
   const owner = ownerToken(token.digest);
   const named = watchTokens(files, log);
@@ -127,6 +131,9 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
     refused: metrics.recordRefusedConnection,
   });
   const stopping = new AbortController();
+  const own = [host, ...machineNames(), ...options.allow_host];
+  const hostCheck = () => createHostCheck(own, tls ? certificateNames(tls.settings().cert) : undefined);
+  let answersTo = hostCheck();
   const app = createApp({
     service,
     operations: await service.operations(),
@@ -136,10 +143,7 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
     ),
     clients,
     connections,
-    answersTo: createHostCheck(
-      [host, ...machineNames(), ...options.allow_host],
-      tls && certificateNames(tls.cert),
-    ),
+    answersTo: (name) => answersTo(name),
     metrics,
     audit,
     maxBodyBytes: options.max_body,
@@ -148,32 +152,68 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
     untilRevoked: service.untilRevoked,
     unread: createUnread(),
   });
-  const server = listen({ host, port: options.port, tls, fetch: limitTurn(app.fetch) });
-  undo.defer(() => void server.stop(true));
+  const listener = listen({
+    host,
+    port: options.port,
+    tls: tls?.settings(),
+    fetch: limitTurn(app.fetch),
+  });
+  undo.defer(() => void listener.stop(true));
   const started = performance.now();
   const stopped = Promise.withResolvers<void>();
-  const port = server.port ?? 0;
+  const { port } = listener;
   const endWatch = connections.watch(port);
   undo.defer(endWatch);
   const url = `${tls ? "https" : "http"}://${urlHost(host)}:${port}`;
-  writeRunFile(configDir, {
-    url,
-    host,
-    ...(tls && { pin: spkiPin(tls.cert) }),
-    pid: process.pid,
-    token_file: token.file && resolve(token.file),
-    permits: NEEDS.filter((need) => service.permits(need)),
-  });
+  const insecure = !tls && !isLoopback(host);
+  const pinNow = () => (tls ? spkiPin(tls.settings().cert) : undefined);
+  const publish = () =>
+    writeRunFile(configDir, {
+      url,
+      host,
+      pid: process.pid,
+      token_file: token.file && resolve(token.file),
+      ...(tls && {
+        pin: pinNow(),
+        tls_cert: tls.file && resolve(tls.file),
+        asks_certificate: tls.settings().ca !== undefined,
+      }),
+      permits: NEEDS.filter((need) => service.permits(need)),
+    });
+  publish();
   undo.move();
-  if (!isLoopback(host) && !tls) {
-    log.warn(`${host} is reachable from other machines and tokens travel unencrypted: use --tls-cert`);
+  if (insecure) {
+    log.warn(
+      `${host} is reachable from other machines, and tokens travel unencrypted: start svc without --insecure-http`,
+    );
   }
+  let looked = Promise.resolve();
+  /** Uses the certificate and key as they are in their files now. */
+  const renewTls = () => {
+    looked = looked.then(async () => {
+      if (!tls || !(await tls.look())) return;
+      try {
+        await listener.exchange(tls.settings());
+        answersTo = hostCheck();
+        publish();
+        log.info(`a new certificate is in use, ${pinNow()}`);
+      } catch (error) {
+        log.error(`the old certificate stays in use: ${messageOf(error)}`);
+      }
+    });
+    return looked;
+  };
+  const renewing = tls && setInterval(renewTls, LOOK_MS).unref();
   return {
     /** Where it answers, without a trailing slash; an unspecified address is shown as loopback. */
     url,
     host,
     port,
-    tls: tls !== undefined,
+    tls: tls !== null,
+    /** The pin of its key; undefined for plain http. */
+    pin: pinNow,
+    /** Whether others can read what travels: it speaks plain http beyond loopback. */
+    insecure,
     /** Whether its requests leave rows in the audit log. */
     audit: auditLog !== null,
     token,
@@ -182,20 +222,24 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
     uptimeSeconds: () => (performance.now() - started) / 1_000,
     /** Resolves when it stops, whoever stops it. */
     stopped: stopped.promise,
-    /** Reads the tokens again now if their files have changed. */
-    refresh() {
+    /** Reads the tokens and the certificate again now if their files have changed. */
+    async refresh() {
       const none = digestToken("");
       guessable(none, true);
       named.generated(none, true);
+      await renewTls();
     },
     /** Refuses new connections, lets requests in flight finish for {@link GRACE_MS}, then cuts them off. */
     async stop() {
       stopped.resolve();
+      clearInterval(renewing ?? undefined);
       const cutOff = setTimeout(() => {
         stopping.abort();
-        void server.stop(true);
+        void listener.stop(true);
       }, GRACE_MS);
-      await server.stop();
+      // An exchange under way opens another listener.
+      await looked;
+      await listener.stop();
       clearTimeout(cutOff);
       endWatch();
       await audit.close();

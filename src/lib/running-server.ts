@@ -18,6 +18,10 @@ const RUN_FILE = v.object({
   pid: v.number(),
   /** Null when the token is not from a file. */
   token_file: v.optional(v.nullable(v.string())),
+  /** The operator's certificate; null where it uses the one of `{config_dir}`. */
+  tls_cert: v.optional(v.nullable(v.string())),
+  /** Whether clients need a certificate. */
+  asks_certificate: v.optional(v.boolean()),
   /** What its scripts may do. Versions before it do not say. */
   permits: v.optional(v.array(v.string())),
 });

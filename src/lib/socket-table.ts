@@ -40,8 +40,10 @@ export function createSocketTable<C extends object>(port: number, describe: (pee
     if (known.get(descriptor)?.raw === raw && raw !== undefined) return;
     // What is put in again is at the end, with the newest.
     known.delete(descriptor);
-    if (descriptor === listener || !isOnPort(descriptor, port)) return;
+    if (!isOnPort(descriptor, port)) return;
     if (raw === undefined) {
+      // While a certificate is exchanged, there are two.
+      if (descriptor === listener) return;
       listener = descriptor;
       setSendBuffer(descriptor, SEND_BUFFER);
       return;

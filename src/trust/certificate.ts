@@ -69,7 +69,11 @@ export function makeCertificate(key: KeyObject, name: string, names: Iterable<st
         extension("2.5.29.15", true, der(0x03, Buffer.of(7, 0x80))),
         // Extended key usage: server and client of TLS.
         extension("2.5.29.37", false, sequence(oid("1.3.6.1.5.5.7.3.1"), oid("1.3.6.1.5.5.7.3.2"))),
-        extension("2.5.29.17", false, sequence(...Array.from(new Set(names), alternativeName))),
+        extension(
+          "2.5.29.17",
+          false,
+          sequence(...Array.from(new Set(names)).filter(isCertifiable).map(alternativeName)),
+        ),
       ),
     ),
   );
@@ -107,9 +111,14 @@ function time(date: Date): Buffer {
 const extension = (id: string, critical: boolean, value: Buffer) =>
   sequence(oid(id), ...(critical ? [der(0x01, Buffer.of(0xff))] : []), der(0x04, value));
 
-/** An address or a DNS name; nothing for what is neither. */
-function alternativeName(name: string): Buffer {
-  if (ipaddr.isValid(name) && (name.includes(":") || ipaddr.IPv4.isValidFourPartDecimal(name)))
-    return der(0x87, Uint8Array.from(ipaddr.process(name).toByteArray()));
-  return /^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/i.test(name) ? der(0x82, name) : Buffer.alloc(0);
-}
+/** An address or a DNS name (RFC 5280 section 4.2.1.6). */
+const alternativeName = (name: string): Buffer =>
+  isAddress(name) ? der(0x87, Uint8Array.from(ipaddr.process(name).toByteArray())) : der(0x82, name);
+
+const isAddress = (name: string) => ipaddr.IPv4.isValidFourPartDecimal(name) || ipaddr.IPv6.isValid(name);
+
+/** Whether a certificate can be for `name`: an address that is not the unspecified one, or a host name. */
+export const isCertifiable = (name: string): boolean =>
+  isAddress(name)
+    ? ipaddr.process(name).range() !== "unspecified"
+    : /^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/i.test(name);

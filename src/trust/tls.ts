@@ -101,6 +101,12 @@ export const renewPair = (
     return { pin: await keyPin(made.key), from: made.from };
   });
 
+/** The pair as it is, for a client to show. @throws `unavailable` when it cannot be read. */
+export function shownPair({ tlsKey, tlsCert }: TlsPlace): Pair | undefined {
+  const [key, cert] = [readOwn(tlsKey), readOwn(tlsCert)];
+  return key === undefined || cert === undefined ? undefined : { key, cert };
+}
+
 /** The next key: its pin, and when it takes the place of the present one. Null where none is announced. */
 export async function nextPin(place: TlsPlace): Promise<{ pin: string; from: string } | null> {
   const next = readNext(place);

@@ -22,7 +22,7 @@ test("wrong guesses lock out the owner's token and a given one, and none that sv
 });
 
 test("a page under a foreign host name gets no guess, on any bind", async () => {
-  await using server = await serveBinary(["--host", "0.0.0.0"]);
+  await using server = await serveBinary(["--host", "0.0.0.0", "--insecure-http"]);
   for (let nth = 0; nth < 10; nth++) {
     expect(await statusOf(server, "/commands", "wrong", "rebound.example:9939")).toBe(421);
   }

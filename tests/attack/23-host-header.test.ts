@@ -17,7 +17,7 @@ test("a Host that is no host name with a port is 421", async () => {
 });
 
 test("a request of HTTP/1.0 without a Host is answered", async () => {
-  await using server = await serveBinary(["--host", "0.0.0.0"]);
+  await using server = await serveBinary(["--host", "0.0.0.0", "--insecure-http"]);
   const ask = async (path: string, token?: string) => {
     const { hostname, port } = new URL(server.url);
     const { promise, resolve, reject } = Promise.withResolvers<string>();

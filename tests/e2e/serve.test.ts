@@ -195,7 +195,7 @@ describe("the process", () => {
 
   test("says on stderr when tokens would travel unencrypted", async () => {
     using own = ownFolder();
-    await using server = await svc.serve([...own.flags, "--host", "0.0.0.0"]);
+    await using server = await svc.serve([...own.flags, "--host", "0.0.0.0", "--insecure-http"]);
     server.kill("SIGTERM");
     expect(await server.stderr).toMatch(/0\.0\.0\.0 is reachable .* unencrypted/);
   });
@@ -203,7 +203,9 @@ describe("the process", () => {
   test("goes on when what it logs cannot be written", async () => {
     if (process.platform !== "linux") return;
     using own = ownFolder();
-    const line = [svc.binary, "serve", "--json", ...own.flags, "--host", "0.0.0.0"].join(" ");
+    const line = [svc.binary, "serve", "--json", ...own.flags, "--host", "0.0.0.0", "--insecure-http"].join(
+      " ",
+    );
     const child = Bun.spawn(["sh", "-c", `exec ${line} 2>/dev/full`], {
       stdio: ["ignore", "pipe", "ignore"],
     });

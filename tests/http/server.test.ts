@@ -203,7 +203,7 @@ describe("routing", () => {
 
   for (const bound of ["127.0.0.1", "0.0.0.0"]) {
     test(`bound to ${bound}, another Host is 421, which names it and what to add`, async () => {
-      await using host = await testServer({ host: bound, allow_host: ["lab.example"] });
+      await using host = await testServer({ host: bound, insecure_http: true, allow_host: ["lab.example"] });
       const get = (name: string) => {
         const head = `GET /health HTTP/1.1\r\nHost: ${name}\r\nConnection: close\r\n\r\n`;
         return rawExchange(host.server.port, head);
@@ -618,7 +618,7 @@ describe("the token", () => {
 test("a warning says that tokens travel unencrypted, also when an action started the server", async () => {
   const warnings: string[] = [];
   await using made = testService({ log: { ...silentLog, warn: (text) => warnings.push(text) } });
-  await runActions(made.service, [["AC_rest_api_start", { host: "0.0.0.0", port: 0 }]]);
+  await runActions(made.service, [["AC_rest_api_start", { host: "0.0.0.0", port: 0, insecure_http: true }]]);
   expect(warnings).toEqual([expect.stringMatching(/^0\.0\.0\.0 is reachable .* unencrypted/)]);
 });
 

@@ -1,0 +1,114 @@
+/**
+ * The TLS of a server: whether it speaks it, with which key, and when its files have changed.
+ *
+ * Beyond loopback a server speaks TLS, unless it was told not to. While files cannot be used, the old ones stay in use.
+ */
+import { isDeepStrictEqual } from "node:util";
+import { badInput, messageOf } from "../lib/errors";
+import { fileStamp } from "../lib/files";
+import type { Log } from "../lib/log";
+import { isLoopback } from "../lib/loopback";
+import { isCertifiable } from "../trust/certificate";
+import { nextChange, ownPair, pairStamp, readNamed, readPair, type TlsPlace } from "../trust/tls";
+import type { TlsSettings } from "./listen";
+
+interface TlsOptions {
+  readonly host: string;
+  readonly tls: boolean;
+  readonly insecure_http: boolean;
+  readonly tls_cert?: string | undefined;
+  readonly tls_key?: string | undefined;
+  readonly client_ca?: string | undefined;
+  readonly allow_host: readonly string[];
+}
+
+/** Where the key is: in files of the operator's, or in `{config_dir}`; null for plain http. */
+type KeyFiles = { readonly cert: string; readonly key: string } | "own" | null;
+
+/** @throws `bad_input` for options that contradict each other. */
+function keyFiles({ host, tls, insecure_http, tls_cert, tls_key, client_ca }: TlsOptions): KeyFiles {
+  if ((tls_cert === undefined) !== (tls_key === undefined)) {
+    const missing = tls_cert === undefined ? "tls_cert" : "tls_key";
+    throw badInput(`${missing}: missing: a certificate and its key are given together`);
+  }
+  const asked =
+    tls_cert !== undefined ? "tls_cert" : tls ? "tls" : client_ca !== undefined ? "client_ca" : null;
+  if (insecure_http && asked) throw badInput(`insecure_http: expected without ${asked}`);
+  if (tls_cert !== undefined && tls_key !== undefined) return { cert: tls_cert, key: tls_key };
+  if (tls || (!isLoopback(host) && !insecure_http)) return "own";
+  if (client_ca !== undefined) throw badInput("client_ca: expected with TLS: give tls as well");
+  return null;
+}
+
+/** The TLS of a server, with the files as they were read last. */
+export type ServerTls = NonNullable<Awaited<ReturnType<typeof openTls>>>;
+
+/**
+ * Null for plain http.
+ *
+ * @throws `bad_input` for options that contradict each other, and for files that cannot be used; `unavailable` for files that
+ *   cannot be read or written.
+ */
+export async function openTls(options: TlsOptions, place: TlsPlace, log: Log) {
+  const files = keyFiles(options);
+  const { client_ca, host, allow_host } = options;
+  if (files === null) {
+    // Each folder has a key: a desk may pin it before it is used.
+    if (fileStamp(place.tlsKey) === "") await ownPair(place);
+    return null;
+  }
+  const wanted = [host, ...allow_host].filter(isCertifiable);
+  const named = [...(files === "own" ? [] : [files.cert, files.key]), client_ca ?? []].flat();
+  const stampNow = () => [pairStamp(place), ...named.map(fileStamp)].join();
+
+  const read = async (starts: boolean) => {
+    const own = await ownPair(place, starts ? { wanted, starts } : {});
+    const pair = files === "own" ? own : readPair(files.cert, files.key);
+    // Subcommands on this host show the certificate of `{config_dir}`.
+    const ca = client_ca === undefined ? {} : { ca: [readAuthorities(client_ca), own.cert] };
+    return {
+      settings: { ...pair, ...ca } satisfies TlsSettings,
+      stamp: stampNow(),
+      due: nextChange(place, own),
+    };
+  };
+  let known = await read(true);
+  let faults = 0;
+
+  return {
+    /** The operator's certificate; null for the one of `{config_dir}`. */
+    file: files === "own" ? null : files.cert,
+    /** The settings as they were read last. */
+    settings: (): TlsSettings => known.settings,
+    /** Reads the files again if they have changed or something is due. @returns whether the settings are others now. */
+    async look(): Promise<boolean> {
+      if (Date.now() < known.due && stampNow() === known.stamp) return false;
+      try {
+        const found = await read(false);
+        const isOther = !isDeepStrictEqual(found.settings, known.settings);
+        known = found;
+        faults = 0;
+        return isOther;
+      } catch (error) {
+        faults += 1;
+        // One file of a pair is written before the other.
+        if (faults === REPORTED_FAULT) log.error(`the old certificate stays in use: ${messageOf(error)}`);
+        return false;
+      }
+    },
+  };
+}
+
+/** Which fault in a row is logged. */
+const REPORTED_FAULT = 2;
+
+/** @throws `bad_input` for a file that holds no certificate. */
+function readAuthorities(file: string): string {
+  const pem = readNamed("client_ca", file);
+  try {
+    new (process.getBuiltinModule("node:crypto").X509Certificate)(pem);
+  } catch {
+    throw badInput(`client_ca: expected certificates as PEM text in ${file}`);
+  }
+  return pem;
+}
