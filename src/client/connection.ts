@@ -35,10 +35,15 @@ const NOT_ASKED = "HTTP 401: unauthorized (not asked again)";
  * The carrier to `server`, once this process may have one more connection (`slots.ts`). Deadlines begin after that.
  *
  * @param signal the caller's: cancels the wait, and the request under way.
+ * @param client the named token of this host for which it is; null for the owner.
  * @throws a `cancelled` {@link RemoteError} when it is aborted before.
  */
-export async function carrierTo(server: RemoteServer, signal?: AbortSignal): Promise<Carrier> {
-  const giveBack = await takeSlot(signal);
+export async function carrierTo(
+  server: RemoteServer,
+  signal?: AbortSignal,
+  client?: string | null,
+): Promise<Carrier> {
+  const giveBack = await takeSlot(signal, client);
   const { token, refusals } = server;
   const url = new URL(server.url);
   const base = url.pathname.replace(/\/+$/, "");

@@ -6,14 +6,15 @@
  */
 import { deadline } from "../lib/deadline";
 import { descriptorLimit } from "../lib/descriptors";
+import { isWithinShare } from "../lib/quota";
 import { RemoteError } from "./carrier";
 
 /** The most connections, where the limit of open files allows it. */
 const MOST = 4_096;
 
 /**
- * A caller may have this many times as many slots as are free: alone it gets seven eighths of all, the next one seven
- * eighths of the rest (dynamic thresholds: Choudhury and Hahne, IEEE/ACM Transactions on Networking 6, 1998).
+ * A caller may have this many times as many slots as are free ({@link isWithinShare}): alone it gets seven eighths of all, the
+ * next one seven eighths of the rest.
  */
 const TIMES_FREE = 7;
 
@@ -24,16 +25,16 @@ interface Caller {
 
 /** @param most how many slots there are. */
 export function createSlots(most: number) {
-  const callers = new Map<object, Caller>();
+  const callers = new Map<string | object, Caller>();
   let free = most;
   let isServing = false;
 
-  const mayTake = ({ used }: Caller) => used < TIMES_FREE * free;
+  const mayTake = ({ used }: Caller) => isWithinShare(used, 1, free, TIMES_FREE);
   const take = (caller: Caller) => {
     free--;
     caller.used++;
   };
-  const forgetIdle = (key: object, { used, waiting }: Caller) => {
+  const forgetIdle = (key: string | object, { used, waiting }: Caller) => {
     if (used === 0 && waiting.size === 0) callers.delete(key);
   };
   /** Hands out what is free, once a turn of the event loop: of callers that leave together, none gets a slot from the other. */
@@ -56,11 +57,12 @@ export function createSlots(most: number) {
    * Waits for a slot.
    *
    * @param signal ends the wait; slots that are taken with the same signal belong to one caller.
+   * @param token the named token for which the slot is; all that are taken for it belong to one caller, whatever the signal.
    * @returns a function that gives it back.
    * @throws a `cancelled` {@link RemoteError} once `signal` is aborted.
    */
-  return async (signal?: AbortSignal): Promise<() => void> => {
-    const key = signal ?? {};
+  return async (signal?: AbortSignal, token?: string | null): Promise<() => void> => {
+    const key = token ?? signal ?? {};
     const caller = callers.get(key) ?? { used: 0, waiting: new Set() };
     callers.set(key, caller);
     if (mayTake(caller)) take(caller);
@@ -90,7 +92,7 @@ export function createSlots(most: number) {
 let slots: ReturnType<typeof createSlots> | undefined;
 
 /** Waits for one of the slots of this process. The limit of open files is the process's, so no service owns them. */
-export function takeSlot(signal?: AbortSignal): Promise<() => void> {
+export function takeSlot(signal?: AbortSignal, token?: string | null): Promise<() => void> {
   slots ??= createSlots(Math.min(MOST, Math.floor(descriptorLimit() / 2)));
-  return slots(signal);
+  return slots(signal, token);
 }

@@ -25,6 +25,8 @@ export interface Delivery
   /** The scopes of the caller, which the host limits the run to; undefined for all. */
   readonly scope?: readonly Scope[] | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** The name of the token that broadcasts: its connections count together. */
+  readonly client?: string | null;
 }
 
 const COMMANDS = v.object({ commands: v.array(v.string()) });
@@ -65,7 +67,7 @@ export async function deliver(
   };
   let sending = false;
   try {
-    using carrier = await carrierTo(server, delivery.signal);
+    using carrier = await carrierTo(server, delivery.signal, delivery.client);
     const deadline = deadlineIn(delivery.delivery_timeout_s * 1_000);
     const offered = new Set(await offeredBy(carrier, deadline));
     const missing = delivery.commands.filter((name) => !offered.has(name));

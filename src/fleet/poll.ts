@@ -21,6 +21,8 @@ export interface PollOptions {
   /** How long a host may take for both answers, in milliseconds. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal | undefined;
+  /** The name of the token that asks: its connections count together. */
+  readonly client?: string | null;
   /** Receives each result when it is complete. */
   readonly polled?: (result: Polled) => void;
   /** The server of a host (default: {@link serverOf}). */
@@ -39,7 +41,7 @@ export function pollHosts(hosts: readonly Host[], options: PollOptions): Promise
 
 export type Poller = ReturnType<typeof createPoller>;
 
-/** {@link pollHosts}, where callers who ask the same of the same hosts meanwhile share the poll under way. */
+/** {@link pollHosts}, where those who ask the same of the same hosts with one token meanwhile share the poll under way. */
 export function createPoller() {
   const shared = createSharing<Polled[]>();
   return {
@@ -60,14 +62,17 @@ export function createPoller() {
   };
 }
 
-async function pollHost(host: Host, { timeoutMs, signal, reach = serverOf }: PollOptions): Promise<Polled> {
+async function pollHost(
+  host: Host,
+  { timeoutMs, signal, client, reach = serverOf }: PollOptions,
+): Promise<Polled> {
   const { label, base_url } = host;
   let started = performance.now();
   let latency_ms: number | undefined;
   const since = () => Math.round((performance.now() - started) * 10) / 10;
   const result = { label, base_url, healthy: false, error: null, sessions: null, job_count: null };
   try {
-    using carrier = await carrierTo(reach(host), signal);
+    using carrier = await carrierTo(reach(host), signal, client);
     started = performance.now();
     const limits = { deadline: deadlineIn(timeoutMs), maxBytes: MAX_POLL_BYTES };
     const answer = await carrier.ask({ method: "GET", path: "/sessions" }, limits);

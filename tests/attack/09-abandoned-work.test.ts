@@ -5,6 +5,7 @@ import { AuditFile } from "../../src/audit/file";
 import { appendRows, headOf, readHighWater } from "../../src/audit/high-water";
 import { configFiles } from "../../src/lib/paths";
 import { type ServerProcess, serveBinary, until } from "../support";
+import { addToken } from "./raw";
 
 const HOSTS = 300;
 const CALLERS = 30;
@@ -18,6 +19,18 @@ async function server() {
   const descriptors = () => readdirSync(`/proc/${svc.pid}/fd`).length;
   const children = () => readFileSync(`/proc/${svc.pid}/task/${svc.pid}/children`, "utf8").trim();
   return { svc, descriptors, children };
+}
+
+/** Writes the address book of `svc`: hosts that never answer, and itself. */
+function writeBook({ url, token, configDir }: ServerProcess, port: number): void {
+  const holes = Array.from({ length: HOSTS }, (_, nth) => ({
+    label: `hole-${nth}`,
+    base_url: `http://127.0.0.1:${port}`,
+    token,
+    tags: ["hole"],
+  }));
+  const hosts = [...holes, { label: "self", base_url: url, token, tags: [] }];
+  writeFileSync(configFiles(configDir).adminHosts, JSON.stringify({ hosts }), { mode: 0o600 });
 }
 
 /** Sends a request for each of `paths`, and goes once `begun` holds. */
@@ -35,16 +48,10 @@ onLinux(
     const hole = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
     const { svc, descriptors } = await server();
     await using _ = svc;
-    const hosts = Array.from({ length: HOSTS }, (_, nth) => ({
-      label: `hole-${nth}`,
-      base_url: `http://127.0.0.1:${hole.port}`,
-      token: svc.token,
-      tags: [],
-    }));
-    writeFileSync(configFiles(svc.configDir).adminHosts, JSON.stringify({ hosts }), { mode: 0o600 });
+    writeBook(svc, hole.port);
     await svc.call("/admin/hosts");
     const before = descriptors();
-    const same = Array.from({ length: CALLERS }, () => "/admin/poll?timeout_s=60");
+    const same = Array.from({ length: CALLERS }, () => "/admin/poll?on=tag:hole&timeout_s=60");
     await abandon(svc, same, () => descriptors() > before + HOSTS);
     // Of all thirty, one poll: the others share it.
     let most = descriptors();
@@ -59,6 +66,28 @@ onLinux(
     await until("no descriptor more than before", () => descriptors() <= before + 10, PAUSED);
   },
   60_000,
+);
+
+onLinux(
+  "polls that differ leave connections for others, however many one token asks for",
+  async () => {
+    const hole = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+    const { svc, descriptors } = await server();
+    await using _ = svc;
+    const token = await addToken(svc, "greedy", { scope: "operate" });
+    writeBook(svc, hole.port);
+    const before = descriptors();
+    const client = new AbortController();
+    const init = { headers: { authorization: `Bearer ${token}` }, signal: client.signal };
+    for (let nth = 0; nth < CALLERS; nth++)
+      void svc.call(`/admin/poll?on=tag:hole&timeout_s=300&concurrency=${500 + nth}`, init).catch(() => null);
+    await until("its share to be taken", () => descriptors() > before + 3_000, PAUSED);
+    const asked = await svc.call("/admin/poll?on=self", { signal: AbortSignal.timeout(30_000) });
+    expect(await asked.json()).toMatchObject([{ label: "self", healthy: true }]);
+    client.abort();
+    await until("no descriptor more than before", () => descriptors() <= before + 10, PAUSED);
+  },
+  120_000,
 );
 
 onLinux(

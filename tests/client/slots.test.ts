@@ -6,9 +6,16 @@ import { nextTurn } from "../support";
 const caller = () => new AbortController();
 
 /** Asks for `count` slots for one caller; `held` has those that it got, as functions that give them back. */
-function wanting(slots: ReturnType<typeof createSlots>, count: number, { signal } = caller()) {
+function wanting(
+  slots: ReturnType<typeof createSlots>,
+  count: number,
+  { signal } = caller(),
+  token: string | null = null,
+) {
   const held: Array<() => void> = [];
-  const asked = Array.from({ length: count }, () => slots(signal).then((giveBack) => held.push(giveBack)));
+  const asked = Array.from({ length: count }, () =>
+    slots(signal, token).then((giveBack) => held.push(giveBack)),
+  );
   const settled = Promise.allSettled(asked);
   return { held, settled };
 }
@@ -44,6 +51,16 @@ describe("slots", () => {
     const modest = wanting(slots, 3);
     await nextTurn();
     expect(modest.held.length).toBe(3);
+  });
+
+  test("count together when they are for one named token", async () => {
+    const slots = createSlots(64);
+    const polls = Array.from({ length: 10 }, () => wanting(slots, 60, caller(), "anna"));
+    await nextTurn();
+    expect(polls.flatMap(({ held }) => held).length).toBe(56);
+    const [owner, other] = [wanting(slots, 5), wanting(slots, 3, caller(), "bert")];
+    await nextTurn();
+    expect([owner.held.length, other.held.length]).toEqual([5, 3]);
   });
 
   test("go to the caller that has the fewest when one becomes free", async () => {

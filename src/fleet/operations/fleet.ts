@@ -82,14 +82,15 @@ export const poll = operation({
     ask_again: ASK_AGAIN,
   }),
   output: v.array(POLLED),
-  async run(service: PollUses, { concurrency, timeout_s, ask_again, ...which }, { signal, progress }) {
+  async run(service: PollUses, { concurrency, timeout_s, ask_again, ...which }, { signal, progress, grant }) {
     const book = await service.addressBook();
     const hosts = namedHosts(book, which) ?? book.hosts();
     const poller = await service.poller();
     let done = 0;
     const polled = (item: unknown) =>
       progress?.({ what: "hosts polled", done: ++done, total: hosts.length, item });
-    const options = { concurrency, timeoutMs: timeout_s * 1_000, signal, ...(progress && { polled }) };
+    const limits = { concurrency, timeoutMs: timeout_s * 1_000, signal, client: grant.name };
+    const options = { ...limits, ...(progress && { polled }) };
     return poller.poll(book, hosts, options, ask_again);
   },
 });
@@ -207,7 +208,10 @@ async function broadcastTo(service: BroadcastUses, input: Broadcast, caller: Cal
   };
   if (input.ask_again) await book.askAgain(hosts);
   const results = await broadcast(hosts, options, (host) =>
-    deliver({ label: host.label, server: book.reach(host) }, { ...input, commands, scope, signal }),
+    deliver(
+      { label: host.label, server: book.reach(host) },
+      { ...input, commands, scope, signal, client: grant.name },
+    ),
   );
   file?.close(results);
   return results;
