@@ -2,8 +2,7 @@ import * as v from "valibot";
 import { print, subcommand, withService } from "../src/cli/subcommand";
 import { field, flag } from "../src/core/fields";
 import { SERVER_FIELDS } from "../src/http/options";
-import { badInput, messageOf, systemCode } from "../src/lib/errors";
-import { ensurePrivateFolder } from "../src/lib/files";
+import { badInput } from "../src/lib/errors";
 import { terminated } from "../src/lib/signals";
 import { findSupervisor } from "../src/lib/supervisor";
 import { SERVICE_FIELDS } from "../src/service";
@@ -29,7 +28,6 @@ export default subcommand({
     if (audit !== (enable_audit ?? audit)) throw badInput("audit, enable_audit: expected one of them");
     const given = { ...typed, audit };
     const options = v.parse(SERVICE, given);
-    makeInbox(options.inbox);
     return withService(
       globals,
       async (service) => {
@@ -64,16 +62,6 @@ export default subcommand({
     ["$0 serve --host 0.0.0.0 --tls-cert c.pem --tls-key k.pem", "With the certificate of an authority"],
   ],
 });
-
-/** Made at the start, where a person reads what is wrong with it. */
-function makeInbox(path: string | undefined): void {
-  if (path === undefined) return;
-  try {
-    ensurePrivateFolder(path);
-  } catch (error) {
-    throw badInput(`inbox: ${path} cannot be made (${systemCode(error) ?? messageOf(error)})`);
-  }
-}
 
 interface Ready {
   readonly url: string;

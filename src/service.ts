@@ -27,11 +27,11 @@ import type { RestControl } from "./http/server";
 import type { Inspector } from "./inspector/inspector";
 import type { DeskTokens } from "./join/enter";
 import type { JoinStrings } from "./join/join-strings";
-import { unavailable } from "./lib/errors";
+import { badInput, messageOf, systemCode, unavailable } from "./lib/errors";
 import { ensurePrivateFolder } from "./lib/files";
 import { type Log, silentLog } from "./lib/log";
 import { once } from "./lib/once";
-import { foreignOwner, isOpenToOthers } from "./lib/owner";
+import { foreignOwner, isOpenToOthers, requireOwnInbox } from "./lib/owner";
 import { configFiles } from "./lib/paths";
 import { findRunningServer, type RunningServer } from "./lib/running-server";
 import type { Metrics } from "./metrics/metrics";
@@ -176,21 +176,16 @@ export function createService({
     const uid = foreignOwner(configDir)?.uid;
     if (uid)
       throw unavailable(`${configDir} belongs to uid ${uid}, which root must become before it uses it`);
-    const other = foreignOwner(inbox)?.uid;
-    if (other)
-      throw unavailable(
-        `${inbox} belongs to uid ${other}: run svc as that user, or name an inbox of root's own`,
-      );
+    requireOwnInbox(inbox);
   };
   /** Whatever writes a file makes the folder: reading needs none. */
   const checkFolder = () => {
     if (isChecked) return;
     refuseForeign();
-    if (process.geteuid?.() === 0 && isOpenToOthers(configDir)) {
-      ensurePrivateFolder(configDir);
-      // Somebody may have made it a moment before.
-      refuseForeign();
-    }
+    if (process.geteuid?.() === 0 && isOpenToOthers(configDir)) ensurePrivateFolder(configDir);
+    if (options.inbox !== undefined) makeInbox(inbox);
+    // Somebody may have made one of them a moment before.
+    refuseForeign();
     isChecked = true;
   };
   const stops: Array<() => Promise<void> | void> = [];
@@ -495,4 +490,13 @@ async function startJob(
   const announce = (subject: string) => base.announce(`job=${job_id} ${subject}${ending}`);
   const caller: Caller = { ...base, announce };
   return (await service.executor()).startFile(script_path, caller, job_id, timeout_seconds);
+}
+
+/** Made at the start, where a person reads what is wrong with it. */
+function makeInbox(path: string): void {
+  try {
+    ensurePrivateFolder(path);
+  } catch (error) {
+    throw badInput(`inbox: ${path} cannot be made (${systemCode(error) ?? messageOf(error)})`);
+  }
 }

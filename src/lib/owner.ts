@@ -62,6 +62,13 @@ export function foreignOwner(path: string): Owner | null {
   return uid === 0 ? null : { uid, gid, owns, folder };
 }
 
+/** @throws an `unavailable` failure when somebody but root decides where root's inbox at `path` is. */
+export function requireOwnInbox(path: string): void {
+  const uid = foreignOwner(path)?.uid;
+  if (uid)
+    throw unavailable(`${path} belongs to uid ${uid}: run svc as that user, or name an inbox of root's own`);
+}
+
 /**
  * Whether somebody else could make the folder `path` before root does: it is not there, and others may write to the folder
  * that it would be in.
