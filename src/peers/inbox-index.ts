@@ -19,10 +19,13 @@ function prepare(db: Database): void {
   db.run(
     "CREATE TABLE IF NOT EXISTS names (sender TEXT, folded TEXT, name TEXT, PRIMARY KEY (sender, folded)) WITHOUT ROWID",
   );
-  // Whose name it is, of files that came with a named token. A sender chooses its own name, but not its token.
-  db.run(
-    "CREATE TABLE IF NOT EXISTS writers (sender TEXT, name TEXT, token TEXT, PRIMARY KEY (sender, name)) WITHOUT ROWID",
-  );
+  // Which versions came with a named token: a sender chooses its own name, but not its token. Any other version that is known
+  // is the owner's, also where a build without this table wrote it.
+  db.run(`CREATE TABLE IF NOT EXISTS tokens (sender TEXT, name TEXT, inode INTEGER, token TEXT,
+    PRIMARY KEY (sender, name, inode)) WITHOUT ROWID`);
+  for (const change of ["DELETE", "UPDATE"])
+    db.run(`CREATE TRIGGER IF NOT EXISTS token_of_${change} AFTER ${change} ON files BEGIN
+      DELETE FROM tokens WHERE sender = OLD.sender AND name = OLD.name AND inode = OLD.inode; END`);
   db.run("CREATE TABLE IF NOT EXISTS incoming (path TEXT PRIMARY KEY, size INTEGER) WITHOUT ROWID");
   if (db.query("SELECT 1 FROM sqlite_master WHERE name = 'used'").get() === null) countUse(db);
 }
@@ -83,15 +86,10 @@ export function openInboxIndex(path: string, sender: string, token: string | nul
     "SELECT name FROM names WHERE sender = $sender AND folded = $folded",
   );
   const find = db.query(
-    "SELECT 1 FROM files WHERE sender = $sender AND name = $name AND inode = $inode AND size = $size AND mtime_ms = $mtimeMs",
+    `SELECT 1 FROM files LEFT JOIN tokens USING (sender, name, inode) WHERE sender = $sender AND name = $name
+      AND inode = $inode AND size = $size AND mtime_ms = $mtimeMs AND ($token IS NULL OR token = $token)`,
   );
-  const writer = db.query<{ token: string }, { sender: string; name: string }>(
-    "SELECT token FROM writers WHERE sender = $sender AND name = $name",
-  );
-  const sign = db.query("INSERT OR REPLACE INTO writers VALUES ($sender, $name, $token)");
-  const unsign = db.query("DELETE FROM writers WHERE sender = $sender AND name = $name");
-  const isKnown = db.query("SELECT 1 FROM files WHERE sender = $sender AND name = $name");
-  const isOurs = (name: string) => token === null || (writer.get({ sender, name })?.token ?? token) === token;
+  const sign = db.query("INSERT INTO tokens VALUES ($sender, $name, $inode, $token)");
   const others = db.query("DELETE FROM files WHERE sender = $sender AND name = $name AND inode <> $inode");
   const reserve = db.query(
     `INSERT INTO incoming SELECT $path, $size FROM used WHERE
@@ -101,6 +99,7 @@ export function openInboxIndex(path: string, sender: string, token: string | nul
   const stored = () => countStored.get()?.stored ?? 0;
   const note = (name: string, { ino, size, mtimeMs }: Stats, prefixes: readonly string[]) => {
     insert.run({ sender, name, inode: ino, size, mtimeMs });
+    if (token !== null) sign.run({ sender, name, inode: ino, token });
     // The folder of the sender counts too; a conflicting version has a name that is not in `prefixes`.
     for (const path of ["", ...prefixes, name]) claim.run({ sender, folded: foldName(path), name: path });
   };
@@ -111,10 +110,7 @@ export function openInboxIndex(path: string, sender: string, token: string | nul
       files: ReadonlyArray<{ sender: string; name: string; inode: number }>,
       names: ReadonlyArray<{ sender: string; folded: string }>,
     ) => {
-      for (const { sender, name, inode } of files) {
-        forgetFile.run({ sender, name, inode });
-        if (isKnown.get({ sender, name }) === null) unsign.run({ sender, name });
-      }
+      for (const { sender, name, inode } of files) forgetFile.run({ sender, name, inode });
       for (const { sender, folded } of names) forgetName.run({ sender, folded });
       // A build of before these counts may have used the file meanwhile.
       db.run(COUNT_ANEW);
@@ -134,7 +130,7 @@ export function openInboxIndex(path: string, sender: string, token: string | nul
     claimant,
     /** Whether this sender wrote the file with this token, and nobody changed it since. The owner's token may have any. */
     has: (name: string, { ino, size, mtimeMs }: Stats) =>
-      find.get({ sender, name, inode: ino, size, mtimeMs }) !== null && isOurs(name),
+      find.get({ sender, name, inode: ino, size, mtimeMs, token }) !== null,
     /** Notes a file under way. @returns the limit that has no room for it; null when it was noted. */
     reserve(path: string, { size, paths, quota, maxFiles }: Reservation): "bytes" | "files" | null {
       const more = [...new Set(["", ...paths])].filter((name) => claimant(name) === undefined).length;
@@ -164,9 +160,6 @@ export function openInboxIndex(path: string, sender: string, token: string | nul
     settle: db.transaction((name: string, version: Stats, prefixes: readonly string[]) => {
       note(name, version, prefixes);
       others.run({ sender, name, inode: version.ino });
-      // Not before: until the file is in its place, another's may be there.
-      if (token === null) unsign.run({ sender, name });
-      else sign.run({ sender, name, token });
     }),
     /**
      * Removes files and folders that are no longer where they were written: they do not count. Does nothing soon after a

@@ -21,6 +21,7 @@ import {
 import { dirname, join } from "node:path";
 import { conflict, systemCode, unavailable } from "../lib/errors";
 import { ensurePrivateFolder, PRIVATE_FILE, PRIVATE_FOLDER, syncFolder } from "../lib/files";
+import { requireOwnInbox } from "../lib/owner";
 import { MAX_COMPONENT_BYTES, parseName } from "./file-name";
 import { look, openInboxIndex, tooManyFiles } from "./inbox-index";
 
@@ -53,8 +54,13 @@ export type Inbox = ReturnType<typeof openInbox>;
 /** A file under way. */
 export type Incoming = ReturnType<Inbox["begin"]>;
 
-/** Makes the folders that the process of a session writes to. @returns them. @throws the system error. */
+/**
+ * Makes the folders that the process of a session writes to. @returns them.
+ *
+ * @throws what {@link requireOwnInbox} throws; the system error.
+ */
 export function ensureInbox({ folder, index }: InboxPlace): string[] {
+  requireOwnInbox(folder);
   const folders = [folder, dirname(index)];
   for (const path of folders) ensurePrivateFolder(path);
   return folders;
@@ -66,11 +72,8 @@ export function openInbox(place: InboxPlace, now = () => new Date()) {
   const root = join(folder, sender);
   const incomingFolder = join(folder, INCOMING);
   // For each file: a person who empties an inbox may also delete its folders.
-  const ensureFolders = () => {
-    ensurePrivateFolder(incomingFolder);
-    ensurePrivateFolder(root);
-  };
-  ensurePrivateFolder(incomingFolder);
+  const ensureFolder = (path: string) => void mkdirSync(path, { recursive: true, mode: PRIVATE_FOLDER });
+  ensureFolder(incomingFolder);
   const index = openInboxIndex(place.index, sender, token);
   index.forgetEnded();
 
@@ -79,7 +82,7 @@ export function openInbox(place: InboxPlace, now = () => new Date()) {
     const open = () => {
       const full = index.reserve(temporary, { size, paths, quota, maxFiles });
       if (full) return full;
-      ensurePrivateFolder(incomingFolder);
+      ensureFolder(incomingFolder);
       const { bavail, bsize } = statfsSync(folder);
       const missing = index.incoming().map((file) => Math.max(0, file.size - (look(file.path)?.size ?? 0)));
       if (bavail * bsize - missing.reduce((a, b) => a + b) < minFree)
@@ -161,10 +164,13 @@ export function openInbox(place: InboxPlace, now = () => new Date()) {
             const { storedAs, ours } = target(name);
             // First the index, then the file: after a crash between the two, it must not look like somebody else's.
             index.add(storedAs, version, prefixes, maxFiles);
-            ensureFolders();
-            mkdirSync(dirname(join(root, name)), { recursive: true, mode: PRIVATE_FOLDER });
-            moveTo(join(root, storedAs), temporary, ours);
-            index.settle(storedAs, version, prefixes);
+            ensureFolder(dirname(join(root, name)));
+            index.alone(() => {
+              // Another sender of that name may have put a file there meanwhile.
+              if (ours && !target(name).ours) throw appeared();
+              moveTo(join(root, storedAs), temporary, ours);
+              index.settle(storedAs, version, prefixes);
+            });
             syncFolder(dirname(join(root, storedAs)));
             return storedAs;
           } finally {
@@ -188,11 +194,13 @@ function moveTo(target: string, temporary: string, ours: boolean): void {
   try {
     linkSync(temporary, target);
   } catch (error) {
-    if (systemCode(error) === "EEXIST") throw conflict("another file of that name has just appeared");
-    // A file system without hard links (FAT).
+    // The second: a file system without hard links (FAT).
+    if (systemCode(error) === "EEXIST" || look(target)) throw appeared();
     renameSync(temporary, target);
   }
 }
+
+const appeared = () => conflict("another file of that name has just appeared");
 
 /** A free name for a conflicting version of `name`, shortened if it would be too long. */
 function freeName(root: string, name: string, sender: string, now: Date): string {

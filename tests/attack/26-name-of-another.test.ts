@@ -1,4 +1,5 @@
 /** The attack: a peer takes the name of another peer, and replaces a script that this one has sent and that a job runs. */
+import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,10 +7,10 @@ import { configFiles } from "../../src/lib/paths";
 import { BINARY, installBinary, type ServerProcess, serveBinary } from "../support";
 import { addToken } from "./raw";
 
-/** A desk that sends to `host` with a token of its own. */
-async function peer(host: ServerProcess, name: string) {
+/** A desk that sends to `host` with a token of its own; without a name, with the owner's. */
+async function peer(host: ServerProcess, name?: string) {
   const desk = installBinary();
-  const token = await addToken(host, name, { scope: "sync" });
+  const token = name === undefined ? host.token : await addToken(host, name, { scope: "sync" });
   const add = Bun.spawn([BINARY, "admin", "add", "host", host.url, "--config-dir", desk.configDir], {
     stdio: [new Blob([token]), "ignore", "inherit"],
   });
@@ -17,8 +18,8 @@ async function peer(host: ServerProcess, name: string) {
   mkdirSync(join(desk.path, "out"));
   return {
     id: configFiles(desk.configDir).viewerId,
-    async send(script: string) {
-      writeFileSync(join(desk.path, "out", "nightly.json"), script);
+    async send(script: string, name = "nightly.json") {
+      writeFileSync(join(desk.path, "out", name), script);
       const sent = await desk.run(["sync", "out", "--to", "host", "--once"]);
       expect(sent.exitCode).toBe(0);
     },
@@ -40,4 +41,30 @@ test("the file of a peer is replaced by that peer alone, whatever name another o
   expect(readdirSync(inbox)).toHaveLength(2);
   await anna.send('[["AC_sleep", [1]]]');
   expect(script()).toBe('[["AC_sleep", [1]]]');
+}, 60_000);
+
+test("the file that came with the owner's token is replaced with that token alone, whatever is in the index", async () => {
+  await using host = await serveBinary(["--rate-limit", "0"]);
+  using owner = await peer(host);
+  using mallory = await peer(host, "mallory");
+  await owner.send("of the owner");
+  const id = readFileSync(owner.id, "utf8").trim();
+  writeFileSync(mallory.id, id);
+  await mallory.send("of mallory", "weekly.json");
+  await mallory.send("of mallory");
+  await owner.send("of the owner", "weekly.json");
+  await mallory.send("of mallory, again", "weekly.json");
+  const inbox = join(host.configDir, "inbox", id);
+  const scripts = () =>
+    ["nightly.json", "weekly.json"].map((name) => readFileSync(join(inbox, name), "utf8"));
+  const kept = ["of the owner", "of the owner"];
+  expect([scripts(), readdirSync(inbox).length]).toEqual([kept, 4]);
+  {
+    // As a build without tokens in its index left it.
+    using index = new Database(configFiles(host.configDir).inboxIndex);
+    for (const kind of ["DELETE", "UPDATE"]) index.run(`DROP TRIGGER IF EXISTS token_of_${kind}`);
+    for (const table of ["tokens", "writers"]) index.run(`DROP TABLE IF EXISTS ${table}`);
+  }
+  await mallory.send("of mallory, later");
+  expect([scripts(), readdirSync(inbox).length]).toEqual([kept, 5]);
 }, 60_000);

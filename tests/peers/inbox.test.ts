@@ -1,9 +1,11 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { describe, expect, mock, test } from "bun:test";
+import * as fs from "node:fs";
 import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statfsSync,
   statSync,
@@ -13,6 +15,7 @@ import {
 import { join } from "node:path";
 import fc from "fast-check";
 import { clearIncoming, INCOMING, type InboxPlace, openInbox } from "../../src/peers/inbox";
+import { openInboxIndex } from "../../src/peers/inbox-index";
 import { temporaryFolder } from "../support";
 
 function inboxIn(home: string, options: Partial<InboxPlace> = {}) {
@@ -79,8 +82,100 @@ describe("an inbox", () => {
     const conflict = "notes.conflict-peer-1-20261121T102030Z";
     expect([by("anna", "1"), by("anna", "2")]).toEqual(["notes", "notes"]);
     expect([by("bert", "3"), by("anna", "4")]).toEqual([conflict, "notes"]);
-    expect([by(null, "5"), by("bert", "6")]).toEqual(["notes", "notes"]);
-    expect(by("anna", "7")).toBe(`${conflict}-2`);
+    expect([by(null, "5"), by("bert", "6")]).toEqual(["notes", `${conflict}-2`]);
+    expect(by("anna", "7")).toBe(`${conflict}-3`);
+  });
+
+  /** What each token sends as `notes`, in that order; null is the owner's. @returns what each was stored as. */
+  const sentBy = (home: string, ...tokens: ReadonlyArray<string | null>) =>
+    tokens.map((token, at) => {
+      using box = inboxIn(home, { token });
+      return box.put("notes", `${token} ${at}`);
+    });
+  const copy = "notes.conflict-peer-1-20261121T102030Z";
+
+  test("replaces what came with the owner's token for that token alone", () => {
+    using home = temporaryFolder();
+    expect(sentBy(home.path, null, "bert", null, "bert")).toEqual(["notes", copy, "notes", `${copy}-2`]);
+    using box = inboxIn(home.path);
+    expect(box.read("notes")).toBe("null 2");
+  });
+
+  test("keeps for the owner what the owner's token put in the place of a named one's, also after a crash", () => {
+    using home = temporaryFolder();
+    expect(sentBy(home.path, "bert", null, "bert")).toEqual(["notes", "notes", copy]);
+    using box = inboxIn(home.path);
+    // The process ended when the file was in its place and the old version still in the index.
+    const path = join(box.root, "other");
+    using index = openInboxIndex(join(home.path, "inbox.db"), "peer-1", null);
+    using berts = inboxIn(home.path, { token: "bert" });
+    berts.put("other", "of bert");
+    writeFileSync(`${path}.new`, "of the owner");
+    index.add("other", statSync(`${path}.new`), ["other"], 0);
+    renameSync(`${path}.new`, path);
+    expect(berts.put("other", "of bert again")).toBe("other.conflict-peer-1-20261121T102030Z");
+    expect(box.read("other")).toBe("of the owner");
+  });
+
+  test("takes what an index of before tokens knows for the owner's", () => {
+    using home = temporaryFolder();
+    sentBy(home.path, "bert");
+    using index = new Database(join(home.path, "inbox.db"));
+    for (const kind of ["DELETE", "UPDATE"]) index.run(`DROP TRIGGER token_of_${kind}`);
+    index.run("DROP TABLE tokens");
+    expect(sentBy(home.path, "bert", null, "bert")).toEqual([copy, "notes", `${copy}-2`]);
+  });
+
+  test("takes what a build of before tokens replaces meanwhile for the owner's", () => {
+    using home = temporaryFolder();
+    sentBy(home.path, "bert");
+    using index = new Database(join(home.path, "inbox.db"));
+    // Also where the file system gives the new file the inode of the old one.
+    index.run("UPDATE files SET mtime_ms = mtime_ms");
+    expect(sentBy(home.path, "bert")).toEqual([copy]);
+  });
+
+  test("treats a file that was deleted as new, and knows nothing of one that was renamed to its name", () => {
+    using home = temporaryFolder();
+    sentBy(home.path, null);
+    using box = inboxIn(home.path, { token: "bert" });
+    expect(box.put("berts", "of bert")).toBe("berts");
+    renameSync(join(box.root, "berts"), join(box.root, "notes"));
+    expect(sentBy(home.path, "bert", null)).toEqual([copy, `${copy}-2`]);
+    rmSync(join(box.root, "notes"));
+    expect(sentBy(home.path, "bert", "bert", null, "bert")).toEqual(["notes", "notes", "notes", `${copy}-3`]);
+  });
+
+  test("replaces no file of another by a name that differs in case only", () => {
+    using home = temporaryFolder();
+    sentBy(home.path, null);
+    using box = inboxIn(home.path, { token: "bert" });
+    expect(() => box.put("Notes", "of bert")).toThrow("in case only");
+    expect([readdirSync(box.root), box.read("notes")]).toEqual([["notes"], "null 0"]);
+  });
+
+  test("replaces nothing that another sent at the same time", async () => {
+    using home = temporaryFolder();
+    sentBy(home.path, "bert");
+    using bert = inboxIn(home.path, { token: "bert" });
+    using owner = inboxIn(home.path);
+    const { mkdirSync: make } = { ...fs };
+    let isMeanwhile = true;
+    const mkdirSync = (...given: Parameters<typeof make>) => {
+      if (isMeanwhile && given[0] === bert.root) {
+        isMeanwhile = false;
+        owner.put("notes", "of the owner");
+      }
+      return make(...given);
+    };
+    await mock.module("node:fs", () => ({ ...fs, mkdirSync }));
+    try {
+      expect(() => bert.put("notes", "of bert")).toThrow("has just appeared");
+    } finally {
+      await mock.module("node:fs", () => ({ ...fs, mkdirSync: make }));
+    }
+    expect([isMeanwhile, bert.read("notes")]).toEqual([false, "of the owner"]);
+    expect(readdirSync(join(bert.folder, INCOMING))).toEqual([]);
   });
 
   test("never overwrites what this sender did not write, or what was changed since", () => {
