@@ -5,7 +5,8 @@ import { createHash, randomUUID } from "node:crypto";
 import { existsSync, opendirSync, realpathSync, statSync } from "node:fs";
 import { basename, join, sep } from "node:path";
 import type { Caller } from "../core/caller";
-import { badInput, conflict, messageOf, notFound, systemCode, unavailable } from "../lib/errors";
+import { allows, type Grant } from "../core/rights";
+import { badInput, conflict, forbidden, messageOf, notFound, systemCode, unavailable } from "../lib/errors";
 import { ensurePrivateFolder } from "../lib/files";
 import { tryLock } from "../lib/lock";
 import type { Log } from "../lib/log";
@@ -152,10 +153,14 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
       }
     },
     list: (): SyncInfo[] => Array.from(running.values(), (sync) => sync.info()),
-    /** @returns its last state. @throws a `not_found` failure. */
-    async stop(id: string): Promise<SyncInfo> {
+    /** @returns its last state. @throws `not_found`; `forbidden` when another token started it and `by` has no `admin`. */
+    async stop(id: string, by: Grant): Promise<SyncInfo> {
       const sync = running.get(id);
       if (!sync) throw notFound(`no sync has the id ${JSON.stringify(id)}`);
+      if (sync.token !== by.name && !allows(by, "admin")) {
+        const starter = sync.token === null ? "the host's own token" : `the token ${sync.token}`;
+        throw forbidden(`${starter} started this sync: to stop it, use that one or a token with admin`);
+      }
       await sync.stop();
       return sync.info();
     },

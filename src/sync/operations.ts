@@ -98,7 +98,7 @@ export const stopSync = operation({
   http: { method: "POST", path: "/sync/stop" },
   input: v.strictObject({ id: field(text, "Id of the sync, from sync.start or sync.status") }),
   output: SYNC,
-  run: async (service: Uses, { id }) => (await service.syncs()).stop(id),
+  run: async (service: Uses, { id }, { grant }) => (await service.syncs()).stop(id, grant),
 });
 
 export const syncStatus = operation({

@@ -136,6 +136,33 @@ test("the end of a token is the end of its syncs, and of the broadcasts that it 
   });
 });
 
+test("a token stops no sync of the owner, nor of another token", async () => {
+  await using made = await attacked();
+  const { host, call } = made;
+  await host.call("/admin/hosts/add", post({ label: "self", base_url: host.url, token: host.token }));
+  const start = async (as: typeof call, name: string) => {
+    const dir = join(made.path, name);
+    mkdirSync(dir);
+    const { id } = (await (await as("/sync/start", post({ dir, to: "self" }))).json()) as { id: string };
+    return id;
+  };
+  const owned = await start(host.call, "of-the-owner");
+  const own = await start(call, "of-the-peer");
+  const refused = await call("/sync/stop", post({ id: owned }));
+  expect([refused.status, await refused.json()]).toEqual([
+    403,
+    {
+      error: "the host's own token started this sync: to stop it, use that one or a token with admin",
+    },
+  ]);
+  const actions = [["AC_sync_stop", { id: owned }]];
+  expect(await (await call("/execute", post({ actions }))).text()).toContain("the host's own token started");
+  const { count } = (await (await host.call("/sync/status")).json()) as { count: number };
+  expect(count).toBe(2);
+  expect((await call("/sync/stop", post({ id: own }))).status).toBe(200);
+  expect((await host.call("/sync/stop", post({ id: owned }))).status).toBe(200);
+});
+
 test("a token that sends files here makes this host send none of its own", async () => {
   await using made = await attacked();
   await made.own("token", "add", "sender", "--scope", "sync,read");

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { appendFileSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { OWNER, type Scope } from "../../src/core/rights";
 import { unavailable } from "../../src/lib/errors";
 import { silentLog } from "../../src/lib/log";
 import { createSyncs } from "../../src/sync/manager";
@@ -94,7 +95,7 @@ test("only one sync at a time sends a folder to a host", async () => {
   const { syncs, request } = syncsIn(home.path);
   const { id } = await syncs.start(request);
   await expect(syncs.start(request)).rejects.toThrow("is already being synced to lab");
-  await syncs.stop(id);
+  await syncs.stop(id, OWNER);
   await syncs.start(request);
   await syncs.stopAll();
   expect(syncs.list()).toEqual([]);
@@ -113,6 +114,25 @@ test("the syncs of a revoked token end, and no others", async () => {
   writeFileSync(join(dir, "late"), "x");
   expect((await again).sent_files).toBe(0);
   await syncs.stopAll();
+});
+
+test("a token stops the syncs that it started; the owner's and one with admin stop any", async () => {
+  using home = temporaryFolder();
+  const { syncs, request } = syncsIn(home.path);
+  const by = (name: string | null, ...scopes: Scope[]) => ({ name, scopes });
+  const ofAnna = await syncs.start(request, { token: "anna" });
+  const owned = await syncs.start({ ...request, to: "other" });
+  await expect(syncs.stop(ofAnna.id, by("bert", "operate"))).rejects.toThrow(
+    "the token anna started this sync: to stop it, use that one or a token with admin",
+  );
+  await expect(syncs.stop(owned.id, by("anna", "operate"))).rejects.toThrow("the host's own token started");
+  // A broadcast by the owner's token of another host that passes on fewer scopes.
+  await expect(syncs.stop(ofAnna.id, by(null, "operate"))).rejects.toThrow("the token anna started");
+  await syncs.stop(ofAnna.id, by("anna", "operate"));
+  await syncs.stop(owned.id, by("carl", "admin"));
+  const again = await syncs.start(request, { token: "anna" });
+  await syncs.stop(again.id, OWNER);
+  expect(syncs.list()).toEqual([]);
 });
 
 test("a sync that is stopped while it starts does not continue", async () => {
