@@ -2,11 +2,11 @@
  * `svc serve` as a daemon of the platform: which file has to be written and which programs have to be run, as a plan that
  * can be shown before anything is touched, and carrying that plan out.
  */
-import { mkdirSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { userInfo } from "node:os";
-import { dirname } from "node:path";
 import { badInput, messageOf, systemCode, unavailable } from "../lib/errors";
-import { writeFileAtomic } from "../lib/files";
+import { isMissing, writeFileAtomic } from "../lib/files";
+import { holdPlace } from "../lib/held-place";
 import { home } from "../lib/paths";
 import { terminated } from "../lib/signals";
 import { spawn } from "../lib/spawn";
@@ -97,9 +97,9 @@ function nameOfUser(): string {
 /** @throws an `unavailable` failure naming what could not be written or run. */
 export async function installDaemon({ file, install }: DaemonPlan): Promise<void> {
   try {
-    mkdirSync(dirname(file.path), { recursive: true });
+    using place = holdPlace(file.path, 0o755);
     const content = file.encoding ? Buffer.from(`\ufeff${file.content}`, file.encoding) : file.content;
-    writeFileAtomic(file.path, content, 0o644);
+    writeFileAtomic(place.path, content, 0o644);
   } catch (error) {
     throw unavailable(`${file.path} cannot be written (${systemCode(error) ?? messageOf(error)})`);
   }
@@ -114,7 +114,10 @@ export async function installDaemon({ file, install }: DaemonPlan): Promise<void
 export async function uninstallDaemon({ file, uninstall, forget }: DaemonPlan): Promise<void> {
   for (const line of uninstall) await runThrough(line);
   try {
-    rmSync(file.path, { force: true });
+    if (!isMissing(file.path)) {
+      using place = holdPlace(file.path);
+      rmSync(place.path, { force: true });
+    }
   } catch (error) {
     throw unavailable(`${file.path} cannot be removed (${systemCode(error) ?? messageOf(error)})`);
   }

@@ -72,9 +72,10 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The `code` of a system error (`ENOENT`, `EADDRINUSE`, …), or undefined. */
+/** The `code` of a system error (`ENOENT`, `EADDRINUSE`, …); undefined for anything else, a {@link Failure} too. */
 export function systemCode(error: unknown): string | undefined {
-  if (typeof error !== "object" || error === null || !("code" in error)) return undefined;
+  if (error instanceof Failure || typeof error !== "object" || error === null || !("code" in error))
+    return undefined;
   return typeof error.code === "string" ? error.code : undefined;
 }
 

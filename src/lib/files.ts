@@ -19,7 +19,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { badInput, messageOf, systemCode } from "./errors";
-import { holdPlace } from "./held-place";
+import { holdFolder, holdPlace } from "./held-place";
 
 /** Owner only, as `ssh` demands of its own files. */
 export const PRIVATE_FILE = 0o600;
@@ -27,12 +27,16 @@ export const PRIVATE_FOLDER = 0o700;
 
 /** Makes the folder `path` (0700, whatever the umask says) and its parents where they are missing. */
 export function ensurePrivateFolder(path: string): void {
-  const made = mkdirSync(path, { recursive: true, mode: PRIVATE_FOLDER });
-  if (made === undefined) return;
-  chmodSync(path, PRIVATE_FOLDER);
-  if (!isRoot()) return;
-  const folder = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
-  withOpen(path, folder, (fd) => giveToOwner(fd, dirname(path)));
+  if (!isRoot() || !isMissing(path)) {
+    const made = mkdirSync(path, { recursive: true, mode: PRIVATE_FOLDER });
+    if (made !== undefined) chmodSync(path, PRIVATE_FOLDER);
+    return;
+  }
+  using folder = holdFolder(path, PRIVATE_FOLDER);
+  withOpen(folder.path, constants.O_RDONLY | constants.O_DIRECTORY | folder.flags, (fd) => {
+    fchmodSync(fd, PRIVATE_FOLDER);
+    giveToOwner(fd, dirname(path));
+  });
 }
 
 /** Makes an empty file at `path` (0600) if there is none. SQLite itself would set neither mode nor owner. */

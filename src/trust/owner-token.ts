@@ -4,6 +4,7 @@
 import { readFileSync } from "node:fs";
 import { badInput, messageOf, systemCode, unavailable } from "../lib/errors";
 import { watchFile, writeFileAtomic } from "../lib/files";
+import { holdPlace } from "../lib/held-place";
 import type { Log } from "../lib/log";
 import { configFiles } from "../lib/paths";
 import { findRunningServer } from "../lib/running-server";
@@ -82,7 +83,8 @@ export function environmentToken(): string | undefined {
 /** Writes `token` to `file` (0600) and returns it. @throws `unavailable` when that fails. */
 export function writeToken(file: string, token = newToken()): string {
   try {
-    writeFileAtomic(file, `${token}\n`);
+    using place = holdPlace(file);
+    writeFileAtomic(place.path, `${token}\n`);
   } catch (error) {
     throw unavailable(`token file ${file} cannot be written (${systemCode(error) ?? messageOf(error)})`);
   }

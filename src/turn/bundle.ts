@@ -2,7 +2,7 @@
  * The TURN bundle: the four files with which coturn 4.6 and later runs on another machine, as a systemd unit or a container.
  * Both give it as little of the machine as it needs, and no client a way into the network around it.
  */
-import { existsSync, mkdirSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { isIP } from "node:net";
 import { join, resolve } from "node:path";
 import { badInput, conflict, systemCode } from "../lib/errors";
@@ -52,9 +52,8 @@ export function writeBundle(files: ReturnType<typeof renderBundle>, folder: stri
     if (existsSync(path) && readdirSync(path).length > 0 && !force) {
       throw conflict(`${path} is not empty: expected an empty or new folder, or --force`);
     }
-    mkdirSync(path, { recursive: true, mode: PRIVATE_FOLDER });
     for (const { name, text, mode } of files) {
-      using place = holdPlace(join(path, name));
+      using place = holdPlace(join(path, name), PRIVATE_FOLDER);
       writeFileAtomic(place.path, text, mode);
     }
   } catch (error) {

@@ -169,6 +169,40 @@ describe("a file that root names beside somebody's files", () => {
   }
 });
 
+asRoot("nothing of root's is made below a link of theirs, not even a folder", async () => {
+  using machine = machineOf(0o755);
+  const ofRoot = join(machine.path, "of-root");
+  mkdirSync(ofRoot);
+  machine.link(ofRoot, "link");
+  const lines = [
+    ["token", "rotate", "--token-file", "link/token"],
+    ["serve", "--port", "0", "--token-file", "link/token"],
+    ["serve", "--port", "0", "--inbox", "link/new/inbox"],
+    ["serve", "--port", "0", "--inbox", "new/inbox"],
+    ["turn", "--realm", "relay.example", "--user", "u", "--output-dir", "link/bundle"],
+    ["turn", "--realm", "relay.example", "--user", "u", "--force", "--output-dir", "link"],
+  ];
+  for (const line of lines) {
+    const [name = "", ...words] = line.toReversed();
+    const { exitCode } = await machine.run([...words.reverse(), join(machine.folder, name)]);
+    expect([line, exitCode === 0, readdirSync(ofRoot)]).toEqual([line, false, []]);
+  }
+  expect(readdirSync(machine.folder).toSorted()).toEqual(["link", "run"]);
+  const bundle = join(machine.folder, "new", "bundle");
+  await machine.run(["turn", "--realm", "relay.example", "--user", "u", "--output-dir", bundle]);
+  expect(readdirSync(bundle)).toHaveLength(4);
+  const { stderr } = await machine.run([
+    "token",
+    "rotate",
+    "--token-file",
+    join(machine.folder, "run", "token"),
+  ]);
+  expect([stderr, statSync(join(machine.folder, "run", "token")).uid]).toEqual([
+    expect.not.stringContaining("cannot"),
+    SOMEBODY,
+  ]);
+});
+
 asRoot("root keeps no inbox in somebody's folder", async () => {
   using machine = machineOf(0o755);
   const inbox = join(machine.folder, "inbox");

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, lchownSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import fc from "fast-check";
 import { type DaemonOptions, installDaemon, planDaemon, uninstallDaemon } from "../../src/daemon/daemon";
 import { temporaryFolder, testWith } from "../support";
@@ -185,3 +185,24 @@ describe("a daemon of any platform", () => {
     expect(() => planDaemon(OPTIONS, "freebsd")).toThrow(/freebsd/);
   });
 });
+
+test.skipIf(process.getuid?.() !== 0)(
+  "root neither writes nor removes a unit through a link of somebody else's, as where sudo keeps the HOME of its user",
+  async () => {
+    using folder = temporaryFolder();
+    const [home, ofRoot] = [join(folder.path, "ann"), join(folder.path, "of-root")];
+    for (const path of [home, ofRoot, join(ofRoot, "user")]) mkdirSync(path);
+    mkdirSync(join(home, ".config"));
+    symlinkSync(ofRoot, join(home, ".config", "systemd"));
+    for (const path of [home, join(home, ".config"), join(home, ".config", "systemd")])
+      lchownSync(path, 4_242, 4_242);
+    const plan = planDaemon({ ...OPTIONS, home }, "linux");
+    const none = { ...plan, install: [], uninstall: [], forget: [] };
+    await expect(installDaemon(none)).rejects.toThrow("leads through a link of uid 4242");
+    const unit = join(ofRoot, "user", basename(plan.file.path));
+    expect(existsSync(unit)).toBe(false);
+    writeFileSync(unit, "of root");
+    await expect(uninstallDaemon(none)).rejects.toThrow("leads through a link of uid 4242");
+    expect(existsSync(unit)).toBe(true);
+  },
+);
