@@ -157,7 +157,9 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
     async stop(id: string, by: Grant): Promise<SyncInfo> {
       const sync = running.get(id);
       if (!sync) throw notFound(`no sync has the id ${JSON.stringify(id)}`);
-      if (sync.token !== by.name && !allows(by, "admin")) {
+      // A run for a token of another host starts none: what the token here has started is not its own.
+      const isOwn = sync.token === by.name && !by.limited;
+      if (!isOwn && !allows(by, "admin")) {
         const starter = sync.token === null ? "the host's own token" : `the token ${sync.token}`;
         throw forbidden(`${starter} started this sync: to stop it, use that one or a token with admin`);
       }
