@@ -27,7 +27,7 @@ import type { RequestMetrics } from "./measure";
 import { type RestServerOptions, SERVER_OPTIONS } from "./options";
 import { certificateNames, machineNames } from "./own-names";
 import { type AuditLog, createRequestAudit } from "./request-audit";
-import { openTls } from "./tls";
+import { keyFiles, openTls } from "./tls";
 import { limitTurn } from "./turn";
 import { createUnread } from "./unread";
 
@@ -99,6 +99,7 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
   const options = parseInput(SERVER_OPTIONS, given);
   const { configDir, log } = service;
   const { host } = options;
+  const keys = keyFiles(options);
   const clients = createClientResolver(options.trust_proxy);
   const release = claimConfigDir(configDir);
   if (!release) throw conflict(`a server already runs on ${configDir}`);
@@ -107,7 +108,7 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
   undo.defer(release);
   const files = configFiles(configDir);
   if (!existsSync(files.hostKey)) openSigningKey(files.hostKey);
-  const tls = await openTls(options, files, log);
+  const tls = await openTls(keys, options, files, log);
   const token = openToken(options.token, options.token_file ?? files.token, log);
   const owner = ownerToken(token.digest);
   const named = watchTokens(files, log);

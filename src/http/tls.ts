@@ -23,10 +23,10 @@ interface TlsOptions {
 }
 
 /** Where the key is: in files of the operator's, or in `{config_dir}`; null for plain http. */
-type KeyFiles = { readonly cert: string; readonly key: string } | "own" | null;
+export type KeyFiles = { readonly cert: string; readonly key: string } | "own" | null;
 
 /** @throws `bad_input` for options that contradict each other. */
-function keyFiles({ host, tls, insecure_http, tls_cert, tls_key, client_ca }: TlsOptions): KeyFiles {
+export function keyFiles({ host, tls, insecure_http, tls_cert, tls_key, client_ca }: TlsOptions): KeyFiles {
   if ((tls_cert === undefined) !== (tls_key === undefined)) {
     const missing = tls_cert === undefined ? "tls_cert" : "tls_key";
     throw badInput(`${missing}: missing: a certificate and its key are given together`);
@@ -46,11 +46,10 @@ export type ServerTls = NonNullable<Awaited<ReturnType<typeof openTls>>>;
 /**
  * Null for plain http.
  *
- * @throws `bad_input` for options that contradict each other, and for files that cannot be used; `unavailable` for files that
- *   cannot be read or written.
+ * @param files as {@link keyFiles} says.
+ * @throws `bad_input` for files that cannot be used; `unavailable` for files that cannot be read or written.
  */
-export async function openTls(options: TlsOptions, place: TlsPlace, log: Log) {
-  const files = keyFiles(options);
+export async function openTls(files: KeyFiles, options: TlsOptions, place: TlsPlace, log: Log) {
   const { client_ca, host, allow_host } = options;
   if (files === null) {
     // Each folder has a key: a desk may pin it before it is used.
