@@ -76,6 +76,8 @@ export interface ServiceOptions extends v.InferInput<typeof SERVICE_OPTIONS> {
   readonly log?: Log;
   /** Whether link statistics also go to the server that runs on this `{config_dir}` (default false). */
   readonly forwardSamples?: boolean;
+  /** Whether it is logged when audit rows cannot be written (default true); whoever needs one gets a failure anyway. */
+  readonly logsAuditFailures?: boolean;
   /** Whether scripts may start and stop the REST server of this process (default true; false under `svc serve`). */
   readonly serverControl?: boolean;
   /** The table, when it is not svc's own: for programs that add operations of theirs, and for tests. */
@@ -159,6 +161,7 @@ export function createService({
   log = silentLog,
   forwardSamples,
   serverControl = true,
+  logsAuditFailures,
   operations,
   ...given
 }: ServiceOptions): Service {
@@ -258,7 +261,7 @@ export function createService({
     audit: feature(async () => {
       if (!options.audit) return null;
       const { openAuditLog } = await import("./audit/log");
-      const audit = await openAuditLog({ path: files.auditLog, log });
+      const audit = await openAuditLog({ path: files.auditLog, log, logsFailures: logsAuditFailures });
       // First in the list, last to stop: everything else may leave rows while it stops.
       stops.unshift(() => audit.close());
       return audit;

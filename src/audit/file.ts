@@ -157,7 +157,21 @@ export function readLog(path: string): Database {
 
 /** An error of SQLite or the system as an expected failure; any other error is a bug and is returned as it is. */
 export function asFailure(error: unknown): unknown {
-  if (error instanceof SQLiteError) return unavailable(`the audit log cannot be used: ${error.message}`);
-  const code = systemCode(error);
-  return code && /^E[A-Z]+$/.test(code) ? unavailable(`the audit log cannot be used (${code})`) : error;
+  const code = systemCode(error) ?? "";
+  const isSystem = /^E[A-Z]+$/.test(code);
+  if (!isSystem && !(error instanceof SQLiteError)) return error;
+  const place = PLACES.find(([codes]) => codes.test(code))?.[1];
+  const reason = place ?? (isSystem ? "the system refuses it" : messageOf(error));
+  const failure = unavailable(`the audit log cannot be used: ${reason}${isSystem ? ` (${code})` : ""}`);
+  return place === undefined ? failure : Object.assign(failure, { cause: new Error(ADVICE) });
 }
+
+/** What is wrong with the place of the log, by the code of the system or of SQLite. */
+const PLACES: ReadonlyArray<readonly [RegExp, string]> = [
+  [/^(ENOENT|ENOTDIR)$/, "its folder cannot be made"],
+  [/^(EACCES|EPERM)$/, "its folder belongs to another user"],
+  [/^EROFS$|^SQLITE_READONLY/, "its folder is read-only"],
+];
+
+/** On the command line; a server has its folder for good. */
+const ADVICE = "name a folder that you can write with --config-dir (to read an old log, copy it there)";

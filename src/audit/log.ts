@@ -33,6 +33,8 @@ export interface AuditLogOptions {
   readonly log: Log;
   /** How long a write may wait for the lock of another process, in milliseconds (default 5,000). */
   readonly lockWaitMs?: number;
+  /** Whether it is logged when rows cannot be written, and when they can again (default true). */
+  readonly logsFailures?: boolean | undefined;
 }
 
 /** The maximum number of rows in a commit. A larger one would hold the lock and the event loop noticeably long. */
@@ -61,7 +63,7 @@ const PROTOCOL: Protocol<AuditCalls, AuditEvents> = {
 };
 
 /** Opens the log at `path`; the first row makes it. Never throws: while the file cannot be opened, each call tries again and fails. */
-export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions) {
+export async function openAuditLog({ path, log, lockWaitMs, logsFailures = true }: AuditLogOptions) {
   const file = new AuditFile(path, lockWaitMs, log);
   const closing = new AbortController();
   let tally: Tally | undefined;
@@ -74,9 +76,10 @@ export async function openAuditLog({ path, log, lockWaitMs }: AuditLogOptions) {
 
   /** Logs when writing begins to fail and when it works again, not each row. */
   const report = (error?: unknown) => {
-    if (error !== undefined && failure === null)
+    if (logsFailures && error !== undefined && failure === null)
       log.error(`${messageOf(error)}; what changes or reveals something here is refused`);
-    if (error === undefined && failure !== null) log.info("the audit log can be written again");
+    if (logsFailures && error === undefined && failure !== null)
+      log.info("the audit log can be written again");
     failure = error === undefined ? null : messageOf(error);
   };
 

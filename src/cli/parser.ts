@@ -27,14 +27,15 @@ export interface Parsed {
  * Reads the flags and positionals of `one`.
  *
  * @param called its words, for help and errors: `svc audit verify`.
- * @param args what follows them.
+ * @param words what follows them.
  * @throws a {@link UsageError} for what it does not take.
  */
 export async function parseFlags(
   called: string,
   one: Subcommand,
-  args: readonly string[],
+  words: readonly string[],
 ): Promise<Parsed | undefined> {
+  const args = withChoices(words, one.flags);
   const usage = [called, ...one.positionals.map(placeOf)].join(" ");
   let parsed: Parsed | undefined;
   const parser = (await createParser(called, one.examples)).command(
@@ -181,6 +182,20 @@ function readTyped(one: Subcommand, given: Record<string, unknown>, args: readon
   const { "config-dir": folder, json, ...rest } = typed;
   const configDir = Array.isArray(folder) ? folder[0] : undefined;
   return { typed: rest, globals: { configDir, json: json === true } };
+}
+
+/** `args` with `--stop-on-error=focus` for `--stop-on-error focus`. */
+function withChoices(args: readonly string[], flags: readonly Flag[]): string[] {
+  const isChoice = (word: string, before: string | undefined) =>
+    flags.some(
+      ({ name, kind, choices }) => kind === "boolean" && before === `--${name}` && choices?.includes(word),
+    );
+  const own = ownWords(args);
+  return args.flatMap((word, at) => {
+    const next = at + 1 < own.length ? args[at + 1] : undefined;
+    if (at < own.length && isChoice(word, args[at - 1])) return [];
+    return next !== undefined && isChoice(next, word) ? [`${word}=${next}`] : [word];
+  });
 }
 
 /** What stands after the `=` of the last `--name=…`. */

@@ -5,7 +5,7 @@
  * line on stdout, as the HTTP API has it: `{"error": …}`.
  */
 import { join } from "node:path";
-import { failureOf, messageOf, systemCode, unavailable } from "../lib/errors";
+import { explained, failureOf, messageOf, systemCode, unavailable } from "../lib/errors";
 import { meant } from "../lib/nearest";
 import { accountOf, becomeOwner, foreignOwner } from "../lib/owner";
 import { resolveConfigDir } from "../lib/paths";
@@ -166,8 +166,11 @@ function report(error: unknown, json: boolean): number {
     return 1;
   }
   // A command line is its user's own: it may name the path that the host said something about.
-  const text = known.cause === undefined ? known.message : `${known.message}: ${messageOf(known.cause)}`;
+  const text = explained(known);
   if (json) console.log(jsonLine({ error: text, ...("more" in known && known.more) }));
-  else console.error(`svc: ${printable(text.replaceAll(/\s+/g, " "), MAX_MESSAGE)}`);
+  else {
+    const lines = ("lines" in known && known.lines) || [text];
+    for (const line of lines) console.error(`svc: ${printable(line.replaceAll(/\s+/g, " "), MAX_MESSAGE)}`);
+  }
   return known instanceof UsageError || known.code === "bad_input" ? 2 : 1;
 }

@@ -126,7 +126,13 @@ export async function withService<T>(
   work: (service: Service) => Promise<T>,
   options: Partial<ServiceOptions> = {},
 ): Promise<T> {
-  const service = createService({ configDir: resolveConfigDir(configDir), log: stderrLog(), ...options });
+  const service = createService({
+    configDir: resolveConfigDir(configDir),
+    log: stderrLog(),
+    // The command itself fails with it.
+    logsAuditFailures: false,
+    ...options,
+  });
   try {
     return await work(service);
   } finally {

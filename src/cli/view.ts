@@ -176,7 +176,8 @@ export async function answerHere<I extends InputSchema, O extends OutputSchema>(
   const cancel = new AbortController();
   if (cancellable) void terminated().then(() => cancel.abort());
   try {
-    const options = { signal: signal ?? cancel.signal, progress: progress ?? bar.show };
+    const warn = (text: string) => service.log.warn(text);
+    const options = { signal: signal ?? cancel.signal, progress: progress ?? bar.show, warn };
     const body = await callOperation(service, operation, input, localCaller(service, kind, options));
     // The change is in force when the command returns.
     if (changes && !uses) await (await client()).refreshLocalServer(service.configDir);

@@ -2,7 +2,7 @@
  * Calling an operation, the same from every surface: check the input, put on record what changes or reveals something, run.
  */
 import type * as v from "valibot";
-import { forbidden } from "../lib/errors";
+import { explained, forbidden } from "../lib/errors";
 import { printable } from "../lib/sanitize";
 import type { Caller } from "./caller";
 import { parseInput } from "./input";
@@ -48,6 +48,7 @@ async function runOnRecord<I extends InputSchema, O extends OutputSchema, S exte
   const subject = subjectOf(operation, input);
   await caller.announce(subject).catch((error) => {
     if (!operation.elsewhere) throw error;
+    caller.warn?.(`no audit row was left: ${explained(error)}`);
   });
   try {
     return await operation.run(service, input, caller);

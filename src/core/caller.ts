@@ -25,6 +25,8 @@ export interface Caller {
   readonly run?: RunContext;
   /** Takes how far a long operation is; absent when nobody looks. */
   readonly progress?: (step: Progress) => void;
+  /** Takes what the caller should know besides the answer; absent when nobody looks. */
+  readonly warn?: ((text: string) => void) | undefined;
   /**
    * Puts on record that the call is about to change or reveal something. Resolves when the audit row is on disk.
    *
@@ -66,11 +68,12 @@ export function localCaller(
   options: {
     readonly signal?: AbortSignal | undefined;
     readonly progress?: Caller["progress"];
+    readonly warn?: Caller["warn"];
     /** Default: the owner of the host. */
     readonly grant?: Grant;
   } = {},
 ): Caller {
-  const { signal = new AbortController().signal, progress, grant = OWNER } = options;
+  const { signal = new AbortController().signal, progress, warn, grant = OWNER } = options;
   const append = async (detail: string) => {
     const audit = await service.audit();
     await audit?.append({ event_type: kind, host_id: null, viewer_id: null, detail });
@@ -81,6 +84,7 @@ export function localCaller(
     grant,
     signal,
     ...(progress && { progress }),
+    warn,
     announce: append,
     ...(kind === "cli" && {
       recordFailure(subject: string, error: unknown) {

@@ -81,12 +81,14 @@ export function parseInput<I extends InputSchema>(schema: I, value: unknown): v.
 
 /** All offences as one line; the first {@link MAX_WORDS} in words, the rest counted. */
 export function sentence(offences: readonly Offence[]): string {
-  const words = offences
-    .slice(0, MAX_WORDS)
-    .map(({ field, message }) => (field ? `${field}: ${message}` : message));
+  const words = sentences(offences.slice(0, MAX_WORDS));
   if (offences.length > MAX_WORDS) words.push(`and ${offences.length - MAX_WORDS} more`);
   return words.join("; ");
 }
+
+/** Each offence in words. */
+export const sentences = (offences: readonly Offence[]): string[] =>
+  offences.map(({ field, message }) => (field ? `${field}: ${message}` : message));
 
 function describe(schema: InputSchema, issue: v.BaseIssue<unknown>, quote: boolean): Offence {
   const path = (issue.path ?? []).map(({ key }) => (typeof key === "number" ? key : String(key)));
@@ -104,7 +106,7 @@ function offenceText(
   if (issue.received === "undefined") {
     // For a missing field, valibot gives the name only.
     const wanted = path.length === 1 && entry ? entry.expects : expectation(issue);
-    return `missing: expected ${wanted === "unknown" ? "any value" : wanted}`;
+    return `missing: expected ${wanted === "unknown" ? "any value" : choiceText(wanted)}`;
   }
   if (issue.type === "non_empty") return "must not be empty";
   if (issue.expected === "never") return "unknown field";
@@ -115,7 +117,7 @@ function offenceText(
 
 /** The nearest of the texts to choose from, which valibot lists in quotes: `("a" | "b")`. */
 function meantChoice({ type, expected, input }: v.BaseIssue<unknown>): string {
-  if (type !== "picklist" || typeof input !== "string") return "";
+  if (!/^(picklist|raw_check)$/.test(type) || typeof input !== "string") return "";
   const choices = [...(expected ?? "").matchAll(/"([^"]+)"/g)].map(([, choice = ""]) => choice);
   return meant(input, choices);
 }
@@ -133,7 +135,24 @@ export function expectation({ type, expected, message, input }: v.BaseIssue<unkn
   if (/^(regex|includes|check|raw_check)$/.test(type)) return message;
   if (type === "number" && expected === "number") return "a number";
   if (type.endsWith("_length")) return `${expected} ${typeof input === "string" ? "characters" : "items"}`;
-  return EXPECTED.get(type) ?? expected ?? message;
+  return EXPECTED.get(type) ?? (expected === null ? message : choiceText(expected));
+}
+
+/** Words for the types that valibot names in a choice. */
+const TYPES: ReadonlyMap<string, string> = new Map([
+  ["boolean", "true, false"],
+  ["number", "a number"],
+  ["string", "a text"],
+  ["Array", "a list"],
+  ["Object", "an object"],
+]);
+
+/** `("a" | "b" | "c")`, as valibot has it, as a person writes it: `a, b or c`. */
+function choiceText(expected: string): string {
+  if (!expected.includes(" | ")) return expected;
+  const parts = expected.replace(/^\((.*)\)$/s, "$1").split(" | ");
+  const words = parts.flatMap((part) => (TYPES.get(part) ?? part.replace(/^"(.*)"$/s, "$1")).split(", "));
+  return `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
 }
 
 function shown(issue: v.BaseIssue<unknown>): string {

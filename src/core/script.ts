@@ -6,7 +6,7 @@ import { open, realpath } from "node:fs/promises";
 import { badInput, Failure, messageOf, systemCode } from "../lib/errors";
 import { faultIn, placesIn, pointerTo, type TextPlace } from "../lib/json-places";
 import { printable } from "../lib/sanitize";
-import { type Offence, sentence } from "./input";
+import { type Offence, sentence, sentences } from "./input";
 
 /** The largest script that is read, in bytes: much more than 1,000 actions need. */
 const MAX_SCRIPT_BYTES = 4 * 1024 * 1024;
@@ -48,6 +48,8 @@ export function parseScript(content: string | Uint8Array, name: string, undecoda
 
 /** The refusal of an action list: every offence, and every unknown name, in the body of the error too. */
 export class ListFault extends Failure {
+  override readonly lines: readonly string[];
+
   /**
    * @param offences with paths from the list on. Without a script, the list is the field `actions` of a body.
    * @param unknown the unknown names, sorted.
@@ -66,6 +68,7 @@ export class ListFault extends Failure {
     });
     const worded = script ? problems.map((problem) => placed(script.name, problem)) : offences;
     super("bad_input", sentence(worded), { unknown_commands: unknown, problems });
+    this.lines = sentences(worded);
   }
 
   /** The same, with the places in `script`, which the list came from. */

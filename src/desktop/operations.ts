@@ -223,7 +223,11 @@ const done = () => null;
 
 const KEY = v.pipe(
   v.string(),
-  v.check((name) => isKey(keyNamed(name)), `one character, or one of ${KEY_NAMES.join(" ")}`),
+  v.rawCheck(({ dataset: { value, typed }, addIssue }) => {
+    if (!typed || isKey(keyNamed(value))) return;
+    const expected = KEY_NAMES.map((name) => JSON.stringify(name)).join(" | ");
+    addIssue({ message: `one character, or one of ${KEY_NAMES.join(" ")}`, expected });
+  }),
 );
 const KEYS = v.pipe(v.array(KEY), v.minLength(1), v.maxLength(16));
 const TEXT = v.pipe(

@@ -23,6 +23,9 @@ export type FailureCode = keyof typeof HTTP_STATUS;
 
 /** An expected failure: a message for the caller, and further fields of the error body. */
 export class Failure extends Error {
+  /** What the message says, each by itself, where it says several things. */
+  readonly lines?: readonly string[];
+
   constructor(
     readonly code: FailureCode,
     message: string,
@@ -70,6 +73,12 @@ export const timedOut = failing("timeout");
 /** The message of anything that was thrown; never a stack. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** The message, and that of the cause: for the user of this machine, whose paths it may name. */
+export function explained(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause === undefined ? messageOf(error) : `${messageOf(error)}: ${messageOf(cause)}`;
 }
 
 /** The `code` of a system error (`ENOENT`, `EADDRINUSE`, …); undefined for anything else, a {@link Failure} too. */

@@ -49,6 +49,7 @@ test("capitals do not matter in the name of a key, but in a character", async ()
   await host.press(["Ctrl", "ENTER", "S", "ß", "😀"]);
   expect(struck).toEqual([["ctrl", "enter", "S", "ß", "😀"]]);
   await expect(host.press(["Entr"])).rejects.toThrow("expected one character, or one of backspace");
+  await expect(host.press(["ctlr"])).rejects.toThrow('but found "ctlr" (did you mean ctrl?)');
 });
 
 test("when it fails, what is pressed is released, and the next may go on", async () => {

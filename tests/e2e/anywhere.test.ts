@@ -71,6 +71,9 @@ for (const [place, envOf] of places) {
       const ran = await Promise.all(lines.map((line) => host.run(line, env)));
       const failed = ran.flatMap(({ exitCode, stderr }, at) => (exitCode === 0 ? [] : [[lines[at], stderr]]));
       expect(failed).toEqual([]);
+      // What changes nothing here says once that it leaves no audit row.
+      const advice = /^\[warn\] no audit row was left: .+ --config-dir .+\n$/;
+      expect(ran[lines.findIndex(([noun]) => noun === "turn")]?.stderr).toMatch(advice);
       expect(existsSync(join(host.output, "turn", "turnserver.conf"))).toBe(true);
       // The relay that is not there is the finding; that svc got as far as asking it, the point.
       const probe = ["turn", "test", "turn:127.0.0.1:9", "--user", "lab", "--timeout", "1"];
@@ -92,7 +95,8 @@ testWith(...SOMEBODY.slice(0, 1))(
     using host = sealed();
     host.seal();
     const made = await host.run(["token", "rotate"]);
-    expect([made.exitCode, made.stderr]).toEqual([1, expect.stringContaining("(EACCES)")]);
+    const refusal = /^svc: the audit log cannot be used: .+ \(EACCES\): name a folder .+ --config-dir .+\n$/;
+    expect([made.exitCode, made.stderr]).toEqual([1, expect.stringMatching(refusal)]);
     const served = await host.run(["serve", "--port", "0"]);
     expect(served).toMatchObject({ exitCode: 1, stderr: `svc: ${host.folder} cannot be written (EACCES)\n` });
   },
@@ -143,3 +147,22 @@ test("a ~ in SVC_CONFIG_DIR and --config-dir is the home", async () => {
     stderr: "svc: --config-dir: expected a path, ~ or ~/… but found ~ann/x\n",
   });
 }, 60_000);
+
+testWith("unshare")(
+  "a log on a read-only mount is neither read nor written, which one line says",
+  async () => {
+    using host = installBinary();
+    await host.run(["audit", "log", "test"]);
+    const readOnly = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"';
+    const before = ["unshare", "--map-root-user", "--mount", "sh", "-c", readOnly, host.configDir];
+    for (const line of [
+      ["audit", "list"],
+      ["token", "show"],
+    ]) {
+      const { exitCode, stdout, stderr } = await host.run(line, { before });
+      expect([line, exitCode, stdout]).toEqual([line, 1, ""]);
+      expect(stderr).toMatch(/^svc: the audit log cannot be used: its folder is read-only \(EROFS\): .+\n$/);
+    }
+  },
+  20_000,
+);

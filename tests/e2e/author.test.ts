@@ -31,10 +31,10 @@ testWith(...PROGRAMS)(
     write(wait, '["AC_focus_windw", ["orders"]]', text, '["AC_type_keyboard", {"keycod": "Enter"}]');
     const draft = await execute("--check");
     expect(draft.exitCode).toBe(2);
-    expect(draft.stderr.trim().split("; ")).toEqual([
+    expect(draft.stderr.trim().split("\n")).toEqual([
       `svc: ${script}:3:4: /1/0: unknown command AC_focus_windw (did you mean AC_focus_window?)`,
       expect.stringMatching(/order\.json:5:24: \/3\/1\/keycode: missing: expected/),
-      `${script}:5:35: /3/1/keycod: unknown field (did you mean keycode?)`,
+      `svc: ${script}:5:35: /3/1/keycod: unknown field (did you mean keycode?)`,
     ]);
 
     // Mended, it finds its window on another desktop, as an icon, and types into it what the day brings.
@@ -50,7 +50,7 @@ testWith(...PROGRAMS)(
     await askManager(env, hwnd, "_NET_WM_DESKTOP", 2, 2);
     await untilWindowSays(env, hwnd, "_NET_WM_DESKTOP(CARDINAL) = 2");
     writeFileSync(join(machine.path, "day.json"), '{"customer": "ACME", "count": 1}');
-    const run = () => execute("--stop-on-error=focus", "--var-file", "day.json", "--var", "count=3");
+    const run = () => execute("--stop-on-error", "focus", "--var-file", "day.json", "--var", "count=3");
     expect(await run()).toMatchObject({ exitCode: 0, stderr: "" });
     expect(await terminal.typed(1)).toBe("ACME: 3A\n");
 

@@ -108,7 +108,8 @@ test("a check that there is not is exit 2 and named", async () => {
   using host = installBinary();
   const wrong = await host.run(["diagnose", "--only", "disk"]);
   expect(wrong.exitCode).toBe(2);
-  expect(wrong.stderr).toContain('svc: --only: expected ("platform" | ');
+  expect(wrong.stderr).toContain("svc: --only: expected platform, environment, ");
+  expect(wrong.stderr).toMatch(/ or \w+ but found "disk"/);
   const none = await host.run(["diagnose", "--only", "mouse", "--skip", "mouse"]);
   expect(none).toMatchObject({ exitCode: 2, stderr: "svc: --skip: leaves no check to run\n" });
 });

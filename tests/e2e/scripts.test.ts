@@ -95,6 +95,14 @@ test("svc execute --check names what is wrong with its place, and runs nothing",
   const bad = await machine.run("execute", "bad.json", "--check");
   const what = "/1/0: unknown command AC_scren_size (did you mean AC_screen_size?)";
   expect(bad).toEqual({ stdout: "", stderr: `svc: ${machine.path}/bad.json:3:4: ${what}\n`, exitCode: 2 });
+  const three = '[\n  ["AC_hotkey", [["ctlr", "c"]]],\n  ["AC_slep"],\n  ["AC_sleep", {"seconds": "x"}]\n]\n';
+  writeFileSync(join(machine.path, "three.json"), three);
+  const lines = (await machine.run("execute", "three.json", "--check")).stderr.trimEnd().split("\n");
+  expect(lines).toEqual([
+    expect.stringMatching(/^svc: .*three\.json:2:19: .* but found "ctlr" \(did you mean ctrl\?\)$/),
+    expect.stringMatching(/^svc: .*three\.json:3:4: .*AC_slep \(did you mean AC_sleep\?\)$/),
+    expect.stringMatching(/^svc: .*three\.json:4:28: .*expected a number but found "x"$/),
+  ]);
   writeFileSync(join(machine.path, "comma.json"), '[\n  ["AC_sleep", [0]],\n]\n');
   const comma = await machine.run("execute", "comma.json", "--check");
   expect(comma.stderr).toBe(`svc: ${machine.path}/comma.json:3:1: not JSON: expected a value\n`);
