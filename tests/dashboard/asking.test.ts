@@ -109,7 +109,8 @@ test("reports a silent server, and continues when it answers", async () => {
   const { page } = tab;
   await page.getByText("Not watching").waitFor();
   await page.waitForLoadState("networkidle");
-  const held = await holdBack(page, `${host.url}/usb/**`);
+  // All of it: the answer to any other question would hide the notice.
+  const held = await holdBack(page, `${host.url}/**`);
   await page.clock.runFor(7_000);
   await held.asked;
   await page.clock.runFor(11_000);
