@@ -118,6 +118,7 @@ describe("each operation of svc", () => {
     expect(operations.flatMap(({ name, reveals }) => (reveals ? [name] : [])).toSorted()).toEqual([
       "audit.export",
       "config.export",
+      "desk.export",
       "desktop.screenshot",
       "desktop.wait_window",
       "desktop.windows",
@@ -259,6 +260,8 @@ const SCOPE_OF = {
     "config.export",
     "config.import",
     "config.set",
+    "desk.export",
+    "desk.import",
     "join.enter",
     "join.leave",
     "join_token.add",

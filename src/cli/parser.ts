@@ -216,6 +216,8 @@ function withUnknown(said: string, words: readonly string[], flags: readonly Fla
   if (start === undefined) return said;
   const typed = words.map((word) => word.replace(/=.*$/s, ""));
   const named = names.split(", ").map((name) => {
+    // A secret that was typed is not said again.
+    if (name.startsWith("svcj1.")) return "svcj1.… (a join string is a secret: `svc join` asks for it)";
     const word = [`--${name}`, `--no-${name}`, `-${name}`].find((one) => typed.includes(one)) ?? name;
     const known = flags.map((flag) => `--${flag.name}`);
     return word.startsWith("--") ? word + meant(word, known) : word;

@@ -60,7 +60,9 @@ export async function acceptHost(service: DeskUses, request: JoinRequest, caller
     member: { host_id, host_key, nonce },
   };
   const desk = openSigningKey(configFiles(service.configDir).deskKey);
-  await caller.announce(`join.accept id=${id} host_id=${host_id} url=${printable(JSON.stringify(url), 200)}`);
+  const wanted = printable(JSON.stringify(host.label), 200);
+  const where = printable(JSON.stringify(url), 200);
+  await caller.announce(`join.accept id=${id} host_id=${host_id} label=${wanted} url=${where}`);
   let isUsed = false;
   const consume = (isKnown: boolean) => {
     if (asksAgain(isKnown)) return;

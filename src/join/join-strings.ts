@@ -75,8 +75,7 @@ export function createJoinStrings(file: string) {
       throw conflict(`this join string expired at ${new Date(expires).toISOString()}`);
     }
     if (used >= uses && !again) {
-      const by = uses === 1 ? "another host has used it" : `${uses} other hosts have used it`;
-      throw conflict(`this join string is used up: ${by}`);
+      throw conflict(`this join string is used up: it was for ${uses === 1 ? "one host" : `${uses} hosts`}`);
     }
   };
 

@@ -197,7 +197,7 @@ test("a string that does not hold is refused in one line, and neither side keeps
       `the desk at ${parts.address} refuses: the secret of this join string is wrong`,
     ],
     [removed.join_string, "this desk has no such join string: it was removed, or another desk made it"],
-    [used.join_string, "refuses: this join string is used up: another host has used it"],
+    [used.join_string, "refuses: this join string is used up: it was for one host"],
     [expired.join_string, `refuses: this join string expired at ${new Date(past).toISOString()}`],
     [
       formatJoinString({ ...parts, address: otherAddress }),

@@ -5,17 +5,14 @@ import { addJoinString } from "../../src/join/operations/desk";
 import { join } from "../../src/join/operations/host";
 import { configFiles } from "../../src/lib/paths";
 import type { Service } from "../../src/service";
-import { ownPair } from "../../src/trust/tls";
 import { TOKEN, testService } from "../support";
 
 /** A server with TLS on `127.0.0.1`, with its service. */
 export async function tlsServer() {
   const made = testService();
   const files = configFiles(made.configDir);
-  await ownPair(files);
   const rest = await made.service.rest();
-  const tls = { tls_cert: files.tlsCert, tls_key: files.tlsKey };
-  const server = await rest.start({ port: 0, token: TOKEN, ...tls });
+  const server = await rest.start({ port: 0, token: TOKEN, tls: true });
   return { ...made, files, server };
 }
 

@@ -4,6 +4,7 @@ import { generateKeyPairSync, sign } from "node:crypto";
 import { request } from "node:https";
 import { parseJoinString } from "../../src/join/join-string";
 import { joinMessage } from "../../src/join/messages";
+import { systemCode } from "../../src/lib/errors";
 import { joinString, tlsServer } from "./support";
 
 const HOSTS = 1_000;
@@ -20,6 +21,13 @@ function requestOf(join_string: string, nth: number) {
   const signature = sign(null, Buffer.from(joinMessage(pin, about)), privateKey).toString("base64url");
   return JSON.stringify({ ...about, secret, signature });
 }
+
+/** A busy server ends connections that wait for long; like `svc join`, these hosts ask again. */
+const ask = (url: string, body: string, address: string): Promise<string> =>
+  send(url, body, address).catch((error) => {
+    if (systemCode(error) !== "ECONNRESET") throw error;
+    return ask(url, body, address);
+  });
 
 /** Linux takes any address of 127.0.0.0/8 for its own. */
 function send(url: string, body: string, localAddress: string) {
@@ -43,10 +51,10 @@ for (const uses of [1, 7]) {
       const bodies = Array.from({ length: HOSTS }, (_, nth) => requestOf(join_string, nth));
       const addressOf = (nth: number) => `127.1.${nth >> 8}.${nth & 255}`;
       const said = await Promise.all(
-        bodies.map((body, nth) => send(desk.server.url, body, addressOf(nth + 1))),
+        bodies.map((body, nth) => ask(desk.server.url, body, addressOf(nth + 1))),
       );
       const counts = Map.groupBy(said, (one) => one);
-      const why = uses === 1 ? "another host has used it" : `${uses} other hosts have used it`;
+      const why = uses === 1 ? "it was for one host" : `it was for ${uses} hosts`;
       expect(Object.fromEntries([...counts].map(([one, all]) => [one, all.length]))).toEqual({
         "200 joined": uses,
         [`409 this join string is used up: ${why}`]: HOSTS - uses,

@@ -59,12 +59,17 @@ function* problems(configDir: string, uid: number): Generator<Finding> {
 
 /** The private files of `configDir`. `leaked`: what else to do when others could read one. */
 function privateFiles(configDir: string): Array<{ name: string; path: string; leaked?: string[] }> {
-  const { token, previousTokens, tokens, auditLog, adminHosts, ice } = configFiles(configDir);
+  const { token, previousTokens, tokens, auditLog, adminHosts, ice, hostKey, deskKey, desk, joinStrings } =
+    configFiles(configDir);
   const ownToken = resolve(findRunningServer(configDir)?.token_file ?? token);
   return [
     { name: "the token file", path: ownToken, leaked: ["svc token rotate"] },
     { name: "rest_token_previous.json", path: previousTokens },
     { name: "tokens.json", path: tokens },
+    { name: "host_key", path: hostKey, leaked: ["svc leave, delete it, and join again"] },
+    { name: "desk_key", path: deskKey, leaked: ["delete it, and let the hosts join again"] },
+    { name: "desk.json", path: desk },
+    { name: "join.db", path: joinStrings },
     { name: "audit.db", path: auditLog },
     { name: "admin_hosts.json", path: adminHosts, leaked: ["replace the tokens of the hosts in it"] },
     { name: "ice.json", path: ice, leaked: ["change the secrets of the TURN users in it"] },

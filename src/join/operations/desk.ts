@@ -2,10 +2,13 @@
  * The desk's part: join strings, and taking in hosts that have one.
  */
 import * as v from "valibot";
-import { between, field, NO_INPUT, seconds, secret, whole } from "../../core/fields";
+import { between, field, flag, inForm, NO_INPUT, seconds, secret, whole } from "../../core/fields";
 import { operation } from "../../core/operation";
-import { notFound } from "../../lib/errors";
+import { conflict, notFound } from "../../lib/errors";
+import { configFiles } from "../../lib/paths";
+import { openSigningKey } from "../../trust/identity";
 import type { DeskUses } from "../accept";
+import { becomeDesk, bundleOf, DESK_BUNDLE } from "../desk-bundle";
 import { formatJoinString } from "../join-string";
 import { JOIN_ANSWER, JOIN_REQUEST, LEAVE_REQUEST } from "../messages";
 import { addressOfDesk, type Listening } from "../reach";
@@ -69,6 +72,7 @@ export const addJoinString = operation({
   async run(service: Uses, { advertise, ...wanted }) {
     const address = addressOfDesk(service.runningServer(), advertise);
     const pin = await service.ownPin();
+    openSigningKey(configFiles(service.configDir).deskKey);
     const strings = await service.joinStrings();
     const { id, secret, expires } = strings.add({ ...wanted, address, pin });
     const { tags, label_prefix, uses } = wanted;
@@ -159,4 +163,50 @@ export const release = operation({
   },
 });
 
-export const operations = [addJoinString, listJoinStrings, removeJoinString, accept, release];
+const KEYS_IN_FILE =
+  "the keys of a desk leave its folder in a sealed file only, which its user writes and reads";
+
+export const exportDesk = operation({
+  name: "desk.export",
+  summary: "Export the keys and the address book of this desk, for another machine to take its place",
+  scope: "admin",
+  reveals: true,
+  leftOut: { http: KEYS_IN_FILE, script: KEYS_IN_FILE },
+  input: NO_INPUT,
+  output: DESK_BUNDLE,
+  run: ({ configDir }: { readonly configDir: string }) => bundleOf(configDir),
+});
+
+interface ImportUses extends Pick<Uses, "configDir" | "runningServer"> {
+  bundleReaders(): Promise<{
+    readonly "admin_hosts.json"?: ((content: unknown) => readonly string[]) | undefined;
+  }>;
+}
+
+export const importDesk = operation({
+  name: "desk.import",
+  summary: "Take the place of the desk that a bundle was made on",
+  scope: "admin",
+  changes: "announces",
+  leftOut: { http: KEYS_IN_FILE, script: KEYS_IN_FILE },
+  input: v.strictObject({
+    bundle: field(secret(inForm(DESK_BUNDLE)), "What `svc desk export` has written"),
+    replace: flag("Replace the desk that is here; its files are kept as backups"),
+  }),
+  output: v.object({ written: v.array(v.string()), backups: v.record(v.string(), v.string()) }),
+  async run(service: ImportUses, { bundle, replace }, caller) {
+    if (service.runningServer()) throw conflict("a server runs here: stop it before it becomes another desk");
+    const readBook = (await service.bundleReaders())["admin_hosts.json"] ?? (() => []);
+    return becomeDesk(service.configDir, bundle, replace, readBook, caller.announce);
+  },
+});
+
+export const operations = [
+  addJoinString,
+  listJoinStrings,
+  removeJoinString,
+  accept,
+  release,
+  exportDesk,
+  importDesk,
+];

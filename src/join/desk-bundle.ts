@@ -1,0 +1,138 @@
+/**
+ * What makes a folder a desk, as one bundle: its keys and its address book. With them another machine is the same desk.
+ *
+ * The promise: a bundle that is refused changes nothing, and what is replaced stays beside it as `<name>.bak.<unix time>`.
+ */
+import { existsSync, readFileSync, renameSync } from "node:fs";
+import { hostname } from "node:os";
+import { dirname, join } from "node:path";
+import * as v from "valibot";
+import { conflict, rejected, unavailable } from "../lib/errors";
+import { ensurePrivateFolder, writeFileAtomic } from "../lib/files";
+import { withLock } from "../lib/lock";
+import { configFiles } from "../lib/paths";
+import { signingKey } from "../trust/identity";
+
+/** The files, by their names in the folder. The identity of the machine (`host_key`) and its tokens are not of the desk. */
+const FILES = {
+  desk_key: v.string(),
+  "tls/key.pem": v.string(),
+  "tls/cert.pem": v.string(),
+  "tls/next.json": v.optional(v.string()),
+  "admin_hosts.json": v.optional(v.string()),
+};
+
+type FileName = keyof typeof FILES;
+
+const NAMES = Object.keys(FILES) as FileName[];
+
+export const DESK_BUNDLE = v.object({
+  svc_desk: v.literal(1),
+  /** The machine that it was made on, and when, ISO 8601. */
+  made_on: v.string(),
+  exported_at: v.string(),
+  files: v.pipe(v.object(FILES), v.metadata({ secret: true })),
+});
+
+export type DeskBundle = v.InferOutput<typeof DESK_BUNDLE>;
+
+/** @throws `unavailable` where a file is missing that a desk has. */
+export function bundleOf(configDir: string): DeskBundle {
+  const files: Partial<Record<FileName, string>> = {};
+  for (const name of NAMES) {
+    const path = join(configDir, name);
+    if (existsSync(path)) files[name] = readFileSync(path, "utf8");
+  }
+  const parsed = v.safeParse(v.object(FILES), files);
+  if (!parsed.success) {
+    const missing = v.getDotPath(parsed.issues[0]);
+    throw unavailable(`there is no ${missing} here: this is no desk before its first \`svc join-token\``);
+  }
+  return {
+    svc_desk: 1,
+    made_on: hostname(),
+    exported_at: new Date().toISOString(),
+    files: parsed.output,
+  };
+}
+
+/** What finds faults in the content of an address book. */
+type BookReader = (content: unknown) => readonly string[];
+
+/**
+ * Makes the folder the desk of a bundle.
+ *
+ * @param replace whether another desk here is replaced.
+ * @param announce is called before anything is written.
+ * @returns the files that were written, and the backups of those that they replaced.
+ * @throws `rejected` for what is no such bundle; `conflict` where a desk is here, unless `replace`.
+ */
+export async function becomeDesk(
+  configDir: string,
+  bundle: unknown,
+  replace: boolean,
+  readBook: BookReader,
+  announce: (subject: string) => Promise<void>,
+) {
+  const { files } = checked(bundle, readBook);
+  const { deskKey, adminHosts, adminLock, importLock } = configFiles(configDir);
+  return withLock(importLock, () =>
+    withLock(adminLock, async () => {
+      if (!replace && (existsSync(deskKey) || hasHosts(adminHosts))) {
+        throw conflict("this folder is a desk already: --replace makes it another one, and keeps its files");
+      }
+      const names = NAMES.filter((name) => files[name] !== undefined);
+      await announce(`desk.import ${names.join(",")}`);
+      const stamp = Math.floor(Date.now() / 1_000);
+      const backups: Record<string, string> = {};
+      for (const name of NAMES) {
+        const path = join(configDir, name);
+        if (existsSync(path)) {
+          backups[name] = `${name}.bak.${stamp}`;
+          renameSync(path, join(configDir, backups[name]));
+        }
+        const text = files[name];
+        if (text === undefined) continue;
+        ensurePrivateFolder(dirname(path));
+        writeFileAtomic(path, text);
+      }
+      return { written: names, backups };
+    }),
+  );
+}
+
+/** @throws a `rejected` failure that quotes nothing of the bundle. */
+function checked(bundle: unknown, readBook: BookReader): DeskBundle {
+  const parsed = v.safeParse(DESK_BUNDLE, bundle);
+  if (!parsed.success) throw rejected("bundle rejected: expected what `svc desk export` writes");
+  const { files } = parsed.output;
+  if (!signingKey(files.desk_key)) throw rejected("bundle rejected: desk_key is not an Ed25519 key");
+  if (!isPair(files["tls/key.pem"], files["tls/cert.pem"])) {
+    throw rejected("bundle rejected: tls/cert.pem is not a certificate of tls/key.pem");
+  }
+  const faults = files["admin_hosts.json"] === undefined ? [] : readBook(jsonIn(files["admin_hosts.json"]));
+  if (faults.length > 0) throw rejected(`bundle rejected: admin_hosts.json: ${faults.join("; ")}`);
+  return parsed.output;
+}
+
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isPair(key: string, cert: string): boolean {
+  const { createPrivateKey, X509Certificate } = process.getBuiltinModule("node:crypto");
+  try {
+    return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
+  } catch {
+    return false;
+  }
+}
+
+function hasHosts(file: string): boolean {
+  const hosts = existsSync(file) ? Object(jsonIn(readFileSync(file, "utf8"))).hosts : [];
+  return !Array.isArray(hosts) || hosts.length > 0;
+}

@@ -1,0 +1,69 @@
+/** A desk moves to another machine: its keys and its address book, in one sealed file. */
+import { expect, test } from "bun:test";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { callOperation } from "../../src/core/call";
+import { localCaller } from "../../src/core/caller";
+import { poll } from "../../src/fleet/operations/fleet";
+import { exportDesk, importDesk } from "../../src/join/operations/desk";
+import { configFiles } from "../../src/lib/paths";
+import type { Service } from "../../src/service";
+import { testService } from "../support";
+import { joinString, joinWith, tlsServer } from "./support";
+
+const own = (service: Service) => localCaller(service, "cli");
+const bundleOf = ({ service }: { service: Service }) => callOperation(service, exportDesk, {}, own(service));
+const take = ({ service }: { service: Service }, bundle: unknown, replace = false) =>
+  callOperation(service, importDesk, { bundle, replace }, own(service));
+
+test("a machine that takes the place of a desk has its key, its hosts and their tokens", async () => {
+  await using desk = await tlsServer();
+  await using host = await tlsServer();
+  const { label } = await joinWith(host, (await joinString(desk)).join_string);
+  await using next = testService();
+  const { written } = await take(next, await bundleOf(desk));
+  expect(written).toEqual(["desk_key", "tls/key.pem", "tls/cert.pem", "admin_hosts.json"]);
+  expect(await next.service.ownPin()).toBe(await desk.service.ownPin());
+  const found = await callOperation(next.service, poll, {}, own(next.service));
+  expect(found).toMatchObject([{ label, healthy: true }]);
+  const { deskKey, tlsKey } = configFiles(next.configDir);
+  for (const file of [deskKey, tlsKey]) expect(statSync(file).mode & 0o777).toBe(0o600);
+});
+
+test("a desk is replaced only where that is asked for, and its files are kept", async () => {
+  await using desk = await tlsServer();
+  await joinString(desk);
+  const bundle = await bundleOf(desk);
+  await using other = testService();
+  await take(other, bundle);
+  const { deskKey } = configFiles(other.configDir);
+  writeFileSync(deskKey, "former");
+  await expect(take(other, bundle)).rejects.toThrow("this folder is a desk already");
+  const { backups } = await take(other, bundle, true);
+  expect(readFileSync(`${other.configDir}/${backups.desk_key}`, "utf8")).toBe("former");
+  expect(readFileSync(deskKey, "utf8")).toBe(bundle.files.desk_key);
+});
+
+test("a bundle with a fault is refused as a whole, and so is one for a folder with a server", async () => {
+  await using desk = await tlsServer();
+  await joinString(desk);
+  const bundle = await bundleOf(desk);
+  await using other = await tlsServer();
+  await expect(take(other, bundle)).rejects.toThrow("a server runs here");
+  await using next = testService();
+  const { files } = bundle;
+  for (const [changed, reason] of [
+    [{ ...bundle, svc_desk: 2 }, "expected what `svc desk export` writes"],
+    [{ ...bundle, files: { ...files, desk_key: "no key" } }, "desk_key is not an Ed25519 key"],
+    [
+      { ...bundle, files: { ...files, "tls/key.pem": files.desk_key } },
+      "tls/cert.pem is not a certificate of tls/key.pem",
+    ],
+    [
+      { ...bundle, files: { ...files, "admin_hosts.json": '{"hosts":[{"label":"a"}]}' } },
+      "admin_hosts.json: ",
+    ],
+  ] as const) {
+    await expect(take(next, changed)).rejects.toThrow(reason);
+  }
+  await expect(bundleOf(next)).rejects.toThrow("this is no desk before its first `svc join-token`");
+});
