@@ -152,7 +152,7 @@ describe("each operation of svc", () => {
       await service.stop();
       expect([one.name, readdirSync(folder.path)]).toEqual([one.name, []]);
     }
-  }, 60_000);
+  }, 180_000);
 
   test("takes spans of time and sizes with a unit, where it takes text", () => {
     const plain = operations.flatMap(({ name, input }) =>

@@ -65,7 +65,7 @@ onLinux(
     expect(most).toBeLessThan(before + 4_096 + CALLERS + 50);
     await until("no descriptor more than before", () => descriptors() <= before + 10, PAUSED);
   },
-  60_000,
+  180_000,
 );
 
 onLinux(
@@ -113,7 +113,7 @@ onLinux(
     expect(scans.size).toBeLessThanOrEqual(2);
     await until("no child process", () => children() === "");
   },
-  60_000,
+  180_000,
 );
 
 /** Appends so many rows to the log that a verification takes longer than the child needs to start. */

@@ -22,7 +22,7 @@ test("a host takes no more files and folders than it allows, and says so", async
   );
   // The folder of the sender is one of the four.
   expect(stored).toHaveLength(4);
-}, 60_000);
+}, 180_000);
 
 test("a host has limits by default", async () => {
   using host = installBinary();

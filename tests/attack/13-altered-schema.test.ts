@@ -24,7 +24,7 @@ test("a trigger that mutes rows stops changes, and fails verification and diagno
 
   db.run("DROP TRIGGER mute");
   expect((await change()).status).toBe(200);
-}, 60_000);
+}, 180_000);
 
 test("an index that hides rows from lists fails verification and diagnosis", async () => {
   using host = installBinary();
@@ -41,4 +41,4 @@ test("an index that hides rows from lists fails verification and diagnosis", asy
     const { exitCode, stdout } = await host.run(command);
     expect([exitCode, stdout]).toEqual([1, expect.stringContaining("index idx_events_type")]);
   }
-}, 60_000);
+}, 180_000);

@@ -43,7 +43,7 @@ describe("verification and diagnosis fail", () => {
         const { exitCode, stdout, stderr } = await host.run(command);
         expect([exitCode, stdout + stderr]).toEqual([1, expect.stringContaining(says)]);
       }
-    }, 60_000);
+    }, 180_000);
   }
 });
 

@@ -25,7 +25,7 @@ describe("the next row is refused once the write-ahead log", () => {
       ]);
       const report = await (await server.call("/diagnose?only=audit_chain")).text();
       expect(JSON.parse(report).ok).toBe(false);
-    }, 60_000);
+    }, 180_000);
   }
 });
 
@@ -45,7 +45,7 @@ test("once the index of the write-ahead log was deleted, no row of another proce
   await server.exited;
   expect((await svc("audit", "list", "--event-type", "precious", "--json")).stdout).toContain('"count":1');
   expect((await svc("audit", "verify")).stdout).toContain("Chain OK");
-}, 60_000);
+}, 180_000);
 
 test("the clock is compared with the latest time in the log, not with that of the last row", async () => {
   using host = installBinary();

@@ -34,5 +34,5 @@ test.skipIf(process.platform !== "linux")(
     other.write("GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
     expect(await answer).toStartWith("HTTP/1.1 200");
   },
-  60_000,
+  180_000,
 );

@@ -55,7 +55,7 @@ test("the sessions of one token leave some to others, also from many addresses",
   const offers = Array.from({ length: 16 }, (_, nth) => offerFrom(host, `127.0.0.${1 + (nth % 4)}`, greedy));
   expect((await Promise.all(offers)).filter((status) => status === 200)).toHaveLength(12);
   expect(await offerFrom(host, "127.0.0.1", other)).toBe(200);
-}, 60_000);
+}, 180_000);
 
 test("large answers that a client does not read take little memory, and nothing from others", async () => {
   await using host = await serveBinary(["--rate-limit", "0"]);
@@ -75,7 +75,7 @@ test("large answers that a client does not read take little memory, and nothing 
     await answer.body?.cancel();
     return answer.status === 200;
   });
-}, 60_000);
+}, 180_000);
 
 test("lists that are refused as unread are not made first", async () => {
   await using host = await serveBinary(["--rate-limit", "0"]);
@@ -92,7 +92,7 @@ test("lists that are refused as unread are not made first", async () => {
   // Seven times as much when each is made.
   expect(further.seconds).toBeLessThan(2 * first.seconds);
   for (const { leave } of [...first.answers, ...further.answers]) leave();
-}, 60_000);
+}, 180_000);
 
 test("the variables of a script fill no memory", async () => {
   await using host = await serveBinary(["--rate-limit", "0"]);

@@ -41,7 +41,7 @@ test("the file of a peer is replaced by that peer alone, whatever name another o
   expect(readdirSync(inbox)).toHaveLength(2);
   await anna.send('[["AC_sleep", [1]]]');
   expect(script()).toBe('[["AC_sleep", [1]]]');
-}, 60_000);
+}, 180_000);
 
 test("the file that came with the owner's token is replaced with that token alone, whatever is in the index", async () => {
   await using host = await serveBinary(["--rate-limit", "0"]);
@@ -67,4 +67,4 @@ test("the file that came with the owner's token is replaced with that token alon
   }
   await mallory.send("of mallory, later");
   expect([scripts(), readdirSync(inbox).length]).toEqual([kept, 5]);
-}, 60_000);
+}, 180_000);

@@ -6,7 +6,7 @@ import { isSealed, readSealable, seal, unseal, writeSealable } from "../../src/c
 import { host } from "../config/support";
 
 // To open or to seal takes a second by design, and longer on a machine that is busy.
-setDefaultTimeout(60_000);
+setDefaultTimeout(180_000);
 
 test("a sealed bundle opens with its passphrase and with no other", async () => {
   const sealed = Buffer.from(await seal('{"token":"hunter2"}', "correct horse"));

@@ -89,7 +89,7 @@ test("what was exported, imported into an empty folder and exported again has th
   });
   await fc.assert(property, { numRuns: 60 });
   // Every file is flushed.
-}, 60_000);
+}, 180_000);
 
 test("over HTTP it is a POST without a body", async () => {
   await using server = await testServer();

@@ -61,4 +61,4 @@ test("over HTTP a setting is in force at once, and a bundle with one that svc wo
   expect(await (await host.call("/diagnose")).json()).toMatchObject({ skipped: body.value });
   const wrong = bundleOf({ "host_service.json": { diagnose: { skip: "mouse" } } });
   expect((await host.call("/config/import", post(wrong))).status).toBe(400);
-}, 60_000);
+}, 180_000);

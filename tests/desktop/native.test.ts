@@ -12,7 +12,7 @@ import { focusByTitle, waitForTitle } from "../../src/desktop/windows";
 import { temporaryFolder, testWith } from "../support";
 import { desktopOn, forever, openListener, PROGRAMS, SIZE, startDisplay } from "./support";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(180_000);
 const testOnDisplay = testWith(...PROGRAMS);
 
 /** A program that prints what `use` returns on a native backend. */

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { nextTurn, temporaryFolder, testWith, until } from "../support";
 import { childOf, desktopOn, forever, PROGRAMS, SIZE, startDisplay } from "./support";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(180_000);
 const testOnDisplay = testWith(...PROGRAMS);
 const { DISPLAY: _none, WAYLAND_DISPLAY: _neither, ...bare } = process.env;
 

@@ -21,7 +21,7 @@ import {
   untilWindowSays,
 } from "./support";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(180_000);
 const test = testWith(...PROGRAMS);
 /** IconicState (ICCCM 4.1.3.1). */
 const ICONIC = 3;

@@ -60,7 +60,7 @@ describe("the configuration and the alerts, as promtool sees them", () => {
       const { exitCode, said } = await promtool("test", "rules", "alerts.test.yml");
       expect({ exitCode, said }).toMatchObject({ exitCode: 0, said: expect.stringContaining("SUCCESS") });
     },
-    60_000,
+    180_000,
   );
 });
 

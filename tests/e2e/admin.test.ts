@@ -14,7 +14,7 @@ let hosts: ReadonlyArray<Awaited<ReturnType<typeof serveBinary>>> = [];
 beforeAll(async () => {
   hosts = await Promise.all([1, 2, 3].map(() => serveBinary(["--rate-limit", "0"])));
   for (const host of hosts) stack.use(host);
-}, 60_000);
+}, 180_000);
 afterAll(() => stack.disposeAsync(), 30_000);
 
 /** A console whose address book has `entries`. */
@@ -61,7 +61,7 @@ describe("the token of a host", () => {
     expect((await machine.run(["admin", "poll"])).exitCode).toBe(0);
     expect((await send("/jobs")).status).toBe(200);
     expect((await send("/token/renew", post({}))).status).toBe(403);
-  }, 60_000);
+  }, 180_000);
 
   test("is sent once by all commands of the desk, when the host refuses it", async () => {
     await using host = await serveBinary(["--rate-limit", "0"]);
@@ -93,7 +93,7 @@ describe("the token of a host", () => {
       expect([args[1], stdout + stderr, exitCode]).toEqual([args[1], expect.stringContaining(again), 1]);
     }
     expect(await (await host.call("/metrics")).text()).toContain("service_rest_failed_auth_total 1\n");
-  }, 60_000);
+  }, 180_000);
 });
 
 describe("a mixed fleet", () => {
@@ -177,7 +177,7 @@ describe("a mixed fleet", () => {
     const results = (await polled.stdout.json()) as Polled[];
     const errors = new Set(results.map(({ label, error }) => `${label.replace(/-.*/, "")}: ${error}`));
     expect(errors).toEqual(new Set(["dead: timeout after 1 s", "good: null"]));
-  }, 60_000);
+  }, 180_000);
 
   testWith("openssl")("over https, by its authority or its pin", async () => {
     using folder = temporaryFolder();
@@ -567,5 +567,5 @@ testWith("prometheus")(
       await Promise.all([prometheus.exited, served.exited]);
     }
   },
-  60_000,
+  180_000,
 );

@@ -85,7 +85,7 @@ for (const [place, envOf] of places) {
       expect(bad.filter(({ name }: { name: string }) => !MAY_FAIL.includes(name))).toEqual([]);
       expect(readdirSync(host.folder)).toEqual([]);
     },
-    60_000,
+    180_000,
   );
 }
 
@@ -146,7 +146,7 @@ test("a ~ in SVC_CONFIG_DIR and --config-dir is the home", async () => {
     exitCode: 2,
     stderr: "svc: --config-dir: expected a path, ~ or ~/… but found ~ann/x\n",
   });
-}, 60_000);
+}, 180_000);
 
 testWith("unshare")(
   "a log on a read-only mount is neither read nor written, which one line says",

@@ -111,7 +111,7 @@ test("the log is kept from the command line: log, list, verify, export, prune, c
     exitCode: 1,
   });
   expect(statSync(machine.database).mode & 0o777).toBe(0o600);
-}, 60_000);
+}, 180_000);
 
 test("an export that nobody reads to its end just ends", async () => {
   using machine = installed();
@@ -121,7 +121,7 @@ test("an export that nobody reads to its end just ends", async () => {
   const { binary, configDir } = machine;
   const piped = await Bun.$`${binary} audit export --config-dir ${configDir} | head -c 10`.quiet();
   expect([piped.stdout.toString(), piped.stderr.toString()]).toEqual(['{"id":1,"t', ""]);
-}, 60_000);
+}, 180_000);
 
 test("an export verifies where svc may make no folder, and none is made", async () => {
   using machine = installed();
@@ -134,7 +134,7 @@ test("an export verifies where svc may make no folder, and none is made", async 
     .nothrow()
     .quiet();
   expect([verified.stdout.toString(), verified.stderr.toString()]).toEqual(["Chain OK (2 rows)\n", ""]);
-}, 60_000);
+}, 180_000);
 
 test("bad calls are exit 2 and say what was expected", async () => {
   using machine = installed();
@@ -154,7 +154,7 @@ test("bad calls are exit 2 and say what was expected", async () => {
     expect([args, exitCode, stdout]).toEqual([args, 2, ""]);
     expect(stderr).toStartWith("svc: ");
   }
-}, 60_000);
+}, 180_000);
 
 test("four processes append 5,000 rows each: 20,000 rows, one chain", async () => {
   using machine = installed();
@@ -255,5 +255,5 @@ testWith("unshare")(
       await child.exited;
     }
   },
-  60_000,
+  180_000,
 );

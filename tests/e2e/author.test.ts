@@ -99,5 +99,5 @@ testWith(...PROGRAMS)(
     await svc("desktop", "write", "end\n");
     expect(await other.typed(1)).toBe("end\n");
   },
-  60_000,
+  180_000,
 );

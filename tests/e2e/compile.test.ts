@@ -42,7 +42,7 @@ test("a binary holds the addons of its own platform only, and lists their licenc
 
 test("svc itself holds no other platform's addon", async () => {
   expect(await platformsIn(BINARY)).toEqual([hostTarget()]);
-}, 60_000);
+}, 180_000);
 
 test("a stack of the binary is traced back to the source with its maps", async () => {
   const { promise: answered, resolve } = Promise.withResolvers<string>();

@@ -9,7 +9,7 @@ const BUNDLE = join(import.meta.dir, "..", "fixtures", "bundle-foreign.json");
 const OLD = { remote_host_id: "old-remote", viewer_id: "old-viewer", host_fingerprint: undefined };
 
 // An import is killed a few dozen times, and sealing takes a second by design.
-setDefaultTimeout(60_000);
+setDefaultTimeout(180_000);
 
 /** The binary alone in a folder, on a configuration with `files`. */
 function installed(files: Readonly<Record<string, string | undefined>> = {}) {

@@ -6,7 +6,7 @@ import { decode } from "fast-png";
 import { openListener, openTerminal, PROGRAMS, SIZE, startDisplay } from "../desktop/support";
 import { installBinary, post, serveBinary, temporaryFolder, testWith, until } from "../support";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(180_000);
 const testOnDisplay = testWith(...PROGRAMS);
 const { DISPLAY: _none, WAYLAND_DISPLAY: _neither, ...bare } = process.env;
 

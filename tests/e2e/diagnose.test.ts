@@ -46,7 +46,7 @@ test("a host without a desktop on purpose says so once: its checks are left out 
   expect(await report()).toMatchObject({ ok: false, skipped: [] });
   await host.run(["config", "import", bundle, "--config-dir", kiosk.configDir]);
   expect(await report()).toMatchObject({ ok: true, skipped: ["screenshot", "mouse"] });
-}, 60_000);
+}, 180_000);
 
 test("--json prints the report", async () => {
   using host = installBinary();
@@ -81,7 +81,7 @@ test("a tampered audit log is exit 1, and its row is named", async () => {
   const { stdout, exitCode } = await host.run(WITHOUT_DESKTOP);
   expect(stdout).toMatch(/^FAIL {2}audit_chain {6}chain broken at row id 2 of 3: /m);
   expect(exitCode).toBe(1);
-}, 60_000);
+}, 180_000);
 
 test("a server that hangs fails its check within the deadline and leaves the others standing", async () => {
   using host = installBinary();
@@ -102,7 +102,7 @@ test("a server that hangs fails its check within the deadline and leaves the oth
   } finally {
     process.kill(server.pid, "SIGCONT");
   }
-}, 60_000);
+}, 180_000);
 
 test("a check that there is not is exit 2 and named", async () => {
   using host = installBinary();

@@ -83,7 +83,7 @@ testWith(
       else expect(missingFrom(printed[nth] ?? "", code), printed[nth]).toEqual([]);
     }
   },
-  60_000,
+  180_000,
 );
 
 function substituted(page: string): string {

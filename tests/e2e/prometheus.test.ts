@@ -48,7 +48,7 @@ testWith("prometheus")(
     await until("something in every panel", allShown, { everyMs: 100 }).catch(() => {});
     expect(empty).toEqual(new Set());
   },
-  60_000,
+  180_000,
 );
 
 /** Something of all that a host measures: answers good and bad, runs, a wrong token, a link. */

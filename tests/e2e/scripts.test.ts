@@ -253,7 +253,7 @@ test("a server that is stopped lets short runs end, cancels long ones with their
   expect((await long).status).toBe("cancelled");
   expect((await stopped).exitCode).toBe(143);
   expect(isAlive(Number(readFileSync(pidFile, "utf8")))).toBe(false);
-}, 60_000);
+}, 180_000);
 
 test("a secret is in no file and no line of the log", async () => {
   using machine = installed();

@@ -52,7 +52,7 @@ for (const { scope, flags, configDir } of SCOPES) {
       expect((await svc("service", "status", ...flags)).exitCode).toBe(1);
       expect((await machine.run("ls", configDir)).stdout).toContain("rest_token\n");
     },
-    60_000,
+    180_000,
   );
 }
 

@@ -89,7 +89,7 @@ echo "not reached"
       exitCode: 1,
     });
   },
-  60_000,
+  180_000,
 );
 
 testWith("sh")(

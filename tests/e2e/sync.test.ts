@@ -73,7 +73,7 @@ test("sends what the other side has not got, and nothing twice", async () => {
   expect(readFileSync(join(inbox, "sub", "small"), "utf8")).toBe("edited by the receiver");
   expect(readdirSync(join(inbox, "sub"))).toHaveLength(2);
   expect(readdirSync(inbox).sort()).toEqual(["large", "sub"]);
-}, 60_000);
+}, 180_000);
 
 test("says why nothing was sent, and ends with 1", async () => {
   using host = sender();
@@ -85,7 +85,7 @@ test("says why nothing was sent, and ends with 1", async () => {
   expect(missing.exitCode).toBe(2);
   const own = await host.run(["sync", host.configDir, "--to", "dead", "--once"]);
   expect([own.exitCode, own.stderr]).toEqual([2, expect.stringContaining("holds svc's own files")]);
-}, 60_000);
+}, 180_000);
 
 testWith("/usr/lib/python3/dist-packages/aiortc")(
   "a peer of other make takes files over the same channel",
@@ -109,7 +109,7 @@ testWith("/usr/lib/python3/dist-packages/aiortc")(
       await peer.exited;
     }
   },
-  60_000,
+  180_000,
 );
 
 testWith("/usr/lib/python3/dist-packages/aiortc")(
@@ -122,7 +122,7 @@ testWith("/usr/lib/python3/dist-packages/aiortc")(
     const content = Buffer.from(Uint8Array.from({ length: 102_400 }, (_, at) => at));
     expect(readFileSync(join(inboxOf(receiver.configDir), "file")).equals(content)).toBe(true);
   },
-  60_000,
+  180_000,
 );
 
 async function* readLines(stream: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<string> {

@@ -194,7 +194,7 @@ class Lines {
 }
 
 // coturn's client takes its time.
-setDefaultTimeout(60_000);
+setDefaultTimeout(180_000);
 
 /** What in coturn's log is about the file. Its user database is not, which only its own user may open. */
 const complaints = ({ text }: Lines) =>

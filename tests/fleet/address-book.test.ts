@@ -87,7 +87,7 @@ describe("the address book", () => {
     await reading;
     expect(new Set(book.hosts().map(({ label }) => label)).size).toBe(400);
     expect(statSync(file).mode & 0o777).toBe(0o600);
-  }, 60_000);
+  }, 180_000);
 
   test.each(["", "{", "[]", '{"hosts":{}}', "\u0000"])(
     "a broken file (%j) is named, and set aside by a change",

@@ -118,7 +118,7 @@ test("gives a TypeScript client that compiles, and refuses what the API does", a
   );
   expect(await new Response(compiled.stdout).text()).toBe("");
   expect(await compiled.exited).toBe(0);
-}, 60_000);
+}, 180_000);
 
 const CLIENT = `
 import type { paths } from "./api";

@@ -123,5 +123,5 @@ describe("a server's requests", () => {
     holder.run("ROLLBACK");
     holder.close();
     expect(await (await host.call("/metrics")).text()).toMatch(/^service_audit_failures_total [1-9]/m);
-  }, 60_000);
+  }, 180_000);
 });

@@ -243,7 +243,7 @@ describe("a session", () => {
     process.kill(session.pid, "SIGKILL");
     expect(await other?.closed).toBe("the peer is gone");
     expect(b.list()).toEqual([]);
-  }, 60_000);
+  }, 180_000);
 
   test.concurrent("fails a file when the peer never gets ready for files", async () => {
     using home = temporaryFolder();
@@ -260,7 +260,7 @@ describe("a session", () => {
       "the peer does not accept files",
     );
     await Promise.all([a.stop(), b.stop()]);
-  }, 60_000);
+  }, 180_000);
 
   test("that allows only relays fails at once when no relay answers", async () => {
     using home = temporaryFolder();
@@ -277,7 +277,7 @@ describe("a session", () => {
       throw new Error("an offer that nobody can answer was sent");
     }, home.path);
     await expect(delivered).rejects.toThrow("no TURN server answered");
-  }, 60_000);
+  }, 180_000);
 
   test("logs the stderr of a process that crashed", async () => {
     using home = temporaryFolder();
@@ -353,7 +353,7 @@ describe("a session", () => {
     await expect(answered).rejects.toThrow("the caller goes");
     expect(await b.list()[0]?.closed).toBe("the two hosts could not connect within 15 seconds");
     expect(b.list()).toEqual([]);
-  }, 60_000);
+  }, 180_000);
 
   test("whose offer cannot be delivered leaves nothing behind", async () => {
     using home = temporaryFolder();

@@ -172,7 +172,7 @@ describe("a receiver", () => {
       }),
       { numRuns: 100 },
     );
-  }, 60_000);
+  }, 180_000);
 });
 
 /** A sender and a receiver joined by a link that delivers a message at each turn of the event loop. */

@@ -150,4 +150,4 @@ test("any program ends as in JavaScript", async () => {
     }),
     { numRuns: 300 },
   );
-}, 60_000);
+}, 180_000);

@@ -46,7 +46,7 @@ testWith("unshare")(
     await Bun.$`cp -r ${seen}/. ${host.configDir}`.quiet();
     await host.expectNothingLost();
   },
-  60_000,
+  180_000,
 );
 
 testWith("unshare")(
@@ -127,7 +127,7 @@ test("audit.db locked by another process: changes are refused after a while, rea
   expect(await server.run()).toBe(200);
   await server.log.says("the audit log can be written again");
   await host.expectNothingLost();
-}, 60_000);
+}, 180_000);
 
 const [FAKETIME = "faketime"] = new Bun.Glob("/usr/lib/*/faketime/libfaketime.so.1").scanSync("/");
 
@@ -201,7 +201,7 @@ testWith("prlimit")(
     expect([await server.run(), await server.addJob()]).toEqual([200, 200]);
     await host.expectNothingLost();
   },
-  60_000,
+  180_000,
 );
 
 test("killed at random under a mixed load: it starts again at once and has all that it acknowledged", async () => {

@@ -449,4 +449,4 @@ test("whatever happens to the folder, no change is lost and nothing is sent that
     }),
     { numRuns: 60 },
   );
-}, 60_000);
+}, 180_000);
