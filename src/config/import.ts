@@ -210,7 +210,7 @@ interface PlannedFile extends Readonly<ImportReport["files"][number]> {
 async function planFile(
   folder: string,
   { name, format, content }: BundledFile,
-  merge: BundleMergers[BundledName] = (_here, there) => ({ content: there, conflicts: [] }),
+  merge?: BundleMergers[BundledName],
 ): Promise<PlannedFile> {
   const dataOf = (value: unknown) =>
     format === "json" ? `${JSON.stringify(value, null, 2)}\n` : String(value);
@@ -219,10 +219,15 @@ async function planFile(
   const common = { name, before: found.kind, data: dataOf(content), diff: null, note: null, conflicts: [] };
   if (found.kind === "absent") return { ...common, change: "new", mode: PRIVATE_FILE };
   const changed = { ...common, change: "changed", mode: found.mode } as const;
+  const now =
+    found.bytes === null
+      ? { not: "a file of the folder: it is a link that leads elsewhere or nowhere" }
+      : decode(format, found.bytes);
+  if ("not" in now && merge)
+    throw conflict(`${name}: the bundle cannot be merged with what is here: it is not ${now.not}`);
   if (found.bytes === null) return { ...changed, note: "it was a link that leads to no file of the folder" };
-  const now = decode(format, found.bytes);
   if ("not" in now) return { ...changed, note: `it was not ${now.not}` };
-  const { content: next, conflicts } = merge(now.content, content);
+  const { content: next, conflicts } = merge?.(now.content, content) ?? { content, conflicts: [] };
   const planned = { ...changed, data: dataOf(next), conflicts };
   if (isDeepStrictEqual(now.content, next)) return { ...planned, change: "unchanged" };
   return { ...planned, diff: await diffContent(format, now.content, next) };

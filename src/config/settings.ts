@@ -19,7 +19,7 @@ export type Settings = ReturnType<typeof createSettings>;
 
 /**
  * @param paths the file, and the lock of those who change it or import one.
- * @param choices the settings there are, each a list of some of these values.
+ * @param choices the settings there are, each a list of some of these values, never all.
  */
 export function createSettings(
   { file, lock }: { readonly file: string; readonly lock: string },
@@ -35,13 +35,16 @@ export function createSettings(
     /**
      * Gives a setting these values; none removes it.
      *
-     * @throws `bad_input` for a name or a value that there is not; `unavailable`.
+     * @throws `bad_input` for a name or a value that there is not, and for all values: each setting says what is left out;
+     *   `unavailable`.
      */
     async set(name: string, value: readonly string[]): Promise<void> {
       const known = Object.hasOwn(choices, name) ? choices[name] : undefined;
       if (!known) throw badInput(`name: ${expected(Object.keys(choices), name)}`);
       const stray = value.find((one) => !known.includes(one));
       if (stray !== undefined) throw badInput(`value: ${expected(known, stray)}`);
+      if (known.every((one) => value.includes(one)))
+        throw badInput(`value: ${name} would leave out everything`);
       await withLock(lock, () => {
         const now = content();
         const [group, field] = partsOf(name);

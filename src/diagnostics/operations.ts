@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import { field } from "../core/fields";
 import { operation } from "../core/operation";
-import { badInput } from "../lib/errors";
+import { badInput, conflict } from "../lib/errors";
 import { CHECK_NAMES } from "./checks";
 import { type Diagnostics, REPORT } from "./diagnostics";
 import { type SkipSettings, skippedHere } from "./skipped";
@@ -12,6 +12,9 @@ interface Uses {
 }
 
 const NAMES = v.pipe(v.array(v.picklist(CHECK_NAMES)), v.minLength(1), v.maxLength(100));
+
+const ALL_SKIPPED =
+  "the setting diagnose.skip leaves no check to run: `svc config set diagnose.skip` without values runs all of them again";
 
 export const diagnose = operation({
   name: "diagnostics.run",
@@ -34,7 +37,9 @@ export const diagnose = operation({
     const skipped = only ? [] : await skippedHere(service);
     const leftOut: readonly string[] = [...skip, ...skipped];
     const names = (only ?? CHECK_NAMES).filter((name) => !leftOut.includes(name));
-    if (names.length === 0) throw badInput("skip: leaves no check to run");
+    if (names.length === 0 && skip.length > 0) throw badInput("skip: leaves no check to run");
+    // From a bundle, or by another program's hand.
+    if (names.length === 0) throw conflict(ALL_SKIPPED);
     return { ...(await (await service.diagnostics()).run(names, caller)), skipped };
   },
 });

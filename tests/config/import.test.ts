@@ -14,6 +14,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { BUNDLED_NAMES } from "../../src/config/bundle";
 import { importBundle } from "../../src/config/import";
+import { mergeAddressBooks } from "../../src/fleet/address-book";
 import { Failure } from "../../src/lib/errors";
 import foreign from "../fixtures/bundle-foreign.json";
 import { post, testServer } from "../support";
@@ -384,4 +385,33 @@ test("a failed announcement leaves everything as it was", async () => {
   const imported = importBundle(machine.config, bundleOf({ viewer_id: "theirs" }), { announce: refuse });
   await expect(imported).rejects.toThrow("audit log is full");
   expect(treeHash(machine.root)).toBe(before);
+});
+
+describe("an address book here that cannot be merged stays as it is:", () => {
+  const book = { version: 1, hosts: [] };
+  const bundle = bundleOf({ "admin_hosts.json": book });
+  const mergers = { "admin_hosts.json": mergeAddressBooks };
+  const merging = (folder: string, dryRun: boolean) =>
+    failureOf(importBundle(folder, bundle, { mergers, dryRun, now: NOW }));
+  const unusable: Readonly<Record<string, (path: string, root: string) => void>> = {
+    "no JSON": (path) => writeFileSync(path, "["),
+    "no text": (path) => writeFileSync(path, new Uint8Array([0xff])),
+    "a link to a file elsewhere": (path, root) => {
+      writeFileSync(join(root, "elsewhere.json"), JSON.stringify(book));
+      symlinkSync(join(root, "elsewhere.json"), path);
+    },
+    "a link that leads nowhere": (path) => symlinkSync("nowhere", path),
+  };
+  for (const [what, make] of Object.entries(unusable)) {
+    test(what, async () => {
+      using machine = host({ viewer_id: "mine" });
+      make(join(machine.config, "admin_hosts.json"), machine.root);
+      const before = treeHash(machine.root);
+      for (const dryRun of [true, false]) {
+        const { code, message } = await merging(machine.config, dryRun);
+        expect([code, message]).toEqual(["conflict", expect.stringContaining("admin_hosts.json")]);
+      }
+      expect(treeHash(machine.root)).toBe(before);
+    });
+  }
 });

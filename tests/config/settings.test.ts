@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createSettings } from "../../src/config/settings";
+import { CHECK_NAMES } from "../../src/diagnostics/checks";
 import { post, temporaryFolder, testServer } from "../support";
 import { bundleOf } from "./support";
 
@@ -51,6 +52,25 @@ test("a setting and a value that there are not are refused by name", async () =>
   );
   await expect(settings.set("diagnose.skip", ["disk"])).rejects.toThrow("value: expected mouse, clock");
   expect(existsSync(file)).toBe(false);
+});
+
+test("a setting that leaves out everything is refused, and diagnosis fails where a file has one", async () => {
+  using folder = temporaryFolder();
+  const { settings, file } = settingsIn(folder.path);
+  await expect(settings.set("diagnose.skip", ["mouse", "clock"])).rejects.toThrow(
+    "value: diagnose.skip would leave out everything",
+  );
+  expect(existsSync(file)).toBe(false);
+  await using host = await testServer();
+  writeFileSync(
+    join(host.configDir, "host_service.json"),
+    JSON.stringify({ diagnose: { skip: CHECK_NAMES } }),
+  );
+  const answer = await host.call("/diagnose");
+  expect([answer.status, await answer.text()]).toEqual([
+    409,
+    expect.stringContaining("diagnose.skip leaves no check to run"),
+  ]);
 });
 
 test("over HTTP a setting is in force at once, and a bundle with one that svc would not load is refused", async () => {
