@@ -70,6 +70,7 @@ async function scrape(before: (metrics: Metrics) => void): Promise<string> {
     sessions: async () => ({ list: () => [{ state: "open" }] }),
     scheduler: async () => ({ count: () => 1 }),
     runs: async () => ({ totals: () => ({ active: 1, ended }) }),
+    tokens: async () => ({ list: () => [{ name: "prometheus", expires: "2027-01-01T00:00:00.000Z" }] }),
   });
   before(metrics);
   return metrics.render();
@@ -106,7 +107,7 @@ const INTRODUCTION = `# Metrics
 Every \`svc serve\` answers \`GET /metrics\` in the Prometheus text format, behind its token and over TLS like every route:
 
 \`\`\`sh
-curl -H "Authorization: Bearer $(svc token show)" http://127.0.0.1:9939/metrics
+svc token show | sed 's/^/Authorization: Bearer /' | curl -H @- http://127.0.0.1:9939/metrics
 \`\`\`
 
 The folder of this page has files for Prometheus 2.42 or later and for Grafana:
@@ -121,7 +122,8 @@ The folder of this page has files for Prometheus 2.42 or later and for Grafana:
 
 - **The token**: \`svc token add prometheus --scope metrics\` makes a token that can only scrape
   ([security.md](security.md#tokens-that-allow-less)). Put it into a file that only Prometheus may read. With
-  \`--token-file\` every host accepts the same token, so that one job can scrape all of them.
+  \`--token-file\` every host accepts the same token, so that one job can scrape all of them. It works for 90 days on each
+  (\`--expires\`); \`SvcTokenExpires\` warns in the last week.
 - **Which hosts**: \`GET /admin/targets\` of a console gives its address book to HTTP service discovery
   ([fleet.md](fleet.md)); \`svc admin targets\` prints the same for file discovery. Each target has \`svc_host\`, its
   label in the address book, and \`svc_tag_<tag>="true"\` for each of its tags.
@@ -143,6 +145,7 @@ const LABELS = `## Labels
 | \`limit\` | \`total\`, \`client\`: the limit that a connection was over |
 | \`source\` | ${RUN_SOURCES.map((source) => `\`${source}\``).join(", ")}: a request, a job, svc itself |
 | \`status\` of a run | ${RUN_ENDINGS.map((status) => `\`${status}\``).join(", ")} |
+| \`name\` | the name of a named token |
 | \`version\`, \`commit\`, \`platform\`, \`arch\` | of the binary |`;
 
 const QUERIES = `## Queries

@@ -1,10 +1,9 @@
-import * as v from "valibot";
+import type * as v from "valibot";
 import { isInline, mustExist, SCRIPT, withActions } from "../src/cli/script";
+import { outcomeLine, VARIABLE_FIELDS, withVariables } from "../src/cli/script-run";
 import { type GlobalFlags, oneOf, print } from "../src/cli/subcommand";
 import { answerHere, view } from "../src/cli/view";
-import { assignments, field, flag } from "../src/core/fields";
-import type { Outcome } from "../src/core/run";
-import { printable } from "../src/lib/sanitize";
+import { flag } from "../src/core/fields";
 import { checkActionList, executeActions, executeFile } from "../src/runs/operations";
 import { PERMISSION_FIELDS, type Service } from "../src/service";
 
@@ -13,13 +12,7 @@ type Report = Omit<v.InferOutput<typeof executeActions.output>, "result">;
 /** The flags of the command line alone. */
 const OWN = {
   check: flag("Check the script and run nothing"),
-  var: field(
-    v.optional(
-      assignments(v.array(v.pipe(v.string(), v.regex(/^[A-Za-z_][A-Za-z0-9_]{0,63}=/, "NAME=VALUE")))),
-    ),
-    "Initial value of a variable: NAME=VALUE, which is JSON where it parses and text otherwise",
-  ),
-  var_file: field(v.optional(v.record(v.string(), v.unknown())), "Initial values of variables: an object"),
+  ...VARIABLE_FIELDS,
   ...PERMISSION_FIELDS,
 };
 
@@ -31,7 +24,7 @@ const shared = {
   kind: "script",
   names: { path: "script" },
   service: ({ allow_shell, allow_audit_clear }: Own) => ({ allow_shell, allow_audit_clear }),
-  text: ({ outcomes }: Report) => outcomes.map(line).join("\n"),
+  text: ({ outcomes }: Report) => outcomes.map(outcomeLine).join("\n"),
   good: ({ ok }: Report) => ok,
   problems: ({ ok, run_id, status, error_text }: Report) =>
     ok ? [] : [`run ${run_id} (${status}): ${error_text}`],
@@ -66,23 +59,6 @@ async function check(service: Service, globals: GlobalFlags, script: string): Pr
   return 0;
 }
 
-/** The input with the variables of all flags. Of one that is given twice, the value of `--var` counts. */
-function withVariables<I extends { readonly variables?: object | undefined }>(input: I, extra: Own): I {
-  const assigned = (extra.var ?? []).map((text) => {
-    const at = text.indexOf("=");
-    return [text.slice(0, at), jsonOrText(text.slice(at + 1))];
-  });
-  return { ...input, variables: { ...input.variables, ...extra.var_file, ...Object.fromEntries(assigned) } };
-}
-
-function jsonOrText(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}
-
 export default oneOf(
   [
     [`$0 execute '[["AC_rest_api_status"]]'`, "Run one action"],
@@ -94,8 +70,3 @@ export default oneOf(
   [file, inline],
   ({ script }) => (Array.isArray(script) && isInline(script[0] ?? "") ? inline : file),
 );
-
-function line({ command, ok, result, error, duration_ms }: Outcome): string {
-  const text = printable(ok ? JSON.stringify(result ?? null) : (error ?? ""), 200);
-  return `${ok ? "ok    " : "FAILED"}  ${command}  ${text}  (${duration_ms} ms)`;
-}

@@ -6,6 +6,7 @@ import type { Registry } from "../src/cli/registry";
 const nouns: Registry["nouns"] = {
   serve: { describe: "Run the REST server", load: () => import("./serve") },
   execute: { describe: "Run a list of actions", load: () => import("./execute") },
+  scripts: { describe: "Store scripts under a name, and run them", load: () => import("./scripts") },
   runs: { describe: "List, show and cancel runs", load: () => import("./runs") },
   jobs: { describe: "Schedule scripts", load: () => import("./jobs") },
   history: { describe: "List past runs", load: () => import("./history") },

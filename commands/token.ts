@@ -13,6 +13,7 @@ export default {
       async run({ input, call, globals, service }) {
         const body = await call(input);
         print(globals, body, () => body.token);
+        if (body.expires !== null) service.log.info(`the new token works until ${body.expires}`);
         if (body.old_until !== null) service.log.info(`old tokens work until ${body.old_until}`);
         return 0;
       },
@@ -30,25 +31,30 @@ export default {
         const body = await call(input);
         print(globals, body, () => (input.token ? `${body.name} added` : body.token));
         if (!input.token && process.stdout.isTTY) service.log.info("this token cannot be shown again");
+        service.log.info(body.expires === null ? "it never expires" : `it works until ${body.expires}`);
         return 0;
       },
       examples: [
         ["$0 token add prometheus --scope metrics > token", "For a scraper: /metrics, /admin/targets"],
         ["$0 token add prometheus --scope metrics --token-file token", "The same token on another host"],
         ["$0 token add anna --scope read", "See the state of the host; neither its screen nor its audit log"],
+        ["$0 token add ci --scope run:nightly --expires 30d", "Run one stored script, and nothing else"],
       ],
     }),
     list: view(listTokens, {
-      columns: ["NAME", "SCOPES", "CREATED", "OLD ONE ENDS"],
+      columns: ["NAME", "ID", "SCOPES", "CREATED", "EXPIRES", "LAST USED", "OLD ONE ENDS"],
       rows: ({ tokens }) =>
-        tokens.map(({ name, scopes, created, old_until }) => [
+        tokens.map(({ name, id, scopes, created, expires, last_used, old_until }) => [
           name,
+          id ?? "",
           scopes.join(", "),
-          created,
+          created.slice(0, 10),
+          expires?.slice(0, 10) ?? "never",
+          last_used ?? "",
           old_until ?? "",
         ]),
       none: "no named tokens",
-      examples: [["$0 token list", "Names and scopes, never tokens"]],
+      examples: [["$0 token list", "Names, scopes and days, never tokens"]],
     }),
     remove: view(revokeToken, {
       positionals: ["name"],

@@ -37,7 +37,7 @@ const WAIT_S = 5;
  * What the token of this tab allows, and its name.
  *
  * @typedef {import("./wire").Answer<"token">} Rights
- * @typedef {Rights["scopes"][number]} Scope
+ * @typedef {"metrics" | "read" | "screen" | "audit" | "sync" | "operate" | "admin"} Scope
  */
 
 /**

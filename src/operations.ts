@@ -18,6 +18,7 @@ import { operations as licenses } from "./licenses/operations";
 import { operations as metrics } from "./metrics/operations";
 import { operations as sessions } from "./peers/operations";
 import { operations as runs } from "./runs/operations";
+import { operations as scripts } from "./runs/operations/scripts";
 import { operations as scheduler } from "./scheduler/operations";
 import type { Service } from "./service";
 import { operations as sync } from "./sync/operations";
@@ -32,6 +33,7 @@ const all = [
   ...trust,
   ...tls,
   ...runs,
+  ...scripts,
   ...scheduler,
   ...metrics,
   ...inspector,

@@ -27,7 +27,7 @@ import type { RestControl } from "./http/server";
 import type { Inspector } from "./inspector/inspector";
 import type { DeskTokens } from "./join/enter";
 import type { JoinStrings } from "./join/join-strings";
-import { badInput, messageOf, systemCode, unavailable } from "./lib/errors";
+import { badInput, forbidden, messageOf, systemCode, unavailable } from "./lib/errors";
 import { ensurePrivateFolder } from "./lib/files";
 import { type Log, silentLog } from "./lib/log";
 import { once } from "./lib/once";
@@ -41,10 +41,13 @@ import type { Sessions, SessionsOptions } from "./peers/sessions";
 import type { Executor } from "./runs/executor";
 import type { History } from "./runs/history";
 import type { Runs } from "./runs/runs";
+import type { StoredScripts } from "./runs/stored-scripts";
 import type { Job } from "./scheduler/job";
 import type { Scheduler } from "./scheduler/scheduler";
 import type { Syncs } from "./sync/manager";
+import type { NamedToken } from "./trust/named-tokens";
 import { createRevocations } from "./trust/revocations";
+import type { TokenList } from "./trust/token-list";
 import type { Usb } from "./usb/usb";
 
 /** What scripts may do only where svc was started with the flag. */
@@ -118,7 +121,10 @@ export interface Service {
   poller(): Promise<Poller>;
   rest(): Promise<RestControl>;
   sessions(): Promise<Sessions>;
+  storedScripts(): Promise<StoredScripts>;
   syncs(): Promise<Syncs>;
+  /** The named tokens, and when tokens were used last. */
+  tokens(): Promise<TokenList>;
   /** The server that runs on `{config_dir}`, in this process or another; null when none does. */
   runningServer(): (RunningServer & ReturnType<typeof serverReport>) | null;
   /** The version of the WebRTC library. @throws when it does not work here. */
@@ -219,27 +225,38 @@ export function createService({
     (forwarder) => forwarder?.end(),
   );
 
-  const namedTokens = once(async () => (await import("./trust/named-tokens")).tokenStore(files, log));
+  const namedTokens = once(async () => {
+    const { tokenStore, worksNow } = await import("./trust/named-tokens");
+    return { store: tokenStore(files, log), worksNow };
+  });
 
-  /** Whether a named token is in force. While the file is broken, nothing is known to be revoked. */
-  const tokensInForce = async () => {
-    const store = await namedTokens();
-    return (token: string) => {
+  /**
+   * How a named token ended: `was revoked` or `has expired`; null for one in force. While the file is broken, nothing is known
+   * to have ended.
+   */
+  const endsOfTokens = async () => {
+    const { store, worksNow } = await namedTokens();
+    let known: ReadonlyMap<string, NamedToken> | undefined;
+    return (name: string) => {
       try {
-        return store.entries().some(({ name }) => name === token);
+        // Most of the time nothing runs that a token started, and nobody asks.
+        known ??= new Map(store.entries().map((token) => [token.name, token]));
       } catch {
-        return true;
+        return null;
       }
+      const found = known.get(name);
+      if (!found) return "was revoked";
+      return worksNow(found) ? null : "has expired";
     };
   };
 
   const endRevoked = async () => {
-    const inForce = await tokensInForce();
-    madeRuns?.endRevoked(inForce);
-    revocations.end(inForce);
+    const howEnded = await endsOfTokens();
+    madeRuns?.endRevoked(howEnded);
+    revocations.end(howEnded);
     // A sync would open its session again.
-    await madeSyncs?.endRevoked(inForce);
-    await madeSessions?.endRevoked(inForce);
+    await madeSyncs?.endRevoked(howEnded);
+    await madeSessions?.endRevoked(howEnded);
   };
 
   const service: Service = {
@@ -332,7 +349,7 @@ export function createService({
       (strings) => strings.close(),
     ),
     async deskTokens() {
-      const [store, { addToken, NEW_TOKEN, removeToken }] = await Promise.all([
+      const [{ store }, { addToken, NEW_TOKEN, removeToken }] = await Promise.all([
         namedTokens(),
         import("./trust/named-tokens"),
       ]);
@@ -378,8 +395,12 @@ export function createService({
       madeScheduler = new Scheduler({
         files: { file: files.jobs, lock: files.jobsLock },
         lock: files.schedulerLock,
-        start: (job, signal) => startJob(service, job, signal),
-        inForce: async (token) => (await tokensInForce())(token),
+        async start(job, signal) {
+          const hasEnded = job.token !== null && (await endsOfTokens())(job.token) !== null;
+          return startJob(service, job, hasEnded, signal);
+        },
+        // One that has expired can be replaced, and then its jobs run again.
+        inForce: async (token) => (await endsOfTokens())(token) !== "was revoked",
         log,
       });
       if (runsJobs) await madeScheduler.start();
@@ -421,6 +442,11 @@ export function createService({
       madeSessions = await openSessions(configDir, place, ice, { log, record });
       return madeSessions;
     }),
+    storedScripts: feature(async () => {
+      const { createStoredScripts } = await import("./runs/stored-scripts");
+      return createStoredScripts({ file: files.scripts, lock: files.scriptsLock }, log);
+    }),
+    tokens: feature(async () => (await import("./trust/token-list")).createTokenList(files, log)),
     syncs: feature(
       async () => {
         const { createSyncs } = await import("./sync/manager");
@@ -486,11 +512,15 @@ function serverReport(service: Service, { pid }: RunningServer) {
 async function startJob(
   service: Service,
   { job_id, script_path, timeout_seconds, token, scopes }: Job,
+  hasEnded: boolean,
   signal?: AbortSignal,
 ) {
   const base = localCaller(service, "scheduler", { signal, grant: { name: token, scopes } });
   const ending = token === null ? "" : ` token=${token}`;
-  const announce = (subject: string) => base.announce(`job=${job_id} ${subject}${ending}`);
+  const announce = async (subject: string) => {
+    if (hasEnded) throw forbidden(`its token ${token} has expired: \`svc token rotate ${token}\``);
+    await base.announce(`job=${job_id} ${subject}${ending}`);
+  };
   const caller: Caller = { ...base, announce };
   return (await service.executor()).startFile(script_path, caller, job_id, timeout_seconds);
 }

@@ -23,7 +23,7 @@ export const flag = (description: string) => field(v.optional(v.boolean(), false
 export const secret = mark({ secret: true });
 
 /** A span of time in seconds. As text also `90s`, `15m`, `2h` or `1d`. */
-export const seconds = mark<number>({ text: "duration" });
+export const seconds = mark<number | "never">({ text: "duration" });
 
 /** A number of bytes. As text also `512MB`. */
 export const bytes = mark<number>({ text: "size" });

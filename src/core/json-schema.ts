@@ -27,7 +27,7 @@ export function jsonSchema(schema: v.GenericSchema, typeMode: Mode): Record<stri
 }
 
 function withKeywords<J extends object>(
-  { secret, actions, text, form, ...others }: J & Metadata,
+  { secret, actions, text, form, choices: _offered, ...others }: J & Metadata,
   mode: Mode,
 ) {
   return {

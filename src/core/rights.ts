@@ -1,15 +1,39 @@
 /**
  * What a caller may do, and what a process lets its scripts do.
  */
+import * as v from "valibot";
 import { type Failure, forbidden } from "../lib/errors";
 
-/** What a token can allow. Each scope includes only itself; `admin` includes all. */
+/** What a token can allow, and an operation ask for. Each scope includes only itself; `admin` includes all. */
 export const SCOPES = ["metrics", "read", "screen", "audit", "sync", "operate", "admin"] as const;
 
-export type Scope = (typeof SCOPES)[number];
+/** A name of a token or of a stored script. */
+const NAME = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}";
+
+export const NAME_TEXT = v.pipe(
+  v.string(),
+  v.regex(new RegExp(`^${NAME}$`), "1 to 64 letters, digits, . _ and -, the first a letter or digit"),
+);
+
+/** One of these words, or running one stored script and nothing else: `run:nightly`. */
+export const scopeOr = <const W extends readonly string[]>(words: W) =>
+  v.pipe(
+    v.string(),
+    v.regex(
+      new RegExp(`^(?:${words.join("|")}|run:${NAME})$`),
+      `${words.join(", ")}, or run: and the name of a stored script`,
+    ),
+    v.guard((text): text is W[number] | `run:${string}` => text !== ""),
+    v.metadata({ choices: words }),
+  );
+
+/** What a token can be given. */
+export const SCOPE = scopeOr(SCOPES);
+
+export type Scope = v.InferOutput<typeof SCOPE>;
 
 /** What an operation can ask for: a scope, or no more than a token in force. */
-export type Need = Scope | "any";
+export type Need = (typeof SCOPES)[number] | "any";
 
 /** What a caller may do, and under which name it does it. */
 export interface Grant {
@@ -20,6 +44,8 @@ export interface Grant {
   readonly sha256?: string;
   /** Set for a run that a host makes for a token of another host, such as a desk: it has no more than that token allows. */
   readonly limited?: true;
+  /** When that token ends, in milliseconds since the epoch; absent where it does not. */
+  readonly ends?: number;
 }
 
 /** The owner of the host: its own token, and whoever runs svc on it. */
@@ -29,7 +55,7 @@ export const OWNER: Grant = { name: null, scopes: ["admin"] };
 export const ANYBODY: Grant = { name: null, scopes: ["read"] };
 
 /** Whether an operation that needs this may be used. */
-export function allows({ scopes }: Grant, need: Need): boolean {
+export function allows({ scopes }: Grant, need: Need | Scope): boolean {
   return need === "any" || scopes.includes(need) || scopes.includes("admin");
 }
 

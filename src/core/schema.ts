@@ -8,6 +8,8 @@ export interface Metadata {
   readonly secret?: true;
   readonly actions?: true;
   readonly text?: TextForm;
+  /** Words to offer, where others are allowed too. */
+  readonly choices?: readonly string[];
   /** What the value is, where the operation checks it itself. */
   readonly form?: v.GenericSchema;
 }
@@ -93,8 +95,8 @@ const alternativesOf = (base: v.GenericSchema) =>
   base.type === "union" && "options" in base ? (base.options as v.GenericSchema[]) : [];
 
 /**
- * The values that a `picklist` or the items of a list of them allow, or a switch besides true and false, as text; undefined
- * where anything goes.
+ * The values that a `picklist` or the items of a list of them allow, or a switch besides true and false, as text, or words to
+ * offer; undefined where there are none.
  */
 export function choicesOf(schema: v.GenericSchema): readonly string[] | undefined {
   const base = baseOf(schema);
@@ -103,5 +105,6 @@ export function choicesOf(schema: v.GenericSchema): readonly string[] | undefine
   if ("options" in base && (base.type === "picklist" || base.type === "enum")) {
     return (base.options as readonly unknown[]).map(String);
   }
-  return base.type === "array" && "item" in base ? choicesOf(base.item as v.GenericSchema) : undefined;
+  if (base.type === "array" && "item" in base) return choicesOf(base.item as v.GenericSchema);
+  return metadataOf(schema).choices;
 }

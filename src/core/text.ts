@@ -49,9 +49,10 @@ export function fromTexts(
 export function fromText(schema: v.GenericSchema | undefined, text: string): unknown {
   if (schema === undefined) return text;
   const base = baseOf(schema);
-  if (base.type === "number") return numberOf(metadataOf(schema).text, text);
+  const { text: form } = metadataOf(schema);
+  if (base.type === "number" || (base.type === "union" && form)) return numberOf(form, text);
   if (base.type === "boolean") return BOOLEANS.get(text) ?? text;
-  if (metadataOf(schema).text === "time") return parseAgo(text) ?? text;
+  if (form === "time") return parseAgo(text) ?? text;
   return base.type === "union" && isNumber(text) ? Number(text) : text;
 }
 

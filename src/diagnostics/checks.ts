@@ -11,6 +11,7 @@ export const CHECKS = {
   config_dir: async () => (await import("./checks/config-dir")).configDir,
   disk_space: async () => (await import("./checks/disk-space")).diskSpace,
   permissions: async () => (await import("./checks/permissions")).permissions,
+  tokens: async () => (await import("./checks/tokens")).tokens,
   rest_api: async () => (await import("./checks/rest-api")).restApi,
   tls_certificate: async () => (await import("./checks/tls-certificate")).tlsCertificate,
 };

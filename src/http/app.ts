@@ -25,6 +25,7 @@ import {
   routeOf,
 } from "./route";
 import { checkScope } from "./scope";
+import { noteToken, type TokenUses } from "./token-use";
 
 /** What the app is made of. */
 export interface AppParts extends CallParts {
@@ -36,6 +37,7 @@ export interface AppParts extends CallParts {
   readonly answersTo: (host: string) => boolean;
   readonly metrics: RequestMetrics;
   readonly audit: RequestAudit;
+  readonly uses: TokenUses;
 }
 
 /** What Bun.serve hands along with a request. */
@@ -43,7 +45,7 @@ export type Bindings = { readonly server: Bun.Server<unknown> };
 
 /** The app over the operations of the table that have an HTTP route. */
 export function createApp(parts: AppParts): Hono<{ Bindings: Bindings }> {
-  const { clients, connections, audit, answersTo, gate, metrics, log } = parts;
+  const { clients, connections, audit, answersTo, gate, metrics, uses, log } = parts;
 
   const counted = [
     completeHead,
@@ -55,7 +57,7 @@ export function createApp(parts: AppParts): Hono<{ Bindings: Bindings }> {
   const entries: Record<Entry, Handler> = {
     public: chain([completeHead, measure(metrics), checkHost(answersTo)], route),
     signed: chain([...counted, passSigned(gate)], route),
-    token: chain([...counted, passGate(gate, metrics), keepConnection(connections)], route),
+    token: chain([...counted, passGate(gate, metrics), noteToken(uses), keepConnection(connections)], route),
     unknown: chain([...counted, passUnknown(gate)], route),
   };
   const answer = (c: Context<{ Bindings: Bindings }>, target: Route) =>

@@ -105,10 +105,13 @@ const QUERY = /^[^?#]*\?([^#]*)/;
 /** Reads the input of an operation: from the query of a GET, the body of a POST, and the parameters of the path. */
 function createReader({ http, input }: RoutedOperation, maxBytes: number): (exchange: Exchange) => unknown {
   const { method, path, body } = http;
+  const inPath = path.includes("{");
   if (method === "POST" && body === undefined) {
+    const ofPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
     return ({ request }) => {
       if (request.url.includes("?")) throw badInput("query: expected none, the fields go in the body");
-      return readJson(request.raw, maxBytes);
+      const read = readJson(request.raw, maxBytes);
+      return inPath ? read.then((fields) => withPath(fields, ofPath, request.param())) : read;
     };
   }
   // Links to a page may carry any query, and load balancers add one to what they ask; neither means anything here.
@@ -121,6 +124,15 @@ function createReader({ http, input }: RoutedOperation, maxBytes: number): (exch
       return { ...query, [body]: await readJson(exchange.request.raw, maxBytes) };
     };
   }
-  if (path.includes("{")) return (exchange) => ({ ...queryOf(exchange), ...exchange.request.param() });
+  if (inPath) return (exchange) => ({ ...queryOf(exchange), ...exchange.request.param() });
   return queryOf;
+}
+
+/** The fields of a body and those of the path. @throws a `bad_input` failure for a body that has one of the latter. */
+function withPath(body: unknown, names: readonly string[], values: Record<string, string>): unknown {
+  // The check of the input says what else may be wrong with it.
+  if (typeof body !== "object" || body === null || Array.isArray(body)) return body;
+  const twice = names.find((name) => Object.hasOwn(body, name));
+  if (twice !== undefined) throw badInput(`${twice}: expected in the path, not in the body`);
+  return { ...body, ...values };
 }

@@ -7,6 +7,7 @@
  */
 import type { Grant } from "../core/rights";
 import { digestToken, type GrantOf, type TokensInForce } from "../trust/scopes";
+import { isMistyped } from "../trust/token";
 import { after, type Step } from "./exchange";
 import type { RequestMetrics } from "./measure";
 import { errorResponse } from "./responses";
@@ -153,7 +154,8 @@ export function createGate({ guessable, generated }: TokensInForce, options: Gat
       // While a client is locked out, not even the time of an answer may tell whether a guess is right.
       const grantOf = locked ? generated : anyToken;
       const guess = authorization !== null;
-      const token = guess ? digestToken(tokenIn(authorization)) : undefined;
+      const sent = guess ? tokenIn(authorization) : "";
+      const token = guess && !isMistyped(sent) ? digestToken(sent) : undefined;
       // Before it refuses a token, the gate reads changed files again: a token just made is accepted at once.
       const grant = token && (grantOf(token) ?? grantOf(token, true));
       if (grant) {

@@ -78,8 +78,15 @@ function request(input: InputSchema, { method, path, body }: HttpRoute): JsonObj
     const needed = inPath || required.includes(name);
     return [{ name, in: inPath ? "path" : "query", required: needed, description, schema }];
   });
-  const needed = body === undefined ? required.length > 0 : required.includes(body);
-  const schema = body === undefined ? whole : properties[body];
+  const inBody = (name: string) => !path.includes(`{${name}}`);
+  const inBodyRequired = required.filter(inBody);
+  const rest = {
+    ...whole,
+    properties: Object.fromEntries(Object.entries(properties).filter(([name]) => inBody(name))),
+    required: inBodyRequired,
+  };
+  const needed = body === undefined ? inBodyRequired.length > 0 : required.includes(body);
+  const schema = body === undefined ? rest : properties[body];
   const requestBody = { required: needed, content: { "application/json": { schema } } };
   return { ...(parameters.length > 0 && { parameters }), ...(method === "POST" && { requestBody }) };
 }

@@ -17,6 +17,7 @@ import { watchTokens } from "../trust/named-tokens";
 import { watchPreviousTokens } from "../trust/own-rotation";
 import { openToken } from "../trust/owner-token";
 import { digestToken, type GrantOf, ownerToken } from "../trust/scopes";
+import { noteTokenUse } from "../trust/token-use";
 import { createApp } from "./app";
 import { createClientResolver } from "./client-address";
 import { type ConnectionLimit, createConnections, withinDescriptors } from "./connections";
@@ -115,6 +116,7 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
   const previous = watchPreviousTokens(files, token.digest, log);
   const guessable: GrantOf = (sent, fresh) =>
     owner(sent, fresh) ?? previous(sent, fresh) ?? named.given(sent, fresh);
+  const uses = noteTokenUse(files.tokenUse, log);
   const metrics = await service.metrics();
   const auditLog = options.audit ? await service.audit() : null;
   const problem = await auditLog?.problem();
@@ -147,6 +149,7 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
     answersTo: (name) => answersTo(name),
     metrics,
     audit,
+    uses,
     maxBodyBytes: options.max_body,
     log,
     stopping: stopping.signal,
@@ -244,6 +247,7 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
       clearTimeout(cutOff);
       endWatch();
       await audit.close();
+      uses.flush();
       removeRunFile(configDir);
       release();
     },

@@ -62,9 +62,12 @@ export const configFiles = (configDir: string) => ({
   /** The key that is announced. */
   tlsNext: join(configDir, "tls", "next.json"),
   tlsLock: join(configDir, "run", "tls.lock"),
+  tokenUse: join(configDir, "token_use.json"),
+  scripts: join(configDir, "scripts.json"),
   runFolder: join(configDir, "run"),
   runFile: join(configDir, "run", "rest.json"),
   tokensLock: join(configDir, "run", "tokens.lock"),
+  scriptsLock: join(configDir, "run", "scripts.lock"),
   adminLock: join(configDir, "run", "admin.lock"),
   refusedTokens: join(configDir, "run", "refused_tokens.json"),
   serveLock: join(configDir, "run", "serve.lock"),

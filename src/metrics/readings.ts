@@ -15,6 +15,7 @@ export interface MetricSources {
   sessions(): Promise<{ list(): ReadonlyArray<{ readonly state: string }> }>;
   scheduler(): Promise<{ count(): number | Promise<number> }>;
   runs(): Promise<{ totals(): RunTotals }>;
+  tokens(): Promise<{ list(): ReadonlyArray<{ readonly name: string; readonly expires: string | null }> }>;
 }
 
 interface RunTotals {
@@ -84,6 +85,9 @@ const PROCESS_LINUX: readonly Reading[] = [
   },
 ];
 
+/** The most tokens with a metric each. */
+const MAX_TOKENS = 100;
+
 const SERVICE: readonly Reading[] = [
   {
     name: "service_rest_uptime_seconds",
@@ -122,6 +126,19 @@ const SERVICE: readonly Reading[] = [
     name: "service_active_runs",
     help: "Active runs, including those that wait for the input devices",
     read: async (service) => (await service.runs()).totals().active,
+  },
+  {
+    name: "service_token_expires_seconds",
+    help: "Seconds until a named token ends, negative after that; of those that end at all, the first 100",
+    labels: ["name"],
+    async read(service) {
+      const ending = (await service.tokens()).list().flatMap(({ name, expires }) => {
+        return expires === null
+          ? []
+          : { labels: { name }, value: (Date.parse(expires) - Date.now()) / 1_000 };
+      });
+      return ending.sort((a, b) => a.value - b.value).slice(0, MAX_TOKENS);
+    },
   },
   {
     name: "service_build_info",

@@ -177,13 +177,14 @@ export function createSessions(options: SessionsOptions) {
       if (!session) throw notFound(`no session has the id ${JSON.stringify(id)}`);
       await session.close("it was closed here");
     },
-    /** Closes the sessions of tokens that are not in force any more. */
-    async endRevoked(inForce: (token: string) => boolean): Promise<void> {
-      const isRevoked = ({ record: { token } }: PeerSession) => typeof token === "string" && !inForce(token);
-      const ended = manager.list().filter(isRevoked);
-      await Promise.all(
-        ended.map((session) => session.close(`its token ${session.record.token} was revoked`)),
-      );
+    /** Closes the sessions of tokens that have ended. @param howEnded `was revoked`; null for a token in force. */
+    async endRevoked(howEnded: (token: string) => string | null): Promise<void> {
+      const closing = manager.list().flatMap((session) => {
+        const { token } = session.record;
+        const how = typeof token === "string" ? howEnded(token) : null;
+        return how === null ? [] : session.close(`its token ${token} ${how}`);
+      });
+      await Promise.all(closing);
     },
     async stop(): Promise<void> {
       await Promise.all(manager.list().map((session) => session.close("svc stopped")));

@@ -3,7 +3,15 @@
  */
 import type { Caller } from "../core/caller";
 import { type Operation, redact } from "../core/operation";
-import { allows, beyond, type Grant, limitedTo, notPermitted, type Permission } from "../core/rights";
+import {
+  allows,
+  beyond,
+  type Grant,
+  limitedTo,
+  notPermitted,
+  type Permission,
+  type Scope,
+} from "../core/rights";
 import { DEFAULT_TIMEOUT_S, type EndedRun, type Outcome, type RunStatus, type StartedRun } from "../core/run";
 import { readScript, withPlaces } from "../core/script";
 import { badInput, cancelled, Failure, forbidden, messageOf } from "../lib/errors";
@@ -111,6 +119,12 @@ export class Executor {
       return scope === undefined || allows(grant, scope) ? [] : [`${name} needs ${scope}`];
     });
     if (refused.length > 0) throw forbidden(beyond(grant, refused.join(", "), who));
+  }
+
+  /** The scopes that these commands need, each once. */
+  scopesOf(names: readonly string[]): Scope[] {
+    const scopes = names.flatMap((name) => this.commands.get(name)?.scope ?? []);
+    return [...new Set(scopes.filter((scope) => scope !== "any"))];
   }
 
   /**

@@ -217,11 +217,12 @@ export class Runs {
     return toView(entry);
   }
 
-  /** Cancels the active runs of tokens that are not in force any more. */
-  endRevoked(inForce: (token: string) => boolean): void {
+  /** Cancels the active runs of tokens that have ended. @param howEnded `was revoked`; null for a token in force. */
+  endRevoked(howEnded: (token: string) => string | null): void {
     for (const { record, control } of this.active()) {
       const { token } = record;
-      if (token !== null && !inForce(token)) control.abort(cancelled(`its token ${token} was revoked`));
+      const how = token === null ? null : howEnded(token);
+      if (how !== null) control.abort(cancelled(`its token ${token} ${how}`));
     }
   }
 

@@ -3,7 +3,7 @@
  */
 import * as v from "valibot";
 import { between, seconds } from "../core/fields";
-import { SCOPES } from "../core/rights";
+import { SCOPE } from "../core/rights";
 import { DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S } from "../core/run";
 import { badInput } from "../lib/errors";
 
@@ -48,7 +48,7 @@ const ENTRIES = {
   /** The name of the token that added it, with which it runs; null for the owner of the host, also in files of 0.1.0. */
   token: v.optional(v.nullable(v.string()), null),
   /** What it may do. */
-  scopes: v.optional(v.array(v.picklist(SCOPES)), ["admin"]),
+  scopes: v.optional(v.array(SCOPE), ["admin"]),
   /** Why it may not run any more; null while it may. */
   disabled_reason: v.optional(v.nullable(v.string()), null),
   /** The number of runs so far. */

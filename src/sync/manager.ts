@@ -166,11 +166,15 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
       await sync.stop();
       return sync.info();
     },
-    /** Stops the syncs of tokens that are not in force any more. */
-    async endRevoked(inForce: (token: string) => boolean): Promise<void> {
-      const ended = [...running.values()].filter(({ token }) => token !== null && !inForce(token));
-      for (const { token } of ended) log.warn(`a sync ends: its token ${token} was revoked`);
-      await Promise.all(ended.map((sync) => sync.stop()));
+    /** Stops the syncs of tokens that have ended. @param howEnded `was revoked`; null for a token in force. */
+    async endRevoked(howEnded: (token: string) => string | null): Promise<void> {
+      const stopping = [...running.values()].flatMap((sync) => {
+        const how = sync.token === null ? null : howEnded(sync.token);
+        if (how === null) return [];
+        log.warn(`a sync ends: its token ${sync.token} ${how}`);
+        return sync.stop();
+      });
+      await Promise.all(stopping);
     },
     async stopAll(): Promise<void> {
       await Promise.all(Array.from(running.values(), (sync) => sync.stop()));

@@ -5,16 +5,17 @@
  * within a second, or at once after `POST /refresh`. A file or an entry that cannot be used lets nobody in.
  */
 import * as v from "valibot";
-import { field, secret } from "../core/fields";
-import { type Grant, SCOPES, type Scope } from "../core/rights";
+import { between, field, seconds, secret } from "../core/fields";
+import { type Grant, NAME_TEXT, SCOPE, SCOPES, type Scope, scopeOr } from "../core/rights";
 import { conflict, messageOf, notFound } from "../lib/errors";
 import { watchFile } from "../lib/files";
 import { createJsonStore, type JsonStore, parseBy } from "../lib/json-store";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
 import { checkToken } from "./owner-token";
-import { newToken, ROTATES, type Rotating } from "./rotation";
-import { digestToken, type GrantOf, hexOf, sameToken, type TokenDigest } from "./scopes";
+import { MAX_LIFETIME_S, ROTATES, type Rotating, recordOf } from "./rotation";
+import { type GrantOf, sameToken, type TokenDigest } from "./scopes";
+import { idOf, newToken } from "./token";
 
 /** What a desk needs to look after a host; short for these scopes when a token is made. */
 const DESK: readonly Scope[] = ["metrics", "read", "screen", "audit", "sync", "operate"];
@@ -22,25 +23,21 @@ const DESK: readonly Scope[] = ["metrics", "read", "screen", "audit", "sync", "o
 /** What 0.1.0 called `read`. */
 const READ_OF_0_1: readonly Scope[] = ["read", "screen", "audit"];
 
-/** The most tokens in the file: the token of a request is compared with all of them. */
-const MAX_TOKENS = 100;
+/** The most tokens in the file: each change writes all of them. */
+const MAX_TOKENS = 20_000;
 
-const NAME = v.pipe(
-  v.string(),
-  v.regex(
-    /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
-    "1 to 64 letters, digits, . _ and -, the first a letter or digit",
-  ),
-);
+/** How long a generated token works by default, in seconds. */
+const LIFETIME_S = 90 * 86_400;
+
 const COMMON = {
-  name: NAME,
+  name: NAME_TEXT,
   /** When it was made, ISO 8601. */
   created: v.pipe(v.string(), v.isoTimestamp()),
   ...ROTATES,
 };
 
 /** A named token as the file has it. The field is not `scopes`, so that 0.1.0 does not take `read` for what it was there. */
-const TOKEN_RECORD = v.object({ ...COMMON, allows: v.pipe(v.array(v.picklist(SCOPES)), v.minLength(1)) });
+const TOKEN_RECORD = v.object({ ...COMMON, allows: v.pipe(v.array(SCOPE), v.minLength(1)) });
 
 /** As 0.1.0 wrote it. */
 const RECORD_OF_0_1 = v.pipe(
@@ -56,29 +53,38 @@ export type NamedToken = v.InferOutput<typeof TOKEN_RECORD>;
 const parseRecord = (value: unknown) =>
   parseBy(Object.hasOwn(Object(value), "allows") ? TOKEN_RECORD : RECORD_OF_0_1)(value);
 
-/** A named token in a listing. */
-export const LISTED_TOKEN = v.object({
-  name: v.string(),
-  scopes: v.array(v.picklist(SCOPES)),
-  created: v.string(),
-  /** When the last of the tokens that it replaced ends; null when none is in force. */
-  old_until: v.nullable(v.string()),
-});
+/** The words of `--scope`. */
+const GIVEN_SCOPE = scopeOr([...SCOPES, "desk"]);
+
+/** The scopes in the order of the table, and then the scripts; each once. */
+function scopesOf(given: Array<v.InferOutput<typeof GIVEN_SCOPE>>): Scope[] {
+  const wanted = new Set<Scope>(given.flatMap((one) => (one === "desk" ? DESK : [one])));
+  const plain = SCOPES.filter((scope) => wanted.delete(scope));
+  return [...plain, ...[...wanted].sort()];
+}
+
+/** How long a token works. */
+const EXPIRES = v.optional(seconds(v.union([between(1, MAX_LIFETIME_S), v.literal("never")])));
 
 /** A named token to add. */
 export const NEW_TOKEN = v.strictObject({
-  name: field(NAME, "Name of the token, also in the audit log"),
+  name: field(NAME_TEXT, "Name of the token, also in the audit log"),
   scope: field(
-    v.pipe(
-      v.array(v.picklist([...SCOPES, "desk"])),
-      v.minLength(1),
-      v.transform((given) => new Set(given.flatMap((one) => (one === "desk" ? DESK : [one])))),
-      v.transform((given) => SCOPES.filter((scope) => given.has(scope))),
-    ),
-    "What it allows; desk: all but admin",
+    v.pipe(v.array(GIVEN_SCOPE), v.minLength(1), v.maxLength(100), v.transform(scopesOf)),
+    "What it allows; desk: all but admin; run:NAME: one stored script, and nothing else",
+  ),
+  expires_s: field(
+    EXPIRES,
+    "How long it works, or never (default: 90d; never for one that you chose yourself)",
   ),
   token: field(v.optional(secret(v.string())), "Token that several hosts share (default: a new token)"),
 });
+
+/** The life of the token that replaces another. */
+export const NEXT_LIFE = field(
+  EXPIRES,
+  "How long the new token works, or never (default: as long as the old one was made for)",
+);
 
 /** The file, and the lock file of those who change it. */
 type Place = { readonly tokens: string; readonly tokensLock: string };
@@ -94,6 +100,11 @@ export function tokenStore({ tokens, tokensLock }: Place, log: Log): JsonStore<N
   return createJsonStore<NamedToken>({ file: tokens, lock: tokensLock, ...format }, log);
 }
 
+/** What to make a token of: the input of `token.add`. */
+export type NewToken = Omit<v.InferOutput<typeof NEW_TOKEN>, "expires_s"> & {
+  readonly expires_s?: number | "never" | undefined;
+};
+
 /**
  * Adds a token and returns it. Only its digest is kept, so it cannot be shown again.
  *
@@ -103,28 +114,34 @@ export function tokenStore({ tokens, tokensLock }: Place, log: Log): JsonStore<N
  */
 export async function addToken(
   store: JsonStore<NamedToken>,
-  { name, scope, token: given }: v.InferOutput<typeof NEW_TOKEN>,
+  { name, scope, token: given, expires_s }: NewToken,
   own?: string,
 ): Promise<string> {
   const token = given === undefined ? newToken() : checkToken(given, "token");
+  // Nobody chose a token that has an id: this svc made it, or another.
+  const generated = idOf(token) !== undefined;
   if (token === own) throw conflict("token: this is the host's own token, which allows everything");
-  const sha256 = hexOf(digestToken(token));
+  const record = recordOf(token, lifeOf(expires_s ?? (generated ? LIFETIME_S : "never")));
   return store.change((list) => {
     if (list.has(name)) throw conflict(`name: ${name} is already taken`);
-    const same = list.entries.find(({ previous, ...known }) =>
-      [known, ...previous].some((one) => one.sha256 === sha256),
+    const same = list.entries.find(
+      ({ sha256, previous }) =>
+        sha256 === record.sha256 || previous.some((one) => one.sha256 === record.sha256),
     );
     if (same) throw conflict(`token: ${same.name} already has this token`);
     if (list.entries.length >= MAX_TOKENS) throw conflict(`there are already ${MAX_TOKENS} tokens`);
     const created = new Date().toISOString();
-    list.put({ name, allows: scope, created, sha256, generated: given === undefined, previous: [] });
+    list.put({ name, allows: scope, created, ...record, generated, previous: [] });
     return token;
   });
 }
 
+const lifeOf = (expires: number | "never") => (expires === "never" ? undefined : expires);
+
 /**
  * Sets what `change` makes of the token that has the name: a new token, or what is known of its old ones.
  *
+ * @param expires_s how long the new token works (default: as long as the old one was made for).
  * @returns what `change` returns.
  * @throws a `not_found` failure when no token has the name; `unavailable` when the file cannot be read; what `change` throws.
  */
@@ -132,12 +149,14 @@ export function changeToken<T extends { readonly kept: Rotating }>(
   store: JsonStore<NamedToken>,
   name: string,
   change: (old: Rotating) => T,
+  expires_s?: number | "never",
 ): Promise<T> {
   return store.change((list) => {
     const old = list.entries.find((known) => known.name === name);
     if (!old) throw noSuchToken(name);
-    const changed = change(old);
-    list.update(name, changed.kept);
+    const changed = change(expires_s === undefined ? old : { ...old, lifetime_s: lifeOf(expires_s) });
+    const { sha256, id, generated, expires, lifetime_s, previous } = changed.kept;
+    list.update(name, { sha256, id, generated, expires, lifetime_s, previous });
     return changed;
   });
 }
@@ -151,31 +170,57 @@ export function removeToken(store: JsonStore<NamedToken>, name: string): Promise
 
 const noSuchToken = (name: string) => notFound(`no token is named ${printable(name, 64)}`);
 
-/** What the tokens in the file allow, as the file is now: those that svc generated, and those that it was given. */
+/** Whether a token, or one that it replaced, works now. */
+export const worksNow = ({ expires, previous }: NamedToken, now = Date.now()): boolean =>
+  endOf(expires) > now || previous.some(({ until }) => endOf(until) > now);
+
+const endOf = (time: string | undefined) =>
+  time === undefined ? Number.POSITIVE_INFINITY : Date.parse(time);
+
+/** A token as it is looked up. */
+interface Known {
+  readonly grant: Grant;
+  readonly digest: TokenDigest;
+  readonly generated: boolean;
+  readonly until: number;
+}
+
+/**
+ * What the tokens in the file allow, as the file is now: those that svc generated, and those that it was given. A look-up
+ * takes the same time however many there are.
+ */
 export function watchTokens(place: Place, log: Log): Record<"generated" | "given", GrantOf> {
   const store = tokenStore(place, log);
-  type Token = { grant: Grant; digest: TokenDigest; generated: boolean; until: number };
-  const inForce = watchFile(place.tokens, (): Token[] => {
+  const inForce = watchFile(place.tokens, (): ReadonlyMap<string, Known> => {
     try {
-      return store.entries().flatMap(({ name, allows, previous, ...current }) =>
-        [{ ...current, until: undefined }, ...previous].map(({ sha256, generated, until }) => ({
-          generated,
-          grant: { name, scopes: allows, sha256 },
-          digest: Buffer.from(sha256, "hex"),
-          until: until === undefined ? Number.POSITIVE_INFINITY : Date.parse(until),
-        })),
-      );
+      return new Map(store.entries().flatMap(indexed));
     } catch (error) {
       log.error(`only the host's own token is in force: ${messageOf(error)}`);
-      return [];
+      return new Map();
     }
   });
   const among =
     (wanted: boolean): GrantOf =>
-    (sent, fresh) =>
-      inForce(fresh).find(
-        ({ generated, digest, until }) =>
-          generated === wanted && sameToken(sent, digest) && until > Date.now(),
-      )?.grant;
+    (sent, fresh) => {
+      const found = inForce(fresh).get(keyOf(sent));
+      const isIt = found && found.generated === wanted && sameToken(sent, found.digest);
+      return isIt && found.until > Date.now() ? found.grant : undefined;
+    };
   return { generated: among(true), given: among(false) };
 }
+
+/** A token of the file and those that it replaced, by their keys. */
+function indexed({ name, allows: scopes, previous, ...current }: NamedToken): Array<[string, Known]> {
+  const now = { sha256: current.sha256, generated: current.generated, until: current.expires };
+  return [now, ...previous].map(({ sha256, generated, until }) => {
+    const digest = Buffer.from(sha256, "hex");
+    const grant: Grant = { name, scopes, sha256, ...(until !== undefined && { ends: endOf(until) }) };
+    return [keyOf(digest), { grant, digest, generated, until: endOf(until) }];
+  });
+}
+
+/**
+ * The key of the index: the first 64 bits of the digest. Whoever could learn from the time of a look-up that a guess has the key
+ * of a token would know nothing of the token, and the digests are then compared whole.
+ */
+const keyOf = (digest: TokenDigest) => Buffer.from(digest.buffer, digest.byteOffset, 8).toString("latin1");

@@ -2,19 +2,37 @@ import * as v from "valibot";
 import type { Caller } from "../core/caller";
 import { between, field, NO_INPUT, path, seconds, secret } from "../core/fields";
 import { operation } from "../core/operation";
-import { SCOPES } from "../core/rights";
+import { SCOPE } from "../core/rights";
 import { badInput, conflict, forbidden, notFound } from "../lib/errors";
 import { ensurePrivateFolder } from "../lib/files";
 import type { Log } from "../lib/log";
 import { configFiles } from "../lib/paths";
-import { addToken, changeToken, LISTED_TOKEN, NEW_TOKEN, removeToken, tokenStore } from "./named-tokens";
+import { addToken, changeToken, NEW_TOKEN, NEXT_LIFE, removeToken, tokenStore } from "./named-tokens";
 import { noteOwnToken, replaceOwnToken, resetOwnToken } from "./own-rotation";
-import { environmentToken, ownToken, ownTokenFile, readToken } from "./owner-token";
+import { environmentToken, newOwnToken, ownToken, ownTokenFile, readToken } from "./owner-token";
 import { confirm, MAX_OVERLAP_S, oldUntil, type Rotating, renew, rotate, type Successor } from "./rotation";
+import { newToken } from "./token";
+import { createTokenList, LISTED_TOKEN } from "./token-list";
 
 interface Uses {
   readonly configDir: string;
   readonly log: Log;
+}
+
+/** What a token for `run:<name>` is checked with. */
+interface KnowsScripts {
+  storedScripts(): Promise<{ has(name: string): boolean }>;
+}
+
+/** @throws a `bad_input` failure for a scope that names a script which is not stored: nobody would notice that it is mistyped. */
+async function requireScripts(service: KnowsScripts, scopes: readonly string[]): Promise<void> {
+  const named = scopes.flatMap((scope) => (scope.startsWith("run:") ? scope.slice("run:".length) : []));
+  if (named.length === 0) return;
+  const scripts = await service.storedScripts();
+  const missing = named.find((name) => !scripts.has(name));
+  if (missing !== undefined) {
+    throw badInput(`scope: no script is named ${missing}: \`svc scripts add ${missing} FILE\` stores it`);
+  }
 }
 
 const storeOf = ({ configDir, log }: Uses) => tokenStore(configFiles(configDir), log);
@@ -61,7 +79,10 @@ function replaceableFile(configDir: string, given?: string): string {
   throw conflict("the token comes from SVC_TOKEN: change it there and start svc again");
 }
 
-const OLD_UNTIL = v.nullable(v.string());
+/** `expires`: when the token ends, null for never. `old_until`: when the last of the old tokens ends; null where they have ended. */
+const ENDS = { expires: v.nullable(v.string()), old_until: v.nullable(v.string()) };
+
+const endsOf = (kept: Rotating) => ({ expires: kept.expires ?? null, old_until: oldUntil(kept) });
 
 export const replaceToken = operation({
   name: "token.rotate",
@@ -75,26 +96,35 @@ export const replaceToken = operation({
       v.optional(seconds(between(0, MAX_OVERLAP_S)), 0),
       "How long the old token works; 0: it ends at once, as do those before it",
     ),
+    expires_s: NEXT_LIFE,
     ...OWN_FILE.entries,
   }),
-  /** `name`: null for the host's own token. `old_until`: when the last of the old tokens ends; null where they have ended. */
-  output: v.object({ name: v.nullable(v.string()), ...OWN_TOKEN.entries, old_until: OLD_UNTIL }),
-  async run(service: Uses, { name = null, overlap_s, token_file }) {
+  /** `name`: null for the host's own token. */
+  output: v.object({ name: v.nullable(v.string()), ...OWN_TOKEN.entries, ...ENDS }),
+  async run(service: Uses, { name = null, overlap_s, expires_s, token_file }) {
     const { configDir } = service;
-    const succeed = (old: Rotating) => rotate(old, overlap_s);
     if (name !== null) {
       if (token_file !== undefined) throw badInput("token_file: expected without a name");
-      const { token, kept } = await changeToken(storeOf(service), name, succeed);
-      return { name, token, token_file: null, old_until: oldUntil(kept) };
+      const succeed = (old: Rotating) => rotate(old, overlap_s);
+      const { token, kept } = await changeToken(storeOf(service), name, succeed, expires_s);
+      return { name, token, token_file: null, ...endsOf(kept) };
     }
+    if (expires_s !== undefined)
+      throw badInput("expires_s: expected with a name: the host's own token has no end");
     ensurePrivateFolder(configDir);
     const file = replaceableFile(configDir, token_file);
     const files = configFiles(configDir);
     // The old token may be missing, or none that a client could send.
     if (overlap_s === 0)
-      return { name, token: await resetOwnToken(files, file), token_file: file, old_until: null };
-    const { token, kept } = await replaceOwnToken(files, file, succeed);
-    return { name, token, token_file: file, old_until: oldUntil(kept) };
+      return {
+        name,
+        token: await resetOwnToken(files, file),
+        token_file: file,
+        expires: null,
+        old_until: null,
+      };
+    const { token, kept } = await replaceOwnToken(files, file, (old) => rotate(old, overlap_s, newOwnToken));
+    return { name, token, token_file: file, ...endsOf(kept) };
   },
 });
 
@@ -122,18 +152,24 @@ export const renewToken = operation({
       "How long the old token works, in seconds",
     ),
   }),
-  /** `name`: null for the host's own token. `old_until`: when the token of this request ends. */
-  output: v.object({ name: v.nullable(v.string()), token: secret(v.string()), old_until: v.string() }),
+  /** `name`: null for the host's own token. `expires`: null for never. `old_until`: when the token of this request ends. */
+  output: v.object({
+    name: v.nullable(v.string()),
+    token: secret(v.string()),
+    expires: v.nullable(v.string()),
+    old_until: v.string(),
+  }),
   async run(service: Uses, { overlap_s }, caller) {
     const { name } = caller.grant;
     const sent = sentBy(caller);
-    const succeed = (old: Rotating): Successor => renew(old, sent, overlap_s);
+    const make = name === null ? newOwnToken : newToken;
+    const succeed = (old: Rotating): Successor => renew(old, sent, overlap_s, make);
     const { configDir } = service;
     const { token, kept } = await (name === null
       ? replaceOwnToken(configFiles(configDir), replaceableFile(configDir), succeed)
       : changeToken(storeOf(service), name, succeed));
     const [old] = kept.previous.filter(({ sha256 }) => sha256 === sent);
-    return { name, token, old_until: old?.until ?? new Date().toISOString() };
+    return { name, token, expires: kept.expires ?? null, old_until: old?.until ?? new Date().toISOString() };
   },
 });
 
@@ -147,7 +183,7 @@ export const confirmToken = operation({
   http: { method: "POST", path: "/token/confirm" },
   input: NO_INPUT,
   /** `name`: null for the host's own token. `old_until`: when the last of the old tokens ends. */
-  output: v.object({ name: v.nullable(v.string()), old_until: OLD_UNTIL }),
+  output: v.object({ name: v.nullable(v.string()), old_until: ENDS.old_until }),
   async run(service: Uses, _input, caller) {
     const { name } = caller.grant;
     const sent = sentBy(caller);
@@ -170,11 +206,17 @@ export const makeToken = operation({
   changes: true,
   leftOut,
   input: NEW_TOKEN,
-  output: v.object({ ...v.pick(LISTED_TOKEN, ["name", "scopes"]).entries, token: secret(v.string()) }),
-  async run(service: Uses, wanted) {
+  output: v.object({
+    ...v.pick(LISTED_TOKEN, ["name", "scopes", "expires"]).entries,
+    token: secret(v.string()),
+  }),
+  async run(service: Uses & KnowsScripts, wanted) {
+    await requireScripts(service, wanted.scope);
     const own = wanted.token === undefined ? undefined : ownToken(service.configDir);
-    const token = await addToken(storeOf(service), wanted, own);
-    return { name: wanted.name, scopes: wanted.scope, token };
+    const store = storeOf(service);
+    const token = await addToken(store, wanted, own);
+    const { expires = null } = store.entries().find(({ name }) => name === wanted.name) ?? {};
+    return { name: wanted.name, scopes: wanted.scope, expires, token };
   },
 });
 
@@ -185,13 +227,7 @@ export const listTokens = operation({
   leftOut,
   input: NO_INPUT,
   output: v.object({ tokens: v.array(LISTED_TOKEN) }),
-  run: (service: Uses) => ({
-    tokens: storeOf(service)
-      .entries()
-      .map(({ allows, ...token }) => {
-        return { name: token.name, scopes: allows, created: token.created, old_until: oldUntil(token) };
-      }),
-  }),
+  run: ({ configDir, log }: Uses) => ({ tokens: createTokenList(configFiles(configDir), log).list() }),
 });
 
 export const revokeToken = operation({
@@ -219,9 +255,13 @@ export const tokenRights = operation({
     script: "a script has the rights of whoever runs it",
   },
   input: NO_INPUT,
-  /** `name`: null for the host's own token. */
-  output: v.object({ name: v.nullable(v.string()), scopes: v.array(v.picklist(SCOPES)) }),
-  run: (_service, _input, { grant: { name, scopes } }) => ({ name, scopes: [...scopes] }),
+  /** `name`: null for the host's own token. `expires`: when the token ends; null for never. */
+  output: v.object({ name: v.nullable(v.string()), scopes: v.array(SCOPE), expires: v.nullable(v.string()) }),
+  run: (_service, _input, { grant: { name, scopes, ends } }) => ({
+    name,
+    scopes: [...scopes],
+    expires: ends === undefined ? null : new Date(ends).toISOString(),
+  }),
 });
 
 export const operations = [

@@ -8,8 +8,8 @@ import { holdPlace } from "../lib/held-place";
 import type { Log } from "../lib/log";
 import { configFiles } from "../lib/paths";
 import { findRunningServer } from "../lib/running-server";
-import { newToken } from "./rotation";
 import { digestToken, type TokenDigest } from "./scopes";
+import { isMistyped } from "./token";
 
 /** The token in force. */
 export interface TokenSource {
@@ -80,8 +80,13 @@ export function environmentToken(): string | undefined {
   return SVC_TOKEN ? checkToken(SVC_TOKEN, "SVC_TOKEN") : undefined;
 }
 
+/** A new token for the owner of the host: 24 random bytes as 32 URL-safe characters. */
+export function newOwnToken(): string {
+  return Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString("base64url");
+}
+
 /** Writes `token` to `file` (0600) and returns it. @throws `unavailable` when that fails. */
-export function writeToken(file: string, token = newToken()): string {
+export function writeToken(file: string, token = newOwnToken()): string {
   try {
     using place = holdPlace(file);
     writeFileAtomic(place.path, `${token}\n`);
@@ -115,6 +120,9 @@ export function readToken(file: string): string | undefined {
  * @throws a `bad_input` failure that does not quote the token.
  */
 export function checkToken(token: string, where: string): string {
+  if (isMistyped(token)) {
+    throw badInput(`${where}: it begins like a token that svc made, but is mistyped or cut off`);
+  }
   if (/^[\x21-\x7e]{8,512}$/.test(token)) return token;
   throw badInput(`${where}: expected a token of 8 to 512 visible ASCII characters on one line`);
 }

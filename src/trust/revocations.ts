@@ -1,5 +1,5 @@
 /**
- * Ending what a token goes on with, such as a broadcast under way, when the token is revoked.
+ * Ending what a token goes on with, such as a broadcast under way, when the token is revoked or expires.
  */
 import { cancelled } from "../lib/errors";
 
@@ -14,12 +14,13 @@ export function createRevocations() {
     },
     /** Whether anybody waits for the end of a token. */
     awaited: () => controls.size > 0,
-    /** Aborts the signals of the tokens that are not in force any more. */
-    end(inForce: (token: string) => boolean): void {
+    /** Aborts the signals of the tokens that have ended. @param howEnded `was revoked`; null for a token in force. */
+    end(howEnded: (token: string) => string | null): void {
       for (const [token, control] of controls) {
-        if (inForce(token)) continue;
+        const how = howEnded(token);
+        if (how === null) continue;
         controls.delete(token);
-        control.abort(cancelled(`the token ${token} was revoked`));
+        control.abort(cancelled(`the token ${token} ${how}`));
       }
     },
   };

@@ -8,6 +8,7 @@
 import * as v from "valibot";
 import { conflict, forbidden } from "../lib/errors";
 import { digestToken, hexOf } from "./scopes";
+import { idOf, newToken } from "./token";
 
 /** A token that was replaced and may still work. */
 const REPLACED = v.object({
@@ -26,6 +27,12 @@ export const ROTATES = {
   sha256: REPLACED.entries.sha256,
   /** Whether svc made the token. One that it was given, or that an older svc noted, may be one that a person chose. */
   generated: REPLACED.entries.generated,
+  /** The id in it; absent in one that has none. */
+  id: v.optional(v.string()),
+  /** When it ends, ISO 8601; absent where it does not. */
+  expires: v.optional(v.pipe(v.string(), v.isoTimestamp())),
+  /** How long it was made for, in seconds, and so the token that replaces it. */
+  lifetime_s: v.optional(v.pipe(v.number(), v.minValue(0))),
   /** Those that it replaced. */
   previous: v.optional(v.array(REPLACED), []),
 };
@@ -46,22 +53,21 @@ const MAX_PREVIOUS = 8;
 /** The longest overlap, in seconds: 30 days. */
 export const MAX_OVERLAP_S = 30 * 86_400;
 
-/** A new token: 24 random bytes as 32 URL-safe characters. */
-export function newToken(): string {
-  return Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString("base64url");
-}
+/** The longest life of a token, in seconds: ten years. */
+export const MAX_LIFETIME_S = 3_650 * 86_400;
 
 /**
  * Replaces a token as the owner of the host does: no old token can be renewed, and none works for longer than this one.
  *
- * @param overlapS how long the old token works, in seconds; with 0, all old ones end at once.
+ * @param overlapS how long the old token works, in seconds; with 0, all old ones end at once. None outlives its own end.
+ * @param make returns the new token.
  * @throws a `conflict` failure when too many old tokens are in force.
  */
-export function rotate(old: Rotating, overlapS: number): Successor {
-  if (overlapS === 0) return successor(old, []);
+export function rotate(old: Rotating, overlapS: number, make: () => string = newToken): Successor {
+  if (overlapS === 0) return successor(old, [], make);
   const until = inSeconds(overlapS);
   const older = confirm(old).previous.map((one) => ({ ...one, until: earlier(one.until, until) }));
-  return successor(old, [...older, { ...current(old), until, renews: false }]);
+  return successor(old, [...older, replaced(old, until, false)], make);
 }
 
 /**
@@ -70,11 +76,16 @@ export function rotate(old: Rotating, overlapS: number): Successor {
  * @param sent the digest of the token that the client sent.
  * @throws a `forbidden` failure for an old token whose successor was confirmed; `conflict` as {@link rotate}.
  */
-export function renew(old: Rotating, sent: string, overlapS: number): Successor {
+export function renew(
+  old: Rotating,
+  sent: string,
+  overlapS: number,
+  make: () => string = newToken,
+): Successor {
   const until = inSeconds(overlapS);
-  const replaced = { ...current(old), until, renews: true };
+  const last = replaced(old, until, true);
   // Who has the token itself lost nothing.
-  if (sent === old.sha256) return successor(old, [...confirm(old).previous, replaced]);
+  if (sent === old.sha256) return successor(old, [...confirm(old).previous, last], make);
   const alive = inForce(old);
   const mine = alive.find(({ sha256 }) => sha256 === sent);
   if (!mine?.renews) {
@@ -82,16 +93,16 @@ export function renew(old: Rotating, sent: string, overlapS: number): Successor 
     throw forbidden(`this token was replaced: it ${end}cannot be renewed`);
   }
   const others = alive.map((one) => (one === mine ? { ...one, until: later(one.until, until) } : one));
-  return successor(old, [...others, replaced]);
+  return successor(old, [...others, last], make);
 }
 
 /** With old tokens that cannot be renewed. */
 export function confirm(old: Rotating): Rotating {
-  return { ...current(old), previous: inForce(old).map((one) => ({ ...one, renews: false })) };
+  return { ...old, previous: inForce(old).map((one) => ({ ...one, renews: false })) };
 }
 
 /** When the last of the old tokens ends, ISO 8601; null when none is in force. */
-export const oldUntil = (token: Rotating): string | null =>
+export const oldUntil = (token: Pick<Rotating, "previous">): string | null =>
   inForce(token)
     .map(({ until }) => until)
     .reduce<string | null>((last, until) => later(last ?? until, until), null);
@@ -100,19 +111,37 @@ export const oldUntil = (token: Rotating): string | null =>
 const later = (one: string, other: string) => (Date.parse(one) > Date.parse(other) ? one : other);
 const earlier = (one: string, other: string) => (later(one, other) === one ? other : one);
 
-const current = ({ sha256, generated }: Rotating) => ({ sha256, generated });
+/** A token that ends then, or at its own end if that is earlier. */
+const replaced = ({ sha256, generated, expires }: Rotating, until: string, renews: boolean) => ({
+  sha256,
+  generated,
+  until: expires === undefined ? until : earlier(until, expires),
+  renews,
+});
 
 /** The old tokens that still work. */
-const inForce = ({ previous }: Rotating) => previous.filter(({ until }) => Date.parse(until) > Date.now());
+const inForce = ({ previous }: Pick<Rotating, "previous">) =>
+  previous.filter(({ until }) => Date.parse(until) > Date.now());
 
 const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1_000).toISOString();
 
-function successor(old: Rotating, previous: Rotating["previous"]): Successor {
+function successor(old: Rotating, previous: Rotating["previous"], make: () => string): Successor {
   if (previous.length > MAX_PREVIOUS) {
+    const last = oldUntil(old);
     throw conflict(
-      `this token was replaced ${MAX_PREVIOUS} times and the old ones still work, the last until ${oldUntil(old)}: \`svc token rotate\` without --overlap ends them`,
+      `this token was replaced ${MAX_PREVIOUS} times and the old ones still work, the last until ${last}: \`svc token rotate\` without --overlap ends them`,
     );
   }
-  const token = newToken();
-  return { token, kept: { sha256: hexOf(digestToken(token)), generated: true, previous } };
+  const token = make();
+  return { token, kept: { ...recordOf(token, old.lifetime_s), generated: true, previous } };
+}
+
+/** What is kept of a token. @param lifetimeS how long it works from now on, in seconds; undefined: for ever. */
+export function recordOf(token: string, lifetimeS: number | undefined) {
+  return {
+    sha256: hexOf(digestToken(token)),
+    id: idOf(token),
+    expires: lifetimeS === undefined ? undefined : inSeconds(lifetimeS),
+    lifetime_s: lifetimeS,
+  };
 }

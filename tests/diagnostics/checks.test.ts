@@ -19,6 +19,7 @@ import { judgePlatform, platform } from "../../src/diagnostics/checks/platform";
 import { restApi } from "../../src/diagnostics/checks/rest-api";
 import { screenshot } from "../../src/diagnostics/checks/screenshot";
 import { judgeValidity, tlsCertificate } from "../../src/diagnostics/checks/tls-certificate";
+import { judgeTokens, tokens } from "../../src/diagnostics/checks/tokens";
 import { unavailable } from "../../src/lib/errors";
 import { movableClock, temporaryFolder, testServer, testWith } from "../support";
 import { CALLER, DESKTOP, executorOf, finding, host, LOG, SERVER } from "./support";
@@ -34,6 +35,46 @@ describe("platform", () => {
 
   test("a platform that svc is not built for is a warning", () => {
     expect(judgePlatform("freebsd")).toMatchObject({ ok: true, severity: "warn" });
+  });
+});
+
+describe("tokens", () => {
+  const now = Date.parse("2026-11-22T12:00:00Z");
+  const token = (name: string, days: number | null) => {
+    return { name, expires: days === null ? null : new Date(now + days * 86_400_000).toISOString() };
+  };
+
+  test("that end, but not soon, are as they should be, and so is a host without any", async () => {
+    expect(judgeTokens([token("anna", 8)], null, now)).toMatchObject({ ok: true, severity: "info" });
+    expect(await finding(tokens)).toMatchObject({ severity: "info", detail: "named tokens: 0" });
+  });
+
+  test("that never end, have ended or end within a week are named in a warning", () => {
+    const all = [token("old", null), token("gone", -1), token("soon", 6.9), token("fine", 7.1)];
+    expect(judgeTokens(all, null, now)).toMatchObject({
+      ok: true,
+      severity: "warn",
+      detail: "expires within a week: soon; expired: gone; without expiry: old",
+      advice: [
+        expect.stringContaining("svc token rotate NAME --overlap 24h"),
+        expect.stringContaining("svc token remove NAME"),
+        expect.stringContaining("--expires 90d"),
+      ],
+      extra: { count: 4, expired: ["gone"], ending: ["soon"], endless: ["old"] },
+    });
+  });
+
+  test("the owner's token from another machine is a warning for a week", () => {
+    expect(judgeTokens([], "2026-11-16", now)).toMatchObject({
+      severity: "warn",
+      detail: "the owner's token, which allows everything, came from another machine on 2026-11-16",
+    });
+    expect(judgeTokens([], "2026-11-13", now)).toMatchObject({ severity: "info" });
+  });
+
+  test("of many, ten are named", () => {
+    const many = Array.from({ length: 12 }, (_, nth) => token(`t${nth}`, null));
+    expect(judgeTokens(many, null, now).detail).toEndWith("t8, t9 and 2 more");
   });
 });
 

@@ -71,6 +71,7 @@ export const host = (different: Partial<Host> = {}): Host => ({
   configDir: "/nonexistent",
   desktop: async () => DESKTOP,
   existingAudit: async () => LOG,
+  tokens: async () => ({ list: () => [], ownerFromElsewhere: () => null }),
   probeWebRtc: async () => "0.0.0",
   usb: async () => ({ lister: { list: async () => ({ backend: "usb", error: null }) } }),
   executor: async () => executorOf(),

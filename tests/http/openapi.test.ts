@@ -217,6 +217,7 @@ async function registeredRoutes(service: Service): Promise<string[]> {
     answersTo: () => true,
     metrics: await service.metrics(),
     audit: createRequestAudit(null, () => {}),
+    uses: { note() {} },
     maxBodyBytes: 1,
     log: silentLog,
     stopping: new AbortController().signal,

@@ -10,6 +10,7 @@ const SOURCES: MetricSources = {
   sessions: async () => ({ list: () => [{ state: "open" }, { state: "open" }, { state: "closed" }] }),
   scheduler: async () => ({ count: () => 3 }),
   runs: async () => ({ totals: () => ({ active: 4, ended: ENDED }) }),
+  tokens: async () => ({ list: () => [] }),
 };
 
 const linesOf = async (sources: Partial<MetricSources> = {}) =>

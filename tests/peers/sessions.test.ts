@@ -97,10 +97,10 @@ describe("a session", () => {
     const { a, b } = twoPeers(home.path);
     const session = await a.connect((offer) => b.answer(offer, "anna"), tmpdir());
     expect(b.report().sessions).toMatchObject([{ token: "anna" }]);
-    await b.endRevoked((token) => token === "anna");
+    await b.endRevoked((token) => (token === "anna" ? null : "was revoked"));
     expect(b.list()).toHaveLength(1);
     const host = b.list()[0];
-    await b.endRevoked(() => false);
+    await b.endRevoked(() => "was revoked");
     expect(await host?.closed).toBe("its token anna was revoked");
     await session.closed;
   });
@@ -338,7 +338,7 @@ describe("a session", () => {
     for (let nth = 0; nth < 3; nth++) await by("one");
     await expect(by("one")).rejects.toThrow("the token one has 3 sessions already");
     const owners = await by(null);
-    await a.endRevoked((token) => token !== "one");
+    await a.endRevoked((token) => (token === "one" ? "was revoked" : null));
     expect(a.list()).toEqual([owners]);
     await Promise.all([a.stop(), b.stop(), other.b.stop()]);
   });

@@ -8,7 +8,7 @@ import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import type { RunRecord } from "../../src/runs/types";
 import { addToken, tokenStore } from "../../src/trust/named-tokens";
-import { revokeToken } from "../../src/trust/operations";
+import { replaceToken, revokeToken } from "../../src/trust/operations";
 import { rowsOf } from "../audit/support";
 import { post, testServer, until } from "../support";
 import { job, testScheduler } from "./support";
@@ -97,6 +97,33 @@ test("a token that another process revokes ends its runs, also when the server i
   const files = configFiles(host.configDir);
   await tokenStore(files, silentLog).change((list) => list.remove("anna"));
   expect(await lastRun(made, "cancelled")).toMatchObject({ source_id: "hers" });
+});
+
+test("a job whose token has expired fails and says why, and runs again once the token is replaced", async () => {
+  const made = await hostOfAnna([["AC_sleep", [0]]]);
+  await using host = made.host;
+  const files = configFiles(host.configDir);
+  const expires = new Date(Date.now() - 1_000).toISOString();
+  await tokenStore(files, silentLog).change((list) => list.update("anna", { expires }));
+  await host.call("/jobs/run", post({ job_id: "hers" }));
+  const error_text = "its token anna has expired: `svc token rotate anna`";
+  expect(await lastRun(made, "error")).toMatchObject({ source_id: "hers", token: "anna", error_text });
+  expect(await made.jobs()).toMatchObject([{ job_id: "hers", enabled: true, disabled_reason: null }]);
+  const owner = localCaller(host.service, "cli");
+  await callOperation(host.service, replaceToken, { name: "anna" }, owner);
+  await host.call("/jobs/run", post({ job_id: "hers" }));
+  expect(await lastRun(made, "ok")).toMatchObject({ source_id: "hers", token: "anna" });
+});
+
+test("what a token runs ends when the token expires", async () => {
+  const made = await hostOfAnna([["AC_sleep", [60]]]);
+  await using host = made.host;
+  await host.call("/jobs/run", post({ job_id: "hers" }));
+  await lastRun(made, "running");
+  const expires = new Date(Date.now() - 1_000).toISOString();
+  const store = tokenStore(configFiles(host.configDir), silentLog);
+  await store.change((list) => list.update("anna", { expires }));
+  expect(await lastRun(made, "cancelled")).toMatchObject({ error_text: "its token anna has expired" });
 });
 
 test("a job whose token was revoked by hand is disabled when it is due", async () => {

@@ -107,10 +107,10 @@ test("the syncs of a revoked token end, and no others", async () => {
   await syncs.start(request, { token: "anna" });
   const kept = await syncs.start({ ...request, to: "other" }, { token: "bert" });
   const owned = await syncs.start({ ...request, to: "third" });
-  await syncs.endRevoked((token) => token === "bert");
+  await syncs.endRevoked((token) => (token === "bert" ? null : "was revoked"));
   expect(syncs.list().map(({ id }) => id)).toEqual([kept.id, owned.id]);
   const again = syncs.once(request, { token: "anna" });
-  await syncs.endRevoked(() => false);
+  await syncs.endRevoked(() => "was revoked");
   writeFileSync(join(dir, "late"), "x");
   expect((await again).sent_files).toBe(0);
   await syncs.stopAll();

@@ -73,9 +73,10 @@ test("each scope allows its operations, several allow the union, and the host's 
 test("any token in force may ask what it allows", async () => {
   await using server = await scopedServer();
   const answer = async (who: Parameters<typeof server.ask>[0]) => (await server.ask(who, "/token")).json();
-  expect(await answer("metrics")).toEqual({ name: "prometheus", scopes: ["metrics"] });
-  expect(await answer("both")).toEqual({ name: "wall", scopes: ["read", "metrics"] });
-  expect(await answer("own")).toEqual({ name: null, scopes: ["admin"] });
+  const expires = expect.stringMatching(/^\d{4}-\d\d-\d\dT.+Z$/);
+  expect(await answer("metrics")).toEqual({ name: "prometheus", scopes: ["metrics"], expires });
+  expect(await answer("both")).toEqual({ name: "wall", scopes: ["read", "metrics"], expires });
+  expect(await answer("own")).toEqual({ name: null, scopes: ["admin"], expires: null });
 });
 
 test("what is not allowed is refused as in RFC 6750, without a lockout", async () => {
@@ -110,7 +111,7 @@ test("the file is private and holds no token", async () => {
   using folder = temporaryFolder();
   const files = configFiles(folder.path);
   const token = await addToken(tokenStore(files, silentLog), { name: "anna", scope: ["read"] });
-  expect(token).toMatch(/^[A-Za-z0-9_-]{32}$/);
+  expect(token).toMatch(/^svct_[0-9A-Za-z]{8}_[0-9A-Za-z_-]{49}$/);
   expect(readFileSync(files.tokens, "utf8")).not.toContain(token);
   expect(statSync(files.tokens).mode & 0o777).toBe(0o600);
 });
@@ -199,7 +200,7 @@ test("a broken file lets nobody in, nor does an entry with a scope that svc does
   expect(watchTokens(files, silentLog).generated(anna)?.name).toBe("anna");
   const good = readFileSync(files.tokens, "utf8");
   for (const [text, reason, left] of [
-    [good.replace('"read"', '"all"'), "left out tokens[0]: allows.0: expected", "otto"],
+    [good.replace('"read"', '"all"'), "left out tokens[0]: allows.0: metrics, read, ", "otto"],
     [
       good.slice(0, -5),
       "only the host's own token is in force: tokens.json is not a list of tokens",

@@ -59,20 +59,21 @@ function* problems(configDir: string, uid: number): Generator<Finding> {
 
 /** The private files of `configDir`. `leaked`: what else to do when others could read one. */
 function privateFiles(configDir: string): Array<{ name: string; path: string; leaked?: string[] }> {
-  const { token, previousTokens, tokens, auditLog, adminHosts, ice, hostKey, deskKey, desk, joinStrings } =
-    configFiles(configDir);
-  const ownToken = resolve(findRunningServer(configDir)?.token_file ?? token);
+  const files = configFiles(configDir);
+  const ownToken = resolve(findRunningServer(configDir)?.token_file ?? files.token);
   return [
     { name: "the token file", path: ownToken, leaked: ["svc token rotate"] },
-    { name: "rest_token_previous.json", path: previousTokens },
-    { name: "tokens.json", path: tokens },
-    { name: "host_key", path: hostKey, leaked: ["svc leave, delete it, and join again"] },
-    { name: "desk_key", path: deskKey, leaked: ["delete it, and let the hosts join again"] },
-    { name: "desk.json", path: desk },
-    { name: "join.db", path: joinStrings },
-    { name: "audit.db", path: auditLog },
-    { name: "admin_hosts.json", path: adminHosts, leaked: ["replace the tokens of the hosts in it"] },
-    { name: "ice.json", path: ice, leaked: ["change the secrets of the TURN users in it"] },
+    { name: "rest_token_previous.json", path: files.previousTokens },
+    { name: "tokens.json", path: files.tokens },
+    { name: "host_key", path: files.hostKey, leaked: ["svc leave, delete it, and join again"] },
+    { name: "desk_key", path: files.deskKey, leaked: ["delete it, and let the hosts join again"] },
+    { name: "desk.json", path: files.desk },
+    { name: "join.db", path: files.joinStrings },
+    { name: "token_use.json", path: files.tokenUse },
+    { name: "scripts.json", path: files.scripts, leaked: ["change the secrets in the scripts in it"] },
+    { name: "audit.db", path: files.auditLog },
+    { name: "admin_hosts.json", path: files.adminHosts, leaked: ["replace the tokens of the hosts in it"] },
+    { name: "ice.json", path: files.ice, leaked: ["change the secrets of the TURN users in it"] },
   ];
 }
 

@@ -6,7 +6,7 @@ import * as v from "valibot";
 import type { Caller } from "../../core/caller";
 import { between, field, flag, path, seconds, secret, whole } from "../../core/fields";
 import { operation } from "../../core/operation";
-import { allows, beyond, type Grant } from "../../core/rights";
+import { allows, beyond, type Grant, SCOPES } from "../../core/rights";
 import { MAX_TIMEOUT_S, STOP_ON_ERROR } from "../../core/run";
 import { badInput, forbidden } from "../../lib/errors";
 import { readTextFile } from "../../lib/files";
@@ -193,7 +193,7 @@ async function broadcastTo(service: BroadcastUses, input: Broadcast, caller: Cal
   await caller.announce(`admin.broadcast_execute ${which} hosts=${hosts.length} ${described}`);
   const file = output === undefined ? undefined : openResultFile(output);
   // The token of a host may allow more than that of the caller.
-  const scope = allows(grant, "admin") ? undefined : grant.scopes;
+  const scope = allows(grant, "admin") ? undefined : SCOPES.filter((one) => allows(grant, one));
   const [{ broadcast }, { deliver }] = await Promise.all([import("../broadcast"), import("../deliver")]);
   let finished = 0;
   const options: BroadcastOptions = {

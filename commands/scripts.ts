@@ -1,0 +1,58 @@
+import type * as v from "valibot";
+import { SCRIPT, withActions } from "../src/cli/script";
+import { outcomeLine, VARIABLE_FIELDS, withVariables } from "../src/cli/script-run";
+import type { Group } from "../src/cli/subcommand";
+import { view } from "../src/cli/view";
+import { addScript, listScripts, removeScript, runScript } from "../src/runs/operations/scripts";
+import { PERMISSION_FIELDS } from "../src/service";
+
+const columns = ["NAME", "PARAMETERS", "ADDED", "SHA-256"];
+
+const row = ({ name, parameters, added, sha256 }: v.InferOutput<typeof addScript.output>) => [
+  name,
+  parameters.join(", "),
+  added,
+  sha256,
+];
+
+export default {
+  verbs: {
+    add: view(addScript, {
+      hidden: ["actions"],
+      names: { parameters: "parameter" },
+      extra: { file: SCRIPT },
+      positionals: ["name", "file"],
+      complete: (input, { file }) => withActions(file, async (actions) => ({ ...input, actions })),
+      columns,
+      rows: (script) => [row(script)],
+      examples: [
+        ["$0 scripts add nightly nightly.json", "Store it; `--scope run:nightly` lets a token run it"],
+        ["$0 scripts add order order.json --parameter customer", "Who runs it sets ${customer}"],
+      ],
+    }),
+    list: view(listScripts, {
+      columns,
+      rows: ({ scripts }) => scripts.map(row),
+      none: "no stored scripts",
+      examples: [["$0 scripts list", "Names and digests"]],
+    }),
+    remove: view(removeScript, {
+      positionals: ["name"],
+      text: ({ removed }) => `${removed} removed`,
+      examples: [["$0 scripts remove nightly", "Nobody runs it from now on"]],
+    }),
+    run: view(runScript, {
+      cancellable: true,
+      kind: "script",
+      positionals: ["name"],
+      extra: { ...VARIABLE_FIELDS, ...PERMISSION_FIELDS },
+      service: ({ allow_shell, allow_audit_clear }) => ({ allow_shell, allow_audit_clear }),
+      complete: withVariables,
+      text: ({ outcomes }) => outcomes.map(outcomeLine).join("\n"),
+      good: ({ ok }) => ok,
+      problems: ({ ok, run_id, status, error_text }) =>
+        ok ? [] : [`run ${run_id} (${status}): ${error_text}`],
+      examples: [["$0 scripts run order --var customer=ACME", "Run it here, as its owner"]],
+    }),
+  },
+} satisfies Group;

@@ -1,0 +1,127 @@
+/**
+ * The operations of stored scripts: storing, listing and removing them is the owner's; running one needs the scope of each of
+ * its commands, or `run:` and its name.
+ */
+import * as v from "valibot";
+import { ACTION_LIST, field, flag, NO_INPUT } from "../../core/fields";
+import { operation } from "../../core/operation";
+import { allows, beyond, type Grant, NAME_TEXT } from "../../core/rights";
+import { badInput, forbidden } from "../../lib/errors";
+import type { CheckedList, Executor } from "../executor";
+import { SCRIPT_FIELDS, type StoredScript, type StoredScripts } from "../stored-scripts";
+import { RUN_OPTIONS, RUN_REPORT } from "../types";
+
+interface Uses {
+  executor(): Promise<Executor>;
+  storedScripts(): Promise<StoredScripts>;
+}
+
+const NAME = field(NAME_TEXT, "Name of the script");
+
+const OWNERS = "a script that stores scripts could store itself";
+
+/** A stored script in a listing: not its list, which may hold secrets. */
+const LISTED_SCRIPT = v.object({
+  name: v.string(),
+  sha256: v.string(),
+  added: v.string(),
+  parameters: v.array(v.string()),
+  stop_on_error: v.union([v.boolean(), v.literal("focus")]),
+  timeout_s: v.number(),
+});
+
+const listed = ({ actions: _, ...script }: StoredScript) => script;
+
+export const addScript = operation({
+  name: "scripts.add",
+  summary: "Store a list of actions under a name",
+  scope: "admin",
+  changes: "announces",
+  leftOut: { script: OWNERS },
+  http: { method: "POST", path: "/scripts/add" },
+  input: v.strictObject({
+    name: NAME,
+    actions: field(ACTION_LIST, "The list of actions, as `POST /execute` takes it"),
+    ...SCRIPT_FIELDS,
+    replace: flag("Put it in the place of the script that has the name"),
+  }),
+  output: LISTED_SCRIPT,
+  async run(service: Uses, { replace, ...script }, caller) {
+    // Whether this process may run it does not matter.
+    const { described } = (await service.executor()).check(script.actions);
+    // An argument may be secret.
+    await caller.announce(`scripts.add script=${script.name} replace=${replace} ${described}`);
+    return listed(await (await service.storedScripts()).add(script, replace));
+  },
+});
+
+export const listScripts = operation({
+  name: "scripts.list",
+  summary: "List the stored scripts",
+  scope: "read",
+  leftOut: { script: "an action has no use for the list" },
+  http: { method: "GET", path: "/scripts" },
+  input: NO_INPUT,
+  output: v.object({ scripts: v.array(LISTED_SCRIPT), count: v.number() }),
+  async run(service: Uses) {
+    const scripts = (await service.storedScripts()).list().map(listed);
+    return { scripts, count: scripts.length };
+  },
+});
+
+export const removeScript = operation({
+  name: "scripts.remove",
+  summary: "Remove a stored script",
+  scope: "admin",
+  changes: true,
+  leftOut: { script: OWNERS },
+  http: { method: "POST", path: "/scripts/remove" },
+  input: v.strictObject({ name: NAME }),
+  output: v.object({ removed: v.string() }),
+  async run(service: Uses, { name }) {
+    await (await service.storedScripts()).remove(name);
+    return { removed: name };
+  },
+});
+
+export const runScript = operation({
+  name: "scripts.run",
+  summary: "Run a stored script",
+  scope: "any",
+  changes: "announces",
+  leftOut: { script: "a script that runs scripts could run itself" },
+  http: { method: "POST", path: "/scripts/{name}/run" },
+  input: v.strictObject({ name: NAME, variables: RUN_OPTIONS.entries.variables }),
+  output: RUN_REPORT,
+  async run(service: Uses, { name, variables }, caller) {
+    const isGiven = caller.grant.scopes.includes(`run:${name}`);
+    // Nobody else learns which scripts there are.
+    if (!isGiven && !allows(caller.grant, "operate")) {
+      throw forbidden(beyond(caller.grant, `this needs run:${name}`));
+    }
+    const { actions, parameters, sha256, stop_on_error, timeout_s } = (await service.storedScripts()).get(
+      name,
+    );
+    const odd = Object.keys(variables).find((variable) => !parameters.includes(variable));
+    if (odd !== undefined) {
+      throw badInput(`variables: ${name} takes ${parameters.join(", ") || "none"}`);
+    }
+    const executor = await service.executor();
+    const checked = executor.prepare(actions, false);
+    const list = { ...checked, described: `script=${name} stored=sha256:${sha256} ${checked.described}` };
+    const grant = isGiven ? grantOf(caller.grant, executor, checked) : caller.grant;
+    return executor.run(
+      list,
+      { ...caller, grant },
+      { stop_on_error, timeout_s, variables, path: `script:${name}` },
+    );
+  },
+});
+
+/** What a run of this list may do that was allowed by its name: what its commands need, under the name of the token. */
+const grantOf = (grant: Grant, executor: Executor, { commands }: CheckedList): Grant => ({
+  ...grant,
+  scopes: executor.scopesOf(commands),
+});
+
+export const operations = [addScript, listScripts, removeScript, runScript];

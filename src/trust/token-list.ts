@@ -1,0 +1,45 @@
+/**
+ * The named tokens as a person sees them: names, ids, scopes and days, never a token.
+ */
+import * as v from "valibot";
+import { SCOPE } from "../core/rights";
+import type { Log } from "../lib/log";
+import type { configFiles } from "../lib/paths";
+import { tokenStore } from "./named-tokens";
+import { oldUntil } from "./rotation";
+import { readTokenUse } from "./token-use";
+
+export const LISTED_TOKEN = v.object({
+  name: v.string(),
+  /** The part of it that is no secret: `svct_<id>_…`; null in one that has none. */
+  id: v.nullable(v.string()),
+  scopes: v.array(SCOPE),
+  created: v.string(),
+  /** When it ends, ISO 8601; null: never. */
+  expires: v.nullable(v.string()),
+  /** The day on which a server took it last, in UTC; null when that is not known. */
+  last_used: v.nullable(v.string()),
+  /** When the last of the tokens that it replaced ends; null when none is in force. */
+  old_until: v.nullable(v.string()),
+});
+
+export type ListedToken = v.InferOutput<typeof LISTED_TOKEN>;
+
+/** The named tokens and their use, as the files are now. */
+export function createTokenList(files: ReturnType<typeof configFiles>, log: Log) {
+  const store = tokenStore(files, log);
+  return {
+    /** @throws `unavailable` when the file is broken or cannot be read. */
+    list(): ListedToken[] {
+      const { days } = readTokenUse(files.tokenUse);
+      return store.entries().map(({ name, id = null, allows, created, expires = null, previous }) => {
+        const last_used = days.get(name) ?? null;
+        return { name, id, scopes: allows, created, expires, last_used, old_until: oldUntil({ previous }) };
+      });
+    },
+    /** The day on which the owner's token last came from beyond loopback; null for never. */
+    ownerFromElsewhere: (): string | null => readTokenUse(files.tokenUse).ownerFromElsewhere,
+  };
+}
+
+export type TokenList = ReturnType<typeof createTokenList>;

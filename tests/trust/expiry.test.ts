@@ -1,0 +1,217 @@
+/** The life of a named token: its end, the warnings before it, its last use, and that many of them cost nothing. */
+import { afterEach, expect, setSystemTime, test } from "bun:test";
+import { copyFileSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { callOperation } from "../../src/core/call";
+import { localCaller } from "../../src/core/caller";
+import { parseInput } from "../../src/core/input";
+import { silentLog } from "../../src/lib/log";
+import { configFiles } from "../../src/lib/paths";
+import { addToken, NEW_TOKEN, type NewToken, tokenStore, watchTokens } from "../../src/trust/named-tokens";
+import { listTokens, makeToken, replaceToken } from "../../src/trust/operations";
+import { recordOf } from "../../src/trust/rotation";
+import { digestToken } from "../../src/trust/scopes";
+import { newToken } from "../../src/trust/token";
+import { noteTokenUse, readTokenUse } from "../../src/trust/token-use";
+import { post, TOKEN, temporaryFolder, testService, until } from "../support";
+
+afterEach(() => void setSystemTime());
+
+const DAY_S = 86_400;
+const later = (seconds: number) => setSystemTime(new Date(Date.now() + seconds * 1_000));
+const daysFromNow = (iso: string | null | undefined) =>
+  Math.round((Date.parse(iso ?? "") - Date.now()) / (DAY_S * 1_000));
+
+/** A server, and what its owner and its clients do. */
+async function serving() {
+  const made = testService();
+  const files = configFiles(made.configDir);
+  const server = await (await made.service.rest()).start({ port: 0, rate_limit: 0, token: TOKEN });
+  const owner = localCaller(made.service, "cli");
+  const send = (token: string, path = "/jobs", init: RequestInit = {}) =>
+    fetch(server.url + path, { ...init, headers: { authorization: `Bearer ${token}` } });
+  return {
+    ...made,
+    files,
+    server,
+    send,
+    status: async (token: string) => (await send(token)).status,
+    add: (given: NewToken) => addToken(tokenStore(files, silentLog), given),
+    rotate: (input: object) => callOperation(made.service, replaceToken, input, owner),
+    list: async () => (await callOperation(made.service, listTokens, {}, owner)).tokens,
+    make: (input: object) => callOperation(made.service, makeToken, input, owner),
+  };
+}
+
+test("a generated token works for 90 days, one that a person chose for ever, and another time can be said", async () => {
+  await using host = await serving();
+  const generated = await host.make({ name: "anna", scope: ["read"] });
+  expect(daysFromNow(generated.expires)).toBe(90);
+  const given = await host.make({ name: "wall", scope: ["read"], token: "lab-password" });
+  const never = await host.make({ name: "old", scope: ["read"], expires_s: "never" });
+  const short = await host.make({ name: "short", scope: ["read"], expires_s: 3_600 });
+  expect([given.expires, never.expires]).toEqual([null, null]);
+  expect(await Promise.all([generated, given, never, short].map(({ token }) => host.status(token)))).toEqual([
+    200, 200, 200, 200,
+  ]);
+  later(3_601);
+  expect(await Promise.all([short, generated].map(({ token }) => host.status(token)))).toEqual([401, 200]);
+  later(90 * DAY_S);
+  expect(await Promise.all([generated, given, never].map(({ token }) => host.status(token)))).toEqual([
+    401, 200, 200,
+  ]);
+});
+
+test("a token that another host generated is no guess of a person's, and works for 90 days here too", async () => {
+  await using host = await serving();
+  const { expires } = await host.make({ name: "shared", scope: ["read"], token: newToken() });
+  expect(daysFromNow(expires)).toBe(90);
+  expect(tokenStore(host.files, silentLog).entries()).toMatchObject([{ name: "shared", generated: true }]);
+});
+
+test("a life that is no time, or longer than ten years, is refused", () => {
+  const refused = (expires_s: unknown) => () =>
+    parseInput(NEW_TOKEN, { name: "a", scope: ["read"], expires_s });
+  for (const odd of [0, -1, 3_650 * DAY_S + 1, "always", null, Number.NaN])
+    expect(refused(odd)).toThrow("expires_s: ");
+});
+
+test("a token that replaces another works as long as that one was made for, or as long as is said", async () => {
+  await using host = await serving();
+  const old = await host.add({ name: "anna", scope: ["read"], expires_s: 30 * DAY_S });
+  later(20 * DAY_S);
+  expect(daysFromNow((await host.rotate({ name: "anna", overlap_s: 3_600 })).expires)).toBe(30);
+  const renewed: unknown = await (await host.send(old, "/token/renew", post({}))).json();
+  expect(renewed).toEqual({ error: expect.stringContaining("this token was replaced") });
+  expect((await host.rotate({ name: "anna", expires_s: "never" })).expires).toBeNull();
+  expect((await host.rotate({ name: "anna" })).expires).toBeNull();
+  expect(daysFromNow((await host.rotate({ name: "anna", expires_s: 7 * DAY_S })).expires)).toBe(7);
+  await expect(host.rotate({ expires_s: 60 })).rejects.toThrow("expires_s: expected with a name");
+});
+
+test("a client that renews its token gets one with a new life", async () => {
+  await using host = await serving();
+  const old = await host.add({ name: "desk", scope: ["read"], expires_s: 30 * DAY_S });
+  later(29 * DAY_S);
+  const answer = await (await host.send(old, "/token/renew", post({}))).json();
+  const { token, expires } = answer as { token: string; expires: string };
+  expect(daysFromNow(expires)).toBe(30);
+  later(2 * DAY_S);
+  expect([await host.status(old), await host.status(token)]).toEqual([401, 200]);
+});
+
+test("an overlap does not revive a token that has expired, nor let one live longer", async () => {
+  await using host = await serving();
+  const old = await host.add({ name: "anna", scope: ["read"], expires_s: 60 });
+  later(61);
+  const { token, old_until } = await host.rotate({ name: "anna", overlap_s: DAY_S });
+  expect([await host.status(old), await host.status(token), old_until]).toEqual([401, 200, null]);
+  const next = await host.rotate({ name: "anna", overlap_s: DAY_S });
+  expect(Date.parse(next.old_until ?? "") - Date.now()).toBeLessThan(61_000);
+});
+
+test("answers to a token in its last week say when it ends, other answers do not", async () => {
+  await using host = await serving();
+  const soon = await host.add({ name: "soon", scope: ["read"], expires_s: 6 * DAY_S });
+  const late = await host.add({ name: "late", scope: ["read"], expires_s: 8 * DAY_S });
+  const header = async (token: string, path?: string) =>
+    (await host.send(token, path)).headers.get("svc-token-expires");
+  const [{ expires = "" } = {}] = tokenStore(host.files, silentLog).entries();
+  expect(await header(soon)).toBe(expires);
+  expect(await header(soon, "/config/export")).toBe(expires);
+  expect([await header(late), await header(TOKEN), await header("wrong-token")]).toEqual([null, null, null]);
+  later(2 * DAY_S);
+  expect(daysFromNow(await header(late))).toBe(6);
+});
+
+test("the day of its last use is listed, and however often it is used, the file is written once a day", async () => {
+  await using host = await serving();
+  const token = await host.add({ name: "anna", scope: ["read"] });
+  await host.add({ name: "idle", scope: ["read"] });
+  await Promise.all(Array.from({ length: 20 }, () => host.send(token)));
+  const today = new Date().toISOString().slice(0, 10);
+  await until("the note", async () => (await host.list())[0]?.last_used === today);
+  expect((await host.list())[1]?.last_used).toBeNull();
+  const { ino, mode } = statSync(host.files.tokenUse);
+  expect(mode & 0o777).toBe(0o600);
+  await Promise.all(Array.from({ length: 20 }, () => host.send(token)));
+  await (await host.service.rest()).stop();
+  expect(statSync(host.files.tokenUse).ino).toBe(ino);
+});
+
+test("the owner's token is noted where it comes from another machine, and a name like a prototype's is a name", () => {
+  using folder = temporaryFolder();
+  const file = join(folder.path, "token_use.json");
+  const uses = noteTokenUse(file, silentLog);
+  uses.note(null, true);
+  uses.flush();
+  expect(readTokenUse(file)).toEqual({ days: new Map(), ownerFromElsewhere: null });
+  uses.note(null, false);
+  uses.note("constructor", false);
+  uses.flush();
+  const today = new Date().toISOString().slice(0, 10);
+  expect(readTokenUse(file)).toEqual({ days: new Map([["constructor", today]]), ownerFromElsewhere: today });
+});
+
+test("a file of uses that is broken, or cannot be written, stops no request", async () => {
+  using folder = temporaryFolder();
+  const file = join(folder.path, "none", "token_use.json");
+  const said: string[] = [];
+  const uses = noteTokenUse(file, { ...silentLog, warn: (line) => void said.push(line) });
+  uses.note("anna", true);
+  uses.flush();
+  expect(said.join()).toContain("the use of tokens cannot be noted");
+  const broken = join(folder.path, "broken.json");
+  writeFileSync(broken, "{");
+  expect(readTokenUse(broken)).toEqual({ days: new Map(), ownerFromElsewhere: null });
+});
+
+test("tokens of 0.1.0 keep working, and are listed without an end and without an id", async () => {
+  await using host = await serving();
+  const fixture = join(import.meta.dir, "..", "fixtures", "config-0.1.0", "config", "tokens.json");
+  copyFileSync(fixture, host.files.tokens);
+  expect(await host.status("ES67U4aBWVXPnaWwOOwdInIjgz9FsF9N")).toBe(200);
+  expect(await host.list()).toMatchObject([
+    { name: "prometheus", id: null, expires: null, last_used: null },
+    { name: "anna", scopes: ["read", "screen", "audit"], expires: null },
+    { name: "desk", expires: null },
+  ]);
+  const { token, expires } = await host.rotate({ name: "anna", overlap_s: 3_600, expires_s: 90 * DAY_S });
+  expect([await host.status("ES67U4aBWVXPnaWwOOwdInIjgz9FsF9N"), await host.status(token)]).toEqual([
+    200, 200,
+  ]);
+  expect(daysFromNow(expires)).toBe(90);
+});
+
+test("the id in a token is the one that is listed", async () => {
+  await using host = await serving();
+  const token = await host.add({ name: "anna", scope: ["read"] });
+  expect(await host.list()).toMatchObject([{ id: token.slice(5, 13) }]);
+  expect(readFileSync(host.files.tokens, "utf8")).not.toContain(token.slice(14));
+});
+
+test("each of 10,000 tokens is found, and nobody else", () => {
+  using folder = temporaryFolder();
+  const files = configFiles(folder.path);
+  const made = Array.from({ length: 10_000 }, newToken);
+  const created = new Date().toISOString();
+  const tokens = made.map((token, nth) => {
+    return { name: `t${nth}`, allows: ["read"], created, ...recordOf(token, DAY_S), generated: true };
+  });
+  writeFileSync(files.tokens, JSON.stringify({ tokens }));
+  const { generated } = watchTokens(files, silentLog);
+  for (const [nth, token] of made.entries()) expect(generated(digestToken(token))?.name).toBe(`t${nth}`);
+  for (let nth = 0; nth < 100; nth++) expect(generated(digestToken(newToken()))).toBeUndefined();
+});
+
+test("a scope that names a script which is not stored is refused when the token is made", async () => {
+  await using host = await serving();
+  await expect(host.make({ name: "ci", scope: ["run:nightly"] })).rejects.toThrow(
+    "scope: no script is named nightly: `svc scripts add nightly FILE` stores it",
+  );
+  for (const odd of ["run:", "run:../x", "run", "execute"]) {
+    expect(() => parseInput(NEW_TOKEN, { name: "ci", scope: [odd] })).toThrow(
+      "scope[0]: expected metrics, read",
+    );
+  }
+});
