@@ -128,7 +128,9 @@ The folder of this page has files for Prometheus 2.42 or later and for Grafana:
   ([fleet.md](fleet.md)); \`svc admin targets\` prints the same for file discovery. Each target has \`svc_host\`, its
   label in the address book, and \`svc_tag_<tag>="true"\` for each of its tags.
 - **Job names**: the alerts expect jobs named \`svc\` or \`svc-…\`.
-- **TLS**: use \`ca_file\`. Prometheus cannot pin a certificate; for a self-signed certificate, \`ca_file\` is the certificate itself.
+- **TLS**: use \`ca_file\`; Prometheus cannot pin a key. For the certificates that svc makes, \`svc tls cert --on all > svc-ca.pem\` on the
+  desk writes those of all hosts into one file. Each is for the host's name and for the addresses that it had; \`svc serve --allow-host\`
+  adds others. svc renews a certificate once a year, so write the file anew every week (a timer, or a job of cron).
 - **The rate limit** counts scrapes: a scrape every 30 s uses 2 of a client's 120 requests a minute.
 - **The audit log** has a row for each scrape: with one every 30 s, 2,880 rows a day.
 

@@ -6,7 +6,7 @@ import { checkBadge, EVERY_S, titleOf, verdictOf, worstFirst } from "./diagnosti
 import { el, setText } from "./dom.js";
 import { bytes, count, duration, measure, moment } from "./format.js";
 import { METRICS, noSamples } from "./inspector.js";
-import { badge, figure, loading, nothing, panel } from "./parts.js";
+import { badge, figure, insecureNotice, loading, nothing, panel } from "./parts.js";
 import { table } from "./table.js";
 import { idsOf, nameOf } from "./usb.js";
 
@@ -20,11 +20,13 @@ const ROWS = 6;
 
 /** @param {import("./view.js").View} view */
 export function open(view) {
+  const insecure = insecureNotice();
   const figures = figuresPanel();
   const link = linkPanel();
   const sessions = sessionsPanel();
   const usb = usbPanel(view);
   view.root.append(
+    insecure.root,
     figures.root,
     el(
       "div",
@@ -37,6 +39,7 @@ export function open(view) {
     ),
   );
   view.poll(5, "overview", (overview) => {
+    insecure.show(overview);
     figures.show(overview);
     link.show(overview.inspector);
     sessions.show(overview.sessions);

@@ -76,6 +76,30 @@ export function notice(tone, ...text) {
   );
 }
 
+/** Says in red that the server speaks plain http beyond its own machine. */
+export function insecureNotice() {
+  const root = el("div", { role: "alert" });
+  return {
+    root,
+    /** @param {import("./wire").Answer<"overview">} overview */
+    show({ server }) {
+      if (!server.insecure === (root.childElementCount === 0)) return;
+      root.replaceChildren(
+        ...(server.insecure
+          ? [
+              notice(
+                "error",
+                "This server speaks plain http: everybody on the way can read the tokens, yours too. Start it without ",
+                el("code", {}, "--insecure-http"),
+                ".",
+              ),
+            ]
+          : []),
+      );
+    },
+  };
+}
+
 /**
  * An empty state: that there is nothing, and what to do about it.
  *

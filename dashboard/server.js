@@ -5,7 +5,17 @@ import { ask } from "./dialog.js";
 import { el, setText } from "./dom.js";
 import { count, counted, duration, moment, timeOfDay } from "./format.js";
 import { icon } from "./icons.js";
-import { actionButton, badge, copyButton, download, figure, nothing, notice, panel } from "./parts.js";
+import {
+  actionButton,
+  badge,
+  copyButton,
+  download,
+  figure,
+  insecureNotice,
+  nothing,
+  notice,
+  panel,
+} from "./parts.js";
 import { legend, plot } from "./plot.js";
 
 /** @typedef {import("./wire").Answer<"overview">} Overview */
@@ -14,12 +24,14 @@ import { legend, plot } from "./plot.js";
 
 /** @param {import("./view.js").View} view */
 export function open(view) {
+  const insecure = insecureNotice();
   const about = aboutPanel(view);
   const requests = requestsPanel(view.signal);
   view.root.append(
     el(
       "div",
       { class: "stack" },
+      insecure.root,
       about.root,
       controlPanel(),
       requests.root,
@@ -27,6 +39,7 @@ export function open(view) {
     ),
   );
   view.poll(5, "overview", (overview) => {
+    insecure.show(overview);
     about.show(overview);
     requests.showTotals(overview);
   });
@@ -100,7 +113,10 @@ function aboutPanel({ api }) {
     show({ server, audit }) {
       setText(values.listens, server.listens?.host ?? "–");
       setText(values.port, String(server.listens?.port ?? "–"));
-      setText(values.tls, server.listens?.tls ? "on" : "off: tokens travel unencrypted");
+      setText(
+        values.tls,
+        server.listens?.tls ? "on" : server.insecure ? "off: tokens travel unencrypted" : "off",
+      );
       setText(values.audit, auditState(audit));
       setText(values.since, `${moment(server.started_at)} (${duration(server.uptime_seconds)})`);
       setText(values.host, server.host_name);

@@ -38,6 +38,8 @@ const OVERVIEW = v.object({
     url: v.string(),
     /** The address that it listens on. The first builds of 0.1.0 do not send it. */
     listens: v.nullable(v.object({ host: v.string(), port: v.number(), tls: v.boolean() })),
+    /** Whether it speaks plain http beyond loopback. The first builds of 0.1.0 do not say. */
+    insecure: v.nullable(v.boolean()),
     host_name: v.string(),
     version: v.string(),
     commit: v.string(),
@@ -102,6 +104,7 @@ export const overview = operation({
       server: {
         url: server.url,
         listens: { host: server.host, port: server.port, tls: server.tls },
+        insecure: server.insecure,
         host_name: hostname(),
         version,
         commit,

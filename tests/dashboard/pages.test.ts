@@ -193,13 +193,28 @@ test("the address is copied, or the button says that the browser does not allow 
   expect(tab.complaints).toEqual([]);
 });
 
+test("a server with plain http beyond its machine says so in red, on its first page and on that of the REST API", async () => {
+  await using insecure = await serveSource(["--host", "0.0.0.0", "--insecure-http"]);
+  for (const name of ["overview", "server"]) {
+    const said = async (url: string) => {
+      await using tab = await openDashboard(browser, `${url}/dashboard#${name}`, { token: TOKEN });
+      await tab.page.locator("dd").getByText(/\d/).first().waitFor();
+      return await tab.page.locator(".notice.error").allTextContents();
+    };
+    expect(await said(host.url)).toEqual([]);
+    expect(await said(insecure.url)).toEqual([
+      "This server speaks plain http: everybody on the way can read the tokens, yours too. Start it without --insecure-http.",
+    ]);
+  }
+});
+
 test("the REST API page says where the server listens and since when, and how it is started and stopped", async () => {
   await using tab = await openPage("server", { permissions: ["clipboard-read", "clipboard-write"] });
   const { page } = tab;
   const fact = (name: string) => page.locator(`dt:text-is("${name}") + dd`);
   await fact("Port").getByText(new URL(host.url).port).waitFor();
   expect(await fact("Listens on").textContent()).toBe("127.0.0.1");
-  expect(await fact("TLS").textContent()).toBe("off: tokens travel unencrypted");
+  expect(await fact("TLS").textContent()).toBe("off");
   expect(await fact("Audit log").textContent()).toMatch(/^on, [\d,]+ rows?$/);
   expect(await fact("Running since").textContent()).toMatch(/\d:\d\d.*\(.+\)$/);
   for (const command of ["install", "status", "uninstall"]) {

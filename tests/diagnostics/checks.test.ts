@@ -390,6 +390,21 @@ describe("tls_certificate", () => {
     expect(await finding(tlsCertificate)).toMatchObject({ ok: true, extra: { tls: false } });
   });
 
+  test("plain http beyond loopback is a failure, and what to do is said", async () => {
+    const at = (address: string) =>
+      finding(
+        tlsCertificate,
+        host({ runningServer: () => ({ ...SERVER, url: "http://127.0.0.1:1", host: address }) }),
+      );
+    expect(await at("0.0.0.0")).toMatchObject({
+      ok: false,
+      severity: "error",
+      detail: "the server speaks plain http on 0.0.0.0: everybody on the way can read its tokens",
+      advice: ["start it without --insecure-http"],
+    });
+    expect(await at("localhost")).toMatchObject({ ok: true, detail: "TLS is off" });
+  });
+
   const DAY_MS = 86_400_000;
 
   test.each([
@@ -398,7 +413,7 @@ describe("tls_certificate", () => {
     [31, "error", /^expired on /],
     [-1, "error", /^not valid before /],
   ] as const)("%d days into 30 it is %s", (days, severity, detail) => {
-    const found = judgeValidity(new Date(0), new Date(30 * DAY_MS), new Date(days * DAY_MS));
+    const found = judgeValidity(new Date(0), new Date(30 * DAY_MS), new Date(days * DAY_MS), []);
     expect(found.severity).toBe(severity);
     expect(found.detail).toMatch(detail);
   });
