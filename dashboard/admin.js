@@ -8,6 +8,7 @@ import { button, el, labelled, setText } from "./dom.js";
 import { count, milliseconds, moment } from "./format.js";
 import { hostForm } from "./host-form.js";
 import { icon } from "./icons.js";
+import { joinPanel } from "./join.js";
 import { actionButton, badge, nothing, panel, time } from "./parts.js";
 import { table } from "./table.js";
 
@@ -23,7 +24,15 @@ export function open(view) {
   const selected = new Set();
   const broadcast = broadcastPanel(view, selected);
   const hosts = hostsPanel(view, selected, broadcast.tellSelection);
-  view.root.append(el("div", { class: "stack" }, hosts, view.may("operate") && broadcast.root));
+  view.root.append(
+    el(
+      "div",
+      { class: "stack" },
+      hosts,
+      view.may("admin") && joinPanel(view),
+      view.may("operate") && broadcast.root,
+    ),
+  );
 }
 
 /**

@@ -43,6 +43,7 @@ export const createDashboard = async () =>
       "format.js": import("../../dashboard/format.js", { with: { type: "file" } }),
       "icon.svg": import("../../dashboard/icon.svg", { with: { type: "file" } }),
       "host-form.js": import("../../dashboard/host-form.js", { with: { type: "file" } }),
+      "join.js": import("../../dashboard/join.js", { with: { type: "file" } }),
       "icons.js": import("../../dashboard/icons.js", { with: { type: "file" } }),
       "inspector.js": import("../../dashboard/inspector.js", { with: { type: "file" } }),
       "jobs.js": import("../../dashboard/jobs.js", { with: { type: "file" } }),

@@ -15,7 +15,8 @@ import { addToken, tokenStore } from "../../src/trust/named-tokens";
 import { browserTest, openPage as openDashboard, openTab, useBrowser } from "../browser";
 import { selfSigned } from "../client/support";
 import { PROGRAMS, SIZE, startDisplay } from "../desktop/support";
-import { post, serveSource, TOKEN, temporaryFolder } from "../support";
+import { joinWith } from "../join/support";
+import { post, serveSource, TOKEN, temporaryFolder, testService } from "../support";
 
 const test = browserTest();
 const AXE = readFileSync(Bun.resolveSync("axe-core/axe.min.js", import.meta.dir), "utf8");
@@ -701,5 +702,39 @@ test("the sync page sends a folder to another host, shows what was sent, and sto
   await dialog.getByRole("button", { name: "Stop" }).click();
   await page.getByText("No folder is synced").waitFor();
   await host.call("/admin/hosts/remove", post({ label: "other" }));
+  expect(tab.complaints).toEqual([]);
+});
+
+test("the admin page makes a join string, shows it once, and a host joins with it", async () => {
+  await using desk = await serveSource(["--tls", "--rate-limit", "0"]);
+  await using tab = await openDashboard(browser, `${desk.url}/dashboard#admin`, {
+    token: TOKEN,
+    ignoreHTTPSErrors: true,
+  });
+  const { page } = tab;
+  await page.getByText("No join strings").waitFor();
+  await page.getByRole("button", { name: "Make a join string…" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Hosts").fill("2");
+  await dialog.getByLabel("Tags").fill("lab, floor-2");
+  await dialog.getByLabel("Prefix").fill("lab-");
+  expect(await seriousViolations(page)).toEqual([]);
+  await dialog.getByRole("button", { name: "Make" }).click();
+  const shown = page.getByLabel("Join string", { exact: true });
+  const join_string = await shown.inputValue();
+  expect(join_string).toStartWith("svcj1.");
+  const row = page.getByRole("row", { name: /0 of 2.*lab, floor-2/ });
+  await row.getByText("open").waitFor();
+  expect(await seriousViolations(page)).toEqual([]);
+
+  await using other = testService();
+  await joinWith(other, join_string, { direct: "https://127.0.0.1:1" });
+  await page.getByRole("button", { name: "Done" }).click();
+  expect([await shown.count(), (await page.content()).includes(join_string)]).toEqual([0, false]);
+  await page.reload();
+  await page.getByRole("row", { name: /1 of 2/ }).waitFor();
+  await page.getByRole("button", { name: /Remove the join string/ }).click();
+  await dialog.getByRole("button", { name: "Remove" }).click();
+  await page.getByText("No join strings").waitFor();
   expect(tab.complaints).toEqual([]);
 });
