@@ -12,7 +12,8 @@ const row = ({ name, parameters, added, sha256 }: v.InferOutput<typeof addScript
   name,
   parameters.join(", "),
   added,
-  sha256,
+  // A table cuts off what is longer; --json has all of it.
+  sha256.slice(0, 16),
 ];
 
 export default {

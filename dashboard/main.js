@@ -4,6 +4,7 @@
 import { Api } from "./api.js";
 import { closeDialogs } from "./dialog.js";
 import { button, el, setText } from "./dom.js";
+import { moment } from "./format.js";
 import { icon } from "./icons.js";
 import { pages } from "./pages.js";
 import { loading, notice, panel, refreshTimes } from "./parts.js";
@@ -12,6 +13,7 @@ import { createView } from "./view.js";
 
 const api = connect();
 const trouble = el("div", { class: "banner", role: "status", hidden: true });
+const ending = el("div", { class: "banner", role: "status", hidden: true });
 const main = el("main", { id: "main", tabindex: -1 });
 const links = pages.map(({ name, title, icon: shape }) => el("a", { href: `#${name}` }, icon(shape), title));
 const items = links.map((link) => el("li", {}, link));
@@ -53,7 +55,7 @@ document.body.append(
     menu,
   ),
   sidebar,
-  el("div", { class: "content" }, trouble, main),
+  el("div", { class: "content" }, trouble, ending, main),
 );
 
 /** The API; it needs the session storage of the browser for the token. */
@@ -81,6 +83,7 @@ async function show(reason = "") {
   toggleMenu(false);
   document.body.classList.toggle("signed-in", api.token !== null);
   if (api.token === null) {
+    ending.hidden = true;
     document.title = "Sign in · svc";
     showSignIn(main, api, reason);
     return;
@@ -137,12 +140,29 @@ const mayOf = (rights) => (scope) =>
  * @param {import("./view.js").May} may
  */
 function showRights(rights, may) {
+  showEnd(rights);
   documentation.hidden = !may("read");
   for (const [at, { scope }] of pages.entries()) items[at]?.toggleAttribute("hidden", !may(scope));
   setText(
     who,
     rights === null || rights.name === null ? "" : `token ${rights.name}: ${rights.scopes.join(", ")}`,
   );
+}
+
+/** How long before its end a token is warned of, in milliseconds. */
+const WARN_MS = 7 * 86_400_000;
+
+/**
+ * Says when the token ends, in the last week of its life.
+ *
+ * @param {import("./api.js").Rights | null} rights
+ */
+function showEnd(rights) {
+  const left = rights?.expires ? Date.parse(rights.expires) - Date.now() : Number.POSITIVE_INFINITY;
+  ending.hidden = !(left < WARN_MS);
+  if (!rights?.expires || ending.hidden) return;
+  const text = `This token ends on ${moment(rights.expires)}. On the host, svc token rotate ${rights.name} makes a new one.`;
+  ending.replaceChildren(notice("warn", text));
 }
 
 /** The request that every page makes. @type {import("./view.js").Poll | null} */

@@ -176,7 +176,10 @@ export function asTyped(offences: readonly Offence[], flags: readonly Flag[]): O
     const flag = flags.find(({ field }) => field === top);
     if (!flag) return offence;
     const form = FORMS.get(metadataOf(flag.schema).text ?? "") ?? "a number";
-    const message = offence.message.replace(/^expected a number(?= but found ")/, `expected ${form}`);
+    const message = offence.message.replace(
+      /^expected a number(?=( or never)? but found ")/,
+      `expected ${form}`,
+    );
     // Nobody counts what was typed from zero; the message quotes it.
     const place = flag.kind === "list" ? rest.replace(/^\[\d+\]/, "") : rest;
     return { field: `${typedName(flag)}${place}`, message };

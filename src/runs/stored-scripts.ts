@@ -85,7 +85,9 @@ export function createStoredScripts(place: { readonly file: string; readonly loc
         const { name } = given;
         const taken = list.has(name);
         if (taken && !replace) {
-          throw conflict(`name: ${name} is taken; what may run it would run this one: --replace`);
+          throw conflict(
+            `name: ${name} is already taken: --replace stores this one in its place, for all that may run it`,
+          );
         }
         if (!taken && list.entries.length >= MAX_SCRIPTS)
           throw conflict(`there are already ${MAX_SCRIPTS} scripts`);

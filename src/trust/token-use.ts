@@ -2,7 +2,7 @@
  * When tokens were last used, to the day: `{config_dir}/token_use.json`, which only the running server writes.
  *
  * The promise: no request waits for the file, and a token costs one write a day however often it is used. The file says also
- * when the owner's token last came from another machine, as only the owner's own commands need it.
+ * when the owner's token was last used over the network, as only the owner's own commands need it.
  */
 import { readFileSync } from "node:fs";
 import * as v from "valibot";
@@ -23,7 +23,7 @@ const TOKEN_USE = v.object({
 interface Noted {
   /** By name. */
   readonly days: Map<string, string>;
-  /** The owner's token, from another machine; null for never. */
+  /** The owner's token, from beyond loopback; null for never. */
   readonly ownerFromElsewhere: string | null;
 }
 

@@ -101,6 +101,22 @@ test("a token that only reads sees no button that it may not use, and no page as
   expect(tab.complaints).toEqual([]);
 });
 
+test("a token in its last week is told when it ends, and a later one is not", async () => {
+  const store = tokenStore(configFiles(host.configDir), silentLog);
+  const ending = { name: "ending", scope: ["audit" as const], expires_s: 6 * 86_400 };
+  await using tab = await signedIn(await addToken(store, ending));
+  const { page } = tab;
+  const said = page.getByText(/^This token ends on .+ svc token rotate ending makes a new one\.$/);
+  await said.waitFor();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("button", { name: "Sign in" }).waitFor();
+  expect(await said.isVisible()).toBe(false);
+  await signIn(page, await tokenFor("lasting", "audit"));
+  await page.getByRole("heading", { level: 1, name: "Audit log" }).waitFor();
+  expect(await said.isVisible()).toBe(false);
+  expect(tab.complaints).toEqual([]);
+});
+
 test("another token in the same tab has its own pages and buttons", async () => {
   await using tab = await signedIn(await tokenFor("first", "audit"));
   const { page } = tab;

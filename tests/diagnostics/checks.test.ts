@@ -64,10 +64,10 @@ describe("tokens", () => {
     });
   });
 
-  test("the owner's token from another machine is a warning for a week", () => {
+  test("the owner's token over the network is a warning for a week", () => {
     expect(judgeTokens([], "2026-11-16", now)).toMatchObject({
       severity: "warn",
-      detail: "the owner's token, which allows everything, came from another machine on 2026-11-16",
+      detail: "the owner's token, which allows everything, was used over the network on 2026-11-16",
     });
     expect(judgeTokens([], "2026-11-13", now)).toMatchObject({ severity: "info" });
   });

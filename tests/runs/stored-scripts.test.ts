@@ -141,7 +141,10 @@ test("a name that is taken is taken over only with replace, and a removed script
   await using made = await hostWith();
   const again = { name: "nightly", actions: [["AC_sleep", [0]]] };
   const refused = await made.host.call("/scripts/add", post(again));
-  expect([refused.status, await refused.text()]).toEqual([409, expect.stringContaining("nightly is taken")]);
+  expect([refused.status, await refused.text()]).toEqual([
+    409,
+    expect.stringContaining("nightly is already taken"),
+  ]);
   expect((await made.host.call("/scripts/add", post({ ...again, replace: true }))).status).toBe(200);
   const ask = await made.as("operate");
   expect((await ask("/scripts/nightly/run", {})).status).toBe(200);

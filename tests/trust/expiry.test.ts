@@ -139,7 +139,7 @@ test("the day of its last use is listed, and however often it is used, the file 
   expect(statSync(host.files.tokenUse).ino).toBe(ino);
 });
 
-test("the owner's token is noted where it comes from another machine, and a name like a prototype's is a name", () => {
+test("the owner's token is noted where it is used over the network, and a name like a prototype's is a name", () => {
   using folder = temporaryFolder();
   const file = join(folder.path, "token_use.json");
   const uses = noteTokenUse(file, silentLog);

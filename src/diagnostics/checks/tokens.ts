@@ -19,7 +19,7 @@ const MAX_NAMED = 10;
 export const tokens = check({
   name: "tokens",
   summary:
-    "A warning where a named token never expires, has expired or does so within a week, or the owner's token came from another machine within a week",
+    "A warning where a named token never expires, has expired or does so within a week, or the owner's token was used over the network within a week",
   advice: ["svc token list", "mend or move away tokens.json"],
   async run(service: Uses) {
     const found = await service.tokens();
@@ -27,7 +27,7 @@ export const tokens = check({
   },
 });
 
-/** @param ownerFromElsewhere the day on which the owner's token last came from another machine; null for never. */
+/** @param ownerFromElsewhere the day on which the owner's token was last used over the network; null for never. */
 export function judgeTokens(
   all: ReadonlyArray<{ readonly name: string; readonly expires: string | null }>,
   ownerFromElsewhere: string | null,
@@ -44,7 +44,7 @@ export function judgeTokens(
   const problems: Array<readonly [detail: string, advice: string]> = [];
   if (isRecent) {
     problems.push([
-      `the owner's token, which allows everything, came from another machine on ${ownerFromElsewhere}`,
+      `the owner's token, which allows everything, was used over the network on ${ownerFromElsewhere}`,
       "give that machine a token of its own (svc token add NAME --scope …), then svc token rotate",
     ]);
   }
