@@ -41,7 +41,6 @@ testWith(
   "curl",
   "ip",
   "nsenter",
-  "openssl",
   "prometheus",
   "promtool",
   "unshare",
@@ -60,7 +59,7 @@ testWith(
 
     const blocks = blocksOf(substituted(readPage("docs/first-fleet.md")));
     const scripts = blocks.filter(({ language }) => language === "sh").map(({ code }) => code);
-    expect(scripts.length).toBeGreaterThan(6);
+    expect(scripts.length).toBeGreaterThan(5);
     const script = [networks(), ...scripts].join(`\nprintf '\\n${MARK}\\n'\n`);
     const apart = ["unshare", "--map-root-user", "--mount", "--net", "--pid", "--fork", "--kill-child"];
     const child = Bun.spawn([...apart, "bash", "-eu", "-o", "pipefail", "-c", `exec 2>&1\n${script}`], {
