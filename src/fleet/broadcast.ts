@@ -18,12 +18,14 @@ export interface BroadcastOptions {
   readonly signal?: AbortSignal | undefined;
   /** Receives each result when it is complete. */
   readonly done?: ((result: Delivered) => void) | undefined;
+  /** What is kept of a result until the end (default: all of it). */
+  readonly keep?: ((result: Delivered) => Delivered) | undefined;
 }
 
 /** @param deliver sends the list to one host; when it throws, that is a bug, and the host's result. */
 export async function broadcast(
   hosts: readonly Host[],
-  { maxParallel, maxFailures, canary, signal, done }: BroadcastOptions,
+  { maxParallel, maxFailures, canary, signal, done, keep = (result) => result }: BroadcastOptions,
   deliver: (host: Host) => Promise<Delivered>,
 ): Promise<Delivered[]> {
   let failures = 0;
@@ -43,7 +45,7 @@ export async function broadcast(
     if (!result.ok && result.status !== "cancelled") failures++;
     if (failures > maxFailures) stopped ??= `not begun: ${failures} failed`;
     done?.(result);
-    return result;
+    return keep(result);
   };
 
   const pool = { slots: maxParallel, patienceMs: Number.POSITIVE_INFINITY };

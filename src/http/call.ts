@@ -34,10 +34,11 @@ export function call(
   { service, maxBodyBytes, log, stopping, untilRevoked, unread }: CallParts,
 ): Handler {
   const inputOf = createReader(operation, maxBodyBytes);
-  const respond = (result: unknown, reader: Reader) =>
-    result instanceof Response
-      ? content(result)
-      : unread.respond(JSON.stringify(result), reader, !operation.changes);
+  const respond = (result: unknown, reader: Reader) => {
+    if (!(result instanceof Response))
+      return unread.respond(JSON.stringify(result), reader, !operation.changes);
+    return content(operation.http.line ? unread.follow(result, reader) : result);
+  };
   const fail = (thrown: unknown) => {
     const failure = failureOf(thrown);
     if (failure === undefined) {

@@ -3,8 +3,10 @@
  *
  * The promise: the answers that wait for one client have at most {@link MAX_UNREAD_BYTES}, or one alone has more. A client
  * that reads gets all its answers; one that does not is refused what it asks for next. An answer to a change always comes.
+ * An answer that grows while its work goes on breaks off when too much of it waits, and its work learns of that.
  * What was too large once is not made again, only to be refused, before the client has read something.
  */
+import { unavailable } from "../lib/errors";
 import { errorResponse, jsonText } from "./responses";
 
 /** From this size on, an answer counts: smaller ones are soon in the buffers of the connection. */
@@ -77,8 +79,48 @@ export function createUnread(most = MAX_UNREAD_BYTES) {
       };
       return jsonText(new ReadableStream({ pull, cancel: release }, { highWaterMark: 0 }));
     },
+    /** `response`, whose body grows and does not wait for its reader; what waits is counted. */
+    follow({ body, status, headers }: Response, { name, gone }: Reader): Response {
+      const source = body?.getReader();
+      const pieces: Array<{ readonly bytes: Uint8Array; release(): void }> = [];
+      let end: ((controller: ReadableStreamDefaultController<Uint8Array>) => void) | undefined;
+      let wake = () => {};
+      const leave = (reason: unknown) => {
+        for (const { release } of pieces.splice(0)) release();
+        end ??= (controller) => controller.error(reason);
+        wake();
+        source?.cancel(reason).catch(() => {});
+      };
+      gone.addEventListener("abort", () => leave(gone.reason), { once: true });
+      const take = async () => {
+        for (let next = await source?.read(); next && !next.done; next = await source?.read()) {
+          pieces.push({ bytes: next.value, release: hold(name, next.value.length) });
+          wake();
+          if (pieces.length > 1 && bytesOf(name) > most) return leave(unavailable(UNREAD));
+        }
+        end ??= (controller) => controller.close();
+        wake();
+      };
+      take().catch(leave);
+      const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
+        if (pieces.length === 0 && !end) {
+          const { promise, resolve } = Promise.withResolvers<void>();
+          wake = resolve;
+          await promise;
+        }
+        const piece = pieces.shift();
+        if (!piece) return end?.(controller);
+        piece.release();
+        controller.enqueue(piece.bytes);
+      };
+      return new Response(new ReadableStream({ pull, cancel: leave }, { highWaterMark: 0 }), {
+        status,
+        headers,
+      });
+    },
   };
 }
 
-const tooMuch = () =>
-  errorResponse(429, "this client has not read the answers that it has", { "retry-after": "1" });
+const UNREAD = "this client has not read the answers that it has";
+
+const tooMuch = () => errorResponse(429, UNREAD, { "retry-after": "1" });

@@ -1,5 +1,6 @@
 /** The attack: with one token that may do little, take what all tokens share: requests, runs, sessions, memory. */
 import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { connect } from "node:net";
 import { AuditFile } from "../../src/audit/file";
@@ -94,6 +95,44 @@ test("lists that are refused as unread are not made first", async () => {
   for (const { leave } of [...first.answers, ...further.answers]) leave();
 }, 180_000);
 
+test("a broadcast whose results nobody reads breaks off", async () => {
+  await using host = await serveBinary(["--rate-limit", "0"]);
+  const greedy = await addToken(host, "greedy", { scope: "operate" });
+  let runs = 0;
+  const large = { ok: true, status: "ok", result: { x: "x".repeat(7 * 1_048_576) }, outcomes: [] };
+  await using far = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    routes: {
+      "/commands": Response.json({ commands: ["AC_sleep"] }),
+      "/execute"() {
+        runs++;
+        return Response.json(large);
+      },
+    },
+  });
+  const base_url = `http://127.0.0.1:${far.port}`;
+  const hosts = Array.from({ length: 60 }, (_, nth) => ({
+    label: `far-${nth}`,
+    base_url,
+    token: "far-token",
+  }));
+  writeFileSync(configFiles(host.configDir).adminHosts, JSON.stringify({ hosts }), { mode: 0o600 });
+  const actions = [["AC_sleep", [0]]];
+  const body = JSON.stringify({ on: "all", max_parallel: 2, actions });
+  const { status, leave } = await statusUnread(host, "/admin/broadcast", greedy, body);
+  expect(status).toBe(200);
+  let before = 0;
+  const isOver = () => {
+    const isSame = runs > 0 && runs === before;
+    before = runs;
+    return isSame;
+  };
+  await until("no further run", isOver, { everyMs: 1_000 });
+  expect(runs).toBeLessThan(30);
+  leave();
+}, 60_000);
+
 test("the variables of a script fill no memory", async () => {
   await using host = await serveBinary(["--rate-limit", "0"]);
   const token = await addToken(host, "scripts", { scope: "operate" });
@@ -116,18 +155,20 @@ async function cpuSeconds({ call }: ServerProcess): Promise<number> {
 }
 
 /** Asks, and reads no more than the beginning of the answer. */
-async function statusUnread({ url }: ServerProcess, path: string, token: string) {
+async function statusUnread({ url }: ServerProcess, path: string, token: string, body?: string) {
   const { hostname, port, host } = new URL(url);
   const socket = connect(Number(port), hostname);
-  socket.write(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${token}\r\n\r\n`);
+  const head = `HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${token}\r\n`;
+  const json = `Content-Type: application/json\r\nContent-Length: ${body?.length}\r\n\r\n${body}`;
+  socket.write(body === undefined ? `GET ${path} ${head}\r\n` : `POST ${path} ${head}${json}`);
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   socket.on("error", reject);
-  socket.once("data", (head: Buffer) => {
+  socket.once("data", (answer: Buffer) => {
     socket.pause();
-    resolve(head);
+    resolve(answer);
   });
-  const head = (await promise).toString("latin1");
-  return { status: Number(/^HTTP\/1\.1 (\d{3}) /.exec(head)?.[1]), leave: () => socket.destroy() };
+  const answer = (await promise).toString("latin1");
+  return { status: Number(/^HTTP\/1\.1 (\d{3}) /.exec(answer)?.[1]), leave: () => socket.destroy() };
 }
 
 /** Appends the most rows that one answer lists, of some length. */

@@ -1,6 +1,7 @@
 /** What is kept of large answers until they are read. */
 import { describe, expect, test } from "bun:test";
 import { createUnread } from "../../src/http/unread";
+import { nextTurn } from "../support";
 
 const MIB = 1_048_576;
 const LARGE = JSON.stringify("x".repeat(2 * MIB));
@@ -68,4 +69,55 @@ test("one that is larger than the limit comes when no other waits", async () => 
   const { ask } = limited();
   const huge = JSON.stringify("x".repeat(5 * MIB));
   expect(await ask(huge).text()).toBe(huge);
+});
+
+describe("an answer that grows", () => {
+  /** Lines of 1 MiB, at most 3 of which may wait. */
+  function growing() {
+    const { unread, client, by } = limited();
+    const gone = Promise.withResolvers<void>();
+    const { promise, resolve: begin } = Promise.withResolvers<ReadableStreamDefaultController<Uint8Array>>();
+    const source = new ReadableStream<Uint8Array>({ start: begin, cancel: () => gone.resolve() });
+    const answer = unread.follow(new Response(source, { headers: { "x-test": "kept" } }), by("anna"));
+    const send = async (count: number) => {
+      for (let nth = 0; nth < count; nth++) (await promise).enqueue(new Uint8Array(MIB));
+      await nextTurn();
+    };
+    const end = async () => (await promise).close();
+    return { unread, client, by, answer, gone: gone.promise, send, end };
+  }
+
+  test("arrives as it is, whatever its length, while its client reads", async () => {
+    const { answer, send, end } = growing();
+    expect(answer.headers.get("x-test")).toBe("kept");
+    const read = answer.bytes();
+    for (let nth = 0; nth < 10; nth++) await send(1);
+    await end();
+    expect((await read).length).toBe(10 * MIB);
+  });
+
+  test("counts as others do while it waits, also after its end", async () => {
+    const { unread, by, answer, send, end } = growing();
+    await send(3);
+    await end();
+    expect(unread.refusal(by("anna"))?.status).toBe(429);
+    expect((await answer.bytes()).length).toBe(3 * MIB);
+    expect(unread.refusal(by("anna"))).toBeUndefined();
+  });
+
+  test("breaks off when too much waits, ends its work, and counts no longer", async () => {
+    const { unread, by, answer, send, gone } = growing();
+    await send(4);
+    await gone;
+    expect(unread.refusal(by("anna"))).toBeUndefined();
+    await expect(answer.bytes()).rejects.toThrow("this client has not read the answers that it has");
+  });
+
+  test("ends its work, and counts no longer, when its client goes", async () => {
+    const { unread, by, client, send, gone } = growing();
+    await send(3);
+    client.abort();
+    await gone;
+    expect(unread.refusal(by("anna"))).toBeUndefined();
+  });
 });

@@ -17,7 +17,14 @@ import type { AddressBook } from "../address-book";
 import type { BroadcastOptions } from "../broadcast";
 import type { Host } from "../host";
 import type { Poller } from "../poll";
-import { DELIVERED, DELIVERY_STATUS, labelsToRetry, openResultFile, POLLED } from "../results";
+import {
+  DELIVERED,
+  DELIVERY_STATUS,
+  type Delivered,
+  labelsToRetry,
+  openResultFile,
+  POLLED,
+} from "../results";
 
 interface Uses {
   addressBook(): Promise<Pick<AddressBook, "hosts" | "select" | "reach" | "askAgain">>;
@@ -166,11 +173,14 @@ export const broadcastLive = operation({
     return streamLines((send, gone) => {
       const signal = AbortSignal.any([caller.signal, gone]);
       const progress: Caller["progress"] = ({ item }) => send(item);
-      const all = broadcastTo(service, input, { ...caller, signal, announce, progress });
+      const all = broadcastTo(service, input, { ...caller, signal, announce, progress }, withoutResult);
       return { begun: Promise.race([begun.promise, all]), ended: all };
     });
   },
 });
+
+/** A result without what the host returned: its reader has it, and thousands would fill the memory. */
+const withoutResult = ({ result: _, outcomes: __, ...rest }: Delivered): Delivered => rest;
 
 /**
  * Sends `actions` to the hosts, once that is on record.
@@ -178,7 +188,12 @@ export const broadcastLive = operation({
  * @throws a `bad_input` failure that lists everything wrong with the actions, `forbidden` when the caller may not use all
  *   of them, or `unavailable` when there can be no audit row or no file: then nothing was sent. `unavailable` with the `results` when they could not be written to the file.
  */
-async function broadcastTo(service: BroadcastUses, input: Broadcast, caller: Caller) {
+async function broadcastTo(
+  service: BroadcastUses,
+  input: Broadcast,
+  caller: Caller,
+  keep?: BroadcastOptions["keep"],
+) {
   const { actions, labels, on = labels?.join(",") ?? "all", retry, output } = input;
   const { signal, grant } = caller;
   if ((retry ?? output) !== undefined && !allows(grant, "admin")) {
@@ -201,6 +216,8 @@ async function broadcastTo(service: BroadcastUses, input: Broadcast, caller: Cal
     maxFailures: countOf(input.max_failures, hosts.length),
     canary: input.canary,
     signal,
+    // The error of a file that cannot be written has the results.
+    keep: file ? undefined : keep,
     done(item) {
       file?.add(item);
       caller.progress?.({ what: "hosts", done: ++finished, total: hosts.length, item });
