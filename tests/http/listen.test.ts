@@ -1,71 +1,16 @@
 import { describe, expect, test } from "bun:test";
-import { Agent, request } from "node:https";
-import { connect } from "node:tls";
+import { Agent } from "node:https";
 import { listen, type TlsSettings } from "../../src/http/listen";
 import { conflict } from "../../src/lib/errors";
 import { spkiPin } from "../../src/lib/spki";
 import { makeCertificate, makeKey, parseKey } from "../../src/trust/certificate";
 import { until } from "../support";
-
-const HOST = "127.0.0.1";
+import { ask, clients, HOST, pinAt } from "./clients";
 
 function settings(): TlsSettings & { pin: string } {
   const key = makeKey();
   const cert = makeCertificate(parseKey(key), "a-host", ["localhost"], new Date());
   return { key, cert, pin: spkiPin(cert) };
-}
-
-/** The pin of the certificate that a new connection gets. */
-async function pinAt(port: number): Promise<string> {
-  const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const socket = connect({ host: HOST, port, rejectUnauthorized: false }, () => {
-    resolve(spkiPin(socket.getPeerCertificate().raw));
-    socket.destroy();
-  });
-  socket.on("error", reject);
-  return promise;
-}
-
-/** The body of an answer, and whether its connection had been used before. @throws when none comes. */
-function ask(port: number, agent: Agent | false, path = "/"): Promise<{ body: string; reused: boolean }> {
-  const { promise, resolve, reject } = Promise.withResolvers<{ body: string; reused: boolean }>();
-  const asked = request({ host: HOST, port, path, agent, rejectUnauthorized: false }, (response) => {
-    let body = "";
-    response.on("data", (piece) => {
-      body += piece;
-    });
-    response.on("error", reject).on("end", () => resolve({ body, reused: asked.reusedSocket }));
-  });
-  asked.on("error", reject).end();
-  return promise;
-}
-
-/** `count` clients that ask one request after the other, each on one connection or on a new one for each request. */
-function clients(count: number, port: number, keepAlive: boolean, pauseMs: number) {
-  const stopping = new AbortController();
-  const failures: unknown[] = [];
-  let answers = 0;
-  const ended = Array.from({ length: count }, async () => {
-    const agent = keepAlive && new Agent({ keepAlive, maxSockets: 1 });
-    while (!stopping.signal.aborted) {
-      await ask(port, agent).then(
-        () => {
-          answers++;
-        },
-        (error) => failures.push(error),
-      );
-      await Bun.sleep(pauseMs);
-    }
-    if (agent) agent.destroy();
-  });
-  return {
-    failures,
-    answers: () => answers,
-    async stop() {
-      stopping.abort();
-      await Promise.all(ended);
-    },
-  };
 }
 
 const served = (drainMs?: number) => {
@@ -129,8 +74,8 @@ describe("an exchanged certificate", () => {
     const drainMs = 500;
     await using made = served(drainMs);
     const { listener } = made;
-    const staying = clients(20, listener.port, true, 50);
-    const coming = clients(5, listener.port, false, 20);
+    const staying = clients(20, listener.port, { keepAlive: true, pauseMs: 50 });
+    const coming = clients(5, listener.port, { keepAlive: false, pauseMs: 20 });
     for (let nth = 0; nth < 8; nth++) {
       const before = staying.answers();
       await listener.exchange(settings());
