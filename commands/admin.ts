@@ -21,11 +21,37 @@ import { table } from "../src/lib/table";
 type Host = v.InferOutput<typeof listHosts.output>[number];
 
 const NO_HOSTS = "no hosts: `svc admin add` adds one";
-const HOST_COLUMNS = ["LABEL", "ADDRESS", "TAGS"];
+const HOST_COLUMNS = ["LABEL", "ADDRESS", "TAGS", "TRUST"];
 const POLL_COLUMNS = ["LABEL", "STATE", "LATENCY", "CLIENTS", "JOBS", "ADDRESS", "ERROR"];
 
-const rowOf = ({ label, base_url, tags }: Host) => [label, base_url, tags.join(",")];
+/** What makes sure that it is the host which answers. */
+const TRUST_WORDS: Readonly<Record<Host["trust"], string>> = {
+  key: "pinned key",
+  certificate: "pinned certificate",
+  ca: "authority of its own",
+  authorities: "usual authorities",
+  loopback: "this machine",
+  nothing: "NONE: not encrypted",
+};
+
+const rowOf = ({ label, base_url, tags, trust }: Host) => [
+  label,
+  base_url,
+  tags.join(","),
+  TRUST_WORDS[trust],
+];
 const oneHost = (host: Host) => table(HOST_COLUMNS, [rowOf(host)]);
+
+/** With the pin that was found, which nobody has compared yet. */
+const settledHost = (host: Host, { trust_first }: { readonly trust_first?: boolean | undefined }) =>
+  trust_first
+    ? `${oneHost(host)}\n\npinned what the host showed: ${host.pin}\ncompare it with what \`svc pin\` prints on that host`
+    : oneHost(host);
+
+const exposed = ({ trust, base_url }: Host) =>
+  trust === "nothing"
+    ? [`${base_url} is not encrypted: others can read and change what is sent, the token too`]
+    : [];
 
 const setTags = view(tagHost, { on: false, positionals: ["label", "tags"], text: oneHost });
 
@@ -48,11 +74,16 @@ export default {
       positionals: ["label", "base_url"],
       names: { base_url: "url", tags: "tag" },
       variables: { token: "SVC_HOST_TOKEN" },
-      text: oneHost,
+      text: settledHost,
+      warnings: exposed,
       examples: [
-        ["$0 admin add lab-01 http://10.0.0.5:9939 --tag lab < token", "The token on standard input"],
+        [
+          "$0 admin add lab-01 https://10.0.0.5:9939 --pin spki:… < token",
+          "The pin that `svc pin` prints there",
+        ],
+        ["$0 admin add lab-01 https://10.0.0.5:9939 --trust-first < token", "Pin the key that it shows now"],
         ["$0 admin add lab-02 https://10.0.0.6:9939 --ca lab-ca.pem", "Trust one authority only"],
-        ["$0 admin add lab-01 http://10.0.0.9:9939 --replace < token", "In place of the old entry"],
+        ["$0 admin add lab-01 https://10.0.0.9:9939 --replace < token", "In place of the old entry"],
       ],
     }),
     remove: view(removeHost, {
@@ -71,10 +102,11 @@ export default {
       on: false,
       positionals: ["label"],
       names: { base_url: "url", tags: "tag" },
-      text: oneHost,
+      text: settledHost,
+      warnings: exposed,
       examples: [
         ["$0 admin set lab-01 --token-file - < token", "Replace its token; the rest stays"],
-        ["$0 admin set lab-01 --url https://10.0.0.5:9939 --pin sha256:5F:70:…", "It speaks TLS from now on"],
+        ["$0 admin set lab-01 --url https://10.0.0.5:9939 --pin spki:…", "It speaks TLS from now on"],
       ],
     }),
     rotate: view(rotateHost, {

@@ -18,6 +18,15 @@ const POLL_EVERY_S = 15;
 /** @typedef {import("./wire").Answer<"admin/hosts">[number]} Host */
 /** @typedef {import("./wire").Answer<"admin/poll">[number]} Polled */
 
+/** What makes sure that it is the host which answers. */
+const TRUST = {
+  key: "pinned key",
+  certificate: "pinned certificate",
+  ca: "authority of its own",
+  authorities: "usual authorities",
+  loopback: "this machine",
+};
+
 /** @param {import("./view.js").View} view */
 export function open(view) {
   /** Labels of the hosts that a broadcast is sent to. @type {Set<string>} */
@@ -80,8 +89,16 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
       {
         label: "Host",
         kind: "wide",
-        cell: ({ label, base_url }) =>
-          el("div", {}, el("strong", {}, label), el("div", { class: "hint" }, el("code", {}, base_url))),
+        cell: ({ label, base_url, trust }) =>
+          el(
+            "div",
+            {},
+            el("strong", {}, label),
+            el("div", { class: "hint" }, el("code", {}, base_url)),
+            trust === "nothing"
+              ? badge("error", "not encrypted")
+              : el("div", { class: "hint" }, TRUST[trust]),
+          ),
       },
       {
         label: "Tags",
@@ -226,12 +243,26 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
     return polled.now();
   }
 
+  /**
+   * Says which key was pinned, where nobody has compared it yet.
+   *
+   * @param {{ trust_first?: boolean }} asked
+   * @param {Host} host
+   */
+  function tellPin({ trust_first }, { label, pin }) {
+    if (!trust_first) return;
+    const message = `${label}: pinned ${pin}. Compare it with what svc pin prints on that host.`;
+    made.tell({ tone: "warn", message });
+  }
+
   async function add() {
     const label = el("input", { required: true, maxlength: 128, placeholder: "lab-01", spellcheck: "false" });
     const form = hostForm();
     form.token.required = true;
-    const post = () =>
-      api.post("admin/hosts/add", { label: label.value, ...form.host(), token: form.token.value.trim() });
+    const post = async () => {
+      const host = { label: label.value, ...form.host(), token: form.token.value.trim() };
+      tellPin(host, await api.post("admin/hosts/add", host));
+    };
     if (!(await fill("Add a host", "Add", post, labelled("Name", label), ...form.fields))) return;
     await list.now();
     await polled.now();
@@ -241,16 +272,16 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
   async function change(label) {
     const form = hostForm(hosts.find((host) => host.label === label));
     const clear = el("input", { type: "checkbox" });
-    const post = () => {
+    const post = async () => {
       const token = form.token.value.trim();
       const changed = { ...form.host(), ...(token && { token }), clear_trust: clear.checked };
-      return api.post("admin/hosts/set", { label, ...changed });
+      tellPin(changed, await api.post("admin/hosts/set", { label, ...changed }));
     };
     const forget = el(
       "label",
       { class: "check" },
       clear,
-      "Forget the certificate: trust the usual authorities",
+      "Forget pin and certificate: trust the usual authorities",
     );
     if (!(await fill(`Edit ${label}`, "Save", post, ...form.fields, forget))) return;
     await list.now();

@@ -24,15 +24,22 @@ export function hostForm(known) {
     spellcheck: "false",
     value: known?.tags.join(", ") ?? "",
   });
-  const pin = el("input", { placeholder: "sha256:5F:70:…", spellcheck: "false" });
+  const pin = el("input", { placeholder: "spki:…", spellcheck: "false", autocomplete: "off" });
+  const first = el("input", { type: "checkbox" });
+  const plain = el("input", { type: "checkbox" });
   const ca = el("textarea", { rows: 4, placeholder: "-----BEGIN CERTIFICATE-----", spellcheck: "false" });
   const kept = known ? " Leave it empty to keep the present one." : "";
   const from = "svc token show prints it on that host. It is stored on this host and never shown again.";
   const trust = el(
     "div",
     { class: "stack" },
-    labelled("Pin", pin, `SHA-256 of the certificate.${kept}`),
-    labelled("Or the certificate of the authority", ca),
+    labelled("Certificate of the authority", ca),
+    el(
+      "label",
+      { class: "check" },
+      plain,
+      "Accept http, without encryption: others can read and change all of it",
+    ),
   );
   return {
     token,
@@ -40,13 +47,26 @@ export function hostForm(known) {
       labelled("Address", url),
       labelled("Token", token, `${from}${kept}`),
       labelled("Tags", tags, "Separated by commas or spaces."),
-      el("details", {}, el("summary", {}, "Certificate of a private authority"), trust),
+      labelled(
+        "Pin",
+        pin,
+        known?.pin ? `Now ${known.pin}.${kept}` : `svc pin prints it on that host.${kept}`,
+      ),
+      el(
+        "label",
+        { class: "check" },
+        first,
+        "Pin the key that the host shows now, and compare it afterwards",
+      ),
+      el("details", {}, el("summary", {}, "Without a pin"), trust),
     ],
     /** What was filled in, but for the token. */
     host: () => ({
       base_url: url.value.trim(),
       tags: split(tags.value),
-      ...(pin.value && { pin: pin.value }),
+      ...(pin.value && { pin: pin.value.trim() }),
+      ...(first.checked && { trust_first: true }),
+      ...(plain.checked && { insecure_http: true }),
       ...(ca.value && { ca: ca.value }),
     }),
   };

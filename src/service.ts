@@ -144,8 +144,8 @@ export interface Service {
   /** Reads again the files that other processes change while a server runs: its tokens and jobs. Ends what was revoked. */
   refresh(): Promise<void>;
   /**
-   * Runs the jobs in this process from now on, and ends within a second what revoked tokens have started. A host without
-   * jobs does not load the scheduler.
+   * Runs the jobs in this process from now on, ends within a second what revoked tokens have started, and follows the hosts
+   * of the address book to their next keys. A host without jobs does not load the scheduler.
    *
    * @returns a function that starts no further run.
    */
@@ -160,6 +160,12 @@ export interface Service {
 
 /** How often to look for a first jobs file and for revoked tokens, in milliseconds. */
 const LOOK_MS = 1_000;
+
+/**
+ * How often a server asks hosts with a pinned key whether they will have another, in milliseconds: they announce it for an
+ * hour at least.
+ */
+const FOLLOW_MS = 30 * 60_000;
 
 /** `{config_dir}` is made by what first writes to it, which may throw an `unavailable` failure. @throws `bad_input` for an unusable option. */
 export function createService({
@@ -257,6 +263,15 @@ export function createService({
     // A sync would open its session again.
     await madeSyncs?.endRevoked(howEnded);
     await madeSessions?.endRevoked(howEnded);
+  };
+
+  /** A poll takes note of what hosts announce about their keys. */
+  const followKeys = async (signal: AbortSignal) => {
+    if (!existsSync(files.adminHosts)) return;
+    const book = await service.addressBook();
+    const hosts = book.hosts().filter(({ pin }) => pin?.startsWith("spki:"));
+    if (hosts.length === 0) return;
+    await (await service.poller()).poll(book, hosts, { concurrency: 16, timeoutMs: 10_000, signal });
   };
 
   const service: Service = {
@@ -373,7 +388,13 @@ export function createService({
       const [{ ownPair }, { spkiPin }] = await Promise.all([import("./trust/tls"), import("./lib/spki")]);
       return spkiPin((await ownPair(files)).cert);
     },
-    poller: feature(async () => (await import("./fleet/poll")).createPoller()),
+    poller: feature(async () => {
+      const [{ createPoller }, { followKeys }] = await Promise.all([
+        import("./fleet/poll"),
+        import("./fleet/follow"),
+      ]);
+      return createPoller((changes) => followKeys(service, changes));
+    }),
     rest: stoppable(async () => (await import("./http/server")).createRestControl(service)),
     runningServer() {
       const running = findRunningServer(configDir);
@@ -416,9 +437,17 @@ export function createService({
       };
       const failed = (error: unknown) => log.error("the scheduler did not start", error);
       const timer = setInterval(() => look().catch(failed), LOOK_MS);
+      const ending = new AbortController();
+      const follow = () =>
+        followKeys(ending.signal).catch((error) =>
+          log.warn(`hosts were not asked for their next keys: ${messageOf(error)}`),
+        );
+      const following = setInterval(follow, FOLLOW_MS);
       const stop = () => {
         runsJobs = false;
         clearInterval(timer);
+        clearInterval(following);
+        ending.abort();
         madeScheduler?.stop();
       };
       stops.push(stop);

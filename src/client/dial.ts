@@ -4,7 +4,8 @@
 import { lookup as lookupOfSystem } from "node:dns";
 import { Agent } from "node:http";
 import { connect, type LookupFunction, Socket } from "node:net";
-import { connect as connectTls, type TLSSocket } from "node:tls";
+import { connect as connectTls, TLSSocket } from "node:tls";
+import { deadline } from "../lib/deadline";
 import { messageOf, systemCode } from "../lib/errors";
 import { printable } from "../lib/sanitize";
 import { hasPin } from "../lib/spki";
@@ -56,6 +57,32 @@ export class Dialler extends Agent {
 
 /** What {@link RemoteError} says where the certificate has none of the pins. */
 export const NOT_PINNED = "the certificate is not the pinned one";
+
+/**
+ * The certificate, DER, that the https server at `url` shows. Nothing else is sent or asked.
+ *
+ * @throws a {@link RemoteError} when there is no connection, or `trust` does not take the certificate.
+ */
+export async function certificateAt(
+  url: string,
+  trust: RemoteServer["trust"],
+  timeoutMs: number,
+): Promise<Uint8Array> {
+  const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
+  const socket = dial(new URL(url), { trust }, () => {
+    if (socket instanceof TLSSocket) resolve(socket.getPeerCertificate().raw);
+  })
+    .on("error", (error) => reject(error instanceof RemoteError ? error : unreachable(dialError(error))))
+    .once("close", () => reject(unreachable("connection closed")));
+  const late = () => {
+    throw new RemoteError("timeout", `timeout after ${timeoutMs / 1_000} s`, false);
+  };
+  try {
+    return await deadline(promise, { ms: timeoutMs, late });
+  } finally {
+    socket.destroy();
+  }
+}
 
 const unreachable = (message: string) => new RemoteError("unreachable", message, false);
 

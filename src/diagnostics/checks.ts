@@ -14,6 +14,7 @@ export const CHECKS = {
   tokens: async () => (await import("./checks/tokens")).tokens,
   rest_api: async () => (await import("./checks/rest-api")).restApi,
   tls_certificate: async () => (await import("./checks/tls-certificate")).tlsCertificate,
+  address_book: async () => (await import("./checks/address-book")).addressBook,
 };
 
 /** The names of all checks, in the order of the report. */

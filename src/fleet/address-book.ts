@@ -12,7 +12,8 @@ import { badInput, conflict, notFound } from "../lib/errors";
 import { type Changes, createJsonStore, type ListFormat, loadFaults } from "../lib/json-store";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
-import { type Host, parseHost, serverOf } from "./host";
+import type { KeyChange } from "./follow";
+import { type Host, parseHost, serverOf, trustOf } from "./host";
 import { selectHosts } from "./selection";
 
 export type AddressBook = ReturnType<typeof createAddressBook>;
@@ -72,6 +73,9 @@ export function createAddressBook(
     /** Lets the tokens of `hosts` be sent again. */
     askAgain: async (hosts: readonly Host[]): Promise<void> =>
       refusals?.forget(hosts.map((host) => serverOf(host))),
+    /** What makes sure that it is the host which answers, of each. */
+    trust: () =>
+      store.entries().map((host) => ({ label: host.label, base_url: host.base_url, trust: trustOf(host) })),
     /** Appends a host. @throws `conflict` when the label is taken. */
     add: (host: Host) => book.addAll([host], false),
     /**
@@ -137,6 +141,18 @@ export function createAddressBook(
       await book.askAgain([changed]);
       return changed;
     },
+    /** Sets the pins of hosts that are as they were. @returns the changes that were made. */
+    follow: (changes: readonly KeyChange[]) =>
+      store.change((list) => {
+        const hosts = new Map(list.entries.map((host) => [host.label, host]));
+        const isSame = ({ host: { label, base_url, pin, next_pin } }: KeyChange) => {
+          const now = hosts.get(label);
+          return now?.base_url === base_url && now.pin === pin && now.next_pin === next_pin;
+        };
+        const made = changes.filter(isSame);
+        for (const { host, pin, next_pin } of made) list.update(host.label, { pin, next_pin });
+        return made;
+      }),
     /** @returns whether there was such a host. */
     remove: (label: string) => store.change((list) => list.remove(label)),
   };

@@ -6,6 +6,7 @@ import type { RemoteServer } from "../client/carrier";
 import { field, fileContent, secret } from "../core/fields";
 import { expectation } from "../core/input";
 import type { Parsed } from "../lib/json-store";
+import { isLoopback } from "../lib/loopback";
 import { PIN_FORM, parsePin } from "../lib/spki";
 
 /** A label is a term of a selection (`--on lab-01,!lab-02`): it has no comma and does not look like another kind of term. */
@@ -70,7 +71,7 @@ const TRUST_FIELDS = {
   ),
 };
 
-/** The fields of an entry of `admin_hosts.json`, and of `AC_admin_add_host`. */
+/** The fields that say what a host is, for `AC_admin_add_host`. */
 export const HOST_FIELDS = {
   label: field(LABEL, "Name of the host in the address book"),
   base_url: field(BASE_URL, URL_WORDS),
@@ -96,7 +97,13 @@ const MEMBER = v.object({
   nonce: v.string(),
 });
 
-const HOST = v.object({ ...HOST_FIELDS, member: v.optional(MEMBER) });
+/** An entry of `admin_hosts.json`. */
+const HOST = v.object({
+  ...HOST_FIELDS,
+  /** The pin of the key that the host will have next: it announced that with the key that `pin` names (`follow.ts`). */
+  next_pin: v.optional(PIN),
+  member: v.optional(MEMBER),
+});
 
 export type Host = v.InferOutput<typeof HOST>;
 
@@ -108,21 +115,38 @@ export function parseHost(value: unknown): Parsed<Host> {
       `${v.getDotPath(issue) ?? "entry"}: expected ${expectation(issue)}`;
     return { fault: checked.issues.slice(0, 3).map(faultOf).join("; ") };
   }
-  const { base_url, ca, pin } = checked.output;
+  const { next_pin, ...host } = checked.output;
+  const { base_url, ca, pin } = host;
   if (ca !== undefined && pin !== undefined) return { fault: "ca, pin: expected one of them" };
   if ((ca ?? pin) !== undefined && !/^https:/i.test(base_url)) {
     return { fault: `${ca === undefined ? "pin" : "ca"}: expected with an https address only` };
   }
-  return { entry: { ...checked.output, base_url: baseUrl(base_url) ?? base_url } };
+  const next = pin !== undefined && next_pin !== undefined && { next_pin };
+  return { entry: { ...host, ...next, base_url: baseUrl(base_url) ?? base_url } };
+}
+
+/**
+ * What makes sure that it is the host which answers: its `key` or its `certificate` is pinned; a `ca` of its own or one of the
+ * usual `authorities` vouches for it; it is on `loopback`; or `nothing`, as it speaks http across a network.
+ */
+export const TRUST = ["key", "certificate", "ca", "authorities", "loopback", "nothing"] as const;
+
+export function trustOf({ base_url, ca, pin }: Host): (typeof TRUST)[number] {
+  const { protocol, hostname } = new URL(base_url);
+  if (protocol === "http:") return isLoopback(hostname) ? "loopback" : "nothing";
+  if (pin !== undefined) return pin.startsWith("spki:") ? "key" : "certificate";
+  return ca === undefined ? "authorities" : "ca";
 }
 
 /** The server of an entry, how to trust it, and where a refusal of its token is remembered. */
 export function serverOf(
-  { base_url, token, ca, pin }: Host,
+  { base_url, token, ca, pin, next_pin }: Host,
   refusals?: RemoteServer["refusals"],
 ): RemoteServer {
   const server = { url: base_url, token, refusals };
-  if (pin !== undefined) return { ...server, trust: { kind: "pin", pins: [pin] } };
+  if (pin !== undefined) {
+    return { ...server, trust: { kind: "pin", pins: next_pin === undefined ? [pin] : [pin, next_pin] } };
+  }
   return { ...server, trust: ca === undefined ? { kind: "system" } : { kind: "ca", pem: ca } };
 }
 

@@ -9,6 +9,7 @@ import { patienceFor, runPool } from "../lib/pool";
 import { printable } from "../lib/sanitize";
 import { createSharing } from "../lib/share";
 import type { AddressBook } from "./address-book";
+import { type KeyChange, keyChange } from "./follow";
 import { type Host, serverOf } from "./host";
 import { POLLED_JOBS, POLLED_SESSIONS, type Polled } from "./results";
 
@@ -27,6 +28,8 @@ export interface PollOptions {
   readonly polled?: (result: Polled) => void;
   /** The server of a host (default: {@link serverOf}). */
   readonly reach?: AddressBook["reach"];
+  /** Receives what hosts with a pinned key announce about it. */
+  readonly changed?: (change: KeyChange) => void;
 }
 
 /** The results of `hosts`, in their order. Never throws: an error is that host's result. */
@@ -41,9 +44,19 @@ export function pollHosts(hosts: readonly Host[], options: PollOptions): Promise
 
 export type Poller = ReturnType<typeof createPoller>;
 
-/** {@link pollHosts}, where those who ask the same of the same hosts with one token meanwhile share the poll under way. */
-export function createPoller() {
+/**
+ * {@link pollHosts}, where those who ask the same of the same hosts with one token meanwhile share the poll under way.
+ *
+ * @param follow stores what hosts announced about their keys, all of a poll at once; never throws.
+ */
+export function createPoller(follow: (changes: readonly KeyChange[]) => Promise<void>) {
   const shared = createSharing<Polled[]>();
+  const pollAndFollow = async (hosts: readonly Host[], options: PollOptions) => {
+    const changes: KeyChange[] = [];
+    const results = await pollHosts(hosts, { ...options, changed: (change) => changes.push(change) });
+    await follow(changes);
+    return results;
+  };
   return {
     /** @param askAgain whether those are asked too that refused their token lately. */
     async poll(
@@ -55,16 +68,16 @@ export function createPoller() {
       if (askAgain) await book.askAgain(hosts);
       const options = { ...given, reach: book.reach };
       // Who follows a poll needs each of its results.
-      if (options.polled) return pollHosts(hosts, { ...options, signal });
+      if (options.polled) return pollAndFollow(hosts, { ...options, signal });
       const key = JSON.stringify([hosts, given, askAgain]);
-      return shared(key, (abandoned) => pollHosts(hosts, { ...options, signal: abandoned }), signal);
+      return shared(key, (abandoned) => pollAndFollow(hosts, { ...options, signal: abandoned }), signal);
     },
   };
 }
 
 async function pollHost(
   host: Host,
-  { timeoutMs, signal, client, reach = serverOf }: PollOptions,
+  { timeoutMs, signal, client, reach = serverOf, changed }: PollOptions,
 ): Promise<Polled> {
   const { label, base_url } = host;
   let started = performance.now();
@@ -80,6 +93,8 @@ async function pollHost(
     latency_ms = since();
     const jobs = await carrier.ask({ method: "GET", path: "/jobs" }, limits);
     const job_count = jobs.status === 404 ? null : typed(POLLED_JOBS, jobs).jobs.length;
+    const change = changed && (await keyChange(host, carrier, limits.deadline));
+    if (change) changed(change);
     return { ...result, healthy: true, latency_ms, sessions: withPrintableIds(sessions), job_count };
   } catch (error) {
     if (!(error instanceof RemoteError)) throw error;

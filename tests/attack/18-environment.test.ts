@@ -45,7 +45,14 @@ testWith("openssl")("NODE_TLS_REJECT_UNAUTHORIZED=0 does not make a desk trust a
   await using host = await serveBinary(["--tls-cert", cert, "--tls-key", key]);
   await Bun.write(`${desk.path}/token`, TOKEN);
   const env = { NODE_TLS_REJECT_UNAUTHORIZED: "0" };
-  await desk.run(["admin", "add", "lab", host.url, "--token-file", "token"], { env });
+  const added = await desk.run(["admin", "add", "lab", host.url, "--token-file", "token"], { env });
+  expect([added.exitCode, added.stderr]).toEqual([
+    2,
+    expect.stringContaining("the certificate is not trusted"),
+  ]);
+  // A list is taken as it is.
+  await Bun.write(`${desk.path}/hosts.csv`, `label,base_url,token\nlab,${host.url},${TOKEN}\n`);
+  await desk.run(["admin", "import", "hosts.csv"], { env });
   const { stdout } = await desk.run(["admin", "poll", "--json"], { env });
   expect(JSON.parse(stdout)).toMatchObject([
     { healthy: false, error: expect.stringContaining("the certificate is not trusted") },

@@ -215,7 +215,8 @@ test("shows the results of 1,500 hosts that come at once", async () => {
   const result = { ok: true, status: "ok", duration_ms: 1, outcomes: [] };
   const lines = Array.from({ length: 1_500 }, (_, nth) => JSON.stringify({ label: `lab-${nth}`, ...result }));
   await using tab = await openPage("admin", {
-    "admin/hosts": (route) => route.fulfill({ json: [{ label: "lab-0", base_url: "http://lab", tags: [] }] }),
+    "admin/hosts": (route) =>
+      route.fulfill({ json: [{ label: "lab-0", base_url: "http://lab", tags: [], trust: "nothing" }] }),
     "admin/poll*": (route) => route.fulfill({ json: [] }),
     "admin/broadcast": (route) => route.fulfill({ body: `${lines.join("\n")}\n` }),
   });

@@ -9,6 +9,7 @@ import * as v from "valibot";
 import { diagnose } from "../../src/diagnostics/operations";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
+import { spkiPin } from "../../src/lib/spki";
 import { listJobs } from "../../src/scheduler/operations";
 import { createService } from "../../src/service";
 import { addToken, tokenStore } from "../../src/trust/named-tokens";
@@ -591,8 +592,7 @@ test("the admin page adds hosts, shows their health, tags them, and broadcasts w
   await dialog.getByLabel("Name").fill("pinned");
   await dialog.getByLabel("Address").fill(lab.url);
   await dialog.getByLabel("Token").fill(lab.token);
-  await dialog.getByText("Certificate of a private").click();
-  await dialog.getByLabel("Pin").fill("sha256:no");
+  await dialog.getByLabel("Pin", { exact: true }).fill("sha256:no");
   await dialog.getByRole("button", { name: "Add" }).click();
   await dialog.getByRole("alert").getByText(/pin/).waitFor();
   expect(await seriousViolations(page)).toEqual([]);
@@ -646,6 +646,52 @@ test("the admin page adds hosts, shows their health, tags them, and broadcasts w
   await row("<b>wrong</b>").waitFor({ state: "detached" });
   expect(tab.complaints.filter((text) => !text.includes("400"))).toEqual([]);
 });
+
+browserTest("openssl")(
+  "the admin page asks how to trust a host, pins the key that it shows, and marks http in red",
+  async () => {
+    using folder = temporaryFolder();
+    const { cert, key } = selfSigned(folder.path, "lab", "IP:127.0.0.1");
+    await using lab = await serveSource(["--tls-cert", cert, "--tls-key", key]);
+    await using tab = await openPage("admin");
+    const { page } = tab;
+    const dialog = page.getByRole("dialog");
+    const fill = async (label: string, url: string) => {
+      await page.getByRole("button", { name: "Add…" }).click();
+      await dialog.getByLabel("Name").fill(label);
+      await dialog.getByLabel("Address").fill(url);
+      await dialog.getByLabel("Token").fill(lab.token);
+      await dialog.getByRole("button", { name: "Add" }).click();
+    };
+    const row = (label: string) => page.getByRole("row", { name: new RegExp(`Select ${label}`) });
+    await fill("by-pin", lab.url);
+    await dialog
+      .getByRole("alert")
+      .getByText(/^pin: missing: the certificate is not trusted/)
+      .waitFor();
+    await dialog.getByLabel("Pin the key that the host shows now").check();
+    await dialog.getByRole("button", { name: "Add" }).click();
+    await row("by-pin").getByText("pinned key").waitFor();
+    const pin = spkiPin(await Bun.file(cert).text());
+    await page
+      .getByText(`by-pin: pinned ${pin}. Compare it with what svc pin prints on that host.`)
+      .waitFor();
+    await row("by-pin").getByText("healthy", { exact: true }).waitFor();
+
+    await fill("plain", "http://192.0.2.1:9");
+    await dialog
+      .getByRole("alert")
+      .getByText(/^insecure_http: expected for http:/)
+      .waitFor();
+    await dialog.getByText("Without a pin").click();
+    await dialog.getByLabel("Accept http, without encryption").check();
+    expect(await seriousViolations(page)).toEqual([]);
+    await dialog.getByRole("button", { name: "Add" }).click();
+    await row("plain").getByText("not encrypted").waitFor();
+    expect(await seriousViolations(page)).toEqual([]);
+    for (const label of ["by-pin", "plain"]) await host.call("/admin/hosts/remove", post({ label }));
+  },
+);
 
 test("the admin page sends a refused token again for who clicks Poll, and replaces it", async () => {
   const token = "first-token-0123456789";

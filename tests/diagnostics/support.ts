@@ -69,6 +69,7 @@ export const executorOf = (
 export const host = (different: Partial<Host> = {}): Host => ({
   log: silentLog,
   configDir: "/nonexistent",
+  addressBook: async () => ({ trust: () => [] }),
   desktop: async () => DESKTOP,
   existingAudit: async () => LOG,
   tokens: async () => ({ list: () => [], ownerFromElsewhere: () => null }),

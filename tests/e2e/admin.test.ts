@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Delivered, Polled } from "../../src/fleet/results";
+import { spkiPin } from "../../src/lib/spki";
 import { answering, IDLE_SESSIONS, ok, rawServer, selfSigned } from "../client/support";
 import { installBinary, post, serveBinary, TOKEN, temporaryFolder, testWith, until } from "../support";
 
@@ -188,12 +189,20 @@ describe("a mixed fleet", () => {
     writeFileSync(token, `${TOKEN}\n`);
     const add = (label: string, ...trust: string[]) =>
       machine.run(["admin", "add", label, host.url, "--token-file", token, ...trust]);
-    expect((await add("plain")).exitCode).toBe(0);
+    const refused = await add("plain");
+    expect([refused.exitCode, refused.stderr]).toEqual([
+      2,
+      `svc: --pin: missing: the certificate is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT). The pin of ${host.url} seems to be ${spkiPin(readFileSync(cert, "utf8"))}: compare it with what \`svc pin\` prints on that host, then give it\n`,
+    ]);
+    expect((await add("first", "--trust-first")).stdout).toContain(spkiPin(readFileSync(cert, "utf8")));
+    writeFileSync(join(folder.path, "plain.csv"), `label,base_url,token\nplain,${host.url},${TOKEN}\n`);
+    await machine.run(["admin", "import", join(folder.path, "plain.csv")]);
     expect((await add("by authority", "--ca", cert)).exitCode).toBe(0);
     expect((await add("by pin", "--pin", `sha256:${sha256}`)).exitCode).toBe(0);
     expect((await add("by wrong pin", "--pin", `sha256:${"00".repeat(32)}`)).exitCode).toBe(0);
     const { stdout } = await machine.run(["admin", "poll", "--json"]);
     expect((JSON.parse(stdout) as Polled[]).map(({ label, error }) => [label, error])).toEqual([
+      ["first", null],
       ["plain", "the certificate is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT)"],
       ["by authority", null],
       ["by pin", null],
@@ -210,7 +219,7 @@ describe("the address book", () => {
       cwd: machine.path,
       env: { ...process.env, SVC_CONFIG_DIR: "config" },
     });
-    expect(added.stdout.toString()).toContain("lab-01  http://127.0.0.1:1  lab\n");
+    expect(added.stdout.toString()).toContain("lab-01  http://127.0.0.1:1  lab   this machine\n");
     const file = join(machine.configDir, "admin_hosts.json");
     const add = ["admin", "add", "lab-02", "http://127.0.0.1:2"];
     expect(await machine.run([...add, "--token-file"])).toMatchObject({

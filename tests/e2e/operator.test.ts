@@ -69,9 +69,13 @@ test("three hosts are added, given the right token, rotated, asked, missed, comm
     ],
   ]);
   const refused = await as("desk", ["audit", "verify", "--on", "lab-3"]);
-  expect(refused).toEqual({ exitCode: 1, stdout: "", stderr: "[warn] lab-3: HTTP 401\n" });
+  expect(refused).toEqual({
+    exitCode: 1,
+    stdout: "",
+    stderr: "[warn] lab-3: HTTP 401: unauthorized (not asked again)\n",
+  });
   await good("desk", ["admin", "set", "lab-3", "--tag", "lab", "--token-file", "-"], tokenOf("lab-3"));
-  expect(await good("desk", ["admin", "tag", "lab-3"])).toMatch(/^lab-3 .* lab$/m);
+  expect(await good("desk", ["admin", "tag", "lab-3"])).toMatch(/^lab-3 .* lab +this machine$/m);
   expect(await good("desk", ["admin", "poll", "--on", "tag:lab"])).toEndWith("3 of 3 healthy\n");
 
   // A new token, there and here; what still has the old one is not cut off.

@@ -21,7 +21,7 @@ export function testPipelining(start: () => Promise<ServerProcess>): void {
   const add = (label: string) =>
     post(
       "/admin/hosts/add",
-      JSON.stringify({ label, base_url: "http://192.0.2.1:9939", token: "t".repeat(32) }),
+      JSON.stringify({ label, base_url: "http://127.0.0.1:9", token: "t".repeat(32) }),
     );
 
   /** The statuses of the answers to what is sent in one packet, until the connection ends or has as many as `expected`. */

@@ -4,11 +4,12 @@
 import * as v from "valibot";
 import { between, field, fileContent, flag, NO_INPUT, path, seconds } from "../../core/fields";
 import { operation } from "../../core/operation";
-import { badInput } from "../../lib/errors";
+import { badInput, conflict } from "../../lib/errors";
 import { writeNamedFile } from "../../lib/files";
 import type { AddressBook } from "../address-book";
-import { HOST_CHANGES, HOST_FIELDS, type Host, parseHost } from "../host";
+import { HOST_CHANGES, HOST_FIELDS, type Host, parseHost, TRUST, trustOf } from "../host";
 import { ROTATED } from "../results";
+import { INSECURE_HTTP, requireEncryption, SETTLING_FIELDS, settleTrust } from "../settle-trust";
 import { exportHosts, importHosts, TRANSFER_FORMATS, targetOf } from "../transfer";
 
 interface Uses {
@@ -16,9 +17,21 @@ interface Uses {
 }
 
 /** A host in a listing: without its token. */
-const LISTED_HOST = v.object({ label: v.string(), base_url: v.string(), tags: v.array(v.string()) });
+const LISTED_HOST = v.object({
+  label: v.string(),
+  base_url: v.string(),
+  tags: v.array(v.string()),
+  /** What makes sure that it is the host which answers. */
+  trust: v.picklist(TRUST),
+  pin: v.nullable(v.string()),
+  /** The pin of the key that the host has announced as its next one. */
+  next_pin: v.nullable(v.string()),
+});
 
-const toListed = ({ label, base_url, tags }: Host) => ({ label, base_url, tags });
+function toListed(host: Host): v.InferInput<typeof LISTED_HOST> {
+  const { label, base_url, tags, pin = null, next_pin = null } = host;
+  return { label, base_url, tags, trust: trustOf(host), pin, next_pin };
+}
 
 const label = field(v.pipe(v.string(), v.nonEmpty(), v.maxLength(256)), "Label of the host");
 
@@ -30,14 +43,19 @@ export const addHost = operation({
   changes: true,
   command: "AC_admin_add_host",
   http: { method: "POST", path: "/admin/hosts/add" },
-  example: { label: "lab-01", base_url: "http://10.0.0.5:9939", token: "its-token", tags: ["lab"] },
-  input: v.strictObject({ ...HOST_FIELDS, replace: flag("Replace the host that has this label") }),
+  example: { label: "lab-01", base_url: "https://10.0.0.5:9939", token: "its-token", trust_first: true },
+  input: v.strictObject({
+    ...HOST_FIELDS,
+    ...SETTLING_FIELDS,
+    replace: flag("Replace the host that has this label"),
+  }),
   output: LISTED_HOST,
-  async run(service: Uses, { replace, ...host }) {
-    const parsed = parseHost(host);
+  async run(service: Uses, { replace, trust_first, insecure_http, ...fields }) {
+    const parsed = parseHost(fields);
     if ("fault" in parsed) throw badInput(parsed.fault);
-    await (await service.addressBook()).addAll([parsed.entry], replace);
-    return toListed(parsed.entry);
+    const host = await settleTrust(parsed.entry, { trust_first, insecure_http });
+    await (await service.addressBook()).addAll([host], replace);
+    return toListed(host);
   },
 });
 
@@ -53,19 +71,38 @@ export const setHost = operation({
   input: v.strictObject({
     label,
     ...HOST_CHANGES,
+    ...SETTLING_FIELDS,
     clear_trust: flag("Forget `ca` and `pin`: trust the usual authorities"),
   }),
   output: LISTED_HOST,
-  async run(service: Uses, { label, clear_trust, ...fields }) {
+  async run(service: Uses, { label, clear_trust, trust_first, insecure_http, ...fields }) {
     const { ca, pin } = fields;
     const isTrust = (ca ?? pin) !== undefined;
     if (clear_trust && isTrust) throw badInput("clear_trust: expected without ca and pin");
-    if (!clear_trust && Object.keys(fields).length === 0) {
-      throw badInput("nothing to set: expected an address, a token, tags, ca, pin or clear_trust");
+    if (trust_first && (clear_trust || isTrust)) {
+      throw badInput("trust_first: expected without ca, pin and clear_trust");
     }
+    if (!clear_trust && !trust_first && Object.keys(fields).length === 0) {
+      throw badInput(
+        "nothing to set: expected an address, a token, tags, ca, pin, trust_first or clear_trust",
+      );
+    }
+    const book = await service.addressBook();
+    const isOther = clear_trust || trust_first || isTrust;
     // One way to trust a host takes the place of the other.
-    const changed = { ...fields, ...((clear_trust || isTrust) && { ca, pin }) };
-    return toListed(await (await service.addressBook()).set(label, () => changed));
+    const changed = { ...fields, ...(isOther && { ca, pin, next_pin: undefined }) };
+    const old = book.host(label);
+    const parsed = parseHost({ ...old, ...changed });
+    if ("fault" in parsed) throw badInput(parsed.fault);
+    const isElsewhere = parsed.entry.base_url !== old.base_url;
+    if (!isElsewhere && !trust_first && !clear_trust) return toListed(await book.set(label, () => changed));
+    const settled = await settleTrust(parsed.entry, { trust_first, insecure_http });
+    const stored = await book.set(label, (now) => {
+      const isSame = now.base_url === old.base_url && now.pin === old.pin && now.ca === old.ca;
+      if (isSame) return { ...changed, pin: settled.pin };
+      throw conflict("somebody else has changed the host meanwhile");
+    });
+    return toListed(stored);
   },
 });
 
@@ -212,11 +249,13 @@ export const importBook = operation({
     ),
     format: field(FORMAT, "Format (default: detected)"),
     replace: flag("Replace hosts that have the same label"),
+    insecure_http: INSECURE_HTTP,
   }),
   output: v.object({ added: v.number(), replaced: v.number() }),
-  async run(service: Uses, { file, format, replace }, caller) {
+  async run(service: Uses, { file, format, replace, insecure_http }, caller) {
     const book = await service.addressBook();
     const hosts = await importHosts(file, book.hosts(), format);
+    if (!insecure_http) requireEncryption(hosts);
     await caller.announce(`admin.import hosts=${hosts.length}`);
     return book.addAll(hosts, replace);
   },
