@@ -162,8 +162,8 @@ export interface Service {
 const LOOK_MS = 1_000;
 
 /**
- * How often a server asks hosts with a pinned key whether they will have another, in milliseconds: they announce it for an
- * hour at least.
+ * How often a server asks hosts with a pinned key whether they will have another, which they announce for an hour at least, and
+ * has tokens replaced that end soon, in milliseconds.
  */
 const FOLLOW_MS = 30 * 60_000;
 
@@ -373,7 +373,8 @@ export function createService({
         async add() {
           let name = "desk";
           for (let nth = 2; isTaken(name); nth++) name = `desk-${nth}`;
-          return { name, token: await addToken(store, v.parse(NEW_TOKEN, { name, scope: ["desk"] })) };
+          const token = await addToken(store, v.parse(NEW_TOKEN, { name, scope: ["desk"] }));
+          return { name, token, expires: store.entries().find((one) => one.name === name)?.expires };
         },
         async remove(name) {
           if (!isTaken(name)) return;
@@ -442,10 +443,16 @@ export function createService({
         followKeys(ending.signal).catch((error) =>
           log.warn(`hosts were not asked for their next keys: ${messageOf(error)}`),
         );
-      const following = setInterval(follow, FOLLOW_MS);
+      const renew = () =>
+        renewTokens(service).catch((error) =>
+          log.warn(`the tokens of hosts were not replaced: ${messageOf(error)}`),
+        );
+      const first = setTimeout(renew, LOOK_MS);
+      const following = setInterval(() => Promise.all([follow(), renew()]), FOLLOW_MS);
       const stop = () => {
         runsJobs = false;
         clearInterval(timer);
+        clearTimeout(first);
         clearInterval(following);
         ending.abort();
         madeScheduler?.stop();
@@ -518,6 +525,22 @@ export function createService({
     },
   };
   return service;
+}
+
+/** Lets the hosts of the address book replace tokens that end soon, on record. */
+async function renewTokens(service: Service): Promise<void> {
+  if (!existsSync(configFiles(service.configDir).adminHosts)) return;
+  const [{ renewDue }, { rotateHost }] = await Promise.all([
+    import("./fleet/renewal"),
+    import("./fleet/operations/hosts"),
+  ]);
+  const caller = localCaller(service, "scheduler");
+  await renewDue(
+    (await service.addressBook()).hosts(),
+    async (label) => callOperation(service, rotateHost, { label }, caller),
+    (label, error) =>
+      service.log.warn(`the token of ${label} ends soon and was not replaced: ${messageOf(error)}`),
+  );
 }
 
 /** What the running server says of itself. */

@@ -103,6 +103,8 @@ const HOST = v.object({
   /** The pin of the key that the host will have next: it announced that with the key that `pin` names (`follow.ts`). */
   next_pin: v.optional(PIN),
   member: v.optional(MEMBER),
+  /** When its token ends, ISO 8601; absent where svc does not know. */
+  token_expires: v.optional(v.pipe(v.string(), v.isoTimestamp())),
 });
 
 export type Host = v.InferOutput<typeof HOST>;

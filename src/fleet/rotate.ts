@@ -22,6 +22,8 @@ const MAX_BYTES = 65_536;
 const RENEWED = v.object({
   name: v.nullable(v.pipe(v.string(), v.maxLength(64))),
   token: HOST_FIELDS.token,
+  /** Hosts of the first builds of 0.1.0 do not send it. */
+  expires: v.nullish(v.pipe(v.string(), v.isoTimestamp())),
   old_until: v.pipe(v.string(), v.isoTimestamp()),
 });
 
@@ -36,12 +38,12 @@ export async function rotateToken(
   overlapS: number,
 ): Promise<Rotated> {
   const old = book.host(label);
-  const { name, token, old_until } = await ask(book.reach(old), RENEWED, "/token/renew", {
+  const { name, token, expires, old_until } = await ask(book.reach(old), RENEWED, "/token/renew", {
     overlap_s: overlapS,
   }).catch((error) => {
     throw error instanceof RemoteError ? unavailable(`${label}: ${reasonOf(error)}`) : error;
   });
-  const stored = await book.set(label, keep(old, token)).catch((error) => {
+  const stored = await book.set(label, keep(old, token, expires ?? undefined)).catch((error) => {
     const reason = failureOf(error)?.message ?? "internal error";
     throw unavailable(
       `${label}: the new token could not be stored (${reason}): the old one works until ${old_until}, and can be rotated again`,
@@ -58,8 +60,8 @@ export async function rotateToken(
 }
 
 /** Puts the token into the entry that it was made for. */
-const keep = (old: Host, token: string) => (now: Host) => {
-  if (now.token === old.token && now.base_url === old.base_url) return { token };
+const keep = (old: Host, token: string, token_expires: string | undefined) => (now: Host) => {
+  if (now.token === old.token && now.base_url === old.base_url) return { token, token_expires };
   throw conflict("somebody else has changed the host meanwhile");
 };
 

@@ -5,7 +5,8 @@
  * string, and needs no second use.
  */
 import type { Caller } from "../core/caller";
-import { forbidden, notFound } from "../lib/errors";
+import { badInput, forbidden, notFound } from "../lib/errors";
+import { isLoopback } from "../lib/loopback";
 import { configFiles } from "../lib/paths";
 import { printable } from "../lib/sanitize";
 import { hostIdOf, isSignedBy, openSigningKey } from "../trust/identity";
@@ -19,6 +20,7 @@ interface Entry {
   readonly token: string;
   readonly tags: string[];
   readonly pin?: string | undefined;
+  readonly token_expires?: string | undefined;
   readonly member?:
     | { readonly host_id: string; readonly host_key: string; readonly nonce: string }
     | undefined;
@@ -42,9 +44,12 @@ export interface DeskUses {
 export async function acceptHost(service: DeskUses, request: JoinRequest, caller: Caller) {
   const strings = await service.joinStrings();
   const string = strings.find(request.id, request.secret);
-  const { id, host_key, url, pin, token, label } = request;
+  const { id, host_key, url, pin, token, token_expires, label } = request;
   if (!isSignedBy(host_key, joinMessage(string.pin, request), request.signature)) {
     throw forbidden("the signature is not that of the host's identity key");
+  }
+  if (/^http:/i.test(url) && !isLoopback(new URL(url).hostname)) {
+    throw badInput("url: expected an https address: plain http to another machine shows the token to others");
   }
   const host_id = hostIdOf(host_key);
   const book = await service.addressBook();
@@ -57,6 +62,7 @@ export async function acceptHost(service: DeskUses, request: JoinRequest, caller
     token,
     tags: string.tags,
     ...(pin !== undefined && { pin }),
+    ...(token_expires !== undefined && { token_expires }),
     member: { host_id, host_key, nonce },
   };
   const desk = openSigningKey(configFiles(service.configDir).deskKey);

@@ -30,7 +30,8 @@ export interface HostUses {
 }
 
 export interface DeskTokens {
-  add(): Promise<{ readonly name: string; readonly token: string }>;
+  /** `expires`: when it ends, ISO 8601. */
+  add(): Promise<{ readonly name: string; readonly token: string; readonly expires?: string | undefined }>;
   /** Ends the token, where it is there. */
   remove(name: string): Promise<void>;
 }
@@ -63,8 +64,9 @@ export async function joinDesk(service: HostUses, { join_string, label, direct }
     const identity = openSigningKey(files.hostKey);
     const pin = /^https:/i.test(url) ? await service.ownPin() : undefined;
     const tokens = await service.deskTokens();
-    const { name: tokenName, token } = await tokens.add();
-    const about = { id: string.id, host_key: identity.publicKey, name: hostname(), label, url, pin, token };
+    const { name: tokenName, token, expires: token_expires } = await tokens.add();
+    const host = { host_key: identity.publicKey, name: hostname(), label, url, pin };
+    const about = { id: string.id, ...host, token, token_expires };
     const signature = identity.sign(joinMessage(string.pin, about));
     try {
       const answer = await ask(string, { ...about, secret: string.secret, signature });

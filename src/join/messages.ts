@@ -21,9 +21,10 @@ export const JOIN_REQUEST = v.strictObject({
   signature: SIGNATURE,
   name: field(text(128), "Name of the host"),
   label: field(v.optional(text(128)), "Label that it wants (default: made of its name)"),
-  url: field(text(2_048), "Where the desk reaches the host"),
+  url: field(v.pipe(text(2_048), v.url()), "Where the desk reaches the host"),
   pin: field(v.optional(text(100)), "Pin of the host's TLS key"),
   token: field(secret(text(512)), "Token of the host for the desk"),
+  token_expires: field(v.optional(v.pipe(v.string(), v.isoTimestamp())), "When that token ends"),
 });
 
 export type JoinRequest = v.InferOutput<typeof JOIN_REQUEST>;
@@ -43,9 +44,9 @@ export const JOIN_ANSWER = v.object({
 
 /** @param deskPin as the join string has it. */
 export function joinMessage(deskPin: string, request: Omit<JoinRequest, "secret" | "signature">): string {
-  const { id, host_key, name, label = null, url, pin = null, token } = request;
+  const { id, host_key, name, label = null, url, pin = null, token, token_expires = null } = request;
   const token_sha256 = new Bun.CryptoHasher("sha256").update(token).digest("hex");
-  const kept = JSON.stringify([name, label, url, pin, token_sha256]);
+  const kept = JSON.stringify([name, label, url, pin, token_sha256, token_expires]);
   return ["svc-join-v1", deskPin, id, host_key, kept].join("\n");
 }
 

@@ -90,7 +90,12 @@ export const setHost = operation({
     const book = await service.addressBook();
     const isOther = clear_trust || trust_first || isTrust;
     // One way to trust a host takes the place of the other.
-    const changed = { ...fields, ...(isOther && { ca, pin, next_pin: undefined }) };
+    const changed = {
+      ...fields,
+      ...(isOther && { ca, pin, next_pin: undefined }),
+      // Nobody says when a given token ends.
+      ...(fields.token !== undefined && { token_expires: undefined }),
+    };
     const old = book.host(label);
     const parsed = parseHost({ ...old, ...changed });
     if ("fault" in parsed) throw badInput(parsed.fault);
