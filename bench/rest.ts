@@ -1,7 +1,12 @@
 /**
  * What the table, the gate and the metrics cost a request: svc against a bare Bun.serve that answers the same bytes. The
- * audit log is off here; what it costs is a figure of its own (audit.ts).
+ * audit log is off here; what it costs is a figure of its own (audit.ts). And what 10,000 named tokens cost: the same requests
+ * with the last of them, against a server that has that one alone.
  */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { recordOf } from "../src/trust/rotation";
+import { newToken } from "../src/trust/token";
 import {
   compileProgram,
   type Figure,
@@ -24,7 +29,33 @@ export async function bench(): Promise<Figure[]> {
   return [
     await against(bare, svc, { path: "/health", goal: ">= 0.6", headers: {} }),
     await against(bare, svc, { path: "/inspector/summary", goal: ">= 0.4", headers: { authorization } }),
+    await withManyTokens(folder.path),
   ];
+}
+
+async function withManyTokens(folder: string): Promise<Figure> {
+  const tokens = Array.from({ length: 10_000 }, newToken);
+  const [last = ""] = tokens.slice(-1);
+  await using many = await startSvc(configWith(join(folder, "many"), tokens), "--no-audit");
+  await using one = await startSvc(configWith(join(folder, "one"), [last]), "--no-audit");
+  const headers = { authorization: `Bearer ${last}` };
+  const { ratio, subject, baseline } = await paired(
+    () => requestsPerSecond(`${many.url}/inspector/summary`, { headers }),
+    () => requestsPerSecond(`${one.url}/inspector/summary`, { headers }),
+  );
+  const detail = `${Math.round(subject)} / ${Math.round(baseline)} requests/s, 64 connections`;
+  return { name: "GET /inspector/summary with 10,000 tokens / with one", ratio, goal: ">= 0.9", detail };
+}
+
+/** A configuration folder with these named tokens. */
+function configWith(configDir: string, tokens: readonly string[]): string {
+  mkdirSync(configDir, { mode: 0o700 });
+  const created = new Date().toISOString();
+  const records = tokens.map((token, nth) => {
+    return { name: `t${nth}`, allows: ["read"], created, ...recordOf(token, 90 * 86_400), generated: true };
+  });
+  writeFileSync(join(configDir, "tokens.json"), JSON.stringify({ tokens: records }), { mode: 0o600 });
+  return configDir;
 }
 
 async function against(

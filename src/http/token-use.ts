@@ -4,9 +4,10 @@
 import { isLoopback } from "../lib/loopback";
 import { after, type Step } from "./exchange";
 
-/** Where the use of tokens is noted; `name` is null for the owner's. */
+/** Where the use of tokens is noted. */
 export interface TokenUses {
-  note(name: string | null, isLocal: boolean): void;
+  /** @param name of a named token; null for the owner's, which is noted where it is used over the network. */
+  note(name: string | null): void;
 }
 
 /** How long before its end a token is warned of, in milliseconds. */
@@ -21,7 +22,7 @@ export const noteToken =
   (exchange) => {
     const { grant, client } = exchange;
     if (grant === null) return next(exchange);
-    uses.note(grant.name, client !== null && isLoopback(client.address));
+    if (grant.name !== null || (client !== null && !isLoopback(client.address))) uses.note(grant.name);
     const { ends } = grant;
     if (ends === undefined || ends - Date.now() > WARN_MS) return next(exchange);
     return after(next(exchange), (response) => {

@@ -63,9 +63,8 @@ export function noteTokenUse(file: string, log: Log) {
     }
   };
   return {
-    /** @param name of a named token; null for the owner's. @param isLocal whether its client is on this host. */
-    note(name: string | null, isLocal: boolean): void {
-      if (name === null && isLocal) return;
+    /** @param name of a named token; null for the owner's, from beyond loopback. */
+    note(name: string | null): void {
       const now = Date.now();
       if (now >= todayEnds || now < todayEnds - DAY_MS) {
         today = new Date(now).toISOString().slice(0, 10);

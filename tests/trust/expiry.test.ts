@@ -143,11 +143,10 @@ test("the owner's token is noted where it is used over the network, and a name l
   using folder = temporaryFolder();
   const file = join(folder.path, "token_use.json");
   const uses = noteTokenUse(file, silentLog);
-  uses.note(null, true);
   uses.flush();
   expect(readTokenUse(file)).toEqual({ days: new Map(), ownerFromElsewhere: null });
-  uses.note(null, false);
-  uses.note("constructor", false);
+  uses.note(null);
+  uses.note("constructor");
   uses.flush();
   const today = new Date().toISOString().slice(0, 10);
   expect(readTokenUse(file)).toEqual({ days: new Map([["constructor", today]]), ownerFromElsewhere: today });
@@ -158,7 +157,7 @@ test("a file of uses that is broken, or cannot be written, stops no request", as
   const file = join(folder.path, "none", "token_use.json");
   const said: string[] = [];
   const uses = noteTokenUse(file, { ...silentLog, warn: (line) => void said.push(line) });
-  uses.note("anna", true);
+  uses.note("anna");
   uses.flush();
   expect(said.join()).toContain("the use of tokens cannot be noted");
   const broken = join(folder.path, "broken.json");
