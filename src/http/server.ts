@@ -135,7 +135,8 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
   });
   const stopping = new AbortController();
   const own = [host, ...machineNames(), ...options.allow_host];
-  const hostCheck = () => createHostCheck(own, tls ? certificateNames(tls.settings().cert) : undefined);
+  // svc's own certificate may still have names that the server is no longer started with.
+  const hostCheck = () => createHostCheck(own, tls?.file ? certificateNames(tls.settings().cert) : undefined);
   let answersTo = hostCheck();
   const app = createApp({
     service,

@@ -9,7 +9,7 @@ import { fileStamp } from "../lib/files";
 import type { Log } from "../lib/log";
 import { isLoopback } from "../lib/loopback";
 import { isCertifiable } from "../trust/certificate";
-import { nextChange, ownPair, pairStamp, readNamed, readPair, type TlsPlace } from "../trust/tls";
+import { nextChange, ownPair, pairInUse, pairStamp, readNamed, readPair, type TlsPlace } from "../trust/tls";
 import type { TlsSettings } from "./listen";
 
 interface TlsOptions {
@@ -61,7 +61,7 @@ export async function openTls(files: KeyFiles, options: TlsOptions, place: TlsPl
   const stampNow = () => [pairStamp(place), ...named.map(fileStamp)].join();
 
   const read = async (starts: boolean) => {
-    const own = await ownPair(place, starts ? { wanted, starts } : {});
+    const own = await (starts ? ownPair(place, { wanted, starts }) : pairInUse(place));
     const pair = files === "own" ? own : readPair(files.cert, files.key);
     // Subcommands on this host show the certificate of `{config_dir}`.
     const ca = client_ca === undefined ? {} : { ca: [readAuthorities(client_ca), own.cert] };

@@ -9,7 +9,7 @@ import { hostname, networkInterfaces } from "node:os";
 import { dirname } from "node:path";
 import * as v from "valibot";
 import { badInput, conflict, messageOf, systemCode, unavailable } from "../lib/errors";
-import { ensurePrivateFolder, fileStamp, writeFileAtomic } from "../lib/files";
+import { ensurePrivateFolder, fileStamp, isMissing, writeFileAtomic } from "../lib/files";
 import { withLock } from "../lib/lock";
 import type { configFiles } from "../lib/paths";
 import { spkiPin } from "../lib/spki";
@@ -60,6 +60,20 @@ export const ownPair = (
   place: TlsPlace,
   { wanted = [], starts = false, now = new Date() }: OwnPairOptions = {},
 ): Promise<Pair> => changePair(place, () => currentPair(place, wanted, starts, now));
+
+/**
+ * {@link ownPair} for a server that runs: a key that has gone since is not replaced by another, which nobody pins.
+ *
+ * @throws an `unavailable` failure then, too.
+ */
+export async function pairInUse(place: TlsPlace, now = new Date()): Promise<Pair> {
+  if (isMissing(place.tlsKey) && readNext(place) === null) {
+    throw unavailable(
+      `${place.tlsKey} is missing: put it back, or svc makes another one when it starts, which no desk knows`,
+    );
+  }
+  return ownPair(place, { now });
+}
 
 interface OwnPairOptions {
   readonly wanted?: readonly string[];

@@ -62,6 +62,7 @@ describe("the first line", () => {
       host: "127.0.0.1",
       port: server.port,
       pid: server.pid,
+      pin: null,
       token_file: configFiles(own.path).token,
     });
     expect(server.firstLine.split("\n")).toHaveLength(2);

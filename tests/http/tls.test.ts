@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { copyFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { connect } from "node:tls";
 import { callLocalServer } from "../../src/client/local-server";
 import { callOperation } from "../../src/core/call";
@@ -194,6 +194,36 @@ describe("a running server", () => {
     );
     const shown = await host.call("/tls/certificate");
     expect(await shown.json()).toMatchObject({ pem: readFileSync(files.cert, "utf8"), pin: files.pin });
+  });
+
+  test("no longer answers to a name that it was started with before", async () => {
+    await using made = testService();
+    const rest = await made.service.rest();
+    const statusAfterStart = async (options: { allow_host?: string[] }) => {
+      const { url } = await rest.start({ port: 0, tls: true, ...options });
+      const answer = await fetch(`${url}/health`, { ...trusting, headers: { host: "svc.example" } });
+      await rest.stop();
+      return answer.status;
+    };
+    expect(await statusAfterStart({ allow_host: ["svc.example"] })).toBe(200);
+    expect(await statusAfterStart({})).toBe(421);
+  });
+
+  test("keeps its key when the files go, and makes no other one", async () => {
+    const log = keptLog();
+    await using host = await testServer({ tls: true, service: { log } });
+    const { tlsKey } = configFiles(host.configDir);
+    const [pin, key] = [await pinAt(host.server.port), readFileSync(tlsKey)];
+    rmSync(dirname(tlsKey), { recursive: true });
+    for (let nth = 0; nth < 3; nth++) await host.server.refresh();
+    expect([await pinAt(host.server.port), existsSync(tlsKey)]).toEqual([pin, false]);
+    expect(log.lines).toEqual([
+      expect.stringMatching(/^the old certificate stays in use: .*key\.pem is missing/),
+    ]);
+    mkdirSync(dirname(tlsKey));
+    writeFileSync(tlsKey, key);
+    await host.server.refresh();
+    expect(await pinAt(host.server.port)).toBe(pin);
   });
 
   test("has a certificate with the names and addresses that it is started with", async () => {
