@@ -77,10 +77,10 @@ export async function followKeys(service: Uses, changes: readonly KeyChange[]): 
   if (changes.length === 0) return;
   try {
     const audit = await service.audit();
-    for (const change of changes) {
-      const event = { event_type: "desk", host_id: null, viewer_id: null };
-      await audit?.append({ ...event, detail: `admin.follow_key ${wordsOf(change)}` });
-    }
+    const event = { event_type: "desk", host_id: null, viewer_id: null };
+    const detailOf = (change: KeyChange) => `admin.follow_key ${wordsOf(change)}`;
+    // Together: the log writes rows that come at once with one wait for the disk.
+    await Promise.all(changes.map((change) => audit?.append({ ...event, detail: detailOf(change) })));
     const stored = await (await service.addressBook()).follow(changes);
     for (const change of stored) service.log.info(`the key of a host changes: ${wordsOf(change)}`);
   } catch (error) {
