@@ -141,7 +141,7 @@ browserTest()(
   },
 );
 
-test("certificate and key are exchanged under 200 requests a second, and none fails", async () => {
+test("certificate and key are exchanged under 200 requests a second: none fails, and the desk follows", async () => {
   if (process.platform !== "linux") return;
   const host = serve("exchanged");
   await using server = await host.start();
@@ -156,16 +156,29 @@ test("certificate and key are exchanged under 200 requests a second, and none fa
     await until("requests", () => answers() > wanted);
   };
   const pins = [await pinAt(server.port)];
+  const desk = serve("following");
+  const token = join(svc.folder, "token");
+  writeFileSync(token, TOKEN);
+  await desk.run("admin", "add", "lab-01", server.url, "--token-file", token, "--pin", `${pins[0]}`);
+  const polled = async () => {
+    const { exitCode, stdout } = await desk.run("admin", "poll");
+    return exitCode === 0 ? "healthy" : stdout;
+  };
   await more();
   expect((await host.run("tls", "renew")).exitCode).toBe(0);
   expect(await pinAt(server.port)).toBe(`${pins[0]}`);
   await more();
-  await host.run("tls", "renew", "--new-key", "--overlap", "3s");
+  expect(await polled()).toBe("healthy");
+  await host.run("tls", "renew", "--new-key", "--overlap", "8s");
+  expect(await polled()).toBe("healthy");
   const { next_spki } = JSON.parse((await host.run("pin", "--json")).stdout);
   const exchanged = async () => (await pinAt(server.port)) === next_spki;
   await until("the announced key", exchanged, { everyMs: 100 });
+  expect(await polled()).toBe("healthy");
   await more();
   await host.run("tls", "renew", "--new-key", "--overlap", "0");
+  // This one was not announced.
+  expect(await polled()).toContain("the certificate is not the pinned one");
   pins.push(next_spki, await pinAt(server.port));
   expect(new Set(pins).size).toBe(3);
   await more();
