@@ -14,7 +14,7 @@ import {
   setHost,
   tagHost,
 } from "../src/fleet/operations/hosts";
-import { notFound } from "../src/lib/errors";
+import { badInput, notFound } from "../src/lib/errors";
 import { printable } from "../src/lib/sanitize";
 import { table } from "../src/lib/table";
 
@@ -104,6 +104,12 @@ export default {
       names: { base_url: "url", tags: "tag" },
       text: settledHost,
       warnings: exposed,
+      complete(input) {
+        if (Object.keys(input).some((name) => name !== "label")) return input;
+        throw badInput(
+          "nothing to set: give --url, --token-file, --tag, --ca, --pin, --trust-first or --clear-trust",
+        );
+      },
       examples: [
         ["$0 admin set lab-01 --token-file - < token", "Replace its token; the rest stays"],
         ["$0 admin set lab-01 --url https://10.0.0.5:9939 --pin spki:…", "It speaks TLS from now on"],

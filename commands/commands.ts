@@ -15,6 +15,8 @@ const list = view(listCommands, {
   columns: ["COMMAND"],
   rows: ({ commands }) => commands.map((name) => [name]),
   text: ({ commands }) => commands.join("\n"),
+  epilogue:
+    "Lists what `svc execute` can use here. A server has its own list (GET /commands): AC_rest_api_start and AC_rest_api_stop, which work in `svc execute` only, are not in it.",
 });
 
 const show = view(showCommand, {

@@ -60,7 +60,15 @@ export default {
       asRoot,
       describe: "Show the state of the service",
       text,
-      run,
+      async run(context) {
+        const exitCode = await run(context);
+        const system = context.input.system ? " --system" : "";
+        if (exitCode !== 0)
+          context.service.log.warn(
+            `no service runs: \`svc service install${system}\` installs and starts it, \`svc service logs${system}\` shows why it ended${system ? "" : "; --system is for that of the machine"}`,
+          );
+        return exitCode;
+      },
       examples: [["$0 service status", "The output of systemctl, launchctl or schtasks"]],
     }),
     logs: view(daemon.logs, {

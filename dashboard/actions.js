@@ -1,12 +1,12 @@
 /**
  * Actions: write, check and run a list of actions, and look up what each command takes.
  */
-import { el, setText } from "./dom.js";
+import { el, labelled, setText } from "./dom.js";
 import { counted, milliseconds } from "./format.js";
 import { icon } from "./icons.js";
 import { actionButton, asError, badge, json, nothing, notice, panel, prose } from "./parts.js";
 import { referencePanel } from "./reference.js";
-import { parseScript } from "./script.js";
+import { parseScript, stopChoice } from "./script.js";
 import { table } from "./table.js";
 
 /** The draft goes with the tab, like the token. */
@@ -42,7 +42,7 @@ function editorPanel({ api, may, signal }) {
     sessionStorage.setItem(DRAFT_KEY, text.value);
     verdict.replaceChildren();
   });
-  const stop = el("input", { type: "checkbox" });
+  const stop = stopChoice();
   const verdict = el("div", { role: "status" });
   const made = panel("Script", {
     tools: [
@@ -50,11 +50,7 @@ function editorPanel({ api, may, signal }) {
       may("operate") && actionButton([icon("play"), "Run"], run, tell, { class: "primary" }),
     ],
   });
-  made.body.append(
-    text,
-    el("label", { class: "check", hidden: !may("operate") }, stop, "Stop at the first action that fails"),
-    verdict,
-  );
+  made.body.append(text, ...(may("operate") ? [labelled("When an action fails", stop.root)] : []), verdict);
 
   const outcome = el("span", { class: "hint", role: "status" });
   const outcomes = panel("Outcomes", { tools: [outcome] });
@@ -110,7 +106,7 @@ function editorPanel({ api, may, signal }) {
     await api.post("execute/check", { actions });
     setText(outcome, "running…");
     try {
-      const report = await api.post("execute", { actions, stop_on_error: stop.checked });
+      const report = await api.post("execute", { actions, stop_on_error: stop.value() });
       if (signal.aborted) return;
       listed.show([]);
       listed.show(report.outcomes.map((one, at) => ({ ...one, nth: at + 1 })));

@@ -5,7 +5,7 @@ import { ask } from "./dialog.js";
 import { button, el, labelled, setText } from "./dom.js";
 import { counted, milliseconds } from "./format.js";
 import { actionButton, badge, json, nothing, notice, panel, prose } from "./parts.js";
-import { parseScript } from "./script.js";
+import { parseScript, stopChoice } from "./script.js";
 import { table } from "./table.js";
 
 /** @typedef {import("./wire").Answer<"admin/broadcast">} Delivered */
@@ -41,7 +41,7 @@ export function broadcastPanel({ api, signal }, selected) {
   const canary = el("input", { type: "number", min: 0, value: 0 });
   const failures = el("input", { value: "100%", pattern: "\\d+%?" });
   const parallel = el("input", { value: "64", pattern: "\\d+%?" });
-  const stop = el("input", { type: "checkbox" });
+  const stop = stopChoice();
   const go = actionButton("Broadcast…", start, (error) => made.tell(error), { class: "primary" });
   const cancel = button("Cancel", () => running?.abort());
   cancel.hidden = true;
@@ -72,7 +72,7 @@ export function broadcastPanel({ api, signal }, selected) {
       labelled("Canaries", canary, "Hosts that run it first."),
       labelled("Max. failures", failures, "Number of hosts or a percentage."),
       labelled("In parallel", parallel, "Number of hosts or a percentage."),
-      el("label", { class: "check" }, stop, "Stop on a host after its first failed action"),
+      labelled("When an action fails on a host", stop.root),
     ),
     summary,
     results.root,
@@ -114,7 +114,7 @@ export function broadcastPanel({ api, signal }, selected) {
         canary: canary.valueAsNumber || 0,
         max_failures: share(failures.value),
         max_parallel: share(parallel.value),
-        stop_on_error: stop.checked,
+        stop_on_error: stop.value(),
       };
       for await (const result of api.lines("admin/broadcast", body, running.signal)) {
         if (signal.aborted) return;

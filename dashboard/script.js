@@ -1,6 +1,20 @@
 /**
- * Reading an action script.
+ * Reading an action script, and choosing when its run stops.
  */
+import { el } from "./dom.js";
+
+/** What a run does after an action that failed, and `stop_on_error` for it. */
+const STOPS = /** @type {const} */ ([
+  ["go on with the next", false],
+  ["stop", true],
+  ["stop if a window is missing", "focus"],
+]);
+
+/** A field for `stop_on_error`. */
+export function stopChoice() {
+  const root = el("select", {}, ...STOPS.map(([label]) => el("option", {}, label)));
+  return { root, value: () => STOPS[root.selectedIndex]?.[1] ?? false };
+}
 
 /**
  * The list in a script, with or without `{"auto_control": […]}` around it.

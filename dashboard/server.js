@@ -241,6 +241,7 @@ function configurationPanel({ api }) {
     hidden: true,
     "aria-label": "Bundle to import",
   });
+  const merge = el("input", { type: "checkbox" });
   const { tell } = made;
 
   const exportIt = async () => {
@@ -262,7 +263,7 @@ function configurationPanel({ api }) {
     file.value = "";
     if (!chosen) return;
     const bundle = await readBundle(chosen);
-    const planned = await api.post("config/import?dry_run=true", bundle);
+    const planned = await api.post(`config/import?dry_run=true&merge=${merge.checked}`, bundle);
     if (planned.written.length === 0) {
       result.replaceChildren(
         notice(
@@ -283,7 +284,7 @@ function configurationPanel({ api }) {
       ))
     )
       return;
-    const done = await api.post("config/import", bundle);
+    const done = await api.post(`config/import?merge=${merge.checked}`, bundle);
     result.replaceChildren(
       notice("ok", `Imported: ${done.written.join(", ")}.`),
       ...Object.values(done.backups).map((backup) =>
@@ -309,6 +310,12 @@ function configurationPanel({ api }) {
       actionButton([icon("download"), "Export…"], exportIt, tell),
       actionButton([icon("upload"), "Import…"], async () => file.click(), tell),
       file,
+    ),
+    el(
+      "label",
+      { class: "check" },
+      merge,
+      "Add the hosts of an import to the address book here, instead of replacing it",
     ),
     result,
   );

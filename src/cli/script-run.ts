@@ -2,7 +2,7 @@
  * What `svc execute` and `svc scripts run` share: the flags that set variables, and how a person sees the outcomes.
  */
 import * as v from "valibot";
-import { assignments, field } from "../core/fields";
+import { assignments, field, secret } from "../core/fields";
 import type { Outcome } from "../core/run";
 import { printable } from "../lib/sanitize";
 
@@ -13,8 +13,24 @@ export const VARIABLE_FIELDS = {
     ),
     "Initial value of a variable: NAME=VALUE, which is JSON where it parses and text otherwise",
   ),
-  var_file: field(v.optional(v.record(v.string(), v.unknown())), "Initial values of variables: an object"),
+  var_file: field(
+    v.optional(
+      secret(
+        v.pipe(
+          v.unknown(),
+          // A list would pass as a record.
+          v.check(isObject, 'an object such as {"count": 3}'),
+          v.record(v.string(), v.unknown()),
+        ),
+      ),
+    ),
+    "Initial values of variables: an object",
+  ),
 };
+
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
 
 type Variables = v.InferOutput<v.ObjectSchema<typeof VARIABLE_FIELDS, undefined>>;
 

@@ -172,5 +172,6 @@ const noSuchHost = (label: string) => notFound(`no host is labelled ${printable(
 function takenText(labels: readonly string[]): string {
   const named = labels.slice(0, 10).join(", ");
   const more = labels.length > 10 ? ` and ${labels.length - 10} more` : "";
-  return `label: taken already: ${printable(named)}${more} (change it with admin set, or give replace)`;
+  const advice = "`svc admin set` changes a host, and --replace (`replace`) puts this one in its place";
+  return `label: taken already: ${printable(named)}${more} (${advice})`;
 }

@@ -2,7 +2,7 @@
  * The API document: OpenAPI 3.1, a function of the table and the server's URL.
  */
 import { jsonSchema } from "../core/json-schema";
-import type { HttpRoute, InputSchema, Operation } from "../core/operation";
+import type { HttpRoute, Operation } from "../core/operation";
 import { version } from "../version";
 
 type JsonObject = Record<string, unknown>;
@@ -59,13 +59,13 @@ function describe(operation: Operation, http: HttpRoute): JsonObject {
     "x-svc-scope": operation.scope,
     ...(operation.command && { "x-svc-command": operation.command }),
     ...(http.public && { security: [] }),
-    ...request(operation.input, http),
+    ...request(operation, http),
     responses: responses(operation, http),
   };
 }
 
-/** The parameters and the body that carry the fields of an input. */
-function request(input: InputSchema, { method, path, body }: HttpRoute): JsonObject {
+/** The parameters and the body that carry the fields of an input, with the example of the table: else a page makes one up. */
+function request({ input, example = {} }: Operation, { method, path, body }: HttpRoute): JsonObject {
   const whole = jsonSchema(input, "input") as {
     properties?: Record<string, JsonObject>;
     required?: string[];
@@ -76,7 +76,8 @@ function request(input: InputSchema, { method, path, body }: HttpRoute): JsonObj
     const inPath = path.includes(`{${name}}`);
     if (name === body || !(hasQuery || inPath)) return [];
     const needed = inPath || required.includes(name);
-    return [{ name, in: inPath ? "path" : "query", required: needed, description, schema }];
+    const shown = Object.hasOwn(example, name) && { example: example[name] };
+    return [{ name, in: inPath ? "path" : "query", required: needed, description, schema, ...shown }];
   });
   const inBody = (name: string) => !path.includes(`{${name}}`);
   const inBodyRequired = required.filter(inBody);
@@ -87,7 +88,9 @@ function request(input: InputSchema, { method, path, body }: HttpRoute): JsonObj
   };
   const needed = body === undefined ? inBodyRequired.length > 0 : required.includes(body);
   const schema = body === undefined ? rest : properties[body];
-  const requestBody = { required: needed, content: { "application/json": { schema } } };
+  const sent = Object.fromEntries(Object.entries(example).filter(([name]) => inBody(name)));
+  const shown = body === undefined && Object.keys(sent).length > 0 && { example: sent };
+  const requestBody = { required: needed, content: { "application/json": { schema, ...shown } } };
   return { ...(parameters.length > 0 && { parameters }), ...(method === "POST" && { requestBody }) };
 }
 

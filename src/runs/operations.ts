@@ -37,6 +37,7 @@ export const executeActions = operation({
   changes: "announces",
   http: { method: "POST", path: "/execute" },
   leftOut: { cli: COVERED, script: "lists inside a list belong to flow commands" },
+  example: { actions: [["AC_screen_size"]] },
   input: v.strictObject({ actions: ACTIONS, ...RUN_OPTIONS.entries }),
   output: RUN_REPORT,
   async run(service: Uses, { actions, ...options }, caller) {
@@ -53,6 +54,7 @@ export const executeFile = operation({
   http: { method: "POST", path: "/execute_file" },
   subcommand: "execute",
   leftOut: { script: "a script that runs scripts could run itself" },
+  example: { path: "/srv/scripts/nightly.json" },
   input: v.strictObject({
     path: field(path(v.pipe(v.string(), v.nonEmpty())), "Absolute path of a .json file on the host"),
     ...RUN_OPTIONS.entries,
@@ -71,6 +73,7 @@ export const checkActionList = operation({
   scope: "read",
   http: { method: "POST", path: "/execute/check" },
   leftOut: { cli: COVERED, script: "a list is checked as a whole before it runs" },
+  example: { actions: [["AC_screen_size"]] },
   input: v.strictObject({ actions: ACTIONS }),
   output: v.object({ ok: v.literal(true), commands: v.array(v.string()), count: v.number() }),
   async run(service: Uses, { actions }, { grant }) {

@@ -167,6 +167,11 @@ test("the REST API page shows what an import would change, and imports after con
   expect(await seriousViolations(page)).toEqual([]);
   await dialog.getByRole("button", { name: "Write 1 file" }).click();
   await page.getByText("Imported: viewer_id.").waitFor();
+  await page.getByText("Add the hosts of an import").click();
+  const merged = page.waitForRequest(/config\/import\?dry_run=true&merge=true$/);
+  await choose(JSON.stringify(bundle));
+  await merged;
+  await page.getByText("Add the hosts of an import").click();
   expect(await Bun.file(`${host.configDir}/viewer_id`).text()).toMatch("viewer-0001");
   await choose(JSON.stringify(bundle));
   await page.getByText("Nothing to import").waitFor();
@@ -423,6 +428,12 @@ test("the actions page checks a script before it runs it, and shows the outcome 
   await editor.fill("[oops");
   await page.getByRole("button", { name: "Run", exact: true }).click();
   await page.getByText(/^Not JSON/).waitFor();
+  const sent = page.waitForRequest(/\/execute$/);
+  await editor.fill('[["AC_focus_window", ["no such window"]], ["AC_rest_api_status"]]');
+  await page.getByLabel("When an action fails").selectOption("stop if a window is missing");
+  await page.getByRole("button", { name: "Run", exact: true }).click();
+  expect((await sent).postDataJSON()).toMatchObject({ stop_on_error: "focus" });
+  await page.getByText("error", { exact: true }).waitFor();
   await editor.fill('[["AC_nope"], ["AC_sleep", {"seconds": "soon"}]]');
   await page.getByRole("button", { name: "Check", exact: true }).click();
   await page.getByText("AC_nope").first().waitFor();

@@ -82,7 +82,7 @@ describe("optional_deps", () => {
   const capability = (name: string, probe: Capability["probe"]): Capability => ({
     name,
     purpose: `what ${name} is for`,
-    how: `install ${name}`,
+    how: [`install ${name}`, "restart svc"],
     probe,
   });
 
@@ -95,14 +95,14 @@ describe("optional_deps", () => {
       ok: true,
       severity: "warn",
       detail: "1 of 2 found; missing: media",
-      advice: ["media (what media is for): install media"],
+      advice: ["media (what media is for): install media", "media (what media is for): restart svc"],
       extra: {
         available: [{ name: "ocr", purpose: "what ocr is for", found: "tesseract 5.3.0" }],
         missing: [
           {
             name: "media",
             purpose: "what media is for",
-            how: "install media",
+            how: "install media; restart svc",
             reason: "ffmpeg is not on PATH",
           },
         ],

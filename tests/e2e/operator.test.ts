@@ -57,7 +57,8 @@ test("three hosts are added, given the right token, rotated, asked, missed, comm
   expect(await as("desk", ["admin", "add", "lab-3", url3], tokenOf("lab-3"))).toEqual({
     exitCode: 1,
     stdout: "",
-    stderr: "svc: label: taken already: lab-3 (change it with admin set, or give replace)\n",
+    stderr:
+      "svc: label: taken already: lab-3 (`svc admin set` changes a host, and --replace (`replace`) puts this one in its place)\n",
   });
   const first = await as("desk", ["admin", "poll"]);
   expect([first.exitCode, statesIn(first.stdout)]).toEqual([

@@ -119,6 +119,9 @@ test("--var and --var-file set variables: JSON where it parses, else text; --var
   const ran = await machine.run("execute", script, ...flags, "--var-file", "vars.json", "--json");
   const { outcomes }: { outcomes: Array<{ result: unknown }> } = JSON.parse(ran.stdout);
   expect(outcomes.map(({ result }) => result)).toEqual([["a,b", { c: 1 }], 2, "007=x,y", "from the file"]);
+  writeFileSync(join(machine.path, "list.json"), "[1]");
+  const listed = await machine.run("execute", script, "--var-file", "list.json");
+  expect(listed.stderr).toBe('svc: --var-file: expected an object such as {"count": 3}\n');
   const wrong = await machine.run("execute", script, "--var", "hunter2");
   expect(wrong).toEqual({ stdout: "", stderr: "svc: --var: expected NAME=VALUE\n", exitCode: 2 });
 });

@@ -32,7 +32,7 @@ describe("the address book", () => {
     const { book } = bookIn(folder.path);
     await book.add(host("a"));
     await expect(book.add(host("a"))).rejects.toThrow(
-      "label: taken already: a (change it with admin set, or give replace)",
+      "label: taken already: a (`svc admin set` changes a host, and --replace (`replace`) puts this one in its place)",
     );
     await expect(book.addAll([host("b"), host("a")], false)).rejects.toThrow("taken already: a");
     expect(book.hosts()).toEqual([host("a")]);

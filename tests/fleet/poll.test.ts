@@ -159,6 +159,16 @@ test("Prometheus finds label, tags, scheme and path of each host, and no token",
   ]);
 });
 
+test("labels in a query are repeated, or have commas between them", async () => {
+  await using made = await testServer();
+  const book = await made.service.addressBook();
+  for (const label of ["a", "b", "c"]) await book.add(host(label, "http://127.0.0.1:1"));
+  for (const query of ["labels=a&labels=b", "labels=a,b"]) {
+    const results = (await (await made.call(`/admin/poll?${query}`)).json()) as Polled[];
+    expect([query, results.map(({ label }) => label)]).toEqual([query, ["a", "b"]]);
+  }
+});
+
 describe("a token that was refused", () => {
   const NOT_ASKED = "HTTP 401: unauthorized (not asked again)";
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import typescript from "typescript5";
 import type { GenericSchema } from "valibot";
+import { checkInput } from "../../src/core/input";
 import type { HttpRoute } from "../../src/core/operation";
 import { metadataOf } from "../../src/core/schema";
 import { createApp } from "../../src/http/app";
@@ -57,6 +58,20 @@ test("has every route that is registered, and no other", async () => {
 test("has no keyword that JSON Schema does not know, but those that begin with x-svc-", () => {
   const unknown = allSchemas().flatMap((schema) => Object.keys(schema).filter((name) => !KEYWORDS.has(name)));
   expect([...new Set(unknown)].sort()).toEqual(["x-svc-actions", "x-svc-secret", "x-svc-text"]);
+});
+
+test("has the example of the table for each body and query, which passes its check", () => {
+  const { paths } = document() as { paths: Record<string, Record<string, { requestBody?: unknown }>> };
+  expect(paths["/execute"]?.post?.requestBody).toMatchObject({
+    content: { "application/json": { example: { actions: [["AC_screen_size"]] } } },
+  });
+  expect(paths["/admin/poll"]?.get).toMatchObject({
+    parameters: expect.arrayContaining([expect.objectContaining({ name: "on", example: "tag:lab" })]),
+  });
+  const wrong = operations.filter(({ input, example, http }) => {
+    return http && example && !checkInput(input, example).ok;
+  });
+  expect(wrong.map(({ name }) => name)).toEqual([]);
 });
 
 test("marks each secret that is sent as writeOnly, and none that is answered", () => {

@@ -26,8 +26,8 @@ export interface Capability {
   readonly name: string;
   /** What it is for. */
   readonly purpose: string;
-  /** How to get it. */
-  readonly how: string;
+  /** How to get it: each step by itself. */
+  readonly how: readonly string[];
   /**
    * What was found: a version, a size, a name.
    *
@@ -61,16 +61,19 @@ export async function judgeCapabilities(
         const found = await deadline(probe(service, signal), { ms: PROBE_MS });
         return { name, purpose, found: printable(found, 100) };
       } catch (error) {
-        return { name, purpose, how, reason: printable(messageOf(error), 300) };
+        return { name, purpose, how: how.join("; "), steps: how, reason: printable(messageOf(error), 300) };
       }
     }),
   );
   const available = tried.filter((one) => "found" in one);
-  const missing = tried.filter((one) => "reason" in one);
+  const lacking = tried.filter((one) => "reason" in one);
+  const missing = lacking.map(({ steps, ...one }) => one);
   const extra = { available, missing };
   const detail = `${available.length} of ${tried.length} found`;
   if (missing.length === 0) return fine(detail, extra);
-  const advice = missing.map(({ name, purpose, how }) => `${name} (${purpose}): ${how}`);
+  const advice = lacking.flatMap(({ name, purpose, steps = [] }) =>
+    steps.map((step) => `${name} (${purpose}): ${step}`),
+  );
   return warning(`${detail}; missing: ${missing.map(({ name }) => name).join(", ")}`, advice, extra);
 }
 
@@ -83,13 +86,15 @@ export const CAPABILITIES: readonly Capability[] = [
   {
     name: "webrtc",
     purpose: "peer sessions",
-    how: WEBRTC_HOW[process.platform] ?? "use the build of svc for this platform: the library is part of it",
+    how: [
+      WEBRTC_HOW[process.platform] ?? "use the build of svc for this platform: the library is part of it",
+    ],
     probe: (service) => service.probeWebRtc(),
   },
   {
     name: "usb",
     purpose: "USB devices that come and go",
-    how: "see `svc usb list` for what is in the way",
+    how: ["see `svc usb list` for what is in the way"],
     async probe(service) {
       const { backend, error } = await (await service.usb()).lister.list();
       if (backend === "unsupported") throw unavailable(error ?? "not on this platform");
@@ -99,7 +104,7 @@ export const CAPABILITIES: readonly Capability[] = [
   {
     name: "gui",
     purpose: "screen, pointer and keyboard",
-    how: desktopAdvice.join("; "),
+    how: desktopAdvice,
     async probe(service, signal) {
       const { width, height } = await (await service.desktop()).screenSize(signal);
       return `${width}x${height}`;

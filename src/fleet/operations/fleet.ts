@@ -245,7 +245,8 @@ function namedHosts(
 ): readonly Host[] | undefined {
   if (labels === undefined) return on === undefined ? undefined : book.select(on);
   if (on !== undefined) throw badInput("on, labels: expected one of them");
-  const unknown = new Set(labels);
+  // No label has a comma: `?labels=a,b` means two.
+  const unknown = new Set(labels.flatMap((label) => label.split(",")));
   const hosts = book.hosts().filter(({ label }) => unknown.delete(label));
   for (const label of unknown) throw badInput(`labels: no host is labelled ${printable(label, 130)}`);
   return hosts;
