@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
+import { once } from "node:events";
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { connect } from "node:tls";
+import { connect, type TLSSocket } from "node:tls";
 import { callLocalServer } from "../../src/client/local-server";
 import { callOperation } from "../../src/core/call";
 import { localCaller } from "../../src/core/caller";
@@ -14,7 +15,7 @@ import { makeCertificate, makeKey, parseKey } from "../../src/trust/certificate"
 import { certificate, renew, status } from "../../src/trust/operations/tls";
 import { nextPin } from "../../src/trust/tls";
 import { selfSigned } from "../client/support";
-import { post, TOKEN, temporaryFolder, testServer, testService, testWith } from "../support";
+import { post, TOKEN, temporaryFolder, testServer, testService, testWith, until } from "../support";
 
 /** The certificate that a new connection gets, DER. */
 async function certificateAt(port: number): Promise<Buffer> {
@@ -124,6 +125,23 @@ describe("a running server", () => {
     expect(await renewed.json()).toMatchObject({ pin: spkiPin(before) });
     const now = await certificateAt(host.server.port);
     expect([now.equals(before), spkiPin(now)]).toEqual([false, spkiPin(before)]);
+  });
+
+  test("limits connections as before after an exchange, those of both listeners together", async () => {
+    await using host = await testServer({ tls: true, max_client_connections: 4 });
+    const open = new Set<TLSSocket>();
+    const dial = async () => {
+      const socket = connect({ host: "127.0.0.1", port: host.server.port, rejectUnauthorized: false });
+      open.add(socket);
+      socket.on("error", () => {}).on("close", () => open.delete(socket));
+      await Promise.race([once(socket, "secureConnect"), once(socket, "close")]).catch(() => {});
+    };
+    await Promise.all([dial(), dial(), dial()]);
+    await host.call("/tls/renew", post({}));
+    await Promise.all(Array.from({ length: 12 }, dial));
+    // Sooner than silence alone would end them.
+    await until("the limit", () => open.size <= 4, { seconds: 8 });
+    for (const socket of open) socket.destroy();
   });
 
   test("uses a new key at once without an overlap, and subcommands here find it", async () => {
