@@ -267,7 +267,7 @@ describe("the folder and the token", () => {
     expect(await status()).toBe(200);
     expect((await asking(server.url, token, "/commands")).status).toBe(403);
     expect((await run("list")).stdout).toMatch(
-      /^NAME +SCOPES +CREATED +OLD ONE ENDS\nprometheus +metrics +2/,
+      /^NAME +ID +SCOPES +CREATED +EXPIRES +LAST USED +OLD ONE ENDS\nprometheus +\w{8} +metrics +2/,
     );
     expect(await run("add", "prometheus", "--scope", "read")).toMatchObject({
       exitCode: 1,
