@@ -100,6 +100,7 @@ export function oneOf(
   return {
     describe: several[0].describe,
     examples,
+    epilogue: several.find(({ epilogue }) => epilogue)?.epilogue,
     positionals: merged("positionals"),
     flags: merged("flags"),
     async run(typed, globals) {

@@ -157,6 +157,7 @@ test("one of several subcommands refuses the flags of the others", async () => {
   await expect(both.run({ first: true, second: true }, { json: false })).rejects.toThrow(
     /^--second: does not go/,
   );
+  expect(oneOf([], [first, { ...second, epilogue: "Below." }], () => first).epilogue).toBe("Below.");
 });
 
 describe("the parser", () => {
