@@ -33,7 +33,9 @@ export function createTokenList(files: ReturnType<typeof configFiles>, log: Log)
     list(): ListedToken[] {
       const { days } = readTokenUse(files.tokenUse);
       return store.entries().map(({ name, id = null, allows, created, expires = null, previous }) => {
-        const last_used = days.get(name) ?? null;
+        const day = days.get(name);
+        // A token of before may have had the name.
+        const last_used = day !== undefined && day >= created.slice(0, 10) ? day : null;
         return { name, id, scopes: allows, created, expires, last_used, old_until: oldUntil({ previous }) };
       });
     },

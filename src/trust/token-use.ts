@@ -30,6 +30,9 @@ interface Noted {
 /** How long what was used first today is collected, in milliseconds: at most one write in this time. */
 const COLLECT_MS = 2_000;
 
+/** The most names that are kept, also of tokens that are gone; those unused for longest are dropped. */
+const MAX_NAMES = 20_000;
+
 const DAY_MS = 86_400_000;
 
 /** What is noted in `file`; nothing where it is missing or broken. Never throws. */
@@ -54,6 +57,7 @@ export function noteTokenUse(file: string, log: Log) {
   const write = () => {
     clearTimeout(timer);
     timer = undefined;
+    for (const name of [...days.keys()].slice(0, -MAX_NAMES)) days.delete(name);
     const used = Array.from(days, ([name, last_used]) => ({ name, last_used }));
     const use: v.InferInput<typeof TOKEN_USE> = { tokens: used, owner_from_elsewhere: fromElsewhere };
     try {
@@ -72,7 +76,11 @@ export function noteTokenUse(file: string, log: Log) {
       }
       if ((name === null ? fromElsewhere : days.get(name)) === today) return;
       if (name === null) fromElsewhere = today;
-      else days.set(name, today);
+      else {
+        // The map is in the order of use.
+        days.delete(name);
+        days.set(name, today);
+      }
       timer ??= setTimeout(write, COLLECT_MS);
     },
     /** Writes what is not in the file yet. Never throws. */

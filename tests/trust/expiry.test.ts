@@ -152,6 +152,19 @@ test("the owner's token is noted where it is used over the network, and a name l
   expect(readTokenUse(file)).toEqual({ days: new Map([["constructor", today]]), ownerFromElsewhere: today });
 });
 
+test("the uses of 20,000 names are kept, the newest, and a token has none of one before it of its name", async () => {
+  await using host = await serving();
+  const tokens = Array.from({ length: 20_005 }, (_, nth) => ({ name: `t${nth}`, last_used: "2026-01-01" }));
+  writeFileSync(host.files.tokenUse, JSON.stringify({ tokens, owner_from_elsewhere: null }));
+  await host.add({ name: "t20004", scope: ["read"] });
+  expect(await host.list()).toMatchObject([{ last_used: null }]);
+  const uses = noteTokenUse(host.files.tokenUse, silentLog);
+  uses.note("t0");
+  uses.flush();
+  const { days } = readTokenUse(host.files.tokenUse);
+  expect([days.size, days.has("t0"), days.has("t5"), days.has("t6")]).toEqual([20_000, true, false, true]);
+});
+
 test("a file of uses that is broken, or cannot be written, stops no request", async () => {
   using folder = temporaryFolder();
   const file = join(folder.path, "none", "token_use.json");
