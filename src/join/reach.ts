@@ -95,7 +95,11 @@ export function addressOfDesk(
   const port = url.port || "443";
   if (!isUnspecified(server.host ?? url.hostname)) return `${url.hostname}:${port}`;
   const [first, ...others] = addresses.map((address) => `${address}:${port}`);
-  if (first === undefined) return `${url.hostname}:${port}`;
+  if (first === undefined) {
+    throw conflict(
+      "this desk has no address that hosts could reach: connect it, or give --advertise HOST:PORT",
+    );
+  }
   if (others.length === 0) return first;
   throw badInput(
     `advertise: missing: this desk has several addresses: say which one hosts reach (${[first, ...others].join(", ")})`,

@@ -11,6 +11,7 @@ import { removeJoinString } from "../../src/join/operations/desk";
 import { leave } from "../../src/join/operations/host";
 import { configFiles } from "../../src/lib/paths";
 import type { Service } from "../../src/service";
+import { ownPair } from "../../src/trust/tls";
 import { testService } from "../support";
 import { joinString, joinWith, tlsServer } from "./support";
 
@@ -237,4 +238,39 @@ test("the desk and the host put on record who joined and left, without a secret"
   expect(there).toContain("POST /leave -> ok:200 join.release");
   expect(here).toContain('join.enter join_string=\\"***\\"');
   for (const text of [there, here]) expect(text).not.toContain(parseJoinString(join_string).secret);
+});
+
+test("a server with another key than the string names gets nothing after the handshake", async () => {
+  await using desk = await tlsServer();
+  await using other = await tlsServer();
+  await using host = await tlsServer();
+  const { key, cert } = await ownPair(other.files);
+  let received = 0;
+  const closed = Promise.withResolvers<void>();
+  using listener = Bun.listen({
+    hostname: "127.0.0.1",
+    port: 0,
+    tls: { key, cert },
+    socket: {
+      data(_socket, piece) {
+        received += piece.length;
+      },
+      close: () => closed.resolve(),
+    },
+  });
+  const address = `127.0.0.1:${listener.port}`;
+  const { join_string } = await joinString(desk, { advertise: address });
+  await expect(joinWith(host, join_string)).rejects.toThrow("another key than the join string names");
+  await closed.promise;
+  expect(received).toBe(0);
+  expect(tracesOf(host.configDir)).toEqual(NONE);
+});
+
+test("a host is reached over https, unless it is this very machine", async () => {
+  await using desk = await tlsServer();
+  await using host = testService();
+  const { join_string } = await joinString(desk);
+  const plain = joinWith(host, join_string, { direct: "http://10.0.0.5:9939" });
+  await expect(plain).rejects.toThrow("url: expected an https address");
+  expect(await labelsOf(desk)).toEqual([]);
 });
