@@ -1,13 +1,15 @@
 import { print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { join } from "../src/join/operations/host";
+import { printable } from "../src/lib/sanitize";
 
 export default view(join, {
   names: { join_string: "file" },
   async run({ input, call, globals, service }) {
     const body = await call(input);
     const { desk, label, url, served } = body;
-    print(globals, body, () => `joined the desk at ${desk} as ${label}; it reaches this host at ${url}`);
+    const name = printable(label);
+    print(globals, body, () => `joined the desk at ${desk} as ${name}; it reaches this host at ${url}`);
     if (!served) service.log.warn(`no server runs here yet: start one that listens at ${url}`);
     return 0;
   },

@@ -1,9 +1,10 @@
 import { view } from "../src/cli/view";
 import { leave } from "../src/join/operations/host";
+import { printable } from "../src/lib/sanitize";
 
 export default view(leave, {
   text: ({ desk }) => `left the desk at ${desk}`,
   warnings: ({ problem, label }) =>
-    problem === null ? [] : [`the desk could not be told (${problem}): it still lists ${label}`],
+    problem === null ? [] : [`the desk could not be told (${problem}): it still lists ${printable(label)}`],
   examples: [["$0 leave", "The desk forgets this host, and its token ends"]],
 });

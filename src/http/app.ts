@@ -47,16 +47,12 @@ export type Bindings = { readonly server: Bun.Server<unknown> };
 export function createApp(parts: AppParts): Hono<{ Bindings: Bindings }> {
   const { clients, connections, audit, answersTo, gate, metrics, uses, log } = parts;
 
-  const counted = [
-    completeHead,
-    measure(metrics),
-    identifyClient(clients),
-    record(audit, createHoldBack()),
-    checkHost(answersTo),
-  ];
+  const noted = [completeHead, measure(metrics), identifyClient(clients), record(audit, createHoldBack())];
+  const counted = [...noted, checkHost(answersTo)];
   const entries: Record<Entry, Handler> = {
     public: chain([completeHead, measure(metrics), checkHost(answersTo)], route),
-    signed: chain([...counted, passSigned(gate)], route),
+    // Hosts may know this server by any name, and no page can sign.
+    signed: chain([...noted, passSigned(gate)], route),
     token: chain([...counted, passGate(gate, metrics), noteToken(uses), keepConnection(connections)], route),
     unknown: chain([...counted, passUnknown(gate)], route),
   };

@@ -16,6 +16,9 @@ import type { Reader, Unread } from "./unread";
 /** Seconds of silence after which a connection is closed; this also ends a client that drips its headers. */
 export const IDLE_TIMEOUT_S = 10;
 
+/** The largest body of a signed request: anybody can send one. */
+const MAX_SIGNED_BYTES = 16_384;
+
 export interface CallParts {
   /** What operations run on. */
   readonly service: object;
@@ -33,7 +36,8 @@ export function call(
   operation: RoutedOperation,
   { service, maxBodyBytes, log, stopping, untilRevoked, unread }: CallParts,
 ): Handler {
-  const inputOf = createReader(operation, maxBodyBytes);
+  const isSigned = operation.http.public === "signed";
+  const inputOf = createReader(operation, isSigned ? Math.min(MAX_SIGNED_BYTES, maxBodyBytes) : maxBodyBytes);
   const respond = (result: unknown, reader: Reader) => {
     if (!(result instanceof Response))
       return unread.respond(JSON.stringify(result), reader, !operation.changes);

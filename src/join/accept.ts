@@ -5,7 +5,7 @@
  * string, and needs no second use.
  */
 import type { Caller } from "../core/caller";
-import { badInput, forbidden, notFound } from "../lib/errors";
+import { badInput, conflict, forbidden, notFound } from "../lib/errors";
 import { isLoopback } from "../lib/loopback";
 import { configFiles } from "../lib/paths";
 import { printable } from "../lib/sanitize";
@@ -48,13 +48,15 @@ export async function acceptHost(service: DeskUses, request: JoinRequest, caller
   if (!isSignedBy(host_key, joinMessage(string.pin, request), request.signature)) {
     throw forbidden("the signature is not that of the host's identity key");
   }
-  if (/^http:/i.test(url) && !isLoopback(new URL(url).hostname)) {
-    throw badInput("url: expected an https address: plain http to another machine shows the token to others");
-  }
+  checkUrl(url, caller);
   const host_id = hostIdOf(host_key);
   const book = await service.addressBook();
   const asksAgain = (isKnown: boolean) => isKnown && strings.wasUsedBy(id, host_id);
-  strings.refuseSpent(string, asksAgain(book.hosts().some(({ member }) => member?.host_id === host_id)));
+  const known = book.hosts().find(({ member }) => member?.host_id === host_id);
+  strings.refuseSpent(string, asksAgain(known !== undefined));
+  if (label !== undefined && label !== known?.label && book.hosts().some((one) => one.label === label)) {
+    throw conflict(`label: another host is labelled ${printable(label, 130)}`);
+  }
   const nonce = Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString("base64url");
   const host: Entry = {
     label: label ?? `${string.label_prefix}${request.name}`,
@@ -86,6 +88,17 @@ export async function acceptHost(service: DeskUses, request: JoinRequest, caller
     nonce,
     carriers: [{ kind: "direct", url: kept.base_url }],
   };
+}
+
+/** @throws `bad_input` for an address at which the desk would not reach the host that asks. */
+function checkUrl(url: string, { client }: Caller): void {
+  const isLocal = isLoopback(new URL(url).hostname);
+  if (isLocal && client !== null && !isLoopback(client)) {
+    throw badInput("url: expected an address at which this desk reaches the host, which is another machine");
+  }
+  if (!isLocal && /^http:/i.test(url)) {
+    throw badInput("url: expected an https address: plain http to another machine shows the token to others");
+  }
 }
 
 /** Removes a host that leaves. @throws `not_found` where it has not joined; `forbidden` when it did not sign that. */

@@ -11,6 +11,8 @@ const base64url = (length: number) =>
 
 const SIGNATURE = field(base64url(86), "Ed25519 signature of the host's identity key");
 
+const HOST_ID = v.pipe(v.string(), v.regex(/^[0-9a-f]{32}$/, "the id of a host"));
+
 const text = (max: number) => v.pipe(v.string(), v.nonEmpty(), v.maxLength(max));
 
 /** What a host sends to join. The desk checks address, token and label as those of any other host. */
@@ -33,8 +35,8 @@ export type JoinRequest = v.InferOutput<typeof JOIN_REQUEST>;
 const CARRIER = v.looseObject({ kind: v.string() });
 
 export const JOIN_ANSWER = v.object({
-  host_id: v.string(),
-  label: v.string(),
+  host_id: HOST_ID,
+  label: text(256),
   /** With which the desk signs jobs: Ed25519, public. */
   desk_key: base64url(43),
   /** Names this membership: a signature for an earlier one is worth nothing. */
@@ -52,7 +54,7 @@ export function joinMessage(deskPin: string, request: Omit<JoinRequest, "secret"
 
 /** What a host sends to leave. */
 export const LEAVE_REQUEST = v.strictObject({
-  host_id: field(v.pipe(v.string(), v.regex(/^[0-9a-f]{32}$/, "the id of a host")), "Id of the host"),
+  host_id: field(HOST_ID, "Id of the host"),
   signature: SIGNATURE,
 });
 

@@ -129,7 +129,7 @@ test("labels: the name of the host, then -2, or the one that it wants, which no 
     "press",
     `lab-${name}-3`,
   ]);
-  await expect(joinAs("press")).rejects.toThrow("label: taken already: press");
+  await expect(joinAs("press")).rejects.toThrow("label: another host is labelled press");
   await expect(joinAs("tag:x")).rejects.toThrow("label: expected");
   expect((await desk.service.joinStrings()).list()).toMatchObject([{ used: 4 }]);
 });
