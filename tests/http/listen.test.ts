@@ -71,16 +71,17 @@ describe("an exchanged certificate", () => {
 
   test("costs no request of some hundred a second, on old connections and on new ones", async () => {
     if (process.platform !== "linux") return;
-    const drainMs = 500;
+    // Longer than a client of this process waits for its turn on a busy machine.
+    const drainMs = 3_000;
     await using made = served(drainMs);
     const { listener } = made;
     const staying = clients(20, listener.port, { keepAlive: true, pauseMs: 50 });
     const coming = clients(5, listener.port, { keepAlive: false, pauseMs: 20 });
-    for (let nth = 0; nth < 8; nth++) {
+    for (let nth = 0; nth < 4; nth++) {
       const before = staying.answers();
       await listener.exchange(settings());
       // Some before the old listener has closed, some after.
-      const wanted = before + (nth % 2 === 0 ? 20 : 400);
+      const wanted = before + (nth % 2 === 0 ? 20 : 1_500);
       await until("requests", () => staying.answers() > wanted);
     }
     await Promise.all([staying.stop(), coming.stop()]);
