@@ -2,13 +2,14 @@
  * Exporting rows as JSON lines, each with its id and both hashes.
  */
 import type { Database } from "bun:sqlite";
-import { createWriteStream, lstatSync } from "node:fs";
+import { createWriteStream } from "node:fs";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { constants, createGzip } from "node:zlib";
 import { badInput, systemCode, unavailable } from "../lib/errors";
 import { beginReplace, PRIVATE_FILE } from "../lib/files";
 import { holdPlace } from "../lib/held-place";
+import { look } from "../lib/look";
 import { jsonLine } from "../lib/sanitize";
 import { readLog } from "./file";
 import type { AuditRow } from "./row";
@@ -76,7 +77,7 @@ export async function writeExport(
   try {
     using place = holdPlace(path);
     // As root, a rename would replace /dev/null or /dev/stdout.
-    if (lstatSync(place.path, { throwIfNoEntry: false })?.isFile() === false) {
+    if (look(place.path)?.isFile() === false) {
       throw badInput(`${path} is not a regular file`);
     }
     using file = beginReplace(place.path, PRIVATE_FILE, owned);

@@ -5,9 +5,10 @@
  * once another file is at one of their paths, nothing is written any more.
  */
 import type { Database } from "bun:sqlite";
-import { existsSync, realpathSync, statSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { unavailable } from "../lib/errors";
 import type { Log } from "../lib/log";
+import { lookThrough } from "../lib/look";
 import { openDatabase } from "../lib/sqlite";
 import { prepareLog } from "./adopt";
 import { readNote } from "./note";
@@ -119,7 +120,7 @@ function watchPlace(path: string): (fresh?: boolean) => boolean {
 }
 
 function inodeOf(path: string): string {
-  const found = statSync(path, { throwIfNoEntry: false });
+  const found = lookThrough(path);
   return found ? `${found.dev}:${found.ino}` : "none";
 }
 

@@ -1,10 +1,11 @@
 /**
  * Verifying an export: JSON lines, without the log that they came from.
  */
-import { createReadStream, statSync } from "node:fs";
+import { createReadStream } from "node:fs";
 import { createGunzip, Gunzip } from "node:zlib";
 import * as v from "valibot";
 import { badInput, Failure, systemCode } from "../lib/errors";
+import { lookThrough } from "../lib/look";
 import { broken, Chain, notedRow, type Verdict, whole } from "./chain";
 import { AUDIT_ROW } from "./row";
 import type { VerifyOptions } from "./verify";
@@ -70,7 +71,7 @@ function parseLine(line: string) {
  * @throws a `bad_input` failure when the file cannot be read or a line is too long.
  */
 async function* linesOf(path: string, progress: VerifyOptions["progress"]): AsyncGenerator<string> {
-  const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  const size = lookThrough(path)?.size ?? 0;
   const file = createReadStream(path);
   const input: AsyncIterable<Buffer> = path.endsWith(".gz") ? file.pipe(createGunzip()) : file;
   const decoder = new TextDecoder("utf-8", { fatal: true });

@@ -1,11 +1,12 @@
 /**
  * `{config_dir}` as it is now: each file without following a symbolic link out of the folder, and all as a bundle.
  */
-import { lstatSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { readFileSync, realpathSync, statSync } from "node:fs";
 import { type } from "node:os";
 import { join, sep } from "node:path";
 import { systemCode } from "../lib/errors";
 import { PRIVATE_FILE } from "../lib/files";
+import { look } from "../lib/look";
 import type { Bundle, BundledName, Format, LeftOut } from "./bundle";
 import { ALLOWLIST, BUNDLE_VERSION, BUNDLED_NAMES, jsonFault } from "./bundle";
 
@@ -24,7 +25,7 @@ export type Found =
 /** What is at `name` in `folder`. @throws the system error of a file that cannot be read. */
 export function findFile(folder: string, name: BundledName): Found {
   const path = join(folder, name);
-  const stat = lstatSync(path, { throwIfNoEntry: false });
+  const stat = look(path);
   if (stat === undefined) return { kind: "absent" };
   if (stat.isFile()) return { kind: "file", mode: stat.mode & 0o777, bytes: readFileSync(path) };
   if (stat.isSymbolicLink()) return { kind: "link", mode: PRIVATE_FILE, bytes: readInside(folder, path) };

@@ -20,6 +20,7 @@ import { isDeepStrictEqual } from "node:util";
 import { badInput, conflict, type Failure, messageOf, systemCode, unavailable } from "../lib/errors";
 import { PRIVATE_FILE, writeFileAtomic } from "../lib/files";
 import { withLock } from "../lib/lock";
+import { look } from "../lib/look";
 import { configFiles } from "../lib/paths";
 import { printable } from "../lib/sanitize";
 import {
@@ -139,13 +140,12 @@ function writeAll(folder: string, files: readonly PlannedFile[], now: Date): Imp
   return backups;
 }
 
-const inodeOf = (path: string) => lstatSync(path, { throwIfNoEntry: false })?.ino;
+const inodeOf = (path: string) => look(path)?.ino;
 
 /** The first second from `now` on that is in the name of no backup of these files. */
 function freeStamp(folder: string, files: readonly PlannedFile[], now: Date): number {
   let stamp = Math.floor(now.getTime() / 1_000);
-  const taken = () =>
-    files.some(({ name }) => lstatSync(join(folder, `${name}.bak.${stamp}`), { throwIfNoEntry: false }));
+  const taken = () => files.some(({ name }) => look(join(folder, `${name}.bak.${stamp}`)));
   while (taken()) stamp++;
   return stamp;
 }

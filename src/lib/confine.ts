@@ -2,10 +2,11 @@
  * What the platform offers against a takeover of a child that runs native code. On Linux: no new privileges, Landlock for
  * files, a filter of system calls, no core dump. macOS and Windows have nothing that a program can put on itself here.
  */
-import { constants, openSync, statSync } from "node:fs";
+import { constants, openSync } from "node:fs";
 import { resolve } from "node:path";
 import { messageOf } from "./errors";
 import type { Reach } from "./landlock";
+import { lookThrough } from "./look";
 import type { Filter } from "./seccomp";
 import { selfCommand } from "./self-command";
 
@@ -64,7 +65,7 @@ export function watchFolders(paths: readonly string[]): () => boolean {
 }
 
 function identityOf(path: string): string {
-  const found = statSync(path, { throwIfNoEntry: false });
+  const found = lookThrough(path);
   return found ? `${found.dev}:${found.ino}` : "";
 }
 

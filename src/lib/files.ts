@@ -8,7 +8,6 @@ import {
   fchmodSync,
   fchownSync,
   fsyncSync,
-  lstatSync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -20,6 +19,7 @@ import {
 import { dirname } from "node:path";
 import { badInput, messageOf, systemCode } from "./errors";
 import { holdFolder, holdPlace } from "./held-place";
+import { look, lookThrough } from "./look";
 
 /** Owner only, as `ssh` demands of its own files. */
 export const PRIVATE_FILE = 0o600;
@@ -153,7 +153,7 @@ export function writeNamedFile(path: string, data: string | Uint8Array, field: s
   try {
     using place = holdPlace(path);
     // A link counts too: as root, a rename would replace /dev/stdout.
-    if (lstatSync(place.path, { throwIfNoEntry: false })?.isFile() === false) {
+    if (look(place.path)?.isFile() === false) {
       throw badInput(`${field}: not a regular file`);
     }
     writeFileAtomic(place.path, data, PRIVATE_FILE, false);
@@ -168,7 +168,7 @@ export function writeNamedFile(path: string, data: string | Uint8Array, field: s
 /** Whether nothing is at `path`, not even a link; false where that cannot be seen. Never throws. */
 export function isMissing(path: string): boolean {
   try {
-    return lstatSync(path, { throwIfNoEntry: false }) === undefined;
+    return look(path) === undefined;
   } catch {
     return false;
   }
@@ -176,13 +176,13 @@ export function isMissing(path: string): boolean {
 
 /** `path` itself where it is there, else the nearest folder above it that is. @throws the system error where that cannot be seen. */
 export function nearestExisting(path: string): string {
-  return lstatSync(path, { throwIfNoEntry: false }) ? path : nearestExisting(dirname(path));
+  return look(path) ? path : nearestExisting(dirname(path));
 }
 
 /** A text that changes whenever the file is replaced or written; empty when there is no file. Never throws. */
 export function fileStamp(path: string): string {
   try {
-    const found = statSync(path, { throwIfNoEntry: false });
+    const found = lookThrough(path);
     return found ? `${found.ino}:${found.mtimeMs}:${found.size}` : "";
   } catch (error) {
     // A reader of the file finds the same error.

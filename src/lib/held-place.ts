@@ -2,10 +2,11 @@
  * Where root writes a file that a person named: beside somebody's files, their owner could put a link on the way between the
  * check and the use. So the folder is opened without following a link, and the file is reached through the open folder.
  */
-import { closeSync, constants, lstatSync, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
+import { closeSync, constants, mkdirSync, openSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { badInput, systemCode } from "./errors";
 import { nearestExisting } from "./files";
+import { look } from "./look";
 import { foreignOwner, type Owner } from "./owner";
 
 /** A path, until it is disposed of. */
@@ -98,5 +99,5 @@ const inside = (folder: number, name: string) => join("/proc/self/fd", `${folder
 
 /** Whether root finds something there that is not root's, or nothing yet: somebody could put a link there. */
 function isOfSomebody(path: string): boolean {
-  return process.geteuid?.() === 0 && lstatSync(path, { throwIfNoEntry: false })?.uid !== 0;
+  return process.geteuid?.() === 0 && look(path)?.uid !== 0;
 }

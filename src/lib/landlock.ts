@@ -2,9 +2,10 @@
  * Landlock (https://docs.kernel.org/userspace-api/landlock.html): from now on, this thread and whatever it runs reach these
  * files only, open no TCP connection but to a DNS server, and signal nobody outside.
  */
-import { closeSync, openSync, readFileSync, statSync } from "node:fs";
+import { closeSync, openSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { systemCode, unavailable } from "./errors";
+import { lookThrough } from "./look";
 import { forbidNewPrivileges, O_PATH, syscall } from "./syscall";
 
 /** The files that a process may reach, each absolute: a folder stands for everything in it. */
@@ -78,7 +79,7 @@ export function restrictFiles({ reads, writes }: Reach): void {
   const attribute = new BigUint64Array(sets.slice(0, version >= 6 ? 3 : version >= 4 ? 2 : 1).map(BigInt));
   const ruleset = syscall("landlock_create_ruleset", CREATE_RULESET, attribute, attribute.byteLength, 0);
   const allow = (path: string, rights: number) => {
-    const found = statSync(path, { throwIfNoEntry: false });
+    const found = lookThrough(path);
     if (!found) return;
     const fd = openIfAllowed(path);
     if (fd === undefined) return;

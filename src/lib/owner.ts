@@ -4,11 +4,12 @@
  * Whoever owns a folder can put a link in the place of any file there. Root would follow it; its owner can reach no more
  * through it than before. So `sudo svc … --config-dir ~ann/.svc` runs as ann.
  */
-import { constants, lstatSync, mkdirSync, openSync, readFileSync, readlinkSync, statSync } from "node:fs";
+import { constants, mkdirSync, openSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { dirname, join, sep } from "node:path";
 import { badInput, messageOf, systemCode, unavailable } from "./errors";
 import { nearestExisting } from "./files";
 import { openLibc } from "./libc";
+import { look } from "./look";
 import { selfCommand } from "./self-command";
 
 /** A user other than root who decides where a path leads. */
@@ -40,7 +41,7 @@ export function foreignOwner(path: string): Owner | null {
   const linked = new Set<number>();
   for (let links = 0; rest.length > 0; ) {
     const next = join(folder, rest.shift() ?? "");
-    const found = look(next);
+    const found = seen(next);
     if (!found) break;
     if (isForeign(found.uid)) [uid, gid, owns] = [found.uid, found.gid, next];
     if (!found.isSymbolicLink()) {
@@ -87,9 +88,9 @@ export function isOpenToOthers(path: string): boolean {
 const OTHERS_WRITE = 0o022;
 
 /** Undefined where nothing is, or root may not look (a network drive): then nobody but the owners so far decides. */
-function look(path: string) {
+function seen(path: string) {
   try {
-    return lstatSync(path, { throwIfNoEntry: false });
+    return look(path);
   } catch {
     return undefined;
   }

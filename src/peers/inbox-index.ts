@@ -2,8 +2,9 @@
  * The index of the inboxes: which sender wrote which file, and which files are under way. All inboxes of a host share it.
  */
 import type { Database } from "bun:sqlite";
-import { lstatSync, type Stats } from "node:fs";
+import type { Stats } from "node:fs";
 import { unavailable } from "../lib/errors";
+import { look } from "../lib/look";
 import { openDatabase } from "../lib/sqlite";
 import { foldName } from "./file-name";
 
@@ -143,7 +144,7 @@ export function openInboxIndex(path: string, sender: string, token: string | nul
     release,
     /** Forgets files under way that are gone: the process that wrote them was killed. */
     forgetEnded(): void {
-      for (const { path } of incoming()) if (!look(path)) release(path);
+      for (const { path } of incoming()) if (isGone(path)) release(path);
     },
     /**
      * Adds a version of a file, and its name and folders. The version before stays until {@link settle}.
@@ -155,12 +156,12 @@ export function openInboxIndex(path: string, sender: string, token: string | nul
       note(name, version, prefixes);
       const after = stored();
       if (maxFiles > 0 && after > before && after > maxFiles) throw tooManyFiles(maxFiles);
-    }),
+    }).immediate,
     /** Removes the other versions: this one is in place. It is added again, as a search may have found it gone meanwhile. */
     settle: db.transaction((name: string, version: Stats, prefixes: readonly string[]) => {
       note(name, version, prefixes);
       others.run({ sender, name, inode: version.ino });
-    }),
+    }).immediate,
     /**
      * Removes files and folders that are no longer where they were written: they do not count. Does nothing soon after a
      * search that took long: a sender whose files are refused must not keep this host searching.
@@ -170,11 +171,11 @@ export function openInboxIndex(path: string, sender: string, token: string | nul
       if ((used.get()?.search_at ?? 0) > started) return;
       type File = { sender: string; name: string; inode: number };
       const files = db.query<File, []>("SELECT sender, name, inode FROM files").all();
-      const goneFiles = files.filter((file) => look(pathOf(file.sender, file.name))?.ino !== file.inode);
+      const goneFiles = files.filter((file) => isGone(pathOf(file.sender, file.name), file.inode));
       type Name = { sender: string; folded: string; name: string };
       const names = db.query<Name, []>("SELECT sender, folded, name FROM names").all();
-      const goneNames = names.filter(({ sender, name }) => look(pathOf(sender, name)) === undefined);
-      forget(goneFiles, goneNames);
+      const goneNames = names.filter(({ sender, name }) => isGone(pathOf(sender, name)));
+      forget.immediate(goneFiles, goneNames);
       const took = Date.now() - started;
       if (took > SHORT_SEARCH_MS)
         db.run("UPDATE used SET search_at = ?", [Date.now() + took * (1 / SEARCH_SHARE - 1)]);
@@ -183,5 +184,12 @@ export function openInboxIndex(path: string, sender: string, token: string | nul
   };
 }
 
-/** What is at `path`, without following links. */
-export const look = (path: string): Stats | undefined => lstatSync(path, { throwIfNoEntry: false });
+/** Whether nothing is at `path`, or another file than `inode`. False where that cannot be seen: it counts, and delays no other. */
+function isGone(path: string, inode?: number): boolean {
+  try {
+    const found = look(path);
+    return found === undefined || (inode !== undefined && found.ino !== inode);
+  } catch {
+    return false;
+  }
+}

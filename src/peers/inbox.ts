@@ -21,9 +21,10 @@ import {
 import { dirname, join } from "node:path";
 import { conflict, systemCode, unavailable } from "../lib/errors";
 import { ensurePrivateFolder, PRIVATE_FILE, PRIVATE_FOLDER, syncFolder } from "../lib/files";
+import { look } from "../lib/look";
 import { requireOwnInbox } from "../lib/owner";
 import { MAX_COMPONENT_BYTES, parseName } from "./file-name";
-import { look, openInboxIndex, tooManyFiles } from "./inbox-index";
+import { openInboxIndex, tooManyFiles } from "./inbox-index";
 
 /** The folder for files under way: on the same file system as the inbox, so that the last step is a rename. */
 export const INCOMING = ".incoming";

@@ -86,10 +86,12 @@ export function createHistory({ path, maxRows, log }: HistoryOptions) {
     if (waiting.size === 0) return true;
     try {
       const file = opened();
-      file.transaction(() => {
-        write(file, waiting.values());
-        prune(file);
-      })();
+      file
+        .transaction(() => {
+          write(file, waiting.values());
+          prune(file);
+        })
+        .immediate();
       waiting.clear();
       if (failing) log.info("the history can be written again");
       failing = false;

@@ -29,7 +29,7 @@ export function openSentIndex(path: string): SentIndex & Disposable {
     replace: db.transaction((files: ReadonlyMap<string, FileState>) => {
       db.run("DELETE FROM sent");
       for (const [name, state] of files) put.run({ name, ...state });
-    }),
+    }).immediate,
     put: (name, state) => void put.run({ name, ...state }),
     remove: (name) => void remove.run({ name }),
     [Symbol.dispose]: () => db.close(),

@@ -3,10 +3,11 @@
  *
  * Runs in slices of a few milliseconds, so that a folder of a hundred thousand files delays nothing else.
  */
-import { lstatSync, readdirSync, realpathSync, type Stats, statSync } from "node:fs";
+import { lstatSync, readdirSync, realpathSync, type Stats } from "node:fs";
 import { join, sep } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { messageOf, systemCode } from "../lib/errors";
+import { lookThrough } from "../lib/look";
 
 /** How long a slice may take, milliseconds: too short for a request to the same process to notice. */
 const SLICE_MS = 4;
@@ -54,7 +55,7 @@ export const sameState = (a: FileState | undefined, b: FileState): boolean =>
 
 /** The state of the regular file at `path`; undefined when there is none. */
 export function stateOf(path: string): FileState | undefined {
-  const stats = statSync(path, { throwIfNoEntry: false });
+  const stats = lookThrough(path);
   return stats?.isFile() ? toState(stats) : undefined;
 }
 

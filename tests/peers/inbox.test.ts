@@ -314,6 +314,31 @@ describe("an inbox", () => {
     expect(box.put("i", "1")).toBe("i");
   });
 
+  test("gets free again where a file has taken the place of a folder", () => {
+    using home = temporaryFolder();
+    using box = inboxIn(home.path, { maxFiles: 3 });
+    box.put("sub/file", "1");
+    rmSync(join(box.root, "sub"), { recursive: true });
+    writeFileSync(join(box.root, "sub"), "of the operator");
+    expect(box.put("free", "1")).toBe("free");
+  });
+
+  test("refuses nothing since another process has changed the index a moment before", async () => {
+    using home = temporaryFolder();
+    const add = `import { openInboxIndex } from ${JSON.stringify(join(import.meta.dir, "../../src/peers/inbox-index"))};
+      import { statSync } from "node:fs";
+      const index = openInboxIndex(process.argv[1], process.argv[2]);
+      const version = statSync(process.argv[1]);
+      for (let nth = 0; nth < 400; nth++) index.add(String(nth), version, [String(nth)], 0);`;
+    const index = join(home.path, "inbox.db");
+    openInboxIndex(index, "peer-1")[Symbol.dispose]();
+    const senders = ["peer-1", "peer-2", "peer-3"].map((sender) =>
+      Bun.spawn([process.execPath, "-e", add, index, sender], { stdio: ["ignore", "ignore", "pipe"] }),
+    );
+    const said = await Promise.all(senders.map(({ stderr }) => new Response(stderr).text()));
+    expect(said).toEqual(["", "", ""]);
+  });
+
   test("does not search for removed files soon after a search that took long", () => {
     using home = temporaryFolder();
     using box = inboxIn(home.path, { quota: 1 });

@@ -2,6 +2,7 @@
 import { accessSync, constants, type Stats, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { isMissing } from "../../lib/files";
+import { lookThrough } from "../../lib/look";
 import { configFiles } from "../../lib/paths";
 import { findRunningServer } from "../../lib/running-server";
 import { check, type Finding, failed, fine, warning } from "../check";
@@ -46,7 +47,7 @@ function* problems(configDir: string, uid: number): Generator<Finding> {
     yield failed(`others can change ${what} (${modeOf(folder)})`, [`chmod 0700 ${what}`]);
   }
   for (const { name, path, leaked = [] } of privateFiles(configDir)) {
-    const file = statSync(path, { throwIfNoEntry: false });
+    const file = lookThrough(path);
     if (file && isForeign(path, file, uid)) yield failed(`${name} belongs to user ${file.uid}`, CHOWN);
     else if (file && (file.mode & OPEN) !== 0) {
       const detail = `${name} is open to others (${modeOf(file)})`;

@@ -1,0 +1,22 @@
+/**
+ * What is at a path. With `throwIfNoEntry: false`, node and Bun still throw for a path below a file, where nothing is either.
+ */
+import { lstatSync, type Stats, statSync } from "node:fs";
+import { systemCode } from "./errors";
+
+/** What is at `path`, without following a link there; undefined where nothing is. @throws the system error where that cannot be seen. */
+export const look = (path: string): Stats | undefined =>
+  unlessBelowFile(() => lstatSync(path, { throwIfNoEntry: false }));
+
+/** As {@link look}, but follows links; undefined also for a link that leads nowhere. */
+export const lookThrough = (path: string): Stats | undefined =>
+  unlessBelowFile(() => statSync(path, { throwIfNoEntry: false }));
+
+function unlessBelowFile<T>(find: () => T): T | undefined {
+  try {
+    return find();
+  } catch (error) {
+    if (systemCode(error) === "ENOTDIR") return undefined;
+    throw error;
+  }
+}
