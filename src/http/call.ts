@@ -9,6 +9,7 @@ import { badInput, failureOf, messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { readJson } from "./body";
 import { after, type Exchange, type Handler } from "./exchange";
+import { type Gate, passAgain } from "./gate";
 import { content, errorResponse, failureResponse } from "./responses";
 import type { RoutedOperation } from "./route";
 import type { Reader, Unread } from "./unread";
@@ -29,12 +30,13 @@ export interface CallParts {
   /** Aborted once the token of that name is revoked. */
   readonly untilRevoked: (token: string) => AbortSignal;
   readonly unread: Unread;
+  readonly gate: Pick<Gate, "now">;
 }
 
 /** Never throws: a failure has its status, a bug is logged and answered with a plain 500. */
 export function call(
   operation: RoutedOperation,
-  { service, maxBodyBytes, log, stopping, untilRevoked, unread }: CallParts,
+  { service, maxBodyBytes, log, stopping, untilRevoked, unread, gate }: CallParts,
 ): Handler {
   const isSigned = operation.http.public === "signed";
   const inputOf = createReader(operation, isSigned ? Math.min(MAX_SIGNED_BYTES, maxBodyBytes) : maxBodyBytes);
@@ -55,19 +57,9 @@ export function call(
     return failureResponse(failure);
   };
 
-  return (exchange) => {
-    const { request, server, client, grant, announce } = exchange;
-    const reader: Reader = {
-      name: grant?.name ?? `at ${client?.key}`,
-      asked: operation.name,
-      get gone() {
-        return request.raw.signal;
-      },
-    };
-    const refusal = unread.refusal(reader);
-    if (refusal) return refusal;
+  const callerOf = ({ request, client, grant, announce }: Exchange): Caller => {
     let signal: AbortSignal | undefined;
-    const caller: Caller = {
+    return {
       kind: "rest",
       client: client?.address ?? null,
       clientKey: client?.key,
@@ -87,16 +79,34 @@ export function call(
       },
       announce,
     };
+  };
+
+  return (exchange) => {
+    const { request, server, client, grant } = exchange;
+    const reader: Reader = {
+      name: grant?.name ?? `at ${client?.key}`,
+      asked: operation.name,
+      get gone() {
+        return request.raw.signal;
+      },
+    };
+    const refusal = unread.refusal(reader);
+    if (refusal) return refusal;
+    const perform = (input: unknown) => {
+      const result = callOperation(service, operation, input, callerOf(exchange));
+      if (!(result instanceof Promise)) return respond(result, reader);
+      // The idle timeout is for clients: an operation may take longer than a silent client may.
+      server.timeout(request.raw, 0);
+      return result
+        .then((value) => respond(value, reader))
+        .finally(() => server.timeout(request.raw, IDLE_TIMEOUT_S));
+    };
     try {
-      const answered = after(inputOf(exchange), (input) => {
-        const result = callOperation(service, operation, input, caller);
-        if (!(result instanceof Promise)) return respond(result, reader);
-        // The idle timeout is for clients: an operation may take longer than a silent client may.
-        server.timeout(request.raw, 0);
-        return result
-          .then((value) => respond(value, reader))
-          .finally(() => server.timeout(request.raw, IDLE_TIMEOUT_S));
-      });
+      const input = inputOf(exchange);
+      const answered =
+        input instanceof Promise
+          ? input.then((read) => passAgain(gate, exchange) ?? perform(read))
+          : perform(input);
       return answered instanceof Promise ? answered.catch(fail) : answered;
     } catch (thrown) {
       return fail(thrown);
@@ -115,8 +125,10 @@ function createReader({ http, input }: RoutedOperation, maxBytes: number): (exch
     const ofPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
     return ({ request }) => {
       if (request.url.includes("?")) throw badInput("query: expected none, the fields go in the body");
-      const read = readJson(request.raw, maxBytes);
-      return inPath ? read.then((fields) => withPath(fields, ofPath, request.param())) : read;
+      // Nobody can hold back a body that is empty.
+      const isEmpty = request.raw.headers.get("content-length") === "0";
+      const read = isEmpty ? {} : readJson(request.raw, maxBytes);
+      return inPath ? after(read, (fields) => withPath(fields, ofPath, request.param())) : read;
     };
   }
   // Links to a page may carry any query, and load balancers add one to what they ask; neither means anything here.

@@ -8,7 +8,7 @@
 import type { Grant } from "../core/rights";
 import { digestToken, type GrantOf, type TokensInForce } from "../trust/scopes";
 import { isMistyped } from "../trust/token";
-import { after, type Step } from "./exchange";
+import { after, type Exchange, type Step } from "./exchange";
 import type { RequestMetrics } from "./measure";
 import { errorResponse } from "./responses";
 
@@ -25,11 +25,29 @@ export const passGate =
     }
     if (verdict.guess) metrics.recordFailedAuth();
     exchange.refusal = verdict.kind;
-    if (verdict.kind === "unauthorized") {
-      return errorResponse(401, "unauthorized", { "www-authenticate": "Bearer" });
-    }
-    return tooMany(verdict);
+    return verdict.kind === "unauthorized" ? unauthorized() : tooMany(verdict);
   };
+
+/** The answer to a request without a token in force. */
+const unauthorized = () => errorResponse(401, "unauthorized", { "www-authenticate": "Bearer" });
+
+/**
+ * Decides once more, now that the body is there: its client chooses how long that takes, and the token may have been removed,
+ * replaced or changed meanwhile. Sets the grant of the exchange to what the token allows now.
+ *
+ * @returns the refusal of a token that is not in force any longer.
+ */
+export function passAgain(gate: Pick<Gate, "now">, exchange: Exchange): Response | undefined {
+  const { grant } = exchange;
+  if (grant?.sha256 === undefined) return undefined;
+  const now = gate.now(grant.sha256);
+  if (now) {
+    exchange.grant = now;
+    return undefined;
+  }
+  exchange.refusal = "unauthorized";
+  return unauthorized();
+}
 
 /**
  * Lets requests for an unknown path pass to their 404, within the limit of refused requests. Their tokens are not looked at:
@@ -169,6 +187,8 @@ export function createGate({ guessable, generated }: TokensInForce, options: Gat
       const wait = spendRefusal(client, now);
       return wait === 0 ? { kind: "unauthorized", guess } : limited("rate_limited", wait, guess);
     },
+    /** What the token of this digest (hexadecimal) allows now; undefined when it is not in force any longer. */
+    now: (sha256: string): Grant | undefined => anyToken(Buffer.from(sha256, "hex"), true),
     /**
      * Counts a request that is refused whatever its token.
      *
