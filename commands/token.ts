@@ -31,7 +31,9 @@ export default {
         const body = await call(input);
         print(globals, body, () => (input.token ? `${body.name} added` : body.token));
         if (!input.token && process.stdout.isTTY) service.log.info("this token cannot be shown again");
-        service.log.info(body.expires === null ? "the token never expires" : `the token works until ${body.expires}`);
+        service.log.info(
+          body.expires === null ? "the token never expires" : `the token works until ${body.expires}`,
+        );
         return 0;
       },
       examples: [

@@ -82,7 +82,7 @@ onLinux(
     for (let nth = 0; nth < CALLERS; nth++)
       void svc.call(`/admin/poll?on=tag:hole&timeout_s=300&concurrency=${500 + nth}`, init).catch(() => null);
     await until("its share to be taken", () => descriptors() > before + 3_000, PAUSED);
-    const asked = await svc.call("/admin/poll?on=self", { signal: AbortSignal.timeout(30_000) });
+    const asked = await svc.call("/admin/poll?on=self&timeout_s=30", { signal: AbortSignal.timeout(30_000) });
     expect(await asked.json()).toMatchObject([{ label: "self", healthy: true }]);
     client.abort();
     await until("no descriptor more than before", () => descriptors() <= before + 10, PAUSED);

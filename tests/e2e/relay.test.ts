@@ -25,7 +25,10 @@ const LARGE_BYTES = process.env.SVC_TEST_REQUIRE === "all" ? 2 ** 31 : 2 ** 28;
 const SMALL_FILES = 1_000;
 const MEMORY_BYTES = 200 * 1_048_576;
 
-const [SENDER, RELAY, RECEIVER] = ["svc-sender", "svc-relay", "svc-receiver"];
+// Names for this run alone: another may use the same machine.
+const [SENDER, RELAY, RECEIVER] = ["sender", "relay", "receiver"].map(
+  (what) => `svc-${what}-${process.pid}`,
+) as [string, string, string];
 
 testWith("ip", "turnserver")(
   "files reach a host behind a relay, whole, though the link is cut three times and the receiver killed",
@@ -79,6 +82,7 @@ testWith("ip", "turnserver")(
         at(config),
         "--rate-limit",
         "0",
+        "--insecure-http",
       ]);
     await serve(SENDER, "sender", "20.0.1.2");
     let receiver = await serve(RECEIVER, "receiver", "20.0.2.2");
