@@ -29,6 +29,7 @@ import type { DeskTokens } from "./join/enter";
 import type { JoinStrings } from "./join/join-strings";
 import { badInput, forbidden, messageOf, systemCode, unavailable } from "./lib/errors";
 import { ensurePrivateFolder } from "./lib/files";
+import { requireInboxApart } from "./lib/inside";
 import { type Log, silentLog } from "./lib/log";
 import { once } from "./lib/once";
 import { foreignOwner, isOpenToOthers, requireOwnInbox } from "./lib/owner";
@@ -90,6 +91,8 @@ export interface ServiceOptions extends v.InferInput<typeof SERVICE_OPTIONS> {
 /** The state of one process. Each feature is a function that makes it on the first call. */
 export interface Service {
   readonly configDir: string;
+  /** The folder for files from peers, absolute. */
+  readonly inbox: string;
   readonly log: Log;
   /** What its scripts may do, decided when the service is made. */
   permits(need: Permission): boolean;
@@ -192,6 +195,8 @@ export function createService({
     if (uid)
       throw unavailable(`${configDir} belongs to uid ${uid}, which root must become before it uses it`);
     requireOwnInbox(inbox);
+    // Other processes take no files from peers: they work also where the folder leads astray.
+    if (options.inbox !== undefined || !serverControl) requireInboxApart(inbox, configDir);
   };
   /** Whatever writes a file makes the folder: reading needs none. */
   const checkFolder = () => {
@@ -279,6 +284,7 @@ export function createService({
       checkFolder();
       return configDir;
     },
+    inbox,
     log,
     permits: (need) => permitted[need],
     addressBook: feature(async () => {

@@ -5,6 +5,7 @@ import { renameSync } from "node:fs";
 import { dirname } from "node:path";
 import { messageOf } from "../lib/errors";
 import { ensurePrivateFolder, isMissing } from "../lib/files";
+import { requireInboxApart } from "../lib/inside";
 import { once } from "../lib/once";
 import { configFiles } from "../lib/paths";
 import { type IceConfig, readIceConfig } from "./ice";
@@ -43,6 +44,8 @@ export function openSessions(
     identity: (role) => readIdentity(role === "host" ? files.hostId : files.viewerId),
     knownHostId: () => findIdentity(files.hostId),
     async inbox(sender) {
+      // For each session: somebody may have put a link there since.
+      requireInboxApart(place.folder, configDir);
       await ready();
       return { ...place, sender };
     },

@@ -2,12 +2,13 @@
  * The syncs of this process: each has an engine, an index, and sessions to one host of the address book.
  */
 import { createHash, randomUUID } from "node:crypto";
-import { existsSync, opendirSync, realpathSync, statSync } from "node:fs";
-import { basename, join, sep } from "node:path";
+import { opendirSync, realpathSync, statSync } from "node:fs";
+import { basename, join } from "node:path";
 import type { Caller } from "../core/caller";
 import { allows, type Grant } from "../core/rights";
 import { badInput, conflict, forbidden, messageOf, notFound, systemCode, unavailable } from "../lib/errors";
 import { ensurePrivateFolder } from "../lib/files";
+import { inboxFault, namesInside } from "../lib/inside";
 import { tryLock } from "../lib/lock";
 import type { Log } from "../lib/log";
 import { once } from "../lib/once";
@@ -204,10 +205,10 @@ function resolveFolder({ dir, include_subdirs }: SyncRequest, configDir: string,
     if (systemCode(error) === "ENOTDIR") throw badInput(`dir: ${named} is not a folder`);
     throw badInput(`dir: ${named} cannot be read (${systemCode(error) ?? messageOf(error)})`);
   }
-  const within = (path: string, parent: string) => path === parent || path.startsWith(join(parent, sep));
-  const real = (path: string) => (existsSync(path) ? realpathSync(path) : path);
-  const [own, received] = [real(configDir), real(inbox)];
-  if (within(folder, own) && !within(folder, received)) throw badInput(`dir: ${named} holds svc's own files`);
-  if (include_subdirs && within(own, folder)) throw badInput(`dir: svc's own files are below ${named}`);
+  const mayLeave = inboxFault(inbox, configDir) === null && namesInside(folder, inbox) !== null;
+  if (namesInside(folder, configDir) !== null && !mayLeave)
+    throw badInput(`dir: ${named} holds svc's own files`);
+  if (include_subdirs && namesInside(configDir, folder) !== null)
+    throw badInput(`dir: svc's own files are below ${named}`);
   return folder;
 }

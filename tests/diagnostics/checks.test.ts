@@ -313,7 +313,7 @@ describe("permissions", () => {
     writeFileSync(token, "secret");
     chmodSync(token, modes.token);
     chmodSync(folder.path, modes.folder);
-    return judgePermissions(folder.path, process.getuid?.() ?? 0);
+    return judgePermissions(folder.path, undefined, process.getuid?.() ?? 0);
   }
 
   test.each([
@@ -333,7 +333,7 @@ describe("permissions", () => {
     using folder = temporaryFolder();
     // Root's own is nobody's to change, and this process may use it.
     if (process.getuid?.() === 0) chownSync(folder.path, 4_242, 4_242);
-    expect(judgePermissions(folder.path, 999_999)).toMatchObject({
+    expect(judgePermissions(folder.path, undefined, 999_999)).toMatchObject({
       ok: false,
       detail: expect.stringContaining("the configuration folder belongs to user"),
     });
@@ -342,7 +342,7 @@ describe("permissions", () => {
   test("root on somebody else's folder is a warning", async () => {
     using folder = temporaryFolder();
     if (process.getuid?.() === 0) chownSync(folder.path, 4_242, 4_242);
-    const found = judgePermissions(folder.path, 0);
+    const found = judgePermissions(folder.path, undefined, 0);
     expect([found.severity, found.detail]).toEqual(["warn", expect.stringContaining("svc runs as root")]);
   });
 });

@@ -10,7 +10,7 @@ test("a folder that is there, or can be made, is fine, and looking makes nothing
   const missing = join(folder.path, "a", "b");
   expect(judgeFolder(folder.path)).toMatchObject({ ok: true, detail: folder.path });
   expect(judgeFolder(missing)).toMatchObject({ ok: true, detail: `${missing} is made when it is needed` });
-  expect(judgePermissions(missing, 1_000)).toMatchObject({ ok: true, severity: "info" });
+  expect(judgePermissions(missing, undefined, 1_000)).toMatchObject({ ok: true, severity: "info" });
   expect(readdirSync(folder.path)).toEqual([]);
 });
 

@@ -69,6 +69,7 @@ export const executorOf = (
 export const host = (different: Partial<Host> = {}): Host => ({
   log: silentLog,
   configDir: "/nonexistent",
+  inbox: "/nonexistent/inbox",
   addressBook: async () => ({ trust: () => [] }),
   desktop: async () => DESKTOP,
   existingAudit: async () => LOG,

@@ -2,6 +2,7 @@
 import { accessSync, constants, type Stats, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { isMissing } from "../../lib/files";
+import { INBOX_ADVICE, inboxFault } from "../../lib/inside";
 import { lookThrough } from "../../lib/look";
 import { configFiles } from "../../lib/paths";
 import { findRunningServer } from "../../lib/running-server";
@@ -17,16 +18,24 @@ const CHOWN = ["chown it to the user that svc runs as"];
 export const permissions = check({
   name: "permissions",
   summary:
-    "Nobody else can read the private files or change their folder; a warning where only the folder keeps others out, or root runs svc on another user's folder",
+    "Nobody else can read the private files or change their folder, and no peer sends files into it; a warning where only the folder keeps others out, or root runs svc on another user's folder",
   advice: ["check that the configuration folder is there and that the user svc runs as may read it"],
-  run: ({ configDir }: { readonly configDir: string }) => judgePermissions(configDir),
+  run: ({ configDir, inbox }: { readonly configDir: string; readonly inbox: string }) =>
+    judgePermissions(configDir, inbox),
 });
 
-/** @param uid this process's user; undefined on Windows, where access lists decide, not modes. */
-export function judgePermissions(configDir: string, uid: number | undefined = process.getuid?.()): Finding {
-  if (uid === undefined) return fine("not checked on Windows: access lists decide, not modes");
+/** @param inbox the folder for files of peers. @param uid this process's user; undefined on Windows, where access lists decide, not modes. */
+export function judgePermissions(
+  configDir: string,
+  inbox = configFiles(configDir).inbox,
+  uid: number | undefined = process.getuid?.(),
+): Finding {
   if (isMissing(configDir)) return fine("there is no configuration folder yet");
-  const findings = [...problems(configDir, uid)];
+  const fault = inboxFault(inbox, configDir);
+  const findings =
+    fault === null ? [] : [failed(`${fault}: peers could replace what is in it`, [INBOX_ADVICE])];
+  if (uid !== undefined) findings.push(...problems(configDir, uid));
+  else if (fault === null) return fine("not checked on Windows: access lists decide, not modes");
   if (findings.length === 0) return fine("the token and the configuration folder are private");
   const detail = findings.map((finding) => finding.detail).join("; ");
   const advice = findings.flatMap((finding) => finding.advice);
