@@ -79,18 +79,26 @@ export function createAddressBook(
     /** Appends a host. @throws `conflict` when the label is taken. */
     add: (host: Host) => book.addAll([host], false),
     /**
-     * Adds all these hosts or, when it throws, none.
+     * Adds all these hosts or, when it throws, none. The same host, by address or pin, stays one that has joined.
      *
      * @param replace whether a host replaces the one with the same label.
      * @throws `conflict` naming the labels that are taken, unless `replace`.
      */
     async addAll(hosts: readonly Host[], replace: boolean) {
+      const left: string[] = [];
       const counts = await store.change((list) => {
         const taken = hosts.filter(({ label }) => list.has(label)).map(({ label }) => label);
         if (taken.length > 0 && !replace) throw conflict(takenText(taken));
-        for (const host of hosts) list.put(host);
+        const known = new Map(list.entries.map((host) => [host.label, host]));
+        for (const host of hosts) {
+          const old = known.get(host.label);
+          const kept = old ? inPlaceOf(old, host) : host;
+          if (old?.member && !kept.member) left.push(host.label);
+          list.put(kept);
+        }
         return { added: hosts.length - taken.length, replaced: taken.length };
       });
+      for (const label of left) log.warn(`${printable(label, 130)} ${MEMBERSHIP_LOST}`);
       await book.askAgain(hosts);
       return counts;
     },
@@ -158,6 +166,22 @@ export function createAddressBook(
   };
   return book;
 }
+
+/** `host` with what the book knows of the same host, `old`: its membership, the key it announced, when its token ends. */
+function inPlaceOf(old: Host, host: Host): Host {
+  const hasSamePin = host.pin !== undefined && host.pin === old.pin;
+  const isSame = hasSamePin || host.base_url === old.base_url;
+  return {
+    ...host,
+    next_pin: host.next_pin ?? (hasSamePin ? old.next_pin : undefined),
+    member: host.member ?? (isSame ? old.member : undefined),
+    token_expires: host.token_expires ?? (host.token === old.token ? old.token_expires : undefined),
+  };
+}
+
+const MEMBERSHIP_LOST =
+  "had joined this desk, and does not count as joined any more: the new entry has another address and pin. The token " +
+  "that it made for this desk works until `svc leave` runs there";
 
 /** `wanted`, else the first of `wanted-2`, `wanted-3`, … that is free. */
 function freeLabel(wanted: string, isFree: (label: string) => boolean): string {

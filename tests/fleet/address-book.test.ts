@@ -41,6 +41,36 @@ describe("the address book", () => {
     expect(book.hosts()).toEqual([mine, other]);
   });
 
+  test("keeps what it knows of a host that is replaced with the same address or pin", async () => {
+    using folder = temporaryFolder();
+    const { book } = bookIn(folder.path);
+    const member = { host_id: "h", host_key: "k", nonce: "n" };
+    const joined = {
+      ...host("a", "https://127.0.0.1:1"),
+      pin: `spki:${"A".repeat(43)}`,
+      member,
+      token_expires: "2030-01-01T00:00:00.000Z",
+    };
+    await book.add(joined);
+    await book.addAll([{ ...joined, member: undefined, token_expires: undefined, tags: ["lab"] }], true);
+    expect(book.hosts()).toEqual([{ ...joined, tags: ["lab"] }]);
+    const moved = { ...host("a", "https://127.0.0.2:1"), token: "another", pin: joined.pin };
+    await book.addAll([moved], true);
+    expect(book.hosts()).toEqual([{ ...moved, member }]);
+    await book.addAll([host("a", moved.base_url)], true);
+    expect(book.hosts()).toEqual([{ ...host("a", moved.base_url), member }]);
+  });
+
+  test("warns when a host that has joined is replaced by another one", async () => {
+    using folder = temporaryFolder();
+    const warnings: string[] = [];
+    const { book } = bookIn(folder.path, { ...silentLog, warn: (text) => warnings.push(text) });
+    await book.add({ ...host("a"), member: { host_id: "h", host_key: "k", nonce: "n" } });
+    await book.addAll([host("a", "http://127.0.0.1:7")], true);
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toStartWith("a had joined this desk, and does not count as joined any more");
+  });
+
   test("with a label twice in the file, or blanks around one, changes the entry that it reads", async () => {
     using folder = temporaryFolder();
     const { book, file } = bookIn(folder.path);
