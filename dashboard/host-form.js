@@ -29,7 +29,8 @@ export function hostForm(known) {
   const plain = el("input", { type: "checkbox" });
   const ca = el("textarea", { rows: 4, placeholder: "-----BEGIN CERTIFICATE-----", spellcheck: "false" });
   const kept = known ? " Leave it empty to keep the present one." : "";
-  const from = "svc token show prints it on that host. It is stored on this host and never shown again.";
+  const from =
+    "On that host, svc token add desk --scope desk prints one. It is stored here and never shown again. Or let the host join: then it brings its own.";
   const trust = el(
     "div",
     { class: "stack" },

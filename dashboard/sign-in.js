@@ -22,13 +22,14 @@ export function showSignIn(root, api, reason) {
   });
   const trouble = el("p", { id: "token-trouble", class: "trouble", role: "alert" }, reason);
   const submit = el("button", { class: "primary" }, "Sign in");
+  const [command, where] = tokenSource(location.hostname);
   const form = el(
     "form",
     { class: "card sign-in" },
     el("h1", {}, "Sign in"),
     el("label", { for: "token" }, "Token"),
     input,
-    el("p", { id: "token-hint", class: "hint" }, el("code", {}, "svc token show"), " prints it on the host."),
+    el("p", { id: "token-hint", class: "hint" }, el("code", {}, command), ` ${where}`),
     trouble,
     submit,
   );
@@ -66,3 +67,14 @@ export function showSignIn(root, api, reason) {
   root.replaceChildren(form);
   input.focus();
 }
+
+/**
+ * The command that prints a token, and where. The owner's token, which allows everything, is for the host itself only.
+ *
+ * @param {string} hostname of the address at which the page was opened
+ * @returns {[command: string, where: string]}
+ */
+export const tokenSource = (hostname) =>
+  /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
+    ? ["svc token show", "prints it on this machine."]
+    : ["svc token add NAME --scope desk", "prints one for you on the host."];

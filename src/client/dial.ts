@@ -152,6 +152,8 @@ export function dialError(error: unknown): string {
   const code = systemCode(error) ?? "";
   const known = WORDS[code];
   if (known) return known;
+  // The server says it of the certificate that it was not shown, or does not take.
+  if (/ALERT_.*CERTIFICATE/.test(code)) return "it wants a client certificate, which svc does not have";
   if (/CERT|SIGNATURE|ISSUER/.test(code)) return `the certificate is not trusted (${printable(code, 60)})`;
   return printable(code || messageOf(error), 120);
 }

@@ -22,6 +22,8 @@ export async function revokeToken(host: Host): Promise<string | null> {
     return null;
   } catch (error) {
     if (!(error instanceof RemoteError)) throw error;
+    // The host does not take this token any more. A 403 says why, and the token works.
+    if (error.fault === "unauthorized" && !error.refusal) return null;
     return error.message;
   }
 }

@@ -23,7 +23,9 @@ export const SERVER_FIELDS = {
   tls: flag("Speak TLS on loopback too; beyond it svc always does"),
   tls_cert: file("PEM file with the certificate chain (default: a certificate that svc makes)"),
   tls_key: file("PEM file with the private key"),
-  client_ca: file("PEM file with authorities: clients need a certificate of one of them"),
+  client_ca: file(
+    "PEM file with authorities: clients need a certificate of one of them. svc has none as a client: no desk reaches such a host",
+  ),
   insecure_http: flag("Speak plain http beyond loopback, where everybody on the way can read the tokens"),
   rate_limit: field(
     v.optional(v.pipe(v.number(), v.finite(), v.minValue(0)), 120),

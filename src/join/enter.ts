@@ -85,6 +85,7 @@ export async function joinDesk(service: HostUses, { join_string, label, direct }
         label: answer.label,
         url,
         served: server !== null,
+        asks_certificate: server?.asks_certificate ?? false,
       };
     } catch (error) {
       await tokens.remove(tokenName);

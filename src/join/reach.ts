@@ -12,6 +12,8 @@ export interface Listening {
   readonly url: string;
   /** The address that it listens on; older servers do not say. */
   readonly host?: string | undefined;
+  /** Whether clients need a certificate, which a desk does not have. */
+  readonly asks_certificate?: boolean | undefined;
 }
 
 /** The port of `svc serve`, where no server runs yet. */

@@ -45,7 +45,7 @@ testWith(
   expect([await child.exited, stderr]).toEqual([0, expect.stringContaining("first poll")]);
   console.info(stderr.trim().split("\n").at(-1));
   expect(stdout).toContain(
-    "joined the desk at 10.1.0.2:9939 as behind-the-router; it reaches this host at https://10.2.0.2:9939",
+    "joined the desk at 10.1.0.2:9939 as behind-the-router; it will look for this host at https://10.2.0.2:9939",
   );
   expect(stdout).toContain("1 of 1 healthy");
 });

@@ -12,7 +12,8 @@ import { leave } from "../../src/join/operations/host";
 import { configFiles } from "../../src/lib/paths";
 import type { Service } from "../../src/service";
 import { ownPair } from "../../src/trust/tls";
-import { testService } from "../support";
+import { selfSigned } from "../client/support";
+import { temporaryFolder, testService, testWith } from "../support";
 import { joinString, joinWith, tlsServer } from "./support";
 
 const own = (service: Service) => localCaller(service, "cli");
@@ -99,6 +100,26 @@ test("a desk that removes a host has it end its token, and says where it could n
   });
   expect(await remove(joined.label)).toMatchObject({ revoked: false, problem: "connection refused" });
   expect(await remove("nobody")).toEqual({ removed: false, revoked: null, problem: null });
+});
+
+test("a token that the host refuses has ended: a desk that removes the host says so", async () => {
+  await using desk = await tlsServer();
+  await using host = await tlsServer();
+  const { label } = await joinWith(host, (await joinString(desk)).join_string);
+  await (await host.service.deskTokens()).remove("desk");
+  const removed = await callOperation(desk.service, removeHost, { label }, own(desk.service));
+  expect(removed).toEqual({ removed: true, revoked: true, problem: null });
+});
+
+testWith("openssl")("a host that wants client certificates says that no desk reaches it", async () => {
+  using folder = temporaryFolder();
+  const { cert } = selfSigned(folder.path, "client", "DNS:client");
+  await using desk = await tlsServer();
+  await using host = await tlsServer({ client_ca: cert });
+  const joined = await joinWith(host, (await joinString(desk)).join_string);
+  expect(joined.asks_certificate).toBe(true);
+  const error = "it wants a client certificate, which svc does not have";
+  expect(await pollBy(desk)).toMatchObject([{ healthy: false, error }]);
 });
 
 test("another token than the desk's cannot make a host forget its desk", async () => {

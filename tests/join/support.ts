@@ -8,11 +8,11 @@ import type { Service } from "../../src/service";
 import { TOKEN, testService } from "../support";
 
 /** A server with TLS on `127.0.0.1`, with its service. */
-export async function tlsServer() {
+export async function tlsServer(options: { readonly client_ca?: string } = {}) {
   const made = testService();
   const files = configFiles(made.configDir);
   const rest = await made.service.rest();
-  const server = await rest.start({ port: 0, token: TOKEN, tls: true });
+  const server = await rest.start({ port: 0, token: TOKEN, tls: true, ...options });
   return { ...made, files, server };
 }
 

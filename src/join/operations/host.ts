@@ -47,6 +47,8 @@ export const join = operation({
     url: v.string(),
     /** Whether a server runs here. */
     served: v.boolean(),
+    /** Whether it takes clients with a certificate only (`--client-ca`): then the desk cannot reach it. */
+    asks_certificate: v.boolean(),
   }),
   async run(service: HostUses, wanted) {
     const { joinDesk } = await import("../enter");
