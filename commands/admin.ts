@@ -2,7 +2,13 @@ import type * as v from "valibot";
 import { SCRIPT, withActions } from "../src/cli/script";
 import { type Group, oneOf, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
-import { broadcastExecute, DELIVERY_STATUS, type Delivered, poll } from "../src/fleet/operations/fleet";
+import {
+  broadcastExecute,
+  DELIVERY_STATUS,
+  type Delivered,
+  isBusy,
+  poll,
+} from "../src/fleet/operations/fleet";
 import {
   addHost,
   exportBook,
@@ -153,7 +159,7 @@ export default {
         if (results.length === 0) return NO_HOSTS;
         const rows = results.map(({ label, base_url, healthy, latency_ms, sessions, job_count, error }) => [
           label,
-          healthy ? "healthy" : "DOWN",
+          healthy ? "healthy" : isBusy({ error }) ? "busy" : "DOWN",
           `${latency_ms} ms`,
           sessions === null ? "" : `${sessions.host.connected_clients}`,
           job_count === null ? "" : `${job_count}`,

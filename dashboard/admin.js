@@ -331,5 +331,6 @@ const number = (value) => (value === null || value === undefined ? "–" : count
 function health(polled) {
   if (!polled) return badge("none", "not polled yet");
   if (polled.healthy) return badge("ok", "healthy");
-  return el("div", {}, badge("error", "unhealthy"), el("div", { class: "hint prose" }, polled.error ?? ""));
+  const state = polled.error?.startsWith("HTTP 429") ? badge("warn", "busy") : badge("error", "unhealthy");
+  return el("div", {}, state, el("div", { class: "hint prose" }, polled.error ?? ""));
 }

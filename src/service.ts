@@ -500,8 +500,8 @@ export function createService({
           inbox,
           log,
           requireHost: (label) => void book.server(label),
-          connect: async (label, folder, token, signal) =>
-            sessions.connectTo(book.server(label), folder, token, signal),
+          connect: async (label, folder, client, signal) =>
+            sessions.connectTo(book.server(label), folder, client, signal),
         });
         return madeSyncs;
       },

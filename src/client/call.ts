@@ -18,6 +18,7 @@ const MAX_ANSWER_BYTES = 32 * 1_048_576;
  *
  * @param input sent without defaults: a server of another version may not know every field that has one.
  * @param timeoutMs for the whole call, once this process may have one more connection.
+ * @param client in whose share of the connections it counts; null for the owner.
  * @throws a {@link RemoteError}; `bad_input` for an operation that has neither a route nor a command.
  */
 export async function callRemote<I extends InputSchema, O extends OutputSchema>(
@@ -26,10 +27,11 @@ export async function callRemote<I extends InputSchema, O extends OutputSchema>(
   input: v.InferInput<I>,
   timeoutMs: number,
   signal?: AbortSignal,
+  client?: string | null,
 ): Promise<v.InferOutput<O>> {
   const route = http?.content ? undefined : http;
   if (!route && !command) throw badInput(`${name} cannot be called on another host`);
-  using carrier = await carrierTo(server, signal);
+  using carrier = await carrierTo(server, signal, client);
   const run = {
     method: "POST",
     path: "/execute",

@@ -20,6 +20,7 @@ import {
   type Response,
 } from "./carrier";
 import { Dialler, dialError } from "./dial";
+import { takeTurn } from "./pace";
 import { takeSlot } from "./slots";
 
 /** The largest head of a response. */
@@ -32,17 +33,21 @@ const MAX_INTERIM = 20;
 const NOT_ASKED = "HTTP 401: unauthorized (not asked again)";
 
 /**
- * The carrier to `server`, once this process may have one more connection (`slots.ts`). Deadlines begin after that.
+ * The carrier to `server`, once a named token may ask it (`pace.ts`) and this process may have one more connection (`slots.ts`).
+ * Deadlines begin after that.
  *
  * @param signal the caller's: cancels the wait, and the request under way.
- * @param client the named token of this host for which it is; null for the owner.
+ * @param client in whose share it counts (`shareOf`): the named token of this host for which it is; null for the owner.
+ * @param requests how many it is for.
  * @throws a `cancelled` {@link RemoteError} when it is aborted before.
  */
 export async function carrierTo(
   server: RemoteServer,
   signal?: AbortSignal,
-  client?: string | null,
+  client: string | null = null,
+  requests = 1,
 ): Promise<Carrier> {
+  if (client !== null) await takeTurn(client, new URL(server.url).origin, requests, signal);
   const giveBack = await takeSlot(signal, client);
   const { token, refusals } = server;
   const url = new URL(server.url);

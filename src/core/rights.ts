@@ -65,6 +65,15 @@ export function limitedTo(grant: Grant, scopes: readonly Scope[]): Grant {
 }
 
 /**
+ * In whose share of what is limited this counts (`lib/quota.ts`): that of its token; null for the owner of the host, who has none.
+ * What the owner's token does with a scope, a desk does for a token of its own: all of that has one share.
+ */
+export const shareOf = ({ name, limited }: Grant): string | null => name ?? (limited ? WITH_SCOPE : null);
+
+/** No token has this name. */
+const WITH_SCOPE = "(of the owner, with a scope)";
+
+/**
  * Refuses what goes on after its run to a run for a token of another host: this host never learns that it was revoked.
  *
  * @throws a `forbidden` failure.

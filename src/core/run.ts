@@ -74,7 +74,7 @@ export interface RunContext {
   /**
    * Runs the action list in the input's field `field` (empty when it has none) up to the first action that fails.
    *
-   * @param options.shielded run it also when the run was cancelled, for 5 seconds at most.
+   * @param options.shielded run it also when the run was cancelled: all such lists of a run together for 5 seconds at most.
    */
   list(field: string, options?: { readonly shielded?: boolean }): Promise<NestedReport>;
   /** Leaves every list up to the one that calls {@link RunContext.arrive}. */

@@ -10,6 +10,9 @@ import { printable } from "../lib/sanitize";
 import type { Broadcast } from "./operations/fleet";
 import type { Delivered, DeliveryStatus } from "./results";
 
+/** How many requests it takes: which commands there are, and the run. */
+const REQUESTS = 2;
+
 /** The largest answers: of `/commands`, and of a run. */
 const MAX_COMMANDS_BYTES = 1_048_576;
 const MAX_REPORT_BYTES = 8 * 1_048_576;
@@ -67,7 +70,7 @@ export async function deliver(
   };
   let sending = false;
   try {
-    using carrier = await carrierTo(server, delivery.signal, delivery.client);
+    using carrier = await carrierTo(server, delivery.signal, delivery.client, REQUESTS);
     const deadline = deadlineIn(delivery.delivery_timeout_s * 1_000);
     const offered = new Set(await offeredBy(carrier, deadline));
     const missing = delivery.commands.filter((name) => !offered.has(name));

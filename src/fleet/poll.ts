@@ -13,6 +13,9 @@ import { type KeyChange, keyChange } from "./follow";
 import { type Host, serverOf } from "./host";
 import { POLLED_JOBS, POLLED_SESSIONS, type Polled } from "./results";
 
+/** How many requests a poll makes: sessions, jobs and, of a host with a pinned key, its status. */
+const REQUESTS = 3;
+
 /** The largest answer that a poll accepts. */
 const MAX_POLL_BYTES = 1_048_576;
 
@@ -85,7 +88,7 @@ async function pollHost(
   const since = () => Math.round((performance.now() - started) * 10) / 10;
   const result = { label, base_url, healthy: false, error: null, sessions: null, job_count: null };
   try {
-    using carrier = await carrierTo(reach(host), signal, client);
+    using carrier = await carrierTo(reach(host), signal, client, REQUESTS);
     started = performance.now();
     const limits = { deadline: deadlineIn(timeoutMs), maxBytes: MAX_POLL_BYTES };
     const answer = await carrier.ask({ method: "GET", path: "/sessions" }, limits);

@@ -82,6 +82,9 @@ export const POLLED = v.object({
 
 export type Polled = v.InferInput<typeof POLLED>;
 
+/** Whether a host that is not healthy answered that it is asked too much: it is there, and says nothing else. */
+export const isBusy = ({ error }: Pick<Polled, "error">): boolean => /^HTTP 429\b/.test(error ?? "");
+
 /** What became of the token of a host. */
 export const ROTATED = v.object({
   label: v.string(),

@@ -6,6 +6,7 @@
  * Memory is bounded whatever arrives, and no flood frees a client that is locked out.
  */
 import type { Grant } from "../core/rights";
+import { createBuckets, type Rate, RecentMap } from "../lib/buckets";
 import { digestToken, type GrantOf, type TokensInForce } from "../trust/scopes";
 import { isMistyped } from "../trust/token";
 import { after, type Exchange, type Step } from "./exchange";
@@ -105,18 +106,11 @@ interface Limited {
   readonly guess: boolean;
 }
 
-export interface GateOptions {
-  /** Requests a minute and client; 0 for no limit. */
-  readonly ratePerMinute: number;
-  /** Requests allowed at once after a pause. */
-  readonly burst: number;
-}
-
 /** This many wrong tokens within {@link LOCKOUT_WINDOW_MS} lock a client out for as long again. */
 export const LOCKOUT_GUESSES = 8;
 export const LOCKOUT_WINDOW_MS = 60_000;
 
-/** Clients whose buckets and guesses are kept; those unseen for longest are dropped first. */
+/** Clients whose guesses are kept; those unseen for longest are dropped first. */
 const MAX_CLIENTS = 32_768;
 
 /** The most clients locked out at a time. To reach it takes 2,000 guesses a second; see `check` for what happens then. */
@@ -125,7 +119,7 @@ const MAX_LOCKED = 131_072;
 export type Gate = ReturnType<typeof createGate>;
 
 /** @param tokens are asked for every request with a token. */
-export function createGate({ guessable, generated }: TokensInForce, options: GateOptions) {
+export function createGate({ guessable, generated }: TokensInForce, options: Rate) {
   const anyToken: GrantOf = (sent, fresh) => guessable(sent, fresh) ?? generated(sent, fresh);
   const spendPass = createBuckets(options);
   const spendRefusal = createBuckets(options);
@@ -214,55 +208,4 @@ const limited = (kind: Limited["kind"], waitMs: number, guess: boolean): Limited
  */
 function tokenIn(authorization: string): string {
   return /^bearer +(\S.*)$/is.exec(authorization)?.[1] ?? "";
-}
-
-/**
- * Token buckets: `burst` deep, refilled at `ratePerMinute`. A client without a bucket has a full one.
- *
- * @returns a function that takes a token from a client's bucket, and returns 0 or the milliseconds until the bucket has one.
- */
-function createBuckets({
-  ratePerMinute,
-  burst,
-}: GateOptions): (client: string, now: number, cost?: 0 | 1) => number {
-  if (ratePerMinute === 0) return () => 0;
-  const perMs = ratePerMinute / 60_000;
-  const buckets = new RecentMap<{ level: number; at: number }>(MAX_CLIENTS);
-  return (client, now, cost = 1) => {
-    const bucket = buckets.get(client) ?? { level: burst, at: now };
-    bucket.level = Math.min(burst, bucket.level + (now - bucket.at) * perMs);
-    bucket.at = now;
-    buckets.set(client, bucket);
-    if (bucket.level < 1) return (1 - bucket.level) / perMs;
-    bucket.level -= cost;
-    return 0;
-  };
-}
-
-/**
- * A map of at most `max` keys that drops those untouched for longest, half of them at a time: two generations, because
- * deleting keys one by one from the front of a large Map costs a walk over what was deleted before.
- */
-class RecentMap<V> {
-  private young = new Map<string, V>();
-  private old = new Map<string, V>();
-
-  constructor(private readonly max: number) {}
-
-  get(key: string): V | undefined {
-    return this.young.get(key) ?? this.old.get(key);
-  }
-
-  set(key: string, value: V): void {
-    if (this.young.size >= this.max / 2 && !this.young.has(key)) {
-      this.old = this.young;
-      this.young = new Map();
-    }
-    this.young.set(key, value);
-  }
-
-  delete(key: string): void {
-    this.young.delete(key);
-    this.old.delete(key);
-  }
 }

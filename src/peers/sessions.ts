@@ -47,6 +47,8 @@ export interface SessionsOptions {
 /** Who opened a session: the name of the token, null for the owner's, and what limits count a peer's address by. */
 interface Client {
   readonly token: string | null;
+  /** In whose share it counts (default: that of the token). */
+  readonly share?: string | null;
   readonly address?: string;
 }
 
@@ -62,10 +64,10 @@ export function createSessions(options: SessionsOptions) {
   const fullFor = (client: Client) => {
     const open = [...clients.values()];
     const slots = { what: "sessions", most };
-    const tokens = open.map(({ token }) => token);
+    const shares = open.map(ofShare);
     return (
       shortage({ ...slots, times: 1 }, open.map(placeOf), placeOf(client), "this client") ??
-      shortage({ ...slots, times: 3 }, tokens, client.token)
+      shortage({ ...slots, times: 3 }, shares, ofShare(client))
     );
   };
 
@@ -138,16 +140,16 @@ export function createSessions(options: SessionsOptions) {
      *
      * @param deliver sends the offer to the other side and returns its answer.
      * @param folder holds the files that will be sent.
-     * @param token the name of the token that wants it; null for the owner of the host.
+     * @param client who wants it (default: the owner of the host).
      * @throws as `answer`; `unavailable` when they cannot connect; what `deliver` throws.
      */
     async connect(
       deliver: (offer: Offer) => Promise<Answer>,
       folder: string,
-      token: string | null = null,
+      client: Client = { token: null },
     ): Promise<PeerSession> {
       const viewer_id = identity("viewer");
-      const session = open("viewer", "", { reads: [folder], writes: [] }, { token });
+      const session = open("viewer", "", { reads: [folder], writes: [] }, client);
       return orClose(session, async () => {
         const sdp = await session.offer(ice());
         const answer = await deliver({ type: "offer", sdp, viewer_id, features: FEATURES });
@@ -161,15 +163,16 @@ export function createSessions(options: SessionsOptions) {
     async connectTo(
       server: RemoteServer,
       folder: string,
-      token: string | null,
+      client: Client,
       signal: AbortSignal,
     ): Promise<PeerSession> {
       const [{ callRemote }, { offerSession }] = await Promise.all([
         import("../client/call"),
         import("./operations"),
       ]);
-      const deliver = (offer: Offer) => callRemote(server, offerSession, offer, SIGNALLING_MS, signal);
-      return manager.connect(deliver, folder, token);
+      const deliver = (offer: Offer) =>
+        callRemote(server, offerSession, offer, SIGNALLING_MS, signal, ofShare(client));
+      return manager.connect(deliver, folder, client);
     },
     /** @throws a `not_found` failure. */
     async close(id: string): Promise<void> {
@@ -192,6 +195,8 @@ export function createSessions(options: SessionsOptions) {
   };
   return manager;
 }
+
+const ofShare = ({ token, share = token }: Client) => share;
 
 /** What limits count a client by: an address with one token. Null for what this host opens: its tokens have shares. */
 const placeOf = ({ token, address }: Client) =>

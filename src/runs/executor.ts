@@ -11,6 +11,7 @@ import {
   notPermitted,
   type Permission,
   type Scope,
+  shareOf,
 } from "../core/rights";
 import { DEFAULT_TIMEOUT_S, type EndedRun, type Outcome, type RunStatus, type StartedRun } from "../core/run";
 import { readScript, withPlaces } from "../core/script";
@@ -157,7 +158,7 @@ export class Executor {
     await caller.announce(`run=${id} ${described}`);
     const runs = await this.parts.runs();
     const start = begun(id, caller, sourceId, path);
-    const active = runs.begin({ ...start, commands, timeout_s });
+    const active = runs.begin({ ...start, commands, timeout_s, share: shareOf(grant) });
     const leave = () => active.abort(cancelled("the process that runs it is stopping"));
     if (caller.signal.aborted) leave();
     caller.signal.addEventListener("abort", leave, { once: true });

@@ -2,7 +2,7 @@
  * Flow commands: waiting, loops, retries, alternatives and clean-up around lists of actions.
  *
  * Promise: when the run is cancelled or its deadline passes, each of them ends at once. Only the `finally` of `AC_try`
- * still runs, for 5 seconds at most.
+ * still runs, for 5 seconds at most; all of a run together.
  */
 import * as v from "valibot";
 import type { Caller } from "../core/caller";

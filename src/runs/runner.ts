@@ -33,7 +33,7 @@ const MAX_RESULTS = { bytes: 64 * 1024 * 1024, depth: 1_000 };
 /** How long an action may take to notice that its run was cancelled, in milliseconds. */
 const ABANDON_MS = 5_000;
 
-/** How long a shielded list may go on after its run was cancelled, in milliseconds. */
+/** How long the shielded lists of a run may go on after it was cancelled, in milliseconds: all of them together. */
 const SHIELD_MS = 5_000;
 
 /** The most actions of one run with an audit row each: the row of the run covers all of them by its digest. */
@@ -63,6 +63,9 @@ export class Runner {
   private resultBytes = 0;
   private nested = { ok: 0, failed: 0 };
   private departure: Departure | undefined;
+  /** The signal of shielded lists. All of a run have one, so that those inside others do not make the run last longer. */
+  private readonly shield = new AbortController();
+  private shieldEnds: Timer | undefined;
   /** How many actions have failed to find or focus a window. */
   private missed = 0;
 
@@ -191,7 +194,7 @@ export class Runner {
         this.parts.variables.note(name, error);
       },
       list: async (field, { shielded = false } = {}) => {
-        using shield = shielded ? shieldFrom(signal) : { signal, [Symbol.dispose]() {} };
+        using shield = shielded ? this.shielded() : { signal, [Symbol.dispose]() {} };
         await this.step(shield.signal);
         const outcomes = await this.run(lists[field] ?? [], true, undefined, shield.signal);
         return this.report(outcomes, shield.signal);
@@ -204,6 +207,20 @@ export class Runner {
         this.departure = undefined;
         return how;
       },
+    };
+  }
+
+  /** From the moment that the run is cancelled and a shielded list runs, there are {@link SHIELD_MS} for all of them. */
+  private shielded(): Disposable & { readonly signal: AbortSignal } {
+    const { signal } = this.parts.active;
+    const begin = () => {
+      this.shieldEnds ??= setTimeout(() => this.shield.abort(signal.reason), SHIELD_MS).unref();
+    };
+    if (signal.aborted) begin();
+    signal.addEventListener("abort", begin, { once: true });
+    return {
+      signal: this.shield.signal,
+      [Symbol.dispose]: () => signal.removeEventListener("abort", begin),
     };
   }
 
@@ -233,22 +250,4 @@ export class Runner {
     log.error(`${command} failed in run ${id}: ${messageOf(thrown)}`, thrown);
     return new Failure("unavailable", "internal error");
   }
-}
-
-/** A signal that is aborted {@link SHIELD_MS} after `signal`, or after now when that has been aborted already. */
-function shieldFrom(signal: AbortSignal): Disposable & { readonly signal: AbortSignal } {
-  const shield = new AbortController();
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const abort = () => {
-    timer = setTimeout(() => shield.abort(signal.reason), SHIELD_MS);
-  };
-  if (signal.aborted) abort();
-  signal.addEventListener("abort", abort, { once: true });
-  return {
-    signal: shield.signal,
-    [Symbol.dispose]() {
-      signal.removeEventListener("abort", abort);
-      clearTimeout(timer);
-    },
-  };
 }

@@ -33,6 +33,8 @@ type Begun = "run_id" | "source_type" | "source_id" | "token" | "script_path" | 
 /** A run that is about to begin. */
 export interface RunStart extends Pick<RunRecord, Begun> {
   readonly timeout_s: number;
+  /** In whose share it counts (default: that of its token). */
+  readonly share?: string | null;
 }
 
 /** A run that is active. */
@@ -40,6 +42,7 @@ export type ActiveRun = ReturnType<Runs["begin"]>;
 
 interface Entry {
   record: RunRecord;
+  readonly share: string | null;
   /** Set while it waits for pointer and keyboard: who uses them. */
   holder?: (() => string) | undefined;
   bytesLeft: number;
@@ -57,7 +60,7 @@ export class Runs {
   private readonly ended: string[] = [];
   /** By what started them: the last run that failed before it began, and how often in a row. */
   private readonly refused = new Map<string, { record: RunRecord; times: number }>();
-  /** The bytes of results of active runs, by token. */
+  /** The bytes of results of active runs, by share. */
   private readonly held = new Map<string | null, number>();
   private stopping = false;
 
@@ -71,11 +74,11 @@ export class Runs {
   ) {}
 
   /** @throws an `unavailable` failure when too many are {@link ACTIVE}, or the process is stopping. */
-  begin({ timeout_s, ...begun }: RunStart) {
+  begin({ timeout_s, share: given, ...begun }: RunStart) {
     if (this.stopping) throw unavailable("this process is stopping");
-    const { token } = begun;
-    const tokens = this.active().map(({ record }) => record.token);
-    const full = shortage(ACTIVE, tokens, token);
+    const share = given === undefined ? begun.token : given;
+    const shares = this.active().map((one) => one.share);
+    const full = shortage(ACTIVE, shares, share);
     if (full !== undefined) throw unavailable(full);
     this.refused.delete(sourceOf(begun));
     const id = begun.run_id;
@@ -91,6 +94,7 @@ export class Runs {
         duration_seconds: null,
         error_text: null,
       },
+      share,
       bytesLeft: MAX_KEPT_BYTES,
       outcomes: [],
       control,
@@ -102,9 +106,9 @@ export class Runs {
     let held = 0;
     const holdMore = (bytes: number) => {
       held += bytes;
-      const ofToken = (this.held.get(token) ?? 0) + bytes;
-      if (ofToken > 0) this.held.set(token, ofToken);
-      else this.held.delete(token);
+      const all = (this.held.get(share) ?? 0) + bytes;
+      if (all > 0) this.held.set(share, all);
+      else this.held.delete(share);
     };
     const deadline = setTimeout(late, timeout_s * 1_000);
     return {
@@ -123,7 +127,7 @@ export class Runs {
       /** Counts `bytes` of results until the run ends. @returns false, and counts nothing, when there is no room for them. */
       hold: (bytes: number): boolean => {
         const free = this.held.values().reduce((rest, one) => rest - one, MAX_HELD_BYTES);
-        const own = token === null ? 0 : (this.held.get(token) ?? 0);
+        const own = share === null ? 0 : (this.held.get(share) ?? 0);
         if (!isWithinShare(own, bytes, free, 1)) return false;
         holdMore(bytes);
         return true;
@@ -173,7 +177,7 @@ export class Runs {
     if (!before) {
       this.ended.push(record.run_id);
       this.entries.set(record.run_id, {
-        ...{ record, bytesLeft: 0, outcomes: [] },
+        ...{ record, share: null, bytesLeft: 0, outcomes: [] },
         ...{ control: new AbortController(), done: Promise.resolve() },
       });
     }

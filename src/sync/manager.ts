@@ -31,6 +31,8 @@ const ONCE_GIVE_UP_MS = 30_000;
 interface SyncOptions {
   /** The name of the token that started it, and with which it ends; null for the owner of the host. */
   readonly token?: string | null;
+  /** In whose share it counts (default: that of the token). */
+  readonly share?: string | null;
   /** Reports how many files were sent, with a {@link SyncEvent} as the item. */
   readonly report?: Caller["progress"];
 }
@@ -51,28 +53,31 @@ export interface SyncsOptions {
   readonly log: Log;
   /** @throws a `not_found` failure when no host has that label. */
   readonly requireHost: (label: string) => void;
-  /** Opens a session that may send what is in the folder. @param token whose share of the sessions it counts in. */
+  /** Opens a session that may send what is in the folder. @param client who wants it, and in whose share it counts. */
   readonly connect: (
     label: string,
     folder: string,
-    token: string | null,
+    client: { readonly token: string | null; readonly share: string | null },
     signal: AbortSignal,
   ) => Promise<Link>;
 }
 
 export function createSyncs({ configDir, folder, inbox, log, requireHost, connect }: SyncsOptions) {
-  const running = new Map<string, { token: string | null; info(): SyncInfo; stop(): Promise<void> }>();
+  const running = new Map<
+    string,
+    { token: string | null; share: string | null; info(): SyncInfo; stop(): Promise<void> }
+  >();
 
   /**
    * @throws `bad_input` when the folder cannot be read or holds svc's own files; `conflict` when any process syncs it to that
    *   host already; `not_found` for an unknown host; `unavailable` when too many are {@link RUNNING}.
    */
-  const open = (request: SyncRequest, { token = null, report, giveUpMs }: OpenOptions) => {
+  const open = (request: SyncRequest, { token = null, share = token, report, giveUpMs }: OpenOptions) => {
     const watch_dir = resolveFolder(request, configDir, inbox);
     const { to } = request;
     requireHost(to);
-    const tokens = Array.from(running.values(), (sync) => sync.token);
-    const full = shortage(RUNNING, tokens, token);
+    const shares = Array.from(running.values(), (sync) => sync.share);
+    const full = shortage(RUNNING, shares, share);
     if (full !== undefined) throw unavailable(full);
     ensurePrivateFolder(folder);
     const key = createHash("sha256").update(`${watch_dir}\n${to}`).digest("hex").slice(0, 24);
@@ -80,7 +85,7 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
     if (!release) throw conflict(`${JSON.stringify(request.dir)} is already being synced to ${to}`);
     const index = openIndex(join(folder, `${key}.db`), release);
     const peer = createPeerSender({
-      connect: (signal) => connect(to, watch_dir, token, signal),
+      connect: (signal) => connect(to, watch_dir, { token, share }, signal),
       log,
       giveUpMs,
     });
@@ -110,7 +115,7 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
       release();
       running.delete(id);
     });
-    running.set(id, { token, info, stop });
+    running.set(id, { token, share, info, stop });
     return { engine, info, stop };
   };
 
@@ -143,13 +148,15 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
       }
     },
     /** The state with the `files` that `once` would send. @throws as {@link open}. */
-    async preview(request: SyncRequest): Promise<SyncInfo> {
-      const { engine, info, stop } = open(request, {});
+    async preview(request: SyncRequest, options: SyncOptions = {}, signal?: AbortSignal): Promise<SyncInfo> {
+      const { engine, info, stop } = open(request, options);
+      signal?.addEventListener("abort", stop, { once: true });
       try {
         await engine.prepare({ resume: true });
         const files = Array.from(await engine.changes(), ([name, { size }]) => ({ name, size }));
         return { ...info(), pending: files.length, files };
       } finally {
+        signal?.removeEventListener("abort", stop);
         await stop();
       }
     },

@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import { between, field, flag, NO_INPUT, path, seconds } from "../core/fields";
 import { operation } from "../core/operation";
-import { requireOwnToken } from "../core/rights";
+import { requireOwnToken, shareOf } from "../core/rights";
 import type { Syncs } from "./manager";
 
 interface Uses {
@@ -78,11 +78,11 @@ export const startSync = operation({
   input: INPUT,
   output: STARTED,
   async run(service: Uses, input, { progress: report, signal, grant }) {
-    const { name: token } = grant;
+    const options = { token: grant.name, share: shareOf(grant), report };
     const syncs = await service.syncs();
-    if (input.dry_run) return syncs.preview(input);
+    if (input.dry_run) return syncs.preview(input, options, signal);
     if (!input.once) requireOwnToken(grant, "a sync");
-    return input.once ? syncs.once(input, { token, report }, signal) : syncs.start(input, { token, report });
+    return input.once ? syncs.once(input, options, signal) : syncs.start(input, options);
   },
 });
 

@@ -6,7 +6,7 @@ import { connect } from "node:net";
 import { AuditFile } from "../../src/audit/file";
 import { appendRows, headOf, readHighWater } from "../../src/audit/high-water";
 import { configFiles } from "../../src/lib/paths";
-import { post, type ServerProcess, serveBinary, until } from "../support";
+import { installBinary, post, type ServerProcess, serveBinary, until } from "../support";
 import { addToken } from "./raw";
 import { SDP } from "./sdp";
 
@@ -132,6 +132,43 @@ test("a broadcast whose results nobody reads breaks off", async () => {
   expect(runs).toBeLessThan(30);
   leave();
 }, 60_000);
+
+/** Puts hosts that have the usual token into the address book of a desk. */
+function know(desk: ServerProcess, hosts: readonly ServerProcess[]) {
+  const entries = hosts.map(({ url, token }, nth) => ({ label: `lab-${nth + 1}`, base_url: url, token }));
+  writeFileSync(configFiles(desk.configDir).adminHosts, JSON.stringify({ hosts: entries }), { mode: 0o600 });
+}
+
+test("the polls of one token at a desk leave the owner requests at the host", async () => {
+  await using desk = await serveBinary(["--rate-limit", "0"]);
+  await using host = await serveBinary();
+  know(desk, [host]);
+  const greedy = await addToken(desk, "greedy", { scope: "operate" });
+  const client = new AbortController();
+  const answers: string[] = [];
+  const polls = Array.from({ length: 40 }, async (_, nth) => {
+    // Those who ask the same share a poll.
+    const path = `/admin/poll?timeout_s=${10 + nth}`;
+    const answer = await desk.call(path, as(greedy, { signal: client.signal })).catch(() => null);
+    if (answer) answers.push(await answer.text());
+  });
+  await until("four polls", () => answers.length >= 4);
+  for (let nth = 0; nth < 4; nth++)
+    expect(await (await desk.call("/admin/poll")).json()).toMatchObject([{ healthy: true, error: null }]);
+  client.abort();
+  await Promise.all(polls);
+  expect(answers.join()).not.toContain("429");
+});
+
+test("a host that is asked too much is busy, not down", async () => {
+  await using desk = await serveBinary();
+  await using host = await serveBinary(["--rate-limit", "1", "--rate-burst", "1"]);
+  know(desk, [host]);
+  using svc = installBinary();
+  const polled = await svc.run(["admin", "poll", "--config-dir", desk.configDir]);
+  expect(polled.stdout).toMatch(/^lab-1 +busy .* HTTP 429: rate limited$/m);
+  expect(polled.stdout).not.toContain("DOWN");
+});
 
 test("the variables of a script fill no memory", async () => {
   await using host = await serveBinary(["--rate-limit", "0"]);

@@ -85,7 +85,9 @@ const WAYS: Readonly<Record<string, (desk: Desk) => Promise<unknown>>> = {
   "a session": async ({ service }) => {
     const server = (await service.addressBook()).server("lab");
     const sessions = await service.sessions();
-    return sessions.connectTo(server, folder.path, null, new AbortController().signal).catch(String);
+    return sessions
+      .connectTo(server, folder.path, { token: null }, new AbortController().signal)
+      .catch(String);
   },
 };
 

@@ -334,7 +334,7 @@ describe("a session", () => {
   test("to another host counts in the share of the token that opened it, and ends with that token", async () => {
     using home = temporaryFolder();
     const [{ a, b }, other] = [twoPeers(home.path, { most: 4 }), twoPeers(home.path)];
-    const by = (token: string | null) => a.connect((offer) => other.b.answer(offer), home.path, token);
+    const by = (token: string | null) => a.connect((offer) => other.b.answer(offer), home.path, { token });
     for (let nth = 0; nth < 3; nth++) await by("one");
     await expect(by("one")).rejects.toThrow("the token one has 3 sessions already");
     const owners = await by(null);

@@ -213,6 +213,23 @@ describe("AC_try", () => {
       expect.objectContaining({ command: "AC_set_var", ok: true, result: "f" }),
     ]);
   });
+
+  test("has 5 seconds in all for one finally inside another when the run is cancelled", async () => {
+    await using host = testService();
+    const long = ["AC_sleep", { seconds: 60 }];
+    const last = [mark("too late")];
+    const inner = ["AC_try", { body: [long], finally: [["AC_try", { body: [long], finally: last }]] }];
+    const running = runActions(host.service, [["AC_try", { body: [long], finally: [mark("f"), inner] }]], {
+      variables: { trail: "" },
+    });
+    await cancelWhenRunning(host.service);
+    const report = await running;
+    expect(report.status).toBe("cancelled");
+    expect(JSON.stringify(firstOf(report))).toContain('"result":"f"');
+    expect(JSON.stringify(firstOf(report))).not.toContain("too late");
+    // One began, and was cut off; none of the lists after it began.
+    expect(JSON.stringify(firstOf(report)).match(/"AC_sleep"/g)).toHaveLength(2);
+  });
 });
 
 describe("AC_if_var", () => {

@@ -409,6 +409,19 @@ test("one token has half of the runs; the rest is for others", () => {
   begin("bert");
 });
 
+test("what hosts ask for with the owner's token and a scope has one share of the runs", async () => {
+  await using host = testService();
+  const limited = () => runActions(host.service, [sleepLong], { scope: ["operate"] });
+  const running = Array.from({ length: 128 }, limited);
+  const runs = await host.service.runs();
+  await until("128 runs", () => runs.totals().active === 128);
+  await expect(limited()).rejects.toThrow("128 active runs already, and leaves the rest to others");
+  expect(runs.list()[0]?.token).toBe(null);
+  expect((await runActions(host.service, [["AC_sleep", [0]]])).ok).toBe(true);
+  for (const { run_id, status } of runs.list()) if (status === "running") runs.cancel(run_id, "enough");
+  await Promise.all(running);
+});
+
 test("the results of the runs of one token leave room for those of others, and count until their run ends", () => {
   const runs = new Runs(() => {});
   const begin = (run_id: string, token: string | null) => runs.begin({ ...START, run_id, token });

@@ -81,6 +81,22 @@ test("a preview names what would be sent, and sends nothing; each file of a sync
   expect(items).toContainEqual({ event: "failed", name: "bad", error: "no room", total: 2 });
 });
 
+test("a preview counts in the share of its token, and ends with it", async () => {
+  using home = temporaryFolder();
+  const { syncs, request } = syncsIn(home.path);
+  const previews = Array.from({ length: 129 }, (_, nth) =>
+    syncs.preview({ ...request, to: `lab-${nth}` }, { token: "bert" }),
+  );
+  const ended = await Promise.allSettled(previews);
+  expect(ended.flatMap((one) => (one.status === "rejected" ? String(one.reason.message) : []))).toEqual([
+    "the token bert has 128 syncs already, and leaves the rest to others",
+  ]);
+  const previewing = syncs.preview(request, { token: "bert" });
+  await syncs.endRevoked(() => "was revoked");
+  await previewing.catch(() => {});
+  expect(syncs.list()).toEqual([]);
+});
+
 test("a broken index is reported each time, and the lock is released", async () => {
   using home = temporaryFolder();
   const { syncs, request, folder } = syncsIn(home.path);

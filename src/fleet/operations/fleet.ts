@@ -6,7 +6,7 @@ import * as v from "valibot";
 import type { Caller } from "../../core/caller";
 import { between, field, flag, path, seconds, secret, whole } from "../../core/fields";
 import { operation } from "../../core/operation";
-import { allows, beyond, type Grant, SCOPES } from "../../core/rights";
+import { allows, beyond, type Grant, SCOPES, shareOf } from "../../core/rights";
 import { MAX_TIMEOUT_S, STOP_ON_ERROR } from "../../core/run";
 import { badInput, forbidden } from "../../lib/errors";
 import { readTextFile } from "../../lib/files";
@@ -96,7 +96,7 @@ export const poll = operation({
     let done = 0;
     const polled = (item: unknown) =>
       progress?.({ what: "hosts polled", done: ++done, total: hosts.length, item });
-    const limits = { concurrency, timeoutMs: timeout_s * 1_000, signal, client: grant.name };
+    const limits = { concurrency, timeoutMs: timeout_s * 1_000, signal, client: shareOf(grant) };
     const options = { ...limits, ...(progress && { polled }) };
     return poller.poll(book, hosts, options, ask_again);
   },
@@ -227,7 +227,7 @@ async function broadcastTo(
   const results = await broadcast(hosts, options, (host) =>
     deliver(
       { label: host.label, server: book.reach(host) },
-      { ...input, commands, scope, signal, client: grant.name },
+      { ...input, commands, scope, signal, client: shareOf(grant) },
     ),
   );
   file?.close(results);
@@ -281,4 +281,4 @@ function hostsOf(
 }
 
 export const operations = [poll, broadcastExecute, broadcastLive];
-export { DELIVERY_STATUS, type Delivered } from "../results";
+export { DELIVERY_STATUS, type Delivered, isBusy } from "../results";
