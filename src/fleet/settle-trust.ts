@@ -5,7 +5,6 @@
  */
 import * as v from "valibot";
 import { RemoteError } from "../client/carrier";
-import { certificateAt } from "../client/dial";
 import { flag } from "../core/fields";
 import { badInput, unavailable } from "../lib/errors";
 import { spkiPin } from "../lib/spki";
@@ -63,11 +62,14 @@ export function requireEncryption(hosts: readonly Host[]): void {
   );
 }
 
-const shownPin = async (url: string) => spkiPin(await certificateAt(url, { kind: "any" }, LOOK_MS));
+/** Loaded on first use: the modules for dialling are large. */
+const certificateOf = async (url: string, kind: "any" | "system") =>
+  (await import("../client/dial")).certificateAt(url, { kind }, LOOK_MS);
+
+const shownPin = async (url: string) => spkiPin(await certificateOf(url, "any"));
 
 /** Why the usual authorities do not vouch for the host; undefined when they do. */
-const faultOf = (url: string) =>
-  certificateAt(url, { kind: "system" }, LOOK_MS).then(() => undefined, messageOf);
+const faultOf = (url: string) => certificateOf(url, "system").then(() => undefined, messageOf);
 
 function messageOf(error: unknown): string {
   if (error instanceof RemoteError) return error.message;

@@ -3,12 +3,10 @@
  *
  * Beyond loopback a server speaks TLS, unless it was told not to. While files cannot be used, the old ones stay in use.
  */
-import { isDeepStrictEqual } from "node:util";
 import { badInput, messageOf } from "../lib/errors";
 import { fileStamp } from "../lib/files";
 import type { Log } from "../lib/log";
 import { isLoopback } from "../lib/loopback";
-import { isCertifiable } from "../trust/certificate";
 import { nextChange, ownPair, pairInUse, pairStamp, readNamed, readPair, type TlsPlace } from "../trust/tls";
 import type { TlsSettings } from "./listen";
 
@@ -56,6 +54,7 @@ export async function openTls(files: KeyFiles, options: TlsOptions, place: TlsPl
     if (fileStamp(place.tlsKey) === "") await ownPair(place);
     return null;
   }
+  const { isCertifiable } = await import("../trust/certificate");
   const wanted = [host, ...allow_host].filter(isCertifiable);
   const named = [...(files === "own" ? [] : [files.cert, files.key]), client_ca ?? []].flat();
   const stampNow = () => [pairStamp(place), ...named.map(fileStamp)].join();
@@ -84,7 +83,7 @@ export async function openTls(files: KeyFiles, options: TlsOptions, place: TlsPl
       if (Date.now() < known.due && stampNow() === known.stamp) return false;
       try {
         const found = await read(false);
-        const isOther = !isDeepStrictEqual(found.settings, known.settings);
+        const isOther = !Bun.deepEquals(found.settings, known.settings);
         known = found;
         faults = 0;
         return isOther;
