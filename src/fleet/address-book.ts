@@ -46,7 +46,7 @@ export function mergeAddressBooks(here: unknown, there: unknown) {
 
 const BOOK = v.looseObject({ hosts: v.array(v.unknown()) });
 
-const labelOf = (value: unknown) => String(Object(value).label).trim();
+const labelOf = (value: unknown) => String(Object(value).label).trim().normalize("NFC");
 
 /**
  * @param paths the file, and the lock for changes to it.
@@ -94,7 +94,8 @@ export function createAddressBook(
           const old = known.get(host.label);
           const kept = old ? inPlaceOf(old, host) : host;
           if (old?.member && !kept.member) left.push(host.label);
-          list.put(kept);
+          if (replace) list.replace(kept);
+          else list.add(kept);
         }
         return { added: hosts.length - taken.length, replaced: taken.length };
       });
@@ -103,27 +104,44 @@ export function createAddressBook(
       return counts;
     },
     /**
-     * Adds a host that joins, under a label of its own; one that has joined before keeps its label and its tags.
+     * Adds a host that joins, under a label of its own; one that has joined before keeps its label and its tags. No other
+     * host loses its place, and none gets a label that looks like another's.
      *
      * @param host its `label` is what it wants to be called.
      * @param exact whether it gets no other label: `-2`, `-3`, … after a label that is taken.
-     * @param accept is called before anything is written; what it throws keeps the host out.
+     * @param accept is called before anything is written, with the host as it would be and as it was. What it throws keeps
+     *   the host out; false leaves all as it is.
      * @returns the host as it is in the book.
      * @throws `conflict` when the label is taken, if `exact`; `bad_input` when the fields do not go together.
      */
-    admit: (host: Host, exact: boolean, accept: (isKnown: boolean) => void) =>
-      store.change((list) => {
+    admit: (
+      host: Host,
+      exact: boolean,
+      accept: (host: Host, known: Host | undefined) => Promise<boolean>,
+    ): Promise<Host> =>
+      store.change(async (list) => {
         const known = list.entries.find(({ member }) => member?.host_id === host.member?.host_id);
-        const isFree = (label: string) => label === known?.label || !list.has(label);
-        if (exact && !isFree(host.label)) throw conflict(takenText([host.label]));
-        const tags = [...new Set([...(known?.tags ?? []), ...host.tags])];
-        const label = known && !exact ? known.label : freeLabel(host.label, isFree);
-        const parsed = parseHost({ ...host, label, tags });
-        if ("fault" in parsed) throw badInput(parsed.fault);
-        accept(known !== undefined);
-        if (known && known.label !== label) list.remove(known.label);
-        list.put(parsed.entry);
-        return parsed.entry;
+        const looks = new Set(list.names.filter((name) => name !== known?.label).map(lookOf));
+        const isFree = (label: string) => label === known?.label || !looks.has(lookOf(label));
+        const entryWith = (label: string, tags: string[]) => {
+          const parsed = parseHost({ ...host, label, tags });
+          if ("fault" in parsed) throw badInput(parsed.fault);
+          return parsed.entry;
+        };
+        const { label: wanted, tags } = entryWith(host.label, [
+          ...new Set([...(known?.tags ?? []), ...host.tags]),
+        ]);
+        if (exact && !isFree(wanted)) {
+          throw conflict(`label: another host is labelled ${printable(wanted, 130)}, or much like it`);
+        }
+        const entry = entryWith(known && !exact ? known.label : freeLabel(wanted, isFree), tags);
+        if (!(await accept(entry, known))) return known ?? entry;
+        if (known?.label === entry.label) list.replace(entry);
+        else {
+          if (known) list.remove(known.label);
+          list.add(entry);
+        }
+        return entry;
       }),
     host(label: string): Host {
       const found = store.entries().find((host) => host.label === label);
@@ -182,6 +200,9 @@ function inPlaceOf(old: Host, host: Host): Host {
 const MEMBERSHIP_LOST =
   "had joined this desk, and does not count as joined any more: the new entry has another address and pin. The token " +
   "that it made for this desk works until `svc leave` runs there";
+
+/** What a reader sees of a label: the same for those that differ in case, in width or in spaces only. */
+const lookOf = (label: string) => label.normalize("NFKC").toLowerCase().replaceAll(/\s+/g, " ").trim();
 
 /** `wanted`, else the first of `wanted-2`, `wanted-3`, … that is free. */
 function freeLabel(wanted: string, isFree: (label: string) => boolean): string {

@@ -13,6 +13,7 @@ import { PIN_FORM, parsePin } from "../lib/spki";
 const LABEL = v.pipe(
   v.string(),
   v.trim(),
+  v.normalize("NFC"),
   v.regex(
     /^(?!all$|tag:|!)[^,\p{C}\p{Zl}\p{Zp}]{1,128}$/u,
     "1 to 128 visible characters without commas, not `all` and not beginning with `!` or `tag:`",
@@ -95,6 +96,9 @@ const MEMBER = v.object({
   host_key: v.string(),
   /** Names this membership. */
   nonce: v.string(),
+  /** Its last request to join: the digest, and when it signed that, milliseconds since 1970. */
+  request: v.optional(v.string()),
+  time: v.optional(v.number()),
 });
 
 /** An entry of `admin_hosts.json`. */

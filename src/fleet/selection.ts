@@ -13,7 +13,7 @@ import type { Host } from "./host";
  * @throws a `bad_input` failure for a label or tag that no host has (except a tag after `!`), and when nothing matches.
  */
 export function selectHosts(hosts: readonly Host[], selection: string): Host[] {
-  const terms = [...new Set(selection.split(",").map((term) => term.trim()))];
+  const terms = [...new Set(selection.split(",").map((term) => term.trim().normalize("NFC")))];
   if (terms.includes(""))
     throw badInput("on: expected terms between commas: LABEL, tag:TAG, all, or !… to exclude");
   const excluding = terms.filter((term) => term.startsWith("!"));

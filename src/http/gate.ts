@@ -69,7 +69,7 @@ export const passSigned =
   (next) =>
   (exchange) => {
     const key = exchange.client?.key ?? "unknown";
-    const limit = gate.refuse(key, exchange.started, 0);
+    const limit = gate.refuse(key, exchange.started, 0) ?? gate.collide(key, exchange.started, 0);
     if (limit) {
       exchange.refusal = limit.kind;
       return tooMany(limit);
@@ -77,8 +77,9 @@ export const passSigned =
     return after(next(exchange), (response) => {
       if (response.ok) return response;
       exchange.refusal = `failed:${response.status}`;
-      // A conflict is no guess: who has what the request needs to know comes too late.
-      if (response.status !== 409) gate.refuse(key, exchange.started);
+      // Neither is a guess: who has what the request needs to know comes too late, or too often.
+      if (response.status === 409) gate.collide(key, exchange.started);
+      else if (response.status !== 429) gate.refuse(key, exchange.started);
       return response;
     });
   };
@@ -90,9 +91,9 @@ const tooMany = ({ kind, retryAfterSeconds }: Limited) =>
 
 /**
  * Why a request was refused before its route; `misdirected`: for its `Host`; `failed:404`: no route has its path; `failed:…`
- * also for what did not prove who sent it.
+ * also for what did not prove who sent it; `unchanged`: it did, and asked for what is so already.
  */
-export type Refusal = Exclude<Verdict["kind"], "pass"> | "misdirected" | `failed:${number}`;
+export type Refusal = Exclude<Verdict["kind"], "pass"> | "misdirected" | "unchanged" | `failed:${number}`;
 
 /** The gate's answer for one request; `guess`: it brought a wrong token. */
 export type Verdict =
@@ -110,6 +111,12 @@ interface Limited {
 export const LOCKOUT_GUESSES = 8;
 export const LOCKOUT_WINDOW_MS = 60_000;
 
+/**
+ * Requests of one client that come too late, such as those for a join string that is used up: a thousand hosts behind one
+ * address get their reason, and then as many a minute.
+ */
+const CONFLICTS: Rate = { ratePerMinute: 1_200, burst: 2_400 };
+
 /** Clients whose guesses are kept; those unseen for longest are dropped first. */
 const MAX_CLIENTS = 32_768;
 
@@ -123,6 +130,7 @@ export function createGate({ guessable, generated }: TokensInForce, options: Rat
   const anyToken: GrantOf = (sent, fresh) => guessable(sent, fresh) ?? generated(sent, fresh);
   const spendPass = createBuckets(options);
   const spendRefusal = createBuckets(options);
+  const spendConflict = createBuckets(options.ratePerMinute === 0 ? options : CONFLICTS);
   const guesses = new RecentMap<number[]>(MAX_CLIENTS);
   const lockedUntil = new Map<string, number>();
 
@@ -191,6 +199,11 @@ export function createGate({ guessable, generated }: TokensInForce, options: Rat
      */
     refuse(client: string, now: number, cost: 0 | 1 = 1): Limited | undefined {
       const wait = spendRefusal(client, now, cost);
+      return wait === 0 ? undefined : limited("rate_limited", wait, false);
+    },
+    /** Counts a request that came too late: {@link CONFLICTS}. Else as `refuse`. */
+    collide(client: string, now: number, cost: 0 | 1 = 1): Limited | undefined {
+      const wait = spendConflict(client, now, cost);
       return wait === 0 ? undefined : limited("rate_limited", wait, false);
     },
   };

@@ -2,7 +2,7 @@
  * The rows that requests leave in the audit log.
  *
  * The promise: every request for a path that there is, with a valid token, leaves its rows. Refused requests, and those for
- * other paths, whose token is not looked at, leave at most {@link MAX_REFUSED_ROWS} rows a minute and as many counts, however
+ * other paths, whose token is not looked at, and signed ones that change nothing, leave at most {@link MAX_REFUSED_ROWS} rows a minute and as many counts, however
  * many they are and wherever they come from.
  */
 import type { CallerService } from "../core/caller";
@@ -30,7 +30,8 @@ export const record =
       return audit.announce(entryOf(exchange), announced);
     };
     return after(next(exchange), async (response) => {
-      const { refusal } = exchange;
+      const isUnchanged = exchange.route.entry === "signed" && subject === null;
+      const refusal = exchange.refusal ?? (isUnchanged ? "unchanged" : null);
       if (refusal) await audit.refused(entryOf(exchange), refusal);
       else await audit.answered(entryOf(exchange), outcomeOf(response.status), subject);
       // The answer goes out first.

@@ -1,17 +1,18 @@
 /**
  * The desk's side of joining: it takes a host into its address book, and lets it go.
  *
- * The promise: a string lets in as many hosts as it allows. A host that did not get the answer may ask again with the same
- * string, and needs no second use.
+ * Promises. A string lets in as many hosts as it allows, under labels that begin with its prefix. A host that did not get the
+ * answer may ask for the same again with the same string, and needs no second use. No request is taken twice, nor after a later
+ * one of the same host: whoever records one can do nothing with it.
  */
 import type { Caller } from "../core/caller";
 import { badInput, conflict, forbidden, notFound } from "../lib/errors";
-import { isLoopback } from "../lib/loopback";
+import { isLoopback, isUnspecified } from "../lib/loopback";
 import { configFiles } from "../lib/paths";
 import { printable } from "../lib/sanitize";
 import { hostIdOf, isSignedBy, openSigningKey } from "../trust/identity";
 import type { JoinStrings } from "./join-strings";
-import { type JoinRequest, joinMessage, leaveMessage } from "./messages";
+import { type JoinRequest, joinMessage, leaveMessage, sha256, wishesOf } from "./messages";
 
 /** A host in the address book, as far as joining goes. */
 interface Entry {
@@ -22,14 +23,24 @@ interface Entry {
   readonly pin?: string | undefined;
   readonly token_expires?: string | undefined;
   readonly member?:
-    | { readonly host_id: string; readonly host_key: string; readonly nonce: string }
+    | {
+        readonly host_id: string;
+        readonly host_key: string;
+        readonly nonce: string;
+        readonly request?: string | undefined;
+        readonly time?: number | undefined;
+      }
     | undefined;
 }
 
 /** The address book. */
 export interface Members {
   hosts(): readonly Entry[];
-  admit(host: Entry, exact: boolean, accept: (isKnown: boolean) => void): Promise<Entry>;
+  admit(
+    host: Entry,
+    exact: boolean,
+    accept: (host: Entry, known: Entry | undefined) => Promise<boolean>,
+  ): Promise<Entry>;
   remove(label: string): Promise<boolean>;
 }
 
@@ -40,59 +51,81 @@ export interface DeskUses {
   addressBook(): Promise<Members>;
 }
 
-/** @throws the reason why the host may not join, as a failure; then nothing is kept. */
+/**
+ * @throws the reason why the host may not join, as a failure; then nothing is kept. `too_many` when it asks too often.
+ */
 export async function acceptHost(service: DeskUses, request: JoinRequest, caller: Caller) {
   const strings = await service.joinStrings();
-  const string = strings.find(request.id, request.secret);
-  const { id, host_key, url, pin, token, token_expires, label } = request;
-  if (!isSignedBy(host_key, joinMessage(string.pin, request), request.signature)) {
+  const { id, secret, host_key, url, pin, token, token_expires, label, time } = request;
+  const string = strings.find(id, secret);
+  const message = joinMessage(string.pin, request);
+  if (!isSignedBy(host_key, message, request.signature)) {
     throw forbidden("the signature is not that of the host's identity key");
   }
-  checkUrl(url, caller);
   const host_id = hostIdOf(host_key);
+  strings.refuseOften(host_id);
+  checkUrl(url, caller);
   const book = await service.addressBook();
-  const asksAgain = (isKnown: boolean) => isKnown && strings.wasUsedBy(id, host_id);
-  const known = book.hosts().find(({ member }) => member?.host_id === host_id);
-  strings.refuseSpent(string, asksAgain(known !== undefined));
-  if (label !== undefined && label !== known?.label && book.hosts().some((one) => one.label === label)) {
-    throw conflict(`label: another host is labelled ${printable(label, 130)}`);
-  }
   const nonce = Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString("base64url");
+  const member = { host_id, host_key, nonce, request: sha256(message), time };
+  const wishes = sha256(wishesOf(request));
+
+  /** Whether the host has used the string, and asks for the same again. */
+  const asksAgain = (known: Entry | undefined) =>
+    known !== undefined && strings.lastUse(id, host_id)?.wishes === wishes;
+  const known = book.hosts().find((one) => one.member?.host_id === host_id);
+  strings.refuseSpent(string, asksAgain(known));
+
   const host: Entry = {
-    label: label ?? `${string.label_prefix}${request.name}`,
+    label: labelOf(request, string.label_prefix, known),
     base_url: url,
     token,
     tags: string.tags,
     ...(pin !== undefined && { pin }),
     ...(token_expires !== undefined && { token_expires }),
-    member: { host_id, host_key, nonce },
+    member,
   };
   const desk = openSigningKey(configFiles(service.configDir).deskKey);
-  const wanted = printable(JSON.stringify(host.label), 200);
-  const where = printable(JSON.stringify(url), 200);
-  await caller.announce(`join.accept id=${id} host_id=${host_id} label=${wanted} url=${where}`);
-  let isUsed = false;
-  const consume = (isKnown: boolean) => {
-    if (asksAgain(isKnown)) return;
-    strings.use(id, host_id);
-    isUsed = true;
+  let takeBack = () => {};
+  const accept = async (entry: Entry, former: Entry | undefined) => {
+    if (former?.member?.request === member.request) return false;
+    const last = strings.lastUse(id, host_id);
+    if (time <= Math.max(former?.member?.time ?? 0, last?.time ?? 0)) throw conflict(NOT_NEWER);
+    const isAgain = asksAgain(former);
+    strings.refuseSpent(strings.find(id, secret), isAgain);
+    const kept = printable(JSON.stringify(entry.label), 200);
+    const where = printable(JSON.stringify(url), 200);
+    await caller.announce(`join.accept id=${id} host_id=${host_id} label=${kept} url=${where}`);
+    takeBack = strings.use(id, host_id, { wishes, time }, isAgain);
+    return true;
   };
-  const kept = await book.admit(host, label !== undefined, consume).catch((error) => {
-    if (isUsed) strings.giveBack(id, host_id);
+  const kept = await book.admit(host, label !== undefined, accept).catch((error) => {
+    takeBack();
     throw error;
   });
   return {
     host_id,
     label: kept.label,
     desk_key: desk.publicKey,
-    nonce,
+    nonce: kept.member?.nonce ?? nonce,
     carriers: [{ kind: "direct", url: kept.base_url }],
   };
 }
 
+const NOT_NEWER =
+  "this host has sent a later request to join: its clock may have been set back; let the desk remove the host and make another string";
+
+/** The label that a host wants: it begins with the prefix of the string, unless the host has it already. */
+function labelOf({ label, name }: JoinRequest, prefix: string, known: Entry | undefined): string {
+  const wanted = label?.trim();
+  if (wanted === undefined) return `${prefix}${name}`;
+  return wanted === known?.label || wanted.startsWith(prefix) ? wanted : `${prefix}${wanted}`;
+}
+
 /** @throws `bad_input` for an address at which the desk would not reach the host that asks. */
 function checkUrl(url: string, { client }: Caller): void {
-  const isLocal = isLoopback(new URL(url).hostname);
+  const { hostname } = new URL(url);
+  const isLocal = isLoopback(hostname) || isUnspecified(hostname);
   if (isLocal && client !== null && !isLoopback(client)) {
     throw badInput("url: expected an address at which this desk reaches the host, which is another machine");
   }

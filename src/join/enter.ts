@@ -66,7 +66,9 @@ export async function joinDesk(service: HostUses, { join_string, label, direct }
     const tokens = await service.deskTokens();
     const { name: tokenName, token, expires: token_expires } = await tokens.add();
     const host = { host_key: identity.publicKey, name: hostname(), label, url, pin };
-    const about = { id: string.id, ...host, token, token_expires };
+    // Later than its last request, also where the clock was set back since.
+    const time = Math.max(Date.now(), Date.parse(former?.joined ?? "") + 1 || 0);
+    const about = { id: string.id, ...host, token, token_expires, time };
     const signature = identity.sign(joinMessage(string.pin, about));
     try {
       const answer = await ask(string, { ...about, secret: string.secret, signature });

@@ -6,7 +6,8 @@
  */
 import { existsSync } from "node:fs";
 import * as v from "valibot";
-import { conflict, forbidden, notFound } from "../lib/errors";
+import { createBuckets } from "../lib/buckets";
+import { conflict, forbidden, notFound, tooMany } from "../lib/errors";
 import { openDatabase } from "../lib/sqlite";
 import { newId, newSecret } from "./join-string";
 
@@ -38,8 +39,22 @@ const TABLES = `
 CREATE TABLE IF NOT EXISTS strings(id TEXT PRIMARY KEY, sha256 TEXT NOT NULL, address TEXT NOT NULL, pin TEXT NOT NULL,
   tags TEXT NOT NULL, label_prefix TEXT NOT NULL, uses INTEGER NOT NULL, used INTEGER NOT NULL, created INTEGER NOT NULL,
   expires INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS hosts(string TEXT NOT NULL REFERENCES strings(id) ON DELETE CASCADE, host TEXT NOT NULL,
-  PRIMARY KEY(string, host));`;
+CREATE TABLE IF NOT EXISTS uses(string TEXT NOT NULL REFERENCES strings(id) ON DELETE CASCADE, host TEXT NOT NULL,
+  wishes TEXT NOT NULL, time INTEGER NOT NULL, PRIMARY KEY(string, host));
+DROP TABLE IF EXISTS hosts;`;
+
+/** The last use of a string by a host. */
+const USE = v.object({
+  /** A digest of what it asked for. */
+  wishes: v.string(),
+  /** When it signed that, milliseconds since 1970. */
+  time: v.number(),
+});
+
+type Use = v.InferOutput<typeof USE>;
+
+/** How often a host may ask: it needs to once, and a few times where its network is bad. */
+const ASKING = { ratePerMinute: 6, burst: 12 };
 
 /** How long another process may hold the database, in milliseconds. */
 const BUSY_MS = 5_000;
@@ -70,6 +85,13 @@ export function createJoinStrings(file: string) {
     const row = existing()?.query("SELECT * FROM strings WHERE id = ?").get(id);
     return row ? v.parse(ROW, row) : undefined;
   };
+  const lastUse = (id: string, host: string): Use | undefined => {
+    const row = existing()
+      ?.query("SELECT wishes, time FROM uses WHERE string = ? AND host = ?")
+      .get(id, host);
+    return row ? v.parse(USE, row) : undefined;
+  };
+  const spend = createBuckets(ASKING);
   const refuseSpent = ({ uses, used, expires }: JoinRow, again = false) => {
     if (expires <= Date.now()) {
       throw conflict(`this join string expired at ${new Date(expires).toISOString()}`);
@@ -126,32 +148,45 @@ export function createJoinStrings(file: string) {
      * @throws a `conflict` failure that says why the string lets nobody in any more.
      */
     refuseSpent,
-    /** Whether this host has used the string: then it needs no second use. */
-    wasUsedBy: (id: string, host: string): boolean =>
-      Boolean(existing()?.query("SELECT 1 FROM hosts WHERE string = ? AND host = ?").get(id, host)),
-    /** Consumes one use. @throws as {@link refuseSpent}; `not_found` when it was removed meanwhile. */
-    use(id: string, host: string): void {
+    /** @throws `too_many` when this host asks too often. */
+    refuseOften(host: string): void {
+      const wait = spend(host, performance.now());
+      if (wait > 0) throw tooMany(`this host asks too often: try again in ${Math.ceil(wait / 1_000)} s`);
+    },
+    /** What this host used the string for; undefined where it has not. */
+    lastUse,
+    /**
+     * Consumes one use, unless the host asks for the same `again`, and keeps what it was for.
+     *
+     * @returns what takes it back, when the host could not be kept.
+     * @throws as {@link refuseSpent}; `not_found` when it was removed meanwhile.
+     */
+    use(id: string, host: string, use: Use, again: boolean): () => void {
       const db = open();
+      const former = lastUse(id, host);
+      const keep = (kept: Use) =>
+        db.query("INSERT OR REPLACE INTO uses VALUES (?, ?, ?, ?)").run(id, host, kept.wishes, kept.time);
       const consume = db.transaction(() => {
         const { changes } = db
-          .query("UPDATE strings SET used = used + 1 WHERE id = $id AND used < uses AND expires > $now")
-          .run({ id, now: Date.now() });
-        if (changes === 1) db.query("INSERT OR IGNORE INTO hosts VALUES (?, ?)").run(id, host);
+          .query(
+            "UPDATE strings SET used = used + $cost WHERE id = $id AND used + $cost <= uses AND expires > $now",
+          )
+          .run({ id, cost: again ? 0 : 1, now: Date.now() });
+        if (changes === 1) keep(use);
         return changes === 1;
       });
-      if (consume.immediate()) return;
-      const row = find(id);
-      if (!row) throw notFound("this join string was removed");
-      refuseSpent(row);
-      throw conflict("this join string is used up");
-    },
-    /** Takes back {@link use}: the host could not be kept. */
-    giveBack(id: string, host: string): void {
-      const db = open();
-      db.transaction(() => {
-        db.query("DELETE FROM hosts WHERE string = ? AND host = ?").run(id, host);
-        db.query("UPDATE strings SET used = used - 1 WHERE id = ? AND used > 0").run(id);
-      }).immediate();
+      if (!consume.immediate()) {
+        const row = find(id);
+        if (!row) throw notFound("this join string was removed");
+        refuseSpent(row, again);
+        throw conflict("this join string is used up");
+      }
+      const takeBack = db.transaction(() => {
+        if (former) keep(former);
+        else db.query("DELETE FROM uses WHERE string = ? AND host = ?").run(id, host);
+        if (!again) db.query("UPDATE strings SET used = used - 1 WHERE id = ? AND used > 0").run(id);
+      });
+      return () => takeBack.immediate();
     },
     close: () => opened?.close(),
   };

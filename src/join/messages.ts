@@ -4,7 +4,7 @@
  * A signature names the desk's TLS key, so that no other desk can use it, and everything that the desk keeps of the host.
  */
 import * as v from "valibot";
-import { field, secret } from "../core/fields";
+import { field, secret, whole } from "../core/fields";
 
 const base64url = (length: number) =>
   v.pipe(v.string(), v.regex(new RegExp(`^[A-Za-z0-9_-]{${length}}$`), `${length} characters of base64url`));
@@ -27,6 +27,10 @@ export const JOIN_REQUEST = v.strictObject({
   pin: field(v.optional(text(100)), "Pin of the host's TLS key"),
   token: field(secret(text(512)), "Token of the host for the desk"),
   token_expires: field(v.optional(v.pipe(v.string(), v.isoTimestamp())), "When that token ends"),
+  time: field(
+    whole(1, Number.MAX_SAFE_INTEGER),
+    "When the host signs, milliseconds since 1970; later than in its requests before",
+  ),
 });
 
 export type JoinRequest = v.InferOutput<typeof JOIN_REQUEST>;
@@ -44,13 +48,23 @@ export const JOIN_ANSWER = v.object({
   carriers: v.array(CARRIER),
 });
 
+/** What a host signs. */
+type JoinStatement = Omit<JoinRequest, "secret" | "signature">;
+
 /** @param deskPin as the join string has it. */
-export function joinMessage(deskPin: string, request: Omit<JoinRequest, "secret" | "signature">): string {
-  const { id, host_key, name, label = null, url, pin = null, token, token_expires = null } = request;
-  const token_sha256 = new Bun.CryptoHasher("sha256").update(token).digest("hex");
-  const kept = JSON.stringify([name, label, url, pin, token_sha256, token_expires]);
-  return ["svc-join-v1", deskPin, id, host_key, kept].join("\n");
+export function joinMessage(deskPin: string, request: JoinStatement): string {
+  const { id, host_key, token, token_expires = null, time } = request;
+  const kept = JSON.stringify([wishesOf(request), sha256(token), token_expires, time]);
+  return ["svc-join-v2", deskPin, id, host_key, kept].join("\n");
 }
+
+/** What a host asks for, in one text, but for its token: that is another when it has to ask once more. */
+export const wishesOf = ({ name, label, url, pin }: JoinStatement) =>
+  JSON.stringify([name, label ?? null, url, pin ?? null]);
+
+/** The SHA-256 of a text, as 43 characters of base64url. */
+export const sha256 = (text: string): string =>
+  new Bun.CryptoHasher("sha256").update(text).digest("base64url");
 
 /** What a host sends to leave. */
 export const LEAVE_REQUEST = v.strictObject({

@@ -3,7 +3,7 @@
  */
 import { networkInterfaces } from "node:os";
 import { badInput, conflict } from "../lib/errors";
-import { isLoopback } from "../lib/loopback";
+import { isLoopback, isUnspecified } from "../lib/loopback";
 import { ADDRESS_FORM, isAddress } from "./join-string";
 
 /** The server that runs here, as far as its address goes. */
@@ -18,8 +18,6 @@ export interface Listening {
 
 /** The port of `svc serve`, where no server runs yet. */
 const DEFAULT_PORT = "9939";
-
-const isUnspecified = (host: string) => /^(0\.0\.0\.0|\[?::\]?)?$/.test(host);
 
 /** The addresses of this machine that others reach: those of IPv4, and where it has none, those of IPv6. */
 export function ownAddresses(interfaces = networkInterfaces()): string[] {

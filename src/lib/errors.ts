@@ -14,6 +14,7 @@ export const HTTP_STATUS = {
   conflict: 409,
   cancelled: 409,
   too_large: 413,
+  too_many: 429,
   unavailable: 503,
   timeout: 504,
 } as const;
@@ -57,6 +58,9 @@ export const conflict = failing("conflict");
 
 /** More bytes than the limit allows. HTTP 413, exit 1. */
 export const tooLarge = failing("too_large");
+
+/** The caller asks too often. HTTP 429, exit 1. */
+export const tooMany = failing("too_many");
 
 /** It was cancelled. HTTP 409, exit 1. */
 export const cancelled = failing("cancelled");

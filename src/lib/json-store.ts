@@ -9,7 +9,7 @@
 import { existsSync, readdirSync, readFileSync, renameSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import * as v from "valibot";
-import { systemCode, unavailable } from "./errors";
+import { conflict, systemCode, unavailable } from "./errors";
 import { fileStamp, writeFileAtomic } from "./files";
 import { withLock } from "./lock";
 import type { Log } from "./log";
@@ -24,7 +24,7 @@ export interface ListFormat<E> {
   readonly what: string;
   /** The field that holds the list. */
   readonly list: string;
-  /** The field that names an entry, but for spaces around it. Of several entries with one name, the first counts. */
+  /** The field that names an entry, but for spaces around it and its Unicode form. Of several entries with one name, the first counts. */
   readonly key: keyof E & string;
   /** Reads a value of the list, for instance {@link parseBy} a schema. */
   readonly parse: (value: unknown) => Parsed<E>;
@@ -184,31 +184,50 @@ class EntryList<E extends object> {
     return entriesOf(this.items);
   }
 
+  /** The names of all entries, valid or not. */
+  get names(): string[] {
+    return this.items.flatMap(({ name }) => name ?? []);
+  }
+
   /** Whether an entry has this name, valid or not. */
   has(name: string): boolean {
-    return this.items.some((item) => item.name === name);
+    return this.items.some((item) => item.name === nameIn(name));
+  }
+
+  /** Adds `entry` at the end. @throws `conflict` when an entry has its name, valid or not. */
+  add(entry: E): void {
+    const { item, at } = this.placed(entry);
+    const { what, key } = this.options;
+    if (at >= 0) throw conflict(`${key}: ${what} has an entry named ${printable(item.name ?? "", 130)}`);
+    this.items = [...this.items, item];
   }
 
   /** Puts `entry` in the place of the one with its name, or at the end. */
-  put(entry: E): void {
-    const item = { value: entry, name: nameOf(entry, this.options.key), entry };
-    const at = this.items.findIndex(({ name }) => name === item.name);
+  replace(entry: E): void {
+    const { item, at } = this.placed(entry);
     this.items = at < 0 ? [...this.items, item] : this.items.with(at, item);
+  }
+
+  /** `entry` as a value of the list, and the place of the one with its name; -1 where there is none. */
+  private placed(entry: E) {
+    const item = { value: entry, name: nameOf(entry, this.options.key), entry };
+    return { item, at: this.items.findIndex(({ name }) => name === item.name) };
   }
 
   /** Sets fields of a valid entry; undefined removes one. @returns the entry as it is then; undefined when there is none. */
   update(name: string, fields: Changes<E>): E | undefined {
-    const at = this.items.findIndex((item) => item.name === name && !("fault" in item));
+    const wanted = nameIn(name);
+    const at = this.items.findIndex((item) => item.name === wanted && !("fault" in item));
     const value = { ...(this.items[at]?.value as object | undefined), ...fields };
     const parsed = this.options.parse(value);
     if (at < 0 || "fault" in parsed) return undefined;
-    this.items = this.items.with(at, { value, name, ...parsed });
+    this.items = this.items.with(at, { value, name: nameOf(value, this.options.key), ...parsed });
     return parsed.entry;
   }
 
   /** Removes all entries with this name, valid or not. @returns whether there were any. */
   remove(name: string): boolean {
-    const left = this.items.filter((item) => item.name !== name);
+    const left = this.items.filter((item) => item.name !== nameIn(name));
     if (left.length === this.items.length) return false;
     this.items = left;
     return true;
@@ -231,5 +250,8 @@ const entriesOf = <E>(items: ReadonlyArray<Item<E>>): E[] =>
 
 function nameOf(value: unknown, key: string): string | undefined {
   const name = Object(value)[key];
-  return typeof name === "string" ? name.trim() : undefined;
+  return typeof name === "string" ? nameIn(name) : undefined;
 }
+
+/** A name without the spaces around it, in Unicode NFC: two texts that mean one name are one. */
+const nameIn = (text: string) => text.trim().normalize("NFC");

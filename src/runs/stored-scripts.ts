@@ -92,7 +92,8 @@ export function createStoredScripts(place: { readonly file: string; readonly loc
         if (!taken && list.entries.length >= MAX_SCRIPTS)
           throw conflict(`there are already ${MAX_SCRIPTS} scripts`);
         const script = { ...given, sha256: digestOf(given), added: new Date().toISOString() };
-        list.put(script);
+        if (replace) list.replace(script);
+        else list.add(script);
         return script;
       }),
     /** @throws `not_found` for an unknown name. */

@@ -146,7 +146,7 @@ export class Scheduler {
       const tokens = list.entries.map(({ token }) => token);
       const full = shortage(JOBS, tokens, job.token);
       if (full !== undefined) throw conflict(full);
-      list.put(added);
+      list.add(added);
     });
     this.lookSoon();
     return this.stateOf(added);
@@ -177,7 +177,7 @@ export class Scheduler {
       const jobs = list.entries.filter((job) => job.token === token);
       for (const job of jobs) {
         this.queued.delete(job.job_id);
-        list.put(disowned(job));
+        list.replace(disowned(job));
       }
       return jobs.length;
     });
@@ -237,7 +237,7 @@ export class Scheduler {
       const job = list.entries.find(({ job_id }) => job_id === id);
       if (!job) throw noSuchJob(id);
       const changed = await change(job);
-      if (changed !== job) list.put(changed);
+      if (changed !== job) list.replace(changed);
       return changed;
     });
     this.lookSoon();
@@ -295,7 +295,7 @@ export class Scheduler {
         jobs = await this.store.change(async (list) => {
           const current = list.entries;
           const all = await Promise.all(current.map(move));
-          for (const [at, job] of all.entries()) if (job !== current[at]) list.put(job);
+          for (const [at, job] of all.entries()) if (job !== current[at]) list.replace(job);
           return all;
         });
       } catch (error) {

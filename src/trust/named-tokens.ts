@@ -131,7 +131,7 @@ export async function addToken(
     if (same) throw conflict(`token: ${same.name} already has this token`);
     if (list.entries.length >= MAX_TOKENS) throw conflict(`there are already ${MAX_TOKENS} tokens`);
     const created = new Date().toISOString();
-    list.put({ name, allows: scope, created, ...record, generated, previous: [] });
+    list.add({ name, allows: scope, created, ...record, generated, previous: [] });
     return token;
   });
 }

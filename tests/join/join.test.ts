@@ -135,7 +135,7 @@ test("another token than the desk's cannot make a host forget its desk", async (
   expect(tracesOf(host.configDir)).toEqual({ desk: true, tokens: ["desk"] });
 });
 
-test("labels: the name of the host, then -2, or the one that it wants, which no other host may have", async () => {
+test("labels: the name of the host, then -2, or the one that it wants, all with the prefix of the string", async () => {
   await using desk = await tlsServer();
   const { join_string } = await joinString(desk, { uses: 9, label_prefix: "lab-" });
   const joinAs = async (label?: string) => {
@@ -147,12 +147,14 @@ test("labels: the name of the host, then -2, or the one that it wants, which no 
   expect([await joinAs(), await joinAs(), await joinAs("press"), await joinAs()]).toEqual([
     `lab-${name}`,
     `lab-${name}-2`,
-    "press",
+    "lab-press",
     `lab-${name}-3`,
   ]);
-  await expect(joinAs("press")).rejects.toThrow("label: another host is labelled press");
-  await expect(joinAs("tag:x")).rejects.toThrow("label: expected");
-  expect((await desk.service.joinStrings()).list()).toMatchObject([{ used: 4 }]);
+  await expect(joinAs("press")).rejects.toThrow("label: another host is labelled lab-press");
+  await expect(joinAs("lab-press")).rejects.toThrow("label: another host is labelled lab-press");
+  expect(await joinAs("lab-tag:x")).toBe("lab-tag:x");
+  await expect(joinAs("a,b")).rejects.toThrow("label: expected");
+  expect((await desk.service.joinStrings()).list()).toMatchObject([{ used: 5 }]);
 });
 
 test("a host that joins the same desk again keeps its label and gets a new token", async () => {

@@ -1,10 +1,13 @@
 /** Desks and hosts for tests: each a folder and a server of its own on loopback, with TLS. */
 import { callOperation } from "../../src/core/call";
 import { localCaller } from "../../src/core/caller";
+import { parseJoinString } from "../../src/join/join-string";
+import { type JoinRequest, joinMessage } from "../../src/join/messages";
 import { addJoinString } from "../../src/join/operations/desk";
 import { join } from "../../src/join/operations/host";
 import { configFiles } from "../../src/lib/paths";
 import type { Service } from "../../src/service";
+import { openSigningKey } from "../../src/trust/identity";
 import { TOKEN, testService } from "../support";
 
 /** A server with TLS on `127.0.0.1`, with its service. */
@@ -31,3 +34,39 @@ export const joinWith = async (
   join_string: string,
   more: { label?: string; direct?: string } = {},
 ) => callOperation(service, join, { join_string, ...more }, localCaller(service, "cli"));
+
+/** Counts up where requests come within a millisecond. */
+let lastTime = 0;
+
+/**
+ * What a host sends that makes up its request: with the key in `keyFile`, signed, and any fields it likes.
+ *
+ * @param more in place of its own fields; `token` is another at each call.
+ */
+export function madeUpRequest(join_string: string, keyFile: string, more: Partial<JoinRequest> = {}) {
+  const { pin, id, secret } = parseJoinString(join_string);
+  const { publicKey, sign } = openSigningKey(keyFile);
+  lastTime = Math.max(Date.now(), lastTime + 1);
+  const url = "https://127.0.0.1:1";
+  const about = {
+    id,
+    host_key: publicKey,
+    name: "forger",
+    url,
+    token: `token-of-${lastTime}`,
+    time: lastTime,
+  };
+  const signed = { ...about, ...more };
+  return { ...signed, secret, signature: sign(joinMessage(pin, signed)) };
+}
+
+/** Sends a request to join. */
+export async function sendJoin(desk: { readonly server: { readonly url: string } }, request: object) {
+  const response = await fetch(`${desk.server.url}/join`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(request),
+    tls: { rejectUnauthorized: false },
+  });
+  return { status: response.status, body: (await response.json()) as { label: string } };
+}

@@ -17,7 +17,8 @@ function requestOf(join_string: string, nth: number) {
   const { pin, id, secret } = parseJoinString(join_string);
   const { privateKey, publicKey } = generateKeyPairSync("ed25519");
   const host_key = publicKey.export({ format: "jwk" }).x ?? "";
-  const about = { id, host_key, name: `host-${nth}`, url: "https://10.0.0.1:9939", token: `token-of-${nth}` };
+  const [name, url, token] = [`host-${nth}`, "https://10.0.0.1:9939", `token-of-${nth}`];
+  const about = { id, host_key, name, url, token, time: Date.now() };
   const signature = sign(null, Buffer.from(joinMessage(pin, about)), privateKey).toString("base64url");
   return JSON.stringify({ ...about, secret, signature });
 }

@@ -35,7 +35,7 @@ test("a change is seen by every store of the file, and one that changes nothing 
   using made = testStore();
   const [one, other] = [made.open(), made.open()];
   expect(other.entries()).toEqual([]);
-  await one.change((list) => list.put(cat));
+  await one.change((list) => list.add(cat));
   expect(other.entries()).toEqual([cat]);
   const compact = JSON.stringify(made.content());
   writeFileSync(made.file, compact);
@@ -46,7 +46,7 @@ test("a change is seen by every store of the file, and one that changes nothing 
 test("changes at the same time are all made", async () => {
   using made = testStore();
   const names = Array.from({ length: 20 }, (_, nth) => `pet-${nth}`);
-  await Promise.all(names.map((name) => made.open().change((list) => list.put({ name, legs: 4 }))));
+  await Promise.all(names.map((name) => made.open().change((list) => list.add({ name, legs: 4 }))));
   expect(
     made
       .open()
@@ -59,9 +59,9 @@ test("changes at the same time are all made", async () => {
 test("a change that fails leaves the file as it was", async () => {
   using made = testStore();
   const store = made.open();
-  await store.change((list) => list.put(cat));
+  await store.change((list) => list.add(cat));
   const failing = store.change((list) => {
-    list.put(hen);
+    list.add(hen);
     throw new Error("no");
   });
   await expect(failing).rejects.toThrow("no");
@@ -85,7 +85,7 @@ test("an entry that is not valid keeps its place, its fault quotes no value, and
     colour: "red",
   });
   expect(await store.change((list) => list.update("odd", { name: "odd" }))).toBeUndefined();
-  await store.change((list) => list.put(hen));
+  await store.change((list) => list.add(hen));
   expect(made.content()).toEqual({ note: 1, pets: [odd, { ...cat, legs: 5, colour: "red" }, again, hen] });
   expect(await store.change((list) => [list.remove("odd"), list.remove("none")])).toEqual([true, false]);
   expect(made.content().pets).toHaveLength(3);

@@ -33,7 +33,10 @@ function toListed(host: Host): v.InferInput<typeof LISTED_HOST> {
   return { label, base_url, tags, trust: trustOf(host), pin, next_pin };
 }
 
-const label = field(v.pipe(v.string(), v.nonEmpty(), v.maxLength(256)), "Label of the host");
+const label = field(
+  v.pipe(v.string(), v.trim(), v.normalize("NFC"), v.nonEmpty(), v.maxLength(256)),
+  "Label of the host",
+);
 
 export const addHost = operation({
   name: "admin.add_host",

@@ -61,7 +61,7 @@ export const addJoinString = operation({
         ),
         "",
       ),
-      "What stands before the name of a host in its label",
+      "What the label of a host begins with, also where it wants another",
     ),
     advertise: field(
       v.optional(v.pipe(v.string(), v.maxLength(300))),

@@ -27,7 +27,7 @@ export const join = operation({
     ),
     label: field(
       v.optional(v.pipe(v.string(), v.maxLength(128))),
-      "Name of this host on the desk (default: the prefix of the string and the host name)",
+      "Name of this host on the desk (default: the host name), after the prefix of the string",
     ),
     direct: field(
       v.optional(
