@@ -133,9 +133,11 @@ export async function uninstallDaemon({ file, uninstall, forget }: DaemonPlan): 
  */
 export async function runThrough(line: string[]): Promise<number> {
   if (Bun.which(line[0] ?? "") === null) throw unavailable(`${line[0]} is not on PATH`);
+  // Before the program starts: otherwise a signal in between would leave it running.
+  const asked = terminated();
   const child = spawn(line, { stdio: ["inherit", "inherit", "inherit"], windowsHide: false });
   let isAsked = false;
-  void terminated().then(() => {
+  void asked.then(() => {
     isAsked = true;
     child.kill();
   });
