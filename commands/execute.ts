@@ -4,7 +4,7 @@ import { outcomeLine, VARIABLE_FIELDS, withVariables } from "../src/cli/script-r
 import { type GlobalFlags, oneOf, print } from "../src/cli/subcommand";
 import { answerHere, view } from "../src/cli/view";
 import { flag } from "../src/core/fields";
-import { checkActionList, executeActions, executeFile } from "../src/runs/operations";
+import { checkActionList, executeActions, executeFile, variableFaults } from "../src/runs/operations";
 import { PERMISSION_FIELDS, type Service } from "../src/service";
 
 type Report = Omit<v.InferOutput<typeof executeActions.output>, "result">;
@@ -37,7 +37,7 @@ const inline = view(executeActions, {
   positionals: ["script"],
   complete: withVariables,
   async run({ service, globals, input, extra, call, show }) {
-    if (extra.check) return check(service, globals, extra.script);
+    if (extra.check) return check(service, globals, extra.script, input);
     return withActions(extra.script, async (actions) => show(await call({ ...input, actions })));
   },
 });
@@ -49,12 +49,19 @@ const file = view(executeFile, {
   complete: withVariables,
   async run({ service, globals, input, extra, call, show }) {
     mustExist(input.path);
-    return extra.check ? check(service, globals, input.path) : show(await call(input));
+    return extra.check ? check(service, globals, input.path, input) : show(await call(input));
   },
 });
 
-async function check(service: Service, globals: GlobalFlags, script: string): Promise<number> {
+async function check(
+  service: Service,
+  globals: GlobalFlags,
+  script: string,
+  { variables = {} }: { readonly variables?: Readonly<Record<string, unknown>> | undefined },
+): Promise<number> {
   const body = await withActions(script, (actions) => answerHere(service, checkActionList, { actions }));
+  for (const fault of variableFaults(body.variables, Object.keys(variables), "--var"))
+    service.log.warn(fault);
   print(globals, body, () => `no errors; actions: ${body.count}; nothing has run`);
   return 0;
 }

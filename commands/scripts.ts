@@ -23,7 +23,12 @@ export default {
       names: { parameters: "parameter" },
       extra: { file: SCRIPT },
       positionals: ["name", "file"],
-      complete: (input, { file }) => withActions(file, async (actions) => ({ ...input, actions })),
+      // Checked here, where the places in the file are known.
+      complete: (input, { file }, service) =>
+        withActions(file, async (actions) => {
+          (await service.executor()).check(actions);
+          return { ...input, actions };
+        }),
       columns,
       rows: (script) => [row(script)],
       examples: [

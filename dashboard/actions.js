@@ -83,27 +83,28 @@ function editorPanel({ api, may, signal }) {
     if (!error) return verdict.replaceChildren();
     const problems =
       "body" in error ? problemsOf(/** @type {{ body: Record<string, unknown> }} */ (error).body) : [];
-    verdict.replaceChildren(
-      notice(
-        "error",
-        el("div", {}, error.message),
-        problems.length > 0 &&
-          el("ul", { class: "advice" }, ...problems.map((problem) => el("li", { class: "prose" }, problem))),
-      ),
-    );
+    // The message has the same faults, in one line.
+    const said =
+      problems.length > 0
+        ? el("ul", { class: "advice" }, ...problems.map((problem) => el("li", { class: "prose" }, problem)))
+        : el("div", {}, error.message);
+    verdict.replaceChildren(notice("error", said));
   }
 
   async function check() {
-    const actions = parseScript(text.value);
-    const found = await api.post("execute/check", { actions });
+    const found = await api.post("execute/check", { text: text.value });
+    const { unset } = found.variables;
     verdict.replaceChildren(
       notice("ok", `${counted(found.count, "action")} checked, no errors. Nothing has run.`),
+      ...(unset.length > 0
+        ? [notice("warn", `No action sets ${unset.map((name) => `\${${name}}`).join(", ")}.`)]
+        : []),
     );
   }
 
   async function run() {
+    await api.post("execute/check", { text: text.value });
     const actions = parseScript(text.value);
-    await api.post("execute/check", { actions });
     setText(outcome, "running…");
     try {
       const report = await api.post("execute", { actions, stop_on_error: stop.value() });
@@ -142,13 +143,16 @@ function editorPanel({ api, may, signal }) {
 }
 
 /**
- * The problems that the server lists, one a line.
+ * The problems that the server lists, each with its place.
  *
  * @param {Record<string, unknown>} body
  */
 function problemsOf({ problems }) {
   if (!Array.isArray(problems)) return [];
-  return problems.map((problem) =>
-    typeof problem === "string" ? problem : `${problem.action ?? ""}: ${problem.message ?? ""}`,
-  );
+  return problems.map((problem) => {
+    if (typeof problem === "string") return problem;
+    const { line, column, action = "", message = "" } = problem;
+    const place = line === undefined ? "" : `line ${line}, column ${column}: `;
+    return `${place}${action}: ${message}`;
+  });
 }

@@ -90,7 +90,11 @@ export interface ViewOptions<I extends InputSchema, O extends OutputSchema, X ex
   /** How the service is made. */
   readonly service?: (extra: Extra<X>) => Partial<ServiceOptions>;
   /** Completes the input before the call, or refuses what only the command line knows. */
-  readonly complete?: (input: v.InferInput<I>, extra: Extra<X>) => v.InferInput<I> | Promise<v.InferInput<I>>;
+  readonly complete?: (
+    input: v.InferInput<I>,
+    extra: Extra<X>,
+    service: Service,
+  ) => v.InferInput<I> | Promise<v.InferInput<I>>;
   /** In place of "call and show". @returns the exit code. */
   readonly run?: (context: Context<I, O, X>) => Promise<number>;
 }
@@ -117,7 +121,7 @@ export function view<I extends InputSchema, O extends OutputSchema, X extends v.
       const again = v.parse(v.object(watchFields(watch ?? 1)), pick(given, watched));
       const typed = pick(given, own) as v.InferInput<I>;
       const work = async (service: Service) => {
-        const input = (await options.complete?.(typed, extra)) ?? typed;
+        const input = (await options.complete?.(typed, extra, service)) ?? typed;
         const contextOf = (signal?: AbortSignal): Context<I, O, X> => ({
           service,
           globals,

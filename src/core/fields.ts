@@ -43,6 +43,12 @@ export const path = mark<string>({ text: "path" });
 /** `NAME=VALUE`, several times; a value may be secret. On the command line no comma parts them. */
 export const assignments = mark<readonly string[]>({ secret: true, text: "assignment" });
 
+/** The name of a variable that the action sets. */
+export const setsVariable = mark<string>({ variable: "sets" });
+
+/** The name of a variable that the action reads. */
+export const readsVariable = mark<string>({ variable: "reads" });
+
 /** An action list inside an input: it is checked, with the list around it, before anything runs. */
 export const ACTION_LIST = v.pipe(v.array(v.unknown()), v.metadata({ actions: true }));
 

@@ -8,6 +8,8 @@ export interface Metadata {
   readonly secret?: true;
   readonly actions?: true;
   readonly text?: TextForm;
+  /** It is the name of a variable, which the action sets or reads. */
+  readonly variable?: "sets" | "reads";
   /** Words to offer, where others are allowed too. */
   readonly choices?: readonly string[];
   /** What the value is, where the operation checks it itself. */

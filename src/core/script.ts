@@ -9,7 +9,7 @@ import { printable } from "../lib/sanitize";
 import { type Offence, sentence, sentences } from "./input";
 
 /** The largest script that is read, in bytes: much more than 1,000 actions need. */
-const MAX_SCRIPT_BYTES = 4 * 1024 * 1024;
+export const MAX_SCRIPT_BYTES = 4 * 1024 * 1024;
 
 /** A script as it was read. */
 export interface Script {

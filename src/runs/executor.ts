@@ -23,6 +23,7 @@ import { keepable } from "./redact";
 import { Runner } from "./runner";
 import type { ActiveRun, Runs } from "./runs";
 import { type RunOptions, type RunReport, VARIABLE_NAME } from "./types";
+import { variableUse } from "./variable-use";
 import { MAX_FILLED, Variables } from "./variables";
 
 /** A list that passed the check. */
@@ -95,6 +96,7 @@ export class Executor {
       count: names.length,
       /** The names in it, nested ones included, each once. */
       commands,
+      variables: variableUse(actions),
       /** For an audit row: the commands, and a digest of the arguments without secrets. */
       described: `commands=${commands.join(",")} args=sha256:${digest}`,
     };

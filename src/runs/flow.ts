@@ -6,7 +6,18 @@
  */
 import * as v from "valibot";
 import type { Caller } from "../core/caller";
-import { ACTION_LIST, between, field, flag, NO_INPUT, secret, seconds as span, whole } from "../core/fields";
+import {
+  ACTION_LIST,
+  between,
+  field,
+  flag,
+  NO_INPUT,
+  readsVariable,
+  secret,
+  setsVariable,
+  seconds as span,
+  whole,
+} from "../core/fields";
 import { operation } from "../core/operation";
 import { type Departure, type NestedReport, OUTCOME, type RunContext } from "../core/run";
 import { sleep } from "../lib/deadline";
@@ -130,7 +141,7 @@ export const operations = [
         v.optional(ACTION_LIST, []),
         "Actions that run last in any case; for 5 seconds at most when the run was cancelled",
       ),
-      error_var: field(v.optional(NAME), "Variable that is set to the error message"),
+      error_var: field(v.optional(setsVariable(NAME)), "Variable that is set to the error message"),
       reraise: flag("Fail after `catch`, with the error of `body`"),
     }),
     output: v.object({ error: v.nullable(v.string()), ...INSIDE }),
@@ -162,7 +173,7 @@ export const operations = [
     command: "AC_set_var",
     example: { name: "customer", value: "ACME" },
     input: v.strictObject({
-      name: field(NAME, "The variable"),
+      name: field(setsVariable(NAME), "The variable"),
       value: field(secret(v.unknown()), "Any value; it may be secret, so it is neither logged nor kept"),
     }),
     output: secret(v.unknown()),
@@ -178,7 +189,7 @@ export const operations = [
     command: "AC_if_var",
     example: { name: "count", op: "ge", value: 10, else: [["AC_sleep", { seconds: 1 }]] },
     input: v.strictObject({
-      name: field(NAME, "The variable; it must be set"),
+      name: field(readsVariable(NAME), "The variable; it must be set"),
       op: field(
         v.optional(v.picklist(Object.keys(COMPARISONS) as Array<keyof typeof COMPARISONS>), "eq"),
         "The comparison; `lt`, `le`, `gt` and `ge` compare two numbers or two texts",

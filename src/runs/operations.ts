@@ -6,7 +6,8 @@ import { ACTION_LIST, field, NO_INPUT, path, secret } from "../core/fields";
 import { operation } from "../core/operation";
 import { allows } from "../core/rights";
 import { OUTCOME } from "../core/run";
-import { notFound } from "../lib/errors";
+import { MAX_SCRIPT_BYTES, parseScript, withPlaces } from "../core/script";
+import { badInput, notFound } from "../lib/errors";
 import { meant } from "../lib/nearest";
 import { printable } from "../lib/sanitize";
 import type { Executor } from "./executor";
@@ -23,10 +24,9 @@ interface Uses {
   history(): Promise<History>;
 }
 
-const ACTIONS = field(
-  ACTION_LIST,
-  'The list: each action is ["NAME"], ["NAME", {keyword arguments}] or ["NAME", [positional arguments]]',
-);
+const LIST =
+  'The list: each action is ["NAME"], ["NAME", {keyword arguments}] or ["NAME", [positional arguments]]';
+const ACTIONS = field(ACTION_LIST, LIST);
 
 const COVERED = "`svc execute` runs and checks lists and files";
 
@@ -74,14 +74,35 @@ export const checkActionList = operation({
   http: { method: "POST", path: "/execute/check" },
   leftOut: { cli: COVERED, script: "a list is checked as a whole before it runs" },
   example: { actions: [["AC_screen_size"]] },
-  input: v.strictObject({ actions: ACTIONS }),
-  output: v.object({ ok: v.literal(true), commands: v.array(v.string()), count: v.number() }),
-  async run(service: Uses, { actions }, { grant }) {
+  input: v.strictObject({
+    actions: field(v.optional(ACTION_LIST), LIST),
+    text: field(
+      v.optional(v.pipe(v.string(), v.maxLength(MAX_SCRIPT_BYTES))),
+      "In place of `actions`, a script as it is in a file: faults are named with their line and column",
+    ),
+  }),
+  output: v.object({
+    ok: v.literal(true),
+    commands: v.array(v.string()),
+    count: v.number(),
+    variables: v.object({
+      /** Those that the list uses. */
+      used: v.array(v.string()),
+      /** Those of them that no action of the list sets. */
+      unset: v.array(v.string()),
+    }),
+  }),
+  async run(service: Uses, { actions, text }, { grant }) {
+    if ((actions === undefined) === (text === undefined))
+      throw badInput("actions, text: expected one of them");
     const executor = await service.executor();
-    const { commands, count } = executor.prepare(actions);
+    const script = text === undefined ? undefined : parseScript(text, "script", "");
+    const { commands, count, variables } = script
+      ? await withPlaces(script, () => executor.prepare(script.actions))
+      : executor.prepare(actions);
     // A token that runs nothing checks lists of others.
     if (allows(grant, "operate")) executor.permit(commands, grant);
-    return { ok: true as const, commands: commands.toSorted(), count };
+    return { ok: true as const, commands: commands.toSorted(), count, variables };
   },
 });
 
@@ -209,6 +230,8 @@ export const listHistory = operation({
     runs: await (await service.history()).list(query),
   }),
 });
+
+export { variableFaults } from "./variable-use";
 
 export const operations = [
   executeActions,

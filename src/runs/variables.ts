@@ -40,9 +40,11 @@ export function hasReference(value: unknown): boolean {
   return typeof value === "object" && value !== null && Object.values(value).some(hasReference);
 }
 
-/** The names of the variables that `value` refers to. */
+/** The names of the variables that `value` refers to; `$${name}` refers to none. */
 export function referencesIn(value: unknown): string[] {
-  if (typeof value === "string") return [...value.matchAll(REFERENCE)].flatMap(([, , name]) => name ?? []);
+  if (typeof value === "string") {
+    return [...value.matchAll(REFERENCE)].flatMap(([, escaped, name]) => (escaped || !name ? [] : name));
+  }
   return typeof value === "object" && value !== null ? Object.values(value).flatMap(referencesIn) : [];
 }
 

@@ -428,7 +428,7 @@ test("the actions page checks a script before it runs it, and shows the outcome 
   const editor = page.getByLabel("Actions, as JSON");
   await editor.fill("[oops");
   await page.getByRole("button", { name: "Run", exact: true }).click();
-  await page.getByText(/^Not JSON/).waitFor();
+  await page.getByText("script:1:2: not JSON: expected a value").waitFor();
   const sent = page.waitForRequest(/\/execute$/);
   await editor.fill('[["AC_focus_window", ["no such window"]], ["AC_rest_api_status"]]');
   await page.getByLabel("When an action fails").selectOption("stop if a window is missing");
@@ -437,11 +437,16 @@ test("the actions page checks a script before it runs it, and shows the outcome 
   await page.getByText("error", { exact: true }).waitFor();
   await editor.fill('[["AC_nope"], ["AC_sleep", {"seconds": "soon"}]]');
   await page.getByRole("button", { name: "Check", exact: true }).click();
-  await page.getByText("AC_nope").first().waitFor();
-  await page
-    .getByText(/seconds: expected a number/)
-    .first()
-    .waitFor();
+  const verdict = page.getByRole("status").filter({ hasText: "AC_nope" });
+  await verdict.waitFor();
+  expect(await verdict.getByRole("listitem").allTextContents()).toEqual([
+    "line 1, column 3: actions[0]: unknown command AC_nope",
+    expect.stringContaining("line 1, column 40: actions[1].seconds: expected a number"),
+  ]);
+  expect((await verdict.textContent())?.split("AC_nope")).toHaveLength(2);
+  await editor.fill('[["AC_sleep", ["${pause}"]]]');
+  await page.getByRole("button", { name: "Check", exact: true }).click();
+  await page.getByText("No action sets ${pause}.").waitFor();
 
   await page.getByLabel("Find").fill("set_VAR  ");
   await page.locator("summary", { hasText: "AC_set_var" }).click();

@@ -40,7 +40,10 @@ testWith(...PROGRAMS)(
     // Mended, it finds its window on another desktop, as an icon, and types into it what the day brings.
     const keys = ['["AC_hotkey", ["Shift", "a"]]', '["AC_type_keyboard", {"keycode": "Enter"}]'];
     write(wait, '["AC_focus_window", ["orders"]]', text, ...keys);
-    expect(await execute("--check")).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(await execute("--check", "--var", "customer=ACME", "--var", "count=3")).toMatchObject({
+      exitCode: 0,
+      stderr: "",
+    });
     await using terminal = openTerminal(env, "orders");
     const hwnd = Number((await svc("desktop", "wait-window", "orders")).stdout);
     await using other = openTerminal(env, "other");

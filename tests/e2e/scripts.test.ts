@@ -79,6 +79,26 @@ test("a script runs, its outcomes are printed, and the exit code says whether al
   expect(wrong.exitCode).toBe(2);
 });
 
+test("svc scripts add names what is wrong with its place, and warns of variables that nobody sets", async () => {
+  using machine = installed();
+  const add = (...args: string[]) => machine.run("scripts", "add", "q", ...args);
+  writeFileSync(join(machine.path, "bad.json"), '[\n  ["AC_sleep", [0]],\n  ["AC_slep"]\n]\n');
+  expect(await add("bad.json")).toMatchObject({
+    stderr: "svc: bad.json:3:4: /1/0: unknown command AC_slep (did you mean AC_sleep?)\n",
+    exitCode: 2,
+  });
+  expect(existsSync(machine.config)).toBe(false);
+  const script = machine.script([["AC_write", ["${nme}"]]]);
+  const unset = await add(script);
+  expect(unset.stderr).toContain("${nme} is not set: neither the list nor --parameter sets it");
+  expect((await add(script, "--replace", "--parameter", "nme")).stderr).toBe("");
+  const checked = await machine.run("execute", script, "--check", "--var", "name=1");
+  expect(checked.stderr).toContain(
+    "${nme} is not set: neither the list nor --var sets it (did you mean name?)",
+  );
+  expect(checked.stderr).toContain("--var name: the list has no ${name}");
+});
+
 test("svc execute --check names what is wrong with its place, and runs nothing", async () => {
   using machine = installed();
   const good = machine.script([["AC_sleep", [600]]]);
@@ -89,7 +109,12 @@ test("svc execute --check names what is wrong with its place, and runs nothing",
     exitCode: 0,
   });
   const answer = await machine.run("execute", good, "--check", "--json");
-  expect(JSON.parse(answer.stdout)).toEqual({ ok: true, commands: ["AC_sleep"], count: 1 });
+  expect(JSON.parse(answer.stdout)).toEqual({
+    ok: true,
+    commands: ["AC_sleep"],
+    count: 1,
+    variables: { used: [], unset: [] },
+  });
 
   writeFileSync(join(machine.path, "bad.json"), '[\n  ["AC_sleep", [0]],\n  ["AC_scren_size"]\n]\n');
   const bad = await machine.run("execute", "bad.json", "--check");

@@ -193,5 +193,10 @@ test("POST /execute/check refuses a program where POST /execute would", async ()
       ],
     }),
   );
-  expect(await good.json()).toEqual({ ok: true, commands: ["AC_sleep"], count: 2 });
+  expect(await good.json()).toEqual({
+    ok: true,
+    commands: ["AC_sleep"],
+    count: 2,
+    variables: { used: [], unset: [] },
+  });
 });

@@ -110,6 +110,16 @@ test("whoever runs it sets the parameters that it was stored with, and no other 
   );
 });
 
+test("a variable for a script without parameters is refused, with how it gets one", async () => {
+  await using made = await hostWith();
+  const odd = await (await made.as("run:nightly"))("/scripts/nightly/run", {
+    variables: { customer: "ACME" },
+  });
+  expect(odd.body.error).toBe(
+    "variables: nightly declares no parameters: `svc scripts add nightly … --replace --parameter customer` does",
+  );
+});
+
 test("its deadline and where it stops are stored with it", async () => {
   const actions = [
     ["AC_set_var", { name: "a" }],

@@ -7,9 +7,11 @@ import { ACTION_LIST, field, flag, NO_INPUT } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { allows, beyond, type Grant, NAME_TEXT } from "../../core/rights";
 import { badInput, forbidden } from "../../lib/errors";
+import { meant } from "../../lib/nearest";
 import type { CheckedList, Executor } from "../executor";
 import { SCRIPT_FIELDS, type StoredScript, type StoredScripts } from "../stored-scripts";
-import { RUN_OPTIONS, RUN_REPORT } from "../types";
+import { RUN_OPTIONS, RUN_REPORT, VARIABLE_NAME } from "../types";
+import { variableFaults } from "../variable-use";
 
 interface Uses {
   executor(): Promise<Executor>;
@@ -48,7 +50,8 @@ export const addScript = operation({
   output: LISTED_SCRIPT,
   async run(service: Uses, { replace, ...script }, caller) {
     // Whether this process may run it does not matter.
-    const { described } = (await service.executor()).check(script.actions);
+    const { described, variables } = (await service.executor()).check(script.actions);
+    for (const fault of variableFaults(variables, script.parameters, "--parameter")) caller.warn?.(fault);
     // An argument may be secret.
     await caller.announce(`scripts.add script=${script.name} replace=${replace} ${described}`);
     return listed(await (await service.storedScripts()).add(script, replace));
@@ -103,9 +106,10 @@ export const runScript = operation({
       name,
     );
     const odd = Object.keys(variables).find((variable) => !parameters.includes(variable));
-    if (odd !== undefined) {
-      throw badInput(`variables: ${name} takes ${parameters.join(", ") || "none"}`);
+    if (odd !== undefined && parameters.length > 0) {
+      throw badInput(`variables: ${name} takes ${parameters.join(", ")}${meant(odd, parameters)}`);
     }
+    if (odd !== undefined) throw badInput(noParameters(name, odd));
     const executor = await service.executor();
     const checked = executor.prepare(actions, false);
     const list = { ...checked, described: `script=${name} stored=sha256:${sha256} ${checked.described}` };
@@ -117,6 +121,11 @@ export const runScript = operation({
     );
   },
 });
+
+function noParameters(script: string, odd: string): string {
+  const parameter = VARIABLE_NAME.test(odd) ? odd : "NAME";
+  return `variables: ${script} declares no parameters: \`svc scripts add ${script} … --replace --parameter ${parameter}\` does`;
+}
 
 /** What a run of this list may do that was allowed by its name: what its commands need, under the name of the token. */
 const grantOf = (grant: Grant, executor: Executor, { commands }: CheckedList): Grant => ({
