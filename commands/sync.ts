@@ -22,6 +22,10 @@ export default view(startSync, {
       if (sync.files) {
         const names = sync.files.map(({ name }) => printable(name));
         print(globals, sync, () => names.join("\n") || "nothing to send");
+        if (sync.connection_error !== null)
+          service.log.warn(
+            `${sync.to} cannot be reached: svc compared with what it sent to that host before`,
+          );
         return 0;
       }
       if (input.once) return finish(globals.json, sync);

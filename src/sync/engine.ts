@@ -25,6 +25,8 @@ export interface FolderSyncOptions {
   /** Seconds for which a file must stay unchanged before it is sent (default a third of the interval, at most 1). */
   readonly settle_s?: number;
   readonly index?: SentIndex;
+  /** Called before each look at the folder, which fails when it throws. */
+  readonly beforeLook?: () => void;
   /** Called for each file that was sent (`error` is null) or failed. */
   readonly settled?: (name: string, error: string | null) => void;
 }
@@ -56,7 +58,14 @@ export class FolderSyncEngine {
       throw badInput(`poll_interval_s: expected ${expected} but found ${poll_interval_s}`);
     }
     const settle_s = Math.min(1, poll_interval_s / 3);
-    const defaults = { poll_interval_s, include_subdirs, parallel, settle_s, settled: () => {} };
+    const defaults = {
+      poll_interval_s,
+      include_subdirs,
+      parallel,
+      settle_s,
+      settled: () => {},
+      beforeLook: () => {},
+    };
     this.#options = { ...defaults, ...options };
     this.#ledger = new Ledger(index, include_subdirs, (poll_interval_s + this.#options.settle_s) * 1_000);
     this.#slots = pLimit(parallel);
@@ -105,6 +114,16 @@ export class FolderSyncEngine {
   async tick(): Promise<void> {
     await this.#look();
     await Promise.all(this.#sends);
+  }
+
+  /**
+   * Notes which host the files go to. When it is another one than so far, nothing counts as sent but what was there at a start
+   * without `resume`.
+   *
+   * @param host its id; empty where it has none: then nothing changes. @returns whether it is another one.
+   */
+  sendsTo(host: string): boolean {
+    return host !== "" && this.#ledger.sendsTo(host);
   }
 
   /** How many files were sent, and how many wait. */
@@ -177,7 +196,8 @@ export class FolderSyncEngine {
   }
 
   async #scan(found: FoundFile): Promise<Scan> {
-    const { watch_dir, include_subdirs } = this.#options;
+    const { watch_dir, include_subdirs, beforeLook } = this.#options;
+    beforeLook();
     const scan = await scanFolder(watch_dir, include_subdirs, found);
     this.#passedOver = scan.passedOver;
     return scan;

@@ -16,6 +16,8 @@ export function openSentIndex(path: string): SentIndex & Disposable {
         `CREATE TABLE IF NOT EXISTS sent (name TEXT PRIMARY KEY, mtime_ms REAL NOT NULL, size INTEGER NOT NULL,
            inode INTEGER NOT NULL) WITHOUT ROWID`,
       );
+      // At most one row.
+      file.run("CREATE TABLE IF NOT EXISTS host (id TEXT NOT NULL)");
     },
   });
   const put = db.query("INSERT OR REPLACE INTO sent VALUES ($name, $mtimeMs, $size, $inode)");
@@ -24,12 +26,18 @@ export function openSentIndex(path: string): SentIndex & Disposable {
     "SELECT name, mtime_ms AS mtimeMs, size, inode FROM sent",
   );
 
+  const setHost = (id: string) => void db.run("INSERT INTO host VALUES (?)", [id]);
+
   return {
     load: () => new Map(select.all().map(({ name, ...state }) => [name, state])),
-    replace: db.transaction((files: ReadonlyMap<string, FileState>) => {
+    replace: db.transaction((files: ReadonlyMap<string, FileState>, host: string | null) => {
       db.run("DELETE FROM sent");
       for (const [name, state] of files) put.run({ name, ...state });
+      db.run("DELETE FROM host");
+      if (host !== null) setHost(host);
     }).immediate,
+    host: () => db.query<{ id: string }, []>("SELECT id FROM host").get()?.id ?? null,
+    setHost,
     put: (name, state) => void put.run({ name, ...state }),
     remove: (name) => void remove.run({ name }),
     [Symbol.dispose]: () => db.close(),

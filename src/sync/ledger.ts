@@ -10,7 +10,12 @@ import { createSlices, type FileState, sameState } from "./scan";
 /** What was sent, kept beyond the process (`index-db.ts`). */
 export interface SentIndex {
   load(): Map<string, FileState>;
-  replace(files: ReadonlyMap<string, FileState>): void;
+  /** Replaces what it holds by what that host has; null while no host is known. */
+  replace(files: ReadonlyMap<string, FileState>, host: string | null): void;
+  /** The id of the host that has the files; null while it is not known. */
+  host(): string | null;
+  /** Notes that id. */
+  setHost(id: string): void;
   put(name: string, state: FileState): void;
   remove(name: string): void;
 }
@@ -39,8 +44,10 @@ const PATIENCE = 5;
 const MAX_WAIT_MS = 60_000;
 
 export class Ledger {
-  /** What was sent, or was there at the start, and the last look that found it. */
-  readonly #sent = new Map<string, { readonly state: FileState; seen: number }>();
+  /** What was sent, or was there at the start (`kept`: no host needs it), and the last look that found it. */
+  readonly #sent = new Map<string, { readonly state: FileState; readonly kept: boolean; seen: number }>();
+  /** Without an index; an index remembers it. */
+  #host: string | null = null;
   readonly pending = new Map<string, Pending>();
   #look = 0;
   /** How many of the sent files this look has found. */
@@ -64,8 +71,26 @@ export class Ledger {
 
   /** Starts with `present` as sent or, when it is undefined, with what the index holds. */
   open(present?: ReadonlyMap<string, FileState>): void {
-    for (const [name, state] of present ?? this.index?.load() ?? []) this.#sent.set(name, { state, seen: 0 });
-    if (present) this.index?.replace(present);
+    const kept = present !== undefined;
+    for (const [name, state] of present ?? this.index?.load() ?? [])
+      this.#sent.set(name, { state, kept, seen: 0 });
+    if (present) this.index?.replace(present, null);
+    this.#host = this.index?.host() ?? null;
+  }
+
+  /** Begins anew when the files go to another host than so far. @returns whether it does. */
+  sendsTo(host: string): boolean {
+    const before = this.#host;
+    this.#host = host;
+    if (before === host) return false;
+    if (before === null) {
+      // An index of before hosts were noted says nothing of it: this host is taken for the one that has the files.
+      this.index?.setHost(host);
+      return false;
+    }
+    for (const [name, { kept }] of this.#sent) if (!kept) this.#sent.delete(name);
+    this.index?.replace(new Map(Array.from(this.#sent, ([name, { state }]) => [name, state])), host);
+    return true;
   }
 
   beginLook(): void {
@@ -122,7 +147,7 @@ export class Ledger {
   /** @throws when the index cannot be written: then it does not count as sent. */
   markSent(name: string, state: FileState): void {
     this.index?.put(name, state);
-    this.#sent.set(name, { state, seen: this.#look });
+    this.#sent.set(name, { state, kept: false, seen: this.#look });
     this.pending.delete(name);
   }
 

@@ -3,7 +3,7 @@
  */
 import { createHash, randomUUID } from "node:crypto";
 import { opendirSync, realpathSync, statSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, join, resolve } from "node:path";
 import type { Caller } from "../core/caller";
 import { allows, type Grant } from "../core/rights";
 import { badInput, conflict, forbidden, messageOf, notFound, systemCode, unavailable } from "../lib/errors";
@@ -12,6 +12,7 @@ import { inboxFault, namesInside } from "../lib/inside";
 import { tryLock } from "../lib/lock";
 import type { Log } from "../lib/log";
 import { once } from "../lib/once";
+import { foreignOwner } from "../lib/owner";
 import { shortage } from "../lib/quota";
 import { FolderSyncEngine } from "./engine";
 import { openSentIndex } from "./index-db";
@@ -51,6 +52,8 @@ export interface SyncsOptions {
   /** The inbox, whose files may be sent on. */
   readonly inbox: string;
   readonly log: Log;
+  /** How long `once` tries to connect, milliseconds (default {@link ONCE_GIVE_UP_MS}). */
+  readonly giveUpMs?: number;
   /** @throws a `not_found` failure when no host has that label. */
   readonly requireHost: (label: string) => void;
   /** Opens a session that may send what is in the folder. @param client who wants it, and in whose share it counts. */
@@ -59,10 +62,19 @@ export interface SyncsOptions {
     folder: string,
     client: { readonly token: string | null; readonly share: string | null },
     signal: AbortSignal,
-  ) => Promise<Link>;
+  ) => Promise<Link & { readonly record: { /** The id of the other host. */ readonly peer: string } }>;
 }
 
-export function createSyncs({ configDir, folder, inbox, log, requireHost, connect }: SyncsOptions) {
+export function createSyncs(options: SyncsOptions) {
+  const {
+    configDir,
+    folder,
+    inbox,
+    log,
+    requireHost,
+    connect,
+    giveUpMs: onceGivesUpMs = ONCE_GIVE_UP_MS,
+  } = options;
   const running = new Map<
     string,
     { token: string | null; share: string | null; info(): SyncInfo; stop(): Promise<void> }
@@ -74,6 +86,11 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
    */
   const open = (request: SyncRequest, { token = null, share = token, report, giveUpMs }: OpenOptions) => {
     const watch_dir = resolveFolder(request, configDir, inbox);
+    /** @throws a `conflict` failure once the path leads elsewhere: whoever put a link there decides no more what is sent. */
+    const requireSameFolder = () => {
+      if (resolveFolder({ ...request, dir: watch_dir }, configDir, inbox) === watch_dir) return;
+      throw conflict(`${JSON.stringify(watch_dir)} is a link now, or below one: start the sync again`);
+    };
     const { to } = request;
     requireHost(to);
     const shares = Array.from(running.values(), (sync) => sync.share);
@@ -84,8 +101,25 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
     const release = tryLock(join(folder, `${key}.lock`));
     if (!release) throw conflict(`${JSON.stringify(request.dir)} is already being synced to ${to}`);
     const index = openIndex(join(folder, `${key}.db`), release);
-    const peer = createPeerSender({
-      connect: (signal) => connect(to, watch_dir, { token, share }, signal),
+    let isAnew = false;
+    const sender = createPeerSender({
+      async connect(signal) {
+        requireSameFolder();
+        const link = await connect(to, watch_dir, { token, share }, signal);
+        try {
+          // Its process reaches what the path led to when it began.
+          requireSameFolder();
+          const { peer } = link.record;
+          if (engine.sendsTo(peer)) {
+            isAnew = true;
+            log.warn(`${to} is another host than before (${peer}): svc sends it all files`);
+          }
+        } catch (error) {
+          await link.close(messageOf(error));
+          throw error;
+        }
+        return link;
+      },
       log,
       giveUpMs,
     });
@@ -98,61 +132,92 @@ export function createSyncs({ configDir, folder, inbox, log, requireHost, connec
       include_subdirs: request.include_subdirs,
       poll_interval_s: request.interval_s,
       index,
+      beforeLook: requireSameFolder,
       async sender(path, name) {
+        requireSameFolder();
         const { size } = statSync(path);
-        await peer.send(path, name, (bytes) => emit({ event: "sending", name, bytes, size }));
+        await sender.send(path, name, (bytes) => emit({ event: "sending", name, bytes, size }));
       },
       settled: (name, error) =>
         emit(error === null ? { event: "sent", name } : { event: "failed", name, error }),
     });
     const id = randomUUID();
-    const info = (): SyncInfo => ({ id, to, ...peer.status(), ...engine.status() });
+    const info = (): SyncInfo => ({ id, to, ...sender.status(), ...engine.status() });
     const stop = once(async () => {
       // Sends end with their connection; the engine waits for them.
-      await peer.close();
+      await sender.close();
       await engine.stop();
       index[Symbol.dispose]();
       release();
       running.delete(id);
     });
+    /**
+     * Finds out whether the host is still the one that has what counts as sent: a label may have gone to another.
+     *
+     * @returns why it cannot be reached; null when it was, or nothing counts as sent.
+     */
+    const meetHost = async (): Promise<unknown> => {
+      if (engine.status().tracked === 0) return null;
+      return sender.connect().then(
+        () => null,
+        (error: unknown) => error,
+      );
+    };
+    /** Whether nothing waits, and the host has not turned out to be another since the last call. */
+    const isDone = () => {
+      const wasAnew = isAnew;
+      isAnew = false;
+      return !wasAnew && engine.counts().pending === 0;
+    };
     running.set(id, { token, share, info, stop });
-    return { engine, info, stop };
+    return { engine, info, stop, meetHost, isDone };
   };
 
   return {
     /** Watches the folder until `stop`. @throws as {@link open}. */
     async start(request: SyncRequest, options: SyncOptions = {}): Promise<SyncInfo> {
-      const { engine, info, stop } = open(request, options);
+      const { engine, info, stop, meetHost } = open(request, options);
       try {
         await engine.start({ resume: request.resume });
+        if (request.resume) void meetHost();
       } catch (error) {
         await stop();
         throw error;
       }
       return info();
     },
-    /** Sends what changed since the last sync; tries each file a few times. @throws as {@link open}. */
+    /**
+     * Sends what that host does not have; tries each file a few times.
+     *
+     * @throws as {@link open}; `unavailable` when nothing is new and the host cannot be reached.
+     */
     async once(request: SyncRequest, options: SyncOptions = {}, signal?: AbortSignal): Promise<SyncInfo> {
-      const { engine, info, stop } = open(request, { ...options, giveUpMs: ONCE_GIVE_UP_MS });
+      const limits = { ...options, giveUpMs: onceGivesUpMs };
+      const { engine, info, stop, meetHost, isDone } = open(request, limits);
       signal?.addEventListener("abort", stop, { once: true });
       try {
         await engine.prepare({ resume: true });
+        const unmet = await meetHost();
         for (let look = 0; look < ONCE_LOOKS && !signal?.aborted; look++) {
           await engine.tick();
-          if (engine.counts().pending === 0) break;
+          if (isDone()) break;
         }
+        const { pending, error } = info();
+        if (unmet && pending === 0 && error === null && !signal?.aborted)
+          throw unavailable(`whether ${info().to} still has the files is not known: ${messageOf(unmet)}`);
         return info();
       } finally {
         signal?.removeEventListener("abort", stop);
         await stop();
       }
     },
-    /** The state with the `files` that `once` would send. @throws as {@link open}. */
+    /** The state with the `files` that `once` would send, as far as the host can be reached. @throws as {@link open}. */
     async preview(request: SyncRequest, options: SyncOptions = {}, signal?: AbortSignal): Promise<SyncInfo> {
-      const { engine, info, stop } = open(request, options);
+      const { engine, info, stop, meetHost } = open(request, { ...options, giveUpMs: 0 });
       signal?.addEventListener("abort", stop, { once: true });
       try {
         await engine.prepare({ resume: true });
+        await meetHost();
         const files = Array.from(await engine.changes(), ([name, { size }]) => ({ name, size }));
         return { ...info(), pending: files.length, files };
       } finally {
@@ -212,6 +277,8 @@ function resolveFolder({ dir, include_subdirs }: SyncRequest, configDir: string,
     if (systemCode(error) === "ENOTDIR") throw badInput(`dir: ${named} is not a folder`);
     throw badInput(`dir: ${named} cannot be read (${systemCode(error) ?? messageOf(error)})`);
   }
+  const uid = foreignOwner(resolve(dir))?.uid;
+  if (uid) throw badInput(`dir: ${named} belongs to uid ${uid}: run svc as that user, not as root`);
   const mayLeave = inboxFault(inbox, configDir) === null && namesInside(folder, inbox) !== null;
   if (namesInside(folder, configDir) !== null && !mayLeave)
     throw badInput(`dir: ${named} holds svc's own files`);

@@ -90,6 +90,11 @@ export function createPeerSender({
   };
 
   return {
+    /** Connects, unless it is connected. @throws why it cannot; `cancelled` after `close`. */
+    async connect(): Promise<void> {
+      if (signal.aborted) throw cancelled(STOPPED);
+      await open();
+    },
     /**
      * @param progress receives the number of bytes of the file that were sent.
      * @throws why the file did not arrive; `cancelled` after `close`.

@@ -30,9 +30,15 @@ function watch(folder: string, options: Partial<FolderSyncOptions> = {}) {
 
 const memoryIndex = (): SentIndex => {
   const files = new Map<string, FileState>();
+  let known: string | null = null;
   return {
     load: () => new Map(files),
-    replace(all) {
+    host: () => known,
+    setHost(id) {
+      known = id;
+    },
+    replace(all, host) {
+      known = host;
       files.clear();
       for (const [name, state] of all) files.set(name, state);
     },

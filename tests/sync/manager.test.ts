@@ -1,15 +1,15 @@
 import { expect, test } from "bun:test";
-import { appendFileSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, readdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { limitedTo, OWNER, type Scope } from "../../src/core/rights";
-import { unavailable } from "../../src/lib/errors";
+import { rejected, unavailable } from "../../src/lib/errors";
 import { silentLog } from "../../src/lib/log";
 import { createSyncs } from "../../src/sync/manager";
 import type { Link } from "../../src/sync/sender";
-import { temporaryFolder } from "../support";
+import { temporaryFolder, until } from "../support";
 
 /** A folder to send from, and syncs to a host that does `send` with each file. */
-function syncsIn(home: string, send: Link["send"] = async () => {}) {
+function syncsIn(home: string, send: Link["send"] = async () => {}, hostId = () => "host-1") {
   const dir = join(home, "outbox");
   const configDir = join(home, "config");
   const folder = join(configDir, "sync");
@@ -21,8 +21,9 @@ function syncsIn(home: string, send: Link["send"] = async () => {}) {
     folder,
     inbox: join(configDir, "inbox"),
     log: silentLog,
+    giveUpMs: 500,
     requireHost: () => {},
-    connect: async () => link,
+    connect: async () => ({ ...link, record: { peer: hostId() } }),
   });
   const request = {
     dir,
@@ -188,6 +189,86 @@ test("svc's own folder is never sent, its inbox may be, also through a link", as
     },
   });
   expect(await through.once({ ...request, dir: inbox })).toMatchObject({ pending: 0 });
+});
+
+test("nothing more is sent once the folder has become a link, or is below one", async () => {
+  using home = temporaryFolder();
+  const sent: string[] = [];
+  const { syncs, request, dir } = syncsIn(home.path, async ({ name }) => void sent.push(name));
+  const outer = join(home.path, "outer");
+  mkdirSync(join(outer, "in"), { recursive: true });
+  const other = join(home.path, "other");
+  mkdirSync(join(other, "in"), { recursive: true });
+  for (const secret of [join(other, "secret"), join(other, "in", "secret")]) writeFileSync(secret, "x");
+  for (const [watched, swapped] of [
+    [dir, dir],
+    [join(outer, "in"), outer],
+  ] as const) {
+    await syncs.start({ ...request, dir: watched });
+    renameSync(swapped, `${swapped}-before`);
+    symlinkSync(other, swapped);
+    const error = await until("the failure", () => syncs.list()[0]?.error);
+    expect(error).toBe(`${JSON.stringify(watched)} is a link now, or below one: start the sync again`);
+    await syncs.stopAll();
+  }
+  expect(sent).toEqual([]);
+});
+
+test("a host that is another than before gets every file, the same one none again", async () => {
+  using home = temporaryFolder();
+  let host = "host-1";
+  const sent: string[] = [];
+  const { syncs, request, dir } = syncsIn(
+    home.path,
+    async ({ name }) => void sent.push(name),
+    () => host,
+  );
+  for (const name of ["a", "b"]) writeFileSync(join(dir, name), "x");
+  const once = async () => {
+    sent.length = 0;
+    await syncs.once(request);
+    return sent.toSorted();
+  };
+  expect([await once(), await once()]).toEqual([["a", "b"], []]);
+  host = "host-2";
+  expect((await syncs.preview(request)).files).toHaveLength(2);
+  expect([await once(), await once()]).toEqual([["a", "b"], []]);
+  // A host of another maker has no id: it is taken for the same.
+  host = "";
+  expect(await once()).toEqual([]);
+  host = "host-3";
+  sent.length = 0;
+  const { id } = await syncs.start({ ...request, resume: true });
+  await until("both files", () => sent.length === 2);
+  await syncs.stop(id, OWNER);
+  // Without `resume`, what was there is for no host.
+  const { id: fresh } = await syncs.start(request);
+  writeFileSync(join(dir, "c"), "x");
+  await until("the new file", () => syncs.list()[0]?.sent_files === 1);
+  await syncs.stop(fresh, OWNER);
+  expect(await once()).toEqual([]);
+  host = "host-4";
+  expect(await once()).toEqual(["a", "b", "c"]);
+});
+
+test("sending once fails where nothing seems new and the host cannot be asked which one it is", async () => {
+  using home = temporaryFolder();
+  let isThere = true;
+  const { syncs, request, dir } = syncsIn(home.path, undefined, () => {
+    if (isThere) return "host-1";
+    throw rejected("no such token");
+  });
+  expect(await syncs.once(request)).toMatchObject({ sent_files: 0 });
+  writeFileSync(join(dir, "a"), "x");
+  await syncs.once(request);
+  isThere = false;
+  const { files, connection_error } = await syncs.preview(request);
+  expect([files, connection_error]).toEqual([[], "no such token"]);
+  await expect(syncs.once(request)).rejects.toThrow(
+    "whether lab still has the files is not known: no such token",
+  );
+  writeFileSync(join(dir, "b"), "x");
+  expect(await syncs.once(request)).toMatchObject({ pending: 1, errors: [{ error: "no such token" }] });
 });
 
 test("a path that is not a folder is bad input", async () => {
