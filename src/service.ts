@@ -279,6 +279,27 @@ export function createService({
     await (await service.poller()).poll(book, hosts, { concurrency: 16, timeoutMs: 10_000, signal });
   };
 
+  /** Lets hosts that have joined follow this desk to another key. Never throws. */
+  const tellPins = async () => {
+    if (!existsSync(files.deskKey) || !existsSync(files.adminHosts)) return;
+    try {
+      await (await pinTeller())();
+    } catch (error) {
+      log.warn(`hosts were not told of the key of this desk: ${messageOf(error)}`);
+    }
+  };
+  const pinTeller = once(async () => {
+    const [{ createPinTeller }, { status }] = await Promise.all([
+      import("./join/desk-pins"),
+      import("./trust/operations/tls"),
+    ]);
+    const pins = async () => {
+      const { pin, next_spki } = await status.run(service, {}, localCaller(service, "scheduler"));
+      return { pin, ...(next_spki !== null && { next_pin: next_spki }) };
+    };
+    return createPinTeller({ configDir, log, addressBook: service.addressBook, pins });
+  });
+
   const service: Service = {
     get configDir() {
       checkFolder();
@@ -453,8 +474,8 @@ export function createService({
         renewTokens(service).catch((error) =>
           log.warn(`the tokens of hosts were not replaced: ${messageOf(error)}`),
         );
-      const first = setTimeout(renew, LOOK_MS);
-      const following = setInterval(() => Promise.all([follow(), renew()]), FOLLOW_MS);
+      const first = setTimeout(() => Promise.all([renew(), tellPins()]), LOOK_MS);
+      const following = setInterval(() => Promise.all([follow(), renew(), tellPins()]), FOLLOW_MS);
       const stop = () => {
         runsJobs = false;
         clearInterval(timer);
@@ -516,6 +537,7 @@ export function createService({
     async refresh() {
       await (await service.rest()).server?.refresh();
       if (runsJobs && hasJobs()) await (await service.scheduler()).refresh();
+      if (runsJobs) void tellPins();
       await endRevoked();
     },
     async stop() {

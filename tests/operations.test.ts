@@ -289,6 +289,7 @@ const SCOPE_OF = {
   ],
   any: [
     "desk.forget",
+    "desk.pins",
     "join.accept",
     "join.release",
     "scripts.run",

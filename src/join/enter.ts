@@ -13,7 +13,7 @@ import { withLock } from "../lib/lock";
 import { configFiles } from "../lib/paths";
 import { openSigningKey } from "../trust/identity";
 import { type JoinString, parseJoinString } from "./join-string";
-import { type Membership, readMembership, removeMembership, writeMembership } from "./membership";
+import { type Membership, pinsOfDesk, readMembership, removeMembership, writeMembership } from "./membership";
 import { joinMessage, leaveMessage } from "./messages";
 import { accept, release } from "./operations/desk";
 import { type Listening, urlOfHost } from "./reach";
@@ -56,7 +56,7 @@ export async function joinDesk(service: HostUses, { join_string, label, direct }
   const files = configFiles(service.configDir);
   return withLock(files.joinLock, async () => {
     const former = readMembership(files.desk);
-    if (former && former.desk_pin !== string.pin) {
+    if (former && !pinsOfDesk(former).includes(string.pin)) {
       throw conflict(`this host has joined the desk at ${former.desk}: leave it first with \`svc leave\``);
     }
     const server = service.runningServer();
@@ -148,14 +148,12 @@ export async function leaveDesk(service: HostUses) {
   });
 }
 
-async function tellDesk(
-  { desk, desk_pin, host_id, nonce }: Membership,
-  sign: (message: string) => string,
-): Promise<string | null> {
+async function tellDesk(membership: Membership, sign: (message: string) => string): Promise<string | null> {
+  const { desk, host_id, nonce } = membership;
   const server = {
     url: `https://${desk}`,
     token: undefined,
-    trust: { kind: "pin", pins: [desk_pin] },
+    trust: { kind: "pin", pins: pinsOfDesk(membership) },
   } as const;
   try {
     await callRemote(server, release, { host_id, signature: sign(leaveMessage(host_id, nonce)) }, ANSWER_MS);

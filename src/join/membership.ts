@@ -12,6 +12,9 @@ const MEMBERSHIP = v.object({
   /** `host:port` of the desk, and the pin of its TLS key. */
   desk: v.string(),
   desk_pin: v.string(),
+  /** The pin of the key that the desk has announced, and when it signed both, ISO 8601 (`desk-pins.ts`). */
+  desk_next_pin: v.optional(v.string()),
+  desk_pins_signed: v.optional(v.string()),
   ...JOIN_ANSWER.entries,
   /** The name of the token that this host made for the desk. */
   token: v.string(),
@@ -36,6 +39,10 @@ export function readMembership(file: string): Membership | undefined {
     throw unavailable(`${basename(file)} does not say which desk this host has joined: move it away`);
   }
 }
+
+/** The pins of the keys that the desk may show. */
+export const pinsOfDesk = ({ desk_pin, desk_next_pin }: Membership): string[] =>
+  desk_next_pin === undefined ? [desk_pin] : [desk_pin, desk_next_pin];
 
 export const writeMembership = (file: string, membership: Membership): void =>
   writeFileAtomic(file, `${JSON.stringify(membership, null, 2)}\n`);

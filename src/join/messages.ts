@@ -74,3 +74,19 @@ export const LEAVE_REQUEST = v.strictObject({
 
 export const leaveMessage = (hostId: string, nonce: string): string =>
   ["svc-leave-v1", hostId, nonce].join("\n");
+
+const KEY_PIN = v.pipe(v.string(), v.regex(/^spki:[A-Za-z0-9_-]{43}$/, "the pin of a key"));
+
+/** What a desk sends about its TLS key to hosts that have joined. */
+export const DESK_PINS = v.strictObject({
+  pin: field(KEY_PIN, "Pin of the desk's TLS key"),
+  next_pin: field(v.optional(KEY_PIN), "Pin of the key that it has announced"),
+  /** Compared with that of the pins before, so that nobody can send old ones again. */
+  signed: field(v.pipe(v.string(), v.isoTimestamp()), "When the desk signed it"),
+  signature: field(base64url(86), "Ed25519 signature of the desk's key for jobs"),
+});
+
+export type DeskPins = Omit<v.InferOutput<typeof DESK_PINS>, "signature">;
+
+export const deskPinsMessage = (hostId: string, nonce: string, { pin, next_pin, signed }: DeskPins): string =>
+  ["svc-desk-pins-v1", hostId, nonce, pin, next_pin ?? "", signed].join("\n");

@@ -7,6 +7,7 @@ import { operation } from "../../core/operation";
 import { configFiles } from "../../lib/paths";
 import type { HostUses } from "../enter";
 import { readMembership } from "../membership";
+import { DESK_PINS } from "../messages";
 
 const ON_THE_HOST = {
   http: "who may use the token of a host is decided on the host itself",
@@ -116,4 +117,23 @@ export const forget = operation({
   },
 });
 
-export const operations = [join, leave, showDesk, forget];
+export const deskPins = operation({
+  name: "desk.pins",
+  summary: "Keep the pins of the desk's TLS key, which it has signed: this host follows it to another key",
+  scope: "any",
+  changes: "announces",
+  http: { method: "POST", path: "/desk/pins" },
+  leftOut: {
+    cli: "the server of the desk sends it",
+    script: "the desk signs it",
+  },
+  input: DESK_PINS,
+  /** Whether they are others than before. */
+  output: v.object({ changed: v.boolean() }),
+  async run(service: Pick<HostUses, "configDir">, pins, caller) {
+    const { takeDeskPins } = await import("../desk-pins");
+    return { changed: await takeDeskPins(service, pins, caller) };
+  },
+});
+
+export const operations = [join, leave, showDesk, forget, deskPins];

@@ -1,0 +1,92 @@
+/**
+ * How hosts that have joined follow the desk to another TLS key.
+ *
+ * The promise: a host takes only pins that the desk signed for this membership, with the key that the host got when it joined. So
+ * it also follows a desk whose key changed at once, or while the host was off: the desk reaches the host, which needs no pin of it.
+ */
+import { callRemote } from "../client/call";
+import { RemoteError, type RemoteServer } from "../client/carrier";
+import type { Caller } from "../core/caller";
+import { conflict, forbidden } from "../lib/errors";
+import { withLock } from "../lib/lock";
+import { configFiles } from "../lib/paths";
+import { runPool } from "../lib/pool";
+import { isSignedBy, readSigningKey } from "../trust/identity";
+import { readMembership, writeMembership } from "./membership";
+import { type DeskPins, deskPinsMessage } from "./messages";
+import { deskPins } from "./operations/host";
+
+/** How long a host may take to answer, in milliseconds, and how many are asked at once. */
+const ANSWER_MS = 10_000;
+const SLOTS = 16;
+
+/** A host of the address book. */
+interface Joined {
+  readonly label: string;
+  readonly member?: { readonly host_id: string; readonly nonce: string } | undefined;
+}
+
+/** What a desk uses of its service. */
+interface Uses<H extends Joined> {
+  readonly configDir: string;
+  readonly log: { warn(text: string): void };
+  addressBook(): Promise<{ hosts(): readonly H[]; reach(host: H): RemoteServer }>;
+  /** The pins of the key that this desk has, and of the one that it has announced. */
+  pins(): Promise<{ readonly pin: string; readonly next_pin?: string | undefined }>;
+}
+
+/** Tells hosts that have joined the pins of this desk; each host once, until there are others. */
+export function createPinTeller<H extends Joined>(service: Uses<H>) {
+  /** The pins that each membership knows, by its nonce. */
+  const told = new Map<string, string>();
+  return async () => {
+    const book = await service.addressBook();
+    const members = book.hosts().filter(({ member }) => member);
+    const key = members.length > 0 ? readSigningKey(configFiles(service.configDir).deskKey) : undefined;
+    if (!key) return;
+    const pins = await service.pins();
+    const all = JSON.stringify(pins);
+    const waiting = members.filter(({ member }) => told.get(member?.nonce ?? "") !== all);
+    await runPool(waiting, { slots: SLOTS, patienceMs: Number.POSITIVE_INFINITY }, async (host) => {
+      const { host_id = "", nonce = "" } = host.member ?? {};
+      const about = { ...pins, signed: new Date().toISOString() };
+      const signature = key.sign(deskPinsMessage(host_id, nonce, about));
+      try {
+        await callRemote(book.reach(host), deskPins, { ...about, signature }, ANSWER_MS);
+      } catch (error) {
+        // One that does not answer is asked again.
+        if (!(error instanceof RemoteError) || !error.refusal) return;
+        service.log.warn(`${host.label} does not follow this desk to another key: ${error.message}`);
+      }
+      told.set(nonce, all);
+    });
+  };
+}
+
+/**
+ * Keeps the pins that the desk of this host has now.
+ *
+ * @returns whether they are others than before.
+ * @throws `conflict` when this host has joined no desk, or knows newer ones; `forbidden` when its desk has not signed them.
+ */
+export async function takeDeskPins(
+  { configDir }: { readonly configDir: string },
+  { pin, next_pin, signed, signature }: DeskPins & { readonly signature: string },
+  caller: Caller,
+): Promise<boolean> {
+  const files = configFiles(configDir);
+  return withLock(files.joinLock, async () => {
+    const membership = readMembership(files.desk);
+    if (!membership) throw conflict("this host has joined no desk");
+    const { host_id, nonce, desk_key, desk_pin, desk_next_pin, desk_pins_signed = "" } = membership;
+    if (!isSignedBy(desk_key, deskPinsMessage(host_id, nonce, { pin, next_pin, signed }), signature)) {
+      throw forbidden("the signature is not that of the desk which this host has joined");
+    }
+    if (signed < desk_pins_signed) throw conflict("this host knows newer pins of its desk");
+    if (pin === desk_pin && next_pin === desk_next_pin) return false;
+    await caller.announce(`desk.pins pin=${pin}${next_pin === undefined ? "" : ` next_pin=${next_pin}`}`);
+    const changed = { desk_pin: pin, desk_next_pin: next_pin, desk_pins_signed: signed };
+    writeMembership(files.desk, { ...membership, ...changed });
+    return true;
+  });
+}
