@@ -94,6 +94,8 @@ export interface Operation<
   readonly output: O;
   /** The plain value that a script gets in place of the answer, where existing scripts expect one. */
   readonly plain?: { readonly output: OutputSchema; of(answer: v.InferInput<O>): unknown };
+  /** Its answer without what may be large, and why: for a client that does not read the answers that it has. */
+  brief?(answer: v.InferInput<O>): v.InferInput<O>;
   /**
    * A method, so that a table of operations with different inputs is one list.
    *

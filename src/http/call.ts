@@ -42,7 +42,10 @@ export function call(
   const inputOf = createReader(operation, isSigned ? Math.min(MAX_SIGNED_BYTES, maxBodyBytes) : maxBodyBytes);
   const respond = (result: unknown, reader: Reader) => {
     if (!(result instanceof Response))
-      return unread.respond(JSON.stringify(result), reader, !operation.changes);
+      return unread.respond(JSON.stringify(result), reader, {
+        isRead: !operation.changes,
+        brief: operation.brief && (() => JSON.stringify(operation.brief?.(result))),
+      });
     return content(operation.http.line ? unread.follow(result, reader) : result);
   };
   const fail = (thrown: unknown) => {

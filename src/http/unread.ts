@@ -2,7 +2,8 @@
  * The limit of large answers that wait in memory until their clients read them.
  *
  * The promise: the answers that wait for one client have at most {@link MAX_UNREAD_BYTES}, or one alone has more. A client
- * that reads gets all its answers; one that does not is refused what it asks for next. An answer to a change always comes.
+ * that reads gets all its answers; one that does not is refused what it asks for next. An answer to a change always comes, that to
+ * a run without its results.
  * An answer that grows while its work goes on breaks off when too much of it waits, and its work learns of that.
  * What was too large once is not made again, only to be refused, before the client has read something.
  */
@@ -57,13 +58,24 @@ export function createUnread(most = MAX_UNREAD_BYTES) {
       const isRefused = waiting.get(name)?.refused.has(asked);
       return bytesOf(name) < most && !isRefused ? undefined : tooMuch();
     },
-    /** The response with the JSON `text`. @param isRead it answers a read, which may be refused for its size. */
-    respond(text: string, { name, asked, gone }: Reader, isRead: boolean): Response {
+    /**
+     * The response with the JSON `text`.
+     *
+     * @param size.isRead it answers a read, which may be refused for its size.
+     * @param size.brief makes a short text for a change that has too large a one.
+     */
+    respond(
+      text: string,
+      { name, asked, gone }: Reader,
+      { isRead, brief }: { readonly isRead: boolean; readonly brief?: (() => string) | undefined },
+    ): Response {
       if (text.length < LARGE_BYTES || gone.aborted) return jsonText(text);
       // No character has fewer bytes: a text that is too long is not encoded first.
-      const isTooMuch = (bytes: number) => isRead && bytesOf(name) > 0 && bytesOf(name) + bytes > most;
+      const hasLimit = isRead || brief !== undefined;
+      const isTooMuch = (bytes: number) => hasLimit && bytesOf(name) > 0 && bytesOf(name) + bytes > most;
       const body = isTooMuch(text.length) ? undefined : new TextEncoder().encode(text);
       if (body === undefined || isTooMuch(body.length)) {
+        if (!isRead && brief) return jsonText(brief());
         waiting.get(name)?.refused.add(asked);
         return tooMuch();
       }

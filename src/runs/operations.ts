@@ -16,7 +16,7 @@ import type { History } from "./history";
 import { COMMAND_REFERENCE, describeCommand } from "./reference";
 import type { Runs } from "./runs";
 import { operations as shell } from "./shell";
-import { HISTORY_QUERY, HISTORY_ROW, RUN_OPTIONS, RUN_REPORT, RUN_VIEW } from "./types";
+import { HISTORY_QUERY, HISTORY_ROW, RUN_OPTIONS, RUN_REPORT, RUN_VIEW, withoutResults } from "./types";
 
 interface Uses {
   executor(): Promise<Executor>;
@@ -44,6 +44,7 @@ export const executeActions = operation({
     const executor = await service.executor();
     return executor.run(executor.prepare(actions), caller, options);
   },
+  brief: withoutResults,
 });
 
 export const executeFile = operation({
@@ -65,6 +66,7 @@ export const executeFile = operation({
     const report = await executor.run(await executor.prepareFile(input.path), caller, input);
     return { ...report, result: [report.result] };
   },
+  brief: (report) => ({ ...withoutResults({ ...report, result: {} }), result: [{}] }),
 });
 
 export const checkActionList = operation({

@@ -38,7 +38,10 @@ export type RunOptions = v.InferInput<typeof RUN_OPTIONS> & { readonly path?: st
 /** How a run ended, or where it stands. */
 const ENDING = {
   status: v.picklist(RUN_STATUS),
-  /** Without secrets: why the run ended early, or the first action that failed; null when it is ok. */
+  /**
+   * Without secrets: why the run ended early, or the first action that failed; null when it is ok. In the report of a run also why
+   * its results are missing.
+   */
   error_text: v.nullable(v.string()),
 };
 
@@ -55,6 +58,17 @@ export const RUN_REPORT = v.object({
 });
 
 export type RunReport = v.InferOutput<typeof RUN_REPORT>;
+
+/** Why a report has no results. */
+const LEFT_OUT = "the results are left out, as this client has not read the answers that it has";
+
+/** A report without results, which may be large. `runs.show` has some of them for a while. */
+export const withoutResults = (report: RunReport): RunReport => ({
+  ...report,
+  result: {},
+  error_text: [report.error_text, LEFT_OUT].filter((text) => text !== null).join("; "),
+  outcomes: [],
+});
 
 /** A run in a list. Times are ISO 8601. */
 export const RUN_RECORD = v.object({

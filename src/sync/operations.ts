@@ -48,6 +48,8 @@ export type SyncInfo = v.InferOutput<typeof STARTED>;
 
 const text = v.pipe(v.string(), v.nonEmpty(), v.maxLength(4_096));
 
+const NOT_LISTED = "the files are not listed, as this client has not read the answers that it has";
+
 const INPUT = v.strictObject({
   dir: field(path(text), "Folder to watch"),
   to: field(text, "Label of the host in the address book that receives the files"),
@@ -84,6 +86,7 @@ export const startSync = operation({
     if (!input.once) requireOwnToken(grant, "a sync");
     return input.once ? syncs.once(input, options, signal) : syncs.start(input, options);
   },
+  brief: ({ files: _, ...sync }) => ({ ...sync, error: NOT_LISTED }),
 });
 
 const IN_FOREGROUND = "`svc sync` runs in the foreground: it shows its state, and Ctrl-C stops it";

@@ -95,6 +95,34 @@ test("lists that are refused as unread are not made first", async () => {
   for (const { leave } of [...first.answers, ...further.answers]) leave();
 }, 180_000);
 
+test("large results of runs that a client does not read take little memory", async () => {
+  await using host = await serveBinary(["--rate-limit", "0"]);
+  const greedy = await addToken(host, "greedy", { scope: "operate" });
+  const actions = [
+    ["AC_set_var", { name: "x", value: "x".repeat(800_000) }],
+    ["AC_loop", { times: 10, body: [["AC_set_var", { name: "y", value: "${x}" }]] }],
+  ];
+  const leaving: Array<() => void> = [];
+  let [whole, short] = [0, 0];
+  for (let nth = 0; nth < 10; nth++) {
+    const { status, answer, leave } = await statusUnread(
+      host,
+      "/execute",
+      greedy,
+      JSON.stringify({ actions }),
+    );
+    leaving.push(leave);
+    expect(status).toBe(200);
+    if (answer.includes("the results are left out")) short++;
+    else whole++;
+  }
+  // Each has some 17 MB.
+  expect([whole > 0, whole < 5, short]).toEqual([true, true, 10 - whole]);
+  const runs = (await (await host.call("/runs")).json()) as { runs: Array<{ status: string }> };
+  expect(runs.runs.map(({ status }) => status)).toEqual(Array(10).fill("ok"));
+  for (const leave of leaving) leave();
+}, 60_000);
+
 test("a broadcast whose results nobody reads breaks off", async () => {
   await using host = await serveBinary(["--rate-limit", "0"]);
   const greedy = await addToken(host, "greedy", { scope: "operate" });
@@ -205,7 +233,8 @@ async function statusUnread({ url }: ServerProcess, path: string, token: string,
     resolve(answer);
   });
   const answer = (await promise).toString("latin1");
-  return { status: Number(/^HTTP\/1\.1 (\d{3}) /.exec(answer)?.[1]), leave: () => socket.destroy() };
+  const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(answer)?.[1]);
+  return { status, answer, leave: () => socket.destroy() };
 }
 
 /** Appends the most rows that one answer lists, of some length. */

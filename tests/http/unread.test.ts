@@ -11,7 +11,7 @@ function limited() {
   const unread = createUnread(3 * MIB);
   const client = new AbortController();
   const by = (name: string, asked = "list") => ({ name, asked, gone: client.signal });
-  const ask = (text = LARGE, isRead = true) => unread.respond(text, by("anna"), isRead);
+  const ask = (text = LARGE, isRead = true) => unread.respond(text, by("anna"), { isRead });
   return { unread, client, ask, by };
 }
 
@@ -28,7 +28,7 @@ describe("while a large answer waits", () => {
     const refused = ask();
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "1"]);
     expect(ask('"small"').status).toBe(200);
-    expect(unread.respond(LARGE, by("bert"), true).status).toBe(200);
+    expect(unread.respond(LARGE, by("bert"), { isRead: true }).status).toBe(200);
     await waits.text();
     expect(ask().status).toBe(200);
   });
@@ -53,6 +53,17 @@ describe("while a large answer waits", () => {
     expect(unread.refusal(by("bert"))).toBeUndefined();
     await answers[1]?.text();
     expect(unread.refusal(by("anna"))).toBeUndefined();
+  });
+
+  test("that of a change comes without what is large where it has a short one", async () => {
+    const { unread, ask, by } = limited();
+    const change = () => unread.respond(LARGE, by("anna"), { isRead: false, brief: () => '"done"' });
+    expect(await change().text()).toBe(LARGE);
+    const waits = ask();
+    expect([await change().text(), await change().text()]).toEqual(['"done"', '"done"']);
+    expect(unread.refusal(by("anna"))).toBeUndefined();
+    await waits.text();
+    expect(await change().text()).toBe(LARGE);
   });
 
   test("it counts no longer when its client goes, or stops reading it", async () => {

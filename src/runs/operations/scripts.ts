@@ -10,7 +10,7 @@ import { badInput, forbidden } from "../../lib/errors";
 import { meant } from "../../lib/nearest";
 import type { CheckedList, Executor } from "../executor";
 import { SCRIPT_FIELDS, type StoredScript, type StoredScripts } from "../stored-scripts";
-import { RUN_OPTIONS, RUN_REPORT, VARIABLE_NAME } from "../types";
+import { RUN_OPTIONS, RUN_REPORT, VARIABLE_NAME, withoutResults } from "../types";
 import { variableFaults } from "../variable-use";
 
 interface Uses {
@@ -120,6 +120,7 @@ export const runScript = operation({
       { stop_on_error, timeout_s, variables, path: `script:${name}` },
     );
   },
+  brief: withoutResults,
 });
 
 function noParameters(script: string, odd: string): string {
