@@ -30,7 +30,7 @@ const MAX_HEAD_BYTES = 16_384;
 const MAX_INTERIM = 20;
 
 /** It says what the server answered, which monitors look for. */
-const NOT_ASKED = "HTTP 401: unauthorized (not asked again)";
+const NOT_ASKED = "HTTP 401: unauthorized (not asked again: `svc admin poll --ask-again` asks)";
 
 /**
  * The carrier to `server`, once a named token may ask it (`pace.ts`) and this process may have one more connection (`slots.ts`).

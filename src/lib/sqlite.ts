@@ -1,9 +1,10 @@
 /**
  * Opening a SQLite file: private to its owner, with a write-ahead log, closed again when it cannot be prepared.
  */
-import { Database } from "bun:sqlite";
+import { constants, Database } from "bun:sqlite";
 import { chmodSync } from "node:fs";
 import { basename, dirname } from "node:path";
+import { pathToFileURL } from "node:url";
 import { systemCode, unavailable } from "./errors";
 import { ensurePrivateFile, ensurePrivateFolder, PRIVATE_FILE } from "./files";
 
@@ -51,14 +52,35 @@ export function openSnapshot(path: string, busyMs: number): Database {
   });
 }
 
+/**
+ * A connection that reads the file at `path` in a folder that cannot be written. What a killed process left in a write-ahead
+ * log alone may be missing.
+ *
+ * @throws the SQLite error.
+ */
+export function openReadOnly(path: string): Database {
+  const look = (db: Database) => void db.query("SELECT 1 FROM sqlite_schema").get();
+  try {
+    return opened(path, { readonly: true }, look);
+  } catch {
+    // Without files of a write-ahead log, SQLite reads such a file as one that nobody changes (https://sqlite.org/wal.html).
+    const flags = constants.SQLITE_OPEN_READONLY | constants.SQLITE_OPEN_URI;
+    return opened(`${pathToFileURL(path).href}?immutable=1`, flags, look);
+  }
+}
+
+/** Whether `error` says that a file or its folder cannot be written. */
+export const isUnwritable = (error: unknown): boolean =>
+  /^(EROFS|EACCES|EPERM)$|^SQLITE_READONLY/.test(systemCode(error) ?? "");
+
 function opened(
   path: string,
-  mode: { readonly: true } | { readwrite: true },
+  mode: number | { readonly: true } | { readwrite: true },
   prepare: (db: Database) => void,
 ): Database {
   let db: Database | undefined;
   try {
-    db = new Database(path, { ...mode, strict: true });
+    db = new Database(path, typeof mode === "number" ? mode : { ...mode, strict: true });
     prepare(db);
     return db;
   } catch (error) {

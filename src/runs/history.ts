@@ -11,7 +11,7 @@ import { MAX_TIMEOUT_S } from "../core/run";
 import { messageOf, systemCode, unavailable } from "../lib/errors";
 import { isMissing } from "../lib/files";
 import type { Log } from "../lib/log";
-import { isBusy, openDatabase } from "../lib/sqlite";
+import { isBusy, isUnwritable, openDatabase, openReadOnly } from "../lib/sqlite";
 import type { HistoryQuery, HistoryRow, RunRecord } from "./types";
 
 /** How many rows are kept by default. */
@@ -129,6 +129,7 @@ export function createHistory({ path, maxRows, log }: HistoryOptions) {
           markInterrupted(opened());
           return findRows(opened(), query);
         } catch (error) {
+          if (!db && isUnwritable(error)) return listAsItIs(path, query);
           if (!isBusy(error) || performance.now() > deadline) {
             throw unavailable(`the history cannot be read: ${messageOf(error)}`);
           }
@@ -148,6 +149,16 @@ export function createHistory({ path, maxRows, log }: HistoryOptions) {
       db = undefined;
     },
   };
+}
+
+/** The rows of a file that cannot be written, where runs that were interrupted stay as they were. */
+function listAsItIs(path: string, query: HistoryQuery): HistoryRow[] {
+  try {
+    using db = openReadOnly(path);
+    return findRows(db, query);
+  } catch (error) {
+    throw unavailable(`the history cannot be read: ${messageOf(error)}`);
+  }
 }
 
 function prepareTables(db: Database): void {

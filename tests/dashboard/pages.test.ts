@@ -721,7 +721,9 @@ test("the admin page sends a refused token again for who clicks Poll, and replac
   const { page } = tab;
   const dialog = page.getByRole("dialog");
   const row = page.getByRole("row", { name: /Select lab-02/ });
-  await row.getByText("HTTP 401: unauthorized (not asked again)").waitFor();
+  await row
+    .getByText("HTTP 401: unauthorized (not asked again: `svc admin poll --ask-again` asks)")
+    .waitFor();
   await page.getByRole("button", { name: "Poll" }).click();
   await row.getByText("HTTP 401", { exact: true }).waitFor();
   await page.getByRole("button", { name: "Edit… lab-02" }).click();

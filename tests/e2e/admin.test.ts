@@ -82,7 +82,7 @@ describe("the token of a host", () => {
     }
     watching.kill();
     await watching.exited;
-    const again = "HTTP 401: unauthorized (not asked again)";
+    const again = "HTTP 401: unauthorized (not asked again: `svc admin poll --ask-again` asks)";
     expect(errors.slice(0, 12)).toEqual(["HTTP 401", ...Array<string>(11).fill(again)]);
     for (const args of [
       ["admin", "poll"],

@@ -148,6 +148,16 @@ test("a ~ in SVC_CONFIG_DIR and --config-dir is the home", async () => {
   });
 }, 180_000);
 
+testWith("unshare")("the history on a read-only mount is listed as it is", async () => {
+  using host = installBinary();
+  await host.run(["execute", '[["AC_sleep", [0]]]']);
+  const readOnly = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"';
+  const before = ["unshare", "--map-root-user", "--mount", "sh", "-c", readOnly, host.configDir];
+  const { stdout, ...ended } = await host.run(["history", "--json"], { before });
+  expect(ended).toEqual({ stderr: "", exitCode: 0 });
+  expect(JSON.parse(stdout)).toMatchObject({ runs: [{ status: "ok" }] });
+});
+
 testWith("unshare")(
   "a log on a read-only mount is neither read nor written, which one line says",
   async () => {

@@ -170,7 +170,7 @@ test("labels in a query are repeated, or have commas between them", async () => 
 });
 
 describe("a token that was refused", () => {
-  const NOT_ASKED = "HTTP 401: unauthorized (not asked again)";
+  const NOT_ASKED = "HTTP 401: unauthorized (not asked again: `svc admin poll --ask-again` asks)";
 
   /** A desk with two hosts at one server, of which `wrong` has another token; and what its polls say of them. */
   async function desk() {
