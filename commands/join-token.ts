@@ -9,6 +9,11 @@ export default {
     async run({ input, call, globals, service }) {
       const body = await call(input);
       print(globals, body, () => body.join_string);
+      if (body.key_until !== null) {
+        service.log.warn(
+          `this desk has another TLS key from ${body.key_until} on: the string works until then only`,
+        );
+      }
       if (!globals.json) {
         const { id, uses, expires, address } = body;
         const hosts = uses === 1 ? "one host joins" : `${uses} hosts join`;

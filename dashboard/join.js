@@ -89,8 +89,8 @@ export function joinPanel({ api, poll }) {
     await list.now();
   }
 
-  /** @param {{ join_string: string, expires: string }} answer */
-  function show({ join_string, expires }) {
+  /** @param {{ join_string: string, expires: string, key_until: string | null }} answer */
+  function show({ join_string, expires, key_until }) {
     const text = el("textarea", { rows: 4, readonly: true, spellcheck: "false" }, join_string);
     const done = () => {
       shown.hidden = true;
@@ -100,7 +100,7 @@ export function joinPanel({ api, poll }) {
       labelled(
         "Join string",
         text,
-        `Run svc join on the host and give it this string, until ${moment(expires)}. It is not shown again.`,
+        `Run svc join on the host and give it this string, until ${moment(key_until ?? expires)}${key_until === null ? "" : ", when this desk gets another key"}. It is not shown again.`,
       ),
       el(
         "div",
@@ -124,5 +124,6 @@ export function joinPanel({ api, poll }) {
 /** @param {Listed["state"]} state */
 function stateOf(state) {
   if (state === "open") return badge("ok", "open");
+  if (state === "other_key") return badge("warn", "other key");
   return badge("none", state === "expired" ? "expired" : "used up");
 }

@@ -7,10 +7,11 @@ import { localCaller } from "../../src/core/caller";
 import { poll } from "../../src/fleet/operations/fleet";
 import { removeHost } from "../../src/fleet/operations/hosts";
 import { formatJoinString, newSecret, parseJoinString } from "../../src/join/join-string";
-import { removeJoinString } from "../../src/join/operations/desk";
+import { listJoinStrings, removeJoinString } from "../../src/join/operations/desk";
 import { leave } from "../../src/join/operations/host";
 import { configFiles } from "../../src/lib/paths";
 import type { Service } from "../../src/service";
+import { renew } from "../../src/trust/operations/tls";
 import { ownPair } from "../../src/trust/tls";
 import { selfSigned } from "../client/support";
 import { temporaryFolder, testService, testWith } from "../support";
@@ -296,4 +297,21 @@ test("a host is reached over https, unless it is this very machine", async () =>
   const plain = joinWith(host, join_string, { direct: "http://10.0.0.5:9939" });
   await expect(plain).rejects.toThrow("url: expected an https address");
   expect(await labelsOf(desk)).toEqual([]);
+});
+
+test("a string that names another key than the desk has says so, and one that will before it ends warns", async () => {
+  await using desk = await tlsServer();
+  const renewKey = (overlap_s: number) =>
+    callOperation(desk.service, renew, { new_key: true, overlap_s }, own(desk.service));
+  const states = async () =>
+    (await callOperation(desk.service, listJoinStrings, {}, own(desk.service))).join_tokens.map(
+      ({ state }) => state,
+    );
+  expect(await joinString(desk)).toMatchObject({ key_until: null });
+  const { next_from } = await renewKey(7_200);
+  expect(await joinString(desk)).toMatchObject({ key_until: null });
+  expect(await joinString(desk, { expires_s: 86_400 })).toMatchObject({ key_until: next_from });
+  expect(await states()).toEqual(["open", "open", "open"]);
+  await renewKey(0);
+  expect(await states()).toEqual(["other_key", "other_key", "other_key"]);
 });

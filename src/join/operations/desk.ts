@@ -7,9 +7,11 @@ import { operation } from "../../core/operation";
 import { conflict, notFound } from "../../lib/errors";
 import { configFiles } from "../../lib/paths";
 import { openSigningKey } from "../../trust/identity";
+import { status as tlsStatus } from "../../trust/operations/tls";
 import type { DeskUses } from "../accept";
 import { becomeDesk, bundleOf, DESK_BUNDLE } from "../desk-bundle";
 import { formatJoinString } from "../join-string";
+import type { JoinRow } from "../join-strings";
 import { JOIN_ANSWER, JOIN_REQUEST, LEAVE_REQUEST } from "../messages";
 import { addressOfDesk, type Listening } from "../reach";
 
@@ -68,23 +70,37 @@ export const addJoinString = operation({
       "HOST:PORT at which hosts reach this desk (default: where its server listens)",
     ),
   }),
-  output: v.object({ join_string: secret(v.string()), ...LISTED }),
-  async run(service: Uses, { advertise, ...wanted }) {
+  output: v.object({
+    join_string: secret(v.string()),
+    ...LISTED,
+    /** When another key takes the place of the one that it names; null where that is not before its end. */
+    key_until: v.nullable(v.string()),
+  }),
+  async run(service: Uses, { advertise, ...wanted }, caller) {
     const address = addressOfDesk(service.runningServer(), advertise);
     const pin = await service.ownPin();
     openSigningKey(configFiles(service.configDir).deskKey);
     const strings = await service.joinStrings();
     const { id, secret, expires } = strings.add({ ...wanted, address, pin });
     const { tags, label_prefix, uses } = wanted;
+    const { next_from } = await tlsStatus.run(service, {}, caller);
     return {
       join_string: formatJoinString({ address, pin, id, secret }),
       ...{ id, address, tags, label_prefix, uses },
       expires: new Date(expires).toISOString(),
+      key_until: next_from !== null && Date.parse(next_from) < expires ? next_from : null,
     };
   },
 });
 
-const STATES = ["open", "used_up", "expired"] as const;
+/** `other_key`: this desk has another TLS key than the string names, so that no host gets through. */
+const STATES = ["open", "used_up", "expired", "other_key"] as const;
+
+function stateOf({ expires, used, uses, pin }: JoinRow, ownPin: string): (typeof STATES)[number] {
+  if (expires <= Date.now()) return "expired";
+  if (used >= uses) return "used_up";
+  return pin === ownPin ? "open" : "other_key";
+}
 
 export const listJoinStrings = operation({
   name: "join_token.list",
@@ -98,15 +114,19 @@ export const listJoinStrings = operation({
       v.object({ ...LISTED, used: v.number(), created: v.string(), state: v.picklist(STATES) }),
     ),
   }),
-  async run(service: DeskUses) {
+  async run(service: Uses) {
     const rows = (await service.joinStrings()).list();
+    const ownPin = rows.length > 0 ? await service.ownPin() : "";
     return {
-      join_tokens: rows.map(({ sha256, pin, created, expires, ...row }) => ({
-        ...row,
-        created: new Date(created).toISOString(),
-        expires: new Date(expires).toISOString(),
-        state: expires <= Date.now() ? STATES[2] : row.used >= row.uses ? STATES[1] : STATES[0],
-      })),
+      join_tokens: rows.map((row) => {
+        const { sha256, pin, created, expires, ...shown } = row;
+        return {
+          ...shown,
+          created: new Date(created).toISOString(),
+          expires: new Date(expires).toISOString(),
+          state: stateOf(row, ownPin),
+        };
+      }),
     };
   },
 });
