@@ -44,7 +44,11 @@ export default {
     }),
     remove: view(removeScript, {
       positionals: ["name"],
-      text: ({ removed }) => `${removed} removed`,
+      text: ({ removed, jobs, tokens }) => {
+        const disabled = jobs > 0 ? `; jobs that it had added are disabled: ${jobs}` : "";
+        const named = tokens.length > 0 ? `; tokens still name it: ${tokens.join(", ")}` : "";
+        return `${removed} removed${disabled}${named}`;
+      },
       examples: [["$0 scripts remove nightly", "Nobody runs it from now on"]],
     }),
     run: view(runScript, {

@@ -142,6 +142,8 @@ export interface Service {
    * @returns how many jobs it had.
    */
   endWorkOf(token: string): Promise<number>;
+  /** Disables the jobs that a stored script has added for tokens that allow it alone. @returns how many they are. */
+  endJobsOfScript(script: string): Promise<number>;
   /** Aborted once the token of that name is revoked. */
   untilRevoked(token: string): AbortSignal;
   /** Reads again the files that other processes change while a server runs: its tokens and jobs. Ends what was revoked. */
@@ -440,7 +442,7 @@ export function createService({
       return madeRuns;
     }),
     scheduler: stoppable(async () => {
-      const { Scheduler } = await import("./scheduler/scheduler");
+      const { ENDED, Scheduler } = await import("./scheduler/scheduler");
       madeScheduler = new Scheduler({
         files: { file: files.jobs, lock: files.jobsLock },
         lock: files.schedulerLock,
@@ -449,7 +451,17 @@ export function createService({
           return startJob(service, job, hasEnded, signal);
         },
         // One that has expired can be replaced, and then its jobs run again.
-        inForce: async (token) => (await endsOfTokens())(token) !== "was revoked",
+        async ended({ token, script }) {
+          if (token !== null && (await endsOfTokens())(token) === "was revoked") return ENDED.token(token);
+          try {
+            return script === null || (await service.storedScripts()).has(script)
+              ? null
+              : ENDED.script(script);
+          } catch {
+            // While the file is broken, nothing is known to have ended.
+            return null;
+          }
+        },
         log,
       });
       if (runsJobs) await madeScheduler.start();
@@ -530,10 +542,11 @@ export function createService({
     ),
     untilRevoked: revocations.until,
     async endWorkOf(token) {
-      const jobs = hasJobs() ? await (await service.scheduler()).disown(token) : 0;
+      const jobs = hasJobs() ? await (await service.scheduler()).disown("token", token) : 0;
       await endRevoked();
       return jobs;
     },
+    endJobsOfScript: async (name) => (hasJobs() ? (await service.scheduler()).disown("script", name) : 0),
     async refresh() {
       await (await service.rest()).server?.refresh();
       if (runsJobs && hasJobs()) await (await service.scheduler()).refresh();
@@ -591,11 +604,14 @@ function serverReport(service: Service, { pid }: RunningServer) {
 
 async function startJob(
   service: Service,
-  { job_id, script_path, timeout_seconds, token, scopes }: Job,
+  { job_id, script_path, timeout_seconds, token, scopes, script }: Job,
   hasEnded: boolean,
   signal?: AbortSignal,
 ) {
-  const base = localCaller(service, "scheduler", { signal, grant: { name: token, scopes } });
+  const base = localCaller(service, "scheduler", {
+    signal,
+    grant: { name: token, scopes, ...(script !== null && { script }) },
+  });
   const ending = token === null ? "" : ` token=${token}`;
   const announce = async (subject: string) => {
     if (hasEnded) throw forbidden(`its token ${token} has expired: \`svc token rotate ${token}\``);

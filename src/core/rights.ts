@@ -42,6 +42,8 @@ export interface Grant {
   readonly scopes: readonly Scope[];
   /** The digest of the token that was sent, hexadecimal; absent for a caller in this process, and without a token. */
   readonly sha256?: string;
+  /** The stored script whose commands need these scopes, where the token allows that script alone (`run:<name>`). */
+  readonly script?: string;
   /** Set for a run that a host makes for a token of another host, such as a desk: it has no more than that token allows. */
   readonly limited?: true;
   /** When that token ends, in milliseconds since the epoch; absent where it does not. */

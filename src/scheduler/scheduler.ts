@@ -47,8 +47,8 @@ export interface SchedulerParts {
    * @param signal cancels the run.
    */
   start(job: Job, signal?: AbortSignal): Promise<StartedRun>;
-  /** Whether the token of that name has not been revoked. */
-  inForce(token: string): Promise<boolean>;
+  /** Why the job may not run any more: its token was revoked, or the script that added it was removed. Null while it may. */
+  ended(job: Job): Promise<string | null>;
   /** Default: that of the system. */
   readonly clock?: Clock;
   readonly log: Log;
@@ -172,12 +172,12 @@ export class Scheduler {
    *
    * @returns how many they are.
    */
-  async disown(token: string): Promise<number> {
+  async disown(by: "token" | "script", name: string): Promise<number> {
     return this.store.change((list) => {
-      const jobs = list.entries.filter((job) => job.token === token);
+      const jobs = list.entries.filter((job) => job[by] === name);
       for (const job of jobs) {
         this.queued.delete(job.job_id);
-        list.replace(disowned(job));
+        list.replace(disowned(job, ENDED[by](name)));
       }
       return jobs.length;
     });
@@ -319,11 +319,12 @@ export class Scheduler {
     return this.claim !== undefined;
   }
 
-  /** `job`, disabled when its token has been revoked, for instance by hand. */
+  /** `job`, disabled when it may not run any more, for instance because somebody edited the tokens by hand. */
   private async owned(job: Job): Promise<Job> {
-    if (job.token === null || (await this.parts.inForce(job.token))) return job;
-    this.parts.log.warn(`job ${job.job_id} is disabled: ${revoked(job.token)}`);
-    return disowned(job);
+    const why = await this.parts.ended(job);
+    if (why === null) return job;
+    this.parts.log.warn(`job ${job.job_id} is disabled: ${why}`);
+    return disowned(job, why);
   }
 
   /** `job` with its next time after `now`; paused when it has none. */
@@ -401,10 +402,14 @@ const isoTime = (ms: number) => new Date(ms).toISOString();
 const timeOf = ({ next_run_at }: Job) =>
   next_run_at === null ? Number.POSITIVE_INFINITY : Date.parse(next_run_at);
 
-const revoked = (token: string | null) => `its token ${token} was revoked`;
+/** Why a job may not run any more, by what has ended. */
+export const ENDED = {
+  token: (name: string) => `its token ${name} was revoked`,
+  script: (name: string) => `the stored script ${name}, which added it, was removed`,
+} as const;
 
-function disowned(job: Job): Job {
-  return { ...job, enabled: false, next_run_at: null, disabled_reason: revoked(job.token) };
+function disowned(job: Job, disabled_reason: string): Job {
+  return { ...job, enabled: false, next_run_at: null, disabled_reason };
 }
 
 function refuseDisabled({ job_id, disabled_reason }: Job): void {

@@ -54,6 +54,48 @@ test("a token for one script runs it, whatever its commands need, and nothing el
   expect(refused[0]?.body).toEqual({ error: "this token allows run:nightly, but this needs run:other" });
 });
 
+test("a job that a script added ends with the script; removing it names the tokens that still name it", async () => {
+  await using made = await hostWith();
+  const { host } = made;
+  const script_path = `${host.configDir}/quick.json`;
+  writeFileSync(script_path, JSON.stringify([["AC_sleep", [0]]]));
+  const add = (job_id: string) => ["AC_scheduler_add_job", { job_id, script_path, interval_seconds: 3_600 }];
+  await host.call("/scripts/add", post({ name: "plan", actions: [add("theirs")] }));
+  const planned = await (await made.as("run:plan"))("/scripts/plan/run", {});
+  expect(planned.body.ok).toBe(true);
+  // The owner's own job has nothing to do with the script.
+  await host.call("/scripts/add", post({ name: "own", actions: [add("own")] }));
+  await host.call("/scripts/own/run", post({}));
+  const removed = await host.call("/scripts/remove", post({ name: "plan" }));
+  expect(await removed.json()).toEqual({ removed: "plan", jobs: 1, tokens: ["run.plan"] });
+  await host.call("/scripts/remove", post({ name: "own" }));
+  const { jobs } = (await (await host.call("/jobs")).json()) as { jobs: object[] };
+  expect(jobs).toMatchObject([
+    {
+      job_id: "theirs",
+      enabled: false,
+      disabled_reason: "the stored script plan, which added it, was removed",
+    },
+    { job_id: "own", enabled: true, disabled_reason: null },
+  ]);
+});
+
+test("a job of a script whose file was edited by hand does not run either", async () => {
+  await using made = await hostWith();
+  const { host } = made;
+  const script_path = `${host.configDir}/quick.json`;
+  writeFileSync(script_path, JSON.stringify([["AC_sleep", [0]]]));
+  const actions = [["AC_scheduler_add_job", { job_id: "theirs", script_path, interval_seconds: 3_600 }]];
+  await host.call("/scripts/add", post({ name: "plan", actions }));
+  await (await made.as("run:plan"))("/scripts/plan/run", {});
+  writeFileSync(made.files.scripts, JSON.stringify({ scripts: [] }));
+  const run = await host.call("/jobs/run", post({ job_id: "theirs" }));
+  expect([run.status, JSON.stringify(await run.json())]).toEqual([
+    409,
+    expect.stringContaining("the stored script plan, which added it, was removed"),
+  ]);
+});
+
 test("without its name, a caller needs the scope of each command: operate is not admin through a stored script", async () => {
   await using made = await hostWith();
   const operate = await (await made.as("operate"))("/scripts/nightly/run", {});

@@ -5,7 +5,7 @@ import * as v from "valibot";
 import type { EndedRun, RunStatus } from "../../src/core/run";
 import { silentLog } from "../../src/lib/log";
 import { JOB, type Job } from "../../src/scheduler/job";
-import { type Clock, Scheduler } from "../../src/scheduler/scheduler";
+import { type Clock, ENDED, Scheduler } from "../../src/scheduler/scheduler";
 import { temporaryFolder } from "../support";
 
 export const HOUR = 3_600_000;
@@ -82,7 +82,7 @@ export function testScheduler({ start = "2026-06-01T00:00:00.000Z", hold = false
       lock: join(folder.path, "run", "scheduler.lock"),
       clock: time.clock,
       pollMs: 48 * HOUR,
-      inForce: async (token) => !revoked.has(token),
+      ended: async ({ token }) => (token !== null && revoked.has(token) ? ENDED.token(token) : null),
       log,
       async start(job) {
         const { promise: ended, resolve } = Promise.withResolvers<EndedRun>();

@@ -18,6 +18,11 @@ interface Uses {
   storedScripts(): Promise<StoredScripts>;
 }
 
+interface RemoveUses extends Uses {
+  endJobsOfScript(script: string): Promise<number>;
+  tokens(): Promise<{ list(): ReadonlyArray<{ readonly name: string; readonly scopes: readonly string[] }> }>;
+}
+
 const NAME = field(NAME_TEXT, "Name of the script");
 
 const OWNERS = "a script that stores scripts could store itself";
@@ -80,10 +85,13 @@ export const removeScript = operation({
   leftOut: { script: OWNERS },
   http: { method: "POST", path: "/scripts/remove" },
   input: v.strictObject({ name: NAME }),
-  output: v.object({ removed: v.string() }),
-  async run(service: Uses, { name }) {
+  /** `jobs`: how many jobs it had added, which are disabled now. `tokens`: those that allow a script of that name. */
+  output: v.object({ removed: v.string(), jobs: v.number(), tokens: v.array(v.string()) }),
+  async run(service: RemoveUses, { name }) {
     await (await service.storedScripts()).remove(name);
-    return { removed: name };
+    const jobs = await service.endJobsOfScript(name);
+    const named = (await service.tokens()).list().filter(({ scopes }) => scopes.includes(`run:${name}`));
+    return { removed: name, jobs, tokens: named.map((token) => token.name) };
   },
 });
 
@@ -113,7 +121,7 @@ export const runScript = operation({
     const executor = await service.executor();
     const checked = executor.prepare(actions, false);
     const list = { ...checked, described: `script=${name} stored=sha256:${sha256} ${checked.described}` };
-    const grant = isGiven ? grantOf(caller.grant, executor, checked) : caller.grant;
+    const grant = isGiven ? grantOf(caller.grant, name, executor, checked) : caller.grant;
     return executor.run(
       list,
       { ...caller, grant },
@@ -129,9 +137,10 @@ function noParameters(script: string, odd: string): string {
 }
 
 /** What a run of this list may do that was allowed by its name: what its commands need, under the name of the token. */
-const grantOf = (grant: Grant, executor: Executor, { commands }: CheckedList): Grant => ({
+const grantOf = (grant: Grant, script: string, executor: Executor, { commands }: CheckedList): Grant => ({
   ...grant,
   scopes: executor.scopesOf(commands),
+  script,
 });
 
 export const operations = [addScript, listScripts, removeScript, runScript];
