@@ -129,8 +129,12 @@ The folder of this page has files for Prometheus 2.42 or later and for Grafana:
   label in the address book, and \`svc_tag_<tag>="true"\` for each of its tags.
 - **Job names**: the alerts expect jobs named \`svc\` or \`svc-…\`.
 - **TLS**: use \`ca_file\`; Prometheus cannot pin a key. For the certificates that svc makes, \`svc tls cert --on all > svc-ca.pem\` on the
-  desk writes those of all hosts into one file. Each is for the host's name and for the addresses that it had; \`svc serve --allow-host\`
-  adds others. svc renews a certificate once a year, so write the file anew every week (a timer, or a job of cron).
+  desk writes those of all hosts into one file: what each one shows on a connection that the address book trusts, so add hosts with a
+  pin. Each is for the host's name and for the addresses that it had; \`svc serve --allow-host\` adds others. svc renews a certificate
+  once a year, so write the file anew every week (a timer, or a job of cron). Left out, with a warning, are certificates of an
+  authority (\`openssl req -x509\` makes those by default: add \`-addext basicConstraints=critical,CA:FALSE\`), and those that are also for
+  another host of the address book. What remains: a host chooses what else its certificate is for. Prometheus would take it for any
+  other target with that name, so use the file for jobs that scrape the hosts of this address book, and for nothing else.
 - **The rate limit** counts scrapes: a scrape every 30 s uses 2 of a client's 120 requests a minute.
 - **The audit log** has a row for each scrape: with one every 30 s, 2,880 rows a day.
 

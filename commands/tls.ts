@@ -1,19 +1,34 @@
-import type { Group } from "../src/cli/subcommand";
+import { type Group, oneOf, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
+import { hostCertificates } from "../src/fleet/operations/hosts";
 import { printable } from "../src/lib/sanitize";
 import { certificate, renew } from "../src/trust/operations/tls";
 
+const own = view(certificate, { on: false, text: ({ pem }) => pem.trimEnd() });
+
+const ofHosts = view(hostCertificates, {
+  async run({ globals, input, call, service }) {
+    const answers = await call(input);
+    for (const answer of answers) {
+      if (globals.json) print(globals, answer, String);
+      else if (answer.ok)
+        print(globals, answer, () => `# ${printable(answer.label)}\n${answer.result.pem.trimEnd()}`);
+      if (!answer.ok) service.log.warn(`${answer.label}: ${answer.error}`);
+    }
+    return answers.every(({ ok }) => ok) ? 0 : 1;
+  },
+});
+
 export default {
   verbs: {
-    cert: view(certificate, {
-      text: ({ pem }) => pem.trimEnd(),
-      joined: (answers) =>
-        answers.map(({ label, body }) => `# ${printable(label)}\n${body.pem.trimEnd()}`).join("\n"),
-      examples: [
+    cert: oneOf(
+      [
         ["$0 tls cert", "The certificate of this host, as PEM"],
         ["$0 tls cert --on all > svc-hosts.pem", "One ca_file for Prometheus"],
       ],
-    }),
+      [own, ofHosts],
+      ({ on }) => (on === undefined ? own : ofHosts),
+    ),
     renew: view(renew, {
       columns: ["PIN", "NEXT ONE", "IN USE FROM"],
       rows: ({ pin, next_spki, next_from }) => [[pin, next_spki ?? "", next_from ?? ""]],

@@ -249,6 +249,7 @@ const SCOPE_OF = {
   ],
   admin: [
     "admin.add_host",
+    "admin.certificates",
     "admin.export",
     "admin.import",
     "admin.remove_host",

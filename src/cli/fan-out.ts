@@ -56,13 +56,9 @@ export async function askHosts<I extends InputSchema, O extends OutputSchema, E>
     const lines = answers.flatMap((answer) =>
       answer.ok ? rows(answer.result, answer.label, view.extra).map((row) => [answer.label, ...row]) : [],
     );
-    const bodies = answers.flatMap((answer) =>
-      answer.ok ? [{ label: answer.label, body: answer.result }] : [],
-    );
     // Where no host answered, it is unknown whether there are none.
-    if (bodies.length > 0) {
-      print(globals, lines, () => view.joined?.(bodies) ?? table(["HOST", ...columns], lines, view.none));
-    }
+    if (answers.some(({ ok }) => ok))
+      print(globals, lines, () => table(["HOST", ...columns], lines, view.none));
   }
   for (const answer of answers) {
     const lines = answer.ok ? (view.warnings?.(answer.result) ?? []) : [answer.error];

@@ -35,8 +35,6 @@ export interface Shown<B, E, I = unknown> {
   readonly rows?: (body: B, host: string | undefined, extra: E) => ReadonlyArray<readonly string[]>;
   /** The answer from here, where a table is not the way to show it. */
   readonly text?: (body: B, input: I) => string;
-  /** The answers of several hosts (`--on`) as one text, where a table is not the way to show them. */
-  readonly joined?: (answers: ReadonlyArray<{ readonly label: string; readonly body: B }>) => string;
   /** Instead of a table without rows. */
   readonly none?: string;
   /** Lines for stderr. */

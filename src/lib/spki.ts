@@ -5,6 +5,8 @@
  * it survives a renewed certificate. `sha256:` and 64 hexadecimal digits is the SHA-256 of one certificate.
  */
 
+import type { X509Certificate } from "node:crypto";
+
 /** The pin of the public key of a certificate, DER or PEM. @throws when it is no certificate. */
 export function spkiPin(certificate: Uint8Array | string): string {
   const { createHash, X509Certificate } = process.getBuiltinModule("node:crypto");
@@ -40,4 +42,12 @@ export function parsePin(text: string): string | undefined {
   if (key !== undefined) return `spki:${key}`;
   const [, digits] = CERTIFICATE.exec(text) ?? [];
   return digits === undefined ? undefined : `sha256:${digits.replaceAll(":", "").toLowerCase()}`;
+}
+
+/** Whether a certificate is for a host name or address, by its `subjectAltName` alone. */
+export function isFor(certificate: X509Certificate, name: string): boolean {
+  // Bun's `checkIP` throws for what is no address, where node's returns undefined.
+  const { isIP } = process.getBuiltinModule("node:net");
+  const found = isIP(name) ? certificate.checkIP(name) : certificate.checkHost(name, { subject: "never" });
+  return found !== undefined;
 }

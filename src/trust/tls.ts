@@ -12,7 +12,7 @@ import { badInput, conflict, messageOf, systemCode, unavailable } from "../lib/e
 import { ensurePrivateFolder, fileStamp, isMissing, writeFileAtomic } from "../lib/files";
 import { withLock } from "../lib/lock";
 import type { configFiles } from "../lib/paths";
-import { spkiPin } from "../lib/spki";
+import { isFor, spkiPin } from "../lib/spki";
 
 /** A private key and its certificate with its chain, PEM. */
 export interface Pair {
@@ -206,7 +206,7 @@ function isGood(cert: string, key: string, wanted: readonly string[], now: Date)
       certificate.checkPrivateKey(createPrivateKey(key)) &&
       new Date(certificate.validFrom) <= now &&
       new Date(certificate.validTo).getTime() - RENEW_BELOW_MS > now.getTime() &&
-      wanted.every((name) => certificate.checkIP(name) ?? certificate.checkHost(name, { subject: "never" }))
+      wanted.every((name) => isFor(certificate, name))
     );
   } catch {
     return false;

@@ -19,6 +19,13 @@ function place() {
   return { files: configFiles(join(folder.path, "config")), ...folder };
 }
 
+test("a server that starts again with the same names keeps its certificate", async () => {
+  using made = place();
+  const wanted = ["lab.example", "10.1.2.3"];
+  const { cert } = await ownPair(made.files, { wanted });
+  expect((await ownPair(made.files, { wanted })).cert).toBe(cert);
+});
+
 describe("a certificate", () => {
   const certified = (names: string[], now = new Date()) =>
     new X509Certificate(makeCertificate(parseKey(makeKey()), "a-host", names, now));

@@ -212,6 +212,42 @@ export const listTargets = operation({
   run: async (service: Uses) => (await service.addressBook()).hosts().map(targetOf),
 });
 
+const FOR_A_FILE = "it makes a file for a program on this machine";
+
+export const hostCertificates = operation({
+  name: "admin.certificates",
+  summary: "Print the certificates that hosts show, for a client that is given whom to trust",
+  scope: "admin",
+  leftOut: { cli: "`svc tls cert --on` prints them", http: FOR_A_FILE, script: FOR_A_FILE },
+  input: v.strictObject({
+    on: field(
+      v.pipe(v.string(), v.nonEmpty()),
+      "Hosts of the address book: labels, tag:TAG or all, separated by commas; ! excludes",
+    ),
+    on_timeout_s: field(v.optional(seconds(between(0.01, 300)), 10), "With --on: time limit for each host"),
+  }),
+  output: v.array(
+    v.variant("ok", [
+      v.object({
+        label: v.string(),
+        ok: v.literal(true),
+        result: v.object({
+          pem: v.string(),
+          pin: v.string(),
+          names: v.array(v.string()),
+          valid_until: v.string(),
+        }),
+      }),
+      v.object({ label: v.string(), ok: v.literal(false), error: v.string() }),
+    ]),
+  ),
+  async run(service: Uses, { on, on_timeout_s }) {
+    const { certificatesOf } = await import("../certificates");
+    const book = await service.addressBook();
+    return certificatesOf(book.select(on), book.hosts(), on_timeout_s * 1_000);
+  },
+});
+
 const TOKENS_IN_FILES = "it reads or writes a file of tokens, which belongs to the user of the host";
 const FORMAT = v.optional(v.picklist(TRANSFER_FORMATS));
 const NAME = v.pipe(v.string(), v.nonEmpty());
@@ -277,6 +313,7 @@ export const operations = [
   tagHost,
   listHosts,
   listTargets,
+  hostCertificates,
   exportBook,
   importBook,
 ];
