@@ -40,11 +40,11 @@ const TRUST_WORDS: Readonly<Record<Host["trust"], string>> = {
   nothing: "NONE: not encrypted",
 };
 
-const rowOf = ({ label, base_url, tags, trust }: Host) => [
+const rowOf = ({ label, base_url, tags, trust, next_pin }: Host) => [
   label,
   base_url,
   tags.join(","),
-  TRUST_WORDS[trust],
+  `${TRUST_WORDS[trust]}${next_pin === null ? "" : "; another announced"}`,
 ];
 const oneHost = (host: Host) => table(HOST_COLUMNS, [rowOf(host)]);
 

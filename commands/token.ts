@@ -51,7 +51,7 @@ export default {
           id ?? "",
           scopes.join(", "),
           created.slice(0, 10),
-          expires?.slice(0, 10) ?? "never",
+          endOf(expires),
           last_used ?? "",
           old_until ?? "",
         ]),
@@ -65,3 +65,13 @@ export default {
     }),
   },
 } satisfies Group;
+
+const DAY_MS = 86_400_000;
+
+/** When a token ends: to the minute where that is within a day. */
+function endOf(expires: string | null, now = Date.now()): string {
+  if (expires === null) return "never";
+  const left = Date.parse(expires) - now;
+  if (left <= 0) return `ended ${expires.slice(0, 10)}`;
+  return left < DAY_MS ? `${expires.slice(0, 16)}Z` : expires.slice(0, 10);
+}

@@ -89,7 +89,7 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
       {
         label: "Host",
         kind: "wide",
-        cell: ({ label, base_url, trust }) =>
+        cell: ({ label, base_url, trust, next_pin }) =>
           el(
             "div",
             {},
@@ -97,7 +97,11 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
             el("div", { class: "hint" }, el("code", {}, base_url)),
             trust === "nothing"
               ? badge("error", "not encrypted")
-              : el("div", { class: "hint" }, TRUST[trust]),
+              : el(
+                  "div",
+                  { class: "hint" },
+                  `${TRUST[trust]}${next_pin === null ? "" : "; another announced"}`,
+                ),
           ),
       },
       {

@@ -7,7 +7,7 @@ import { localCaller } from "../../src/core/caller";
 import { poll } from "../../src/fleet/operations/fleet";
 import { removeHost } from "../../src/fleet/operations/hosts";
 import { formatJoinString, newSecret, parseJoinString } from "../../src/join/join-string";
-import { listJoinStrings, removeJoinString } from "../../src/join/operations/desk";
+import { addJoinString, listJoinStrings, removeJoinString } from "../../src/join/operations/desk";
 import { leave } from "../../src/join/operations/host";
 import { configFiles } from "../../src/lib/paths";
 import type { Service } from "../../src/service";
@@ -314,4 +314,18 @@ test("a string that names another key than the desk has says so, and one that wi
   expect(await states()).toEqual(["open", "open", "open"]);
   await renewKey(0);
   expect(await states()).toEqual(["other_key", "other_key", "other_key"]);
+});
+
+test("a join string for this machine only warns", async () => {
+  await using desk = await tlsServer();
+  const warningsFor = async (advertise: string) => {
+    const warnings: string[] = [];
+    const caller = localCaller(desk.service, "cli", { warn: (text) => warnings.push(text) });
+    await callOperation(desk.service, addJoinString, { advertise }, caller);
+    return warnings;
+  };
+  expect(await warningsFor("desk.example:9939")).toEqual([]);
+  expect(await warningsFor("127.0.0.1:9939")).toEqual([
+    "hosts on other machines do not reach this desk at 127.0.0.1:9939",
+  ]);
 });

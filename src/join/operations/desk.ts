@@ -5,6 +5,7 @@ import * as v from "valibot";
 import { between, field, flag, inForm, NO_INPUT, seconds, secret, whole } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { conflict, notFound } from "../../lib/errors";
+import { isLoopback } from "../../lib/loopback";
 import { configFiles } from "../../lib/paths";
 import { openSigningKey } from "../../trust/identity";
 import { status as tlsStatus } from "../../trust/operations/tls";
@@ -78,6 +79,9 @@ export const addJoinString = operation({
   }),
   async run(service: Uses, { advertise, ...wanted }, caller) {
     const address = addressOfDesk(service.runningServer(), advertise);
+    if (advertise !== undefined && isLoopback(new URL(`https://${address}`).hostname)) {
+      caller.warn?.(`hosts on other machines do not reach this desk at ${address}`);
+    }
     const pin = await service.ownPin();
     openSigningKey(configFiles(service.configDir).deskKey);
     const strings = await service.joinStrings();

@@ -111,7 +111,7 @@ export const renew = operation({
     new_key: flag("Make a new key too; desks that pin the old one follow while it is announced"),
     overlap_s: field(
       v.optional(seconds(between(0, MAX_OVERLAP_S)), 86_400),
-      "With new_key: how long it is announced before it is used; 0: use it at once, and every desk needs its pin",
+      "How long a new key is announced before it is used; 0: use it at once, and every desk needs its pin",
     ),
   }),
   output: v.object({ pin: v.string(), ...NEXT }),
