@@ -46,6 +46,8 @@ export interface Grant {
   readonly script?: string;
   /** Set for a run that a host makes for a token of another host, such as a desk: it has no more than that token allows. */
   readonly limited?: true;
+  /** When its token got the name, in milliseconds since the epoch: one before may have had it too. Absent for no named token. */
+  readonly since?: number;
   /** When that token ends, in milliseconds since the epoch; absent where it does not. */
   readonly ends?: number;
 }

@@ -2,11 +2,12 @@
  * The REST server of a service, at most one at a time: the app on a port, its token, its claim on `{config_dir}`, its end.
  */
 import { existsSync } from "node:fs";
-import { resolve } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import { parseInput } from "../core/input";
 import type { Operation } from "../core/operation";
 import { NEEDS, type Permission } from "../core/rights";
 import { conflict, messageOf, unavailable } from "../lib/errors";
+import { clearLeftovers } from "../lib/files";
 import type { Log } from "../lib/log";
 import { isLoopback } from "../lib/loopback";
 import { configFiles } from "../lib/paths";
@@ -108,6 +109,11 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
   using undo = new DisposableStack();
   undo.defer(release);
   const files = configFiles(configDir);
+  // Of processes that were killed.
+  for (const folder of new Set([...Object.values(files).map((path) => dirname(path)), files.auditArchive]))
+    clearLeftovers(folder);
+  if (options.token_file !== undefined)
+    clearLeftovers(dirname(options.token_file), basename(options.token_file));
   if (!existsSync(files.hostKey)) openSigningKey(files.hostKey);
   const tls = await openTls(keys, options, files, log);
   const token = openToken(options.token, options.token_file ?? files.token, log);

@@ -10,13 +10,15 @@ import {
   fsyncSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
+import { isAlive } from "./alive";
 import { badInput, messageOf, systemCode } from "./errors";
 import { holdFolder, holdPlace } from "./held-place";
 import { look, lookThrough } from "./look";
@@ -111,6 +113,33 @@ export function beginReplace(path: string, mode: number, owned: boolean) {
     },
   };
 }
+
+/** The name of a file that {@link beginReplace} has begun. */
+const TEMPORARY = /\.tmp-(\d+)-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/**
+ * Removes from `folder` what {@link beginReplace} left there when its process was killed: that may hold secrets. What seems to
+ * be of a process that runs stays. Never throws.
+ *
+ * @param name the file that was to be replaced (default: any).
+ */
+export function clearLeftovers(folder: string, name = ""): void {
+  try {
+    for (const found of readdirSync(folder)) {
+      const pid = Number(TEMPORARY.exec(found)?.[1] ?? Number.NaN);
+      const path = join(folder, found);
+      if (Number.isNaN(pid) || !(name === "" || found.startsWith(`${name}.tmp-`)) || isInUse(path, pid))
+        continue;
+      rmSync(path, { force: true });
+    }
+  } catch {
+    // There is no such folder, or it cannot be written.
+  }
+}
+
+/** Whether the process `pid` may still write the file. In a container, each start has the same id. */
+const isInUse = (path: string, pid: number) =>
+  pid === process.pid ? (look(path)?.mtimeMs ?? 0) >= performance.timeOrigin : isAlive(pid);
 
 /** Replaces the file at `path` as {@link beginReplace} does. On an error, the old file is untouched. */
 export function writeFileAtomic(

@@ -73,9 +73,11 @@ export const tooManyFiles = (maxFiles: number) =>
 
 /**
  * @param token the name of the token that the sender came with; null for the owner's.
+ * @param since when it got that name, milliseconds since 1970. A file that is older, by the time of its last change, came with
+ *   another token of the name.
  * @throws the system or SQLite error when it cannot be opened.
  */
-export function openInboxIndex(path: string, sender: string, token: string | null = null) {
+export function openInboxIndex(path: string, sender: string, token: string | null = null, since = 0) {
   // When a power cut undoes a row, its file belongs to nobody and is never overwritten.
   const db = openDatabase(path, { synchronous: "NORMAL", busyMs: 10_000, prepare });
 
@@ -88,7 +90,7 @@ export function openInboxIndex(path: string, sender: string, token: string | nul
   );
   const find = db.query(
     `SELECT 1 FROM files LEFT JOIN tokens USING (sender, name, inode) WHERE sender = $sender AND name = $name
-      AND inode = $inode AND size = $size AND mtime_ms = $mtimeMs AND ($token IS NULL OR token = $token)`,
+      AND inode = $inode AND size = $size AND mtime_ms = $mtimeMs AND ($token IS NULL OR (token = $token AND mtime_ms >= $since))`,
   );
   const sign = db.query("INSERT INTO tokens VALUES ($sender, $name, $inode, $token)");
   const others = db.query("DELETE FROM files WHERE sender = $sender AND name = $name AND inode <> $inode");
@@ -131,7 +133,7 @@ export function openInboxIndex(path: string, sender: string, token: string | nul
     claimant,
     /** Whether this sender wrote the file with this token, and nobody changed it since. The owner's token may have any. */
     has: (name: string, { ino, size, mtimeMs }: Stats) =>
-      find.get({ sender, name, inode: ino, size, mtimeMs, token }) !== null,
+      find.get({ sender, name, inode: ino, size, mtimeMs, token, since }) !== null,
     /** Notes a file under way. @returns the limit that has no room for it; null when it was noted. */
     reserve(path: string, { size, paths, quota, maxFiles }: Reservation): "bytes" | "files" | null {
       const more = [...new Set(["", ...paths])].filter((name) => claimant(name) === undefined).length;

@@ -42,6 +42,8 @@ export interface InboxPlace {
   readonly sender: string;
   /** The name of the token that it came with, which alone replaces what it sent; null for the owner's. */
   readonly token?: string | null;
+  /** When that token got its name, milliseconds since 1970: what came before is of another that had it. */
+  readonly since?: number;
   /** The most that all inboxes may hold together, bytes; 0 for no limit. */
   readonly quota: number;
   /** The most files and folders that all inboxes may hold together; 0 for no limit. */
@@ -69,13 +71,13 @@ export function ensureInbox({ folder, index }: InboxPlace): string[] {
 
 /** @throws the system or SQLite error when the folder or the index cannot be opened. */
 export function openInbox(place: InboxPlace, now = () => new Date()) {
-  const { folder, sender, token, quota, maxFiles, minFree } = place;
+  const { folder, sender, token, since, quota, maxFiles, minFree } = place;
   const root = join(folder, sender);
   const incomingFolder = join(folder, INCOMING);
   // For each file: a person who empties an inbox may also delete its folders.
   const ensureFolder = (path: string) => void mkdirSync(path, { recursive: true, mode: PRIVATE_FOLDER });
   ensureFolder(incomingFolder);
-  const index = openInboxIndex(place.index, sender, token);
+  const index = openInboxIndex(place.index, sender, token, since);
   index.forgetEnded();
 
   /** Notes a file under way, and makes it. @throws `unavailable` when the quota or the disk has no room for it. */

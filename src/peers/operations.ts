@@ -62,7 +62,7 @@ export const offerSession = operation({
   input: OFFER,
   output: ANSWER,
   run: async (service: Uses, offer, { grant, clientKey }) =>
-    (await service.sessions()).answer(offer, grant.name, clientKey),
+    (await service.sessions()).answer(offer, grant.name, clientKey, grant.since),
 });
 
 export const closeSession = operation({

@@ -118,6 +118,7 @@ export function createSessions(options: SessionsOptions) {
      * Answers an offer.
      *
      * @param token the name of the token that came with it; null for the owner's.
+     * @param since when that token got its name, milliseconds since 1970.
      * @param address what limits count its sender by. One token at one address is a client with a share of the sessions.
      * @throws `unavailable` when there are too many sessions, or no WebRTC; `rejected` for a bad offer.
      */
@@ -125,9 +126,10 @@ export function createSessions(options: SessionsOptions) {
       { sdp, viewer_id, features }: Offer,
       token: string | null = null,
       address = "",
+      since = 0,
     ): Promise<Answer> {
       const host_id = identity("host");
-      const place = { ...(await inbox(viewer_id)), token };
+      const place = { ...(await inbox(viewer_id)), token, since };
       const reach = { reads: [], writes: ensureInbox(place) };
       const session = open("host", viewer_id, reach, { token, address });
       const answer = await orClose(session, async () =>

@@ -8,7 +8,8 @@
  */
 import type { Database } from "bun:sqlite";
 import { MAX_TIMEOUT_S } from "../core/run";
-import { messageOf, systemCode, unavailable } from "../lib/errors";
+import { isAlive } from "../lib/alive";
+import { messageOf, unavailable } from "../lib/errors";
 import { isMissing } from "../lib/files";
 import type { Log } from "../lib/log";
 import { isBusy, isUnwritable, openDatabase, openReadOnly } from "../lib/sqlite";
@@ -220,16 +221,6 @@ function markInterrupted(db: Database, untouched = false): void {
   );
   for (const { id, pid, started_at } of going) {
     if (isGone(pid) || Date.parse(started_at) < oldest) mark.run(id);
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    // It is alive and belongs to another user (kill(2)).
-    return systemCode(error) === "EPERM";
   }
 }
 

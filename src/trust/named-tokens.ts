@@ -210,11 +210,18 @@ export function watchTokens(place: Place, log: Log): Record<"generated" | "given
 }
 
 /** A token of the file and those that it replaced, by their keys. */
-function indexed({ name, allows: scopes, previous, ...current }: NamedToken): Array<[string, Known]> {
+function indexed({
+  name,
+  allows: scopes,
+  created,
+  previous,
+  ...current
+}: NamedToken): Array<[string, Known]> {
+  const since = Date.parse(created);
   const now = { sha256: current.sha256, generated: current.generated, until: current.expires };
   return [now, ...previous].map(({ sha256, generated, until }) => {
     const digest = Buffer.from(sha256, "hex");
-    const grant: Grant = { name, scopes, sha256, ...(until !== undefined && { ends: endOf(until) }) };
+    const grant: Grant = { name, scopes, sha256, since, ...(until !== undefined && { ends: endOf(until) }) };
     return [keyOf(digest), { grant, digest, generated, until: endOf(until) }];
   });
 }

@@ -43,6 +43,25 @@ test("the file of a peer is replaced by that peer alone, whatever name another o
   expect(script()).toBe('[["AC_sleep", [1]]]');
 }, 180_000);
 
+test("the file of a token that was removed is not replaced by the next one of its name", async () => {
+  await using host = await serveBinary(["--rate-limit", "0"]);
+  using before = await peer(host, "bob");
+  await before.send("of bob");
+  const id = readFileSync(before.id, "utf8").trim();
+  const removed = Bun.spawn([BINARY, "token", "remove", "bob", "--config-dir", host.configDir], {
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  expect(await removed.exited).toBe(0);
+  using after = await peer(host, "bob");
+  writeFileSync(after.id, id);
+  await after.send("of another bob");
+  const inbox = join(host.configDir, "inbox", id);
+  expect([readFileSync(join(inbox, "nightly.json"), "utf8"), readdirSync(inbox).length]).toEqual([
+    "of bob",
+    2,
+  ]);
+}, 180_000);
+
 test("the file that came with the owner's token is replaced with that token alone, whatever is in the index", async () => {
   await using host = await serveBinary(["--rate-limit", "0"]);
   using owner = await peer(host);

@@ -1,13 +1,32 @@
 import { expect, test } from "bun:test";
-import { chownSync, statSync } from "node:fs";
+import { chownSync, readdirSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { ensurePrivateFolder, writeFileAtomic, writeNamedFile } from "../../src/lib/files";
+import { clearLeftovers, ensurePrivateFolder, writeFileAtomic, writeNamedFile } from "../../src/lib/files";
 import { tryLock } from "../../src/lib/lock";
 import { silentLog } from "../../src/lib/log";
 import { createHistory } from "../../src/runs/history";
 import { temporaryFolder } from "../support";
 
 const SOMEBODY = 4_242;
+
+test("what processes left that were killed while they replaced a file is removed, and nothing else", async () => {
+  using folder = temporaryFolder();
+  const killed = Bun.spawn([process.execPath, "-e", ""]);
+  await killed.exited;
+  const id = "0f8fad5b-d9cb-469f-a165-70867728950e";
+  const of = (pid: number, name = "tokens.json") => `${name}.tmp-${pid}-${id}`;
+  const [gone, other] = [of(killed.pid), of(killed.pid, "other")];
+  const kept = [of(process.ppid), of(process.pid), "tokens.json", `tokens.json.tmp-${killed.pid}-mine`];
+  const before = of(process.pid, "before");
+  for (const name of [gone, other, before, ...kept]) writeFileSync(join(folder.path, name), "secret");
+  // Another process had this id.
+  utimesSync(join(folder.path, before), 1, 1);
+  clearLeftovers(folder.path, "tokens.json");
+  expect(readdirSync(folder.path).toSorted()).toEqual([before, other, ...kept].toSorted());
+  clearLeftovers(folder.path);
+  expect(readdirSync(folder.path).toSorted()).toEqual(kept.toSorted());
+  clearLeftovers(join(folder.path, "missing"));
+});
 
 test.skipIf(process.getuid?.() !== 0)(
   "what root makes in another user's folder is theirs; what it writes to a path that it was given is its own",

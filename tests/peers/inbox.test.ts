@@ -86,6 +86,18 @@ describe("an inbox", () => {
     expect(by("anna", "7")).toBe(`${conflict}-3`);
   });
 
+  test("replaces nothing of a token that had the name before", () => {
+    using home = temporaryFolder();
+    const by = (since: number) => {
+      using inbox = inboxIn(home.path, { token: "bob", since });
+      return inbox.put("notes", String(since));
+    };
+    expect([by(0), by(0)]).toEqual(["notes", "notes"]);
+    const { mtimeMs } = statSync(join(home.path, "inbox", "peer-1", "notes"));
+    expect(by(mtimeMs + 1)).toBe("notes.conflict-peer-1-20261121T102030Z");
+    expect(by(mtimeMs - 1)).toBe("notes");
+  });
+
   /** What each token sends as `notes`, in that order; null is the owner's. @returns what each was stored as. */
   const sentBy = (home: string, ...tokens: ReadonlyArray<string | null>) =>
     tokens.map((token, at) => {
