@@ -45,6 +45,7 @@ async function runOnRecord<I extends InputSchema, O extends OutputSchema, S exte
   input: v.InferOutput<I>,
   caller: Caller,
 ): Promise<v.InferInput<O>> {
+  operation.requires?.(service, input);
   const subject = subjectOf(operation, input);
   await caller.announce(subject).catch((error) => {
     if (!operation.elsewhere) throw error;

@@ -97,6 +97,11 @@ export interface Operation<
   /** Its answer without what may be large, and why: for a client that does not read the answers that it has. */
   brief?(answer: v.InferInput<O>): v.InferInput<O>;
   /**
+   * Looks whether there is anything to change or reveal, before that is on record: throws where there is not, and tells
+   * nothing else. So what cannot be done leaves no folder behind.
+   */
+  requires?(service: S, input: v.InferOutput<I>): void;
+  /**
    * A method, so that a table of operations with different inputs is one list.
    *
    * @throws a `Failure` for expected errors; anything else is a bug.

@@ -15,7 +15,12 @@ export function table(
   none?: string,
 ): string {
   if (rows.length === 0 && none !== undefined) return none;
-  const lines = [headings, ...rows.map((row) => row.map((cell) => printable(cell, 60) || "-"))];
+  // Nothing follows the last column, which has the errors.
+  const room = (column: number) => (column === headings.length - 1 ? 120 : 60);
+  const lines = [
+    headings,
+    ...rows.map((row) => row.map((cell, column) => printable(cell, room(column)) || "-")),
+  ];
   const widths = headings.map((_, column) =>
     Math.max(...lines.map((line) => Bun.stringWidth(line[column] ?? ""))),
   );

@@ -63,14 +63,18 @@ export const showToken = operation({
   leftOut,
   input: OWN_FILE,
   output: OWN_TOKEN,
-  run({ configDir }: Uses, { token_file }) {
-    const file = ownTokenFile(configDir, token_file);
-    const token = file === null ? environmentToken() : readToken(file);
-    if (token !== undefined) return { token, token_file: file };
-    if (file === null) throw notFound("the server that runs here has its token from its own SVC_TOKEN");
-    throw notFound(`there is no token yet: \`svc serve\` makes ${file}`);
-  },
+  requires: ({ configDir }: Uses, { token_file }) => void shownToken(configDir, token_file),
+  run: ({ configDir }: Uses, { token_file }) => shownToken(configDir, token_file),
 });
+
+/** @throws `not_found` where there is none. */
+function shownToken(configDir: string, given?: string) {
+  const file = ownTokenFile(configDir, given);
+  const token = file === null ? environmentToken() : readToken(file);
+  if (token !== undefined) return { token, token_file: file };
+  if (file === null) throw notFound("the server that runs here has its token from its own SVC_TOKEN");
+  throw notFound(`there is no token yet: \`svc serve\` makes ${file}`);
+}
 
 /** The file of the host's own token. @throws `conflict` where it has none. */
 function replaceableFile(configDir: string, given?: string): string {

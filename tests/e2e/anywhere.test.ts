@@ -148,6 +148,15 @@ test("a ~ in SVC_CONFIG_DIR and --config-dir is the home", async () => {
   });
 }, 180_000);
 
+test("asking for a token, or leaving a desk, where there is none, makes no folder", async () => {
+  using host = installBinary();
+  expect((await host.run(["token", "show"])).stderr).toStartWith(
+    "svc: there is no token yet: `svc serve` makes ",
+  );
+  expect((await host.run(["leave"])).stderr).toBe("svc: this host has joined no desk\n");
+  expect(existsSync(host.configDir)).toBe(false);
+});
+
 testWith("unshare")("the history on a read-only mount is listed as it is", async () => {
   using host = installBinary();
   await host.run(["execute", '[["AC_sleep", [0]]]']);
@@ -163,6 +172,8 @@ testWith("unshare")(
   async () => {
     using host = installBinary();
     await host.run(["audit", "log", "test"]);
+    // Without one, `token show` says that there is none.
+    writeFileSync(join(host.configDir, "rest_token"), "token-of-this-host\n", { mode: 0o600 });
     const readOnly = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"';
     const before = ["unshare", "--map-root-user", "--mount", "sh", "-c", readOnly, host.configDir];
     for (const line of [

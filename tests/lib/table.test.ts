@@ -14,6 +14,12 @@ test("columns are aligned by what a terminal shows", () => {
   ).toBe("A     B\n日本  x\n-     y");
 });
 
+test("a long cell is cut, the last one of a row at twice the length", () => {
+  const long = "x".repeat(200);
+  const [, row = ""] = table(["A", "B"], [[long, long]]).split("\n");
+  expect(row).toBe(`${"x".repeat(60)}…  ${"x".repeat(120)}…`);
+});
+
 test("escape sequences are shown, not sent", () => {
   expect(table(["A"], [["\u001b[2J\u009bm\u202e\u061c"]])).toBe("A\n\\x1b[2J\\x9bm\\u202e\\u061c");
 });

@@ -4,6 +4,7 @@
 import * as v from "valibot";
 import { field, NO_INPUT, secret } from "../../core/fields";
 import { operation } from "../../core/operation";
+import { notFound } from "../../lib/errors";
 import { configFiles } from "../../lib/paths";
 import type { HostUses } from "../enter";
 import { readMembership } from "../membership";
@@ -71,6 +72,9 @@ export const leave = operation({
     /** Why the desk could not be told; null when it was. */
     problem: v.nullable(v.string()),
   }),
+  requires({ configDir }: Pick<HostUses, "configDir">) {
+    if (!readMembership(configFiles(configDir).desk)) throw notFound("this host has joined no desk");
+  },
   async run(service: HostUses) {
     const { leaveDesk } = await import("../enter");
     return leaveDesk(service);
