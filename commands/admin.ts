@@ -169,6 +169,13 @@ export default {
         const healthy = results.filter((result) => result.healthy).length;
         return `${table(POLL_COLUMNS, rows)}\n${healthy} of ${results.length} healthy`;
       },
+      // The table has no room for what to type.
+      warnings(results) {
+        const named = results.filter(({ error }) => error?.includes("`svc "));
+        const [first] = named;
+        const more = named.length > 1 ? `, and ${named.length - 1} more hosts` : "";
+        return first ? [`${printable(first.label, 130)}: ${first.error}${more}`] : [];
+      },
       good: (results) => results.every(({ healthy }) => healthy),
       examples: [
         ["$0 admin poll", "Every host; exit code 1 when one is not healthy"],

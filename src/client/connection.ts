@@ -8,6 +8,7 @@
 import { type IncomingMessage, type RequestOptions, request as send } from "node:http";
 import { deadline } from "../lib/deadline";
 import { systemCode } from "../lib/errors";
+import { isLoopback } from "../lib/loopback";
 import {
   type Carrier,
   type Deadline,
@@ -19,7 +20,7 @@ import {
   type Request,
   type Response,
 } from "./carrier";
-import { Dialler, dialError } from "./dial";
+import { CLOSED, Dialler, dialError } from "./dial";
 import { takeTurn } from "./pace";
 import { takeSlot } from "./slots";
 
@@ -81,7 +82,7 @@ export async function carrierTo(
       close();
       const isLost = error instanceof RemoteError && error.fault === "unreachable";
       if (wasStale() && isLost) return ask(request, limits);
-      throw error;
+      throw withTlsHint(error, url);
     }
   };
   return {
@@ -92,6 +93,15 @@ export async function carrierTo(
       giveBack();
     },
   };
+}
+
+/** `error`, which says what to do where the server at an http address beyond this machine may speak TLS since an update. */
+function withTlsHint(error: unknown, { protocol, hostname, host }: URL): unknown {
+  if (protocol !== "http:" || isLoopback(hostname) || !(error instanceof RemoteError)) return error;
+  const { fault, message, sent } = error;
+  if (message !== CLOSED && message !== notSvc().message) return error;
+  const hint = `it may speak TLS now: \`svc admin set LABEL --url https://${host} --trust-first\``;
+  return new RemoteError(fault, `${message}: ${hint}`, sent);
 }
 
 /** People get to see an error: a server or proxy that quotes the request quotes the token. */

@@ -44,7 +44,7 @@ export class Dialler extends Agent {
     // Once the socket is ready, the agent ignores these.
     socket
       .once("error", (error) => done(error, socket))
-      .once("close", () => done(unreachable("connection closed"), socket));
+      .once("close", () => done(unreachable(CLOSED), socket));
     this.dialled = socket;
     return undefined;
   }
@@ -54,6 +54,9 @@ export class Dialler extends Agent {
     super.destroy();
   }
 }
+
+/** What {@link RemoteError} says where the server ended the connection. */
+export const CLOSED = "connection closed";
 
 /** What {@link RemoteError} says where the certificate has none of the pins. */
 export const NOT_PINNED = "the certificate is not the pinned one";
@@ -73,7 +76,7 @@ export async function certificateAt(
     if (socket instanceof TLSSocket) resolve(socket.getPeerCertificate().raw);
   })
     .on("error", (error) => reject(error instanceof RemoteError ? error : unreachable(dialError(error))))
-    .once("close", () => reject(unreachable("connection closed")));
+    .once("close", () => reject(unreachable(CLOSED)));
   const late = () => {
     throw new RemoteError("timeout", `timeout after ${timeoutMs / 1_000} s`, false);
   };
@@ -133,8 +136,8 @@ export const lookup: LookupFunction = (name, options, done) => {
 /** Codes of the system, of name lookup (getaddrinfo(3)) and of TLS, in words. */
 const WORDS: Readonly<Record<string, string>> = {
   ECONNREFUSED: "connection refused",
-  ECONNRESET: "connection closed",
-  EPIPE: "connection closed",
+  ECONNRESET: CLOSED,
+  EPIPE: CLOSED,
   EHOSTUNREACH: "no route to host",
   ENETUNREACH: "no route to host",
   ETIMEDOUT: "connection timed out",
