@@ -9,6 +9,7 @@ import { addToken } from "./raw";
 
 const HOSTS = 300;
 const CALLERS = 30;
+const GROUPS = 10;
 /** Far below the minute that each host has, and seldom: to list thousands of descriptors takes long. */
 const PAUSED = { seconds: 20, everyMs: 50 };
 const onLinux = process.platform === "linux" ? test : test.skip;
@@ -22,12 +23,13 @@ async function server() {
 }
 
 /** Writes the address book of `svc`: hosts that never answer, and itself. */
-function writeBook({ url, token, configDir }: ServerProcess, port: number): void {
-  const holes = Array.from({ length: HOSTS }, (_, nth) => ({
+function writeBook({ url, token, configDir }: ServerProcess, port: number, count = HOSTS): void {
+  const holes = Array.from({ length: count }, (_, nth) => ({
     label: `hole-${nth}`,
-    base_url: `http://127.0.0.1:${port}`,
+    // An address each: how often a token asks one host is limited.
+    base_url: `http://127.0.${1 + (nth >> 7)}.${1 + (nth & 127)}:${port}`,
     token,
-    tags: ["hole"],
+    tags: ["hole", `hole-${nth % GROUPS}`],
   }));
   const hosts = [...holes, { label: "self", base_url: url, token, tags: [] }];
   writeFileSync(configFiles(configDir).adminHosts, JSON.stringify({ hosts }), { mode: 0o600 });
@@ -45,7 +47,7 @@ async function abandon(svc: ServerProcess, paths: readonly string[], begun: () =
 onLinux(
   "abandoned polls of hosts that never answer leave no connection behind, and stay below the cap",
   async () => {
-    const hole = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+    const hole = Bun.listen({ hostname: "0.0.0.0", port: 0, socket: { data() {} } });
     const { svc, descriptors } = await server();
     await using _ = svc;
     writeBook(svc, hole.port);
@@ -71,16 +73,18 @@ onLinux(
 onLinux(
   "polls that differ leave connections for others, however many one token asks for",
   async () => {
-    const hole = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+    const hole = Bun.listen({ hostname: "0.0.0.0", port: 0, socket: { data() {} } });
     const { svc, descriptors } = await server();
     await using _ = svc;
     const token = await addToken(svc, "greedy", { scope: "operate" });
-    writeBook(svc, hole.port);
+    writeBook(svc, hole.port, HOSTS * GROUPS);
     const before = descriptors();
     const client = new AbortController();
     const init = { headers: { authorization: `Bearer ${token}` }, signal: client.signal };
     for (let nth = 0; nth < CALLERS; nth++)
-      void svc.call(`/admin/poll?on=tag:hole&timeout_s=300&concurrency=${500 + nth}`, init).catch(() => null);
+      void svc
+        .call(`/admin/poll?on=tag:hole-${nth % GROUPS}&timeout_s=300&concurrency=${500 + nth}`, init)
+        .catch(() => null);
     await until("its share to be taken", () => descriptors() > before + 3_000, PAUSED);
     const asked = await svc.call("/admin/poll?on=self&timeout_s=30", { signal: AbortSignal.timeout(30_000) });
     expect(await asked.json()).toMatchObject([{ label: "self", healthy: true }]);
