@@ -11,6 +11,7 @@ const request = (more: object = {}) => ({
   name: "stranger",
   url: "https://10.0.0.1:9939",
   token: "a-token-of-mine",
+  time: Date.now(),
   ...more,
 });
 
