@@ -419,11 +419,11 @@ export function createService({
       return spkiPin((await ownPair(files)).cert);
     },
     poller: feature(async () => {
-      const [{ createPoller }, { followKeys }] = await Promise.all([
+      const [{ createPoller }, { createFollower }] = await Promise.all([
         import("./fleet/poll"),
         import("./fleet/follow"),
       ]);
-      return createPoller((changes) => followKeys(service, changes));
+      return createPoller(createFollower(service));
     }),
     rest: stoppable(async () => (await import("./http/server")).createRestControl(service)),
     runningServer() {

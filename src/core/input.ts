@@ -28,6 +28,9 @@ const MAX_WORDS = 10;
 /** The most unknown fields of one object that are named; there can be as many as fit into a body. */
 const MAX_UNKNOWN = MAX_WORDS - 1;
 
+/** The longest name of an unknown field that is shown, in characters. */
+const MAX_NAME = 40;
+
 /** Of a larger input a message names one offence: there can be as many as it has values. */
 const CHECKED_WHOLE = { bytes: 100_000, depth: 1_000 };
 
@@ -59,11 +62,13 @@ export function checkInput<I extends InputSchema>(
 }
 
 function unknownFields(names: readonly string[], known: readonly string[]): Offence[] {
-  const named: Offence[] = names.slice(0, MAX_UNKNOWN).map((name) => ({
-    field: printable(name, 200),
-    message: `unknown field${meant(name, known)}`,
-    path: [name],
-  }));
+  const named = names.slice(0, MAX_UNKNOWN).map((name): Offence => {
+    // Longer than any field: somebody has put a value in the place of a name, which may be a secret.
+    if (name.length > MAX_NAME) {
+      return { field: "", message: `unknown field, with a name of ${name.length} characters`, path: [] };
+    }
+    return { field: printable(name, 200), message: `unknown field${meant(name, known)}`, path: [name] };
+  });
   const more = names.length - named.length;
   return more > 0 ? [...named, { field: "", message: `and ${more} more unknown fields` }] : named;
 }

@@ -7,6 +7,7 @@
 import * as v from "valibot";
 import { typed } from "../client/call";
 import { type Carrier, type Deadline, RemoteError } from "../client/carrier";
+import { createBuckets, type Rate } from "../lib/buckets";
 import { messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { parsePin } from "../lib/spki";
@@ -72,20 +73,32 @@ interface Uses {
   } | null>;
 }
 
-/** Puts `changes` on record and into the address book. Never throws: the next poll finds them again. */
-export async function followKeys(service: Uses, changes: readonly KeyChange[]): Promise<void> {
-  if (changes.length === 0) return;
-  try {
-    const audit = await service.audit();
-    const event = { event_type: "desk", host_id: null, viewer_id: null };
-    const detailOf = (change: KeyChange) => `admin.follow_key ${wordsOf(change)}`;
-    // Together: the log writes rows that come at once with one wait for the disk.
-    await Promise.all(changes.map((change) => audit?.append({ ...event, detail: detailOf(change) })));
-    const stored = await (await service.addressBook()).follow(changes);
-    for (const change of stored) service.log.info(`the key of a host changes: ${wordsOf(change)}`);
-  } catch (error) {
-    service.log.warn(`the new keys of ${changes.length} hosts could not be stored: ${messageOf(error)}`);
-  }
+/** How often a host may announce another key: each one is a row of the log and a write of the address book. */
+const ANNOUNCING: Rate = { ratePerMinute: 1 / 15, burst: 6 };
+
+/**
+ * What puts changes on record and into the address book. Never throws: the next poll finds them again. A host that announces
+ * other keys all the time is followed a few times an hour; to a key that it announced before and uses now, always.
+ */
+export function createFollower(service: Uses): (changes: readonly KeyChange[]) => Promise<void> {
+  const spend = createBuckets(ANNOUNCING);
+  const mayFollow = ({ host, pin }: KeyChange) =>
+    pin !== host.pin || spend(`${host.label} ${host.base_url}`, performance.now()) === 0;
+  return async (found) => {
+    const changes = found.filter(mayFollow);
+    if (changes.length === 0) return;
+    try {
+      const audit = await service.audit();
+      const event = { event_type: "desk", host_id: null, viewer_id: null };
+      const detailOf = (change: KeyChange) => `admin.follow_key ${wordsOf(change)}`;
+      // Together: the log writes rows that come at once with one wait for the disk.
+      await Promise.all(changes.map((change) => audit?.append({ ...event, detail: detailOf(change) })));
+      const stored = await (await service.addressBook()).follow(changes);
+      for (const change of stored) service.log.info(`the key of a host changes: ${wordsOf(change)}`);
+    } catch (error) {
+      service.log.warn(`the new keys of ${changes.length} hosts could not be stored: ${messageOf(error)}`);
+    }
+  };
 }
 
 const wordsOf = ({ host: { label }, pin, next_pin }: KeyChange) =>

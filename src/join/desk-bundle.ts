@@ -74,7 +74,7 @@ export async function becomeDesk(
   readBook: BookReader,
   announce: (subject: string) => Promise<void>,
 ) {
-  const { files } = checked(bundle, readBook);
+  const { files } = await checked(bundle, readBook);
   const { deskKey, adminHosts, adminLock, importLock } = configFiles(configDir);
   return withLock(importLock, () =>
     withLock(adminLock, async () => {
@@ -102,13 +102,21 @@ export async function becomeDesk(
 }
 
 /** @throws a `rejected` failure that quotes nothing of the bundle. */
-function checked(bundle: unknown, readBook: BookReader): DeskBundle {
+async function checked(bundle: unknown, readBook: BookReader): Promise<DeskBundle> {
   const parsed = v.safeParse(DESK_BUNDLE, bundle);
   if (!parsed.success) throw rejected("bundle rejected: expected what `svc desk export` writes");
   const { files } = parsed.output;
   if (!signingKey(files.desk_key)) throw rejected("bundle rejected: desk_key is not an Ed25519 key");
   if (!isPair(files["tls/key.pem"], files["tls/cert.pem"])) {
     throw rejected("bundle rejected: tls/cert.pem is not a certificate of tls/key.pem");
+  }
+  const { isNextKey, isTlsKey } = await import("../trust/tls");
+  if (!(await isTlsKey(files["tls/key.pem"]))) {
+    throw rejected("bundle rejected: tls/key.pem is not an ECDSA key of P-256");
+  }
+  const next = files["tls/next.json"];
+  if (next !== undefined && !(await isNextKey(next))) {
+    throw rejected("bundle rejected: tls/next.json is not an announced key");
   }
   const faults = files["admin_hosts.json"] === undefined ? [] : readBook(jsonIn(files["admin_hosts.json"]));
   if (faults.length > 0) throw rejected(`bundle rejected: admin_hosts.json: ${faults.join("; ")}`);

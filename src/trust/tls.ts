@@ -48,6 +48,9 @@ const NEXT = v.object({
 
 type Next = v.InferOutput<typeof NEXT>;
 
+/** {@link NEXT} as its file has it. */
+const NEXT_TEXT = v.pipe(v.string(), v.parseJson(), NEXT);
+
 /**
  * The pair of `{config_dir}`, which is made where there is none. Renews the certificate when it is due, and puts the next key
  * in the place of the present one once its time has come.
@@ -263,10 +266,25 @@ const secondsLater = (now: Date, seconds: number) => new Date(now.getTime() + se
 function readNext({ tlsNext }: TlsPlace): Next | null {
   const text = readOwn(tlsNext);
   if (text === undefined) return null;
+  const next = v.safeParse(NEXT_TEXT, text);
+  if (next.success) return next.output;
+  throw unavailable(`${tlsNext} is not an announced key: delete it`);
+}
+
+/** Whether `text` can be in the file of the next key. */
+export async function isNextKey(text: string): Promise<boolean> {
+  const next = v.safeParse(NEXT_TEXT, text);
+  return next.success && isTlsKey(next.output.key);
+}
+
+/** Whether `pem` is a key with which svc speaks TLS, and makes certificates. */
+export async function isTlsKey(pem: string): Promise<boolean> {
+  const { parseKey } = await import("./certificate");
   try {
-    return v.parse(NEXT, JSON.parse(text));
+    parseKey(pem);
+    return true;
   } catch {
-    throw unavailable(`${tlsNext} is not an announced key: delete it`);
+    return false;
   }
 }
 

@@ -162,3 +162,15 @@ withOpenssl("a host that is pinned by its certificate, or not pinned, is not ask
   expect(await made.poll()).toBeNull();
   expect(made.asked).not.toContain("/status");
 });
+
+withOpenssl(
+  "a host that announces another key at every poll is followed a few times, and then stays healthy",
+  async () => {
+    await using made = await deskAndHost();
+    for (let nth = 0; nth < 10; nth++) {
+      made.announces(`spki:${new Bun.CryptoHasher("sha256").update(`${nth}`).digest("base64url")}`);
+      expect(await made.poll()).toBeNull();
+    }
+    expect(await made.rows()).toHaveLength(6);
+  },
+);

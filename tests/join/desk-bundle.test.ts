@@ -1,5 +1,6 @@
 /** A desk moves to another machine: its keys and its address book, in one sealed file. */
 import { expect, test } from "bun:test";
+import { generateKeyPairSync } from "node:crypto";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { callOperation } from "../../src/core/call";
 import { localCaller } from "../../src/core/caller";
@@ -49,8 +50,11 @@ test("a bundle with a fault is refused as a whole, and so is one for a folder wi
   const bundle = await bundleOf(desk);
   await using other = await tlsServer();
   await expect(take(other, bundle)).rejects.toThrow("a server runs here");
-  await using next = testService();
+  await using fresh = testService();
   const { files } = bundle;
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2_048 });
+  const rsa = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+  const next = (key: string) => JSON.stringify({ key, from: new Date().toISOString(), overlap_s: 60 });
   for (const [changed, reason] of [
     [{ ...bundle, svc_desk: 2 }, "expected what `svc desk export` writes"],
     [{ ...bundle, files: { ...files, desk_key: "no key" } }, "desk_key is not an Ed25519 key"],
@@ -58,12 +62,14 @@ test("a bundle with a fault is refused as a whole, and so is one for a folder wi
       { ...bundle, files: { ...files, "tls/key.pem": files.desk_key } },
       "tls/cert.pem is not a certificate of tls/key.pem",
     ],
+    [{ ...bundle, files: { ...files, "tls/next.json": "garbage" } }, "tls/next.json is not an announced key"],
+    [{ ...bundle, files: { ...files, "tls/next.json": next(rsa) } }, "tls/next.json is not an announced key"],
     [
       { ...bundle, files: { ...files, "admin_hosts.json": '{"hosts":[{"label":"a"}]}' } },
       "admin_hosts.json: ",
     ],
   ] as const) {
-    await expect(take(next, changed)).rejects.toThrow(reason);
+    await expect(take(fresh, changed)).rejects.toThrow(reason);
   }
-  await expect(bundleOf(next)).rejects.toThrow("this is no desk before its first `svc join-token`");
+  await expect(bundleOf(fresh)).rejects.toThrow("this is no desk before its first `svc join-token`");
 });

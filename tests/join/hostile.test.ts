@@ -126,3 +126,11 @@ test.each([
   const said = acceptHost(desk.service, madeUpRequest(join_string, keyIn(desk), { url }), elsewhere);
   await expect(said).rejects.toThrow("which is another machine");
 });
+
+test("a secret in the place of a field's name is not in the answer", async () => {
+  await using desk = await tlsServer();
+  const { join_string } = await joinString(desk);
+  const request = madeUpRequest(join_string, keyIn(desk));
+  const said = await sendJoin(desk, { ...request, [request.secret]: "secret" });
+  expect(said).toMatchObject({ status: 400, body: { error: "unknown field, with a name of 43 characters" } });
+});
