@@ -223,3 +223,12 @@ describe("the rate", () => {
     expect(passesOf(gateWith({ ratePerMinute: 0 }), RIGHT, 10_000, 0)).toBe(10_000);
   });
 });
+
+test("requests that come too late: a thousand hosts behind one address get their reason, a flood does not go on", () => {
+  const gate = gateWith();
+  for (let nth = 0; nth < 1_000; nth++) expect(gate.collide("a", 0)).toBeUndefined();
+  for (let nth = 0; nth < 2_000; nth++) gate.collide("a", 0);
+  expect(gate.collide("a", 0)).toMatchObject({ kind: "rate_limited" });
+  expect(gate.collide("b", 0)).toBeUndefined();
+  expect(gate.check("a", RIGHT, 0).kind).toBe("pass");
+});

@@ -75,11 +75,12 @@ test("the same request again gets the same answer, and writes nothing: no row, n
   const first = await sendJoin(desk, request);
   // As when the desk has replaced the token since.
   await (await desk.service.addressBook()).set("forger", () => ({ token: "the-new-token" }));
-  const started = async () =>
-    (await rowsOf(desk)).filter(({ detail }) => detail?.includes("started join.accept")).length;
-  expect(await started()).toBe(1);
+  const rows = async () =>
+    (await rowsOf(desk)).filter(({ detail }) => detail?.includes("join.accept")).length;
+  expect(await rows()).toBe(2);
   expect(await sendJoin(desk, request)).toEqual(first);
-  expect(await started()).toBe(1);
+  expect(await rows()).toBe(2);
+  expect(JSON.stringify(await rowsOf(desk))).toContain("POST /join -> unchanged");
   expect(await bookOf(desk)).toMatchObject([{ token: "the-new-token" }]);
 });
 

@@ -115,3 +115,19 @@ test("a file that cannot be read is an error, and stays where it is", async () =
   await expect(made.open().load()).rejects.toMatchObject({ code: "unavailable" });
   expect(made.aside()).toEqual([]);
 });
+
+test("adding never replaces: not under the same name, nor with spaces around it, nor in another form of Unicode", async () => {
+  using made = testStore();
+  const store = made.open();
+  const names = ["café", " café ", "cafe\u0301"] as const;
+  await store.change((list) => list.add({ name: names[0], legs: 4 }));
+  for (const name of names) {
+    expect(await store.change((list) => list.has(name))).toBe(true);
+    await expect(store.change((list) => list.add({ name, legs: 2 }))).rejects.toThrow(
+      "name: a list of pets has an entry named café",
+    );
+  }
+  expect(store.entries()).toEqual([{ name: names[0], legs: 4 }]);
+  await store.change((list) => list.replace({ name: names[0], legs: 3 }));
+  expect(store.entries()).toEqual([{ name: names[0], legs: 3 }]);
+});
