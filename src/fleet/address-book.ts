@@ -58,6 +58,8 @@ export function createAddressBook(
   refusals?: Refusals,
 ) {
   const store = createJsonStore<Host>({ ...paths, ...FORMAT }, log);
+  /** Labels of hosts that are about to be admitted. */
+  const reserved = new Set<string>();
 
   const book = {
     /** The hosts that are in the file now, in its order. */
@@ -104,6 +106,18 @@ export function createAddressBook(
       return counts;
     },
     /**
+     * The label that {@link admit} would give now, kept from other hosts that join here until it is disposed of.
+     *
+     * @throws as {@link admit}.
+     */
+    reserve(host: Host, exact: boolean): Disposable & { readonly label: string } {
+      const hosts = store.entries();
+      const names = [...hosts.map((one) => one.label), ...reserved];
+      const { label } = entryFor(host, exact, knownAs(host, hosts), names);
+      reserved.add(label);
+      return { label, [Symbol.dispose]: () => void reserved.delete(label) };
+    },
+    /**
      * Adds a host that joins, under a label of its own; one that has joined before keeps its label and its tags. No other
      * host loses its place, and none gets a label that looks like another's.
      *
@@ -120,21 +134,8 @@ export function createAddressBook(
       accept: (host: Host, known: Host | undefined) => Promise<boolean>,
     ): Promise<Host> =>
       store.change(async (list) => {
-        const known = list.entries.find(({ member }) => member?.host_id === host.member?.host_id);
-        const looks = new Set(list.names.filter((name) => name !== known?.label).map(lookOf));
-        const isFree = (label: string) => label === known?.label || !looks.has(lookOf(label));
-        const entryWith = (label: string, tags: string[]) => {
-          const parsed = parseHost({ ...host, label, tags });
-          if ("fault" in parsed) throw badInput(parsed.fault);
-          return parsed.entry;
-        };
-        const { label: wanted, tags } = entryWith(host.label, [
-          ...new Set([...(known?.tags ?? []), ...host.tags]),
-        ]);
-        if (exact && !isFree(wanted)) {
-          throw conflict(`label: another host is labelled ${printable(wanted, 130)}, or much like it`);
-        }
-        const entry = entryWith(known && !exact ? known.label : freeLabel(wanted, isFree), tags);
+        const known = knownAs(host, list.entries);
+        const entry = entryFor(host, exact, known, list.names);
         if (!(await accept(entry, known))) return known ?? entry;
         if (known?.label === entry.label) list.replace(entry);
         else {
@@ -200,6 +201,27 @@ function inPlaceOf(old: Host, host: Host): Host {
 const MEMBERSHIP_LOST =
   "had joined this desk, and does not count as joined any more: the new entry has another address and pin. The token " +
   "that it made for this desk works until `svc leave` runs there";
+
+/** The host of that identity. */
+const knownAs = ({ member }: Host, hosts: readonly Host[]) =>
+  hosts.find((one) => one.member?.host_id === member?.host_id);
+
+/** A host that joins as it would be in the book, where `names` are taken. @throws as `admit`. */
+function entryFor(host: Host, exact: boolean, known: Host | undefined, names: readonly string[]): Host {
+  const looks = new Set(names.filter((name) => name !== known?.label).map(lookOf));
+  const isFree = (label: string) => label === known?.label || !looks.has(lookOf(label));
+  const tags = [...new Set([...(known?.tags ?? []), ...host.tags])];
+  const entryWith = (label: string) => {
+    const parsed = parseHost({ ...host, label, tags });
+    if ("fault" in parsed) throw badInput(parsed.fault);
+    return parsed.entry;
+  };
+  const { label: wanted } = entryWith(host.label);
+  if (exact && !isFree(wanted)) {
+    throw conflict(`label: another host is labelled ${printable(wanted, 130)}, or much like it`);
+  }
+  return entryWith(known && !exact ? known.label : freeLabel(wanted, isFree));
+}
 
 /** What a reader sees of a label: the same for those that differ in case, in width or in spaces only. */
 const lookOf = (label: string) => label.normalize("NFKC").toLowerCase().replaceAll(/\s+/g, " ").trim();

@@ -36,6 +36,7 @@ interface Entry {
 /** The address book. */
 export interface Members {
   hosts(): readonly Entry[];
+  reserve(host: Entry, exact: boolean): Disposable & { readonly label: string };
   admit(
     host: Entry,
     exact: boolean,
@@ -74,7 +75,6 @@ export async function acceptHost(service: DeskUses, request: JoinRequest, caller
   const asksAgain = (known: Entry | undefined) =>
     known !== undefined && strings.lastUse(id, host_id)?.wishes === wishes;
   const known = book.hosts().find((one) => one.member?.host_id === host_id);
-  strings.refuseSpent(string, asksAgain(known));
 
   const host: Entry = {
     label: labelOf(request, string.label_prefix, known),
@@ -86,23 +86,40 @@ export async function acceptHost(service: DeskUses, request: JoinRequest, caller
     member,
   };
   const desk = openSigningKey(configFiles(service.configDir).deskKey);
-  let takeBack = () => {};
-  const accept = async (entry: Entry, former: Entry | undefined) => {
+  /** Whether the host is taken in now; false where it is in the book as it asks. @throws why it may not join. */
+  const mayEnter = (former: Entry | undefined) => {
     if (former?.member?.request === member.request) return false;
     const last = strings.lastUse(id, host_id);
     if (time <= Math.max(former?.member?.time ?? 0, last?.time ?? 0)) throw conflict(NOT_NEWER);
-    const isAgain = asksAgain(former);
-    strings.refuseSpent(strings.find(id, secret), isAgain);
-    const kept = printable(JSON.stringify(entry.label), 200);
-    const where = printable(JSON.stringify(url), 200);
-    await caller.announce(`join.accept id=${id} host_id=${host_id} label=${kept} url=${where}`);
-    takeBack = strings.use(id, host_id, { wishes, time }, isAgain);
+    strings.refuseSpent(strings.find(id, secret), asksAgain(former));
     return true;
   };
-  const kept = await book.admit(host, label !== undefined, accept).catch((error) => {
-    takeBack();
-    throw error;
-  });
+  const announce = (entryLabel: string) => {
+    const [kept, where] = [entryLabel, url].map((text) => printable(JSON.stringify(text), 200));
+    return caller.announce(`join.accept id=${id} host_id=${host_id} label=${kept} url=${where}`);
+  };
+  const exact = label !== undefined;
+  const enter = async () => {
+    // Not under the lock of the address book: a thousand hosts would wait for each other's rows.
+    using place = book.reserve(host, exact);
+    await announce(place.label);
+    let takeBack = () => {};
+    const accept = async (entry: Entry, former: Entry | undefined) => {
+      if (!mayEnter(former)) return false;
+      // Another process has given away the label.
+      if (entry.label !== place.label) await announce(entry.label);
+      takeBack = strings.use(id, host_id, { wishes, time }, asksAgain(former));
+      return true;
+    };
+    try {
+      // Awaited here: its label is kept for it until then.
+      return await book.admit({ ...host, label: place.label }, exact, accept);
+    } catch (error) {
+      takeBack();
+      throw error;
+    }
+  };
+  const kept = mayEnter(known) || !known ? await enter() : known;
   return {
     host_id,
     label: kept.label,

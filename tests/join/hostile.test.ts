@@ -135,3 +135,15 @@ test("a secret in the place of a field's name is not in the answer", async () =>
   const said = await sendJoin(desk, { ...request, [request.secret]: "secret" });
   expect(said).toMatchObject({ status: 400, body: { error: "unknown field, with a name of 43 characters" } });
 });
+
+test("clones that join at once have a label each, and their rows name it", async () => {
+  await using desk = await tlsServer();
+  const { join_string } = await joinString(desk, { uses: 30 });
+  const ask = (nth: number) => sendJoin(desk, madeUpRequest(join_string, keyIn(desk, `${nth}`)));
+  const said = await Promise.all(Array.from({ length: 30 }, (_, nth) => ask(nth)));
+  const labels = said.map(({ body }) => body.label).sort();
+  expect(new Set(labels).size).toBe(30);
+  const started = (await rowsOf(desk)).filter(({ detail }) => detail?.includes("started join.accept"));
+  const named = started.map(({ detail }) => /label="(.*?)"/.exec(detail ?? "")?.[1] ?? "");
+  expect(named.sort()).toEqual(labels);
+});
