@@ -154,7 +154,7 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
       nothing(
         "No hosts",
         may("admin")
-          ? "Add the hosts to manage from here: name, address and token of each."
+          ? "Let hosts join with a string, or add them: name, address and token of each."
           : "The hosts that are managed from here are listed here.",
       ),
   });
@@ -320,7 +320,7 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
       return;
     const { problem } = await api.post("admin/hosts/remove", { label });
     if (problem !== null) {
-      const message = `${label} could not be told: ${problem}. Its token works until svc leave runs there.`;
+      const message = `${label} was not notified: ${problem}. Its token works until svc leave runs there.`;
       made.tell({ tone: "warn", message });
     }
     await list.now();

@@ -72,7 +72,7 @@ export function broadcastPanel({ api, signal }, selected) {
       labelled("Canaries", canary, "Hosts that run it first."),
       labelled("Max. failures", failures, "Number of hosts or a percentage."),
       labelled("In parallel", parallel, "Number of hosts or a percentage."),
-      labelled("When an action fails on a host", stop.root),
+      labelled("When an action fails on a host", stop.root, "Decides for that host only."),
     ),
     summary,
     results.root,
