@@ -100,7 +100,7 @@ export default {
       warnings: ({ problem }) =>
         problem === null
           ? []
-          : [`the host could not be told (${problem}): its token works until \`svc leave\` runs there`],
+          : [`the host was not notified (${problem}): its token works until \`svc leave\` runs there`],
       good: ({ removed }) => removed,
       examples: [["$0 admin remove lab-01", "Forget a host; one that has joined ends its token"]],
     }),

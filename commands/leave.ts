@@ -5,6 +5,6 @@ import { printable } from "../src/lib/sanitize";
 export default view(leave, {
   text: ({ desk }) => `left the desk at ${desk}`,
   warnings: ({ problem, label }) =>
-    problem === null ? [] : [`the desk could not be told (${problem}): it still lists ${printable(label)}`],
+    problem === null ? [] : [`the desk was not notified (${problem}): it still lists ${printable(label)}`],
   examples: [["$0 leave", "The desk forgets this host, and its token ends"]],
 });

@@ -1,7 +1,7 @@
 /**
  * The TLS of a server: whether it speaks it, with which key, and when its files have changed.
  *
- * Beyond loopback a server speaks TLS, unless it was told not to. While files cannot be used, the old ones stay in use.
+ * Beyond loopback a server speaks TLS, unless it has `insecure_http`. While files cannot be used, the old ones stay in use.
  */
 import { badInput, messageOf } from "../lib/errors";
 import { fileStamp } from "../lib/files";

@@ -38,7 +38,7 @@ interface Uses<H extends Joined> {
 /** Tells hosts that have joined the pins of this desk; each host once, until there are others. */
 export function createPinTeller<H extends Joined>(service: Uses<H>) {
   /** The pins that each membership knows, by its nonce. */
-  const told = new Map<string, string>();
+  const sent = new Map<string, string>();
   return async () => {
     const book = await service.addressBook();
     const members = book.hosts().filter(({ member }) => member);
@@ -46,7 +46,7 @@ export function createPinTeller<H extends Joined>(service: Uses<H>) {
     if (!key) return;
     const pins = await service.pins();
     const all = JSON.stringify(pins);
-    const waiting = members.filter(({ member }) => told.get(member?.nonce ?? "") !== all);
+    const waiting = members.filter(({ member }) => sent.get(member?.nonce ?? "") !== all);
     await runPool(waiting, { slots: SLOTS, patienceMs: Number.POSITIVE_INFINITY }, async (host) => {
       const { host_id = "", nonce = "" } = host.member ?? {};
       const about = { ...pins, signed: new Date().toISOString() };
@@ -58,7 +58,7 @@ export function createPinTeller<H extends Joined>(service: Uses<H>) {
         if (!(error instanceof RemoteError) || !error.refusal) return;
         service.log.warn(`${host.label} does not follow this desk to another key: ${error.message}`);
       }
-      told.set(nonce, all);
+      sent.set(nonce, all);
     });
   };
 }

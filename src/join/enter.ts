@@ -132,7 +132,7 @@ function refusedBy(address: string, { message, refusal, sent }: RemoteError): Fa
 /**
  * Leaves the desk: tells it, ends its token, forgets it.
  *
- * @returns why the desk could not be told, or null.
+ * @returns why the desk was not notified; null when it was.
  * @throws `not_found` when this host has joined no desk.
  */
 export async function leaveDesk(service: HostUses) {

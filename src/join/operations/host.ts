@@ -69,7 +69,7 @@ export const leave = operation({
   output: v.object({
     desk: v.string(),
     label: v.string(),
-    /** Why the desk could not be told; null when it was. */
+    /** Why the desk was not notified; null when it was. */
     problem: v.nullable(v.string()),
   }),
   requires({ configDir }: Pick<HostUses, "configDir">) {
