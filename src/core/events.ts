@@ -1,0 +1,26 @@
+/**
+ * What an event is: something that happened on this host, for those who would otherwise ask again and again. A feature
+ * declares its types in its own `events.ts` and publishes them where it makes the change; the list is in `operations.ts`.
+ */
+import type * as v from "valibot";
+import type { Need } from "./rights";
+
+/** One type of event. */
+export interface EventType<D extends v.GenericSchema = v.GenericSchema> {
+  /** `subject.what-happened`, unique: `run.ended`. */
+  readonly name: string;
+  /** One line for the reference, without a full stop. */
+  readonly summary: string;
+  /** What a token must allow to receive it: that of the operation that answers with the same. */
+  readonly scope: Need;
+  /** Its data: one object, at most 4 KiB as JSON, without secrets. */
+  readonly data: D;
+}
+
+/** Gives a literal definition its types and returns it. */
+export function eventType<const D extends v.GenericSchema>(definition: EventType<D>): EventType<D> {
+  return definition;
+}
+
+/** Hands an event to whoever listens. Never throws and waits for nobody. */
+export type Publish = <D extends v.GenericSchema>(type: EventType<D>, data: v.InferInput<D>) => void;
