@@ -38,7 +38,10 @@ const EDGES: Readonly<Record<string, readonly string[]>> = {
 /** A subcommand calls and shows; of a feature it knows the operations and the options. */
 const COMMANDS = ["cli", "core", "lib", "operations.ts", "service.ts", "version.ts"];
 
-/** The files in `src` itself. `service.ts` alone knows the features; `operations.ts` their lists, `main.ts` their children. */
+/**
+ * The files in `src` itself. `service.ts` and its folder `service` alone know the features; `operations.ts` knows their lists,
+ * `main.ts` their children.
+ */
 const LOOSE = ["index.ts", "main.ts", "operations.ts", "service.ts", "version.ts"];
 
 const IMPORT = /(?:^|\n)\s*(?:import|export)\b[^"';]*?from\s*"(\.[^"]+)"|import\(\s*"(\.[^"]+)"\s*[,)]/g;
@@ -66,7 +69,7 @@ function folderOf(file: string): string {
 /** Whether the edge is drawn here. */
 export function isAllowed({ from, to }: Import): boolean {
   const [own, other] = [folderOf(from), folderOf(to)];
-  if (own === other || other === "version.ts" || LOOSE.includes(own)) return true;
+  if (own === other || other === "version.ts" || own === "service" || LOOSE.includes(own)) return true;
   // The pages are embedded.
   if (own === "http" && /^(dashboard|explorer)\//.test(to)) return true;
   if (own === "commands") return COMMANDS.includes(other) || /\/(operations|options)(\.ts$|\/)/.test(to);

@@ -1,0 +1,105 @@
+/**
+ * The service: every feature of one process by its name. `../service.ts` makes it.
+ */
+import type { AuditLog } from "../audit/log";
+import type { BundleMergers, BundleReaders } from "../config/bundle";
+import type { Settings } from "../config/settings";
+import type { Operation } from "../core/operation";
+import type { Permission } from "../core/rights";
+import type { Desktop } from "../desktop/desktop";
+import type { Diagnostics } from "../diagnostics/diagnostics";
+import type { AddressBook } from "../fleet/address-book";
+import type { Poller } from "../fleet/poll";
+import type { PageAssets } from "../http/assets";
+import type { RestControl } from "../http/server";
+import type { Inspector } from "../inspector/inspector";
+import type { DeskTokens } from "../join/enter";
+import type { JoinStrings } from "../join/join-strings";
+import type { Log } from "../lib/log";
+import type { RunningServer } from "../lib/running-server";
+import type { Metrics } from "../metrics/metrics";
+import type { Sessions } from "../peers/sessions";
+import type { Executor } from "../runs/executor";
+import type { History } from "../runs/history";
+import type { Runs } from "../runs/runs";
+import type { StoredScripts } from "../runs/stored-scripts";
+import type { Scheduler } from "../scheduler/scheduler";
+import type { Syncs } from "../sync/manager";
+import type { TokenList } from "../trust/token-list";
+import type { Usb } from "../usb/usb";
+import type { ServerReport } from "./running";
+
+/** The state of one process. Each feature is a function that makes it on the first call. */
+export interface Service {
+  readonly configDir: string;
+  /** The folder for files from peers, absolute. */
+  readonly inbox: string;
+  readonly log: Log;
+  /** What its scripts may do, decided when the service is made. */
+  permits(need: Permission): boolean;
+  operations(): Promise<readonly Operation[]>;
+  addressBook(): Promise<AddressBook>;
+  /** Null when the service was made without an audit log. */
+  audit(): Promise<AuditLog | null>;
+  /** As `audit()`, but null where no log was ever kept: looking does not make one. */
+  existingAudit(): Promise<AuditLog | null>;
+  /** What checks that files of a bundle would load here. */
+  bundleReaders(): Promise<BundleReaders>;
+  /** What merges files of a bundle with those that are here. */
+  bundleMergers(): Promise<BundleMergers>;
+  settings(): Promise<Settings>;
+  desktop(): Promise<Desktop>;
+  diagnostics(): Promise<Diagnostics>;
+  executor(): Promise<Executor>;
+  history(): Promise<History>;
+  inspector(): Promise<Inspector>;
+  dashboard(): Promise<PageAssets>;
+  explorer(): Promise<PageAssets>;
+  /** The join strings of a desk. */
+  joinStrings(): Promise<JoinStrings>;
+  /** The tokens that this host makes for desks. */
+  deskTokens(): Promise<DeskTokens>;
+  /** The pin of the TLS key with which a server here speaks. */
+  ownPin(): Promise<string>;
+  metrics(): Promise<Metrics>;
+  poller(): Promise<Poller>;
+  rest(): Promise<RestControl>;
+  sessions(): Promise<Sessions>;
+  storedScripts(): Promise<StoredScripts>;
+  syncs(): Promise<Syncs>;
+  /** The named tokens, and when tokens were used last. */
+  tokens(): Promise<TokenList>;
+  /** The server that runs on `{config_dir}`, in this process or another; null when none does. */
+  runningServer(): (RunningServer & ServerReport) | null;
+  /** The version of the WebRTC library. @throws when it does not work here. */
+  probeWebRtc(): Promise<string>;
+  usb(): Promise<Usb>;
+  runs(): Promise<Runs>;
+  scheduler(): Promise<Scheduler>;
+  /**
+   * Stops what a token that was revoked has started: disables its jobs; in this process, cancels its runs and requests, stops
+   * its syncs and closes its sessions.
+   *
+   * @returns how many jobs it had.
+   */
+  endWorkOf(token: string): Promise<number>;
+  /** Disables the jobs that a stored script has added for tokens that allow it alone. @returns how many they are. */
+  endJobsOfScript(script: string): Promise<number>;
+  /** Aborted once the token of that name is revoked. */
+  untilRevoked(token: string): AbortSignal;
+  /** Reads again the files that other processes change while a server runs: its tokens and jobs. Ends what was revoked. */
+  refresh(): Promise<void>;
+  /**
+   * Runs the jobs in this process from now on, ends within a second what revoked tokens have started, and follows the hosts
+   * of the address book to their next keys. A host without jobs does not load the scheduler.
+   *
+   * @returns a function that starts no further run.
+   */
+  runJobs(): Promise<() => void>;
+  /**
+   * Stops what was started, last first. The service is not used afterwards.
+   *
+   * @throws the first fault of those that could not be stopped as they should; the others are stopped all the same.
+   */
+  stop(): Promise<void>;
+}

@@ -1,0 +1,47 @@
+/**
+ * The options of a service, and which of them `svc serve` has as flags.
+ */
+import * as v from "valibot";
+import { field, flag } from "../core/fields";
+import type { Operation } from "../core/operation";
+import { SERVER_FIELDS } from "../http/options";
+import type { Log } from "../lib/log";
+import { ICE_FIELDS, INBOX_FIELDS } from "../peers/options";
+
+/** What scripts may do only where svc was started with the flag. */
+export const PERMISSION_FIELDS = {
+  allow_shell: flag("Let scripts run programs (AC_shell_command)"),
+  allow_audit_clear: flag("Let scripts and the dashboard clear the audit log (AC_audit_log_clear)"),
+};
+
+/** The options of a service that `svc serve` has as flags, each once, with its default, bounds and description. */
+export const SERVICE_FIELDS = {
+  audit: SERVER_FIELDS.audit,
+  ...PERMISSION_FIELDS,
+  history_rows: field(
+    v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 10_000),
+    "Maximum number of runs in the history",
+  ),
+  mask_serials: flag("Hide serial numbers of USB devices"),
+  ...INBOX_FIELDS,
+  ...ICE_FIELDS,
+};
+
+/** The check of the options that are flags. */
+export const SERVICE_OPTIONS = v.strictObject(SERVICE_FIELDS);
+
+/** What is left out has its default; without `history_rows`, a history that there is keeps as many as so far. */
+export interface ServiceOptions extends v.InferInput<typeof SERVICE_OPTIONS> {
+  /** `{config_dir}`, absolute; made (0700) when something is written to it. */
+  readonly configDir: string;
+  /** Where to log (default: nowhere). */
+  readonly log?: Log;
+  /** Whether link statistics also go to the server that runs on this `{config_dir}` (default false). */
+  readonly forwardSamples?: boolean;
+  /** Whether it is logged when audit rows cannot be written (default true); whoever needs one gets a failure anyway. */
+  readonly logsAuditFailures?: boolean;
+  /** Whether scripts may start and stop the REST server of this process (default true; false under `svc serve`). */
+  readonly serverControl?: boolean;
+  /** The table, when it is not svc's own: for programs that add operations of theirs, and for tests. */
+  readonly operations?: readonly Operation[];
+}

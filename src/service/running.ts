@@ -1,0 +1,33 @@
+/**
+ * What the server that runs on a `{config_dir}` says of itself.
+ */
+import type * as v from "valibot";
+import { callOperation } from "../core/call";
+import { localCaller } from "../core/caller";
+import type { overview as overviewOperation } from "../http/operations";
+import type { RunningServer } from "../lib/running-server";
+import type { Service } from "./interface";
+
+/** Asks the running server. Both throw where it does not answer. */
+export interface ServerReport {
+  /** Asks over HTTP, also in this process: whether that works is the question. */
+  health(): Promise<unknown>;
+  overview(): Promise<v.InferInput<typeof overviewOperation.output>>;
+}
+
+/** The reports of the server that was found running on the `{config_dir}` of `service`. */
+export function serverReport(service: Service, { pid }: RunningServer): ServerReport {
+  const { configDir } = service;
+  const modules = () => Promise.all([import("../client/local-server"), import("../http/operations")]);
+  return {
+    async health() {
+      const [{ callLocalServer }, { health }] = await modules();
+      return callLocalServer(configDir, health, {});
+    },
+    async overview() {
+      const [{ callLocalServer }, { overview }] = await modules();
+      if (pid === process.pid) return callOperation(service, overview, {}, localCaller(service, "api"));
+      return callLocalServer(configDir, overview, {});
+    },
+  };
+}

@@ -1,0 +1,63 @@
+/**
+ * The named tokens as the other features see them: how one ended, and those that this host makes for desks.
+ */
+import * as v from "valibot";
+import type { DeskTokens } from "../join/enter";
+import type { Log } from "../lib/log";
+import { once } from "../lib/once";
+import type { configFiles } from "../lib/paths";
+import type { NamedToken } from "../trust/named-tokens";
+
+/** How a named token ended: `was revoked` or `has expired`; null for one in force. */
+export type HowEnded = (name: string) => "was revoked" | "has expired" | null;
+
+/** @param endWorkOf stops what a token that was removed has started. */
+export function createTokenUses(
+  files: ReturnType<typeof configFiles>,
+  log: Log,
+  endWorkOf: (name: string) => Promise<unknown>,
+) {
+  const namedTokens = once(async () => {
+    const { tokenStore, worksNow } = await import("../trust/named-tokens");
+    return { store: tokenStore(files, log), worksNow };
+  });
+  return {
+    /** As the file is now. While it is broken, no token is known to have ended. */
+    async endings(): Promise<HowEnded> {
+      const { store, worksNow } = await namedTokens();
+      let known: ReadonlyMap<string, NamedToken> | undefined;
+      return (name) => {
+        try {
+          // Most of the time nothing runs that a token started, and nobody asks.
+          known ??= new Map(store.entries().map((token) => [token.name, token]));
+        } catch {
+          return null;
+        }
+        const found = known.get(name);
+        if (!found) return "was revoked";
+        return worksNow(found) ? null : "has expired";
+      };
+    },
+    /** Those for desks. */
+    async forDesks(): Promise<DeskTokens> {
+      const [{ store }, { addToken, NEW_TOKEN, removeToken }] = await Promise.all([
+        namedTokens(),
+        import("../trust/named-tokens"),
+      ]);
+      const isTaken = (name: string) => store.entries().some((token) => token.name === name);
+      return {
+        async add() {
+          let name = "desk";
+          for (let nth = 2; isTaken(name); nth++) name = `desk-${nth}`;
+          const token = await addToken(store, v.parse(NEW_TOKEN, { name, scope: ["desk"] }));
+          return { name, token, expires: store.entries().find((one) => one.name === name)?.expires };
+        },
+        async remove(name) {
+          if (!isTaken(name)) return;
+          await removeToken(store, name);
+          await endWorkOf(name);
+        },
+      };
+    },
+  };
+}

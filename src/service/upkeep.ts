@@ -1,0 +1,93 @@
+/**
+ * What a server does besides answering, from time to time: it loads the scheduler once there are jobs, ends what revoked tokens
+ * have started, follows the hosts of the address book to their next keys, and replaces tokens that end soon.
+ */
+import { existsSync } from "node:fs";
+import { callOperation } from "../core/call";
+import { localCaller } from "../core/caller";
+import { messageOf } from "../lib/errors";
+import { once } from "../lib/once";
+import { configFiles } from "../lib/paths";
+import type { Service } from "./interface";
+
+/** How often to look for a first jobs file and for revoked tokens, in milliseconds. */
+const LOOK_MS = 1_000;
+
+/**
+ * How often a server asks hosts with a pinned key whether they will have another, which they announce for an hour at least, and
+ * has tokens replaced that end soon, in milliseconds.
+ */
+const FOLLOW_MS = 30 * 60_000;
+
+/** @param look is called every second; a failure of it is logged. @returns a function that ends all of it. */
+export function startUpkeep(
+  service: Service,
+  look: () => Promise<void>,
+  tellPins: () => Promise<void>,
+): () => void {
+  const { log } = service;
+  const ending = new AbortController();
+  const logged = (text: string) => (error: unknown) => log.warn(`${text}: ${messageOf(error)}`);
+  const follow = () =>
+    followKeys(service, ending.signal).catch(logged("hosts were not asked for their next keys"));
+  const renew = () => renewTokens(service).catch(logged("the tokens of hosts were not replaced"));
+  const failed = (error: unknown) => log.error("the scheduler did not start", error);
+  const looking = setInterval(() => look().catch(failed), LOOK_MS);
+  const first = setTimeout(() => Promise.all([renew(), tellPins()]), LOOK_MS);
+  const following = setInterval(() => Promise.all([follow(), renew(), tellPins()]), FOLLOW_MS);
+  return () => {
+    clearInterval(looking);
+    clearTimeout(first);
+    clearInterval(following);
+    ending.abort();
+  };
+}
+
+/** A poll takes note of what hosts announce about their keys. */
+async function followKeys(service: Service, signal: AbortSignal): Promise<void> {
+  if (!existsSync(configFiles(service.configDir).adminHosts)) return;
+  const book = await service.addressBook();
+  const hosts = book.hosts().filter(({ pin }) => pin?.startsWith("spki:"));
+  if (hosts.length === 0) return;
+  await (await service.poller()).poll(book, hosts, { concurrency: 16, timeoutMs: 10_000, signal });
+}
+
+/** Makes the function that lets hosts that have joined follow this desk to another key. It never throws. */
+export function createTellPins(service: Service, configDir: string): () => Promise<void> {
+  const { deskKey, adminHosts } = configFiles(configDir);
+  const teller = once(async () => {
+    const [{ createPinTeller }, { status }] = await Promise.all([
+      import("../join/desk-pins"),
+      import("../trust/operations/tls"),
+    ]);
+    const pins = async () => {
+      const { pin, next_spki } = await status.run(service, {}, localCaller(service, "scheduler"));
+      return { pin, ...(next_spki !== null && { next_pin: next_spki }) };
+    };
+    return createPinTeller({ configDir, log: service.log, addressBook: service.addressBook, pins });
+  });
+  return async () => {
+    if (!existsSync(deskKey) || !existsSync(adminHosts)) return;
+    try {
+      await (await teller())();
+    } catch (error) {
+      service.log.warn(`hosts were not told of the key of this desk: ${messageOf(error)}`);
+    }
+  };
+}
+
+/** Lets the hosts of the address book replace tokens that end soon, on record. */
+async function renewTokens(service: Service): Promise<void> {
+  if (!existsSync(configFiles(service.configDir).adminHosts)) return;
+  const [{ renewDue }, { rotateHost }] = await Promise.all([
+    import("../fleet/renewal"),
+    import("../fleet/operations/hosts"),
+  ]);
+  const caller = localCaller(service, "scheduler");
+  await renewDue(
+    (await service.addressBook()).hosts(),
+    async (label) => callOperation(service, rotateHost, { label }, caller),
+    (label, error) =>
+      service.log.warn(`the token of ${label} ends soon and was not replaced: ${messageOf(error)}`),
+  );
+}
