@@ -67,6 +67,8 @@ export interface NestedReport {
 /** The run an action belongs to, and the action's own place in it. */
 export interface RunContext {
   readonly id: string;
+  /** The path of the script that the action is in; empty for a list that was sent. */
+  readonly script: string;
   /** What `${name}` stands for. Values may be secret. */
   readonly variables: Map<string, unknown>;
   /** Sets a variable to an error message. It does not count as a secret: the run reports the same message. */

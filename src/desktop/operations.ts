@@ -3,68 +3,26 @@
  */
 import * as v from "valibot";
 import { between, field, flag, NO_INPUT, path, seconds, secret, whole } from "../core/fields";
-import { type InputSchema, type Operation, type OutputSchema, operation } from "../core/operation";
+import { operation } from "../core/operation";
 import { unavailable } from "../lib/errors";
 import type { Stroke } from "./backend";
 import type { Desktop } from "./desktop";
-import type { Point } from "./geometry";
 import { isKey, isTypable, KEY_NAMES, keyNamed } from "./keys";
+import {
+  BUTTON,
+  BUTTONS,
+  COORDINATE,
+  inputOperation,
+  NO_ROUTE,
+  PAIR,
+  pair,
+  REGION,
+  type Uses,
+} from "./shared";
 import { CANNOT_LIST, focusByTitle, waitForTitle } from "./windows";
-
-interface Uses {
-  desktop(): Promise<Desktop>;
-}
-
-const NO_ROUTE = { http: "POST /execute runs it as an action" };
-
-/** A column or row: far beyond any desktop (X11 has 16 bits for one). */
-const COORDINATE = whole(-32_768, 32_767);
-/** Two numbers, as scripts get them. */
-const PAIR = v.strictTuple([v.number(), v.number()]);
-
-const pair = ({ x, y }: Point): [number, number] => [x, y];
-
-/** An operation of pointer, keyboard or focus, which is an action of scripts. */
-function inputOperation<const I extends InputSchema, O extends OutputSchema>(
-  verb: string,
-  {
-    perform,
-    ...definition
-  }: Pick<Operation<I, O>, "summary" | "example" | "input" | "output" | "aims"> & {
-    perform(desktop: Desktop, input: v.InferOutput<I>, signal: AbortSignal): Promise<v.InferInput<O>>;
-  },
-) {
-  return operation<I, O, Uses>({
-    name: `desktop.${verb}`,
-    scope: "operate",
-    changes: true,
-    uses: "input",
-    command: `AC_${verb}`,
-    leftOut: NO_ROUTE,
-    ...definition,
-    async run(service, input, { signal, run }) {
-      const desktop = await service.desktop();
-      // A run holds the lock while it goes on.
-      if (run) return perform(desktop, input, signal);
-      const hold = await desktop.inputLock.take(signal, `desktop.${verb}`);
-      let how: "finished" | "broken" = "broken";
-      try {
-        const answer = await perform(desktop, input, signal);
-        how = "finished";
-        return answer;
-      } finally {
-        await hold.end(how);
-      }
-    },
-  });
-}
 
 // The screen
 
-const REGION = v.pipe(
-  v.strictTuple([COORDINATE, COORDINATE, COORDINATE, COORDINATE]),
-  v.check(([x1, y1, x2, y2]) => x2 > x1 && y2 > y1, "[x1, y1, x2, y2] with x2 above x1 and y2 above y1"),
-);
 const FRAME = v.strictObject({
   screen_region: field(
     v.optional(REGION),
@@ -153,8 +111,6 @@ const saveScreenshot = operation({
 
 // The pointer
 
-const BUTTON = v.picklist(["mouse_left", "mouse_middle", "mouse_right"]);
-const BUTTONS = { mouse_left: "left", mouse_middle: "middle", mouse_right: "right" } as const;
 const DIRECTION = v.picklist(["scroll_up", "scroll_down", "scroll_left", "scroll_right"]);
 const DIRECTIONS = {
   scroll_up: "up",

@@ -171,7 +171,7 @@ export class Executor {
       caller.gone?.addEventListener("abort", gone, { once: true });
     }
     const { service, log } = this.parts;
-    const runner = new Runner({ service, log, id, active, caller, variables });
+    const runner = new Runner({ service, log, id, path, active, caller, variables });
     let done = 0;
     const tell = (what: string) => caller.progress?.({ what, done, total: actions.length });
     const keep = (outcome: Outcome) => {

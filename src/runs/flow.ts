@@ -5,7 +5,6 @@
  * still runs, for 5 seconds at most; all of a run together.
  */
 import * as v from "valibot";
-import type { Caller } from "../core/caller";
 import {
   ACTION_LIST,
   between,
@@ -18,17 +17,17 @@ import {
   seconds as span,
   whole,
 } from "../core/fields";
+import { failed, INSIDE, insideOf, runOf } from "../core/nested";
 import { operation } from "../core/operation";
-import { type Departure, type NestedReport, OUTCOME, type RunContext } from "../core/run";
+import type { Departure, NestedReport } from "../core/run";
 import { sleep } from "../lib/deadline";
-import { badInput, Failure } from "../lib/errors";
+import { badInput } from "../lib/errors";
 import { VARIABLE_NAME } from "./types";
 
 const NAME = v.pipe(
   v.string(),
   v.regex(VARIABLE_NAME, "letters, digits and _, at most 64, not beginning with a digit"),
 );
-const INSIDE = { outcomes: v.array(OUTCOME), omitted: v.number() };
 const body = field(ACTION_LIST, "Actions to run, up to the first that fails");
 
 const IN_LISTS = "it has a meaning inside a list of actions only";
@@ -225,24 +224,6 @@ function departure(how: Departure, summary: string) {
       return null;
     },
   });
-}
-
-/** The run around an action. @throws a `bad_input` failure when there is none. */
-function runOf({ run }: Caller): RunContext {
-  if (run) return run;
-  throw badInput("expected as an action of a script");
-}
-
-const insideOf = (reports: readonly NestedReport[]) => ({
-  outcomes: reports.flatMap(({ outcomes }) => outcomes),
-  omitted: reports.reduce((sum, { omitted }) => sum + omitted, 0),
-});
-
-/** The failure of an action in which a list failed, or was cut off because the run was cancelled. */
-function failed({ cancelled, error }: NestedReport, message: string, more: Record<string, unknown>) {
-  return cancelled
-    ? new Failure("cancelled", error ?? "cancelled", more)
-    : new Failure("rejected", message, more);
 }
 
 function contains(whole: unknown, part: unknown): boolean {

@@ -45,6 +45,8 @@ export interface RunParts {
   readonly service: object;
   readonly log: Log;
   readonly id: string;
+  /** The path of the script; empty for a list that was sent. */
+  readonly path: string;
   readonly active: Pick<ActiveRun, "signal" | "abort" | "hold">;
   readonly caller: Caller;
   readonly variables: Variables;
@@ -188,6 +190,7 @@ export class Runner {
   private context({ lists }: Action, signal: AbortSignal): RunContext {
     return {
       id: this.parts.id,
+      script: this.parts.path,
       variables: this.parts.variables,
       blame: (name, error) => {
         this.errors.set(name, error);
