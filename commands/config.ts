@@ -1,25 +1,21 @@
 import * as v from "valibot";
-import { readSealable, writeSealable } from "../src/cli/sealed-file";
+import {
+  bundleIn,
+  PASSPHRASE,
+  PASSPHRASE_FIELD,
+  passphraseOf,
+  readSealable,
+  writeSealable,
+} from "../src/cli/sealed-file";
 import { type Group, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { exportConfig, importConfig, listSettings, setSetting } from "../src/config/operations";
 import { field, flag } from "../src/core/fields";
-import { badInput, rejected } from "../src/lib/errors";
+import { badInput } from "../src/lib/errors";
 import { printable } from "../src/lib/sanitize";
-import { readSecret } from "../src/lib/secret";
 
 /** As an exit code: an import would change something. */
 const WOULD_CHANGE = 3;
-
-const VARIABLE = "SVC_PASSPHRASE";
-
-const passphrase_file = field(
-  v.optional(v.string()),
-  `File with the passphrase (else ${VARIABLE}, else a prompt)`,
-);
-
-const passphrase = (file: string | undefined, confirm: boolean) =>
-  readSecret({ name: "passphrase", file, flag: "--passphrase-file", variable: VARIABLE, confirm });
 
 export default {
   verbs: {
@@ -29,7 +25,7 @@ export default {
       extra: {
         file: field(v.string(), "The bundle; - for stdout"),
         encrypt: flag("Encrypt the bundle with a passphrase"),
-        passphrase_file,
+        passphrase_file: PASSPHRASE_FIELD,
       },
       positionals: ["file"],
       async run({ call, input, extra, globals }) {
@@ -39,7 +35,7 @@ export default {
         }
         const bundle = await call(input);
         const text = globals.json ? JSON.stringify(bundle) : JSON.stringify(bundle, null, 2);
-        const sealing = encrypt ? await passphrase(extra.passphrase_file, true) : undefined;
+        const sealing = encrypt ? await passphraseOf(extra.passphrase_file, true) : undefined;
         await writeSealable(file, text, sealing);
         const files = Object.keys(bundle.files);
         if (file !== "-") {
@@ -55,15 +51,15 @@ export default {
       hidden: ["bundle"],
       extra: {
         file: field(v.string(), "The bundle; - for stdin"),
-        passphrase_file,
+        passphrase_file: PASSPHRASE_FIELD,
         exit_code: flag("With --dry-run: exit code 3 when something would change"),
       },
       positionals: ["file"],
       async complete(input, { file, passphrase_file, exit_code }) {
         if (exit_code && !input.dry_run) throw badInput("exit_code: expected with --dry-run only");
-        const given = (passphrase_file ?? process.env[VARIABLE]) !== undefined;
-        const bytes = await readSealable(file, () => passphrase(passphrase_file, false), given);
-        return { ...input, bundle: bundleIn(bytes) };
+        const given = (passphrase_file ?? process.env[PASSPHRASE]) !== undefined;
+        const bytes = await readSealable(file, () => passphraseOf(passphrase_file, false), given);
+        return { ...input, bundle: bundleIn(bytes, "svc config export") };
       },
       text: imported,
       warnings: ({ warnings }) => warnings,
@@ -97,15 +93,6 @@ export default {
 
 function lineOf({ name, value }: v.InferInput<typeof setSetting.output>): string {
   return `${name}: ${value.join(",") || "not set"}`;
-}
-
-/** @throws a `rejected` failure when it is not JSON in UTF-8. */
-function bundleIn(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-  } catch {
-    throw rejected("bundle rejected: expected JSON in UTF-8");
-  }
 }
 
 function imported({ dry_run, files, backups }: v.InferInput<typeof importConfig.output>): string {

@@ -66,7 +66,7 @@ describe("an operation in one file is on every surface:", () => {
     const said = spyOn(console, "log").mockImplementation(() => {});
     try {
       await parseFlags(found.called, found.one, ["--help"]);
-      expect(said.mock.calls.join("\n")).toMatch(/--within +How long it may take +\[value\] \[default: 5\]/);
+      expect(said.mock.calls.join("\n")).toMatch(/--within +How long it may take +\[value\] \[default: 5s\]/);
     } finally {
       said.mockRestore();
     }

@@ -12,6 +12,7 @@ import { readTextFile } from "../lib/files";
 import { resolvePath } from "../lib/paths";
 import { printable } from "../lib/sanitize";
 import { readSecret } from "../lib/secret";
+import { typedDuration } from "../lib/units";
 
 /** The command line could not be understood. Exit code 2. */
 export class UsageError extends Error {}
@@ -68,7 +69,8 @@ export function flagsOf(schema: InputSchema, { names = {}, inlineSecrets = [] }:
       describe: describeFlag(entry, secret),
       choices: choicesOf(entry),
       required: !isOptional(entry) && !secret,
-      default: preset === undefined || preset === null || preset === false ? undefined : textOf(preset),
+      default:
+        preset === undefined || preset === null || preset === false ? undefined : textOf(preset, entry),
       secret,
     };
   });
@@ -91,8 +93,12 @@ function describeFlag(entry: v.GenericSchema, secret: Flag["secret"]): string {
   return text === "file" ? `${description}; takes a file, or - for stdin` : description;
 }
 
-const textOf = (value: unknown) =>
-  Array.isArray(value) ? value.join(",") || undefined : `${typeof value === "object" ? "" : value}`;
+/** A default as somebody would type it. */
+function textOf(value: unknown, entry: v.GenericSchema): string | undefined {
+  if (Array.isArray(value)) return value.join(",") || undefined;
+  if (typeof value === "number" && metadataOf(entry).text === "duration") return typedDuration(value);
+  return `${typeof value === "object" ? "" : value}`;
+}
 
 /**
  * The input that was typed, checked.

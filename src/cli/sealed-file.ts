@@ -5,8 +5,41 @@
  * `-` is standard output or input.
  */
 import { readFileSync } from "node:fs";
+import * as v from "valibot";
+import { field } from "../core/fields";
 import { badInput, rejected, systemCode } from "../lib/errors";
 import { writeNamedFile } from "../lib/files";
+import { readSecret } from "../lib/secret";
+
+/** The environment variable that may hold the passphrase. */
+export const PASSPHRASE = "SVC_PASSPHRASE";
+
+/** The field of `--passphrase-file`. */
+export const PASSPHRASE_FIELD = field(
+  v.optional(v.string()),
+  `File with the passphrase (else ${PASSPHRASE}, else a prompt)`,
+);
+
+/**
+ * The passphrase in `file`, else in the variable, else from a prompt.
+ *
+ * @param confirm whether a prompt asks twice.
+ */
+export const passphraseOf = (file: string | undefined, confirm: boolean): Promise<string> =>
+  readSecret({ name: "passphrase", file, flag: "--passphrase-file", variable: PASSPHRASE, confirm });
+
+/**
+ * A bundle that `writer` has written, unchecked.
+ *
+ * @throws a `rejected` failure when it is not JSON in UTF-8.
+ */
+export function bundleIn(bytes: Uint8Array, writer: string): unknown {
+  try {
+    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch {
+    throw rejected(`bundle rejected: expected what \`${writer}\` writes`);
+  }
+}
 
 /**
  * Writes `text` to `file` (0600), sealed when there is a passphrase.

@@ -138,14 +138,21 @@ const EXPECTED: ReadonlyMap<string, string> = new Map([
 export function expectation({ type, expected, message, input }: v.BaseIssue<unknown>): string {
   // A check without an expectation of its own says what it wants in its message.
   if (/^(regex|includes|check|raw_check)$/.test(type)) return message;
-  if (type === "number" && expected === "number") return "a number";
-  if (type.endsWith("_length")) return `${expected} ${typeof input === "string" ? "characters" : "items"}`;
+  const bound = boundText(expected ?? "");
+  if (type.endsWith("_length")) {
+    const what = typeof input === "string" ? "character" : "item";
+    return `${bound} ${what}${/\b1$/.test(bound) ? "" : "s"}`;
+  }
+  if (bound !== expected && expected !== null) return bound;
   return EXPECTED.get(type) ?? (expected === null ? message : choiceText(expected));
 }
 
-/** Words for the types that valibot names in a choice. */
+/** `>=60`, as valibot has it, in words. */
+const boundText = (expected: string) => expected.replace(/^>=/, "at least ").replace(/^<=/, "at most ");
+
+/** Words for the types that valibot names. */
 const TYPES: ReadonlyMap<string, string> = new Map([
-  ["boolean", "true, false"],
+  ["boolean", "true or false"],
   ["number", "a number"],
   ["string", "a text"],
   ["Array", "a list"],
@@ -154,9 +161,9 @@ const TYPES: ReadonlyMap<string, string> = new Map([
 
 /** `("a" | "b" | "c")`, as valibot has it, as a person writes it: `a, b or c`. */
 function choiceText(expected: string): string {
-  if (!expected.includes(" | ")) return expected;
+  if (!expected.includes(" | ")) return TYPES.get(expected) ?? expected;
   const parts = expected.replace(/^\((.*)\)$/s, "$1").split(" | ");
-  const words = parts.flatMap((part) => (TYPES.get(part) ?? part.replace(/^"(.*)"$/s, "$1")).split(", "));
+  const words = parts.flatMap((part) => (TYPES.get(part) ?? part.replace(/^"(.*)"$/s, "$1")).split(" or "));
   return `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
 }
 

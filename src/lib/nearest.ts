@@ -5,9 +5,26 @@
 /** Longer names are not compared: the work grows with the square of the length. */
 const MAX_LENGTH = 64;
 
-/** The name in `known` that is nearest to `name`; undefined when more than a third of its characters would change. */
+/** Fewer characters than these begin too many names. */
+const MIN_PREFIX = 6;
+
+/**
+ * The name in `known` that is nearest to `name`, with at most a third of its characters changed; else the only one that begins
+ * with `name`; else undefined.
+ */
 export function nearest(name: string, known: Iterable<string>): string | undefined {
   if (name.length > MAX_LENGTH) return undefined;
+  const names = [...known];
+  return similar(name, names) ?? completed(name, names);
+}
+
+function completed(name: string, known: readonly string[]): string | undefined {
+  if (name.length < MIN_PREFIX) return undefined;
+  const [found, ...others] = known.filter((one) => one.toLowerCase().startsWith(name.toLowerCase()));
+  return others.length === 0 ? found : undefined;
+}
+
+function similar(name: string, known: readonly string[]): string | undefined {
   let best: string | undefined;
   let least = Math.max(1, Math.floor(name.length / 3)) + 1;
   for (const one of known) {

@@ -14,6 +14,13 @@ export function parseAgo(text: string, now: number = Date.now()): string | undef
   return seconds === undefined ? undefined : new Date(now - seconds * 1_000).toISOString();
 }
 
+/** `seconds` as somebody types it: `90s`, `15m`, `2h`, `7d`, in the largest unit of which it is a whole number. */
+export function typedDuration(seconds: number): string {
+  const units = Object.entries(SECONDS).reverse();
+  const [unit = "s", length = 1] = units.find(([, one]) => seconds >= one && seconds % one === 0) ?? [];
+  return `${seconds / length}${unit}`;
+}
+
 const LARGE_UNITS = [
   ["days", SECONDS.d],
   ["h", SECONDS.h],

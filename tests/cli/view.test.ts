@@ -84,7 +84,7 @@ describe("a flag", () => {
   });
 
   test("out of bounds is refused by the name that was typed", async () => {
-    await expect(typed({ "poll-interval": ["0s"] })).rejects.toThrow(/^--poll-interval: expected >=1/);
+    await expect(typed({ "poll-interval": ["0s"] })).rejects.toThrow(/^--poll-interval: expected at least 1/);
     await expect(typed({ mode: ["other"] })).rejects.toThrow(/^--mode: expected/);
   });
 

@@ -46,7 +46,7 @@ test("a problem in a script is named with line, column and pointer, and its cont
 ]`);
   expect(message.split("; ")).toEqual([
     "script.json:2:28: /0/1/seconds: expected a number",
-    "script.json:4:18: /1/1/1/0/1/seconds: missing: expected number",
+    "script.json:4:18: /1/1/1/0/1/seconds: missing: expected a number",
     "script.json:4:29: /1/1/1/0/1/secnds: unknown field (did you mean seconds?)",
     "script.json:6:4: /2/0: unknown command AC_scren_size (did you mean AC_screen_size?)",
   ]);

@@ -142,8 +142,8 @@ describe("a start that fails is one error and exit code 1:", () => {
 describe("what is wrong with the command line is exit code 2:", () => {
   const cases: Array<[string[], RegExp]> = [
     [["--port", "x"], /--port: expected a number/],
-    [["--port", "70000"], /port: expected <=65535 but found 70000/],
-    [["--rate-limit", "-1"], /rate-limit: expected >=0/],
+    [["--port", "70000"], /port: expected at most 65535 but found 70000/],
+    [["--rate-limit", "-1"], /rate-limit: expected at least 0/],
     [["--nope"], /nope/],
     [["--tls-cert", "/x"], /tls-key: missing/],
     [["--trust-proxy", "10.0.0.0/33"], /trust-proxy: expected/],

@@ -83,7 +83,7 @@ test("`svc usb events` asks the server of the folder, and says when there is non
 test("a flag out of range is exit 2 and named", async () => {
   using machine = installBinary();
   const limit = await machine.run(["usb", "events", "--limit", "0"]);
-  expect(limit).toMatchObject({ exitCode: 2, stderr: "svc: --limit: expected >=1 but found 0\n" });
+  expect(limit).toMatchObject({ exitCode: 2, stderr: "svc: --limit: expected at least 1 but found 0\n" });
   for (const [seconds, expected] of [
     ["0.1", ">=0.25"],
     ["3601", "<=3600"],

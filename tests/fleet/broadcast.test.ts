@@ -333,7 +333,7 @@ describe("svc admin broadcast", () => {
       [{}, "on: missing"],
       [{ on: "all", labels: ["good"] }, "on, labels: expected one of them"],
       [{ labels: ["good", "ghost"] }, "labels: no host is labelled ghost"],
-      [{ labels: [] }, "labels: expected >=1 items but found 0"],
+      [{ labels: [] }, "labels: expected at least 1 item but found 0"],
       [{ on: "all", only: ["failed"] }, "only: expected together with retry"],
       [{ retry: output, output }, "output: expected another file than retry"],
       [{ retry: output, on: "good" }, "retry: none of its hosts is selected"],

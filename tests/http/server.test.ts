@@ -228,8 +228,8 @@ describe("bad input is a 400 that names the field:", () => {
     ["not an object", "[]", /expected an object but found an array/],
     ["null", "null", /expected an object but found null/],
     ["an unknown field", '{"nope":1}', /nope: unknown field/],
-    ["an ill-typed field", '{"text":1}', /text: expected string but found 1/],
-    ["a number out of range", '{"count":10}', /count: expected <=9 but found 10/],
+    ["an ill-typed field", '{"text":1}', /text: expected a text but found 1/],
+    ["a number out of range", '{"count":10}', /count: expected at most 9 but found 10/],
     ["part of a whole number", '{"count":1.5}', /count: expected a whole number but found 1.5/],
     ["a field named __proto__", '{"__proto__":1}', /__proto__: unknown field/],
   ];
@@ -260,7 +260,7 @@ describe("bad input is a 400 that names the field:", () => {
     await using host = await testServer();
     const tags = Array(400_000).fill(0);
     const { error } = await bodyOf(await host.call("/admin/hosts/tag", post({ label: "a", tags })));
-    expect(error).toBe("tags[0]: expected string but found 0");
+    expect(error).toBe("tags[0]: expected a text but found 0");
   });
 
   test("a query on a POST", async () => {
@@ -519,10 +519,10 @@ describe("one server a folder", () => {
 
 describe("an option", () => {
   const cases: Array<[RestServerOptions, RegExp]> = [
-    [{ port: 65_536 }, /^port: expected <=65535 but found 65536/],
+    [{ port: 65_536 }, /^port: expected at most 65535 but found 65536/],
     [{ rate_limit: Number.NaN }, /^rate_limit: expected/],
-    [{ rate_burst: 0 }, /^rate_burst: expected >=1/],
-    [{ max_body: -1 }, /^max_body: expected >=1/],
+    [{ rate_burst: 0 }, /^rate_burst: expected at least 1/],
+    [{ max_body: -1 }, /^max_body: expected at least 1/],
     [{ host: "" }, /^host: must not be empty/],
     [{ trust_proxy: ["nowhere"] }, /^trust_proxy: expected an IP address or a CIDR block/],
     [{ tls_cert: "cert.pem" }, /^tls_key: missing/],

@@ -20,3 +20,8 @@ test("a name that is like none of them, or is too long to compare, has none", ()
     Array(3).fill(undefined),
   );
 });
+
+test("a name that only one of them begins with has that one", () => {
+  expect(nearest("AC_screens", KNOWN)).toBe("AC_screenshot");
+  expect(["AC_scr", "AC_s"].map((name) => nearest(name, KNOWN))).toEqual([undefined, undefined]);
+});

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { durationText, parseDuration } from "../../src/lib/units";
+import { durationText, parseDuration, typedDuration } from "../../src/lib/units";
 
 test.each([
   ["90s", 90],
@@ -24,4 +24,8 @@ test.each([
   [172_800, "2 days"],
 ] as const)("%d s is shown as %s", (seconds, text) => {
   expect(durationText(seconds)).toBe(text);
+});
+
+test.each([90, 900, 7_200, 604_800, 3_661, 0.5, 0])("%d seconds as they are typed are as many again", (seconds) => {
+  expect(parseDuration(typedDuration(seconds))).toBe(seconds);
 });

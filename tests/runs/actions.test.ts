@@ -95,7 +95,7 @@ describe("a refused list", () => {
       {
         action: "actions[1].body[0].seconds",
         pointer: "/actions/1/1/1/0/1/seconds",
-        message: "missing: expected number",
+        message: "missing: expected a number",
       },
       {
         action: "actions[1].body[0].secs",
@@ -117,7 +117,7 @@ describe("a refused list", () => {
       ["AC_set_var", ["name"]],
     ];
     expect(refusal(list)?.message).toBe(
-      "actions[0].body[0].seconds: missing: expected number; actions[0].finally[0].seconds: expected a number but found true; actions[1].value: missing: expected any value",
+      "actions[0].body[0].seconds: missing: expected a number; actions[0].finally[0].seconds: expected a number but found true; actions[1].value: missing: expected any value",
     );
   });
 
@@ -162,7 +162,7 @@ describe("a command whose one argument is a list", () => {
       {
         action: "actions[0].key_code_list[1]",
         pointer: "/actions/0/1/1",
-        message: "expected string but found 5",
+        message: "expected a text but found 5",
       },
     ]);
   });
