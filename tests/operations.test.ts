@@ -291,6 +291,7 @@ const SCOPE_OF = {
   any: [
     "desk.forget",
     "desk.pins",
+    "events.list",
     "join.accept",
     "join.release",
     "scripts.run",

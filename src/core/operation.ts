@@ -27,6 +27,11 @@ export interface HttpRoute {
   readonly body?: string;
   /** The media type of a body that is not JSON; `run` then returns a `Response`. */
   readonly content?: string;
+  /**
+   * The media type of an answer that stays open, which `run` returns as a `Response` where the input asks for it. It ends
+   * with its token, when the server stops, and when the certificate is exchanged: its client asks again.
+   */
+  readonly stream?: string;
   /** What each line is, where `content` is lines of JSON. */
   readonly line?: OutputSchema;
 }

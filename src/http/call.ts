@@ -10,6 +10,7 @@ import type { Log } from "../lib/log";
 import { readJson } from "./body";
 import { after, type Exchange, type Handler } from "./exchange";
 import { type Gate, passAgain } from "./gate";
+import type { OpenAnswers } from "./open-answers";
 import { content, errorResponse, failureResponse } from "./responses";
 import type { RoutedOperation } from "./route";
 import type { Reader, Unread } from "./unread";
@@ -30,13 +31,14 @@ export interface CallParts {
   /** Aborted once the token of that name is revoked. */
   readonly untilRevoked: (token: string) => AbortSignal;
   readonly unread: Unread;
+  readonly openAnswers: OpenAnswers;
   readonly gate: Pick<Gate, "now">;
 }
 
 /** Never throws: a failure has its status, a bug is logged and answered with a plain 500. */
 export function call(
   operation: RoutedOperation,
-  { service, maxBodyBytes, log, stopping, untilRevoked, unread, gate }: CallParts,
+  { service, maxBodyBytes, log, stopping, untilRevoked, unread, openAnswers, gate }: CallParts,
 ): Handler {
   const isSigned = operation.http.public === "signed";
   const inputOf = createReader(operation, isSigned ? Math.min(MAX_SIGNED_BYTES, maxBodyBytes) : maxBodyBytes);
@@ -60,7 +62,10 @@ export function call(
     return failureResponse(failure);
   };
 
-  const callerOf = ({ request, client, grant, announce }: Exchange): Caller => {
+  const staysOpen = operation.http.stream !== undefined;
+
+  const callerOf = ({ request, server, client, grant, announce }: Exchange): Caller => {
+    let open: ReturnType<OpenAnswers["open"]> | undefined;
     let signal: AbortSignal | undefined;
     return {
       kind: "rest",
@@ -70,10 +75,13 @@ export function call(
       headers: request.raw.headers,
       get signal() {
         // Most calls are over before anybody can go: they make no signal.
-        signal ??= AbortSignal.any([
+        if (signal) return signal;
+        if (staysOpen && grant !== null) open = openAnswers.open(grant);
+        signal = AbortSignal.any([
           stopping,
           ...(operation.changes ? [] : [request.raw.signal]),
           ...(grant?.name == null ? [] : [untilRevoked(grant.name)]),
+          ...(open === undefined ? [] : [open.signal]),
         ]);
         return signal;
       },
@@ -81,6 +89,12 @@ export function call(
         return request.raw.signal;
       },
       announce,
+      ...(staysOpen && {
+        ended() {
+          open?.ended();
+          server.timeout(request.raw, IDLE_TIMEOUT_S);
+        },
+      }),
     };
   };
 
@@ -96,13 +110,22 @@ export function call(
     const refusal = unread.refusal(reader);
     if (refusal) return refusal;
     const perform = (input: unknown) => {
-      const result = callOperation(service, operation, input, callerOf(exchange));
+      const caller = callerOf(exchange);
+      const result = callOperation(service, operation, input, caller);
       if (!(result instanceof Promise)) return respond(result, reader);
       // The idle timeout is for clients: an operation may take longer than a silent client may.
       server.timeout(request.raw, 0);
+      let isOpen = false;
       return result
-        .then((value) => respond(value, reader))
-        .finally(() => server.timeout(request.raw, IDLE_TIMEOUT_S));
+        .then((value) => {
+          isOpen = staysOpen && value instanceof Response;
+          return respond(value, reader);
+        })
+        .finally(() => {
+          if (isOpen) return;
+          server.timeout(request.raw, IDLE_TIMEOUT_S);
+          caller.ended?.();
+        });
     };
     try {
       const input = inputOf(exchange);

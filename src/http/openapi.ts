@@ -100,9 +100,13 @@ function responses({ output }: Operation, http: HttpRoute): JsonObject {
     contentMediaType: "application/json",
     contentSchema: jsonSchema(http.line, "output"),
   };
+  const text = (type: string) => ({ [type]: { schema: { type: "string", ...line } } });
   const content = http.content
-    ? { [http.content]: { schema: { type: "string", ...line } } }
-    : { "application/json": { schema: jsonSchema(output, "output") } };
+    ? text(http.content)
+    : {
+        ...(http.stream !== undefined && text(http.stream)),
+        "application/json": { schema: jsonSchema(output, "output") },
+      };
   const ref = (name: string) => ({ $ref: `#/components/responses/${name}` });
   return {
     "200": { description: "Done", content },

@@ -27,6 +27,9 @@ export function content(response: Response): Response {
   return response;
 }
 
+/** What stays open until its client or its token goes. */
+export const EVENT_STREAM = "text/event-stream";
+
 /** `{"error": text}`. */
 export const errorResponse = (status: number, error: string, headers?: Record<string, string>) =>
   json({ error }, status, headers);
@@ -43,6 +46,11 @@ export const completeHead: Step = (next) => (exchange) =>
   exchange.request.method === "HEAD" ? after(next(exchange), withLength) : next(exchange);
 
 async function withLength(response: Response): Promise<Response> {
+  // What stays open has no length.
+  if (response.headers.get("content-type") === EVENT_STREAM) {
+    await response.body?.cancel();
+    return new Response(null, response);
+  }
   // A blob shares the bytes of an asset; an array would be a copy of them.
   const { size } = await response.clone().blob();
   response.headers.set("content-length", String(size));

@@ -26,6 +26,7 @@ import { createGate } from "./gate";
 import { createHostCheck } from "./host-header";
 import { listen, urlHost } from "./listen";
 import type { RequestMetrics } from "./measure";
+import { createOpenAnswers } from "./open-answers";
 import { type RestServerOptions, SERVER_OPTIONS } from "./options";
 import { certificateNames, machineNames } from "./own-names";
 import { type AuditLog, createRequestAudit } from "./request-audit";
@@ -144,13 +145,16 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
   // svc's own certificate may still have names that the server is no longer started with.
   const hostCheck = () => createHostCheck(own, tls?.file ? certificateNames(tls.settings().cert) : undefined);
   let answersTo = hostCheck();
+  const gate = createGate(
+    { guessable, generated: named.generated },
+    { ratePerMinute: options.rate_limit, burst: options.rate_burst },
+  );
+  const openAnswers = createOpenAnswers(gate);
   const app = createApp({
     service,
     operations: await service.operations(),
-    gate: createGate(
-      { guessable, generated: named.generated },
-      { ratePerMinute: options.rate_limit, burst: options.rate_burst },
-    ),
+    gate,
+    openAnswers,
     clients,
     connections,
     answersTo: (name) => answersTo(name),
@@ -205,6 +209,7 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
       if (!tls || !(await tls.look())) return;
       try {
         await listener.exchange(tls.settings());
+        openAnswers.endAll();
         answersTo = hostCheck();
         publish();
         log.info(`a new certificate is in use, ${pinNow()}`);
@@ -238,11 +243,13 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
       const none = digestToken("");
       guessable(none, true);
       named.generated(none, true);
+      openAnswers.look();
       await renewTls();
     },
     /** Refuses new connections, lets requests in flight finish for {@link GRACE_MS}, then cuts them off. */
     async stop() {
       stopped.resolve();
+      openAnswers.stop();
       clearInterval(renewing ?? undefined);
       const cutOff = setTimeout(() => {
         stopping.abort();
