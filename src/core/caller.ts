@@ -28,6 +28,8 @@ export interface Caller {
   readonly ended?: () => void;
   /** The run that the operation is an action of; absent when it was called by itself. */
   readonly run?: RunContext;
+  /** Set when nobody waits for the answer: takes the id of the run, once it is on record and has begun. */
+  readonly begun?: ((runId: string) => void) | undefined;
   /** Takes how far a long operation is; absent when nobody looks. */
   readonly progress?: (step: Progress) => void;
   /** Takes what the caller should know besides the answer; absent when nobody looks. */

@@ -32,6 +32,11 @@ export interface HttpRoute {
    * with its token, when the server stops, and when the certificate is exchanged: its client asks again.
    */
   readonly stream?: string;
+  /**
+   * Set where it may take long: with `?wait=0` the answer is 202 and the id of a run, which is the operation itself (`run`), or
+   * has this command as its only action.
+   */
+  readonly long?: "run" | `AC_${string}`;
   /** What each line is, where `content` is lines of JSON. */
   readonly line?: OutputSchema;
 }

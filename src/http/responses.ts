@@ -21,6 +21,9 @@ function json(body: unknown, status: number, more?: Record<string, string>): Res
   return new Response(JSON.stringify(body), { status, headers });
 }
 
+/** The response to what goes on as a run: where that can be seen (RFC 9110 section 15.3.3). */
+export const accepted = (run_id: string) => json({ run_id }, 202, { location: `/runs/${run_id}` });
+
 /** A response that an operation made itself (a page, an asset, the metrics), with the header that all have. */
 export function content(response: Response): Response {
   response.headers.set("x-content-type-options", "nosniff");

@@ -20,6 +20,7 @@ import { openToken } from "../trust/owner-token";
 import { digestToken, type GrantOf, ownerToken } from "../trust/scopes";
 import { noteTokenUse } from "../trust/token-use";
 import { createApp } from "./app";
+import type { RunOne } from "./call";
 import { createClientResolver } from "./client-address";
 import { type ConnectionLimit, createConnections, withinDescriptors } from "./connections";
 import { createGate } from "./gate";
@@ -43,6 +44,7 @@ export interface ServerUses {
   readonly log: Log;
   permits(need: Permission): boolean;
   operations(): Promise<readonly Operation[]>;
+  executor(): Promise<{ readonly runOne: RunOne }>;
   /** Aborted once the token of that name is revoked. */
   untilRevoked(token: string): AbortSignal;
   audit(): Promise<(AuditLog & { limitRows(max: number): void; problem(): Promise<string | null> }) | null>;
@@ -166,6 +168,7 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
     stopping: stopping.signal,
     untilRevoked: service.untilRevoked,
     unread: createUnread(),
+    runOne: async (...call) => (await service.executor()).runOne(...call),
   });
   const listener = listen({
     host,

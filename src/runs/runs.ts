@@ -41,6 +41,8 @@ export interface RunStart extends Pick<RunRecord, Begun> {
   readonly timeout_s: number;
   /** In whose share it counts (default: that of its token). */
   readonly share?: string | null;
+  /** The most that is kept of its outcomes, in bytes (default {@link MAX_KEPT_BYTES}). */
+  readonly keptBytes?: number;
 }
 
 /** A run that is active. */
@@ -82,7 +84,7 @@ export class Runs {
   ) {}
 
   /** @throws an `unavailable` failure when too many are {@link ACTIVE}, or the process is stopping. */
-  begin({ timeout_s, share: given, ...begun }: RunStart) {
+  begin({ timeout_s, share: given, keptBytes = MAX_KEPT_BYTES, ...begun }: RunStart) {
     if (this.stopping) throw unavailable("this process is stopping");
     const share = given === undefined ? begun.token : given;
     const shares = this.active().map((one) => one.share);
@@ -103,7 +105,7 @@ export class Runs {
         error_text: null,
       },
       share,
-      bytesLeft: MAX_KEPT_BYTES,
+      bytesLeft: keptBytes,
       outcomes: [],
       control,
       done,

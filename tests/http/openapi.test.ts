@@ -241,6 +241,7 @@ async function registeredRoutes(service: Service): Promise<string[]> {
     stopping: new AbortController().signal,
     untilRevoked: () => new AbortController().signal,
     unread: createUnread(),
+    runOne: async () => null,
   });
   const asTemplate = (path: string) => path.replaceAll(/:(\w+)\{[^}]*\}/g, "{$1}");
   return app.routes.map(({ method, path }) => `${method} ${asTemplate(path)}`).sort();
