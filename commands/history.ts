@@ -10,7 +10,7 @@ export default view(listHistory, {
       run.started_at,
       run.duration_seconds?.toFixed(3) ?? "",
       run.status,
-      [run.source_type, run.source_id].filter(Boolean).join(" "),
+      [run.source_type, run.source_id, run.token && `(${run.token})`].filter(Boolean).join(" "),
       run.script_path,
       run.error_text ?? "",
     ]),

@@ -16,7 +16,7 @@ const one = { positionals: ["job_id"], names: { job_id: "id" }, on: false } as c
 export default {
   verbs: {
     list: view(listJobs, {
-      columns: ["JOB", "WHEN", "NEXT", "RUNS", "IF MISSED", "IF RUNNING", "SCRIPT"],
+      columns: ["JOB", "WHEN", "NEXT", "RUNS", "IF MISSED", "IF RUNNING", "TOKEN", "SCRIPT"],
       rows: ({ jobs }) => jobs.map(rowOf),
       none: "no jobs",
       warnings: ({ problems = [] }) => problems,
@@ -79,6 +79,7 @@ function rowOf(job: JobView): string[] {
     job.max_runs === null ? `${job.runs}` : `${job.runs}/${job.max_runs}`,
     job.if_missed ?? "",
     job.if_running ?? "",
+    job.token ?? "",
     job.script_path,
   ];
 }

@@ -187,6 +187,10 @@ export function createService({
       async () => (await import("./join/join-strings")).createJoinStrings(files.joinStrings),
       (strings) => strings.close(),
     ),
+    async deskWith(token) {
+      const membership = (await import("./join/membership")).readMembership(files.desk);
+      return membership?.token === token ? membership.desk : null;
+    },
     deskTokens: tokens.forDesks,
     async ownPin() {
       const running = findRunningServer(configDir);

@@ -65,6 +65,8 @@ export interface Service {
   explorer(): Promise<PageAssets>;
   /** The join strings of a desk. */
   joinStrings(): Promise<JoinStrings>;
+  /** The address of the desk that has the named token; null where none has it. */
+  deskWith(token: string): Promise<string | null>;
   /** The tokens that this host makes for desks. */
   deskTokens(): Promise<DeskTokens>;
   /** The pin of the TLS key with which a server here speaks. */

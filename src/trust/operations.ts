@@ -105,12 +105,13 @@ export const replaceToken = operation({
   }),
   /** `name`: null for the host's own token. */
   output: v.object({ name: v.nullable(v.string()), ...OWN_TOKEN.entries, ...ENDS }),
-  async run(service: Uses, { name = null, overlap_s, expires_s, token_file }) {
+  async run(service: Uses & KnowsDesk, { name = null, overlap_s, expires_s, token_file }, caller) {
     const { configDir } = service;
     if (name !== null) {
       if (token_file !== undefined) throw badInput("token_file: expected without a name");
       const succeed = (old: Rotating) => rotate(old, overlap_s);
       const { token, kept } = await changeToken(storeOf(service), name, succeed, expires_s);
+      await warnOfDesk(service, name, caller);
       return { name, token, token_file: null, ...endsOf(kept) };
     }
     if (expires_s !== undefined)
@@ -131,6 +132,17 @@ export const replaceToken = operation({
     return { name, token, token_file: file, ...endsOf(kept) };
   },
 });
+
+interface KnowsDesk {
+  deskWith(token: string): Promise<string | null>;
+}
+
+/** A desk that has joined replaces its token itself, and reaches this host by no other. */
+async function warnOfDesk(service: KnowsDesk, token: string, caller: Caller): Promise<void> {
+  const desk = await service.deskWith(token).catch(() => null);
+  if (desk !== null)
+    caller.warn?.(`the desk ${desk} uses ${token} and cannot reach this host without it: \`svc join\` again`);
+}
 
 /** The digest of the token that the caller sent. */
 function sentBy({ grant }: Caller): string {
@@ -243,8 +255,9 @@ export const revokeToken = operation({
   input: v.strictObject({ name: field(v.string(), "The token") }),
   /** `jobs`: how many jobs it had added, which are disabled now. */
   output: v.object({ removed: v.string(), jobs: v.number() }),
-  async run(service: Uses & { endWorkOf(token: string): Promise<number> }, { name }) {
+  async run(service: Uses & KnowsDesk & { endWorkOf(token: string): Promise<number> }, { name }, caller) {
     await removeToken(storeOf(service), name);
+    await warnOfDesk(service, name, caller);
     return { removed: name, jobs: await service.endWorkOf(name) };
   },
 });

@@ -11,6 +11,7 @@ import { addJoinString, listJoinStrings, removeJoinString } from "../../src/join
 import { leave } from "../../src/join/operations/host";
 import { configFiles } from "../../src/lib/paths";
 import type { Service } from "../../src/service";
+import { makeToken, replaceToken, revokeToken } from "../../src/trust/operations";
 import { renew } from "../../src/trust/operations/tls";
 import { ownPair } from "../../src/trust/tls";
 import { selfSigned } from "../client/support";
@@ -51,6 +52,22 @@ test("a host joins with a string, and the desk can ask it at once, with a token 
   expect(tracesOf(host.configDir)).toEqual({ desk: true, tokens: ["desk"] });
   expect(statSync(host.files.desk).mode & 0o777).toBe(0o600);
   expect(readFileSync(host.files.desk, "utf8")).not.toContain(parseJoinString(join_string).secret);
+});
+
+test("whoever replaces or removes the token of the desk by hand learns that the desk needs it", async () => {
+  await using desk = await tlsServer();
+  await using host = testService();
+  await joinWith(host, (await joinString(desk)).join_string);
+  const warnings: string[] = [];
+  const caller = localCaller(host.service, "cli", { warn: (text) => void warnings.push(text) });
+  await callOperation(host.service, makeToken, { name: "anna", scope: ["read"] }, caller);
+  await callOperation(host.service, replaceToken, { name: "anna" }, caller);
+  expect(warnings).toEqual([]);
+  await callOperation(host.service, replaceToken, { name: "desk" }, caller);
+  await callOperation(host.service, revokeToken, { name: "desk" }, caller);
+  const address = `127.0.0.1:${desk.server.port}`;
+  const warning = `the desk ${address} uses desk and cannot reach this host without it: \`svc join\` again`;
+  expect(warnings).toEqual([warning, warning]);
 });
 
 test("a host joins without a server, which finds its token when it starts", async () => {

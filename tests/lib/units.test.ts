@@ -26,6 +26,9 @@ test.each([
   expect(durationText(seconds)).toBe(text);
 });
 
-test.each([90, 900, 7_200, 604_800, 3_661, 0.5, 0])("%d seconds as they are typed are as many again", (seconds) => {
-  expect(parseDuration(typedDuration(seconds))).toBe(seconds);
-});
+test.each([90, 900, 7_200, 604_800, 3_661, 0.5, 0])(
+  "%d seconds as they are typed are as many again",
+  (seconds) => {
+    expect(parseDuration(typedDuration(seconds))).toBe(seconds);
+  },
+);
