@@ -1,0 +1,200 @@
+/**
+ * ZIP archives (APPNOTE.TXT 6.3.10, https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT): a writer that stores
+ * files as they are, as pictures do not become smaller, and a reader for archives of others.
+ *
+ * Promise: the reader takes no more memory than its caller allows, whatever the archive says of itself.
+ */
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { open } from "node:fs/promises";
+import { crc32, inflateRawSync } from "node:zlib";
+import { badInput, systemCode } from "./errors";
+
+/** Signatures (sections 4.3.7, 4.3.12 and 4.3.16). */
+const LOCAL = 0x0403_4b50;
+const CENTRAL = 0x0201_4b50;
+const END = 0x0605_4b50;
+
+/** The size of each of these without what varies. */
+const LOCAL_BYTES = 30;
+const CENTRAL_BYTES = 46;
+const END_BYTES = 22;
+
+/** Version 2.0 of the format (section 4.4.3). */
+const VERSION = 20;
+/** Names are UTF-8 (section 4.4.4, bit 11). */
+const UTF8 = 1 << 11;
+/** 1980-01-01, the first day that the format knows: an archive of the same files is the same archive. */
+const DATE = 0x0021;
+/** Compression methods (section 4.4.5). */
+const STORED = 0;
+const DEFLATED = 8;
+
+/** The longest comment at the end of an archive (section 4.4.12), before which the reader looks for its index. */
+const MAX_COMMENT = 0xffff;
+/** The most files of an archive, and the most bytes of its index, that the reader takes. */
+const MAX_FILES = 10_000;
+const MAX_INDEX = 4 * 1024 * 1024;
+
+/** Writes an archive to `path`, which must not exist yet (0600). Without ZIP64: 4 GB and 65,535 files at most. */
+export async function createZip(path: string) {
+  const file = await open(path, "wx", 0o600);
+  const index: Buffer[] = [];
+  let at = 0;
+  const write = async (...parts: readonly Uint8Array[]) => {
+    for (const part of parts) {
+      await file.write(part);
+      at += part.length;
+    }
+  };
+  return {
+    async add(name: string, data: Uint8Array): Promise<void> {
+      const named = Buffer.from(name);
+      const common = commonOf(named.length, data);
+      const entry = Buffer.alloc(CENTRAL_BYTES);
+      entry.writeUInt32LE(CENTRAL, 0);
+      entry.writeUInt16LE(VERSION, 4);
+      common.copy(entry, 6);
+      entry.writeUInt32LE(at, 42);
+      index.push(entry, named);
+      const header = Buffer.alloc(LOCAL_BYTES);
+      header.writeUInt32LE(LOCAL, 0);
+      common.copy(header, 4);
+      await write(header, named, data);
+    },
+    /** Writes the index and closes the file, which is on disk then. */
+    async finish(): Promise<void> {
+      const start = at;
+      await write(...index);
+      const end = Buffer.alloc(END_BYTES);
+      end.writeUInt32LE(END, 0);
+      end.writeUInt16LE(index.length / 2, 8);
+      end.writeUInt16LE(index.length / 2, 10);
+      end.writeUInt32LE(at - start, 12);
+      end.writeUInt32LE(start, 16);
+      await write(end);
+      await file.sync();
+      await file.close();
+    },
+    close: () => file.close().catch(() => {}),
+  };
+}
+
+/** What the header of a file and its entry in the index have in common, from the version that reading it needs on. */
+function commonOf(nameBytes: number, data: Uint8Array): Buffer {
+  const common = Buffer.alloc(26);
+  common.writeUInt16LE(VERSION, 0);
+  common.writeUInt16LE(UTF8, 2);
+  common.writeUInt16LE(STORED, 4);
+  common.writeUInt16LE(DATE, 8);
+  common.writeUInt32LE(crc32(data), 10);
+  common.writeUInt32LE(data.length, 14);
+  common.writeUInt32LE(data.length, 18);
+  common.writeUInt16LE(nameBytes, 22);
+  return common;
+}
+
+interface Entry {
+  readonly method: number;
+  readonly checksum: number;
+  /** In the archive, and when it is read. */
+  readonly stored: number;
+  readonly size: number;
+  readonly at: number;
+}
+
+/** An archive that is open; dispose of it to close it. */
+export type Zip = ReturnType<typeof openZip>;
+
+/**
+ * Opens the archive at `path`.
+ *
+ * @param what it is, for messages: `trace`.
+ * @throws a `bad_input` failure when it cannot be read, or is no archive that svc reads.
+ */
+export function openZip(path: string, what: string) {
+  const bad = (why: string) => badInput(`${what}: ${why}`);
+  const fd = opened(path, bad);
+  const read = (at: number, length: number): Buffer => {
+    const bytes = Buffer.alloc(length);
+    if (readSync(fd, bytes, 0, length, at) === length) return bytes;
+    throw bad("the archive is cut off");
+  };
+  try {
+    const entries = indexOf(fstatSync(fd).size, read, bad);
+    return {
+      names: () => [...entries.keys()],
+      /** The size of a file when it is read; undefined when there is none of that name. */
+      size: (name: string): number | undefined => entries.get(name)?.size,
+      /** @throws a `bad_input` failure when there is no such file, it has more than `max` bytes, or it is damaged. */
+      read(name: string, max: number): Buffer {
+        const entry = entries.get(name);
+        if (!entry) throw bad(`the archive has no ${name}`);
+        if (entry.size > max || entry.stored > max) throw bad(`${name} in it has more than ${max} bytes`);
+        const header = read(entry.at, LOCAL_BYTES);
+        if (header.readUInt32LE(0) !== LOCAL) throw bad("the archive is damaged");
+        const start = entry.at + LOCAL_BYTES + header.readUInt16LE(26) + header.readUInt16LE(28);
+        const data = contentOf(entry, read(start, entry.stored));
+        if (data?.length !== entry.size || crc32(data) !== entry.checksum)
+          throw bad(`${name} in it is damaged`);
+        return data;
+      },
+      [Symbol.dispose]: () => closeSync(fd),
+    };
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
+}
+
+function opened(path: string, bad: (why: string) => Error): number {
+  try {
+    return openSync(path, "r");
+  } catch (error) {
+    throw bad(`${path} cannot be read (${systemCode(error) ?? "unknown error"})`);
+  }
+}
+
+/** Undefined when it is damaged, or compressed in a way that svc does not read. */
+function contentOf({ method, size }: Entry, stored: Buffer): Buffer | undefined {
+  if (method === STORED) return stored;
+  if (method !== DEFLATED) return undefined;
+  try {
+    return inflateRawSync(stored, { maxOutputLength: Math.max(size, 1) });
+  } catch {
+    return undefined;
+  }
+}
+
+function indexOf(
+  size: number,
+  read: (at: number, length: number) => Buffer,
+  bad: (why: string) => Error,
+): Map<string, Entry> {
+  const tail = read(Math.max(0, size - END_BYTES - MAX_COMMENT), Math.min(size, END_BYTES + MAX_COMMENT));
+  let end = tail.length - END_BYTES;
+  while (end >= 0 && tail.readUInt32LE(end) !== END) end--;
+  if (end < 0) throw bad("expected a ZIP archive");
+  const count = tail.readUInt16LE(end + 10);
+  const bytes = tail.readUInt32LE(end + 12);
+  const start = tail.readUInt32LE(end + 16);
+  if (count > MAX_FILES || bytes > MAX_INDEX) throw bad(`expected at most ${MAX_FILES} files in the archive`);
+  if (start + bytes > size) throw bad("the archive is damaged");
+  const index = read(start, bytes);
+  const entries = new Map<string, Entry>();
+  for (let at = 0, nth = 0; nth < count; nth++) {
+    if (at + CENTRAL_BYTES > bytes || index.readUInt32LE(at) !== CENTRAL) throw bad("the archive is damaged");
+    const lengths = [28, 30, 32].map((where) => index.readUInt16LE(at + where));
+    const [nameBytes = 0] = lengths;
+    const name = index.toString("utf8", at + CENTRAL_BYTES, at + CENTRAL_BYTES + nameBytes);
+    if (entries.has(name)) throw bad("the archive has two files of one name");
+    entries.set(name, {
+      method: index.readUInt16LE(at + 10),
+      checksum: index.readUInt32LE(at + 16),
+      stored: index.readUInt32LE(at + 20),
+      size: index.readUInt32LE(at + 24),
+      at: index.readUInt32LE(at + 42),
+    });
+    at += CENTRAL_BYTES + lengths.reduce((sum, length) => sum + length, 0);
+  }
+  return entries;
+}
