@@ -22,7 +22,6 @@ const EDGES: Readonly<Record<string, readonly string[]>> = {
   daemon: FEATURE,
   desktop: FEATURE,
   diagnostics: FEATURE,
-  events: FEATURE,
   fleet: [...FEATURE, "client"],
   inspector: [...FEATURE, "client"],
   join: [...FEATURE, "client", "trust"],
@@ -32,6 +31,7 @@ const EDGES: Readonly<Record<string, readonly string[]>> = {
   runs: FEATURE,
   scheduler: FEATURE,
   sync: FEATURE,
+  trace: FEATURE,
   turn: FEATURE,
   usb: FEATURE,
 };

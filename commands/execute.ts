@@ -1,9 +1,14 @@
-import type * as v from "valibot";
+import { constants } from "node:fs";
+import { access } from "node:fs/promises";
+import { dirname } from "node:path";
+import * as v from "valibot";
 import { isInline, mustExist, SCRIPT, withActions } from "../src/cli/script";
 import { outcomeLine, VARIABLE_FIELDS, withVariables } from "../src/cli/script-run";
 import { type GlobalFlags, oneOf, print } from "../src/cli/subcommand";
 import { answerHere, view } from "../src/cli/view";
-import { flag } from "../src/core/fields";
+import { field, flag } from "../src/core/fields";
+import { badInput, systemCode } from "../src/lib/errors";
+import { printable } from "../src/lib/sanitize";
 import { checkActionList, executeActions, executeFile, variableFaults } from "../src/runs/operations";
 import { PERMISSION_FIELDS, type Service } from "../src/service";
 
@@ -12,6 +17,10 @@ type Report = Omit<v.InferOutput<typeof executeActions.output>, "result">;
 /** The flags of the command line alone. */
 const OWN = {
   check: flag("Check the script and run nothing"),
+  trace: field(
+    v.optional(v.pipe(v.string(), v.regex(/^[^\0]*\.zip$/i, "a path that ends in .zip"))),
+    "File to write a trace to: each action, with pictures of the screen around those that look or act",
+  ),
   ...VARIABLE_FIELDS,
   ...PERMISSION_FIELDS,
 };
@@ -32,26 +41,48 @@ const shared = {
 
 const inline = view(executeActions, {
   ...shared,
-  hidden: ["actions"],
+  hidden: ["actions", "trace"],
   extra: { script: SCRIPT, ...OWN },
   positionals: ["script"],
   complete: withVariables,
   async run({ service, globals, input, extra, call, show }) {
     if (extra.check) return check(service, globals, extra.script, input);
-    return withActions(extra.script, async (actions) => show(await call({ ...input, actions })));
+    return withActions(extra.script, async (actions) =>
+      show(await traced(service, extra.trace, (trace) => call({ ...input, actions, trace }))),
+    );
   },
 });
 
 const file = view(executeFile, {
   ...shared,
+  hidden: ["trace"],
   extra: OWN,
   positionals: ["path"],
   complete: withVariables,
   async run({ service, globals, input, extra, call, show }) {
     mustExist(input.path);
-    return extra.check ? check(service, globals, input.path, input) : show(await call(input));
+    if (extra.check) return check(service, globals, input.path, input);
+    return show(await traced(service, extra.trace, (trace) => call({ ...input, trace })));
   },
 });
+
+/** What `run` answers; its trace is in `file` then, where one is named. */
+async function traced<R extends { readonly run_id: string }>(
+  service: Service,
+  file: string | undefined,
+  run: (trace: boolean) => Promise<R>,
+): Promise<R> {
+  if (file === undefined) return run(false);
+  // Before the run: it cannot be repeated to have its trace.
+  await access(dirname(file), constants.W_OK).catch((error) => {
+    throw badInput(`--trace: ${printable(dirname(file), 200)} cannot be written to (${systemCode(error)})`);
+  });
+  const report = await run(true);
+  const { steps, pictures, bytes } = (await service.traces()).moveTo(report.run_id, file, "--trace");
+  const size = `${steps} steps, ${pictures} pictures, ${Math.ceil(bytes / 1_024)} KiB`;
+  service.log.info(`trace: ${printable(file, 200)} (${size}); svc trace show ${printable(file, 200)}`);
+  return report;
+}
 
 async function check(
   service: Service,
@@ -72,6 +103,7 @@ export default oneOf(
     ["$0 execute nightly.json --json", "Run a script, print its outcomes as JSON"],
     ["$0 execute nightly.json --check", "Check it; exit code 2 when something is wrong"],
     ["$0 execute order.json --var customer=ACME --var count=3", "Fill in ${customer} and ${count}"],
+    ["$0 execute nightly.json --trace run.zip", "See each step of it with `svc trace show run.zip`"],
     ["$0 execute - < actions.json", "Read stdin: the process list shows no actions"],
   ],
   [file, inline],

@@ -8,6 +8,7 @@ const nouns: Registry["nouns"] = {
   execute: { describe: "Run a list of actions", load: () => import("./execute") },
   scripts: { describe: "Store scripts under a name, and run them", load: () => import("./scripts") },
   runs: { describe: "List, show and cancel runs", load: () => import("./runs") },
+  trace: { describe: "Step through traces of runs", load: () => import("./trace") },
   jobs: { describe: "Schedule scripts", load: () => import("./jobs") },
   history: { describe: "List past runs", load: () => import("./history") },
   commands: {

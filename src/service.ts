@@ -7,7 +7,6 @@
 import { existsSync } from "node:fs";
 import { parseInput } from "./core/input";
 import type { Permission } from "./core/rights";
-import { createBus } from "./events/bus";
 import { silentLog } from "./lib/log";
 import { once } from "./lib/once";
 import { configFiles } from "./lib/paths";
@@ -37,7 +36,6 @@ export function createService({
   serverControl = true,
   logsAuditFailures,
   operations,
-  eventTypes,
   ...given
 }: ServiceOptions): Service {
   const options = parseInput(SERVICE_OPTIONS, given);
@@ -59,8 +57,6 @@ export function createService({
   let madeSessions: Sessions | undefined;
   let madeSyncs: Syncs | undefined;
   const revocations = createRevocations();
-  const events = createBus(log);
-  const { publish } = events;
   let runsJobs = false;
   const hasJobs = () => madeScheduler !== undefined || existsSync(files.jobs);
 
@@ -155,9 +151,6 @@ export function createService({
       return createSettings(paths, { "diagnose.skip": CHECK_NAMES });
     }),
     operations: feature(async () => operations ?? (await import("./operations")).operations),
-    eventTypes: feature(async () => eventTypes ?? (await import("./operations")).eventTypes),
-    events: () => events,
-    eventStreams: feature(async () => (await import("./events/stream")).createStreams(events)),
     executor: feature(async () => {
       const { Executor } = await import("./runs/executor");
       return new Executor({
@@ -167,7 +160,13 @@ export function createService({
         permits: service.permits,
         runs: service.runs,
         inputLock: async () => (await service.desktop()).inputLock,
+        trace: async (start, asked) => (await service.traces()).begin(start, asked),
       });
+    }),
+    traces: feature(async () => {
+      const { Traces } = await import("./trace/traces");
+      const shoot = async (file: string) => (await service.desktop()).screenshot({}, file);
+      return new Traces({ folder: files.traces, jobTraces: options.job_traces, shoot, log });
     }),
     history: feature(
       async () => {
@@ -218,7 +217,7 @@ export function createService({
     runs: stoppable(async () => {
       const { Runs } = await import("./runs/runs");
       const history = await service.history();
-      madeRuns = new Runs((run) => history.note(run), publish);
+      madeRuns = new Runs((run) => history.note(run));
       return madeRuns;
     }),
     scheduler: stoppable(async () => {

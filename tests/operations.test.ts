@@ -124,6 +124,8 @@ describe("each operation of svc", () => {
       "desktop.windows",
       "runs.show",
       "token.show",
+      "traces.get",
+      "traces.show",
       "turn.credentials",
     ]);
   });
@@ -198,10 +200,11 @@ const SCOPE_OF = {
     "scripts.list",
     "sessions.get",
     "sync.status",
+    "traces.list",
     "usb.events",
     "usb.list",
   ],
-  screen: ["desktop.save_screenshot", "desktop.screenshot", "desktop.windows"],
+  screen: ["desktop.save_screenshot", "desktop.screenshot", "desktop.windows", "traces.get", "traces.show"],
   audit: ["audit.export", "audit.list", "audit.status", "audit.verify"],
   sync: ["sessions.offer"],
   operate: [
@@ -239,6 +242,7 @@ const SCOPE_OF = {
     "jobs.resume",
     "jobs.run",
     "runs.cancel",
+    "runs.show",
     "sessions.close",
     "sync.start",
     "sync.stop",
@@ -290,10 +294,8 @@ const SCOPE_OF = {
   any: [
     "desk.forget",
     "desk.pins",
-    "events.list",
     "join.accept",
     "join.release",
-    "runs.show",
     "scripts.run",
     "tls.pin",
     "token.confirm",

@@ -7,7 +7,7 @@
  */
 import * as v from "valibot";
 import { checkInput, type Offence } from "../core/input";
-import type { InputSchema, Operation } from "../core/operation";
+import { type InputSchema, type Operation, redact } from "../core/operation";
 import { baseOf, entryOf, metadataOf } from "../core/schema";
 import { ListFault } from "../core/script";
 import { sizeWithin } from "../lib/json-size";
@@ -206,6 +206,22 @@ function isWholeList(schema: InputSchema, written: readonly unknown[]): boolean 
   const [field, ...others] = Object.values(schema.entries);
   if (field === undefined || others.length > 0 || baseOf(field).type !== "array") return false;
   return written.length > 1 || written.some((item) => !Array.isArray(item) && !hasReference(item));
+}
+
+/**
+ * The arguments of a checked action as they were written, as keywords; secrets are `"***"`, and lists of actions are left out.
+ *
+ * @param written what followed its name.
+ */
+export function asWritten(schema: InputSchema, written: unknown): Record<string, unknown> {
+  const names = Object.keys(schema.entries);
+  const values = Array.isArray(written) && isWholeList(schema, written) ? [written] : written;
+  const keywords = Array.isArray(values)
+    ? Object.fromEntries(values.map((value, index) => [names[index], value]))
+    : (values ?? {});
+  const lists = listFields(schema);
+  const shown = Object.entries(keywords).filter(([field]) => !lists.includes(field));
+  return redact(schema, Object.fromEntries(shown));
 }
 
 /** The fields of `schema` that hold action lists. */

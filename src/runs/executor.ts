@@ -10,7 +10,6 @@ import {
   limitedTo,
   notPermitted,
   type Permission,
-  requireOwnToken,
   type Scope,
   shareOf,
 } from "../core/rights";
@@ -21,14 +20,11 @@ import { sizeWithin } from "../lib/json-size";
 import type { Log } from "../lib/log";
 import { type Action, type Command, type CommandTable, checkActions, flatten, listFields } from "./actions";
 import { keepable } from "./redact";
-import { Runner } from "./runner";
+import { Runner, type StepRecorder } from "./runner";
 import type { ActiveRun, Runs } from "./runs";
 import { type RunOptions, type RunReport, VARIABLE_NAME } from "./types";
 import { variableUse } from "./variable-use";
 import { MAX_FILLED, Variables } from "./variables";
-
-/** The most that is kept of a run whose answer nobody waits for, in bytes: the results of 2,000 hosts. */
-const MAX_UNATTENDED_BYTES = 256 * 1_024;
 
 /** A list that passed the check. */
 export type CheckedList = ReturnType<Executor["check"]>;
@@ -56,6 +52,23 @@ export interface ExecutorParts {
   runs(): Promise<Pick<Runs, "begin" | "refuse">>;
   /** The lock on pointer and keyboard. */
   inputLock(): Promise<InputLock>;
+  /**
+   * Begins to trace a run. @param asked whether the caller wants the trace, however the run ends. @returns undefined when it
+   * is not traced. @throws a failure when it cannot be.
+   */
+  trace?(
+    start: ReturnType<typeof begun> & { readonly commands: readonly string[] },
+    asked: boolean,
+  ): Promise<RunTrace | undefined>;
+}
+
+/** A run that is being traced. */
+interface RunTrace extends StepRecorder {
+  /** Never throws. */
+  end(
+    how: { readonly status: RunStatus; readonly error_text: string | null },
+    scrub: (text: string) => string,
+  ): Promise<unknown>;
 }
 
 /** Checks and runs action lists, over those operations that have a command name. */
@@ -152,24 +165,24 @@ export class Executor {
    */
   async run(
     { id, actions, commands, described }: CheckedList,
-    { grant: given, begun: tellBegun, ...others }: Caller,
+    { grant: given, ...others }: Caller,
     options: RunOptions = {},
     sourceId = others.client ?? "",
   ): Promise<RunReport> {
-    const { stop_on_error = false, timeout_s = DEFAULT_TIMEOUT_S, path = "", scope } = options;
+    const { stop_on_error = false, timeout_s = DEFAULT_TIMEOUT_S, path = "", scope, trace: asked } = options;
     const grant = scope === undefined ? given : limitedTo(given, scope);
     const caller: Caller = { ...others, grant };
     this.permit(commands, grant, "this run");
-    if (tellBegun) requireOwnToken(grant, "wait=0");
+    if (asked && !allows(grant, "screen")) throw forbidden(beyond(grant, "trace needs screen", "this run"));
     const variables = variablesOf(options.variables ?? {});
-    await caller.announce(`run=${id} ${described}`);
+    await caller.announce(`run=${id} ${asked ? "trace=true " : ""}${described}`);
     const runs = await this.parts.runs();
     const start = begun(id, caller, sourceId, path);
-    const active = runs.begin({
-      ...{ ...start, commands, timeout_s, share: shareOf(grant) },
-      ...(tellBegun && { keptBytes: MAX_UNATTENDED_BYTES }),
+    const active = runs.begin({ ...start, commands, timeout_s, share: shareOf(grant) });
+    const trace = await this.trace({ ...start, commands }, asked === true).catch((error) => {
+      active.end("error", messageOf(error));
+      throw error;
     });
-    tellBegun?.(id);
     const leave = () => active.abort(cancelled("the process that runs it is stopping"));
     if (caller.signal.aborted) leave();
     caller.signal.addEventListener("abort", leave, { once: true });
@@ -180,11 +193,11 @@ export class Executor {
       caller.gone?.addEventListener("abort", gone, { once: true });
     }
     const { service, log } = this.parts;
-    const runner = new Runner({ service, log, id, path, active, caller, variables });
+    const runner = new Runner({ service, log, id, path, active, caller, variables, trace });
     let done = 0;
     const tell = (what: string) => caller.progress?.({ what, done, total: actions.length });
     const keep = (outcome: Outcome) => {
-      active.keep(keepable(outcome, runner, tellBegun && MAX_UNATTENDED_BYTES));
+      active.keep(keepable(outcome, runner));
       done++;
       tell("actions");
     };
@@ -198,25 +211,19 @@ export class Executor {
       );
       const { status, error } = judge(outcomes, actions.length, active.signal);
       // The text is logged and kept; the caller alone gets the outcomes.
-      const error_text = error === null ? null : runner.secrets.scrub(error);
+      const scrub = (text: string) => runner.secrets.scrub(text);
+      const error_text = error === null ? null : scrub(error);
+      await trace?.end({ status, error_text }, scrub);
       active.end(status, error_text);
       const result = resultOf(actions, outcomes);
       return { run_id: id, result, ok: status === "ok", status, error_text, outcomes };
     } catch (error) {
+      await trace?.end({ status: "error", error_text: "internal error" }, () => "***");
       active.end("error", "internal error");
       throw error;
     } finally {
       caller.signal.removeEventListener("abort", leave);
     }
-  }
-
-  /**
-   * Runs `command` with `input` as a list of one action. As {@link run}.
-   *
-   * @throws also a `bad_input` failure for an unknown command or a bad input.
-   */
-  async runOne(command: string, input: unknown, caller: Caller): Promise<RunReport> {
-    return this.run(this.prepare([[command, input]]), caller);
   }
 
   /**
@@ -238,6 +245,18 @@ export class Executor {
     } catch (error) {
       const ended = await failed(crypto.randomUUID(), error);
       return { runId: ended.run_id, ended: Promise.resolve(ended) };
+    }
+  }
+
+  /** Begins to trace a run that its caller or its job wants traced. A job runs also where that is not possible. */
+  private async trace(start: Parameters<NonNullable<ExecutorParts["trace"]>>[0], asked: boolean) {
+    if (!asked && start.source_type !== "scheduler") return undefined;
+    try {
+      return await this.parts.trace?.(start, asked);
+    } catch (error) {
+      if (asked) throw error;
+      this.parts.log.warn(`run ${start.run_id} is not traced: ${messageOf(error)}`);
+      return undefined;
     }
   }
 

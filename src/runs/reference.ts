@@ -71,7 +71,7 @@ export async function describeCommand(definition: Command, allowed: boolean): Pr
     route,
     notes: [
       ...(within ? [`Only inside ${within}.`] : []),
-      scope === "any" ? "Any token may use it." : `A token needs the scope \`${scope}\`.`,
+      `A token needs the scope \`${scope}\`.`,
       ...(needs ? [`It ${PERMISSIONS[needs]}.`] : []),
       ...(uses ? ["Uses pointer or keyboard: such runs take turns."] : []),
       ...(route ? [`Also ${route}.`] : []),

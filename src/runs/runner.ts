@@ -13,8 +13,8 @@ import { deadline } from "../lib/deadline";
 import { badInput, cancelled, Failure, failureOf, messageOf, rejected } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
 import type { Log } from "../lib/log";
-import type { Action, Command } from "./actions";
-import { Secrets } from "./redact";
+import { type Action, asWritten, type Command } from "./actions";
+import { keepable, Secrets } from "./redact";
 import type { ActiveRun } from "./runs";
 import { fillIn, referencesIn, type Variables } from "./variables";
 
@@ -39,6 +39,19 @@ const SHIELD_MS = 5_000;
 /** The most actions of one run with an audit row each: the row of the run covers all of them by its digest. */
 const MAX_ACTION_ROWS = 500;
 
+/** Records the actions of a run, without secrets. None of it throws. */
+export interface StepRecorder {
+  /** An action begins. @returns what takes note of its end. */
+  step(start: {
+    /** Where the action is in the list: `[2].body[0]`. */
+    readonly place: string;
+    readonly command: string;
+    readonly arguments: unknown;
+    /** Whether it looks at the screen or acts on it. */
+    readonly pictured: boolean;
+  }): Promise<(end: Outcome) => Promise<void>>;
+}
+
 /** What a runner is handed. */
 export interface RunParts {
   /** What operations run on. */
@@ -50,6 +63,8 @@ export interface RunParts {
   readonly active: Pick<ActiveRun, "signal" | "abort" | "hold">;
   readonly caller: Caller;
   readonly variables: Variables;
+  /** Absent for a run that is not traced. */
+  readonly trace?: StepRecorder | undefined;
 }
 
 /** Runs the actions of one run, and counts what they use. */
@@ -77,19 +92,24 @@ export class Runner {
    * Runs `actions` in order, until the signal is aborted. Never throws: a failure is that action's outcome.
    *
    * @param each is called with every outcome as it comes.
+   * @param around where the list is: empty for that of the run itself.
    */
   async run(
     actions: readonly Action[],
     stopOnError: StopOnError,
     each: (outcome: Outcome) => void = () => {},
     signal: AbortSignal = this.parts.active.signal,
+    around = "",
   ): Promise<Outcome[]> {
     const outcomes: Outcome[] = [];
-    for (const action of actions) {
+    for (const [index, action] of actions.entries()) {
       if (signal.aborted || this.departure) break;
       const missedBefore = this.missed;
-      const outcome = await this.action(action, signal);
+      const place = `${around}[${index}]`;
+      const ended = await this.recordStep(action, place);
+      const outcome = await this.action(action, signal, place);
       this.operations.set(outcome, action.operation);
+      await ended?.(outcome);
       outcomes.push(outcome);
       each(outcome);
       if (outcome.ok) continue;
@@ -100,7 +120,23 @@ export class Runner {
     return outcomes;
   }
 
-  private async action(action: Action, signal: AbortSignal): Promise<Outcome> {
+  /** Begins a step of the trace. @returns what ends it; undefined for a run that is not traced. */
+  private async recordStep({ operation, source, lists }: Action, place: string) {
+    const { trace } = this.parts;
+    if (!trace) return undefined;
+    const { uses, aims, scope, command } = operation;
+    const pictured = uses === "input" || aims === true || scope === "screen";
+    const written = this.secrets.scrubAll(asWritten(operation.input, source[1]));
+    const ended = await trace.step({ place, command, arguments: written, pictured });
+    return (outcome: Outcome) => {
+      const { detail: _, result, ...kept } = keepable(outcome, this);
+      // The results of the actions inside it are in steps of their own.
+      const isLeaf = Object.keys(lists).length === 0;
+      return ended({ ...kept, ...(isLeaf && result !== undefined && { result }) });
+    };
+  }
+
+  private async action(action: Action, signal: AbortSignal, place: string): Promise<Outcome> {
     const { operation } = action;
     const { command } = operation;
     const started = performance.now();
@@ -109,16 +145,14 @@ export class Runner {
       await this.step(signal);
       const call = async () => {
         const input = this.input(action);
-        const caller = this.callerOf(action, signal);
+        const caller = this.callerOf(action, signal, place);
         const answer = await performOperation(this.parts.service, operation, input, caller);
         return operation.plain ? operation.plain.of(answer) : answer;
       };
       const leaf = Object.keys(action.lists).length === 0;
-      const whole = (await (leaf ? deadline(call(), { signal, graceMs: ABANDON_MS }) : call())) ?? null;
+      const result = (await (leaf ? deadline(call(), { signal, graceMs: ABANDON_MS }) : call())) ?? null;
       // What a flow command returns has been counted already: it is the results inside it.
-      const result = !leaf || this.fits(whole) ? whole : operation.brief?.(whole);
-      const isLeftOut = result === undefined || (result !== whole && !this.fits(result));
-      if (isLeftOut) return { command, ok: true, omitted: true, duration_ms: took() };
+      if (leaf && !this.fits(result)) return { command, ok: true, omitted: true, duration_ms: took() };
       return { command, ok: true, result, duration_ms: took() };
     } catch (thrown) {
       const { message, more } = this.failureOf(thrown, signal, command);
@@ -171,7 +205,7 @@ export class Runner {
     else this.secrets.add(value);
   }
 
-  private callerOf(action: Action, signal: AbortSignal): Caller {
+  private callerOf(action: Action, signal: AbortSignal, place: string): Caller {
     const { caller, id } = this.parts;
     // The run reports its own progress.
     const { progress: _, ...others } = caller;
@@ -185,11 +219,11 @@ export class Runner {
         const text = isLast ? "further actions of this run have no row" : this.secrets.scrub(subject);
         await caller.announce(`run=${id} ${text}`);
       },
-      run: this.context(action, signal),
+      run: this.context(action, signal, place),
     };
   }
 
-  private context({ lists }: Action, signal: AbortSignal): RunContext {
+  private context({ lists }: Action, signal: AbortSignal, place: string): RunContext {
     return {
       id: this.parts.id,
       script: this.parts.path,
@@ -201,7 +235,8 @@ export class Runner {
       list: async (field, { shielded = false } = {}) => {
         using shield = shielded ? this.shielded() : { signal, [Symbol.dispose]() {} };
         await this.step(shield.signal);
-        const outcomes = await this.run(lists[field] ?? [], true, undefined, shield.signal);
+        const around = `${place}.${field}`;
+        const outcomes = await this.run(lists[field] ?? [], true, undefined, shield.signal, around);
         return this.report(outcomes, shield.signal);
       },
       leave: (how) => {

@@ -2,7 +2,7 @@
  * The records of a run: how it starts, what it reports, what is kept.
  */
 import * as v from "valibot";
-import { between, field, seconds, secret, whole } from "../core/fields";
+import { between, field, flag, seconds, secret, whole } from "../core/fields";
 import { SCOPES } from "../core/rights";
 import { DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S, OUTCOME, RUN_STATUS, STOP_ON_ERROR } from "../core/run";
 
@@ -29,6 +29,9 @@ export const RUN_OPTIONS = v.strictObject({
   variables: field(
     v.optional(secret(v.record(v.string(), v.unknown())), {}),
     "Initial values of variables, by name",
+  ),
+  trace: flag(
+    "Keep a trace: each action with its outcome, and pictures of the screen around those that look or act (needs `screen`)",
   ),
 });
 

@@ -4,13 +4,10 @@
 import type { AuditLog } from "../audit/log";
 import type { BundleMergers, BundleReaders } from "../config/bundle";
 import type { Settings } from "../config/settings";
-import type { EventType } from "../core/events";
 import type { Operation } from "../core/operation";
 import type { Permission } from "../core/rights";
 import type { Desktop } from "../desktop/desktop";
 import type { Diagnostics } from "../diagnostics/diagnostics";
-import type { Bus } from "../events/bus";
-import type { Streams } from "../events/stream";
 import type { AddressBook } from "../fleet/address-book";
 import type { Poller } from "../fleet/poll";
 import type { PageAssets } from "../http/assets";
@@ -28,6 +25,7 @@ import type { Runs } from "../runs/runs";
 import type { StoredScripts } from "../runs/stored-scripts";
 import type { Scheduler } from "../scheduler/scheduler";
 import type { Syncs } from "../sync/manager";
+import type { Traces } from "../trace/traces";
 import type { TokenList } from "../trust/token-list";
 import type { Usb } from "../usb/usb";
 import type { ServerReport } from "./running";
@@ -41,11 +39,6 @@ export interface Service {
   /** What its scripts may do, decided when the service is made. */
   permits(need: Permission): boolean;
   operations(): Promise<readonly Operation[]>;
-  /** Every type of event. */
-  eventTypes(): Promise<readonly EventType[]>;
-  /** What happened in this process, for those who follow it. */
-  events(): Bus;
-  eventStreams(): Promise<Streams>;
   addressBook(): Promise<AddressBook>;
   /** Null when the service was made without an audit log. */
   audit(): Promise<AuditLog | null>;
@@ -77,6 +70,8 @@ export interface Service {
   sessions(): Promise<Sessions>;
   storedScripts(): Promise<StoredScripts>;
   syncs(): Promise<Syncs>;
+  /** The traces of runs that this host keeps. */
+  traces(): Promise<Traces>;
   /** The named tokens, and when tokens were used last. */
   tokens(): Promise<TokenList>;
   /** The server that runs on `{config_dir}`, in this process or another; null when none does. */

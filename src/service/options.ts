@@ -2,8 +2,7 @@
  * The options of a service, and which of them `svc serve` has as flags.
  */
 import * as v from "valibot";
-import type { EventType } from "../core/events";
-import { field, flag } from "../core/fields";
+import { field, flag, whole } from "../core/fields";
 import type { Operation } from "../core/operation";
 import { SERVER_FIELDS } from "../http/options";
 import type { Log } from "../lib/log";
@@ -22,6 +21,10 @@ export const SERVICE_FIELDS = {
   history_rows: field(
     v.optional(v.pipe(v.number(), v.integer(), v.minValue(1)), 10_000),
     "Maximum number of runs in the history",
+  ),
+  job_traces: field(
+    v.optional(whole(0, 1_000), 20),
+    "Number of jobs of which the trace of the last failed run is kept, with pictures of the screen; 0 keeps none",
   ),
   mask_serials: flag("Hide serial numbers of USB devices"),
   ...INBOX_FIELDS,
@@ -45,6 +48,4 @@ export interface ServiceOptions extends v.InferInput<typeof SERVICE_OPTIONS> {
   readonly serverControl?: boolean;
   /** The table, when it is not svc's own: for programs that add operations of theirs, and for tests. */
   readonly operations?: readonly Operation[];
-  /** The types of events, when they are not svc's own: likewise. */
-  readonly eventTypes?: readonly EventType[];
 }

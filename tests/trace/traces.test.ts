@@ -1,0 +1,273 @@
+/** Traces: what is recorded of a run, what is left out, and which traces a host keeps. */
+import { describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { localCaller } from "../../src/core/caller";
+import { silentLog } from "../../src/lib/log";
+import { createRecorder, LIMITS } from "../../src/trace/recorder";
+import { openTrace } from "../../src/trace/trace";
+import { Traces, type TracesParts } from "../../src/trace/traces";
+import { post, runActions, temporaryFolder, testServer, testService, until } from "../support";
+
+const run = (nth: number, source_id = "") => ({
+  run_id: `00000000-0000-4000-8000-${String(nth).padStart(12, "0")}`,
+  source_type: source_id ? "scheduler" : "rest",
+  source_id,
+  script_path: "",
+  commands: ["AC_sleep"],
+});
+const ended = { status: "error", error_text: "AC_sleep: no" } as const;
+const END = { ...ended, started_at: "", finished_at: "" };
+const same = (text: string) => text;
+
+/** A screen that shows something else at each look. */
+function screen(bytes = 10) {
+  let shots = 0;
+  return {
+    shots: () => shots,
+    async shoot(file: string) {
+      shots++;
+      writeFileSync(file, Buffer.alloc(bytes, shots));
+    },
+  };
+}
+
+const click = { place: "[0]", command: "AC_click_mouse", arguments: {}, pictured: true };
+const wait = { place: "[1]", command: "AC_sleep", arguments: { seconds: 1 }, pictured: false };
+const good = { ok: true, duration_ms: 1 };
+
+function recorded(shoot: (file: string) => Promise<unknown>, sparse = false) {
+  const folder = temporaryFolder();
+  const recorder = createRecorder({ folder: folder.path, shoot, sparse });
+  const file = join(folder.path, "trace.zip");
+  return {
+    ...recorder,
+    async read(scrub = same) {
+      await recorder.write(file, { ...run(1), ...END }, scrub);
+      using trace = openTrace(file);
+      return { run: trace.run, steps: trace.steps(), names: trace.zip.names() };
+    },
+    [Symbol.dispose]: () => folder[Symbol.dispose](),
+  };
+}
+
+describe("a trace", () => {
+  test("has a picture before and after an action that looks or acts, and none around another", async () => {
+    using recorder = recorded(screen().shoot);
+    await (await recorder.step(click))(good);
+    await (await recorder.step(wait))({ ok: false, error: "no", duration_ms: 2 });
+    const { steps, names, run: about } = await recorder.read();
+    expect(steps).toMatchObject([
+      { number: 1, ok: true, before: "pictures/00001.png", after: "pictures/00002.png" },
+      { number: 2, ok: false, error: "no", before: null, after: null, arguments: { seconds: 1 } },
+    ]);
+    expect(names).toEqual(["run.json", "steps.json", "pictures/00001.png", "pictures/00002.png"]);
+    expect(about).toMatchObject({ steps: 2, pictures: 2, omitted_steps: 0, status: "error" });
+  });
+
+  test("has one picture of a screen that has not changed", async () => {
+    using recorder = recorded(async (file) => writeFileSync(file, "the same"));
+    for (let nth = 0; nth < 3; nth++) await (await recorder.step(click))(good);
+    const { steps, names } = await recorder.read();
+    expect(steps.map(({ before, after }) => [before, after])).toEqual(
+      Array.from({ length: 3 }, () => ["pictures/00001.png", "pictures/00001.png"]),
+    );
+    expect(names.length).toBe(3);
+  });
+
+  test("says why a picture is missing, and a screen that fails fails no action and is soon left alone", async () => {
+    let asked = 0;
+    using recorder = recorded(async () => {
+      asked++;
+      throw new Error("no display");
+    });
+    for (let nth = 0; nth < 5; nth++) await (await recorder.step(click))(good);
+    const { steps } = await recorder.read();
+    expect(steps[0]).toMatchObject({ ok: true, before: null, no_picture: "no display" });
+    expect(asked).toBe(3);
+  });
+
+  test("keeps the latest steps and pictures where there are too many, and says how many it left out", async () => {
+    using recorder = recorded(screen(LIMITS.bytes / 4).shoot);
+    for (let nth = 0; nth < 4; nth++) await (await recorder.step(click))(good);
+    for (let nth = 0; nth < LIMITS.steps; nth++) await (await recorder.step(wait))(good);
+    const { run: about, steps, names } = await recorder.read();
+    expect(about).toMatchObject({ steps: LIMITS.steps, omitted_steps: 4 });
+    expect(about.pictures).toBe(4);
+    expect(about.omitted_pictures).toBeGreaterThan(0);
+    expect(names.length).toBe(2 + about.pictures);
+    expect(steps.at(-1)?.number).toBe(LIMITS.steps + 4);
+  });
+
+  test("has no long argument, and no secret that became known later", async () => {
+    using recorder = recorded(screen().shoot);
+    const texts = { image: "A".repeat(5_000), message: "it is hunter2" };
+    await (await recorder.step({ ...wait, arguments: texts }))({ ...good, result: ["hunter2"] });
+    const { steps } = await recorder.read((text) => text.replaceAll("hunter2", "***"));
+    expect(steps[0]).toMatchObject({
+      arguments: { image: "(5000 characters)", message: "it is ***" },
+      result: ["***"],
+    });
+  });
+
+  test("that nobody asked for has few pictures, and one after what failed", async () => {
+    const { shoot, shots } = screen();
+    using recorder = recorded(shoot, true);
+    for (let nth = 0; nth < 5; nth++) await (await recorder.step(click))(good);
+    expect(shots()).toBeLessThan(10);
+    const before = shots();
+    await (await recorder.step(click))({ ok: false, error: "no", duration_ms: 1 });
+    expect(shots()).toBeGreaterThan(before);
+  });
+});
+
+describe("a host keeps", () => {
+  const traces = (more: Partial<TracesParts> = {}) => {
+    const folder = temporaryFolder();
+    const path = join(folder.path, "traces");
+    const parts = { folder: path, jobTraces: 2, shoot: screen().shoot, log: silentLog, ...more };
+    return { path, kept: new Traces(parts), [Symbol.dispose]: () => folder[Symbol.dispose]() };
+  };
+  const trace = async (kept: Traces, start: ReturnType<typeof run>, status: "ok" | "error" = "error") => {
+    const begun = await kept.begin(start, start.source_type === "rest");
+    await (await begun?.step(click))?.(good);
+    return begun?.end({ status, error_text: null }, same);
+  };
+
+  test("the trace of the last failed run of each job, for so many jobs", async () => {
+    using made = traces();
+    for (const [nth, job] of ["a", "a", "b", "b", "c"].entries()) await trace(made.kept, run(nth, job));
+    const jobs = made.kept.list().map(({ run_id, source_id }) => [source_id, run_id.at(-1)]);
+    expect(jobs.toSorted()).toEqual([
+      ["b", "3"],
+      ["c", "4"],
+    ]);
+  });
+
+  test("no trace of a job that succeeded, and nothing else of it", async () => {
+    using made = traces();
+    expect(await trace(made.kept, run(1, "a"), "ok")).toBeNull();
+    expect(readdirSync(made.path)).toEqual([]);
+  });
+
+  test("none of any job when it keeps 0, and makes no folder for it", async () => {
+    using made = traces({ jobTraces: 0 });
+    expect(await trace(made.kept, run(1, "a"))).toBeUndefined();
+    expect(existsSync(made.path)).toBe(false);
+  });
+
+  test("the newest of those that clients asked for, private to its owner", async () => {
+    using made = traces();
+    for (let nth = 0; nth < 22; nth++) await trace(made.kept, run(nth), "ok");
+    await trace(made.kept, run(50, "a"));
+    expect(made.kept.list().filter(({ source_type }) => source_type === "rest").length).toBe(20);
+    expect(() => made.kept.open(run(1).run_id)).toThrow("no trace of such a run");
+    const { file, trace: found } = made.kept.open(run(21).run_id);
+    found[Symbol.dispose]();
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(statSync(made.path).mode & 0o777).toBe(0o700);
+  });
+
+  test("nothing that a killed process has left, and the work of one that runs", async () => {
+    using made = traces();
+    const killed = Bun.spawnSync(["true"]).pid;
+    const left = [`.work-${killed}-${run(1).run_id}`, `.work-${process.ppid}-${run(2).run_id}`];
+    for (const name of left) mkdirSync(join(made.path, name), { recursive: true });
+    await trace(made.kept, run(3));
+    expect(readdirSync(made.path).toSorted()).toEqual([left[1] ?? "", `${run(3).run_id}.zip`]);
+  });
+
+  test("no more than so many at work at once", async () => {
+    using made = traces();
+    for (let nth = 0; nth < 8; nth++) await made.kept.begin(run(nth), true);
+    expect(made.kept.begin(run(8), true)).rejects.toThrow("8 runs are traced already");
+    expect(await made.kept.begin(run(9, "job"), false)).toBeUndefined();
+  });
+});
+
+describe("a run", () => {
+  test("that is traced has a step for each action, nested ones and each turn of a loop too", async () => {
+    await using made = testService();
+    const report = await runActions(
+      made.service,
+      [
+        ["AC_set_var", ["word", "geheim42"]],
+        [
+          "AC_loop",
+          { times: 2, body: [["AC_if_var", { name: "word", value: "x", else: [["AC_sleep", [0]]] }]] },
+        ],
+        ["AC_wait_window", { title_substring: "${word}", timeout: 0 }],
+      ],
+      { trace: true, variables: { other: "hidden-one" } },
+    );
+    const { trace } = (await made.service.traces()).open(report.run_id);
+    using _ = trace;
+    const steps = trace.steps();
+    expect(steps.map(({ place, command }) => `${place} ${command}`)).toEqual([
+      "[0] AC_set_var",
+      "[1] AC_loop",
+      "[1].body[0] AC_if_var",
+      "[1].body[0].else[0] AC_sleep",
+      "[1].body[0] AC_if_var",
+      "[1].body[0].else[0] AC_sleep",
+      "[2] AC_wait_window",
+    ]);
+    expect(steps[1]).toMatchObject({ arguments: { times: 2 }, ok: true });
+    expect(steps[6]).toMatchObject({ arguments: { title_substring: "${word}", timeout: 0 }, ok: false });
+    expect(JSON.stringify([trace.run, steps])).not.toMatch(/geheim42|hidden-one/);
+  });
+
+  test("is not traced for a caller without the scope screen", async () => {
+    await using made = testService();
+    const caller = localCaller(made.service, "api", { grant: { name: "ci", scopes: ["operate"] } });
+    const asked = runActions(made.service, [["AC_sleep", [0]]], { trace: true }, caller);
+    expect(asked).rejects.toThrow("trace needs screen");
+  });
+
+  test("over HTTP leaves a trace that a GET returns, on record, to whoever may see the screen", async () => {
+    await using host = await testServer();
+    const ran = await host.call("/execute", post({ actions: [["AC_sleep", [0]]], trace: true }));
+    const { run_id } = (await ran.json()) as { run_id: string };
+    const answer = await host.call(`/runs/${run_id.slice(0, 8)}/trace`);
+    expect(answer.headers.get("content-type")).toBe("application/zip");
+    using folder = temporaryFolder();
+    writeFileSync(join(folder.path, "t.zip"), await answer.bytes());
+    using trace = openTrace(join(folder.path, "t.zip"));
+    expect(trace.run).toMatchObject({ run_id, status: "ok", steps: 1 });
+    const listed = await (await host.call("/traces")).json();
+    expect(listed).toMatchObject({ count: 1, traces: [{ run_id, steps: 1 }] });
+    expect((await host.call("/runs/00000000/trace")).status).toBe(404);
+    expect((await host.call("/runs/..%2f..%2fetc/trace")).status).toBe(400);
+    const audit = await host.call("/audit/list");
+    expect(await audit.text()).toContain(`traces.get run_id=\\"${run_id.slice(0, 8)}\\"`);
+  });
+
+  test("of a job that fails leaves a trace; one that was not asked for and succeeds leaves none", async () => {
+    await using made = testService();
+    using folder = temporaryFolder();
+    const script = join(folder.path, "job.json");
+    const executor = await made.service.executor();
+    const caller = localCaller(made.service, "scheduler");
+    const start = async (actions: unknown) => {
+      writeFileSync(script, JSON.stringify(actions));
+      const { runId, ended: end } = await executor.startFile(script, caller, "nightly", 10);
+      await end;
+      return runId;
+    };
+    await start([["AC_sleep", [0]]]);
+    const traces = await made.service.traces();
+    expect(traces.list()).toEqual([]);
+    const failed = await start([["AC_wait_window", { title_substring: "no such", timeout: 0 }]]);
+    expect(traces.list()).toMatchObject([{ run_id: failed, source_id: "nightly", status: "error" }]);
+  });
+
+  test("that is cancelled has a trace too", async () => {
+    await using made = testService();
+    const runs = await made.service.runs();
+    const report = runActions(made.service, [["AC_sleep", [60]]], { trace: true });
+    const { run_id } = await until("a run", () => runs.list()[0]);
+    runs.cancel(run_id, "enough");
+    expect((await report).status).toBe("cancelled");
+    expect((await made.service.traces()).list()).toMatchObject([{ run_id, status: "cancelled", steps: 1 }]);
+  });
+});
