@@ -2,15 +2,45 @@ import * as v from "valibot";
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { field } from "../src/core/fields";
-import { focusWindow, hotkey, setMousePosition, waitWindow, writeText } from "../src/desktop/operations";
+import { hotkey, setMousePosition, writeText } from "../src/desktop/operations";
+import {
+  closeWindow,
+  focusWindow,
+  listWindows,
+  maximizeWindow,
+  minimizeWindow,
+  moveWindow,
+  resizeWindow,
+  waitWindow,
+  waitWindowGone,
+} from "../src/desktop/operations/windows";
+import { CANNOT_LIST } from "../src/desktop/windows";
 
 const byTitle = { names: { title_substring: "title" }, positionals: ["title_substring"] } as const;
+
+type Row = v.InferInput<typeof listWindows.output>["windows"][number];
+
+/** Hosts of former versions say no more than hwnd and title. */
+const rowOf = ({ hwnd, title, x, y, width, height, process, state, focused }: Row) => [
+  `${hwnd}`,
+  process ?? "-",
+  typeof x === "number" ? `${width}x${height} at ${x},${y}` : "-",
+  [state ?? "-", ...(focused ? ["focused"] : [])].join(", "),
+  title,
+];
 
 export default {
   verbs: {
     "set-mouse-position": view(setMousePosition, {
       positionals: ["x", "y"],
       examples: [["$0 desktop set-mouse-position 640 400", "Move the pointer"]],
+    }),
+    windows: view(listWindows, {
+      columns: ["HWND", "PROCESS", "PLACE", "STATE", "TITLE"],
+      rows: ({ windows }) => windows.map(rowOf),
+      none: "no windows",
+      problems: ({ platform_supported }) => (platform_supported === false ? [CANNOT_LIST] : []),
+      good: ({ platform_supported }) => platform_supported !== false,
     }),
     "focus-window": view(focusWindow, {
       ...byTitle,
@@ -19,6 +49,22 @@ export default {
     "wait-window": view(waitWindow, {
       ...byTitle,
       examples: [["$0 desktop wait-window Report --timeout 30s", "Wait for a window"]],
+    }),
+    "wait-window-gone": view(waitWindowGone, {
+      ...byTitle,
+      text: () => "gone",
+      examples: [["$0 desktop wait-window-gone Saving --timeout 30s", "Wait until a window is closed"]],
+    }),
+    "close-window": view(closeWindow, byTitle),
+    "minimize-window": view(minimizeWindow, byTitle),
+    "maximize-window": view(maximizeWindow, byTitle),
+    "move-window": view(moveWindow, {
+      ...byTitle,
+      examples: [["$0 desktop move-window Report --x 0 --y 0", "Move a window to the upper left corner"]],
+    }),
+    "resize-window": view(resizeWindow, {
+      ...byTitle,
+      examples: [["$0 desktop resize-window --process xterm --width 800 --height 600", "Resize a window"]],
     }),
     write: view(writeText, {
       hidden: ["write_string"],

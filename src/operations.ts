@@ -7,6 +7,7 @@ import { operations as config } from "./config/operations";
 import type { InputSchema, Operation, OutputSchema } from "./core/operation";
 import { operations as daemon } from "./daemon/operations";
 import { operations as desktop } from "./desktop/operations";
+import { operations as windows } from "./desktop/operations/windows";
 import { operations as diagnostics } from "./diagnostics/operations";
 import { operations as fleet } from "./fleet/operations/fleet";
 import { operations as admin } from "./fleet/operations/hosts";
@@ -42,6 +43,7 @@ const all = [
   ...usb,
   ...config,
   ...desktop,
+  ...windows,
   ...diagnostics,
   ...turn,
   ...daemon,

@@ -24,12 +24,29 @@ export interface Picture extends Size {
   readonly redAt: 0 | 2;
 }
 
-export interface DesktopWindow {
+/** Where the outline of a window is, its frame included: the coordinates of the pointer. */
+export interface Place extends Point, Size {}
+
+export const WINDOW_STATES = ["normal", "minimized", "maximized", "fullscreen"] as const;
+
+export interface DesktopWindow extends Place {
   /** The X11 window id, the Windows HWND, the macOS CGWindowID. */
   readonly hwnd: number;
   /** As its program set it: untrusted text. Empty when it has none. */
   readonly title: string;
+  /** The number of the virtual desktop that it is on, from 0; null when it is on all, or the system does not say. */
+  readonly desktop: number | null;
+  /** The id of its process on this host; null when it does not say. */
+  readonly pid: number | null;
+  /** The name of its program: untrusted text. Null when it does not say. */
+  readonly process: string | null;
+  readonly state: (typeof WINDOW_STATES)[number];
+  /** Whether keys go to it. */
+  readonly focused: boolean;
 }
+
+/** What a window can be asked for, as its buttons do. */
+export type WindowRequest = "close" | "minimize" | "maximize";
 
 /** Which part of the desktop; all of it when neither is given. */
 export interface Frame {
@@ -66,6 +83,14 @@ export interface Backend {
   windows(): Promise<readonly DesktopWindow[]>;
   /** Gives `hwnd` the focus; resolves when it has it. */
   focus(hwnd: number): Promise<void>;
+  /**
+   * Moves and resizes a window, which is neither maximised nor fullscreen then; what is left out stays as it is.
+   *
+   * @returns where it is then: programs and window managers have sizes and places of their own.
+   */
+  place(hwnd: number, place: Partial<Place>): Promise<Place>;
+  /** Resolves when it is done; for `close`, when it was asked: a program may ask a person first. */
+  request(hwnd: number, what: WindowRequest): Promise<void>;
   /** Puts back what was changed on the display (a key mapping). */
   close(): Promise<void>;
 }

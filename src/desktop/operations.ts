@@ -1,10 +1,9 @@
 /**
- * The operations of the desktop: screen, pointer, keyboard and windows.
+ * The operations of screen, pointer and keyboard.
  */
 import * as v from "valibot";
-import { between, field, flag, NO_INPUT, path, seconds, secret, whole } from "../core/fields";
+import { field, flag, NO_INPUT, path, secret, whole } from "../core/fields";
 import { operation } from "../core/operation";
-import { unavailable } from "../lib/errors";
 import type { Stroke } from "./backend";
 import type { Desktop } from "./desktop";
 import { isKey, isTypable, KEY_NAMES, keyNamed } from "./keys";
@@ -19,7 +18,6 @@ import {
   REGION,
   type Uses,
 } from "./shared";
-import { CANNOT_LIST, focusByTitle, waitForTitle } from "./windows";
 
 // The screen
 
@@ -229,71 +227,6 @@ export const writeText = inputOperation("write", {
   perform: (desktop, { write_string }, signal) => desktop.type(write_string, signal).then(done),
 });
 
-// Windows
-
-const HWND = v.number();
-const TITLE = {
-  title_substring: field(v.pipe(v.string(), v.nonEmpty(), v.maxLength(1_000)), "Part of the window's title"),
-  case_sensitive: flag("Match upper and lower case exactly"),
-};
-
-const listWindows = operation({
-  name: "desktop.windows",
-  summary: "List the windows on the desktop",
-  scope: "screen",
-  reveals: true,
-  command: "AC_list_windows",
-  http: { method: "GET", path: "/windows" },
-  input: v.strictObject({
-    titled_only: field(v.optional(v.boolean(), true), "Leave out windows without a title"),
-  }),
-  output: v.object({
-    windows: v.array(v.object({ hwnd: HWND, title: v.string() })),
-    platform_supported: v.exactOptional(v.literal(false)),
-  }),
-  plain: {
-    output: v.array(v.strictTuple([HWND, v.string()])),
-    of({ windows, platform_supported }) {
-      // An empty list would mean that there are none.
-      if (platform_supported === false) throw unavailable(CANNOT_LIST);
-      return windows.map(({ hwnd, title }) => [hwnd, title]);
-    },
-  },
-  async run(service: Uses, { titled_only }, { signal }) {
-    const windows = await (await service.desktop()).windows(signal);
-    if (!windows) return { windows: [], platform_supported: false as const };
-    return { windows: windows.filter(({ title }) => title !== "" || !titled_only) };
-  },
-});
-
-export const focusWindow = inputOperation("focus_window", {
-  summary: "Focus the first window whose title contains a text; returns its hwnd",
-  aims: true,
-  example: { title_substring: "Report" },
-  input: v.strictObject(TITLE),
-  output: HWND,
-  perform: focusByTitle,
-});
-
-export const waitWindow = operation({
-  name: "desktop.wait_window",
-  summary: "Wait for a window whose title contains a text; returns its hwnd",
-  scope: "operate",
-  reveals: true,
-  aims: true,
-  command: "AC_wait_window",
-  leftOut: NO_ROUTE,
-  example: { title_substring: "Report", timeout: 30 },
-  input: v.strictObject({
-    title_substring: TITLE.title_substring,
-    timeout: field(v.optional(seconds(between(0, 3_600)), 10), "Seconds to wait"),
-    poll: field(v.optional(seconds(between(0.01, 60)), 0.5), "Seconds between two checks"),
-    case_sensitive: TITLE.case_sensitive,
-  }),
-  output: HWND,
-  run: async (service: Uses, query, { signal }) => waitForTitle(await service.desktop(), query, signal),
-});
-
 export const operations = [
   screenSize,
   screenshot,
@@ -309,7 +242,4 @@ export const operations = [
   keyOperation("release_keyboard_key", "Release a key", "release"),
   hotkey,
   writeText,
-  listWindows,
-  focusWindow,
-  waitWindow,
 ];

@@ -1,63 +1,126 @@
 /**
- * Finding a window by a part of its title, now or when it appears.
+ * Finding a window by a part of its title, its process or its hwnd: now, when it appears, or until it has gone.
  */
 import { sleep } from "../lib/deadline";
 import { cancelled, notFound, timedOut, unavailable } from "../lib/errors";
 import { jsonLine } from "../lib/sanitize";
+import type { DesktopWindow } from "./backend";
 import type { Desktop } from "./desktop";
 
 export const CANNOT_LIST = "this platform cannot list windows";
 
-/** Which window. */
-export interface TitleQuery {
-  readonly title_substring: string;
+/** Which window: all that is given must match. */
+export interface WindowQuery {
+  readonly title_substring?: string | undefined;
   readonly case_sensitive: boolean;
+  /** The name of its program, in any case and with or without `.exe`, or its process id. */
+  readonly process?: string | number | undefined;
+  readonly hwnd?: number | undefined;
+}
+
+/** How long to wait, and how often to look, both in seconds. */
+interface Patience {
+  readonly timeout: number;
+  readonly poll: number;
+}
+
+/** Whether `window` is one that `query` asks for. */
+export function matches(window: DesktopWindow, query: WindowQuery): boolean {
+  const { title_substring, case_sensitive, process, hwnd } = query;
+  const folded = (text: string) => (case_sensitive ? text : text.toLowerCase());
+  return (
+    (hwnd === undefined || window.hwnd === hwnd) &&
+    (process === undefined || isProcess(window, `${process}`)) &&
+    (title_substring === undefined || folded(window.title).includes(folded(title_substring)))
+  );
+}
+
+const isProcess = ({ pid, process }: DesktopWindow, wanted: string) =>
+  wanted === `${pid}` || (process !== null && programName(process) === programName(wanted));
+
+const programName = (name: string) => name.toLowerCase().replace(/\.exe$/, "");
+
+/** The windows. @throws an `unavailable` failure where the platform cannot list them. */
+export async function listed(desktop: Pick<Desktop, "windows">, signal: AbortSignal) {
+  const windows = await desktop.windows(signal);
+  if (!windows) throw unavailable(CANNOT_LIST);
+  return windows;
+}
+
+/** The first window that matches. @throws a `not_found` failure when there is none. */
+export async function findWindow(desktop: Desktop, query: WindowQuery, signal: AbortSignal) {
+  const found = await first(desktop, query, signal);
+  if (found) return found;
+  throw notFound(`there is no window ${described(query)}`);
+}
+
+/** Focuses the first window that matches. @returns its hwnd. @throws as {@link findWindow}; `unavailable`. */
+export async function focusByTitle(desktop: Desktop, query: WindowQuery, signal: AbortSignal) {
+  const { hwnd } = await findWindow(desktop, query, signal);
+  await desktop.focus(hwnd, signal);
+  return hwnd;
 }
 
 /**
- * Focuses the first window whose title matches.
+ * Waits until there is a window that matches.
  *
- * @returns its hwnd.
- * @throws a `not_found` failure when there is none; `unavailable` when it does not get the focus.
- */
-export async function focusByTitle(desktop: Desktop, query: TitleQuery, signal: AbortSignal) {
-  const window = await find(desktop, query, signal);
-  if (!window) throw notFound(`there is no window with ${quoted(query)} in its title`);
-  await desktop.focus(window.hwnd, signal);
-  return window.hwnd;
-}
-
-/**
- * Waits until there is a window whose title matches.
- *
- * @param query with `timeout`, how long to wait, and `poll`, how often to look, both in seconds.
  * @returns its hwnd.
  * @throws a `timeout` failure when none appears in time; `cancelled`.
  */
 export async function waitForTitle(
   desktop: Desktop,
-  query: TitleQuery & { readonly timeout: number; readonly poll: number },
+  query: WindowQuery & Patience,
   signal: AbortSignal,
 ): Promise<number> {
-  const { timeout, poll } = query;
+  const late = () => timedOut(`no window ${described(query)} within ${query.timeout} s`);
+  const look = async () => (await first(desktop, query, signal))?.hwnd;
+  return waitFor(look, query, late, signal);
+}
+
+/**
+ * Waits until no window matches.
+ *
+ * @throws a `timeout` failure when there is still one; `cancelled`.
+ */
+export async function waitUntilGone(
+  desktop: Desktop,
+  query: WindowQuery & Patience,
+  signal: AbortSignal,
+): Promise<null> {
+  const late = () => timedOut(`there is still a window ${described(query)} after ${query.timeout} s`);
+  const look = async () => ((await first(desktop, query, signal)) ? undefined : null);
+  return waitFor(look, query, late, signal);
+}
+
+/** What `look` found, as soon as that is not undefined. */
+async function waitFor<T>(
+  look: () => Promise<T | undefined>,
+  { timeout, poll }: Patience,
+  late: () => Error,
+  signal: AbortSignal,
+): Promise<T> {
   const end = performance.now() + timeout * 1_000;
   for (;;) {
-    const window = await find(desktop, query, signal);
-    if (window) return window.hwnd;
+    const found = await look();
+    if (found !== undefined) return found;
     const left = end - performance.now();
-    if (left <= 0) throw timedOut(`no window with ${quoted(query)} in its title within ${timeout} s`);
+    if (left <= 0) throw late();
     await sleep(Math.min(poll * 1_000, left), signal, () => {
       throw cancelled("cancelled while waiting for a window");
     });
   }
 }
 
-async function find(desktop: Desktop, { title_substring, case_sensitive }: TitleQuery, signal: AbortSignal) {
-  const windows = await desktop.windows(signal);
-  if (!windows) throw unavailable(CANNOT_LIST);
-  const folded = (text: string) => (case_sensitive ? text : text.toLowerCase());
-  return windows.find(({ title }) => folded(title).includes(folded(title_substring)));
+async function first(desktop: Desktop, query: WindowQuery, signal: AbortSignal) {
+  return (await listed(desktop, signal)).find((window) => matches(window, query));
 }
 
 /** The whole title: in a part of it, a secret could not be recognized and redacted. */
-const quoted = ({ title_substring }: TitleQuery) => jsonLine(title_substring);
+function described({ title_substring, process, hwnd }: WindowQuery): string {
+  const words = [
+    title_substring === undefined ? [] : `with ${jsonLine(title_substring)} in its title`,
+    process === undefined ? [] : `of process ${jsonLine(`${process}`)}`,
+    hwnd === undefined ? [] : `${hwnd}`,
+  ];
+  return words.flat().join(" ");
+}

@@ -11,7 +11,7 @@ import { deadline, resolvesWithin } from "../lib/deadline";
 import { cancelled, unavailable } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { selfCommand } from "../lib/self-command";
-import type { DesktopCalls } from "./backend";
+import { type DesktopCalls, WINDOW_STATES } from "./backend";
 
 export interface WorkerOptions {
   readonly log: Log;
@@ -27,12 +27,24 @@ export interface WorkerOptions {
 
 const POINT = v.object({ x: v.number(), y: v.number() });
 const SIZE = { width: v.number(), height: v.number() };
+const PLACE = v.object({ x: v.number(), y: v.number(), ...SIZE });
+const WINDOW = v.object({
+  hwnd: v.number(),
+  title: v.string(),
+  ...PLACE.entries,
+  desktop: v.nullable(v.number()),
+  pid: v.nullable(v.number()),
+  process: v.nullable(v.string()),
+  state: v.picklist(WINDOW_STATES),
+  focused: v.boolean(),
+});
 const PROTOCOL: Protocol<DesktopCalls> = {
   answers: {
     ...{ screenSize: v.object(SIZE), pointer: POINT, move: POINT, click: POINT, scroll: POINT },
     ...{ strike: NOTHING, type: NOTHING, focus: NOTHING, keepPressed: NOTHING },
     screenshot: v.object({ ...SIZE, base64: v.nullable(v.string()) }),
-    windows: v.optional(v.array(v.object({ hwnd: v.number(), title: v.string() }))),
+    windows: v.optional(v.array(WINDOW)),
+    ...{ place: PLACE, request: NOTHING },
   },
   events: {},
 };

@@ -2,8 +2,10 @@
  * The desktop of macOS and Windows, through native addons: robotjs for the input devices, node-screenshots for screens
  * and windows, and the system itself ({@link Platform}) for what neither can do.
  */
+
+import type { Window } from "node-screenshots";
 import { messageOf, unavailable } from "../../lib/errors";
-import type { Backend, Direction, Stroke, Target } from "../backend";
+import type { Backend, DesktopWindow, Direction, Place, Stroke, Target, WindowRequest } from "../backend";
 import { assertOn, type Point, type Region } from "../geometry";
 import { robotKeyOf } from "../keys";
 import { capture, placeOf, type Screens } from "./screen";
@@ -18,6 +20,10 @@ export interface Platform {
   typeCharacter(character: string, robot: Robot): void;
   /** @throws `not_found` when there is no such window, `unavailable` when it did not get the focus. */
   focus(hwnd: number, addons: { readonly robot: Robot; readonly screens: Screens }): Promise<void>;
+  /** As {@link Backend.place}. */
+  place(hwnd: number, place: Partial<Place>, screens: Screens): Promise<Place>;
+  /** As {@link Backend.request}. */
+  request(hwnd: number, what: WindowRequest, screens: Screens): Promise<void>;
 }
 
 /** @throws an `unavailable` failure when an addon cannot be loaded or the system has not allowed its use. */
@@ -55,8 +61,10 @@ export async function createNativeBackend(platform: Platform): Promise<Backend> 
       if (robot.getScreenCapturePermission() === false) throw notAllowed("Screen Recording");
       return capture(screens, region);
     },
-    windows: async () => screens.Window.all().map((window) => ({ hwnd: window.id(), title: window.title() })),
+    windows: async () => screens.Window.all().map(rowOf),
     focus: (hwnd) => platform.focus(hwnd, { robot, screens }),
+    place: (hwnd, place) => platform.place(hwnd, place, screens),
+    request: (hwnd, what) => platform.request(hwnd, what, screens),
     async close() {},
   };
 }
@@ -67,6 +75,31 @@ async function loaded<T>(name: string, load: () => Promise<T>): Promise<T> {
   } catch (error) {
     throw unavailable(`no desktop: ${name} cannot be loaded (${messageOf(error)})`);
   }
+}
+
+/** A window as far as the system tells: it throws for what it does not know, and for a window that is closed just now. */
+function rowOf(window: Window): DesktopWindow {
+  const told = <T>(ask: () => T, otherwise: T): T => {
+    try {
+      return ask();
+    } catch {
+      return otherwise;
+    }
+  };
+  const isMaximized = () => told(() => window.isMaximized(), false);
+  return {
+    hwnd: window.id(),
+    title: told(() => window.title(), ""),
+    x: told(() => window.x(), 0),
+    y: told(() => window.y(), 0),
+    width: told(() => window.width(), 0),
+    height: told(() => window.height(), 0),
+    desktop: null,
+    pid: told(() => window.pid() || null, null),
+    process: told(() => window.appName() || null, null),
+    state: told(() => window.isMinimized(), false) ? "minimized" : isMaximized() ? "maximized" : "normal",
+    focused: told(() => window.isFocused(), false),
+  };
 }
 
 /** In robotjs, up and left are positive. */

@@ -1,14 +1,18 @@
 /**
  * What the addons cannot do on Windows, through user32.dll.
  */
-import { dlopen } from "bun:ffi";
+import { dlopen, ptr } from "bun:ffi";
 import { notFound, unavailable } from "../../lib/errors";
+import type { Place } from "../backend";
 import type { Platform } from "./backend";
 
 /** WHEEL_DELTA (WinUser.h). */
 const WHEEL_DELTA = 120;
-/** ShowWindow's SW_RESTORE (WinUser.h). */
-const SW_RESTORE = 9;
+/** What ShowWindow does (WinUser.h). */
+const [SW_MAXIMIZE, SW_MINIMIZE, SW_RESTORE] = [3, 6, 9];
+/** SetWindowPos: SWP_NOZORDER and SWP_NOACTIVATE (WinUser.h). */
+const KEEP_ORDER = 0x0004 | 0x0010;
+const WM_CLOSE = 0x0010;
 /** DPI_AWARENESS_CONTEXT_PER_MONITOR_AWARE_V2 (windef.h), from Windows 10 1703 on. */
 const PER_MONITOR_AWARE_V2 = -4;
 
@@ -19,10 +23,24 @@ export function createWindows(): Platform {
     ShowWindow: { args: ["u64", "i32"], returns: "i32" },
     SetForegroundWindow: { args: ["u64"], returns: "i32" },
     GetForegroundWindow: { args: [], returns: "u64" },
+    IsZoomed: { args: ["u64"], returns: "i32" },
+    GetWindowRect: { args: ["u64", "ptr"], returns: "i32" },
+    SetWindowPos: { args: ["u64", "u64", "i32", "i32", "i32", "i32", "u32"], returns: "i32" },
+    PostMessageW: { args: ["u64", "u32", "u64", "u64"], returns: "i32" },
     SetProcessDpiAwarenessContext: { args: ["i64"], returns: "i32" },
   });
   // Without it, a scaled desktop has different coordinates for the pointer and for pictures.
   user32.SetProcessDpiAwarenessContext(PER_MONITOR_AWARE_V2);
+  const requireWindow = (hwnd: number) => {
+    if (user32.IsWindow(hwnd) === 0) throw notFound(`there is no window ${hwnd}`);
+  };
+  const placeOf = (hwnd: number): Place => {
+    // RECT (windef.h): left, top, right, bottom.
+    const rectangle = new Int32Array(4);
+    if (user32.GetWindowRect(hwnd, ptr(rectangle)) === 0) throw notFound(`window ${hwnd} was closed`);
+    const [x = 0, y = 0, right = 0, bottom = 0] = rectangle;
+    return { x, y, width: right - x, height: bottom - y };
+  };
   return {
     wheelStep: WHEEL_DELTA,
     typeCharacter(character, robot) {
@@ -30,7 +48,7 @@ export function createWindows(): Platform {
       for (let at = 0; at < character.length; at++) robot.unicodeTap(character.charCodeAt(at));
     },
     async focus(hwnd, { robot }) {
-      if (user32.IsWindow(hwnd) === 0) throw notFound(`there is no window ${hwnd}`);
+      requireWindow(hwnd);
       if (user32.IsIconic(hwnd) !== 0) user32.ShowWindow(hwnd, SW_RESTORE);
       // Only the process of the last input may change the foreground window (SetForegroundWindow, Remarks).
       robot.keyToggle("alt", "down");
@@ -38,6 +56,23 @@ export function createWindows(): Platform {
       robot.keyToggle("alt", "up");
       if (Number(user32.GetForegroundWindow()) === hwnd) return;
       throw unavailable(`window ${hwnd} did not get the focus: Windows refused it`);
+    },
+    async place(hwnd, wanted) {
+      requireWindow(hwnd);
+      if (user32.IsIconic(hwnd) !== 0 || user32.IsZoomed(hwnd) !== 0) user32.ShowWindow(hwnd, SW_RESTORE);
+      const { x, y, width, height } = { ...placeOf(hwnd), ...wanted };
+      if (user32.SetWindowPos(hwnd, 0, x, y, width, height, KEEP_ORDER) === 0) {
+        throw unavailable(`window ${hwnd} was not moved: Windows refused it`);
+      }
+      return placeOf(hwnd);
+    },
+    async request(hwnd, what) {
+      requireWindow(hwnd);
+      if (what !== "close") {
+        user32.ShowWindow(hwnd, what === "minimize" ? SW_MINIMIZE : SW_MAXIMIZE);
+      } else if (user32.PostMessageW(hwnd, WM_CLOSE, 0, 0) === 0) {
+        throw unavailable(`window ${hwnd} was not asked to close: Windows refused it`);
+      }
     },
   };
 }

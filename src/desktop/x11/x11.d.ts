@@ -26,9 +26,10 @@ declare module "x11" {
   export interface XRequests {
     InternAtom(onlyIfExists: boolean, name: string): number;
     GetProperty(remove: 0, window: number, name: number, type: number, at: number, length: number): XProperty;
-    GetGeometry(drawable: number): Numbers<"width" | "height">;
+    GetGeometry(drawable: number): Numbers<"width" | "height" | "borderWidth">;
     GetImage(format: 2, drawable: number, ...area: [...Area, planes: number]): XImage;
     GetInputFocus(): Numbers<"focus">;
+    TranslateCoordinates(from: number, to: number, x: number, y: number): Numbers<"destX" | "destY">;
     QueryTree(window: number): { readonly parent: number; readonly children: readonly number[] };
     GetWindowAttributes(window: number): Numbers<"mapState" | "overrideRedirect">;
     /** `keyMask`: modifiers, buttons and, in bits 13 and 14, the keyboard group. */
@@ -45,7 +46,16 @@ declare module "x11" {
     SetInputFocus(window: number, revertTo: 2): void;
     MapWindow(window: number): void;
     RaiseWindow(window: number): void;
-    SendClientMessage(to: number, about: number, type: number, format: 32, data: readonly number[]): void;
+    ConfigureWindow(window: number, values: Partial<Numbers<"x" | "y" | "width" | "height">>): void;
+    /** `eventMask`: by default what the window manager selects; 0 for the program of the window. */
+    SendClientMessage(
+      to: number,
+      about: number,
+      type: number,
+      format: 32,
+      data: readonly number[],
+      eventMask?: 0,
+    ): void;
     ChangeKeyboardMapping(firstKeycode: number, keysymsPerKeycode: number, keysyms: readonly number[]): void;
     terminate(): void;
   }
