@@ -22,6 +22,7 @@ const EDGES: Readonly<Record<string, readonly string[]>> = {
   daemon: FEATURE,
   desktop: FEATURE,
   diagnostics: FEATURE,
+  events: FEATURE,
   fleet: [...FEATURE, "client"],
   inspector: [...FEATURE, "client"],
   join: [...FEATURE, "client", "trust"],

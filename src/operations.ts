@@ -4,11 +4,13 @@
 
 import { operations as audit } from "./audit/operations";
 import { operations as config } from "./config/operations";
+import type { EventType } from "./core/events";
 import type { InputSchema, Operation, OutputSchema } from "./core/operation";
 import { operations as daemon } from "./daemon/operations";
 import { operations as desktop } from "./desktop/operations";
 import { operations as windows } from "./desktop/operations/windows";
 import { operations as diagnostics } from "./diagnostics/operations";
+import { operations as events } from "./events/operations";
 import { operations as fleet } from "./fleet/operations/fleet";
 import { operations as admin } from "./fleet/operations/hosts";
 import { operations as http } from "./http/operations";
@@ -18,6 +20,7 @@ import { operations as joining } from "./join/operations/host";
 import { operations as licenses } from "./licenses/operations";
 import { operations as metrics } from "./metrics/operations";
 import { operations as sessions } from "./peers/operations";
+import { eventTypes as runEvents } from "./runs/events";
 import { operations as runs } from "./runs/operations";
 import { operations as scripts } from "./runs/operations/scripts";
 import { operations as scheduler } from "./scheduler/operations";
@@ -39,6 +42,7 @@ const all = [
   ...scheduler,
   ...trace,
   ...metrics,
+  ...events,
   ...inspector,
   ...usb,
   ...config,
@@ -55,6 +59,9 @@ const all = [
   ...admin,
   ...fleet,
 ] satisfies ReadonlyArray<Operation<InputSchema, OutputSchema, Service>>;
+
+/** Every type of event. */
+export const eventTypes: readonly EventType[] = [...runEvents];
 
 /** Every operation of svc. Each names the slice of the service that it uses; the service has them all. */
 export const operations: readonly Operation[] = all;

@@ -7,6 +7,7 @@
 import { existsSync } from "node:fs";
 import { parseInput } from "./core/input";
 import type { Permission } from "./core/rights";
+import { createBus } from "./events/bus";
 import { silentLog } from "./lib/log";
 import { once } from "./lib/once";
 import { configFiles } from "./lib/paths";
@@ -36,6 +37,7 @@ export function createService({
   serverControl = true,
   logsAuditFailures,
   operations,
+  eventTypes,
   ...given
 }: ServiceOptions): Service {
   const options = parseInput(SERVICE_OPTIONS, given);
@@ -57,6 +59,8 @@ export function createService({
   let madeSessions: Sessions | undefined;
   let madeSyncs: Syncs | undefined;
   const revocations = createRevocations();
+  const events = createBus(log);
+  const { publish } = events;
   let runsJobs = false;
   const hasJobs = () => madeScheduler !== undefined || existsSync(files.jobs);
 
@@ -151,6 +155,9 @@ export function createService({
       return createSettings(paths, { "diagnose.skip": CHECK_NAMES });
     }),
     operations: feature(async () => operations ?? (await import("./operations")).operations),
+    eventTypes: feature(async () => eventTypes ?? (await import("./operations")).eventTypes),
+    events: () => events,
+    eventStreams: feature(async () => (await import("./events/stream")).createStreams(events)),
     executor: feature(async () => {
       const { Executor } = await import("./runs/executor");
       return new Executor({
@@ -217,7 +224,7 @@ export function createService({
     runs: stoppable(async () => {
       const { Runs } = await import("./runs/runs");
       const history = await service.history();
-      madeRuns = new Runs((run) => history.note(run));
+      madeRuns = new Runs((run) => history.note(run), publish);
       return madeRuns;
     }),
     scheduler: stoppable(async () => {

@@ -257,7 +257,6 @@ const SCOPE_OF = {
     "jobs.resume",
     "jobs.run",
     "runs.cancel",
-    "runs.show",
     "sessions.close",
     "sync.start",
     "sync.stop",
@@ -309,8 +308,10 @@ const SCOPE_OF = {
   any: [
     "desk.forget",
     "desk.pins",
+    "events.list",
     "join.accept",
     "join.release",
+    "runs.show",
     "scripts.run",
     "tls.pin",
     "token.confirm",

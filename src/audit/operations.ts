@@ -101,7 +101,7 @@ export const verifyAudit = operation({
   summary: "Verify the chain of the audit log, or of an export",
   scope: "audit",
   command: "AC_audit_log_verify",
-  http: { method: "GET", path: "/audit/verify" },
+  http: { method: "GET", path: "/audit/verify", long: "AC_audit_log_verify" },
   input: v.strictObject({
     noted: field(
       v.optional(NOTED),

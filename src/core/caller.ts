@@ -21,8 +21,15 @@ export interface Caller {
   readonly signal: AbortSignal;
   /** Aborted when its client has gone, for `rest`: also while it changes something. */
   readonly gone?: AbortSignal;
+  /**
+   * To be called when an answer that stays open (`stream` of the route) has ended, whoever ended it: its client has some
+   * seconds to read the rest. For `rest`.
+   */
+  readonly ended?: () => void;
   /** The run that the operation is an action of; absent when it was called by itself. */
   readonly run?: RunContext;
+  /** Set when nobody waits for the answer: takes the id of the run, once it is on record and has begun. */
+  readonly begun?: ((runId: string) => void) | undefined;
   /** Takes how far a long operation is; absent when nobody looks. */
   readonly progress?: (step: Progress) => void;
   /** Takes what the caller should know besides the answer; absent when nobody looks. */

@@ -14,7 +14,7 @@ type Mode = "input" | "output";
  * @param typeMode what a caller may send (`input`), or what svc answers (`output`).
  */
 export function jsonSchema(schema: v.GenericSchema, typeMode: Mode): Record<string, unknown> {
-  const { $schema: _dialect, ...converted } = toJsonSchema(schema, {
+  const { $schema: _dialect, ...converted } = toJsonSchema(withoutResponse(schema), {
     typeMode,
     errorMode: "ignore",
     // The dialect of OpenAPI 3.1.
@@ -24,6 +24,14 @@ export function jsonSchema(schema: v.GenericSchema, typeMode: Mode): Record<stri
   });
   if ("entries" in schema) describeFields(converted, schema.entries as v.ObjectEntries);
   return converted;
+}
+
+/** What an operation answers with as JSON, where it also answers with a `Response` of its own. */
+function withoutResponse(schema: v.GenericSchema): v.GenericSchema {
+  if (schema.type !== "union" || !("options" in schema)) return schema;
+  const options = (schema.options as v.GenericSchema[]).filter(({ type }) => type !== "instance");
+  const [only] = options;
+  return options.length === 1 && only ? only : schema;
 }
 
 function withKeywords<J extends object>(

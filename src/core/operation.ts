@@ -27,6 +27,16 @@ export interface HttpRoute {
   readonly body?: string;
   /** The media type of a body that is not JSON; `run` then returns a `Response`. */
   readonly content?: string;
+  /**
+   * The media type of an answer that stays open, which `run` returns as a `Response` where the input asks for it. It ends
+   * with its token, when the server stops, and when the certificate is exchanged: its client asks again.
+   */
+  readonly stream?: string;
+  /**
+   * Set where it may take long: with `?wait=0` the answer is 202 and the id of a run, which is the operation itself (`run`), or
+   * has this command as its only action.
+   */
+  readonly long?: "run" | `AC_${string}`;
   /** What each line is, where `content` is lines of JSON. */
   readonly line?: OutputSchema;
 }

@@ -22,7 +22,7 @@ export const diagnose = operation({
   scope: "read",
   subcommand: "diagnose",
   command: "AC_diagnose",
-  http: { method: "GET", path: "/diagnose" },
+  http: { method: "GET", path: "/diagnose", long: "AC_diagnose" },
   input: v.strictObject({
     only: field(v.optional(NAMES), "Run these checks and no others"),
     skip: field(v.optional(NAMES), "Leave out these checks, besides those in the setting diagnose.skip"),

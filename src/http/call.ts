@@ -3,6 +3,8 @@
  */
 import { callOperation } from "../core/call";
 import type { Caller } from "../core/caller";
+import { parseInput } from "../core/input";
+import type { HttpRoute } from "../core/operation";
 import { ANYBODY } from "../core/rights";
 import { fromQuery } from "../core/text";
 import { badInput, failureOf, messageOf } from "../lib/errors";
@@ -10,7 +12,8 @@ import type { Log } from "../lib/log";
 import { readJson } from "./body";
 import { after, type Exchange, type Handler } from "./exchange";
 import { type Gate, passAgain } from "./gate";
-import { content, errorResponse, failureResponse } from "./responses";
+import type { OpenAnswers } from "./open-answers";
+import { accepted, content, errorResponse, failureResponse } from "./responses";
 import type { RoutedOperation } from "./route";
 import type { Reader, Unread } from "./unread";
 
@@ -30,14 +33,20 @@ export interface CallParts {
   /** Aborted once the token of that name is revoked. */
   readonly untilRevoked: (token: string) => AbortSignal;
   readonly unread: Unread;
+  readonly openAnswers: OpenAnswers;
   readonly gate: Pick<Gate, "now">;
+  readonly runOne: RunOne;
 }
+
+/** Runs a command as the only action of a run, whose id it hands to `caller.begun`. */
+export type RunOne = (command: string, input: unknown, caller: Caller) => Promise<unknown>;
 
 /** Never throws: a failure has its status, a bug is logged and answered with a plain 500. */
 export function call(
   operation: RoutedOperation,
-  { service, maxBodyBytes, log, stopping, untilRevoked, unread, gate }: CallParts,
+  { service, maxBodyBytes, log, stopping, untilRevoked, unread, openAnswers, gate, runOne }: CallParts,
 ): Handler {
+  const { long } = operation.http;
   const isSigned = operation.http.public === "signed";
   const inputOf = createReader(operation, isSigned ? Math.min(MAX_SIGNED_BYTES, maxBodyBytes) : maxBodyBytes);
   const respond = (result: unknown, reader: Reader) => {
@@ -60,7 +69,10 @@ export function call(
     return failureResponse(failure);
   };
 
-  const callerOf = ({ request, client, grant, announce }: Exchange): Caller => {
+  const staysOpen = operation.http.stream !== undefined;
+
+  const callerOf = ({ request, server, client, grant, announce }: Exchange, goesOn: boolean): Caller => {
+    let open: ReturnType<OpenAnswers["open"]> | undefined;
     let signal: AbortSignal | undefined;
     return {
       kind: "rest",
@@ -70,10 +82,13 @@ export function call(
       headers: request.raw.headers,
       get signal() {
         // Most calls are over before anybody can go: they make no signal.
-        signal ??= AbortSignal.any([
+        if (signal) return signal;
+        if (staysOpen && grant !== null) open = openAnswers.open(grant);
+        signal = AbortSignal.any([
           stopping,
-          ...(operation.changes ? [] : [request.raw.signal]),
+          ...(goesOn ? [] : [request.raw.signal]),
           ...(grant?.name == null ? [] : [untilRevoked(grant.name)]),
+          ...(open === undefined ? [] : [open.signal]),
         ]);
         return signal;
       },
@@ -81,7 +96,25 @@ export function call(
         return request.raw.signal;
       },
       announce,
+      ...(staysOpen && {
+        ended() {
+          open?.ended();
+          server.timeout(request.raw, IDLE_TIMEOUT_S);
+        },
+      }),
     };
+  };
+
+  /** Starts a run, whose end nobody waits for. What goes wrong before it begins is the answer. */
+  const start = async (input: unknown, { gone: _, ...others }: Caller) => {
+    const { promise: begun, resolve } = Promise.withResolvers<string>();
+    const caller = { ...others, begun: resolve };
+    parseInput(operation.input, input);
+    const ended =
+      long === "run" || long === undefined
+        ? callOperation(service, operation, input, caller)
+        : runOne(long, input, caller);
+    return accepted(await Promise.race([begun, Promise.resolve(ended).then(() => begun)]));
   };
 
   return (exchange) => {
@@ -96,13 +129,23 @@ export function call(
     const refusal = unread.refusal(reader);
     if (refusal) return refusal;
     const perform = (input: unknown) => {
-      const result = callOperation(service, operation, input, callerOf(exchange));
+      const isStart = long !== undefined && asksToStart(request.url);
+      const caller = callerOf(exchange, isStart || operation.changes !== undefined);
+      const result = isStart ? start(input, caller) : callOperation(service, operation, input, caller);
       if (!(result instanceof Promise)) return respond(result, reader);
       // The idle timeout is for clients: an operation may take longer than a silent client may.
       server.timeout(request.raw, 0);
+      let isOpen = false;
       return result
-        .then((value) => respond(value, reader))
-        .finally(() => server.timeout(request.raw, IDLE_TIMEOUT_S));
+        .then((value) => {
+          isOpen = staysOpen && value instanceof Response;
+          return respond(value, reader);
+        })
+        .finally(() => {
+          if (isOpen) return;
+          server.timeout(request.raw, IDLE_TIMEOUT_S);
+          caller.ended?.();
+        });
     };
     try {
       const input = inputOf(exchange);
@@ -117,6 +160,22 @@ export function call(
   };
 }
 
+/** Whether the answer shall be the id of a run. @throws a `bad_input` failure for another `wait` than 0. */
+function asksToStart(url: string): boolean {
+  const waits = new URLSearchParams(QUERY.exec(url)?.[1]).getAll("wait");
+  if (waits.some((wait) => wait !== "0") || waits.length > 1) {
+    throw badInput("wait: expected 0, or none to wait for the end");
+  }
+  return waits.length > 0;
+}
+
+/** The query without what {@link asksToStart} reads. */
+function queryIn(url: string, { long }: HttpRoute): URLSearchParams {
+  const query = new URLSearchParams(QUERY.exec(url)?.[1]);
+  if (long) query.delete("wait");
+  return query;
+}
+
 /** The query of an address, which may have no `Host` or one that is no host name: then it is no URL. */
 const QUERY = /^[^?#]*\?([^#]*)/;
 
@@ -127,7 +186,8 @@ function createReader({ http, input }: RoutedOperation, maxBytes: number): (exch
   if (method === "POST" && body === undefined) {
     const ofPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = ""]) => name);
     return ({ request }) => {
-      if (request.url.includes("?")) throw badInput("query: expected none, the fields go in the body");
+      if (request.url.includes("?") && !(http.long && queryIn(request.url, http).size === 0))
+        throw badInput("query: expected none, the fields go in the body");
       // Nobody can hold back a body that is empty.
       const isEmpty = request.raw.headers.get("content-length") === "0";
       const read = isEmpty ? {} : readJson(request.raw, maxBytes);
@@ -136,7 +196,7 @@ function createReader({ http, input }: RoutedOperation, maxBytes: number): (exch
   }
   // Links to a page may carry any query, and load balancers add one to what they ask; neither means anything here.
   const queryOf = ({ request: { url } }: Exchange) =>
-    url.includes("?") && !http.public ? fromQuery(input, new URLSearchParams(QUERY.exec(url)?.[1])) : {};
+    url.includes("?") && !http.public ? fromQuery(input, queryIn(url, http)) : {};
   if (body !== undefined) {
     return async (exchange) => {
       const query = queryOf(exchange);

@@ -64,21 +64,43 @@ function describe(operation: Operation, http: HttpRoute): JsonObject {
   };
 }
 
+/** The parameter of what may take long. */
+const WAIT = {
+  name: "wait",
+  in: "query",
+  required: false,
+  description: "0: answer at once, with the id of a run",
+  schema: { type: "integer", enum: [0] },
+};
+
+/** The answer to it. */
+const ACCEPTED = {
+  description: "With `wait=0`: it goes on as a run",
+  headers: { Location: { schema: { type: "string" }, description: "Where the run can be seen" } },
+  content: {
+    "application/json": {
+      schema: { type: "object", properties: { run_id: { type: "string" } }, required: ["run_id"] },
+    },
+  },
+};
+
 /** The parameters and the body that carry the fields of an input, with the example of the table: else a page makes one up. */
-function request({ input, example = {} }: Operation, { method, path, body }: HttpRoute): JsonObject {
+function request({ input, example = {} }: Operation, { method, path, body, long }: HttpRoute): JsonObject {
   const whole = jsonSchema(input, "input") as {
     properties?: Record<string, JsonObject>;
     required?: string[];
   };
   const { properties = {}, required = [] } = whole;
   const hasQuery = method === "GET" || body !== undefined;
-  const parameters = Object.entries(properties).flatMap(([name, { description, ...schema }]) => {
-    const inPath = path.includes(`{${name}}`);
-    if (name === body || !(hasQuery || inPath)) return [];
-    const needed = inPath || required.includes(name);
-    const shown = Object.hasOwn(example, name) && { example: example[name] };
-    return [{ name, in: inPath ? "path" : "query", required: needed, description, schema, ...shown }];
-  });
+  const parameters: JsonObject[] = Object.entries(properties).flatMap(
+    ([name, { description, ...schema }]) => {
+      const inPath = path.includes(`{${name}}`);
+      if (name === body || !(hasQuery || inPath)) return [];
+      const needed = inPath || required.includes(name);
+      const shown = Object.hasOwn(example, name) && { example: example[name] };
+      return [{ name, in: inPath ? "path" : "query", required: needed, description, schema, ...shown }];
+    },
+  );
   const inBody = (name: string) => !path.includes(`{${name}}`);
   const inBodyRequired = required.filter(inBody);
   const rest = {
@@ -90,6 +112,7 @@ function request({ input, example = {} }: Operation, { method, path, body }: Htt
   const schema = body === undefined ? rest : properties[body];
   const sent = Object.fromEntries(Object.entries(example).filter(([name]) => inBody(name)));
   const shown = body === undefined && Object.keys(sent).length > 0 && { example: sent };
+  if (long) parameters.push(WAIT);
   const requestBody = { required: needed, content: { "application/json": { schema, ...shown } } };
   return { ...(parameters.length > 0 && { parameters }), ...(method === "POST" && { requestBody }) };
 }
@@ -100,12 +123,17 @@ function responses({ output }: Operation, http: HttpRoute): JsonObject {
     contentMediaType: "application/json",
     contentSchema: jsonSchema(http.line, "output"),
   };
+  const text = (type: string) => ({ [type]: { schema: { type: "string", ...line } } });
   const content = http.content
-    ? { [http.content]: { schema: { type: "string", ...line } } }
-    : { "application/json": { schema: jsonSchema(output, "output") } };
+    ? text(http.content)
+    : {
+        ...(http.stream !== undefined && text(http.stream)),
+        "application/json": { schema: jsonSchema(output, "output") },
+      };
   const ref = (name: string) => ({ $ref: `#/components/responses/${name}` });
   return {
     "200": { description: "Done", content },
+    ...(http.long && { "202": ACCEPTED }),
     "400": ref("BadInput"),
     ...(!http.public && { "401": ref("Unauthorized") }),
     ...(http.public !== true && { "403": ref("Forbidden"), "429": ref("TooManyRequests") }),

@@ -21,11 +21,17 @@ function json(body: unknown, status: number, more?: Record<string, string>): Res
   return new Response(JSON.stringify(body), { status, headers });
 }
 
+/** The response to what goes on as a run: where that can be seen (RFC 9110 section 15.3.3). */
+export const accepted = (run_id: string) => json({ run_id }, 202, { location: `/runs/${run_id}` });
+
 /** A response that an operation made itself (a page, an asset, the metrics), with the header that all have. */
 export function content(response: Response): Response {
   response.headers.set("x-content-type-options", "nosniff");
   return response;
 }
+
+/** What stays open until its client or its token goes. */
+export const EVENT_STREAM = "text/event-stream";
 
 /** `{"error": text}`. */
 export const errorResponse = (status: number, error: string, headers?: Record<string, string>) =>
@@ -43,6 +49,11 @@ export const completeHead: Step = (next) => (exchange) =>
   exchange.request.method === "HEAD" ? after(next(exchange), withLength) : next(exchange);
 
 async function withLength(response: Response): Promise<Response> {
+  // What stays open has no length.
+  if (response.headers.get("content-type") === EVENT_STREAM) {
+    await response.body?.cancel();
+    return new Response(null, response);
+  }
   // A blob shares the bytes of an asset; an array would be a copy of them.
   const { size } = await response.clone().blob();
   response.headers.set("content-length", String(size));

@@ -20,12 +20,14 @@ import { openToken } from "../trust/owner-token";
 import { digestToken, type GrantOf, ownerToken } from "../trust/scopes";
 import { noteTokenUse } from "../trust/token-use";
 import { createApp } from "./app";
+import type { RunOne } from "./call";
 import { createClientResolver } from "./client-address";
 import { type ConnectionLimit, createConnections, withinDescriptors } from "./connections";
 import { createGate } from "./gate";
 import { createHostCheck } from "./host-header";
 import { listen, urlHost } from "./listen";
 import type { RequestMetrics } from "./measure";
+import { createOpenAnswers } from "./open-answers";
 import { type RestServerOptions, SERVER_OPTIONS } from "./options";
 import { certificateNames, machineNames } from "./own-names";
 import { type AuditLog, createRequestAudit } from "./request-audit";
@@ -42,6 +44,7 @@ export interface ServerUses {
   readonly log: Log;
   permits(need: Permission): boolean;
   operations(): Promise<readonly Operation[]>;
+  executor(): Promise<{ readonly runOne: RunOne }>;
   /** Aborted once the token of that name is revoked. */
   untilRevoked(token: string): AbortSignal;
   audit(): Promise<(AuditLog & { limitRows(max: number): void; problem(): Promise<string | null> }) | null>;
@@ -144,13 +147,16 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
   // svc's own certificate may still have names that the server is no longer started with.
   const hostCheck = () => createHostCheck(own, tls?.file ? certificateNames(tls.settings().cert) : undefined);
   let answersTo = hostCheck();
+  const gate = createGate(
+    { guessable, generated: named.generated },
+    { ratePerMinute: options.rate_limit, burst: options.rate_burst },
+  );
+  const openAnswers = createOpenAnswers(gate);
   const app = createApp({
     service,
     operations: await service.operations(),
-    gate: createGate(
-      { guessable, generated: named.generated },
-      { ratePerMinute: options.rate_limit, burst: options.rate_burst },
-    ),
+    gate,
+    openAnswers,
     clients,
     connections,
     answersTo: (name) => answersTo(name),
@@ -162,6 +168,7 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
     stopping: stopping.signal,
     untilRevoked: service.untilRevoked,
     unread: createUnread(),
+    runOne: async (...call) => (await service.executor()).runOne(...call),
   });
   const listener = listen({
     host,
@@ -205,6 +212,7 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
       if (!tls || !(await tls.look())) return;
       try {
         await listener.exchange(tls.settings());
+        openAnswers.endAll();
         answersTo = hostCheck();
         publish();
         log.info(`a new certificate is in use, ${pinNow()}`);
@@ -238,11 +246,13 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
       const none = digestToken("");
       guessable(none, true);
       named.generated(none, true);
+      openAnswers.look();
       await renewTls();
     },
     /** Refuses new connections, lets requests in flight finish for {@link GRACE_MS}, then cuts them off. */
     async stop() {
       stopped.resolve();
+      openAnswers.stop();
       clearInterval(renewing ?? undefined);
       const cutOff = setTimeout(() => {
         stopping.abort();

@@ -10,6 +10,7 @@ import {
   limitedTo,
   notPermitted,
   type Permission,
+  requireOwnToken,
   type Scope,
   shareOf,
 } from "../core/rights";
@@ -25,6 +26,9 @@ import type { ActiveRun, Runs } from "./runs";
 import { type RunOptions, type RunReport, VARIABLE_NAME } from "./types";
 import { variableUse } from "./variable-use";
 import { MAX_FILLED, Variables } from "./variables";
+
+/** The most that is kept of a run whose answer nobody waits for, in bytes: the results of 2,000 hosts. */
+const MAX_UNATTENDED_BYTES = 256 * 1_024;
 
 /** A list that passed the check. */
 export type CheckedList = ReturnType<Executor["check"]>;
@@ -165,7 +169,7 @@ export class Executor {
    */
   async run(
     { id, actions, commands, described }: CheckedList,
-    { grant: given, ...others }: Caller,
+    { grant: given, begun: tellBegun, ...others }: Caller,
     options: RunOptions = {},
     sourceId = others.client ?? "",
   ): Promise<RunReport> {
@@ -173,16 +177,21 @@ export class Executor {
     const grant = scope === undefined ? given : limitedTo(given, scope);
     const caller: Caller = { ...others, grant };
     this.permit(commands, grant, "this run");
+    if (tellBegun) requireOwnToken(grant, "wait=0");
     if (asked && !allows(grant, "screen")) throw forbidden(beyond(grant, "trace needs screen", "this run"));
     const variables = variablesOf(options.variables ?? {});
     await caller.announce(`run=${id} ${asked ? "trace=true " : ""}${described}`);
     const runs = await this.parts.runs();
     const start = begun(id, caller, sourceId, path);
-    const active = runs.begin({ ...start, commands, timeout_s, share: shareOf(grant) });
+    const active = runs.begin({
+      ...{ ...start, commands, timeout_s, share: shareOf(grant) },
+      ...(tellBegun && { keptBytes: MAX_UNATTENDED_BYTES }),
+    });
     const trace = await this.trace({ ...start, commands }, asked === true).catch((error) => {
       active.end("error", messageOf(error));
       throw error;
     });
+    tellBegun?.(id);
     const leave = () => active.abort(cancelled("the process that runs it is stopping"));
     if (caller.signal.aborted) leave();
     caller.signal.addEventListener("abort", leave, { once: true });
@@ -197,7 +206,7 @@ export class Executor {
     let done = 0;
     const tell = (what: string) => caller.progress?.({ what, done, total: actions.length });
     const keep = (outcome: Outcome) => {
-      active.keep(keepable(outcome, runner));
+      active.keep(keepable(outcome, runner, tellBegun && MAX_UNATTENDED_BYTES));
       done++;
       tell("actions");
     };
@@ -224,6 +233,15 @@ export class Executor {
     } finally {
       caller.signal.removeEventListener("abort", leave);
     }
+  }
+
+  /**
+   * Runs `command` with `input` as a list of one action. As {@link run}.
+   *
+   * @throws also a `bad_input` failure for an unknown command or a bad input.
+   */
+  async runOne(command: string, input: unknown, caller: Caller): Promise<RunReport> {
+    return this.run(this.prepare([[command, input]]), caller);
   }
 
   /**

@@ -50,7 +50,10 @@ const CONDITIONS: Readonly<Record<string, string>> = {
   source_id: "source_id = $source_id",
   status: "status = $status",
   before_id: "id < $before_id",
+  run_id: "run_id = $run_id",
 };
+
+type Query = HistoryQuery & { readonly run_id?: string };
 
 export interface HistoryOptions {
   readonly path: string;
@@ -112,6 +115,24 @@ export function createHistory({ path, maxRows, log }: HistoryOptions) {
     timer.unref();
   };
 
+  const list = async (query: Query): Promise<HistoryRow[]> => {
+    if (!db && waiting.size === 0 && isMissing(path)) return [];
+    const deadline = performance.now() + LOCK_WAIT_MS;
+    for (;;) {
+      try {
+        flush();
+        markInterrupted(opened());
+        return findRows(opened(), query);
+      } catch (error) {
+        if (!db && isUnwritable(error)) return listAsItIs(path, query);
+        if (!isBusy(error) || performance.now() > deadline) {
+          throw unavailable(`the history cannot be read: ${messageOf(error)}`);
+        }
+        await Bun.sleep(10);
+      }
+    }
+  };
+
   return {
     /** Records the run when it begins, and again when it ends. Never throws. */
     note(run: RunRecord): void {
@@ -121,23 +142,9 @@ export function createHistory({ path, maxRows, log }: HistoryOptions) {
       flushLater();
     },
     /** Newest first. @throws an `unavailable` failure when the file cannot be read. */
-    async list(query: HistoryQuery): Promise<HistoryRow[]> {
-      if (!db && waiting.size === 0 && isMissing(path)) return [];
-      const deadline = performance.now() + LOCK_WAIT_MS;
-      for (;;) {
-        try {
-          flush();
-          markInterrupted(opened());
-          return findRows(opened(), query);
-        } catch (error) {
-          if (!db && isUnwritable(error)) return listAsItIs(path, query);
-          if (!isBusy(error) || performance.now() > deadline) {
-            throw unavailable(`the history cannot be read: ${messageOf(error)}`);
-          }
-          await Bun.sleep(10);
-        }
-      }
-    },
+    list: (query: HistoryQuery): Promise<HistoryRow[]> => list(query),
+    /** The row of a run; undefined when there is none. As {@link list}. */
+    find: async (run_id: string): Promise<HistoryRow | undefined> => (await list({ limit: 1, run_id }))[0],
     /** Writes the waiting rows, then closes the file. */
     async close(): Promise<void> {
       const deadline = performance.now() + LOCK_WAIT_MS;
@@ -153,7 +160,7 @@ export function createHistory({ path, maxRows, log }: HistoryOptions) {
 }
 
 /** The rows of a file that cannot be written, where runs that were interrupted stay as they were. */
-function listAsItIs(path: string, query: HistoryQuery): HistoryRow[] {
+function listAsItIs(path: string, query: Query): HistoryRow[] {
   try {
     using db = openReadOnly(path);
     return findRows(db, query);
@@ -225,7 +232,7 @@ function markInterrupted(db: Database, untouched = false): void {
 }
 
 /** The rows that match `query`, newest first. */
-function findRows(db: Database, query: HistoryQuery): HistoryRow[] {
+function findRows(db: Database, query: Query): HistoryRow[] {
   const isGiven = (pair: [string, unknown]): pair is [string, string | number] => pair[1] !== undefined;
   const given = Object.entries(query).filter(isGiven);
   const where = given.flatMap(([field]) => CONDITIONS[field] ?? []);

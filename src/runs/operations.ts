@@ -4,10 +4,10 @@
 import * as v from "valibot";
 import { ACTION_LIST, field, NO_INPUT, path, secret } from "../core/fields";
 import { operation } from "../core/operation";
-import { allows } from "../core/rights";
+import { allows, beyond, type Grant } from "../core/rights";
 import { OUTCOME } from "../core/run";
 import { MAX_SCRIPT_BYTES, parseScript, withPlaces } from "../core/script";
-import { badInput, notFound } from "../lib/errors";
+import { badInput, Failure, forbidden, notFound } from "../lib/errors";
 import { meant } from "../lib/nearest";
 import { printable } from "../lib/sanitize";
 import type { Executor } from "./executor";
@@ -35,7 +35,7 @@ export const executeActions = operation({
   summary: "Check a list of actions, then run it",
   scope: "operate",
   changes: "announces",
-  http: { method: "POST", path: "/execute" },
+  http: { method: "POST", path: "/execute", long: "run" },
   leftOut: { cli: COVERED, script: "lists inside a list belong to flow commands" },
   example: { actions: [["AC_screen_size"]] },
   input: v.strictObject({ actions: ACTIONS, ...RUN_OPTIONS.entries }),
@@ -52,7 +52,7 @@ export const executeFile = operation({
   summary: "Check the script in a file on the host, then run it",
   scope: "operate",
   changes: "announces",
-  http: { method: "POST", path: "/execute_file" },
+  http: { method: "POST", path: "/execute_file", long: "run" },
   subcommand: "execute",
   leftOut: { script: "a script that runs scripts could run itself" },
   example: { path: "/srv/scripts/nightly.json" },
@@ -179,25 +179,67 @@ export const listRuns = operation({
   },
 });
 
+/** Kept in another run, the outcomes would be shown to whoever may use its command. */
+const SHOWN = v.object({ ...RUN_VIEW.entries, outcomes: secret(v.array(OUTCOME)) });
+
+type ShownRun = v.InferOutput<typeof SHOWN>;
+
 export const showRun = operation({
   name: "runs.show",
   summary: "Show a run and the outcomes of its actions",
-  scope: "operate",
+  // A token that may start one sees how it ended; runs of others need `operate`.
+  scope: "any",
   reveals: true,
   command: "AC_runs_show",
   example: { run_id: "9f1c2e4a" },
   http: { method: "GET", path: "/runs/{run_id}" },
   answeredBy: "server",
   input: ONE_RUN,
-  // Kept in another run, they would be shown to whoever may use this command.
-  output: v.object({ ...RUN_VIEW.entries, outcomes: secret(v.array(OUTCOME)) }),
+  output: SHOWN,
   async run(service: Uses, { run_id }, { grant }) {
-    const run = (await service.runs()).show(run_id);
+    const run = await foundRun(service, run_id, allows(grant, "operate") ? undefined : grant);
     // The outcomes of a run are the answers of its commands.
-    (await service.executor()).permit(run.commands, grant);
+    if (!isOfScript(run, grant)) (await service.executor()).permit(run.commands, grant);
     return run;
   },
 });
+
+/** Whether it ran a stored script that `grant` allows by its name. */
+const isOfScript = ({ script_path, token }: ShownRun, { name, scopes }: Grant) =>
+  token === name && scopes.some((scope) => scope === `run:${script_path.replace("script:", "")}`);
+
+/**
+ * The run as it is in memory, else as the history has it, without its outcomes.
+ *
+ * @param owner who may see runs of its own alone; undefined for all.
+ * @throws `not_found`; `forbidden` for another run than the owner's, whether there is one or not.
+ */
+async function foundRun(service: Uses, id: string, owner: Grant | undefined): Promise<ShownRun> {
+  try {
+    const run = await inMemory(service, id);
+    if (owner === undefined || isOf(run, owner)) return run;
+  } catch (error) {
+    if (owner === undefined || !(error instanceof Failure)) throw error;
+  }
+  throw forbidden(beyond(owner, "runs of others need operate"));
+}
+
+/** A token that has the name of one before it has none of its runs. */
+const isOf = ({ token, started_at }: ShownRun, { name, since = 0 }: Grant) =>
+  name !== null && token === name && Date.parse(started_at) >= since;
+
+async function inMemory(service: Uses, id: string): Promise<ShownRun> {
+  try {
+    return (await service.runs()).show(id);
+  } catch (error) {
+    if (!(error instanceof Failure) || error.code !== "not_found") throw error;
+    const row = await (await service.history()).find(id);
+    // Rows of another tool may be of no run.
+    const run = v.safeParse(SHOWN, { ...row, commands: [], outcomes: [] });
+    if (!run.success) throw error;
+    return run.output;
+  }
+}
 
 export const cancelRun = operation({
   name: "runs.cancel",

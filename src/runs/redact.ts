@@ -15,8 +15,16 @@ import type { Runner } from "./runner";
 /** The most that a kept result may take; a larger one is left out. */
 const MAX_KEPT = { bytes: 4_096, depth: 64 };
 
-/** `outcome` and the outcomes nested in it with every secret replaced by `"***"`. */
-export function keepable(outcome: Outcome, run: Pick<Runner, "operations" | "secrets">): Outcome {
+/**
+ * `outcome` and the outcomes nested in it with every secret replaced by `"***"`.
+ *
+ * @param bytes the most that its result may take; of a larger one, what its operation says is brief is kept.
+ */
+export function keepable(
+  outcome: Outcome,
+  run: Pick<Runner, "operations" | "secrets">,
+  bytes = MAX_KEPT.bytes,
+): Outcome {
   const { operations, secrets } = run;
   const { result, detail, error, ...rest } = outcome;
   const walk = (value: unknown): unknown => {
@@ -28,19 +36,30 @@ export function keepable(outcome: Outcome, run: Pick<Runner, "operations" | "sec
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, walk(item)]));
   };
   const operation = operations.get(outcome);
-  const clean = walk(
-    operation ? withoutSecrets(operation.plain?.output ?? operation.output, result) : result,
-  );
+  const cleaned = (answer: unknown) =>
+    walk(operation ? withoutSecrets(operation.plain?.output ?? operation.output, answer) : answer);
+  const fits = (value: unknown) =>
+    sizeWithin(value, { ...MAX_KEPT, bytes }) !== undefined && !holdsLongText(value);
   const kept: Outcome = { ...rest };
   if (error !== undefined) kept.error = secrets.scrub(error);
-  if (result !== undefined && sizeWithin(clean, MAX_KEPT) !== undefined) kept.result = clean;
-  else if (result !== undefined) kept.omitted = true;
+  if (result !== undefined) {
+    const clean = cleaned(result);
+    const brief = fits(clean) || !operation?.brief ? clean : cleaned(operation.brief(result));
+    if (fits(brief)) kept.result = brief;
+    else kept.omitted = true;
+  }
   // No schema says what is in it.
   const isSafe = operation === undefined || !holdsSecret(operation.output);
   const inside = isSafe && detail && walk(detail);
   if (inside && sizeWithin(inside, MAX_KEPT) !== undefined) kept.detail = inside as Record<string, unknown>;
   return kept;
 }
+
+/** Whether a text in it is too long to be searched for secrets. */
+const holdsLongText = (value: unknown): boolean =>
+  typeof value === "string"
+    ? value.length > MAX_KEPT.bytes
+    : typeof value === "object" && value !== null && Object.values(value).some(holdsLongText);
 
 /** `value` with what `schema` marks as secret replaced by `"***"`; null stays null. */
 function withoutSecrets(schema: v.GenericSchema, value: unknown): unknown {

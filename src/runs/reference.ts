@@ -71,7 +71,7 @@ export async function describeCommand(definition: Command, allowed: boolean): Pr
     route,
     notes: [
       ...(within ? [`Only inside ${within}.`] : []),
-      `A token needs the scope \`${scope}\`.`,
+      scope === "any" ? "Any token may use it." : `A token needs the scope \`${scope}\`.`,
       ...(needs ? [`It ${PERMISSIONS[needs]}.`] : []),
       ...(uses ? ["Uses pointer or keyboard: such runs take turns."] : []),
       ...(route ? [`Also ${route}.`] : []),

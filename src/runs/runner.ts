@@ -150,9 +150,11 @@ export class Runner {
         return operation.plain ? operation.plain.of(answer) : answer;
       };
       const leaf = Object.keys(action.lists).length === 0;
-      const result = (await (leaf ? deadline(call(), { signal, graceMs: ABANDON_MS }) : call())) ?? null;
+      const whole = (await (leaf ? deadline(call(), { signal, graceMs: ABANDON_MS }) : call())) ?? null;
       // What a flow command returns has been counted already: it is the results inside it.
-      if (leaf && !this.fits(result)) return { command, ok: true, omitted: true, duration_ms: took() };
+      const result = !leaf || this.fits(whole) ? whole : operation.brief?.(whole);
+      const isLeftOut = result === undefined || (result !== whole && !this.fits(result));
+      if (isLeftOut) return { command, ok: true, omitted: true, duration_ms: took() };
       return { command, ok: true, result, duration_ms: took() };
     } catch (thrown) {
       const { message, more } = this.failureOf(thrown, signal, command);

@@ -3,11 +3,14 @@
  *
  * Promise: each run ends, at its deadline at the latest. What is kept is bounded and holds no secret.
  */
+import type * as v from "valibot";
+import type { Publish } from "../core/events";
 import { type Outcome, RUN_ENDINGS, type RunStatus } from "../core/run";
 import { resolvesWithin } from "../lib/deadline";
 import { cancelled, conflict, notFound, timedOut, unavailable } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
 import { isWithinShare, shortage } from "../lib/quota";
+import { runEnded, runStarted, runStep } from "./events";
 import { RUN_SOURCES, type RunRecord, type RunView } from "./types";
 
 /** How many runs are active at once; those of a named token leave some to others. */
@@ -28,6 +31,9 @@ const MAX_REFUSED = 1_000;
 const GRACE_MS = 8_000;
 const LAST_MS = 1_500;
 
+/** A run has at most one event of its actions in this time, in milliseconds. */
+const STEP_MS = 100;
+
 type Begun = "run_id" | "source_type" | "source_id" | "token" | "script_path" | "commands";
 
 /** A run that is about to begin. */
@@ -35,6 +41,8 @@ export interface RunStart extends Pick<RunRecord, Begun> {
   readonly timeout_s: number;
   /** In whose share it counts (default: that of its token). */
   readonly share?: string | null;
+  /** The most that is kept of its outcomes, in bytes (default {@link MAX_KEPT_BYTES}). */
+  readonly keptBytes?: number;
 }
 
 /** A run that is active. */
@@ -66,15 +74,17 @@ export class Runs {
 
   /**
    * @param note is called with each run when it begins, and again when it ends.
+   * @param publish takes the events of runs.
    * @param now milliseconds since the epoch.
    */
   constructor(
     private readonly note: (run: RunRecord) => void,
+    private readonly publish: Publish = () => {},
     private readonly now: () => number = Date.now,
   ) {}
 
   /** @throws an `unavailable` failure when too many are {@link ACTIVE}, or the process is stopping. */
-  begin({ timeout_s, share: given, ...begun }: RunStart) {
+  begin({ timeout_s, share: given, keptBytes = MAX_KEPT_BYTES, ...begun }: RunStart) {
     if (this.stopping) throw unavailable("this process is stopping");
     const share = given === undefined ? begun.token : given;
     const shares = this.active().map((one) => one.share);
@@ -95,13 +105,15 @@ export class Runs {
         error_text: null,
       },
       share,
-      bytesLeft: MAX_KEPT_BYTES,
+      bytesLeft: keptBytes,
       outcomes: [],
       control,
       done,
     };
     this.entries.set(id, entry);
     this.note(entry.record);
+    this.publish(runStarted, toView(entry));
+    const step = this.stepsOf(entry);
     const late = () => control.abort(timedOut(`the run's deadline of ${timeout_s} s has passed`));
     let held = 0;
     const holdMore = (bytes: number) => {
@@ -119,10 +131,12 @@ export class Runs {
       waits(holder: () => string): void {
         entry.record = { ...entry.record, status: "waiting" };
         entry.holder = holder;
+        step.now();
       },
       goesOn(): void {
         entry.record = { ...entry.record, status: "running" };
         entry.holder = undefined;
+        step.now();
       },
       /** Counts `bytes` of results until the run ends. @returns false, and counts nothing, when there is no room for them. */
       hold: (bytes: number): boolean => {
@@ -134,6 +148,7 @@ export class Runs {
       },
       /** Keeps the outcome of one of its actions; it must hold no secret. */
       keep(outcome: Outcome): void {
+        step.did(outcome);
         const bytes = sizeWithin(outcome, { bytes: entry.bytesLeft, depth: 100 });
         if (bytes === undefined || entry.outcomes.length >= MAX_KEPT_OUTCOMES) return;
         entry.bytesLeft -= bytes;
@@ -141,6 +156,7 @@ export class Runs {
       },
       end: (status: RunStatus, error_text: string | null): void => {
         clearTimeout(deadline);
+        step.end();
         holdMore(-held);
         entry.holder = undefined;
         const finished = this.now();
@@ -148,7 +164,7 @@ export class Runs {
         const duration_seconds = Math.max(0, finished - started) / 1_000;
         entry.record = { ...entry.record, status, error_text, finished_at, duration_seconds };
         this.ended.push(id);
-        this.noteEnd(entry.record);
+        this.noteEnd(entry);
         resolve();
       },
     };
@@ -172,21 +188,49 @@ export class Runs {
     this.refused.set(source, { record, times });
     const [oldest] = this.refused.keys();
     if (this.refused.size > MAX_REFUSED && oldest !== undefined) this.refused.delete(oldest);
-    const entry = this.entries.get(record.run_id);
-    if (entry) entry.record = record;
+    const entry: Entry = this.entries.get(record.run_id) ?? {
+      ...{ record, share: null, bytesLeft: 0, outcomes: [] },
+      ...{ control: new AbortController(), done: Promise.resolve() },
+    };
+    entry.record = record;
     if (!before) {
       this.ended.push(record.run_id);
-      this.entries.set(record.run_id, {
-        ...{ record, share: null, bytesLeft: 0, outcomes: [] },
-        ...{ control: new AbortController(), done: Promise.resolve() },
-      });
+      this.entries.set(record.run_id, entry);
     }
-    this.noteEnd(record);
+    this.noteEnd(entry);
     return record;
   }
 
-  private noteEnd(record: RunRecord): void {
+  /** Tells how far a run is: at once when it begins to wait or goes on, else each {@link STEP_MS} at most. */
+  private stepsOf(entry: Entry) {
+    let done = 0;
+    let newest: v.InferInput<typeof runStep.data>["outcome"] = null;
+    let timer: Timer | undefined;
+    let toldAt = Number.NEGATIVE_INFINITY;
+    const end = () => {
+      clearTimeout(timer);
+      timer = undefined;
+    };
+    const now = () => {
+      end();
+      toldAt = performance.now();
+      const { run_id, status, waiting_for } = toView(entry);
+      this.publish(runStep, { run_id, status, waiting_for, done, outcome: newest });
+    };
+    const did = ({ command, ok, duration_ms }: Outcome) => {
+      done += 1;
+      newest = { command, ok, duration_ms };
+      const wait = toldAt + STEP_MS - performance.now();
+      if (wait <= 0) now();
+      else timer ??= setTimeout(now, wait);
+    };
+    return { now, did, end };
+  }
+
+  private noteEnd(entry: Entry): void {
+    const { record } = entry;
     this.note(record);
+    this.publish(runEnded, toView(entry));
     for (const old of this.ended.splice(0, this.ended.length - MAX_KEPT_RUNS)) this.entries.delete(old);
     const { source_type, status } = record;
     const counted = this.counts.find((one) => one.source === source_type && one.status === status);

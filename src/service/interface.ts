@@ -4,10 +4,13 @@
 import type { AuditLog } from "../audit/log";
 import type { BundleMergers, BundleReaders } from "../config/bundle";
 import type { Settings } from "../config/settings";
+import type { EventType } from "../core/events";
 import type { Operation } from "../core/operation";
 import type { Permission } from "../core/rights";
 import type { Desktop } from "../desktop/desktop";
 import type { Diagnostics } from "../diagnostics/diagnostics";
+import type { Bus } from "../events/bus";
+import type { Streams } from "../events/stream";
 import type { AddressBook } from "../fleet/address-book";
 import type { Poller } from "../fleet/poll";
 import type { PageAssets } from "../http/assets";
@@ -39,6 +42,11 @@ export interface Service {
   /** What its scripts may do, decided when the service is made. */
   permits(need: Permission): boolean;
   operations(): Promise<readonly Operation[]>;
+  /** Every type of event. */
+  eventTypes(): Promise<readonly EventType[]>;
+  /** What happened in this process, for those who follow it. */
+  events(): Bus;
+  eventStreams(): Promise<Streams>;
   addressBook(): Promise<AddressBook>;
   /** Null when the service was made without an audit log. */
   audit(): Promise<AuditLog | null>;

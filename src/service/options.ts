@@ -2,6 +2,7 @@
  * The options of a service, and which of them `svc serve` has as flags.
  */
 import * as v from "valibot";
+import type { EventType } from "../core/events";
 import { field, flag, whole } from "../core/fields";
 import type { Operation } from "../core/operation";
 import { SERVER_FIELDS } from "../http/options";
@@ -48,4 +49,6 @@ export interface ServiceOptions extends v.InferInput<typeof SERVICE_OPTIONS> {
   readonly serverControl?: boolean;
   /** The table, when it is not svc's own: for programs that add operations of theirs, and for tests. */
   readonly operations?: readonly Operation[];
+  /** The types of events, when they are not svc's own: likewise. */
+  readonly eventTypes?: readonly EventType[];
 }

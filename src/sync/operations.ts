@@ -76,7 +76,7 @@ export const startSync = operation({
   scope: "operate",
   changes: true,
   command: "AC_sync_start",
-  http: { method: "POST", path: "/sync/start" },
+  http: { method: "POST", path: "/sync/start", long: "AC_sync_start" },
   input: INPUT,
   output: STARTED,
   async run(service: Uses, input, { progress: report, signal, grant }) {

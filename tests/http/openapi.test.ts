@@ -10,6 +10,7 @@ import { metadataOf } from "../../src/core/schema";
 import { createApp } from "../../src/http/app";
 import { createClientResolver } from "../../src/http/client-address";
 import { createGate } from "../../src/http/gate";
+import { createOpenAnswers } from "../../src/http/open-answers";
 import { openApiDocument } from "../../src/http/openapi";
 import { createRequestAudit } from "../../src/http/request-audit";
 import { createUnread } from "../../src/http/unread";
@@ -220,13 +221,15 @@ function documentedOperations() {
 /** The same of every route that the HTTP app answers on. */
 async function registeredRoutes(service: Service): Promise<string[]> {
   const digest = digestToken("unused-token");
+  const gate = createGate(
+    { guessable: ownerToken(() => digest), generated: () => undefined },
+    { ratePerMinute: 0, burst: 1 },
+  );
   const app = createApp({
     service,
     operations,
-    gate: createGate(
-      { guessable: ownerToken(() => digest), generated: () => undefined },
-      { ratePerMinute: 0, burst: 1 },
-    ),
+    gate,
+    openAnswers: createOpenAnswers(gate),
     clients: createClientResolver([]),
     connections: { accept() {} },
     answersTo: () => true,
@@ -238,6 +241,7 @@ async function registeredRoutes(service: Service): Promise<string[]> {
     stopping: new AbortController().signal,
     untilRevoked: () => new AbortController().signal,
     unread: createUnread(),
+    runOne: async () => null,
   });
   const asTemplate = (path: string) => path.replaceAll(/:(\w+)\{[^}]*\}/g, "{$1}");
   return app.routes.map(({ method, path }) => `${method} ${asTemplate(path)}`).sort();

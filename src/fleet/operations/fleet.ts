@@ -76,7 +76,7 @@ export const poll = operation({
   summary: "Ask hosts of the address book for their state",
   scope: "operate",
   command: "AC_admin_poll",
-  http: { method: "GET", path: "/admin/poll" },
+  http: { method: "GET", path: "/admin/poll", long: "AC_admin_poll" },
   example: { on: "tag:lab", timeout_s: 1 },
   input: v.strictObject({
     on: field(v.optional(SELECTION), `${WHICH} (default: all)`),
@@ -149,6 +149,7 @@ export const broadcastExecute = operation({
   input: BROADCAST,
   output: v.array(DELIVERED),
   run: broadcastTo,
+  brief: (results) => results.map(withoutResult),
 });
 
 export const broadcastLive = operation({
@@ -161,7 +162,13 @@ export const broadcastLive = operation({
     cli: "`svc admin broadcast` shows each result as soon as it is known",
     script: "AC_admin_broadcast_execute returns all results",
   },
-  http: { method: "POST", path: "/admin/broadcast", content: LINES_CONTENT_TYPE, line: DELIVERED },
+  http: {
+    method: "POST",
+    path: "/admin/broadcast",
+    content: LINES_CONTENT_TYPE,
+    line: DELIVERED,
+    long: "AC_admin_broadcast_execute",
+  },
   input: BROADCAST,
   output: v.instance(Response),
   async run(service: BroadcastUses, input, caller) {

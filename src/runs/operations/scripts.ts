@@ -101,7 +101,7 @@ export const runScript = operation({
   scope: "any",
   changes: "announces",
   leftOut: { script: "a script that runs scripts could run itself" },
-  http: { method: "POST", path: "/scripts/{name}/run" },
+  http: { method: "POST", path: "/scripts/{name}/run", long: "run" },
   input: v.strictObject({ name: NAME, variables: RUN_OPTIONS.entries.variables }),
   output: RUN_REPORT,
   async run(service: Uses, { name, variables }, caller) {

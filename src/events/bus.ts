@@ -1,0 +1,90 @@
+/**
+ * The bus: what happened on this host lately, by number, and who is told of the next.
+ *
+ * The promise: `publish` never throws and waits for nobody. What is kept is bounded: {@link RING} events, and
+ * {@link RING_BYTES} of them. Who listens is called once for all that one turn of the event loop brings.
+ */
+import { randomBytes } from "node:crypto";
+import type { EventType, Publish } from "../core/events";
+import { messageOf } from "../lib/errors";
+import type { Log } from "../lib/log";
+import { dataText } from "./data";
+
+/** How many events are kept. */
+export const RING = 8_192;
+
+/** The most that their data may take, in bytes: the oldest go first. */
+export const RING_BYTES = 8 * 1_048_576;
+
+/** An event that is kept. */
+export interface Kept {
+  readonly type: EventType;
+  /** Its data: one line of JSON. */
+  readonly text: string;
+  readonly bytes: number;
+}
+
+export type Bus = ReturnType<typeof createBus>;
+
+/** @param size how many events are kept, and how many bytes of them. */
+export function createBus(log: Log, { events = RING, bytes = RING_BYTES } = {}) {
+  const boot = randomBytes(6).toString("hex");
+  const listeners = new Set<() => void>();
+  const counts = new Map<string, number>();
+  /** The event of number `seq` is at `seq % events`. */
+  const ring: Kept[] = [];
+  let newest = 0;
+  let oldest = 1;
+  let kept = 0;
+  let isWaking = false;
+
+  const at = (seq: number) => (seq < oldest || seq > newest ? undefined : ring[seq % events]);
+  const wake = () => {
+    isWaking = false;
+    for (const listener of listeners) listener();
+  };
+  const keep = (one: Kept) => {
+    newest += 1;
+    kept += one.bytes;
+    while (newest - oldest >= events || (kept > bytes && oldest < newest)) {
+      kept -= ring[oldest % events]?.bytes ?? 0;
+      oldest += 1;
+    }
+    ring[newest % events] = one;
+    counts.set(one.type.name, (counts.get(one.type.name) ?? 0) + 1);
+    if (isWaking || listeners.size === 0) return;
+    isWaking = true;
+    setImmediate(wake);
+  };
+  const publish: Publish = (type, data) => {
+    try {
+      const text = dataText(data, new Date());
+      keep({ type, text, bytes: Buffer.byteLength(text) });
+    } catch (error) {
+      log.error(`an event ${type.name} is lost: ${messageOf(error)}`, error);
+    }
+  };
+
+  return {
+    publish,
+    /** Of this process: another one has other events under the same numbers. */
+    boot,
+    /** The number of the newest event; 0 before the first. */
+    get newest() {
+      return newest;
+    },
+    /** The number of the oldest event that is kept. */
+    get oldest() {
+      return oldest;
+    },
+    /** The event of that number, while it is kept. */
+    at,
+    /** Calls `listener` when there are new events. @returns a function that ends this. */
+    listen(listener: () => void): () => void {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+    /** How many events of each type there were. */
+    counts: (): ReadonlyMap<string, number> => counts,
+  };
+}

@@ -1,0 +1,44 @@
+/**
+ * Which events a client asks for, and which of them its token may see.
+ */
+import type { EventType } from "../core/events";
+import { allows, beyond, type Grant } from "../core/rights";
+import { badInput, forbidden } from "../lib/errors";
+import { printable } from "../lib/sanitize";
+
+/** The events that a stream has. */
+export interface Filter {
+  /** The same for the same events. */
+  readonly key: string;
+  readonly names: ReadonlySet<string>;
+}
+
+/**
+ * The events of `asked` (all, where it asks for none) that `grant` may see.
+ *
+ * @param asked names of types, also `run.*`, each item one or several with commas.
+ * @throws `bad_input` for a type that there is not; `forbidden` for one named in full that the grant may not see, and where
+ *   it may see none.
+ */
+export function filterOf(types: readonly EventType[], asked: readonly string[], grant: Grant): Filter {
+  const patterns = asked.flatMap((text) => text.split(",")).map((text) => text.trim());
+  const chosen =
+    patterns.length === 0 ? types : patterns.flatMap((pattern) => matching(types, pattern, grant));
+  const names = new Set(chosen.filter(({ scope }) => allows(grant, scope)).map(({ name }) => name));
+  const needed = new Set(chosen.map(({ scope }) => scope));
+  if (names.size === 0) throw forbidden(beyond(grant, `these events need ${[...needed].join(" or ")}`));
+  return { key: [...names].sort().join(), names };
+}
+
+function matching(types: readonly EventType[], pattern: string, grant: Grant): EventType[] {
+  const start = pattern.endsWith(".*") ? pattern.slice(0, -1) : undefined;
+  const found = types.filter(({ name }) => (start === undefined ? name === pattern : name.startsWith(start)));
+  if (found.length === 0) {
+    const known = types.map(({ name }) => name).join(", ");
+    throw badInput(`types: no type ${printable(JSON.stringify(pattern), 100)}; there are ${known}`);
+  }
+  const refused = found.find(({ scope }) => !allows(grant, scope));
+  if (start === undefined && refused)
+    throw forbidden(beyond(grant, `events of the type ${refused.name} need ${refused.scope}`));
+  return found;
+}

@@ -1,0 +1,74 @@
+import * as v from "valibot";
+import type { EventType } from "../core/events";
+import { field, seconds, whole } from "../core/fields";
+import { operation } from "../core/operation";
+import { filterOf } from "./filter";
+import { PLACE } from "./place";
+import type { Streams } from "./stream";
+
+interface Uses {
+  eventTypes(): Promise<readonly EventType[]>;
+  eventStreams(): Promise<Streams>;
+}
+
+/** The answer to a poll. */
+const POLLED = v.object({
+  events: v.array(
+    v.object({
+      id: v.string(),
+      type: v.string(),
+      /** ISO 8601, in milliseconds. */
+      at: v.string(),
+      data: v.record(v.string(), v.unknown()),
+    }),
+  ),
+  /** `after` of the next poll. */
+  next: v.string(),
+  /** Whether events are missing between `after` and `next`: the state has to be read again. */
+  reset: v.boolean(),
+});
+
+const EVENT_STREAM = "text/event-stream";
+
+/** No proxy keeps a stream to compress it, or in a buffer until it ends. */
+const STREAM_HEADERS = {
+  "content-type": EVENT_STREAM,
+  "cache-control": "no-store, no-transform",
+  "x-accel-buffering": "no",
+};
+
+export const operations = [
+  operation({
+    name: "events.list",
+    summary: "Follow what happens on this host: server-sent events, or with `wait` what there is after an id",
+    scope: "any",
+    http: { method: "GET", path: "/events", stream: EVENT_STREAM },
+    leftOut: {
+      cli: "a stream is for a program",
+      script: "an action waits for the thing itself",
+    },
+    input: v.strictObject({
+      types: field(
+        v.optional(v.pipe(v.array(v.pipe(v.string(), v.maxLength(1_000))), v.maxLength(100)), []),
+        "Types of events, also `run.*`, with commas (default: all that the token may see)",
+      ),
+      after: field(
+        v.optional(v.pipe(v.string(), v.regex(PLACE, "the id of an event, or oldest"))),
+        "Begin after the event with this id; `oldest`: with the oldest that is kept (default: the next one; for a stream also the header Last-Event-ID)",
+      ),
+      wait: field(
+        v.optional(seconds(whole(0, 60))),
+        "Answer with JSON, as soon as there is an event or after so many seconds, instead of a stream",
+      ),
+    }),
+    output: v.union([POLLED, v.instance(Response)]),
+    async run(service: Uses, { types, after, wait }, { grant, headers, signal, ended = () => {} }) {
+      const [streams, known] = await Promise.all([service.eventStreams(), service.eventTypes()]);
+      const filter = filterOf(known, types, grant);
+      const owner = grant.name;
+      if (wait !== undefined) return streams.poll({ filter, owner, after, signal }, wait * 1_000);
+      const request = { filter, owner, after: after ?? headers?.get("last-event-id") ?? undefined, signal };
+      return new Response(streams.open(request, ended), { headers: STREAM_HEADERS });
+    },
+  }),
+];

@@ -1,0 +1,66 @@
+/**
+ * Answers that stay open, such as streams of events.
+ *
+ * The promise: none outlives its token. It ends within {@link LOOK_MS} when the token is removed, replaced, has expired, or
+ * allows something else than before; and at once when the server stops.
+ */
+import type { Grant } from "../core/rights";
+import type { Gate } from "./gate";
+
+/** How often the tokens of open answers are looked at, in milliseconds. */
+const LOOK_MS = 1_000;
+
+/** An answer that is open. */
+interface Open {
+  /** The digest of its token, and what that allowed when it began. */
+  readonly sha256: string | undefined;
+  readonly scopes: string;
+  readonly control: AbortController;
+}
+
+export type OpenAnswers = ReturnType<typeof createOpenAnswers>;
+
+export function createOpenAnswers(gate: Pick<Gate, "now">) {
+  const answers = new Set<Open>();
+  let timer: Timer | undefined;
+  let isStopping = false;
+
+  const look = () => {
+    const now = new Map<string, string | undefined>();
+    for (const { sha256, scopes, control } of answers) {
+      if (sha256 === undefined) continue;
+      if (!now.has(sha256)) now.set(sha256, gate.now(sha256)?.scopes.join());
+      if (now.get(sha256) !== scopes) control.abort();
+    }
+  };
+
+  return {
+    /** An answer that opens. `signal` is aborted when it has to end; `ended` is to be called when it has. */
+    open({ sha256, scopes }: Grant) {
+      const one: Open = { sha256, scopes: scopes.join(), control: new AbortController() };
+      if (isStopping) one.control.abort();
+      answers.add(one);
+      timer ??= setInterval(look, LOOK_MS);
+      return {
+        signal: one.control.signal,
+        ended(): void {
+          answers.delete(one);
+          if (answers.size > 0) return;
+          clearInterval(timer);
+          timer = undefined;
+        },
+      };
+    },
+    /** Ends those whose tokens are not in force any longer, without waiting for the next look. */
+    look,
+    /** Ends all that are open; their clients ask again. */
+    endAll(): void {
+      for (const { control } of answers) control.abort();
+    },
+    /** Ends all, also those that begin from now on. */
+    stop(): void {
+      isStopping = true;
+      this.endAll();
+    },
+  };
+}
