@@ -13,6 +13,7 @@ import { readJson } from "./body";
 import { after, type Exchange, type Handler } from "./exchange";
 import { type Gate, passAgain } from "./gate";
 import type { OpenAnswers } from "./open-answers";
+import { type Keeper, keyIn, type Repeats, takesIdempotencyKey } from "./repeats";
 import { accepted, content, errorResponse, failureResponse } from "./responses";
 import type { RoutedOperation } from "./route";
 import type { Reader, Unread } from "./unread";
@@ -36,6 +37,7 @@ export interface CallParts {
   readonly openAnswers: OpenAnswers;
   readonly gate: Pick<Gate, "now">;
   readonly runOne: RunOne;
+  readonly repeats: Pick<Repeats, "once">;
 }
 
 /** Runs a command as the only action of a run, whose id it hands to `caller.begun`. */
@@ -44,18 +46,34 @@ export type RunOne = (command: string, input: unknown, caller: Caller) => Promis
 /** Never throws: a failure has its status, a bug is logged and answered with a plain 500. */
 export function call(
   operation: RoutedOperation,
-  { service, maxBodyBytes, log, stopping, untilRevoked, unread, openAnswers, gate, runOne }: CallParts,
+  {
+    service,
+    maxBodyBytes,
+    log,
+    stopping,
+    untilRevoked,
+    unread,
+    openAnswers,
+    gate,
+    runOne,
+    repeats,
+  }: CallParts,
 ): Handler {
   const { long } = operation.http;
+  const takesKey = takesIdempotencyKey(operation);
   const isSigned = operation.http.public === "signed";
   const inputOf = createReader(operation, isSigned ? Math.min(MAX_SIGNED_BYTES, maxBodyBytes) : maxBodyBytes);
-  const respond = (result: unknown, reader: Reader) => {
-    if (!(result instanceof Response))
-      return unread.respond(JSON.stringify(result), reader, {
-        isRead: !operation.changes,
-        brief: operation.brief && (() => JSON.stringify(operation.brief?.(result))),
-      });
-    return content(operation.http.line ? unread.follow(result, reader) : result);
+  const respond = (result: unknown, reader: Reader, keeper?: Keeper) => {
+    if (result instanceof Response) {
+      if (!operation.http.line || result.status !== 200) return content(result);
+      return content(unread.follow(keeper?.lines(result) ?? result, reader));
+    }
+    const text = JSON.stringify(result);
+    keeper?.text(text);
+    return unread.respond(text, reader, {
+      isRead: !operation.changes,
+      brief: operation.brief && (() => JSON.stringify(operation.brief?.(result))),
+    });
   };
   const fail = (thrown: unknown) => {
     const failure = failureOf(thrown);
@@ -128,18 +146,18 @@ export function call(
     };
     const refusal = unread.refusal(reader);
     if (refusal) return refusal;
-    const perform = (input: unknown) => {
+    const perform = (input: unknown, keeper?: Keeper) => {
       const isStart = long !== undefined && asksToStart(request.url);
       const caller = callerOf(exchange, isStart || operation.changes !== undefined);
       const result = isStart ? start(input, caller) : callOperation(service, operation, input, caller);
-      if (!(result instanceof Promise)) return respond(result, reader);
+      if (!(result instanceof Promise)) return respond(result, reader, keeper);
       // The idle timeout is for clients: an operation may take longer than a silent client may.
       server.timeout(request.raw, 0);
       let isOpen = false;
       return result
         .then((value) => {
           isOpen = staysOpen && value instanceof Response;
-          return respond(value, reader);
+          return respond(value, reader, keeper);
         })
         .finally(() => {
           if (isOpen) return;
@@ -147,12 +165,25 @@ export function call(
           caller.ended?.();
         });
     };
+    const performOnce = (input: unknown) => {
+      const key = takesKey ? keyIn(request.raw.headers.get("idempotency-key")) : undefined;
+      if (key === undefined) return perform(input);
+      // The same body with another query is another request.
+      const asked = { name: operation.name, key, request: [QUERY.exec(request.url)?.[1] ?? "", input] };
+      return repeats.once(exchange, asked, async (keeper) => {
+        try {
+          return await perform(input, keeper);
+        } catch (thrown) {
+          return fail(thrown);
+        }
+      });
+    };
     try {
       const input = inputOf(exchange);
       const answered =
         input instanceof Promise
-          ? input.then((read) => passAgain(gate, exchange) ?? perform(read))
-          : perform(input);
+          ? input.then((read) => passAgain(gate, exchange) ?? performOnce(read))
+          : performOnce(input);
       return answered instanceof Promise ? answered.catch(fail) : answered;
     } catch (thrown) {
       return fail(thrown);

@@ -4,6 +4,7 @@
 import { jsonSchema } from "../core/json-schema";
 import type { HttpRoute, Operation } from "../core/operation";
 import { version } from "../version";
+import { takesIdempotencyKey } from "./repeats";
 
 type JsonObject = Record<string, unknown>;
 
@@ -42,6 +43,7 @@ export function openApiDocument(operations: readonly Operation[], serverUrl: str
           "WWW-Authenticate": { schema: { type: "string" }, description: "`Bearer`" },
         }),
         Forbidden: failure("The token does not allow this, or svc was started without the flag for it"),
+        OtherRequest: failure("The Idempotency-Key was used for another request"),
         TooManyRequests: failure("Rate limited, or locked out after too many wrong tokens", {
           "Retry-After": { schema: { type: "integer" }, description: "Seconds to wait" },
         }),
@@ -73,7 +75,16 @@ const WAIT = {
   schema: { type: "integer", enum: [0] },
 };
 
-/** The answer to it. */
+const KEY = {
+  name: "Idempotency-Key",
+  in: "header",
+  required: false,
+  description:
+    "A UUID in double quotes: a repeat within a day gets the first answer, and nothing is done again",
+  schema: { type: "string" },
+};
+
+/** The answer to `wait=0`. */
 const ACCEPTED = {
   description: "With `wait=0`: it goes on as a run",
   headers: { Location: { schema: { type: "string" }, description: "Where the run can be seen" } },
@@ -85,7 +96,8 @@ const ACCEPTED = {
 };
 
 /** The parameters and the body that carry the fields of an input, with the example of the table: else a page makes one up. */
-function request({ input, example = {} }: Operation, { method, path, body, long }: HttpRoute): JsonObject {
+function request(operation: Operation, { method, path, body, long }: HttpRoute): JsonObject {
+  const { input, example = {} } = operation;
   const whole = jsonSchema(input, "input") as {
     properties?: Record<string, JsonObject>;
     required?: string[];
@@ -113,11 +125,13 @@ function request({ input, example = {} }: Operation, { method, path, body, long 
   const sent = Object.fromEntries(Object.entries(example).filter(([name]) => inBody(name)));
   const shown = body === undefined && Object.keys(sent).length > 0 && { example: sent };
   if (long) parameters.push(WAIT);
+  if (takesIdempotencyKey(operation)) parameters.push(KEY);
   const requestBody = { required: needed, content: { "application/json": { schema, ...shown } } };
   return { ...(parameters.length > 0 && { parameters }), ...(method === "POST" && { requestBody }) };
 }
 
-function responses({ output }: Operation, http: HttpRoute): JsonObject {
+function responses(operation: Operation, http: HttpRoute): JsonObject {
+  const { output } = operation;
   // A line stands in the place that JSON Schema has for what a string contains.
   const line = http.line && {
     contentMediaType: "application/json",
@@ -135,6 +149,7 @@ function responses({ output }: Operation, http: HttpRoute): JsonObject {
     "200": { description: "Done", content },
     ...(http.long && { "202": ACCEPTED }),
     "400": ref("BadInput"),
+    ...(takesIdempotencyKey(operation) && { "422": ref("OtherRequest") }),
     ...(!http.public && { "401": ref("Unauthorized") }),
     ...(http.public !== true && { "403": ref("Forbidden"), "429": ref("TooManyRequests") }),
     default: ref("Failure"),

@@ -30,6 +30,7 @@ import type { RequestMetrics } from "./measure";
 import { createOpenAnswers } from "./open-answers";
 import { type RestServerOptions, SERVER_OPTIONS } from "./options";
 import { certificateNames, machineNames } from "./own-names";
+import { createRepeats, type Repeats } from "./repeats";
 import { type AuditLog, createRequestAudit } from "./request-audit";
 import { keyFiles, openTls } from "./tls";
 import { limitTurn } from "./turn";
@@ -56,6 +57,7 @@ export interface ServerUses {
 export type RestControl = ReturnType<typeof createRestControl>;
 
 export function createRestControl(service: ServerUses) {
+  const repeats = createRepeats(() => configFiles(service.configDir).idempotency, service.log);
   let server: RestServer | null = null;
   let starting: Promise<RestServer> | undefined;
   let stopped: Promise<void> | undefined;
@@ -73,7 +75,7 @@ export function createRestControl(service: ServerUses) {
     async start(options: RestServerOptions) {
       if (server) throw conflict(`the REST server already runs at ${server.url}`);
       if (starting) throw conflict("the REST server is already starting");
-      starting = startRestServer(service, options);
+      starting = startRestServer(service, repeats, options);
       try {
         server = await starting;
       } finally {
@@ -90,6 +92,7 @@ export function createRestControl(service: ServerUses) {
       if (server) stopped = server.stop();
       server = null;
       await stopped;
+      repeats.close();
     },
   };
 }
@@ -100,7 +103,7 @@ const LOOK_MS = 5_000;
 /** How long requests in flight may take when the server stops. */
 const GRACE_MS = 10_000;
 
-async function startRestServer(service: ServerUses, given: RestServerOptions) {
+async function startRestServer(service: ServerUses, repeats: Repeats, given: RestServerOptions) {
   const options = parseInput(SERVER_OPTIONS, given);
   const { configDir, log } = service;
   const { host } = options;
@@ -168,6 +171,7 @@ async function startRestServer(service: ServerUses, given: RestServerOptions) {
     stopping: stopping.signal,
     untilRevoked: service.untilRevoked,
     unread: createUnread(),
+    repeats,
     runOne: async (...call) => (await service.executor()).runOne(...call),
   });
   const listener = listen({

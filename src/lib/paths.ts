@@ -55,6 +55,8 @@ export const configFiles = (configDir: string) => ({
   deskKey: join(configDir, "desk_key"),
   /** The desk that this host has joined. */
   desk: join(configDir, "desk.json"),
+  /** The first answers to requests with an `Idempotency-Key`. */
+  idempotency: join(configDir, "idempotency.db"),
   /** The join strings of a desk. */
   joinStrings: join(configDir, "join.db"),
   tlsKey: join(configDir, "tls", "key.pem"),

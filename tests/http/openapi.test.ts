@@ -12,6 +12,7 @@ import { createClientResolver } from "../../src/http/client-address";
 import { createGate } from "../../src/http/gate";
 import { createOpenAnswers } from "../../src/http/open-answers";
 import { openApiDocument } from "../../src/http/openapi";
+import { createRepeats } from "../../src/http/repeats";
 import { createRequestAudit } from "../../src/http/request-audit";
 import { createUnread } from "../../src/http/unread";
 import { silentLog } from "../../src/lib/log";
@@ -242,6 +243,7 @@ async function registeredRoutes(service: Service): Promise<string[]> {
     untilRevoked: () => new AbortController().signal,
     unread: createUnread(),
     runOne: async () => null,
+    repeats: createRepeats(() => "", silentLog),
   });
   const asTemplate = (path: string) => path.replaceAll(/:(\w+)\{[^}]*\}/g, "{$1}");
   return app.routes.map(({ method, path }) => `${method} ${asTemplate(path)}`).sort();

@@ -78,6 +78,7 @@ function privateFiles(configDir: string): Array<{ name: string; path: string; le
     { name: "host_key", path: files.hostKey, leaked: ["svc leave, delete it, and join again"] },
     { name: "desk_key", path: files.deskKey, leaked: ["delete it, and let the hosts join again"] },
     { name: "desk.json", path: files.desk },
+    { name: "idempotency.db", path: files.idempotency },
     { name: "join.db", path: files.joinStrings },
     { name: "tls/key.pem", path: files.tlsKey, leaked: ["svc tls renew --new-key --overlap 0"] },
     { name: "tls/next.json", path: files.tlsNext, leaked: ["svc tls renew --new-key --overlap 0, twice"] },
