@@ -15,6 +15,7 @@ const nouns: Registry["nouns"] = {
     describe: "List or explain the commands of actions",
     load: () => import("./commands"),
   },
+  events: { describe: "Print what happens here, or on many hosts", load: () => import("./events") },
   audit: { describe: "Read, verify and export the audit log", load: () => import("./audit") },
   token: { describe: "Manage bearer tokens", load: () => import("./token") },
   pin: { describe: "Show the pin of this host's TLS key", load: () => import("./pin") },

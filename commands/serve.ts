@@ -53,7 +53,7 @@ export default subcommand({
         return isAsked ? 0 : 1;
       },
       // No script ends this server, or puts another in its place.
-      { ...options, serverControl: false, logsAuditFailures: true },
+      { ...options, serverControl: false, logsAuditFailures: true, handsOver: false },
     );
   },
   examples: [

@@ -11,6 +11,7 @@ import { operations as desktop } from "./desktop/operations";
 import { operations as windows } from "./desktop/operations/windows";
 import { operations as diagnostics } from "./diagnostics/operations";
 import { operations as events } from "./events/operations";
+import { eventTypes as hostEvents } from "./fleet/events";
 import { operations as fleet } from "./fleet/operations/fleet";
 import { operations as admin } from "./fleet/operations/hosts";
 import { operations as http } from "./http/operations";
@@ -19,17 +20,21 @@ import { operations as desk } from "./join/operations/desk";
 import { operations as joining } from "./join/operations/host";
 import { operations as licenses } from "./licenses/operations";
 import { operations as metrics } from "./metrics/operations";
+import { eventTypes as sessionEvents } from "./peers/events";
 import { operations as sessions } from "./peers/operations";
 import { eventTypes as runEvents } from "./runs/events";
 import { operations as runs } from "./runs/operations";
 import { operations as scripts } from "./runs/operations/scripts";
 import { operations as scheduler } from "./scheduler/operations";
 import type { Service } from "./service";
+import { eventTypes as syncEvents } from "./sync/events";
 import { operations as sync } from "./sync/operations";
 import { operations as trace } from "./trace/operations";
+import { eventTypes as tokenEvents } from "./trust/events";
 import { operations as trust } from "./trust/operations";
 import { operations as tls } from "./trust/operations/tls";
 import { operations as turn } from "./turn/operations";
+import { eventTypes as usbEvents } from "./usb/events";
 import { operations as usb } from "./usb/operations";
 
 const all = [
@@ -61,7 +66,14 @@ const all = [
 ] satisfies ReadonlyArray<Operation<InputSchema, OutputSchema, Service>>;
 
 /** Every type of event. */
-export const eventTypes: readonly EventType[] = [...runEvents];
+export const eventTypes: readonly EventType[] = [
+  ...runEvents,
+  ...usbEvents,
+  ...sessionEvents,
+  ...syncEvents,
+  ...hostEvents,
+  ...tokenEvents,
+];
 
 /** Every operation of svc. Each names the slice of the service that it uses; the service has them all. */
 export const operations: readonly Operation[] = all;

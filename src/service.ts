@@ -5,9 +5,11 @@
  * one another: this module supplies what one needs of another.
  */
 import { existsSync } from "node:fs";
+import { unheard } from "./core/events";
 import { parseInput } from "./core/input";
 import type { Permission } from "./core/rights";
 import { createBus } from "./events/bus";
+import { createHandOver } from "./events/hand-over";
 import { silentLog } from "./lib/log";
 import { once } from "./lib/once";
 import { configFiles } from "./lib/paths";
@@ -34,6 +36,7 @@ export function createService({
   configDir,
   log = silentLog,
   forwardSamples,
+  handsOver = false,
   serverControl = true,
   logsAuditFailures,
   operations,
@@ -61,6 +64,14 @@ export function createService({
   const revocations = createRevocations();
   const events = createBus(log);
   const { publish } = events;
+  /** What a process sees and does not do: where a server runs beside it, that sees the same. */
+  const observed = handsOver ? unheard : publish;
+  const handOver =
+    handsOver &&
+    createHandOver(events, async (happened, refreshes) => {
+      const { refreshLocalServer, tellLocalServer } = await import("./client/local-server");
+      return (refreshes ? refreshLocalServer : tellLocalServer)(configDir, happened);
+    });
   let runsJobs = false;
   const hasJobs = () => madeScheduler !== undefined || existsSync(files.jobs);
 
@@ -109,7 +120,7 @@ export function createService({
       ]);
       const lock = files.adminLock;
       const refusals = createRefusals({ file: files.refusedTokens, lock });
-      return createAddressBook({ file: files.adminHosts, lock }, log, refusals);
+      return createAddressBook({ file: files.adminHosts, lock }, log, refusals, publish);
     }),
     audit: feature(async () => {
       if (!options.audit) return null;
@@ -209,7 +220,7 @@ export function createService({
         import("./fleet/poll"),
         import("./fleet/follow"),
       ]);
-      return createPoller(createFollower(service));
+      return createPoller(createFollower(service), observed);
     }),
     rest: stoppable(async () => (await import("./http/server")).createRestControl(service)),
     runningServer() {
@@ -219,7 +230,7 @@ export function createService({
     probeWebRtc: async () => (await import("./peers/session")).probeWebRtc(log),
     usb: stoppable(async () => {
       const { createUsb } = await import("./usb/usb");
-      return createUsb({ log, mask_serials: options.mask_serials });
+      return createUsb({ log, mask_serials: options.mask_serials, publish: observed });
     }),
     runs: stoppable(async () => {
       const { Runs } = await import("./runs/runs");
@@ -285,7 +296,7 @@ export function createService({
         maxFiles: options.inbox_max_files,
         minFree: options.inbox_min_free,
       };
-      madeSessions = await openSessions(configDir, place, ice, { log, record });
+      madeSessions = await openSessions(configDir, place, ice, { log, record, publish });
       return madeSessions;
     }),
     storedScripts: feature(async () => {
@@ -303,6 +314,7 @@ export function createService({
           folder: files.syncFolder,
           inbox,
           log,
+          publish,
           requireHost: (label) => void book.server(label),
           connect: async (label, folder, client, signal) =>
             sessions.connectTo(book.server(label), folder, client, signal),
@@ -318,7 +330,13 @@ export function createService({
       return jobs;
     },
     endJobsOfScript: async (name) => (hasJobs() ? (await service.scheduler()).disown("script", name) : 0),
-    async refresh() {
+    tellServer: async () =>
+      handOver ? handOver.refresh() : (await import("./client/local-server")).refreshLocalServer(configDir),
+    async refresh(happened = []) {
+      if (happened.length > 0) {
+        const [{ takeOver }, types] = await Promise.all([import("./events/take-over"), service.eventTypes()]);
+        takeOver(events, types, happened);
+      }
       await (await service.rest()).server?.refresh();
       if (runsJobs && hasJobs()) await (await service.scheduler()).refresh();
       if (runsJobs) void tellPins();
@@ -333,6 +351,7 @@ export function createService({
           faults.push(error);
         }
       }
+      if (handOver) await handOver.end();
       if (faults.length > 0) throw faults[0];
     },
   };

@@ -132,6 +132,7 @@ export async function withService<T>(
     log: stderrLog(),
     // The command itself fails with it.
     logsAuditFailures: false,
+    handsOver: true,
     ...options,
   });
   try {

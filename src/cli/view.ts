@@ -182,7 +182,7 @@ export async function answerHere<I extends InputSchema, O extends OutputSchema>(
     const options = { signal: signal ?? cancel.signal, progress: progress ?? bar.show, warn };
     const body = await callOperation(service, operation, input, localCaller(service, kind, options));
     // The change is in force when the command returns.
-    if (changes && !uses) await (await client()).refreshLocalServer(service.configDir);
+    if (changes && !uses) await service.tellServer();
     return body;
   } finally {
     bar.end();

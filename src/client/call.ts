@@ -84,7 +84,7 @@ function routeRequest(
 }
 
 /** The JSON of a response with the status 200. @throws a {@link RemoteError} for any other. */
-function bodyOf({ status, body }: Response): unknown {
+export function bodyOf({ status, body }: Response): unknown {
   const value = parsed(body);
   if (status === 200 && value !== undefined) return value;
   if (status === 200) throw notSvc();

@@ -48,6 +48,16 @@ export interface Limits {
   readonly maxBytes: number;
 }
 
+/** A response that goes on for as long as the server likes. */
+export interface Opened extends Response {
+  /** All of it where the status is not 200, else nothing. */
+  readonly body: Uint8Array;
+  /** Its media type, without parameters. */
+  readonly type: string;
+  /** What comes, as it comes; ends where the response does. @throws a {@link RemoteError}. */
+  readonly pieces: AsyncIterable<Uint8Array>;
+}
+
 /** A point in time of `performance.now()`, and how far away it was when it was set; milliseconds. */
 export type Deadline = ReturnType<typeof deadlineIn>;
 
@@ -57,6 +67,13 @@ export const deadlineIn = (ms: number) => ({ at: performance.now() + ms, ms });
 export interface Carrier extends Disposable {
   /** The response, whatever its status. @throws a {@link RemoteError}. */
   ask(request: Request, limits: Limits): Promise<Response>;
+  /**
+   * The response to a GET that may never end, whatever its status. The carrier takes no other request meanwhile.
+   *
+   * @param silentMs how long nothing may come, in milliseconds.
+   * @throws a {@link RemoteError}.
+   */
+  open(path: string, deadline: Deadline, silentMs: number): Promise<Opened>;
   /** The one of the pins to trust that the server's certificate had; undefined before a response, and without pins. */
   pin(): string | undefined;
 }

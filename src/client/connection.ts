@@ -15,6 +15,7 @@ import {
   deadlineIn,
   type Limits,
   notSvc,
+  type Opened,
   RemoteError,
   type RemoteServer,
   type Request,
@@ -26,6 +27,9 @@ import { takeSlot } from "./slots";
 
 /** The largest head of a response. */
 const MAX_HEAD_BYTES = 16_384;
+
+/** The largest body of a response that is no stream. */
+const MAX_REFUSAL_BYTES = 65_536;
 
 /** The most interim responses (1xx) before one. */
 const MAX_INTERIM = 20;
@@ -58,8 +62,7 @@ export async function carrierTo(
     agent?.destroy();
     agent = undefined;
   };
-  const ask = async (request: Request, limits: Limits): Promise<Response> => {
-    const { method, path, body } = request;
+  const optionsFor = ({ method, path, body }: Request, accept = "application/json") => {
     if (signal?.aborted) throw new RemoteError("cancelled", "cancelled", false);
     if (refusals?.has(server)) throw new RemoteError("unauthorized", NOT_ASKED, false);
     // A change is sent once. On a connection that the server is about to close, it would be unclear whether it arrived.
@@ -67,13 +70,15 @@ export async function carrierTo(
     agent ??= new Dialler(url, server);
     const headers = {
       Host: url.host,
-      Accept: "application/json",
+      Accept: accept,
       ...(token !== undefined && { Authorization: `Bearer ${token}` }),
       ...(body !== undefined && { "Content-Type": "application/json" }),
       ...(body !== undefined && { "Content-Length": Buffer.byteLength(body) }),
     };
-    const options = { agent, method, path: `${base}${path}`, headers, maxHeaderSize: MAX_HEAD_BYTES };
-    const { response, wasStale } = exchange(options, body, limits, signal);
+    return { agent, method, path: `${base}${path}`, headers, maxHeaderSize: MAX_HEAD_BYTES };
+  };
+  const ask = async (request: Request, limits: Limits): Promise<Response> => {
+    const { response, wasStale } = exchange(optionsFor(request), request.body, limits, signal);
     try {
       const answer = withoutToken(await response, token);
       if (answer.status === 401) await refusals?.add(server);
@@ -85,8 +90,31 @@ export async function carrierTo(
       throw withTlsHint(error, url);
     }
   };
+  const open = async (path: string, until: Deadline, silentMs: number): Promise<Opened> => {
+    // A connection of its own: it is not free for another request before it ends.
+    close();
+    const options = optionsFor({ method: "GET", path }, "text/event-stream, application/json");
+    try {
+      const response = await openExchange(options, until, signal);
+      const { statusCode: status = 0, headers } = response;
+      const [type = ""] = (headers["content-type"] ?? "").split(";");
+      const opened = {
+        status,
+        type: type.trim().toLowerCase(),
+        pieces: piecesOf(response, silentMs, signal),
+      };
+      if (status === 200) return { ...opened, body: new Uint8Array() };
+      if (status === 401) await refusals?.add(server);
+      const whole = await within(until, signal, () => true, readAll(response, MAX_REFUSAL_BYTES));
+      return { ...opened, body: withoutToken(whole, token).body };
+    } catch (error) {
+      close();
+      throw withTlsHint(error, url);
+    }
+  };
   return {
     ask,
+    open,
     pin: () => agent?.pin,
     [Symbol.dispose]() {
       close();
@@ -111,6 +139,58 @@ function withoutToken({ status, body }: Response, token: string | undefined): Re
   return { status, body: Buffer.from(text, "latin1") };
 }
 
+/** What went wrong with a connection, as a {@link RemoteError}. */
+function faultOf(error: unknown, sent: boolean): RemoteError {
+  if (error instanceof RemoteError) return error;
+  // Codes of the parser: the response is not HTTP.
+  if (systemCode(error)?.startsWith("HPE_")) return notSvc();
+  return new RemoteError("unreachable", dialError(error), sent);
+}
+
+/** What `work` resolves to. @throws a {@link RemoteError}, also when it is late or `signal` is aborted first. */
+const within = <T>(
+  { at, ms }: Deadline,
+  signal: AbortSignal | undefined,
+  sent: () => boolean,
+  work: Promise<T>,
+): Promise<T> =>
+  deadline(work, {
+    ms: Math.max(0, at - performance.now()),
+    late() {
+      throw new RemoteError("timeout", `timeout after ${ms / 1_000} s`, sent());
+    },
+    signal,
+    aborted() {
+      throw new RemoteError("cancelled", "cancelled", sent());
+    },
+  });
+
+/** A request without a body, and its response as soon as its head is here. */
+function openExchange(options: RequestOptions, until: Deadline, signal: AbortSignal | undefined) {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  send(options)
+    .on("response", resolve)
+    .on("upgrade", () => reject(notSvc()))
+    .on("error", (error) => reject(faultOf(error, true)))
+    .end();
+  return within(until, signal, () => true, promise);
+}
+
+async function* piecesOf(response: IncomingMessage, silentMs: number, signal: AbortSignal | undefined) {
+  const coming = response[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      const next = await within(deadlineIn(silentMs), signal, () => true, coming.next());
+      if (next.done) return;
+      yield next.value as Uint8Array;
+    }
+  } catch (error) {
+    throw faultOf(error, true);
+  } finally {
+    response.destroy();
+  }
+}
+
 /** One request and its response. `wasStale`: a connection that had been used before brought no response. */
 function exchange(
   options: RequestOptions,
@@ -124,23 +204,8 @@ function exchange(
   let answered = false;
   let interim = 0;
 
-  const failed = (error: unknown) => {
-    if (error instanceof RemoteError) reject(error);
-    // Codes of the parser: the response is not HTTP.
-    else if (systemCode(error)?.startsWith("HPE_")) reject(notSvc());
-    else reject(new RemoteError("unreachable", dialError(error), sent));
-  };
-  const within = <T>({ at, ms }: Deadline, work: Promise<T>): Promise<T> =>
-    deadline(work, {
-      ms: Math.max(0, at - performance.now()),
-      late() {
-        throw new RemoteError("timeout", `timeout after ${ms / 1_000} s`, sent);
-      },
-      signal,
-      aborted() {
-        throw new RemoteError("cancelled", "cancelled", sent);
-      },
-    });
+  const failed = (error: unknown) => reject(faultOf(error, sent));
+  const inTime = <T>(by: Deadline, work: Promise<T>) => within(by, signal, () => sent, work);
 
   const asked = send(options)
     .on("socket", () => {
@@ -161,9 +226,9 @@ function exchange(
     .on("error", failed)
     .end(body);
   const response = async () => {
-    if (answerWithinMs === undefined) return within(until, promise);
-    await within(until, Promise.race([written.promise, promise]));
-    return within(deadlineIn(answerWithinMs), promise);
+    if (answerWithinMs === undefined) return inTime(until, promise);
+    await inTime(until, Promise.race([written.promise, promise]));
+    return inTime(deadlineIn(answerWithinMs), promise);
   };
   return { response: response(), wasStale: () => asked.reusedSocket && !answered };
 }

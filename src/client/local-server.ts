@@ -35,8 +35,7 @@ export async function callLocalServer<I extends InputSchema, O extends OutputSch
   signal?: AbortSignal,
 ): Promise<v.InferOutput<O>> {
   parseInput(operation.input, input);
-  const running = findRunningServer(configDir);
-  if (!running) throw unavailable(`no server runs on ${configDir}: start one with \`svc serve\``);
+  const running = runningOn(configDir);
   try {
     return await callRemote(remote(configDir, running), operation, input, DEADLINE_MS, signal);
   } catch (error) {
@@ -50,6 +49,16 @@ export async function callLocalServer<I extends InputSchema, O extends OutputSch
     );
   }
 }
+
+/** @throws `unavailable` when no server runs on `configDir`. */
+function runningOn(configDir: string): RunningServer {
+  const running = findRunningServer(configDir);
+  if (running) return running;
+  throw unavailable(`no server runs on ${configDir}: start one with \`svc serve\``);
+}
+
+/** The server that runs on `configDir` now. @throws `unavailable` when none does. */
+export const localServer = (configDir: string): RemoteServer => remote(configDir, runningOn(configDir));
 
 /**
  * The server on this host. The run file is private to its owner and only counts while the server holds its lock, so its pin is
@@ -80,18 +89,34 @@ function failureIn({ refusal }: RemoteError): Failure | undefined {
  * Makes the server that runs on `configDir` use its files as they are now; returns at once where none runs.
  *
  * Never throws: a server that cannot be asked, or whose token is not known here, gets the time to notice by itself.
+ *
+ * @param events what happened in this process, for those who follow that server.
  */
-export async function refreshLocalServer(configDir: string): Promise<void> {
+export async function refreshLocalServer(configDir: string, events?: readonly object[]): Promise<void> {
   const running = findRunningServer(configDir);
-  if (running && !(await isRefreshed(configDir, running).catch(() => false))) await Bun.sleep(NOTICED_MS);
+  if (running && !(await isRefreshed(configDir, running, events).catch(() => false)))
+    await Bun.sleep(NOTICED_MS);
 }
 
-async function isRefreshed(configDir: string, running: RunningServer): Promise<boolean> {
+/** Tells the server that runs on `configDir` what happened in this process; without one, or where it takes none, nobody. Never throws. */
+export async function tellLocalServer(configDir: string, events: readonly object[]): Promise<void> {
+  const running = findRunningServer(configDir);
+  if (running && running.pid !== process.pid) await isRefreshed(configDir, running, events).catch(() => {});
+}
+
+/** @param events what happened in this process. Versions before them refuse them, and are asked without. */
+async function isRefreshed(
+  configDir: string,
+  running: RunningServer,
+  events: readonly object[] = [],
+): Promise<boolean> {
   const { token_file } = running;
   const token = token_file ? readToken(token_file) : environmentToken();
   if (token === undefined) return false;
   using carrier = await carrierTo(remote(configDir, running, token));
   const limits = { deadline: deadlineIn(DEADLINE_MS), maxBytes: MAX_REFRESHED_BYTES };
-  const { status } = await carrier.ask({ method: "POST", path: "/refresh", body: "{}" }, limits);
+  const body = JSON.stringify(events.length > 0 ? { events } : {});
+  const { status } = await carrier.ask({ method: "POST", path: "/refresh", body }, limits);
+  if (status === 400 && events.length > 0) return isRefreshed(configDir, running);
   return status === 200;
 }

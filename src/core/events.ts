@@ -24,3 +24,6 @@ export function eventType<const D extends v.GenericSchema>(definition: EventType
 
 /** Hands an event to whoever listens. Never throws and waits for nobody. */
 export type Publish = <D extends v.GenericSchema>(type: EventType<D>, data: v.InferInput<D>) => void;
+
+/** For a feature that is made where nobody listens. */
+export const unheard: Publish = () => {};

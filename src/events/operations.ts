@@ -37,38 +37,37 @@ const STREAM_HEADERS = {
   "x-accel-buffering": "no",
 };
 
-export const operations = [
-  operation({
-    name: "events.list",
-    summary: "Follow what happens on this host: server-sent events, or with `wait` what there is after an id",
-    scope: "any",
-    http: { method: "GET", path: "/events", stream: EVENT_STREAM },
-    leftOut: {
-      cli: "a stream is for a program",
-      script: "an action waits for the thing itself",
-    },
-    input: v.strictObject({
-      types: field(
-        v.optional(v.pipe(v.array(v.pipe(v.string(), v.maxLength(1_000))), v.maxLength(100)), []),
-        "Types of events, also `run.*`, with commas (default: all that the token may see)",
-      ),
-      after: field(
-        v.optional(v.pipe(v.string(), v.regex(PLACE, "the id of an event, or oldest"))),
-        "Begin after the event with this id; `oldest`: with the oldest that is kept (default: the next one; for a stream also the header Last-Event-ID)",
-      ),
-      wait: field(
-        v.optional(seconds(whole(0, 60))),
-        "Answer with JSON, as soon as there is an event or after so many seconds, instead of a stream",
-      ),
-    }),
-    output: v.union([POLLED, v.instance(Response)]),
-    async run(service: Uses, { types, after, wait }, { grant, headers, signal, ended = () => {} }) {
-      const [streams, known] = await Promise.all([service.eventStreams(), service.eventTypes()]);
-      const filter = filterOf(known, types, grant);
-      const owner = grant.name;
-      if (wait !== undefined) return streams.poll({ filter, owner, after, signal }, wait * 1_000);
-      const request = { filter, owner, after: after ?? headers?.get("last-event-id") ?? undefined, signal };
-      return new Response(streams.open(request, ended), { headers: STREAM_HEADERS });
-    },
+export const listEvents = operation({
+  name: "events.list",
+  summary: "Follow what happens on this host: server-sent events, or with `wait` what there is after an id",
+  scope: "any",
+  http: { method: "GET", path: "/events", stream: EVENT_STREAM },
+  subcommand: "events",
+  answeredBy: "server",
+  leftOut: { script: "an action waits for the thing itself" },
+  input: v.strictObject({
+    types: field(
+      v.optional(v.pipe(v.array(v.pipe(v.string(), v.maxLength(1_000))), v.maxLength(100)), []),
+      "Types of events, also `run.*`, with commas (default: all that the token may see)",
+    ),
+    after: field(
+      v.optional(v.pipe(v.string(), v.regex(PLACE, "the id of an event, or oldest"))),
+      "Begin after the event with this id; `oldest`: with the oldest that is kept (default: the next one; for a stream also the header Last-Event-ID)",
+    ),
+    wait: field(
+      v.optional(seconds(whole(0, 60))),
+      "Answer with JSON, as soon as there is an event or after so many seconds, instead of a stream",
+    ),
   }),
-];
+  output: v.union([POLLED, v.instance(Response)]),
+  async run(service: Uses, { types, after, wait }, { grant, headers, signal, ended = () => {} }) {
+    const [streams, known] = await Promise.all([service.eventStreams(), service.eventTypes()]);
+    const filter = filterOf(known, types, grant);
+    const owner = grant.name;
+    if (wait !== undefined) return streams.poll({ filter, owner, after, signal }, wait * 1_000);
+    const request = { filter, owner, after: after ?? headers?.get("last-event-id") ?? undefined, signal };
+    return new Response(streams.open(request, ended), { headers: STREAM_HEADERS });
+  },
+});
+
+export const operations = [listEvents];

@@ -8,10 +8,12 @@ import { isDeepStrictEqual } from "node:util";
 import * as v from "valibot";
 import type { RemoteServer } from "../client/carrier";
 import type { Refusals } from "../client/refusals";
+import { unheard } from "../core/events";
 import { badInput, conflict, notFound } from "../lib/errors";
 import { type Changes, createJsonStore, type ListFormat, loadFaults } from "../lib/json-store";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
+import { hostAdded, hostChanged, hostRemoved } from "./events";
 import type { KeyChange } from "./follow";
 import { type Host, parseHost, serverOf, trustOf } from "./host";
 import { selectHosts } from "./selection";
@@ -51,13 +53,19 @@ const labelOf = (value: unknown) => String(Object(value).label).trim().normalize
 /**
  * @param paths the file, and the lock for changes to it.
  * @param refusals the tokens that hosts have refused.
+ * @param publish says what changes.
  */
 export function createAddressBook(
   paths: { readonly file: string; readonly lock: string },
   log: Log,
   refusals?: Refusals,
+  publish = unheard,
 ) {
-  const store = createJsonStore<Host>({ ...paths, ...FORMAT }, log);
+  const changed = (what: "added" | "changed" | "removed", { label, base_url, tags }: Host) => {
+    if (what === "removed") publish(hostRemoved, { label });
+    else publish(what === "added" ? hostAdded : hostChanged, { label, base_url, tags });
+  };
+  const store = createJsonStore<Host>({ ...paths, ...FORMAT, changed }, log);
   /** Labels of hosts that are about to be admitted. */
   const reserved = new Set<string>();
 

@@ -5,16 +5,21 @@ import type * as v from "valibot";
 import { typed } from "../client/call";
 import { deadlineIn, RemoteError } from "../client/carrier";
 import { carrierTo } from "../client/connection";
+import { unheard } from "../core/events";
 import { patienceFor, runPool } from "../lib/pool";
 import { printable } from "../lib/sanitize";
 import { createSharing } from "../lib/share";
 import type { AddressBook } from "./address-book";
+import { hostDown, hostUp } from "./events";
 import { type KeyChange, keyChange } from "./follow";
 import { type Host, serverOf } from "./host";
-import { POLLED_JOBS, POLLED_SESSIONS, type Polled } from "./results";
+import { isBusy, POLLED_JOBS, POLLED_SESSIONS, type Polled } from "./results";
 
 /** How many requests a poll makes: sessions, jobs and, of a host with a pinned key, its status. */
 const REQUESTS = 3;
+
+/** How long a poll must wait for a host, in milliseconds, before it counts as down. */
+const PATIENT_MS = 2_000;
 
 /** The largest answer that a poll accepts. */
 const MAX_POLL_BYTES = 1_048_576;
@@ -51,12 +56,30 @@ export type Poller = ReturnType<typeof createPoller>;
  * {@link pollHosts}, where those who ask the same of the same hosts with one token meanwhile share the poll under way.
  *
  * @param follow stores what hosts announced about their keys, all of a poll at once; never throws.
+ * @param publish says which hosts are up or down that were not.
  */
-export function createPoller(follow: (changes: readonly KeyChange[]) => Promise<void>) {
+export function createPoller(follow: (changes: readonly KeyChange[]) => Promise<void>, publish = unheard) {
   const shared = createSharing<Polled[]>();
+  const down = new Set<string>();
+  const note = ({ label, base_url, healthy, error }: Polled, { timeoutMs, signal }: PollOptions) => {
+    if (healthy) {
+      if (down.delete(label)) publish(hostUp, { label, base_url });
+      return;
+    }
+    // A busy host answers, and who waits for an instant only, or no longer, learns nothing.
+    const isUnknown = signal?.aborted || timeoutMs < PATIENT_MS || isBusy({ error });
+    if (isUnknown || down.has(label)) return;
+    down.add(label);
+    publish(hostDown, { label, base_url, error: error ?? "" });
+  };
   const pollAndFollow = async (hosts: readonly Host[], options: PollOptions) => {
     const changes: KeyChange[] = [];
-    const results = await pollHosts(hosts, { ...options, changed: (change) => changes.push(change) });
+    const polled = (result: Polled) => {
+      note(result, options);
+      options.polled?.(result);
+    };
+    const changed = (change: KeyChange) => changes.push(change);
+    const results = await pollHosts(hosts, { ...options, polled, changed });
     await follow(changes);
     return results;
   };

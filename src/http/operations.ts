@@ -1,11 +1,12 @@
-import { hostname } from "node:os";
+import { hostname, networkInterfaces } from "node:os";
 import * as v from "valibot";
 import type { Caller } from "../core/caller";
 import { field, NO_INPUT, secret } from "../core/fields";
 import { type Operation, operation } from "../core/operation";
 import { LINK_SUMMARY, REQUEST_TOTALS, SESSIONS } from "../core/records";
 import { allows } from "../core/rights";
-import { unavailable } from "../lib/errors";
+import { forbidden, unavailable } from "../lib/errors";
+import { isLoopback } from "../lib/loopback";
 import { commit, version } from "../version";
 import type { PageAssets } from "./assets";
 import { SERVER_OPTIONS } from "./options";
@@ -14,6 +15,12 @@ import type { RestControl } from "./server";
 interface Uses {
   rest(): Promise<RestControl>;
 }
+
+/** Whether an address is one of this machine. */
+const isOwnAddress = (address: string | null) =>
+  address !== null &&
+  (isLoopback(address) ||
+    Object.values(networkInterfaces()).some((all) => all?.some((one) => one.address === address)));
 
 const STATUS = v.object({
   running: v.boolean(),
@@ -123,20 +130,36 @@ export const overview = operation({
   },
 });
 
+/** An event of another process: its type, and its data with `at`. */
+const HANDED_OVER = v.strictObject({
+  type: v.pipe(v.string(), v.maxLength(100)),
+  data: v.record(v.string(), v.unknown()),
+});
+
+type HandedOver = v.InferOutput<typeof HANDED_OVER>;
+
 /** Called on the local server by `svc` after it has changed a file that the server uses. */
 export const refresh = operation({
   name: "server.refresh",
-  summary: "Make the server reload its tokens and jobs",
+  summary:
+    "Make the server reload its tokens and jobs, and publish what happened in another process of its host",
   scope: "admin",
   http: { method: "POST", path: "/refresh" },
   leftOut: {
     cli: "svc calls it after each change that a running server must use",
     script: "a script that changes something changes it in the server itself",
   },
-  input: NO_INPUT,
+  input: v.strictObject({
+    events: field(
+      v.optional(v.pipe(v.array(HANDED_OVER), v.maxLength(1_000)), []),
+      "What happened, oldest first; only with the host's own token, from the host itself",
+    ),
+  }),
   output: v.object({ refreshed: v.literal(true) }),
-  async run(service: { refresh(): Promise<void> }) {
-    await service.refresh();
+  async run(service: { refresh(events: HandedOver[]): Promise<void> }, { events }, { kind, grant, client }) {
+    if (events.length > 0 && kind === "rest" && !(grant.name === null && isOwnAddress(client)))
+      throw forbidden("events are taken from the owner of the host, on the host itself");
+    await service.refresh(events);
     return { refreshed: true as const };
   },
 });

@@ -34,6 +34,8 @@ export interface JsonStoreOptions<E> extends ListFormat<E> {
   readonly file: string;
   /** The lock file of those who change it. */
   readonly lock: string;
+  /** Called for each valid entry that this store has added, changed or removed, once that is on disk. */
+  readonly changed?: (what: "added" | "changed" | "removed", entry: E) => void;
 }
 
 /** An entry, or what is wrong with a value that is none; a fault quotes no secret. */
@@ -57,7 +59,7 @@ interface Snapshot<E> {
 export type JsonStore<E extends object> = ReturnType<typeof createJsonStore<E>>;
 
 export function createJsonStore<E extends object>(options: JsonStoreOptions<E>, log: Log) {
-  const { file, lock, what, list } = options;
+  const { file, lock, what, list, changed } = options;
   const name = basename(file);
   const schema = schemaOf(list);
   let known: Snapshot<E> | undefined;
@@ -117,6 +119,7 @@ export function createJsonStore<E extends object>(options: JsonStoreOptions<E>, 
         if (edited.items !== items) {
           const values = edited.items.map(({ value }) => value);
           writeFileAtomic(file, `${JSON.stringify({ ...content, [list]: values }, null, 2)}\n`);
+          if (changed) tellChanges(items, edited.items, changed);
         }
         return result;
       }),
@@ -129,6 +132,21 @@ export function createJsonStore<E extends object>(options: JsonStoreOptions<E>, 
       return [...(known?.faults ?? []), ...aside.map(setAside)];
     },
   };
+}
+
+function tellChanges<E extends object>(
+  before: ReadonlyArray<Item<E>>,
+  now: ReadonlyArray<Item<E>>,
+  changed: NonNullable<JsonStoreOptions<E>["changed"]>,
+): void {
+  const entries = (items: ReadonlyArray<Item<E>>) =>
+    new Map(items.flatMap((item) => ("fault" in item ? [] : [[item.name, item.entry] as const])));
+  const [old, left] = [entries(before), entries(now)];
+  for (const [name, entry] of old) if (!left.has(name)) changed("removed", entry);
+  for (const [name, entry] of left) {
+    const known = old.get(name);
+    if (known !== entry) changed(known ? "changed" : "added", entry);
+  }
 }
 
 const schemaOf = (list: string) => v.looseObject({ [list]: v.array(v.unknown()) });

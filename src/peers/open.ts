@@ -29,7 +29,7 @@ export function openSessions(
   configDir: string,
   inbox: Place,
   ice: IceConfig | undefined,
-  { log, record }: Pick<SessionsOptions, "log" | "record">,
+  { log, record, publish }: Pick<SessionsOptions, "log" | "record" | "publish">,
 ) {
   const files = configFiles(configDir);
   const place = { ...inbox, index: files.inboxIndex };
@@ -50,6 +50,7 @@ export function openSessions(
       return { ...place, sender };
     },
     record,
+    ...(publish && { publish }),
     ended({ record, pid }) {
       if (record.role !== "host") return;
       try {

@@ -112,6 +112,7 @@ export class PeerSession {
    * @param peer the id of the other side; empty while it is unknown.
    * @param reach the files of its process: those that it may send, or the inbox.
    * @param measured receives the statistics of the link, once a second, and the id of the session.
+   * @param changed called when its record may have changed.
    */
   constructor(
     role: Role,
@@ -119,6 +120,7 @@ export class PeerSession {
     reach: Reach,
     log: Log,
     measured: (sample: LinkSample, id: string) => void,
+    changed: () => void = () => {},
   ) {
     const id = randomUUID();
     this.record = {
@@ -134,11 +136,13 @@ export class PeerSession {
         if (this.state !== "connecting") return;
         clearTimeout(this.#connecting);
         this.record.state = "open";
+        changed();
         this.#opened.resolve();
       },
       closed: (reason) => void this.close(reason),
       stats: (link) => {
         Object.assign(this.record, link);
+        changed();
         if (this.state !== "open") return;
         const current = { ...link, at: performance.now() };
         measured(linkSample(previous, current), id);

@@ -6,11 +6,13 @@
  */
 import type * as v from "valibot";
 import type { RemoteServer } from "../client/carrier";
+import { type Publish, unheard } from "../core/events";
 import type { LinkSample, SESSIONS } from "../core/records";
 import { notFound, unavailable } from "../lib/errors";
 import type { Reach } from "../lib/landlock";
 import type { Log } from "../lib/log";
 import { shortage } from "../lib/quota";
+import { sessionChanged, sessionClosed, sessionOpened } from "./events";
 import type { IceConfig } from "./ice";
 import { ensureInbox, type InboxPlace } from "./inbox";
 import { ACKS_FEATURE } from "./messages";
@@ -22,6 +24,10 @@ const MAX_SESSIONS = 16;
 
 /** How long a peer may take to answer an offer, milliseconds: it asks STUN and TURN servers meanwhile. */
 const SIGNALLING_MS = 40_000;
+
+/** How often the counts of a session are published at most, in milliseconds, and how many bytes a silent one may move between. */
+const COUNTS_MS = 2_000;
+const IDLE_BYTES = 16_384;
 
 /** The additions to the wire format that svc supports. */
 const FEATURES = [ACKS_FEATURE];
@@ -40,6 +46,8 @@ export interface SessionsOptions {
   readonly record: (sample: LinkSample, session: string) => void;
   /** The most sessions at once (default {@link MAX_SESSIONS}). */
   readonly most?: number;
+  /** Says what begins, changes and ends (default: to nobody). */
+  readonly publish?: Publish;
   /** Called when a session has ended. */
   readonly ended?: (session: PeerSession) => void;
 }
@@ -55,7 +63,8 @@ interface Client {
 export type Sessions = ReturnType<typeof createSessions>;
 
 export function createSessions(options: SessionsOptions) {
-  const { log, ice, identity, inbox, record, ended = () => {}, most = MAX_SESSIONS } = options;
+  const { log, ice, identity, inbox, record, most = MAX_SESSIONS } = options;
+  const { ended = () => {}, publish = unheard } = options;
   const sessions = new Map<string, PeerSession>();
   /** Who opened each session, those that are being closed included: their processes still run. */
   const clients = new Map<string, Client>();
@@ -74,9 +83,10 @@ export function createSessions(options: SessionsOptions) {
   const open = (role: "host" | "viewer", peer: string, reach: Reach, client: Client) => {
     const full = fullFor(client);
     if (full !== undefined) throw unavailable(full);
-    const session = new PeerSession(role, peer, reach, log, record);
+    const session = new PeerSession(role, peer, reach, log, record, () => note());
     const { id } = session.record;
     session.record.token = client.token;
+    const note = noteChanges(session, publish);
     sessions.set(id, session);
     clients.set(id, client);
     session.closed.then((reason) => {
@@ -84,6 +94,7 @@ export function createSessions(options: SessionsOptions) {
       clients.delete(id);
       const whose = session.record.peer && ` with ${session.record.peer}`;
       log.info(`session ${id}${whose} ended: ${reason}`);
+      publish(sessionClosed, { ...session.record, reason });
       ended(session);
     });
     return session;
@@ -196,6 +207,27 @@ export function createSessions(options: SessionsOptions) {
     },
   };
   return manager;
+}
+
+/**
+ * Publishes that a session began.
+ *
+ * @returns a function that publishes what has changed of it since; of files and bytes every {@link COUNTS_MS} at most.
+ */
+function noteChanges({ record }: PeerSession, publish: Publish): () => void {
+  let said = { ...record };
+  let saidAt = performance.now();
+  publish(sessionOpened, said);
+  return () => {
+    if (record.state === "closed") return;
+    const isOther = (["state", "peer", "route"] as const).some((field) => record[field] !== said[field]);
+    const moved = record.bytes_sent + record.bytes_received - said.bytes_sent - said.bytes_received;
+    const hasCounted = record.files_received !== said.files_received || moved > IDLE_BYTES;
+    if (!isOther && !(hasCounted && performance.now() - saidAt > COUNTS_MS)) return;
+    said = { ...record };
+    saidAt = performance.now();
+    publish(sessionChanged, said);
+  };
 }
 
 const ofShare = ({ token, share = token }: Client) => share;

@@ -10,6 +10,7 @@ import type { Permission } from "../core/rights";
 import type { Desktop } from "../desktop/desktop";
 import type { Diagnostics } from "../diagnostics/diagnostics";
 import type { Bus } from "../events/bus";
+import type { HandedOver } from "../events/hand-over";
 import type { Streams } from "../events/stream";
 import type { AddressBook } from "../fleet/address-book";
 import type { Poller } from "../fleet/poll";
@@ -100,8 +101,15 @@ export interface Service {
   endJobsOfScript(script: string): Promise<number>;
   /** Aborted once the token of that name is revoked. */
   untilRevoked(token: string): AbortSignal;
-  /** Reads again the files that other processes change while a server runs: its tokens and jobs. Ends what was revoked. */
-  refresh(): Promise<void>;
+  /**
+   * Reads again the files that other processes change while a server runs: its tokens and jobs. Ends what was revoked.
+   *
+   * @param happened what another process of the owner did: those who follow this one get it.
+   * @throws `bad_input` when that is no list of events.
+   */
+  refresh(happened?: readonly HandedOver[]): Promise<void>;
+  /** Makes a server that runs on `{config_dir}` in another process use its files as they are now, and tells it what happened here. */
+  tellServer(): Promise<void>;
   /**
    * Runs the jobs in this process from now on, ends within a second what revoked tokens have started, and follows the hosts
    * of the address book to their next keys. A host without jobs does not load the scheduler.

@@ -29,6 +29,8 @@ export interface FolderSyncOptions {
   readonly beforeLook?: () => void;
   /** Called for each file that was sent (`error` is null) or failed. */
   readonly settled?: (name: string, error: string | null) => void;
+  /** Called when the status may have changed: after each look, and when a file was sent or failed. */
+  readonly changed?: () => void;
 }
 
 /** The longest interval, seconds: `setTimeout` takes 2^31 − 1 milliseconds, and treats more as one. */
@@ -64,6 +66,7 @@ export class FolderSyncEngine {
       parallel,
       settle_s,
       settled: () => {},
+      changed: () => {},
       beforeLook: () => {},
     };
     this.#options = { ...defaults, ...options };
@@ -187,6 +190,8 @@ export class FolderSyncEngine {
       // An unmounted disk is not a deletion: what was sent stays in the ledger.
       this.#error = messageOf(error);
       return;
+    } finally {
+      this.#options.changed();
     }
     if (due.length === 0) return;
     // A file that is unchanged after this pause has a time stamp older than the granularity of file systems' clocks: a
@@ -210,6 +215,7 @@ export class FolderSyncEngine {
     const send = this.#slots(() => this.#send(name, pending)).finally(() => {
       pending.phase = "waiting";
       this.#sends.delete(send);
+      this.#options.changed();
     });
     this.#sends.add(send);
   }

@@ -4,8 +4,11 @@
 import { createHash, randomUUID } from "node:crypto";
 import { opendirSync, realpathSync, statSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
+import * as v from "valibot";
 import type { Caller } from "../core/caller";
+import { type Publish, unheard } from "../core/events";
 import { allows, type Grant } from "../core/rights";
+import { atMost } from "../lib/at-most";
 import { badInput, conflict, forbidden, messageOf, notFound, systemCode, unavailable } from "../lib/errors";
 import { ensurePrivateFolder } from "../lib/files";
 import { inboxFault, namesInside } from "../lib/inside";
@@ -15,6 +18,7 @@ import { once } from "../lib/once";
 import { foreignOwner } from "../lib/owner";
 import { shortage } from "../lib/quota";
 import { FolderSyncEngine } from "./engine";
+import { SYNC_STATE, syncChanged, syncEnded, syncStarted } from "./events";
 import { openSentIndex } from "./index-db";
 import type { SyncEvent, SyncInfo, SyncRequest } from "./operations";
 import { createPeerSender, type Link } from "./sender";
@@ -24,6 +28,9 @@ const ONCE_LOOKS = 4;
 
 /** How many syncs run at once; each has a few files open. Those of a named token leave some to others. */
 const RUNNING = { what: "syncs", most: 256, times: 1 };
+
+/** How often the state of a sync is published at most, milliseconds. */
+const CHANGES_MS = 500;
 
 /** How long `once` tries to connect, milliseconds. */
 const ONCE_GIVE_UP_MS = 30_000;
@@ -54,6 +61,8 @@ export interface SyncsOptions {
   readonly log: Log;
   /** How long `once` tries to connect, milliseconds (default {@link ONCE_GIVE_UP_MS}). */
   readonly giveUpMs?: number;
+  /** Says what begins, changes and ends (default: to nobody). */
+  readonly publish?: Publish;
   /** @throws a `not_found` failure when no host has that label. */
   readonly requireHost: (label: string) => void;
   /** Opens a session that may send what is in the folder. @param client who wants it, and in whose share it counts. */
@@ -73,6 +82,7 @@ export function createSyncs(options: SyncsOptions) {
     log,
     requireHost,
     connect,
+    publish = unheard,
     giveUpMs: onceGivesUpMs = ONCE_GIVE_UP_MS,
   } = options;
   const running = new Map<
@@ -121,6 +131,7 @@ export function createSyncs(options: SyncsOptions) {
         return link;
       },
       log,
+      changed: () => changes.call(),
       giveUpMs,
     });
     const emit = (item: SyncEvent) => {
@@ -138,11 +149,19 @@ export function createSyncs(options: SyncsOptions) {
         const { size } = statSync(path);
         await sender.send(path, name, (bytes) => emit({ event: "sending", name, bytes, size }));
       },
+      changed: () => changes.call(),
       settled: (name, error) =>
         emit(error === null ? { event: "sent", name } : { event: "failed", name, error }),
     });
     const id = randomUUID();
     const info = (): SyncInfo => ({ id, to, ...sender.status(), ...engine.status() });
+    let said = "";
+    const changes = atMost(CHANGES_MS, () => {
+      const now = v.parse(SYNC_STATE, info());
+      const text = JSON.stringify(now);
+      if (text !== said) publish(said === "" ? syncStarted : syncChanged, now);
+      said = text;
+    });
     const stop = once(async () => {
       // Sends end with their connection; the engine waits for them.
       await sender.close();
@@ -150,6 +169,8 @@ export function createSyncs(options: SyncsOptions) {
       index[Symbol.dispose]();
       release();
       running.delete(id);
+      changes.end();
+      publish(syncEnded, v.parse(SYNC_STATE, info()));
     });
     /**
      * Finds out whether the host is still the one that has what counts as sent: a label may have gone to another.
@@ -170,6 +191,7 @@ export function createSyncs(options: SyncsOptions) {
       return !wasAnew && engine.counts().pending === 0;
     };
     running.set(id, { token, share, info, stop });
+    changes.call();
     return { engine, info, stop, meetHost, isDone };
   };
 

@@ -29,7 +29,7 @@ const STATUS = v.object({
 
 export type SyncStatus = v.InferOutput<typeof STATUS>;
 
-const SYNC = v.object({
+export const SYNC = v.object({
   id: v.string(),
   to: v.string(),
   connected: v.boolean(),

@@ -24,16 +24,19 @@ export interface Link {
 
 /**
  * @param connect opens a session, until the signal aborts.
+ * @param changed called when the status may have changed.
  * @param giveUpMs how long it tries to connect; then this send and every later one fails (default: forever).
  */
 export function createPeerSender({
   connect,
   log,
+  changed = () => {},
   giveUpMs = Number.POSITIVE_INFINITY,
   firstPauseMs = FIRST_PAUSE_MS,
 }: {
   connect: (signal: AbortSignal) => Promise<Link>;
   log: Log;
+  changed?: () => void;
   giveUpMs?: number | undefined;
   firstPauseMs?: number;
 }) {
@@ -58,6 +61,7 @@ export function createPeerSender({
         if (signal.aborted || performance.now() - began + pause > giveUpMs) throw thrown;
         if (reason !== status.connection_error) log.warn(`no connection: ${reason}; svc keeps trying`);
         status.connection_error = reason;
+        changed();
       }
       await sleep(pause, signal);
     }
@@ -67,15 +71,18 @@ export function createPeerSender({
     try {
       const made = await deadline(tryToConnect(), { signal });
       Object.assign(status, { connected: true, connection_error: null });
+      changed();
       made.closed.then((reason) => {
         link = undefined;
         status.connected = false;
         if (!signal.aborted) status.connection_error = reason;
+        changed();
       });
       return made;
     } catch (thrown) {
       // `link` stays rejected: nobody tries again.
       if (!signal.aborted) status.connection_error = messageOf(thrown);
+      changed();
       throw thrown;
     }
   };

@@ -5,6 +5,7 @@
  * within a second, or at once after `POST /refresh`. A file or an entry that cannot be used lets nobody in.
  */
 import * as v from "valibot";
+import { unheard } from "../core/events";
 import { between, field, seconds, secret } from "../core/fields";
 import { type Grant, NAME_TEXT, SCOPE, SCOPES, type Scope, scopeOr } from "../core/rights";
 import { conflict, messageOf, notFound } from "../lib/errors";
@@ -12,6 +13,7 @@ import { watchFile } from "../lib/files";
 import { createJsonStore, type JsonStore, parseBy } from "../lib/json-store";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
+import { tokenAdded, tokenChanged, tokenRemoved } from "./events";
 import { checkToken } from "./owner-token";
 import { MAX_LIFETIME_S, ROTATES, type Rotating, recordOf } from "./rotation";
 import { type GrantOf, sameToken, type TokenDigest } from "./scopes";
@@ -90,12 +92,20 @@ export const NEXT_LIFE = field(
 type Place = { readonly tokens: string; readonly tokensLock: string };
 
 /** The tokens of `{config_dir}`, in the order of the file. */
-export function tokenStore({ tokens, tokensLock }: Place, log: Log): JsonStore<NamedToken> {
+export function tokenStore(
+  { tokens, tokensLock }: Place,
+  log: Log,
+  publish = unheard,
+): JsonStore<NamedToken> {
   const format = {
     what: "a list of tokens",
     list: "tokens",
     key: "name",
     parse: parseRecord,
+    changed(what: "added" | "changed" | "removed", { name, allows: scopes, expires }: NamedToken) {
+      if (what === "removed") publish(tokenRemoved, { name });
+      else publish(what === "added" ? tokenAdded : tokenChanged, { name, scopes, expires: expires ?? null });
+    },
   } as const;
   return createJsonStore<NamedToken>({ file: tokens, lock: tokensLock, ...format }, log);
 }

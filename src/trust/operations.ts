@@ -1,5 +1,6 @@
 import * as v from "valibot";
 import type { Caller } from "../core/caller";
+import type { Publish } from "../core/events";
 import { between, field, NO_INPUT, path, seconds, secret } from "../core/fields";
 import { operation } from "../core/operation";
 import { SCOPE } from "../core/rights";
@@ -17,6 +18,7 @@ import { createTokenList, LISTED_TOKEN } from "./token-list";
 interface Uses {
   readonly configDir: string;
   readonly log: Log;
+  events(): { readonly publish: Publish };
 }
 
 /** What a token for `run:<name>` is checked with. */
@@ -35,7 +37,8 @@ async function requireScripts(service: KnowsScripts, scopes: readonly string[]):
   }
 }
 
-const storeOf = ({ configDir, log }: Uses) => tokenStore(configFiles(configDir), log);
+const storeOf = ({ configDir, log, events }: Uses) =>
+  tokenStore(configFiles(configDir), log, events().publish);
 
 /**
  * A client that could make or read tokens over the network or in a script would keep access after its token is gone. It may
@@ -243,7 +246,9 @@ export const listTokens = operation({
   leftOut,
   input: NO_INPUT,
   output: v.object({ tokens: v.array(LISTED_TOKEN) }),
-  run: ({ configDir, log }: Uses) => ({ tokens: createTokenList(configFiles(configDir), log).list() }),
+  run: ({ configDir, log }: Pick<Uses, "configDir" | "log">) => ({
+    tokens: createTokenList(configFiles(configDir), log).list(),
+  }),
 });
 
 export const revokeToken = operation({

@@ -1,0 +1,97 @@
+import { ON } from "../src/cli/fan-out";
+import { type Followed, followHosts } from "../src/cli/follow";
+import { type GlobalFlags, print, unread } from "../src/cli/subcommand";
+import { view } from "../src/cli/view";
+import { flag } from "../src/core/fields";
+import { listEvents } from "../src/events/operations";
+import { badInput } from "../src/lib/errors";
+import type { Log } from "../src/lib/log";
+import { printable } from "../src/lib/sanitize";
+import { terminated } from "../src/lib/signals";
+
+/** An event as a line of JSON has it. */
+interface Line {
+  readonly label?: string;
+  readonly id: string;
+  readonly type: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+export default view(listEvents, {
+  describe: "Print what happens here, or on hosts of the address book",
+  on: false,
+  hidden: ["wait"],
+  extra: { follow: flag("Go on with what happens from now on, until Ctrl-C"), on: ON.on },
+  async run({ service, globals, input: { types, after }, extra: { follow, on } }) {
+    if (on !== undefined && after !== undefined && after !== "oldest")
+      throw badInput("after: an id is that of one host; with --on, only oldest");
+    const ended = new AbortController();
+    if (follow) void Promise.race([terminated(), unread()]).then(() => ended.abort());
+    const place = after ?? (follow ? undefined : "oldest");
+    const lines: Line[] = [];
+    const report = createReport(globals, service.log, (line) =>
+      follow ? show(globals, line) : lines.push(line),
+    );
+    await followHosts(service, { on, types, after: place, signal: ended.signal }, (label, one) => {
+      report.take(label, one, follow);
+      // What there is comes before the first mark.
+      return !follow && (one.kind === "mark" || one.kind === "cut");
+    });
+    lines.sort((a, b) => `${a.data.at}`.localeCompare(`${b.data.at}`));
+    for (const line of lines) show(globals, line);
+    return report.isGood() ? 0 : 1;
+  },
+  examples: [
+    ["$0 events --follow", "A line for each thing that happens on this host"],
+    ["$0 events --follow --types run.ended,usb.* --json", "Lines of JSON, for a program"],
+    ["$0 events --follow --on tag:lab", "What happens on many hosts"],
+    ["$0 events", "What the server still has of what happened"],
+  ],
+});
+
+/** What was said of the streams, and whether every host was heard. */
+function createReport(globals: GlobalFlags, log: Log, event: (line: Line) => void) {
+  const cut = new Map<string | undefined, string>();
+  let isGood = true;
+  return {
+    isGood: () => isGood,
+    /** @param follow whether a stream that ended is opened again. */
+    take(label: string | undefined, one: Followed, follow: boolean) {
+      const of = label === undefined ? "" : `${label}: `;
+      if (one.kind === "cut") {
+        if (one.isOver || !follow) isGood = false;
+        if (cut.get(label) !== one.error)
+          log.warn(`${of}${one.error}${one.isOver || !follow ? "" : "; svc follows it again"}`);
+        cut.set(label, one.error);
+        return;
+      }
+      if (cut.delete(label)) log.info(`${of}followed again`);
+      const { id, data } = one;
+      if (one.kind === "event") event({ ...(label !== undefined && { label }), id, type: one.type, data });
+      if (one.kind !== "reset") return;
+      log.warn(`${of}events are missing here (${printable(String(data.reason), 40)})`);
+      if (globals.json) event({ ...(label !== undefined && { label }), id, type: "reset", data });
+    },
+  };
+}
+
+function show(globals: GlobalFlags, line: Line): void {
+  print(globals, line, () => {
+    const { at, ...data } = line.data;
+    const words = [at, line.label, line.type.padEnd(16), ...factsOf(data)];
+    return printable(words.filter((word) => word !== undefined).join("  "), MAX_LINE);
+  });
+}
+
+/** The longest line, in characters. */
+const MAX_LINE = 300;
+
+/** The fields that say something, as `name=value`. */
+function factsOf(data: object, inside = ""): string[] {
+  return Object.entries(data).flatMap(([name, value]) => {
+    const field = `${inside}${name}`;
+    if (value === null || value === "" || (Array.isArray(value) && value.length === 0)) return [];
+    if (typeof value !== "object") return `${field}=${value}`;
+    return Array.isArray(value) ? `${field}=${JSON.stringify(value)}` : factsOf(value, `${field}.`);
+  });
+}

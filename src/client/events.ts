@@ -1,0 +1,159 @@
+/**
+ * Following the events of another server: one stream, opened again whenever it breaks, from the place where it broke.
+ *
+ * The promise: each event comes once and in order. Where some are missing, or may be, a `reset` comes in their place: what was
+ * known has to be read again.
+ */
+import { sleep } from "../lib/deadline";
+import { Failure } from "../lib/errors";
+import { printable } from "../lib/sanitize";
+import { bodyOf } from "./call";
+import { deadlineIn, notSvc, RemoteError, type RemoteServer } from "./carrier";
+import { carrierTo } from "./connection";
+
+/** How long a host may take to open a stream, in milliseconds. */
+const OPEN_MS = 10_000;
+
+/** How long a stream may be silent, in milliseconds: a mark comes every 15 s. */
+const SILENT_MS = 40_000;
+
+/** The longest line of a stream, in bytes; the data of an event is 4 KiB at most. */
+const MAX_LINE_BYTES = 65_536;
+
+/** The first pause before a stream is opened again, and the longest, in milliseconds; some at random are added. */
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 30_000;
+
+/** What comes over a stream. */
+export type Followed =
+  | { readonly kind: "event"; readonly id: string; readonly type: string; readonly data: EventData }
+  /** Everything before it has come; what is `missed` stands in its place. */
+  | { readonly kind: "reset" | "mark"; readonly id: string; readonly data: EventData }
+  /** There is no stream for now: why, and whether another is opened. */
+  | { readonly kind: "cut"; readonly error: string; readonly isOver: boolean };
+
+/** The data of an event: `at`, when it happened, and what its type says. */
+export type EventData = Readonly<Record<string, unknown>>;
+
+/** What to follow. */
+export interface Following {
+  /** Types of events, also `run.*`; all that the token may see where there are none. */
+  readonly types?: readonly string[] | undefined;
+  /** The id after which to begin (default: now). */
+  readonly after?: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Follows `server` until `signal` is aborted.
+ *
+ * @throws never: what goes wrong comes as a `cut`, and ends it where it will not get better.
+ */
+export async function* followEvents(
+  server: RemoteServer | (() => RemoteServer),
+  { types = [], after, signal }: Following,
+): AsyncGenerator<Followed, void> {
+  let place = after;
+  let pause = FIRST_PAUSE_MS;
+  while (!signal.aborted) {
+    let error: unknown;
+    try {
+      for await (const one of streamOf(
+        typeof server === "function" ? server() : server,
+        types,
+        place,
+        signal,
+      )) {
+        place = one.id;
+        pause = FIRST_PAUSE_MS;
+        yield one;
+      }
+    } catch (thrown) {
+      error = thrown;
+    }
+    if (signal.aborted) return;
+    if (error !== undefined && !(error instanceof RemoteError || error instanceof Failure)) throw error;
+    const isOver = isFinal(error);
+    // A host ends a stream for its own reasons, such as another certificate, and takes the next one at once.
+    yield { kind: "cut", error: error === undefined ? "it ended the stream" : error.message, isOver };
+    if (isOver) return;
+    await sleep(pause * (1 + Math.random() / 2), signal).catch(() => {});
+    pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+  }
+}
+
+/** Whether asking again will not help: the host refuses the token, the types, or has no events. */
+function isFinal(error: unknown): boolean {
+  if (!(error instanceof RemoteError)) return false;
+  const status = error.refusal?.status ?? 0;
+  return error.fault === "unauthorized" || (status >= 400 && status < 500 && status !== 429);
+}
+
+/** One stream, from `place` on. @throws a {@link RemoteError}. */
+async function* streamOf(
+  server: RemoteServer,
+  types: readonly string[],
+  place: string | undefined,
+  signal: AbortSignal,
+): AsyncGenerator<Exclude<Followed, { kind: "cut" }>, void> {
+  const query = new URLSearchParams();
+  if (types.length > 0) query.set("types", types.join(","));
+  if (place !== undefined) query.set("after", place);
+  using carrier = await carrierTo(server, signal);
+  const path = query.size > 0 ? `/events?${query}` : "/events";
+  const opened = await carrier.open(path, deadlineIn(OPEN_MS), SILENT_MS);
+  if (opened.status !== 200) bodyOf(opened);
+  if (opened.type !== "text/event-stream") throw notSvc();
+  for await (const { id, event, data } of messagesIn(opened.pieces)) {
+    if (event === "reset" || event === "mark") yield { kind: event, id, data };
+    else yield { kind: "event", id, type: printable(event, 100), data };
+  }
+}
+
+/**
+ * The messages of a stream (https://html.spec.whatwg.org/multipage/server-sent-events.html), each with its id and its data.
+ *
+ * @throws a {@link RemoteError} for what is none.
+ */
+async function* messagesIn(pieces: AsyncIterable<Uint8Array>) {
+  let fields: Record<string, string> = {};
+  for await (const line of linesIn(pieces)) {
+    if (line === "") {
+      const { id = "", event, data } = fields;
+      fields = {};
+      if (event !== undefined && data !== undefined)
+        yield { id: printable(id, 100), event, data: objectIn(data) };
+      continue;
+    }
+    const [, name = "", value = ""] = /^([^:]*):? ?(.*)$/s.exec(line) ?? [];
+    if (name !== "") fields[name] = value;
+  }
+}
+
+/** @throws a {@link RemoteError} for a line that is too long, or not UTF-8. */
+async function* linesIn(pieces: AsyncIterable<Uint8Array>) {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  let rest = "";
+  for await (const piece of pieces) {
+    try {
+      rest += decoder.decode(piece, { stream: true });
+    } catch {
+      throw notSvc();
+    }
+    const lines = rest.split("\n");
+    rest = lines.pop() ?? "";
+    if (rest.length > MAX_LINE_BYTES) throw notSvc();
+    yield* lines;
+  }
+}
+
+/** @throws a {@link RemoteError} where it is no JSON object. */
+function objectIn(text: string): EventData {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as EventData;
+  } catch {
+    // Not JSON.
+  }
+  throw notSvc();
+}
