@@ -2,10 +2,10 @@
  * Calling an operation, the same from every surface: check the input, put on record what changes or reveals something, run.
  */
 import type * as v from "valibot";
-import { explained, forbidden } from "../lib/errors";
+import { badInput, explained, forbidden } from "../lib/errors";
 import { printable } from "../lib/sanitize";
 import type { Caller } from "./caller";
-import { parseInput } from "./input";
+import { parseInput, sentence } from "./input";
 import { type InputSchema, type Operation, type OutputSchema, redact } from "./operation";
 import { allows, beyond } from "./rights";
 
@@ -21,7 +21,18 @@ export function callOperation<I extends InputSchema, O extends OutputSchema, S e
   input: unknown,
   caller: Caller,
 ): Promise<v.InferInput<O>> | v.InferInput<O> {
-  return performOperation(service, operation, parseInput(operation.input, input), caller);
+  return performOperation(service, operation, parseCall(operation, input), caller);
+}
+
+/** The input of a call. @throws a `bad_input` failure that names every field at fault. */
+function parseCall<I extends InputSchema, O extends OutputSchema, S extends object>(
+  operation: Operation<I, O, S>,
+  value: unknown,
+): v.InferOutput<I> {
+  const input = parseInput(operation.input, value);
+  const odd = operation.mismatch?.(input);
+  if (odd) throw badInput(sentence([odd]), { fields: [odd.field] });
+  return input;
 }
 
 /** {@link callOperation} with an input that has passed the check already: an action of a list. */

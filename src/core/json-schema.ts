@@ -35,7 +35,7 @@ function withoutResponse(schema: v.GenericSchema): v.GenericSchema {
 }
 
 function withKeywords<J extends object>(
-  { secret, actions, text, form, choices: _offered, ...others }: J & Metadata,
+  { secret, actions, text, form, choices: _offered, passed: _passed, ...others }: J & Metadata,
   mode: Mode,
 ) {
   return {

@@ -94,8 +94,8 @@ export interface Operation<
   readonly answeredBy?: "server" | "server or here";
   /** The name scripts call it by (`AC_…`). */
   readonly command?: `AC_${string}`;
-  /** The command that must enclose it, at any depth of action lists. */
-  readonly within?: `AC_${string}`;
+  /** The commands of which one must enclose it, at any depth of action lists. */
+  readonly within?: ReadonlyArray<`AC_${string}`>;
   readonly http?: HttpRoute;
   /** Arguments of an example call, for the reference; where the types alone make a sensible one it is left out. */
   readonly example?: Readonly<Record<string, unknown>>;
@@ -106,6 +106,11 @@ export interface Operation<
   readonly plain?: { readonly output: OutputSchema; of(answer: v.InferInput<O>): unknown };
   /** Its answer without what may be large, and why: for a client that does not read the answers that it has. */
   brief?(answer: v.InferInput<O>): v.InferInput<O>;
+  /**
+   * What is wrong with fields that are right each by itself; undefined where nothing is. An action is checked so before its
+   * list runs, unless a variable is in one of them.
+   */
+  mismatch?(input: v.InferOutput<I>): { readonly field: string; readonly message: string } | undefined;
   /**
    * Looks whether there is anything to change or reveal, before that is on record: throws where there is not, and tells
    * nothing else. So what cannot be done leaves no folder behind.

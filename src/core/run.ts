@@ -69,16 +69,33 @@ export interface RunContext {
   readonly id: string;
   /** The path of the script that the action is in; empty for a list that was sent. */
   readonly script: string;
-  /** What `${name}` stands for. Values may be secret. */
-  readonly variables: Map<string, unknown>;
+  /** What the reference `${name}` or `${name.field[0]}` stands for. @throws `bad_input` where there is no such thing. */
+  valueOf(reference: string): unknown;
+  /**
+   * Sets a variable.
+   *
+   * @param shown whether the value is no secret: it may then be kept and logged.
+   * @throws `bad_input` when there is no room for it.
+   */
+  set(name: string, value: unknown, shown: boolean): void;
+  /** The action's field `field` as it was written, with `${name}` in it. */
+  written(field: string): unknown;
+  /** The action's field `field` with its variables as they are now; unchecked. */
+  fill(field: string): unknown;
+  /** Whether nothing that `value`, as it was written, refers to is a secret. */
+  isShown(value: unknown): boolean;
   /** Sets a variable to an error message. It does not count as a secret: the run reports the same message. */
   blame(name: string, error: string): void;
   /**
    * Runs the action list in the input's field `field` (empty when it has none) up to the first action that fails.
    *
    * @param options.shielded run it also when the run was cancelled: all such lists of a run together for 5 seconds at most.
+   * @param options.turn which turn of a loop it is, from 1 on.
    */
-  list(field: string, options?: { readonly shielded?: boolean }): Promise<NestedReport>;
+  list(
+    field: string,
+    options?: { readonly shielded?: boolean; readonly turn?: number },
+  ): Promise<NestedReport>;
   /** Leaves every list up to the one that calls {@link RunContext.arrive}. */
   leave(how: Departure): void;
   /** How the lists inside were left, if they were. The run then continues normally. */

@@ -10,6 +10,8 @@ export interface Metadata {
   readonly text?: TextForm;
   /** It is the name of a variable, which the action sets or reads. */
   readonly variable?: "sets" | "reads";
+  /** It becomes the value of a variable and is quoted nowhere: what uses that variable is looked at by itself. */
+  readonly passed?: true;
   /** Words to offer, where others are allowed too. */
   readonly choices?: readonly string[];
   /** What the value is, where the operation checks it itself. */

@@ -2,8 +2,8 @@
  * Action lists, and the check of a whole list before any of it runs.
  *
  * An action is `["NAME"]`, `["NAME", {keyword arguments}]` or `["NAME", [positional arguments]]`; a command whose one
- * argument is a list takes that list itself too. An argument with a
- * `${name}` in it is checked when the action runs, everything else beforehand.
+ * argument is a list takes that list itself too. Besides the arguments of its command, `"as": "name"` sets a variable to its
+ * result. An argument with a `${name}` in it is checked when the action runs, everything else beforehand.
  */
 import * as v from "valibot";
 import { checkInput, type Offence } from "../core/input";
@@ -13,6 +13,7 @@ import { ListFault } from "../core/script";
 import { sizeWithin } from "../lib/json-size";
 import { meant } from "../lib/nearest";
 import { printable } from "../lib/sanitize";
+import { VARIABLE_NAME } from "./types";
 import { hasReference } from "./variables";
 
 /** The most actions in one list, nested ones included. */
@@ -35,6 +36,8 @@ export interface Action {
   readonly operation: Command;
   /** The arguments as keywords, checked and with defaults; those in `deferred` are as written. */
   readonly input: Readonly<Record<string, unknown>>;
+  /** The variable that is set to its result. */
+  readonly as: string | undefined;
   /** The fields with a `${name}` in them. */
   readonly deferred: readonly string[];
   /** The actions in the fields that hold lists. */
@@ -75,6 +78,7 @@ type Path = ReadonlyArray<string | number>;
 /** The arguments of an action as keywords, and the keys from the list to each as it was written. */
 interface Given {
   readonly keywords: Readonly<Record<string, unknown>>;
+  readonly as?: string | undefined;
   pathTo(field: string): Path;
 }
 
@@ -130,17 +134,19 @@ class ListChecker {
       const message = `unknown command ${printable(name, 80)}${meant(name, this.table.keys())}`;
       return this.refuse({ at, path: [...path, 0] }, message);
     }
-    if (operation.within && !around.includes(operation.within)) {
-      this.refuse(place, `expected ${name} inside ${operation.within} only`);
+    if (operation.within && !operation.within.some((one) => around.includes(one))) {
+      this.refuse(place, `expected ${name} inside ${listed(operation.within)} only`);
     }
     const given = this.given(operation, written, place);
     if (given === undefined) return [];
-    const { keywords } = given;
+    const { keywords, as } = given;
     const lists = this.lists(operation, given, place);
     const deferred = deferredFields(operation.input, keywords);
     const checked = checkInput(withUnchecked(operation.input, deferred), keywords, { quote: this.quote });
-    if (checked.ok) return [{ operation, input: checked.input, deferred, lists, source }];
-    for (const { field, message, path: [top, ...rest] = [] } of checked.offences) {
+    const odd = checked.ok && deferred.length === 0 ? operation.mismatch?.(checked.input) : undefined;
+    if (checked.ok && !odd) return [{ operation, input: checked.input, as, deferred, lists, source }];
+    const offences: Offence[] = checked.ok ? (odd ? [{ ...odd, path: [odd.field] }] : []) : checked.offences;
+    for (const { field, message, path: [top, ...rest] = [] } of offences) {
       const to = top === undefined ? path : [...given.pathTo(`${top}`), ...rest];
       const hint = Array.isArray(written) && isUnwrapped(operation.input, `${top}`, keywords) ? WRAPPED : "";
       this.refuse({ at: field ? `${at}.${field}` : at, path: to }, message + hint);
@@ -154,7 +160,12 @@ class ListChecker {
       return void this.refuse({ at, path: inside }, "expected arguments as an object or a list");
     }
     if (!Array.isArray(written)) {
-      return { keywords: written as Given["keywords"], pathTo: (field) => [...inside, field] };
+      const { as, ...keywords } = written as Record<string, unknown>;
+      if (as !== undefined && !(typeof as === "string" && VARIABLE_NAME.test(as))) {
+        const message = "expected the name of a variable: letters, digits and _, not beginning with a digit";
+        this.refuse({ at: `${at}.as`, path: [...inside, "as"] }, message);
+      }
+      return { keywords, as: as === undefined ? as : `${as}`, pathTo: (field) => [...inside, field] };
     }
     const names = Object.keys(operation.input.entries);
     const [only = ""] = names;
@@ -220,9 +231,12 @@ export function asWritten(schema: InputSchema, written: unknown): Record<string,
     ? Object.fromEntries(values.map((value, index) => [names[index], value]))
     : (values ?? {});
   const lists = listFields(schema);
-  const shown = Object.entries(keywords).filter(([field]) => !lists.includes(field));
+  const shown = Object.entries(keywords).filter(([field]) => !lists.includes(field) && field !== "as");
   return redact(schema, Object.fromEntries(shown));
 }
+
+/** `a, b or c`. */
+export const listed = (names: readonly string[]) => names.join(", ").replace(/, ([^,]*)$/, " or $1");
 
 /** The fields of `schema` that hold action lists. */
 export function listFields(schema: InputSchema): string[] {

@@ -351,10 +351,10 @@ function begun(run_id: string, { kind, grant }: Caller, sourceId: string, script
   return { run_id, source_type, source_id: sourceId, token: grant.name, script_path };
 }
 
-function redacted({ operation, input, lists }: Action): unknown {
+function redacted({ operation, input, as, lists }: Action): unknown {
   const plain = redact(operation.input, input);
   for (const field of listFields(operation.input)) {
     if (plain[field] !== undefined) plain[field] = (lists[field] ?? []).map(redacted);
   }
-  return [operation.command, plain];
+  return as === undefined ? [operation.command, plain] : [operation.command, plain, as];
 }

@@ -1,56 +1,20 @@
 /**
- * Flow commands: waiting, loops, retries, alternatives and clean-up around lists of actions.
+ * Flow commands: waiting, retries and clean-up around lists of actions, with loops (`loops.ts`) and variables (`values.ts`).
  *
  * Promise: when the run is cancelled or its deadline passes, each of them ends at once. Only the `finally` of `AC_try`
  * still runs, for 5 seconds at most; all of a run together.
  */
 import * as v from "valibot";
-import {
-  ACTION_LIST,
-  between,
-  field,
-  flag,
-  NO_INPUT,
-  readsVariable,
-  secret,
-  setsVariable,
-  seconds as span,
-  whole,
-} from "../core/fields";
+import { ACTION_LIST, between, field, flag, setsVariable, seconds as span, whole } from "../core/fields";
 import { failed, INSIDE, insideOf, runOf } from "../core/nested";
 import { operation } from "../core/operation";
-import type { Departure, NestedReport } from "../core/run";
 import { sleep } from "../lib/deadline";
-import { badInput } from "../lib/errors";
-import { VARIABLE_NAME } from "./types";
-
-const NAME = v.pipe(
-  v.string(),
-  v.regex(VARIABLE_NAME, "letters, digits and _, at most 64, not beginning with a digit"),
-);
-const body = field(ACTION_LIST, "Actions to run, up to the first that fails");
-
-const IN_LISTS = "it has a meaning inside a list of actions only";
-const FLOW = { scope: "operate", leftOut: { http: IN_LISTS, cli: IN_LISTS } } as const;
+import { body, FLOW, NAME } from "./flow-parts";
+import { operations as loops } from "./loops";
+import { operations as values } from "./values";
 
 /** The longest pause between attempts, in seconds, unless the first one is longer. */
 const MAX_BACKOFF_S = 60;
-
-const equal = (left: unknown, right: unknown) => Bun.deepEquals(left, right, true);
-
-/**
- * Comparisons of two JSON values. Values of different types are never equal: `"5"` is not `5`. One that does not compare
- * such values throws a `bad_input` failure, which quotes none of them: they may be secret.
- */
-const COMPARISONS = {
-  eq: equal,
-  ne: (left: unknown, right: unknown) => !equal(left, right),
-  lt: (left: unknown, right: unknown) => orderOf(left, right) < 0,
-  le: (left: unknown, right: unknown) => orderOf(left, right) <= 0,
-  gt: (left: unknown, right: unknown) => orderOf(left, right) > 0,
-  ge: (left: unknown, right: unknown) => orderOf(left, right) >= 0,
-  contains,
-};
 
 export const operations = [
   operation({
@@ -68,32 +32,6 @@ export const operations = [
       return null;
     },
   }),
-  operation({
-    ...FLOW,
-    name: "flow.loop",
-    summary: "Run actions a number of times",
-    command: "AC_loop",
-    example: { times: 3, body: [["AC_sleep", { seconds: 1 }]] },
-    input: v.strictObject({
-      times: field(whole(0, 100_000), "How often"),
-      body,
-    }),
-    output: v.object({ iterations: v.number(), ...INSIDE }),
-    async run(_service, { times }, caller) {
-      const run = runOf(caller);
-      const reports: NestedReport[] = [];
-      for (let iterations = 1; iterations <= times; iterations++) {
-        const report = await run.list("body");
-        reports.push(report);
-        const inside = () => ({ iterations, ...insideOf(reports) });
-        if (!report.ok) throw failed(report, `iteration ${iterations}: ${report.error}`, inside());
-        if (run.arrive() === "break") return inside();
-      }
-      return { iterations: times, ...insideOf(reports) };
-    },
-  }),
-  departure("break", "Leave the loop around this action"),
-  departure("continue", "Continue with the next iteration of the loop around this action"),
   operation({
     ...FLOW,
     name: "flow.retry",
@@ -165,77 +103,6 @@ export const operations = [
       return inside;
     },
   }),
-  operation({
-    ...FLOW,
-    name: "flow.set_var",
-    summary: "Set the value of `${name}` for the actions that follow",
-    command: "AC_set_var",
-    example: { name: "customer", value: "ACME" },
-    input: v.strictObject({
-      name: field(setsVariable(NAME), "The variable"),
-      value: field(secret(v.unknown()), "Any value; it may be secret, so it is neither logged nor kept"),
-    }),
-    output: secret(v.unknown()),
-    run(_service, { name, value }, caller) {
-      runOf(caller).variables.set(name, value);
-      return value;
-    },
-  }),
-  operation({
-    ...FLOW,
-    name: "flow.if_var",
-    summary: "Run actions depending on a variable",
-    command: "AC_if_var",
-    example: { name: "count", op: "ge", value: 10, else: [["AC_sleep", { seconds: 1 }]] },
-    input: v.strictObject({
-      name: field(readsVariable(NAME), "The variable; it must be set"),
-      op: field(
-        v.optional(v.picklist(Object.keys(COMPARISONS) as Array<keyof typeof COMPARISONS>), "eq"),
-        "The comparison; `lt`, `le`, `gt` and `ge` compare two numbers or two texts",
-      ),
-      value: field(secret(v.unknown()), "The value to compare it with"),
-      then: field(v.optional(ACTION_LIST, []), "Actions that run when the comparison is true"),
-      else: field(v.optional(ACTION_LIST, []), "Actions that run when it is false"),
-    }),
-    output: v.object({ matched: v.boolean(), ...INSIDE }),
-    async run(_service, { name, op, value }, caller) {
-      const run = runOf(caller);
-      if (!run.variables.has(name)) throw badInput(`unknown variable: ${name}`);
-      const matched = COMPARISONS[op](run.variables.get(name), value);
-      const report = await run.list(matched ? "then" : "else");
-      if (!report.ok) throw failed(report, report.error ?? "", insideOf([report]));
-      return { matched, ...insideOf([report]) };
-    },
-  }),
+  ...loops,
+  ...values,
 ];
-
-/** `AC_break` and `AC_continue`. */
-function departure(how: Departure, summary: string) {
-  return operation({
-    ...FLOW,
-    name: `flow.${how}`,
-    summary,
-    command: `AC_${how}`,
-    within: "AC_loop",
-    input: NO_INPUT,
-    output: v.null(),
-    run(_service, _input, caller) {
-      runOf(caller).leave(how);
-      return null;
-    },
-  });
-}
-
-function contains(whole: unknown, part: unknown): boolean {
-  if (Array.isArray(whole)) return whole.some((item) => equal(item, part));
-  if (typeof whole === "string" && typeof part === "string") return whole.includes(part);
-  if (typeof whole === "object" && whole !== null && typeof part === "string")
-    return Object.hasOwn(whole, part);
-  throw badInput("contains: expected text in a text, an item of a list or the name of a field of an object");
-}
-
-function orderOf(left: unknown, right: unknown): number {
-  if (typeof left === "number" && typeof right === "number") return left - right;
-  if (typeof left === "string" && typeof right === "string") return left < right ? -1 : left > right ? 1 : 0;
-  throw badInput("lt, le, gt, ge: expected two numbers or two texts");
-}

@@ -69,20 +69,27 @@ function withoutSecrets(schema: v.GenericSchema, value: unknown): unknown {
   return mapParts(schema, value, withoutSecrets) ?? "***";
 }
 
-const holdsSecret = (schema: v.GenericSchema): boolean =>
+/** Whether a value of this schema has a secret anywhere. */
+export const holdsSecret = (schema: v.GenericSchema): boolean =>
   metadataOf(schema).secret === true || partsOf(schema).some(holdsSecret);
 
 /** In characters. Shorter texts occur in any sentence; longer ones are never kept whole. */
 const MIN_LENGTH = 4;
 const MAX_LENGTH = 4_096;
 
-/** The most texts that are remembered; beyond it the oldest are forgotten. */
-const MAX_TEXTS = 200;
+/** The most that is remembered: texts, and characters of all of them. */
+const MAX_TEXTS = 5_000;
+const MAX_CHARACTERS = 1_024 * 1_024;
 
-/** The secrets of a run so far. */
+/** The secrets of a run so far. Where there are too many to remember, no text is kept at all. */
 export class Secrets {
+  /** Those that begin with the same {@link MIN_LENGTH} characters, the longest first: one may be part of another. */
+  private readonly byBeginning = new Map<string, string[]>();
   private readonly texts = new Set<string>();
-  private pattern: RegExp | undefined;
+  private characters = 0;
+  /** How many of them {@link Secrets.quote} has seen. */
+  private quoted = 0;
+  private tooMany = false;
 
   /** Remembers each text and number in `value`, and its form in JSON. */
   add(value: unknown): void {
@@ -95,16 +102,29 @@ export class Secrets {
     }
   }
 
-  /** Remembers each also in the form it has in a quoted text that quotes it. Forgets none in exchange. */
+  /** Remembers each also in the form it has in a quoted text that quotes it. */
   quote(): void {
-    for (const text of [...this.texts]) if (this.texts.size < MAX_TEXTS - 1) this.rememberQuoted(text);
+    const fresh = [...this.texts].slice(this.quoted);
+    this.quoted = this.texts.size;
+    for (const text of fresh) this.rememberQuoted(text);
   }
 
   /** `text` with every secret in it replaced by `***`. */
   scrub(text: string): string {
+    if (this.tooMany) return "***";
     if (this.texts.size === 0) return text;
-    this.pattern ??= patternOf(this.texts);
-    return text.replaceAll(this.pattern, "***");
+    let clean = "";
+    let from = 0;
+    for (let at = 0; at + MIN_LENGTH <= text.length; at++) {
+      const found = this.byBeginning
+        .get(text.slice(at, at + MIN_LENGTH))
+        ?.find((secret) => text.startsWith(secret, at));
+      if (found === undefined) continue;
+      clean += `${text.slice(from, at)}***`;
+      from = at + found.length;
+      at = from - 1;
+    }
+    return clean + text.slice(from);
   }
 
   /** `value` with every secret in its texts replaced by `***`; names of fields stay. */
@@ -120,16 +140,17 @@ export class Secrets {
   }
 
   private remember(text: string): void {
-    if (text.length < MIN_LENGTH || text.length > MAX_LENGTH || this.texts.has(text)) return;
+    if (text.length < MIN_LENGTH || text.length > MAX_LENGTH || this.texts.has(text) || this.tooMany) return;
     this.texts.add(text);
-    const [oldest] = this.texts;
-    if (this.texts.size > MAX_TEXTS && oldest !== undefined) this.texts.delete(oldest);
-    this.pattern = undefined;
+    this.characters += text.length;
+    const beginning = text.slice(0, MIN_LENGTH);
+    const alike = this.byBeginning.get(beginning) ?? [];
+    const place = alike.findIndex((other) => other.length < text.length);
+    alike.splice(place < 0 ? alike.length : place, 0, text);
+    this.byBeginning.set(beginning, alike);
+    if (this.texts.size <= MAX_TEXTS && this.characters <= MAX_CHARACTERS) return;
+    this.tooMany = true;
+    this.texts.clear();
+    this.byBeginning.clear();
   }
-}
-
-/** Matches any of `texts`, the longest first: one may be part of another. */
-function patternOf(texts: ReadonlySet<string>): RegExp {
-  const longest = [...texts].sort((a, b) => b.length - a.length);
-  return new RegExp(longest.map((text) => RegExp.escape(text)).join("|"), "g");
 }

@@ -3,7 +3,7 @@
  */
 import * as v from "valibot";
 import { NEEDS, PERMISSIONS, SCOPES } from "../core/rights";
-import type { Command } from "./actions";
+import { type Command, listed } from "./actions";
 
 const JSON_SCHEMA = v.record(v.string(), v.unknown());
 
@@ -15,7 +15,7 @@ export const COMMAND_REFERENCE = v.object({
   needs: v.array(v.picklist(["input", ...NEEDS])),
   /** What a token must allow. Hosts of before it do not send it. */
   scope: v.exactOptional(v.picklist([...SCOPES, "any"])),
-  /** The command in one of whose action lists it has to be. */
+  /** The commands in one of whose action lists it has to be, with commas between them. */
   within: v.nullable(v.string()),
   /** Whether this server may run it. */
   allowed: v.boolean(),
@@ -52,7 +52,7 @@ export type CommandReference = v.InferOutput<typeof COMMAND_REFERENCE>;
 /** @param allowed whether this server may run it. */
 export async function describeCommand(definition: Command, allowed: boolean): Promise<CommandReference> {
   const { jsonSchema } = await import("../core/json-schema");
-  const { command, summary, scope, uses, needs, http, within = null } = definition;
+  const { command, summary, scope, uses, needs, http, within } = definition;
   const input = jsonSchema(definition.input, "input");
   const output = jsonSchema(definition.plain?.output ?? definition.output, "output");
   const route = http ? `${http.method} ${http.path}` : null;
@@ -66,11 +66,11 @@ export async function describeCommand(definition: Command, allowed: boolean): Pr
     changes: definition.changes !== undefined,
     needs: [...(uses ? [uses] : []), ...(needs ? [needs] : [])],
     scope,
-    within,
+    within: within?.join(", ") ?? null,
     allowed,
     route,
     notes: [
-      ...(within ? [`Only inside ${within}.`] : []),
+      ...(within ? [`Only inside ${listed(within)}.`] : []),
       scope === "any" ? "Any token may use it." : `A token needs the scope \`${scope}\`.`,
       ...(needs ? [`It ${PERMISSIONS[needs]}.`] : []),
       ...(uses ? ["Uses pointer or keyboard: such runs take turns."] : []),

@@ -4,19 +4,20 @@
  * Promise: a run ends. It executes at most {@link MAX_EXECUTED} actions and keeps a bounded amount of their results; once
  * its signal is aborted no further action begins, and one that ignores the signal is abandoned.
  */
+import * as v from "valibot";
 import { performOperation } from "../core/call";
 import type { Caller } from "../core/caller";
 import { checkInput, sentence } from "../core/input";
 import type { Departure, NestedReport, Outcome, RunContext, StopOnError } from "../core/run";
-import { metadataOf } from "../core/schema";
+import { entryOf, metadataOf } from "../core/schema";
 import { deadline } from "../lib/deadline";
 import { badInput, cancelled, Failure, failureOf, messageOf, rejected } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
 import type { Log } from "../lib/log";
 import { type Action, asWritten, type Command } from "./actions";
-import { keepable, Secrets } from "./redact";
+import { holdsSecret, keepable, Secrets } from "./redact";
 import type { ActiveRun } from "./runs";
-import { fillIn, referencesIn, type Variables } from "./variables";
+import { fillIn, referenceOf, referencesIn, type Variables } from "./variables";
 
 /** The most that one run executes: actions and lists inside them, counted at every iteration. */
 const MAX_EXECUTED = 200_000;
@@ -151,6 +152,7 @@ export class Runner {
       };
       const leaf = Object.keys(action.lists).length === 0;
       const whole = (await (leaf ? deadline(call(), { signal, graceMs: ABANDON_MS }) : call())) ?? null;
+      if (action.as !== undefined) this.parts.variables.set(action.as, whole, isOpen(action));
       // What a flow command returns has been counted already: it is the results inside it.
       const result = !leaf || this.fits(whole) ? whole : operation.brief?.(whole);
       const isLeftOut = result === undefined || (result !== whole && !this.fits(result));
@@ -179,6 +181,8 @@ export class Runner {
   /** The input with variables filled in; remembers the secrets in it. */
   private input(action: Action): Readonly<Record<string, unknown>> {
     const input = this.filledIn(action);
+    // The author says of `AC_set_var` and the like that what they set is none.
+    if (input.secret === false) return input;
     for (const [field, schema] of Object.entries(action.operation.input.entries)) {
       // A list or an object is secret as a whole: its parts may be names that everybody knows.
       if (metadataOf(schema).secret && typeof input[field] === "string") this.conceal(input[field]);
@@ -188,18 +192,30 @@ export class Runner {
 
   private filledIn({ operation, input, deferred }: Action): Readonly<Record<string, unknown>> {
     if (deferred.length === 0) return input;
-    for (const name of deferred.flatMap((field) => referencesIn(input[field]))) {
-      this.conceal(this.parts.variables.get(name));
-    }
-    const filled = deferred.map((field) => [field, fillIn(input[field], this.parts.variables)]);
+    const filled = deferred.map((field) => [field, this.fill(operation, field, input[field])]);
     // A variable may be secret, so no message quotes a value.
     const checked = checkInput(
       operation.input,
       { ...input, ...Object.fromEntries(filled) },
       { quote: false },
     );
-    if (checked.ok) return checked.input;
-    throw badInput(sentence(checked.offences));
+    if (!checked.ok) throw badInput(sentence(checked.offences));
+    const odd = operation.mismatch?.(checked.input);
+    if (odd) throw badInput(sentence([odd]));
+    return checked.input;
+  }
+
+  /** `value` of the field `field`, filled in; remembers the secrets in it. */
+  private fill(operation: Command, field: string, value: unknown): unknown {
+    const { variables } = this.parts;
+    const filled = fillIn(value, variables);
+    const isPassed = metadataOf(entryOf(operation.input, field) ?? v.unknown()).passed === true;
+    for (const reference of referencesIn(value)) {
+      if (variables.isShown(reference)) continue;
+      const found = variables.resolve(reference);
+      if (!isPassed || typeof found !== "object") this.conceal(found);
+    }
+    return filled;
   }
 
   private conceal(value: unknown): void {
@@ -225,20 +241,28 @@ export class Runner {
     };
   }
 
-  private context({ lists }: Action, signal: AbortSignal, place: string): RunContext {
+  private context({ operation, input, lists }: Action, signal: AbortSignal, place: string): RunContext {
+    const { id, path, variables } = this.parts;
     return {
-      id: this.parts.id,
-      script: this.parts.path,
-      variables: this.parts.variables,
+      id,
+      script: path,
+      valueOf: (reference) => variables.resolve(referenceOf(reference)),
+      set: (name, value, shown) => void variables.set(name, value, shown),
+      written: (field) => input[field],
+      fill: (field) => this.fill(operation, field, input[field]),
+      isShown: (value) => referencesIn(value).every((reference) => variables.isShown(reference)),
       blame: (name, error) => {
         this.errors.set(name, error);
-        this.parts.variables.note(name, error);
+        variables.note(name, error);
       },
-      list: async (field, { shielded = false } = {}) => {
+      list: async (field, { shielded = false, turn } = {}) => {
         using shield = shielded ? this.shielded() : { signal, [Symbol.dispose]() {} };
         await this.step(shield.signal);
+        const before = variables.turn;
+        variables.turn = turn ?? before;
         const around = `${place}.${field}`;
         const outcomes = await this.run(lists[field] ?? [], true, undefined, shield.signal, around);
+        variables.turn = before;
         return this.report(outcomes, shield.signal);
       },
       leave: (how) => {
@@ -292,4 +316,9 @@ export class Runner {
     log.error(`${command} failed in run ${id}: ${messageOf(thrown)}`, thrown);
     return new Failure("unavailable", "internal error");
   }
+}
+
+/** Whether the result of `action` has no secret: those of the actions inside it may have any. */
+function isOpen({ operation, lists }: Action): boolean {
+  return Object.keys(lists).length === 0 && !holdsSecret(operation.plain?.output ?? operation.output);
 }

@@ -4,7 +4,7 @@
 import { metadataOf } from "../core/schema";
 import { meant } from "../lib/nearest";
 import { type Action, flatten } from "./actions";
-import { referencesIn } from "./variables";
+import { hasReference, namesIn, referenceOf } from "./variables";
 
 /** The variables of a list, each name once, sorted. */
 export interface VariableUse {
@@ -24,13 +24,18 @@ export function variableUse(actions: readonly Action[]): VariableUse {
         return metadataOf(schema).variable === how && typeof name === "string" ? [name] : [];
       }),
     );
-  const set = named("sets");
-  const referred = all.flatMap(({ input, deferred }) =>
-    deferred.flatMap((field) => referencesIn(input[field])),
-  );
+  const set = [...named("sets"), ...all.flatMap(({ as }) => as ?? [])];
+  const referred = all.flatMap(({ input, deferred }) => deferred.flatMap((field) => namesIn(input[field])));
   // A name that has a `${…}` itself is known when it runs.
-  const isName = (name: string) => referencesIn(name).length === 0;
-  const used = [...new Set([...referred, ...named("reads").filter(isName)])].sort();
+  const isName = (name: string) => !hasReference(name);
+  const used = [
+    ...new Set([
+      ...referred,
+      ...named("reads")
+        .filter(isName)
+        .map((text) => referenceOf(text).name),
+    ]),
+  ].sort();
   return { used, unset: set.every(isName) ? used.filter((name) => !set.includes(name)) : [] };
 }
 

@@ -1,9 +1,11 @@
 /**
  * `${name}` in the arguments of an action: found before a run, filled in when the action runs.
  *
- * A text that consists of `${name}` alone becomes the variable's value, of any type. Within other text, a value that is no
- * text is written as JSON. `$${name}` stands for a literal `${name}`. Nothing is ever evaluated.
+ * `${name.field[0]['other field']}` is a part of the variable. A text that consists of one reference alone becomes its value,
+ * of any type. Within other text, a value that is no text is written as JSON. `$${name}` stands for a literal `${name}`.
+ * Nothing is ever evaluated.
  */
+import { kindOf } from "../core/input";
 import { badInput } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
 import { meant } from "../lib/nearest";
@@ -14,25 +16,98 @@ export const MAX_FILLED = { bytes: 4 * 1024 * 1024, depth: 64 };
 /** The variables of a run. Together they are within {@link MAX_FILLED}, but for {@link Variables.note}. */
 export class Variables extends Map<string, unknown> {
   private readonly sizes = new Map<string, number>();
+  /** The names of those that are no secret. */
+  private readonly open = new Set<string>();
   private total = 0;
+  /** Which turn of the innermost loop this is, from 1 on: `${loop.index}`. */
+  turn: number | undefined;
 
-  /** @throws a `bad_input` failure when there is no room for it. */
-  override set(name: string, value: unknown): this {
+  /**
+   * @param shown whether its value is no secret, which the run may keep and log.
+   * @throws a `bad_input` failure when there is no room for it.
+   */
+  override set(name: string, value: unknown, shown = false): this {
     const room = MAX_FILLED.bytes - this.total + (this.sizes.get(name) ?? 0);
     const size = sizeWithin(value, { ...MAX_FILLED, bytes: room });
     if (size === undefined) throw tooLarge();
-    return this.note(name, value, size);
+    return this.note(name, value, shown, size);
   }
 
   /** Sets a value of svc's own, which is small. */
-  note(name: string, value: unknown, size = 0): this {
+  note(name: string, value: unknown, shown = false, size = 0): this {
     this.total += size - (this.sizes.get(name) ?? 0);
     this.sizes.set(name, size);
+    if (shown) this.open.add(name);
+    else this.open.delete(name);
     return super.set(name, value);
+  }
+
+  /** Whether what `reference` stands for is no secret. */
+  isShown(reference: Reference): boolean {
+    return this.isTurn(reference) || this.open.has(reference.name);
+  }
+
+  /** What `reference` stands for. @throws a `bad_input` failure that says what there is not; it quotes no value. */
+  resolve(reference: Reference): unknown {
+    if (this.isTurn(reference)) return this.turn;
+    const { name, path } = reference;
+    if (!this.has(name)) throw badInput(`unknown variable: ${name}${meant(name, this.keys())}`);
+    let at = name;
+    let value = this.get(name);
+    for (const key of path) {
+      value = part(value, key, at);
+      at += typeof key === "number" ? `[${key}]` : /^[\w-]+$/.test(key) ? `.${key}` : `['${key}']`;
+    }
+    return value;
+  }
+
+  /** A variable that somebody called `loop` stays what it is, but for the index. */
+  private isTurn({ name, path }: Reference): boolean {
+    return this.turn !== undefined && isTurn(name, path);
   }
 }
 
-const REFERENCE = /(\$?)\$\{([A-Za-z_][A-Za-z0-9_]{0,63})\}/g;
+function part(value: unknown, key: string | number, at: string): unknown {
+  if (typeof key === "number") {
+    if (!Array.isArray(value))
+      throw badInput(`\${${at}[${key}]}: expected a list but found ${kindOf(value)}`);
+    if (key < value.length) return value[key];
+    throw badInput(`\${${at}[${key}]}: expected an index below ${value.length}, the number of its items`);
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw badInput(`\${${at}.${key}}: expected an object but found ${kindOf(value)}`);
+  }
+  if (Object.hasOwn(value, key)) return (value as Record<string, unknown>)[key];
+  throw badInput(`\${${at}.${key}}: the object has no such field`);
+}
+
+/** What a `${…}` names: a variable, and the keys that lead to the part of it. */
+export interface Reference {
+  readonly name: string;
+  readonly path: ReadonlyArray<string | number>;
+}
+
+const isTurn = (name: string, path: Reference["path"]) =>
+  name === "loop" && path.length === 1 && path[0] === "index";
+
+const NAME = "[A-Za-z_][A-Za-z0-9_]{0,63}";
+const PATH = String.raw`(?:\.[A-Za-z_][\w-]{0,99}|\[\d{1,7}\]|\['[^']{1,100}'\]){0,16}`;
+
+const REFERENCE = new RegExp(String.raw`(\$?)\$\{(${NAME})(${PATH})\}`, "g");
+
+/** A variable or a part of one, as it is between the braces. */
+export const REFERENCE_TEXT = new RegExp(`^${NAME}${PATH}$`);
+
+/** @param text as {@link REFERENCE_TEXT} has it. */
+export function referenceOf(text: string): Reference {
+  const [name = ""] = text.match(/^\w+/) ?? [];
+  return { name, path: keysOf(text.slice(name.length)) };
+}
+
+const keysOf = (path: string): Array<string | number> =>
+  [...path.matchAll(/\.([\w-]+)|\[(\d+)\]|\['([^']+)'\]/g)].map(([, field, index, quoted]) =>
+    index === undefined ? `${field ?? quoted}` : Number(index),
+  );
 
 /** Whether `value` contains a `${name}` or `$${name}` anywhere. */
 export function hasReference(value: unknown): boolean {
@@ -40,52 +115,63 @@ export function hasReference(value: unknown): boolean {
   return typeof value === "object" && value !== null && Object.values(value).some(hasReference);
 }
 
-/** The names of the variables that `value` refers to; `$${name}` refers to none. */
-export function referencesIn(value: unknown): string[] {
+/** Whether `value` is one `${…}` and nothing else. */
+export const isReference = (value: unknown): value is string =>
+  typeof value === "string" &&
+  value.startsWith("${") &&
+  value.endsWith("}") &&
+  REFERENCE_TEXT.test(value.slice(2, -1));
+
+/** What `value` refers to; `$${name}` refers to nothing. */
+export function referencesIn(value: unknown): Reference[] {
   if (typeof value === "string") {
-    return [...value.matchAll(REFERENCE)].flatMap(([, escaped, name]) => (escaped || !name ? [] : name));
+    return [...value.matchAll(REFERENCE)].flatMap(([, escaped, name = "", path = ""]) =>
+      escaped ? [] : { name, path: keysOf(path) },
+    );
   }
   return typeof value === "object" && value !== null ? Object.values(value).flatMap(referencesIn) : [];
 }
+
+/** The names of the variables that `value` refers to, but for `${loop.index}`, which every loop sets. */
+export const namesIn = (value: unknown): string[] =>
+  referencesIn(value).flatMap(({ name, path }) => (isTurn(name, path) ? [] : name));
 
 /**
  * `value` with every `${name}` filled in, also within lists and objects, but not in keys.
  *
  * @throws a `bad_input` failure that names an unknown variable, or when the result is over {@link MAX_FILLED}.
  */
-export function fillIn(value: unknown, variables: ReadonlyMap<string, unknown>): unknown {
+export function fillIn(value: unknown, variables: Pick<Variables, "resolve">): unknown {
   const filled = fill(value, variables);
   if (sizeWithin(filled, MAX_FILLED) === undefined) throw tooLarge();
   return filled;
 }
 
-function fill(value: unknown, variables: ReadonlyMap<string, unknown>): unknown {
+type Resolver = Parameters<typeof fillIn>[1];
+
+function fill(value: unknown, variables: Resolver): unknown {
   if (typeof value === "string") return fillText(value, variables);
   if (Array.isArray(value)) return value.map((item) => fill(item, variables));
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fill(item, variables)]));
 }
 
-function fillText(text: string, variables: ReadonlyMap<string, unknown>): unknown {
-  const references = [...text.matchAll(REFERENCE)];
-  const [first] = references;
-  if (first?.[2] !== undefined && first[0] === text && !first[1]) return known(first[2], variables);
+function fillText(text: string, variables: Resolver): unknown {
   let filled = "";
   let from = 0;
-  for (const { 0: reference, 1: escaped, 2: name = "", index } of references) {
-    filled += text.slice(from, index) + (escaped ? reference.slice(1) : written(known(name, variables)));
+  for (const { 0: reference, 1: escaped, 2: name = "", 3: path = "", index } of text.matchAll(REFERENCE)) {
+    const resolve = () => variables.resolve({ name, path: keysOf(path) });
+    if (reference === text && !escaped) return resolve();
+    filled += text.slice(from, index) + (escaped ? reference.slice(1) : written(resolve()));
     if (filled.length > MAX_FILLED.bytes) throw tooLarge();
     from = index + reference.length;
   }
   return filled + text.slice(from);
 }
 
-function known(name: string, variables: ReadonlyMap<string, unknown>): unknown {
-  if (variables.has(name)) return variables.get(name);
-  throw badInput(`unknown variable: ${name}${meant(name, variables.keys())}`);
-}
-
-const written = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
+/** `value` as it is within a text. */
+export const written = (value: unknown): string =>
+  typeof value === "string" ? value : JSON.stringify(value);
 
 const tooLarge = () =>
   badInput(

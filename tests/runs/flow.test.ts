@@ -312,7 +312,7 @@ test("AC_break outside a loop is refused before anything runs", async () => {
   await using host = testService();
   const executor = await host.service.executor();
   expect(() => executor.prepare([["AC_try", { body: [["AC_break"]] }]])).toThrow(
-    "actions[0].body[0]: expected AC_break inside AC_loop only",
+    "actions[0].body[0]: expected AC_break inside AC_for_each, AC_loop or AC_while only",
   );
 });
 

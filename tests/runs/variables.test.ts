@@ -1,13 +1,16 @@
 /** `${name}` in arguments. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { fillIn, hasReference, MAX_FILLED } from "../../src/runs/variables";
+import { fillIn, hasReference, MAX_FILLED, Variables } from "../../src/runs/variables";
 import { runActions, testService } from "../support";
 
 const name = fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_]{0,20}$/);
 const plain = fc.string().filter((text) => !text.includes("$"));
-const filled = (value: unknown, variables: Record<string, unknown> = {}) =>
-  fillIn(value, new Map(Object.entries(variables)));
+function filled(value: unknown, given: Record<string, unknown> = {}) {
+  const variables = new Variables();
+  for (const [key, one] of Object.entries(given)) variables.note(key, one);
+  return fillIn(value, variables);
+}
 
 describe("filling in", () => {
   test("gives a lone ${name} the variable's value, whatever its type", () => {
