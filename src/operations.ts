@@ -2,6 +2,7 @@
  * The table: every operation of svc, feature by feature.
  */
 
+import { eventTypes as auditEvents } from "./audit/events";
 import { operations as audit } from "./audit/operations";
 import { operations as config } from "./config/operations";
 import type { EventType } from "./core/events";
@@ -9,6 +10,7 @@ import type { InputSchema, Operation, OutputSchema } from "./core/operation";
 import { operations as daemon } from "./daemon/operations";
 import { operations as desktop } from "./desktop/operations";
 import { operations as windows } from "./desktop/operations/windows";
+import { eventTypes as diagnosisEvents } from "./diagnostics/events";
 import { operations as diagnostics } from "./diagnostics/operations";
 import { operations as events } from "./events/operations";
 import { eventTypes as hostEvents } from "./fleet/events";
@@ -25,6 +27,7 @@ import { operations as sessions } from "./peers/operations";
 import { eventTypes as runEvents } from "./runs/events";
 import { operations as runs } from "./runs/operations";
 import { operations as scripts } from "./runs/operations/scripts";
+import { eventTypes as jobEvents } from "./scheduler/events";
 import { operations as scheduler } from "./scheduler/operations";
 import type { Service } from "./service";
 import { eventTypes as syncEvents } from "./sync/events";
@@ -73,6 +76,9 @@ export const eventTypes: readonly EventType[] = [
   ...syncEvents,
   ...hostEvents,
   ...tokenEvents,
+  ...jobEvents,
+  ...auditEvents,
+  ...diagnosisEvents,
 ];
 
 /** Every operation of svc. Each names the slice of the service that it uses; the service has them all. */

@@ -125,7 +125,10 @@ export function createService({
     audit: feature(async () => {
       if (!options.audit) return null;
       const { openAuditLog } = await import("./audit/log");
-      const audit = await openAuditLog({ path: files.auditLog, log, logsFailures: logsAuditFailures });
+      const audit = await openAuditLog({
+        ...{ path: files.auditLog, log, publish },
+        logsFailures: logsAuditFailures,
+      });
       // First in the list, last to stop: everything else may leave rows while it stops.
       stops.unshift(() => audit.close());
       return audit;
@@ -155,7 +158,7 @@ export function createService({
         import("./diagnostics/diagnostics"),
         import("./diagnostics/checks"),
       ]);
-      return createDiagnostics(service, await loadChecks());
+      return createDiagnostics(service, await loadChecks(), observed);
     }),
     settings: feature(async () => {
       const [{ createSettings }, { CHECK_NAMES }] = await Promise.all([
@@ -260,6 +263,7 @@ export function createService({
           }
         },
         log,
+        publish: observed,
       });
       if (runsJobs) await madeScheduler.start();
       return madeScheduler;

@@ -7,6 +7,7 @@
 import type { Database } from "bun:sqlite";
 import { dirname } from "node:path";
 import * as v from "valibot";
+import type { Publish } from "../core/events";
 import { type Protocol, type Remote, startChild } from "../lib/child";
 import { deadline } from "../lib/deadline";
 import { cancelled, messageOf } from "../lib/errors";
@@ -15,6 +16,7 @@ import { configFiles } from "../lib/paths";
 import { selfCommand } from "../lib/self-command";
 import { share } from "../lib/share";
 import { VERDICT, type Verdict } from "./chain";
+import { auditRemoved } from "./events";
 import type { ExportStep } from "./export";
 import { AuditFile } from "./file";
 import { appendRows, type Head, headOf, laterHead, type NewRow, readHighWater } from "./high-water";
@@ -23,6 +25,7 @@ import type { Epoch } from "./open-file";
 import type { PruneOptions } from "./prune";
 import { createLimit, PRUNED, type Pruned } from "./retention";
 import { type AuditEvent, rowTime, storable } from "./row";
+import { createTeller } from "./tell";
 import { type VerifyOptions, verdictFor } from "./verify";
 import type { AuditCalls, AuditEvents } from "./worker";
 
@@ -35,6 +38,14 @@ export interface AuditLogOptions {
   readonly lockWaitMs?: number;
   /** Whether it is logged when rows cannot be written, and when they can again (default true). */
   readonly logsFailures?: boolean | undefined;
+  /** Takes the events of the log. */
+  readonly publish?: Publish;
+}
+
+/** How a row is appended. */
+export interface AppendOptions {
+  /** Makes no event by itself: it only says that somebody follows events. */
+  readonly quiet?: boolean;
 }
 
 /** The maximum number of rows in a commit. A larger one would hold the lock and the event loop noticeably long. */
@@ -50,6 +61,7 @@ interface VerifyCall extends VerifyOptions {
 }
 
 interface Waiting extends NewRow {
+  readonly quiet: boolean;
   resolve(id: number): void;
   reject(error: unknown): void;
 }
@@ -63,10 +75,17 @@ const PROTOCOL: Protocol<AuditCalls, AuditEvents> = {
 };
 
 /** Opens the log at `path`; the first row makes it. Never throws: while the file cannot be opened, each call tries again and fails. */
-export async function openAuditLog({ path, log, lockWaitMs, logsFailures = true }: AuditLogOptions) {
+export async function openAuditLog({
+  path,
+  log,
+  lockWaitMs,
+  logsFailures = true,
+  publish = () => {},
+}: AuditLogOptions) {
   const file = new AuditFile(path, lockWaitMs, log);
   const closing = new AbortController();
   let tally: Tally | undefined;
+  const teller = createTeller(() => tally?.rows ?? 0, publish);
   let waiting: Waiting[] = [];
   let flushing: Promise<void> | undefined;
   let failure: string | null = null;
@@ -95,7 +114,13 @@ export async function openAuditLog({ path, log, lockWaitMs, logsFailures = true 
         tally = written;
         file.remember(written.head);
         report();
-        for (const [nth, { resolve }] of batch.entries()) resolve(written.head.id - batch.length + 1 + nth);
+        const first = written.head.id - batch.length + 1;
+        for (const [nth, { resolve }] of batch.entries()) resolve(first + nth);
+        const rows = batch.map(({ ts, event }, nth) => ({ id: first + nth, ts, ...event }));
+        teller.take(
+          rows,
+          batch.every(({ quiet }) => quiet),
+        );
       } catch (error) {
         report(error);
         for (const { reject } of batch) reject(error);
@@ -161,7 +186,11 @@ export async function openAuditLog({ path, log, lockWaitMs, logsFailures = true 
     return verdictFor(noted, await work.join(signal));
   };
 
-  const prune = (options: PruneOptions): Promise<Pruned> => inChild((audit) => audit.prune(path, options));
+  const prune = async (options: PruneOptions): Promise<Pruned> => {
+    const pruned = await inChild((audit) => audit.prune(path, options));
+    if (pruned.deleted > 0) publish(auditRemoved, { removed: pruned.deleted });
+    return pruned;
+  };
   const archive = { folder: configFiles(dirname(path)).auditArchive };
   const limit = createLimit(
     (keep) => prune({ what: { keep }, archive, by: "svc serve --audit-max-rows" }),
@@ -169,9 +198,9 @@ export async function openAuditLog({ path, log, lockWaitMs, logsFailures = true 
     closing.signal,
   );
 
-  const append = (event: AuditEvent) =>
+  const append = (event: AuditEvent, { quiet = false }: AppendOptions = {}) =>
     new Promise<number>((resolve, reject) => {
-      waiting.push({ ts: rowTime(new Date()), event: storable(event), resolve, reject });
+      waiting.push({ ts: rowTime(new Date()), event: storable(event), quiet, resolve, reject });
       flushing ??= flush();
     });
 
@@ -220,6 +249,7 @@ export async function openAuditLog({ path, log, lockWaitMs, logsFailures = true 
       tally = await file.read(countRows);
       file.remember(tally.head);
       file.compact();
+      publish(auditRemoved, { removed: deleted });
       return deleted;
     },
     /** Moves the oldest rows to an archive, in another process. @throws what `pruneRows` throws. */
@@ -233,6 +263,7 @@ export async function openAuditLog({ path, log, lockWaitMs, logsFailures = true 
     async close(): Promise<void> {
       closing.abort(cancelled("cancelled"));
       await flushing;
+      teller.end();
       file.close();
     },
   };

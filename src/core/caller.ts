@@ -59,12 +59,16 @@ export interface Progress {
 export interface CallerService {
   /** Null without an audit log. */
   audit(): Promise<{
-    append(event: {
-      readonly event_type: string;
-      readonly host_id: string | null;
-      readonly viewer_id: string | null;
-      readonly detail: string | null;
-    }): Promise<unknown>;
+    append(
+      event: {
+        readonly event_type: string;
+        readonly host_id: string | null;
+        readonly viewer_id: string | null;
+        readonly detail: string | null;
+      },
+      /** `quiet`: the row makes no event by itself. */
+      options?: { readonly quiet?: boolean },
+    ): Promise<unknown>;
   } | null>;
 }
 

@@ -7,12 +7,14 @@
  */
 import * as v from "valibot";
 import type { Caller } from "../core/caller";
+import type { Publish } from "../core/events";
 import { deadline } from "../lib/deadline";
 import { failureOf, messageOf, systemCode, timedOut } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
 import { createSharing } from "../lib/share";
 import { type Check, DEADLINE_MS, FINDING, type Finding, failed } from "./check";
+import { diagnosisChanged } from "./events";
 
 const CHECK_RESULT = v.object({
   name: v.string(),
@@ -39,8 +41,21 @@ export type Diagnostics = ReturnType<typeof createDiagnostics>;
 export function createDiagnostics<S extends { readonly log: Log }>(
   service: S,
   checks: ReadonlyArray<Check<NoInfer<S>>>,
+  publish: Publish = () => {},
 ) {
   const shared = createSharing<CheckResult>();
+  /** What each check found last. */
+  const found = new Map<string, string>();
+
+  /** Tells of a check that finds something else than before, the first time also of one that finds a problem. */
+  const tell = (result: CheckResult) => {
+    const { name, ok, severity, detail } = result;
+    const before = found.get(name);
+    const now = JSON.stringify([ok, severity]);
+    found.set(name, now);
+    if (now !== (before ?? JSON.stringify([true, "info"])))
+      publish(diagnosisChanged, { name, ok, severity, detail });
+  };
 
   const runCheck = async (check: Check<S>, caller: Caller): Promise<CheckResult> => {
     const { name, advice, deadlineMs: ms = DEADLINE_MS } = check;
@@ -60,7 +75,10 @@ export function createDiagnostics<S extends { readonly log: Log }>(
     const work = async () => check.run(service, { ...caller, signal });
     const finding = await deadline(work(), { ms, late }).catch(thrownIn);
     const duration_ms = Math.round((performance.now() - started) * 1_000) / 1_000;
-    return { name, ...finding, detail: printable(finding.detail, 500), duration_ms };
+    const result = { name, ...finding, detail: printable(finding.detail, 500), duration_ms };
+    // One that was cut off has found nothing.
+    if (!caller.signal.aborted) tell(result);
+    return result;
   };
 
   const runShared = (check: Check<S>, caller: Caller) =>

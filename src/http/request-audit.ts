@@ -55,7 +55,7 @@ async function refusePipelined({ request }: Exchange): Promise<void> {
 /** A request as its rows show it. */
 export type RequestEntry = ReturnType<typeof entryOf>;
 
-function entryOf({ client, request, grant }: Exchange) {
+function entryOf({ client, request, grant, route }: Exchange) {
   return {
     client: client?.address ?? "unknown",
     /** What limits count by (`client-address.ts`). */
@@ -65,6 +65,8 @@ function entryOf({ client, request, grant }: Exchange) {
     path: printable(request.path, 500).replace(/\s/g, encodeURIComponent),
     /** The name of its token; null for the host's own token, and without a valid one. */
     token: grant?.name ?? null,
+    // Who polls for events would get that of the poll before, again and again.
+    quiet: route.staysOpen,
   };
 }
 
@@ -90,11 +92,11 @@ const MINUTE_MS = 60_000;
 
 /** @param failed is called for each row that could not be written. */
 export function createRequestAudit(audit: AuditLog | null, failed: () => void, minuteMs = MINUTE_MS) {
-  const append = async (host_id: string | null, detail: string) => {
-    await audit?.append({ event_type: "rest_api", host_id, viewer_id: null, detail });
+  const append = async (host_id: string | null, detail: string, quiet = false) => {
+    await audit?.append({ event_type: "rest_api", host_id, viewer_id: null, detail }, { quiet });
   };
-  const appendRequest = ({ client, method, path, token }: RequestEntry, outcome: string) =>
-    append(client, `${method} ${path} -> ${outcome}${token === null ? "" : ` token=${token}`}`);
+  const appendRequest = ({ client, method, path, token, quiet }: RequestEntry, outcome: string) =>
+    append(client, `${method} ${path} -> ${outcome}${token === null ? "" : ` token=${token}`}`, quiet);
 
   let minute: RefusedMinute | undefined;
   let ending: Timer | undefined;

@@ -18,6 +18,8 @@ export interface Route {
   readonly path: string;
   readonly entry: Entry;
   readonly handle: Handler;
+  /** Whether its answer may stay open (`stream` of the operation). */
+  readonly staysOpen: boolean;
 }
 
 /** The last step of every request. */
@@ -27,6 +29,7 @@ export const routeOf = (http: HttpRoute, handle: Handler): Route => ({
   path: http.path,
   entry: http.public === true ? "public" : (http.public ?? "token"),
   handle,
+  staysOpen: http.stream !== undefined,
 });
 
 /** The routes of what no operation answers, by path: a 405 where the path has other methods, else a 404. */
@@ -39,6 +42,7 @@ export function createUnrouted(operations: readonly RoutedOperation[]): (path: s
     path: "unmatched",
     entry: "unknown",
     handle: () => errorResponse(404, "not found"),
+    staysOpen: false,
   } as const;
   return (path) => known.find(({ pattern }) => pattern.test(path))?.route ?? unknown;
 }

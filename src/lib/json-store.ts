@@ -191,7 +191,7 @@ function contentOf(file: string, absent: unknown): unknown {
 }
 
 /** The list while it is changed. */
-class EntryList<E extends object> {
+export class EntryList<E extends object> {
   constructor(
     public items: ReadonlyArray<Item<E>>,
     private readonly options: JsonStoreOptions<E>,

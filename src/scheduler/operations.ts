@@ -7,7 +7,10 @@ import { type Grant, requireOwnToken } from "../core/rights";
 import { RUN_STATUS } from "../core/run";
 import { badInput, Failure } from "../lib/errors";
 import { hostTimeZone, JOB, JOB_SETTINGS } from "./job";
-import type { JobState, Scheduler } from "./scheduler";
+import type { Scheduler } from "./scheduler";
+import { JOB_VIEW, toView } from "./view";
+
+export type { JobView } from "./view";
 
 interface Uses {
   scheduler(): Promise<Scheduler>;
@@ -16,35 +19,6 @@ interface Uses {
     permit(commands: readonly string[], grant: Grant, who: string): void;
   }>;
 }
-
-const JOB_VIEW = v.object({
-  job_id: v.string(),
-  script_path: v.string(),
-  interval_seconds: v.number(),
-  is_cron: v.boolean(),
-  cron_expression: v.nullable(v.string()),
-  time_zone: v.nullable(v.string()),
-  repeat: v.boolean(),
-  max_runs: v.nullable(v.number()),
-  runs: v.number(),
-  enabled: v.boolean(),
-  /** The token that added it, whose scopes it has; null for the owner of the host. Hosts of 0.1.0 do not send these. */
-  token: v.optional(v.nullable(v.string()), null),
-  scopes: v.optional(v.array(v.string()), []),
-  disabled_reason: v.optional(v.nullable(v.string()), null),
-  next_run_at: v.nullable(v.string()),
-  last_run_at: v.nullable(v.string()),
-  /** Hosts of another make answer null here. */
-  if_missed: v.nullable(v.string()),
-  if_running: v.nullable(v.string()),
-  timeout_s: v.nullable(v.number()),
-  run_id: v.nullable(v.string()),
-});
-
-export type JobView = v.InferInput<typeof JOB_VIEW>;
-
-const toView = ({ timeout_seconds: timeout_s, ...job }: JobState): JobView =>
-  v.parse(JOB_VIEW, { ...job, timeout_s, is_cron: job.cron_expression !== null } satisfies JobView);
 
 /** What the operations share that change something. */
 const CHANGE = { scope: "operate", changes: true } as const;

@@ -5,14 +5,17 @@
  * begins, so a crash may lose that run but never repeats it. Changes that another process makes to the jobs are noticed
  * within {@link POLL_MS}, and so is a clock that was set, or a host that slept.
  */
+import type { Publish } from "../core/events";
 import type { StartedRun } from "../core/run";
 import { conflict, messageOf, notFound } from "../lib/errors";
-import { createJsonStore, type JsonStore, parseBy } from "../lib/json-store";
+import { createJsonStore, type EntryList, parseBy } from "../lib/json-store";
 import { type Release, tryLock } from "../lib/lock";
 import type { Log } from "../lib/log";
 import { shortage } from "../lib/quota";
 import { printable } from "../lib/sanitize";
+import { createJobWatch } from "./changes";
 import { JOB, type Job, nextRun } from "./job";
+import type { JobState } from "./view";
 
 /** How often to look at the file and the clock, in milliseconds. */
 const POLL_MS = 1_000;
@@ -52,14 +55,10 @@ export interface SchedulerParts {
   /** Default: that of the system. */
   readonly clock?: Clock;
   readonly log: Log;
+  /** Takes the events of jobs. */
+  readonly publish?: Publish;
   /** Default {@link POLL_MS}. */
   readonly pollMs?: number;
-}
-
-/** A job, and its active run. */
-export interface JobState extends Job {
-  /** Null when none is active, or another process runs it. */
-  readonly run_id: string | null;
 }
 
 const systemClock: Clock = {
@@ -87,13 +86,16 @@ export class Scheduler {
   private callOff: () => void = () => {};
   private looking: Promise<void> = Promise.resolve();
 
-  private readonly store: JsonStore<Job>;
+  private readonly store;
   private readonly clock: Clock;
+  /** Tells what has changed since the jobs were seen last. */
+  private readonly tell;
 
   constructor(private readonly parts: SchedulerParts) {
     const format = { what: "a list of jobs", list: "jobs", key: "job_id", parse: parseBy(JOB) } as const;
     this.store = createJsonStore<Job>({ ...parts.files, ...format }, parts.log);
     this.clock = parts.clock ?? systemClock;
+    this.tell = createJobWatch((job) => this.stateOf(job), parts.publish);
   }
 
   /**
@@ -141,7 +143,7 @@ export class Scheduler {
     const next = await nextRun(job, this.clock.now());
     if (next === null) throw conflict("cron_expression: there is no such time");
     const added = { ...job, next_run_at: job.enabled ? isoTime(next) : null };
-    await this.store.change((list) => {
+    await this.change((list) => {
       if (list.has(job.job_id)) throw conflict(`job_id: ${job.job_id} is taken`);
       const tokens = list.entries.map(({ token }) => token);
       const full = shortage(JOBS, tokens, job.token);
@@ -154,7 +156,7 @@ export class Scheduler {
 
   /** Does not end its active run. @throws `not_found`. */
   async remove(id: string): Promise<void> {
-    await this.store.change((list) => {
+    await this.change((list) => {
       if (!list.remove(id)) throw noSuchJob(id);
     });
     this.queued.delete(id);
@@ -173,7 +175,7 @@ export class Scheduler {
    * @returns how many they are.
    */
   async disown(by: "token" | "script", name: string): Promise<number> {
-    return this.store.change((list) => {
+    return this.change((list) => {
       const jobs = list.entries.filter((job) => job[by] === name);
       for (const job of jobs) {
         this.queued.delete(job.job_id);
@@ -231,9 +233,22 @@ export class Scheduler {
     }
   }
 
+  /** Changes the file, and tells of it. */
+  private async change<T>(edit: (list: EntryList<Job>) => T | Promise<T>): Promise<T> {
+    let after: readonly Job[] = [];
+    const result = await this.store.change(async (list) => {
+      this.tell(list.entries);
+      const edited = await edit(list);
+      after = list.entries;
+      return edited;
+    });
+    this.tell(after);
+    return result;
+  }
+
   /** Changes one job. */
   private async edit(id: string, change: (job: Job) => Job | Promise<Job>): Promise<JobState> {
-    const edited = await this.store.change(async (list) => {
+    const edited = await this.change(async (list) => {
       const job = list.entries.find(({ job_id }) => job_id === id);
       if (!job) throw noSuchJob(id);
       const changed = await change(job);
@@ -279,6 +294,7 @@ export class Scheduler {
     if (setBack) this.startedAt = now;
     const stale = (job: Job) => job.enabled && (setBack || job.next_run_at === null || timeOf(job) <= now);
     let jobs = await this.store.load();
+    this.tell(jobs);
     if (jobs.some(stale)) {
       const due: Job[] = [];
       const move = async (found: Job) => {
@@ -292,7 +308,7 @@ export class Scheduler {
         return started;
       };
       try {
-        jobs = await this.store.change(async (list) => {
+        jobs = await this.change(async (list) => {
           const current = list.entries;
           const all = await Promise.all(current.map(move));
           for (const [at, job] of all.entries()) if (job !== current[at]) list.replace(job);
@@ -381,8 +397,10 @@ export class Scheduler {
     const { job_id } = job;
     const run = await this.parts.start(job, signal);
     this.going.set(job_id, run.runId);
+    this.tell();
     void run.ended.then(async ({ run_id, status, error_text }) => {
       this.going.delete(job_id);
+      this.tell();
       if (status !== "ok") {
         this.parts.log.warn(`job ${job_id}: run ${run_id}: ${status}: ${printable(error_text ?? "")}`);
       }

@@ -1,0 +1,45 @@
+/**
+ * Telling of rows that were appended: at once, and each {@link TELL_MS} at most, however many they are.
+ */
+import type { Publish } from "../core/events";
+import { auditAppended } from "./events";
+import type { ListedRow } from "./row";
+
+const TELL_MS = 100;
+
+/** How many rows an event shows. */
+const MAX_SHOWN = 8;
+
+/** @param rowCount how many rows there are. */
+export function createTeller(rowCount: () => number, publish: Publish) {
+  let newest: ListedRow[] = [];
+  let appended = 0;
+  let toldAt = Number.NEGATIVE_INFINITY;
+  let timer: Timer | undefined;
+
+  const tell = () => {
+    timer = undefined;
+    toldAt = performance.now();
+    publish(auditAppended, { rows: rowCount(), appended, newest });
+    newest = [];
+    appended = 0;
+  };
+
+  return {
+    /** @param rows in their order. @param isQuiet they are told of with the next that are not. */
+    take(rows: readonly ListedRow[], isQuiet: boolean): void {
+      appended += rows.length;
+      newest = [...rows.slice(-MAX_SHOWN).reverse(), ...newest].slice(0, MAX_SHOWN);
+      if (isQuiet || timer) return;
+      const wait = toldAt + TELL_MS - performance.now();
+      if (wait <= 0) tell();
+      else timer = setTimeout(tell, wait);
+    },
+    /** Tells of what waits. */
+    end(): void {
+      if (!timer) return;
+      clearTimeout(timer);
+      tell();
+    },
+  };
+}
