@@ -2,6 +2,7 @@
  * Telling of rows that were appended: at once, and each {@link TELL_MS} at most, however many they are.
  */
 import type { Publish } from "../core/events";
+import { atMost } from "../lib/at-most";
 import { auditAppended } from "./events";
 import type { ListedRow } from "./row";
 
@@ -14,32 +15,18 @@ const MAX_SHOWN = 8;
 export function createTeller(rowCount: () => number, publish: Publish) {
   let newest: ListedRow[] = [];
   let appended = 0;
-  let toldAt = Number.NEGATIVE_INFINITY;
-  let timer: Timer | undefined;
-
-  const tell = () => {
-    timer = undefined;
-    toldAt = performance.now();
+  const { call: tell, end } = atMost(TELL_MS, () => {
     publish(auditAppended, { rows: rowCount(), appended, newest });
     newest = [];
     appended = 0;
-  };
-
+  });
   return {
     /** @param rows in their order. @param isQuiet they are told of with the next that are not. */
     take(rows: readonly ListedRow[], isQuiet: boolean): void {
       appended += rows.length;
       newest = [...rows.slice(-MAX_SHOWN).reverse(), ...newest].slice(0, MAX_SHOWN);
-      if (isQuiet || timer) return;
-      const wait = toldAt + TELL_MS - performance.now();
-      if (wait <= 0) tell();
-      else timer = setTimeout(tell, wait);
+      if (!isQuiet) tell();
     },
-    /** Tells of what waits. */
-    end(): void {
-      if (!timer) return;
-      clearTimeout(timer);
-      tell();
-    },
+    end,
   };
 }

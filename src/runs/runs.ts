@@ -6,6 +6,7 @@
 import type * as v from "valibot";
 import type { Publish } from "../core/events";
 import { type Outcome, RUN_ENDINGS, type RunStatus } from "../core/run";
+import { atMost } from "../lib/at-most";
 import { resolvesWithin } from "../lib/deadline";
 import { cancelled, conflict, notFound, timedOut, unavailable } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
@@ -31,7 +32,7 @@ const MAX_REFUSED = 1_000;
 const GRACE_MS = 8_000;
 const LAST_MS = 1_500;
 
-/** A run has at most one event of its actions in this time, in milliseconds. */
+/** A run tells of its actions once in this time at most, in milliseconds. */
 const STEP_MS = 100;
 
 type Begun = "run_id" | "source_type" | "source_id" | "token" | "script_path" | "commands";
@@ -131,12 +132,12 @@ export class Runs {
       waits(holder: () => string): void {
         entry.record = { ...entry.record, status: "waiting" };
         entry.holder = holder;
-        step.now();
+        step.changed();
       },
       goesOn(): void {
         entry.record = { ...entry.record, status: "running" };
         entry.holder = undefined;
-        step.now();
+        step.changed();
       },
       /** Counts `bytes` of results until the run ends. @returns false, and counts nothing, when there is no room for them. */
       hold: (bytes: number): boolean => {
@@ -201,30 +202,23 @@ export class Runs {
     return record;
   }
 
-  /** Tells how far a run is: at once when it begins to wait or goes on, else each {@link STEP_MS} at most. */
+  /** Tells how far a run is, each {@link STEP_MS} at most. */
   private stepsOf(entry: Entry) {
     let done = 0;
-    let newest: v.InferInput<typeof runStep.data>["outcome"] = null;
-    let timer: Timer | undefined;
-    let toldAt = Number.NEGATIVE_INFINITY;
-    const end = () => {
-      clearTimeout(timer);
-      timer = undefined;
-    };
-    const now = () => {
-      end();
-      toldAt = performance.now();
+    let outcome: v.InferInput<typeof runStep.data>["outcome"] = null;
+    const { call, end } = atMost(STEP_MS, () => {
       const { run_id, status, waiting_for } = toView(entry);
-      this.publish(runStep, { run_id, status, waiting_for, done, outcome: newest });
+      this.publish(runStep, { run_id, status, waiting_for, done, outcome });
+    });
+    return {
+      changed: call,
+      did({ command, ok, duration_ms }: Outcome) {
+        done += 1;
+        outcome = { command, ok, duration_ms };
+        call();
+      },
+      end,
     };
-    const did = ({ command, ok, duration_ms }: Outcome) => {
-      done += 1;
-      newest = { command, ok, duration_ms };
-      const wait = toldAt + STEP_MS - performance.now();
-      if (wait <= 0) now();
-      else timer ??= setTimeout(now, wait);
-    };
-    return { now, did, end };
   }
 
   private noteEnd(entry: Entry): void {
