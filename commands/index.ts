@@ -38,6 +38,7 @@ const nouns: Registry["nouns"] = {
   },
   usb: { describe: "List and watch USB devices", load: () => import("./usb") },
   screenshot: { describe: "Take a screenshot", load: () => import("./screenshot") },
+  locate: { describe: "Look for an image on the screen", load: () => import("./locate") },
   desktop: { describe: "Control pointer, keyboard and windows", load: () => import("./desktop") },
   config: {
     describe: "Export or import the configuration of a host",

@@ -8,6 +8,7 @@ import { operations as config } from "./config/operations";
 import type { EventType } from "./core/events";
 import type { InputSchema, Operation, OutputSchema } from "./core/operation";
 import { operations as daemon } from "./daemon/operations";
+import { operations as seeing } from "./desktop/images/operations";
 import { operations as desktop } from "./desktop/operations";
 import { operations as windows } from "./desktop/operations/windows";
 import { eventTypes as diagnosisEvents } from "./diagnostics/events";
@@ -56,6 +57,7 @@ const all = [
   ...config,
   ...desktop,
   ...windows,
+  ...seeing,
   ...diagnostics,
   ...turn,
   ...daemon,

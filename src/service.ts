@@ -151,7 +151,7 @@ export function createService({
     }),
     desktop: stoppable(async () => {
       const { createDesktop } = await import("./desktop/desktop");
-      return createDesktop({ lockFile: files.inputLock, log });
+      return createDesktop({ lockFile: files.inputLock, imagesFolder: files.images, log });
     }),
     diagnostics: feature(async () => {
       const [{ createDiagnostics }, { loadChecks }] = await Promise.all([

@@ -43,6 +43,9 @@ export const inForm = (form: v.GenericSchema) => v.pipe(v.unknown(), v.metadata(
 /** A path on the host that runs the operation. The command line resolves it against its own working folder. */
 export const path = mark<string>({ text: "path" });
 
+/** A path, or the content of the file in base64, which goes on record as its digest. */
+export const pathOrContent = mark<string>({ content: true });
+
 /** `NAME=VALUE`, several times; a value may be secret. On the command line no comma parts them. */
 export const assignments = mark<readonly string[]>({ secret: true, text: "assignment" });
 

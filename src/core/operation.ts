@@ -131,14 +131,22 @@ export function operation<const I extends InputSchema, O extends OutputSchema, S
   return definition;
 }
 
-/** `input` as it may be logged: secret fields, and what the schema does not know, replaced by `"***"`. */
+/** The longest path that goes on record as it is, in characters. */
+const MAX_PATH = 200;
+
+/**
+ * `input` as it may be logged: secret fields, and what the schema does not know, replaced by `"***"`; the content of a file by
+ * its digest.
+ */
 export function redact(
   schema: InputSchema,
   input: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
   const known = (name: string, value: unknown) => {
     const entry = entryOf(schema, name);
-    return entry === undefined || metadataOf(entry).secret ? "***" : value;
+    if (entry === undefined || metadataOf(entry).secret) return "***";
+    const isContent = metadataOf(entry).content && typeof value === "string" && value.length > MAX_PATH;
+    return isContent ? `sha256:${Bun.SHA256.hash(value, "hex")}` : value;
   };
   return Object.fromEntries(Object.entries(input).map(([name, value]) => [name, known(name, value)]));
 }

@@ -8,6 +8,8 @@ export interface Metadata {
   readonly secret?: true;
   readonly actions?: true;
   readonly text?: TextForm;
+  /** It may be a file's content in place of its path: on record by its digest. */
+  readonly content?: true;
   /** It is the name of a variable, which the action sets or reads. */
   readonly variable?: "sets" | "reads";
   /** It becomes the value of a variable and is quoted nowhere: what uses that variable is looked at by itself. */

@@ -4,6 +4,7 @@
  * A backend lives in the child process and gets one call at a time.
  */
 import type { Point, Region, Size } from "./geometry";
+import type { SeeingCalls } from "./images/look";
 
 /** Where the pointer goes first; a coordinate that is left out stays as it is. */
 export interface Target {
@@ -97,7 +98,8 @@ export interface Backend {
 
 /** The calls that the child process (`worker-child.ts`) answers: most are the backend's own. */
 export interface DesktopCalls
-  extends Omit<Backend, "desktop" | "monitors" | "capture" | "windows" | "close"> {
+  extends Omit<Backend, "desktop" | "monitors" | "capture" | "windows" | "close">,
+    SeeingCalls {
   /** Of all monitors together. */
   screenSize(): Promise<Size>;
   /** @param file where to write the PNG; null to have it in the answer. */

@@ -16,6 +16,8 @@ const TYPED_AT_ONCE = 64;
 export interface DesktopOptions extends WorkerOptions {
   /** The lock file that the processes of one `{config_dir}` share. */
   readonly lockFile: string;
+  /** Where pictures to look for are kept. */
+  readonly imagesFolder: string;
 }
 
 /** The child's methods; a call whose signal aborts before it is sent is not sent. */
@@ -25,6 +27,7 @@ type Calls = Remote<DesktopCalls, [signal?: AbortSignal]>;
 export interface Desktop extends Calls {
   /** For runs of operations that say `uses: "input"`. */
   readonly inputLock: InputLock;
+  readonly imagesFolder: string;
   /** The process id of the child; null while there is none. */
   readonly childPid: number | null;
   /** Ends the child, which releases what is down if a run is cut off. */
@@ -46,6 +49,7 @@ export function createDesktop(options: DesktopOptions): Desktop {
       }
     },
     inputLock,
+    imagesFolder: options.imagesFolder,
     get childPid() {
       return worker.pid();
     },

@@ -24,18 +24,24 @@ export async function takeScreenshot(screen: Screen, frame: Frame, file: string 
 }
 
 async function regionOf(screen: Screen, { monitor, region }: Frame): Promise<Region> {
-  if (monitor === undefined) return partOf(await screen.desktop(), region);
+  if (monitor === undefined) return partOf(await screen.desktop(), region, "screen_region");
   const monitors = await screen.monitors();
   const place = monitors[monitor];
   if (!place) throw badInput(`monitor: expected 0 to ${monitors.length - 1} but found ${monitor}`);
   const { x1, y1 } = place;
-  return shifted(partOf(shifted(place, -x1, -y1), region), x1, y1);
+  return shifted(partOf(shifted(place, -x1, -y1), region, "screen_region"), x1, y1);
 }
 
-function partOf(whole: Region, region = whole): Region {
+/**
+ * `region` itself, or all of `whole` without one.
+ *
+ * @param field names it in messages. @throws a `bad_input` failure when it is not in `whole`.
+ */
+export function partOf(whole: Region, region: Region | undefined, field: string): Region {
+  if (!region) return whole;
   const { x1, y1, x2, y2 } = region;
   if (x1 >= whole.x1 && y1 >= whole.y1 && x2 <= whole.x2 && y2 <= whole.y2) return region;
-  throw badInput(`screen_region: expected a part of [${corners(whole)}] but found [${corners(region)}]`);
+  throw badInput(`${field}: expected a part of [${corners(whole)}] but found [${corners(region)}]`);
 }
 
 function shifted({ x1, y1, x2, y2 }: Region, x: number, y: number): Region {

@@ -2,9 +2,9 @@
  * What the operations of the desktop share: places, buttons, and how one of them gets pointer and keyboard for itself.
  */
 import * as v from "valibot";
+import type { Caller } from "../core/caller";
 import { whole } from "../core/fields";
 import { type InputSchema, type Operation, type OutputSchema, operation } from "../core/operation";
-import type { RunContext } from "../core/run";
 import type { Desktop } from "./desktop";
 import type { Point } from "./geometry";
 
@@ -30,12 +30,11 @@ export function inputOperation<const I extends InputSchema, O extends OutputSche
     perform,
     ...definition
   }: Pick<Operation<I, O>, "summary" | "example" | "input" | "output" | "aims"> & {
-    /** @param run the run that it is an action of. */
     perform(
       desktop: Desktop,
       input: v.InferOutput<I>,
       signal: AbortSignal,
-      run: RunContext | undefined,
+      caller: Caller,
     ): Promise<v.InferInput<O>>;
   },
 ) {
@@ -47,14 +46,15 @@ export function inputOperation<const I extends InputSchema, O extends OutputSche
     command: `AC_${verb}`,
     leftOut: NO_ROUTE,
     ...definition,
-    async run(service, input, { signal, run }) {
+    async run(service, input, caller) {
+      const { signal, run } = caller;
       const desktop = await service.desktop();
       // A run holds the lock while it goes on.
-      if (run) return perform(desktop, input, signal, run);
+      if (run) return perform(desktop, input, signal, caller);
       const hold = await desktop.inputLock.take(signal, `desktop.${verb}`);
       let how: "finished" | "broken" = "broken";
       try {
-        const answer = await perform(desktop, input, signal, run);
+        const answer = await perform(desktop, input, signal, caller);
         how = "finished";
         return answer;
       } finally {

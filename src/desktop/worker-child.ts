@@ -11,6 +11,7 @@ import { unavailable } from "../lib/errors";
 import { lowerPriority } from "../lib/priority";
 import type { Backend, DesktopCalls, Frame } from "./backend";
 import { sizeOf } from "./geometry";
+import { createLook } from "./images/look";
 import { PressedKeys } from "./pressed-keys";
 import { takeScreenshot } from "./screenshot";
 import { desktopVariables } from "./session";
@@ -36,6 +37,7 @@ export default async function desktopChild(): Promise<void> {
   };
   const use = () => backend ?? open();
   const own = {
+    ...createLook(use),
     screenSize: async () => sizeOf(await (await use()).desktop()),
     screenshot: async (frame: Frame, file: string | null) => takeScreenshot(await use(), frame, file),
     windows: async () => (canListWindows() ? (await use()).windows() : undefined),

@@ -12,6 +12,7 @@ import { cancelled, unavailable } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { selfCommand } from "../lib/self-command";
 import { type DesktopCalls, WINDOW_STATES } from "./backend";
+import { SEEN } from "./images/seen";
 
 export interface WorkerOptions {
   readonly log: Log;
@@ -42,6 +43,7 @@ const PROTOCOL: Protocol<DesktopCalls> = {
   answers: {
     ...{ screenSize: v.object(SIZE), pointer: POINT, move: POINT, click: POINT, scroll: POINT },
     ...{ strike: NOTHING, type: NOTHING, focus: NOTHING, keepPressed: NOTHING },
+    ...SEEN,
     screenshot: v.object({ ...SIZE, base64: v.nullable(v.string()) }),
     windows: v.optional(v.array(WINDOW)),
     ...{ place: PLACE, request: NOTHING },

@@ -89,5 +89,7 @@ export const configFiles = (configDir: string) => ({
   /** Where the first builds of 0.1.0 had it. */
   formerInboxIndex: join(configDir, "sync", "inbox.db"),
   joinLock: join(configDir, "run", "join.lock"),
+  /** Pictures to look for on the screen. */
+  images: join(configDir, "images"),
   inputLock: join(configDir, "run", "input.lock"),
 });

@@ -63,6 +63,7 @@ export function desktopOn(
   const folder = temporaryFolder();
   const desktop = createDesktop({
     lockFile: join(folder.path, "input.lock"),
+    imagesFolder: join(folder.path, "images"),
     log: silentLog,
     env,
     ...options,

@@ -1,0 +1,71 @@
+import { existsSync as isThere, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import * as v from "valibot";
+import { view } from "../src/cli/view";
+import { field } from "../src/core/fields";
+import { locate } from "../src/desktop/images/operations";
+import { badInput } from "../src/lib/errors";
+import { writeNamedFile } from "../src/lib/files";
+
+/** The largest file that is sent along, in bytes: in base64, a request has room for it. */
+const MAX_SENT = 700_000;
+
+export default view(locate, {
+  positionals: ["image"],
+  hidden: ["marked"],
+  names: { detect_threshold: "threshold" },
+  extra: {
+    output: field(
+      v.optional(v.string()),
+      "File for a picture of the screen with a line around each match; with --on a folder",
+    ),
+  },
+  complete: ({ image, ...input }, { output }) => ({
+    ...input,
+    image: contentOf(image) ?? image,
+    marked: output !== undefined,
+  }),
+  columns: ["X", "Y", "WIDTH", "HEIGHT", "SCORE", "CENTER"],
+  rows({ matches, marked }, host, { output = "" }) {
+    if (host !== undefined && marked !== null) {
+      const name = host.replaceAll(/[^\p{L}\p{N}._-]/gu, encodeURIComponent);
+      writeMarked(join(output, `${name}.png`), marked);
+    }
+    return matches.map(({ x, y, width, height, score, center_x, center_y }) =>
+      [x, y, width, height, score.toFixed(4), `${center_x},${center_y}`].map(String),
+    );
+  },
+  none: "not found",
+  problems: ({ nearest }) =>
+    nearest ? [`the best score is ${nearest.score} at ${nearest.x}, ${nearest.y}`] : [],
+  good: ({ found }) => found,
+  async run({ call, show, input, extra: { output } }) {
+    const located = await call(input);
+    if (output !== undefined && located.marked !== null) writeMarked(output, located.marked);
+    return show({ ...located, marked: null });
+  },
+  examples: [
+    ["$0 locate save.png", "Where the image is, with its score; exit code 1 when it is not there"],
+    ["$0 locate save.png --region 0,0,640,400 --all", "Each match in a part of the screen"],
+    [
+      "$0 locate save.png --output found.png",
+      "A picture with a line around the match, or where it comes near",
+    ],
+  ],
+});
+
+const writeMarked = (file: string, png: string) =>
+  writeNamedFile(file, Buffer.from(png, "base64"), "--output");
+
+/**
+ * The PNG at `path` on this machine in base64: it goes along, also to another host. Undefined when there is none here: then
+ * it is the name of one that the host has.
+ */
+function contentOf(path: string): string | undefined {
+  const found = isThere(path) ? statSync(path) : undefined;
+  if (!found?.isFile()) return undefined;
+  if (found.size > MAX_SENT) throw badInput(`image: expected a file of at most ${MAX_SENT} bytes`);
+  const content = readFileSync(path);
+  if (content.toString("latin1", 1, 4) !== "PNG") throw badInput("image: expected a PNG");
+  return content.toString("base64");
+}

@@ -1,0 +1,119 @@
+/**
+ * Looking at the screen once, or again until it is as it should be.
+ */
+import { dirname, join, resolve } from "node:path";
+import type { Caller } from "../../core/caller";
+import { sleep } from "../../lib/deadline";
+import { cancelled, notFound, timedOut } from "../../lib/errors";
+import { ensurePrivateFolder } from "../../lib/files";
+import { jsonLine } from "../../lib/sanitize";
+import type { Desktop } from "../desktop";
+import type { ImageQuery, ImageSource } from "./look";
+import type { Hit, Located } from "./seen";
+
+/** How a picture is named, and what counts as it. */
+export interface Wanted {
+  /** A path, or the PNG in base64. */
+  readonly image: string;
+  readonly detect_threshold: number;
+  readonly region?: readonly [number, number, number, number] | undefined;
+  readonly scales: readonly number[];
+}
+
+/** How long to look, and how often, in seconds. */
+export interface Patience {
+  readonly timeout: number;
+  readonly poll: number;
+}
+
+/** How every PNG begins, in base64; and how browsers name one. */
+const BASE64 = /^(?:data:image\/png;base64,)?(?=iVBORw0KGgo)/;
+
+/**
+ * Where the picture `image` is: beside the script of the caller or in its working folder, else in the folder of pictures.
+ *
+ * That folder is made (0700), so that there is a place for what is missing.
+ */
+export function sourceOf(image: string, { imagesFolder }: Desktop, { kind, run }: Caller): ImageSource {
+  if (BASE64.test(image)) return { base64: image.replace(BASE64, "") };
+  const here = resolve(image);
+  if (here === image) return { paths: [image] };
+  ensurePrivateFolder(imagesFolder);
+  const kept = join(imagesFolder, image);
+  if (run?.script) return { paths: [join(dirname(run.script), image), kept] };
+  // A server has the working folder that somebody happened to start it in.
+  return { paths: kind === "rest" || kind === "scheduler" ? [kept] : [here, kept] };
+}
+
+/** The query of one look. */
+export function queryOf(wanted: Wanted, desktop: Desktop, caller: Caller): ImageQuery {
+  const { detect_threshold: threshold, scales } = wanted;
+  return {
+    ...{ image: sourceOf(wanted.image, desktop, caller), region: regionOf(wanted.region), threshold, scales },
+    ...{ all: false, near: false, marked: false },
+  };
+}
+
+/** The corners as a region. */
+export function regionOf(corners: Wanted["region"]) {
+  if (!corners) return undefined;
+  const [x1, y1, x2, y2] = corners;
+  return { x1, y1, x2, y2 };
+}
+
+/** What messages call the picture. */
+export const nameOf = ({ image }: Wanted) =>
+  BASE64.test(image) ? "the image" : `the image ${jsonLine(image)}`;
+
+/** What a failure says of the best place: what it lacks, or that there is none. */
+export function nearestOf({ nearest }: Located, { detect_threshold }: Wanted) {
+  const words = nearest
+    ? `: the best score is ${nearest.score} at ${nearest.x}, ${nearest.y}, expected ${detect_threshold}`
+    : "";
+  return { words, more: { nearest } };
+}
+
+/**
+ * The best match, once there is one.
+ *
+ * @throws a failure with the best score, and where that is: `not_found` when there is no time to wait, else `timeout`.
+ */
+export async function waitForImage(
+  desktop: Desktop,
+  wanted: Wanted,
+  patience: Patience,
+  caller: Caller,
+): Promise<Hit> {
+  const query = queryOf(wanted, desktop, caller);
+  return until(patience, caller.signal, async (isLast) => {
+    const located = await desktop.locate({ ...query, near: isLast }, caller.signal);
+    const [match] = located.matches;
+    if (match || !isLast) return match;
+    const { words, more } = nearestOf(located, wanted);
+    const { timeout } = patience;
+    if (timeout === 0) throw notFound(`${nameOf(wanted)} is not on the screen${words}`, more);
+    throw timedOut(`${nameOf(wanted)} did not appear within ${timeout} s${words}`, more);
+  });
+}
+
+/**
+ * What `look` finds, which is asked again until it finds something.
+ *
+ * @param look is told whether it looks for the last time; it throws then, if there is nothing.
+ * @throws what `look` throws; `cancelled`.
+ */
+export async function until<T>(
+  { timeout, poll }: Patience,
+  signal: AbortSignal,
+  look: (isLast: boolean) => Promise<T | undefined>,
+): Promise<T> {
+  const end = performance.now() + timeout * 1_000;
+  for (;;) {
+    const left = end - performance.now();
+    const found = await look(left <= 0);
+    if (found !== undefined) return found;
+    await sleep(Math.max(0, Math.min(poll * 1_000, end - performance.now())), signal, () => {
+      throw cancelled("cancelled while looking at the screen");
+    });
+  }
+}
