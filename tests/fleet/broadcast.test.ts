@@ -94,8 +94,8 @@ describe("an action list sent to a host", () => {
     actions: [["AC_rest_api_status"]],
     commands: ["AC_rest_api_status"],
     stop_on_error: false,
-    delivery_timeout_s: 1,
-    timeout_s: 1,
+    delivery_timeout_s: 30,
+    timeout_s: 30,
   };
   const to = (url: string, more: Partial<Parameters<typeof deliver>[1]> = {}) =>
     deliver({ label: "a", server: serverOf(host("a", url)) }, { ...delivery, ...more });
