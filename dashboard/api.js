@@ -178,6 +178,17 @@ export class Api extends EventTarget {
   }
 
   /**
+   * A file.
+   *
+   * @param {string} path without a leading slash
+   * @returns {Promise<Blob>}
+   * @throws {ApiError}
+   */
+  blob(path) {
+    return this.#ask(path, undefined, (response) => response.blob());
+  }
+
+  /**
    * @template {PostPath} Path
    * @param {Path} path without a leading slash
    * @param {import("./wire").Body<Path>} body

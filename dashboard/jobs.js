@@ -8,6 +8,7 @@ import { icon } from "./icons.js";
 import { actionButton, badge, nothing, notice, panel, time } from "./parts.js";
 import { activePanel, historyPanel } from "./runs.js";
 import { table } from "./table.js";
+import { tracesPanel } from "./traces.js";
 
 /** @typedef {import("./wire").Answer<"jobs">["jobs"][number]} Job */
 
@@ -56,7 +57,8 @@ export function open(view) {
   const jobs = jobsPanel(view, async () => {
     await Promise.all([active.now(), history.now()]);
   });
-  view.root.append(el("div", { class: "stack" }, jobs, active.root, history.root));
+  const traces = tracesPanel(view);
+  view.root.append(el("div", { class: "stack" }, jobs, active.root, traces.root, history.root));
 }
 
 /**

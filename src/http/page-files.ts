@@ -62,10 +62,12 @@ export const createDashboard = async () =>
       "style.css": import("../../dashboard/style.css", { with: { type: "file" } }),
       "sync.js": import("../../dashboard/sync.js", { with: { type: "file" } }),
       "table.js": import("../../dashboard/table.js", { with: { type: "file" } }),
+      "traces.js": import("../../dashboard/traces.js", { with: { type: "file" } }),
       "uplot.css": import("uplot/dist/uPlot.min.css", { with: { type: "file" } }),
       "uplot.js": import("uplot/dist/uPlot.esm.js", { with: { type: "file" } }),
       "usb.js": import("../../dashboard/usb.js", { with: { type: "file" } }),
       "view.js": import("../../dashboard/view.js", { with: { type: "file" } }),
+      "zip.js": import("../../dashboard/zip.js", { with: { type: "file" } }),
     }),
   });
 
