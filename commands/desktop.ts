@@ -4,6 +4,7 @@ import { view } from "../src/cli/view";
 import { field } from "../src/core/fields";
 import { hotkey, setMousePosition, writeText } from "../src/desktop/operations";
 import {
+  CANNOT_LIST,
   closeWindow,
   focusWindow,
   listWindows,
@@ -14,7 +15,6 @@ import {
   waitWindow,
   waitWindowGone,
 } from "../src/desktop/operations/windows";
-import { CANNOT_LIST } from "../src/desktop/windows";
 
 const byTitle = { names: { title_substring: "title" }, positionals: ["title_substring"] } as const;
 

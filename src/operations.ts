@@ -10,6 +10,7 @@ import type { InputSchema, Operation, OutputSchema } from "./core/operation";
 import { operations as daemon } from "./daemon/operations";
 import { operations as seeing } from "./desktop/images/operations";
 import { operations as desktop } from "./desktop/operations";
+import { operations as clipboard } from "./desktop/operations/clipboard";
 import { operations as windows } from "./desktop/operations/windows";
 import { eventTypes as diagnosisEvents } from "./diagnostics/events";
 import { operations as diagnostics } from "./diagnostics/operations";
@@ -58,6 +59,7 @@ const all = [
   ...desktop,
   ...windows,
   ...seeing,
+  ...clipboard,
   ...diagnostics,
   ...turn,
   ...daemon,

@@ -92,9 +92,23 @@ export interface Backend {
   place(hwnd: number, place: Partial<Place>): Promise<Place>;
   /** Resolves when it is done; for `close`, when it was asked: a program may ask a person first. */
   request(hwnd: number, what: WindowRequest): Promise<void>;
+  /** The text of the clipboard; empty when it holds nothing. @throws `not_found` when it holds something else. */
+  clipboard(): Promise<string>;
+  setClipboard(text: string): Promise<void>;
   /** Puts back what was changed on the display (a key mapping). */
   close(): Promise<void>;
 }
+
+/** What a backend tells its owner. */
+export interface BackendEvents {
+  /** The display has gone; the backend is of no use any more. */
+  lost(): void;
+  /** Whether the clipboard has a text that is gone when the backend is closed. */
+  clipboard(owned: boolean): void;
+}
+
+/** What the child process tells its parent. */
+export type DesktopEvents = Pick<BackendEvents, "clipboard">;
 
 /** The calls that the child process (`worker-child.ts`) answers: most are the backend's own. */
 export interface DesktopCalls

@@ -2,10 +2,11 @@
  * The operations of screen, pointer and keyboard.
  */
 import * as v from "valibot";
-import { field, flag, NO_INPUT, path, secret, whole } from "../core/fields";
+import { between, field, flag, NO_INPUT, path, seconds, secret, whole } from "../core/fields";
 import { operation } from "../core/operation";
 import type { Stroke } from "./backend";
 import type { Desktop } from "./desktop";
+import { drag } from "./drag";
 import { isKey, isTypable, KEY_NAMES, keyNamed } from "./keys";
 import {
   BUTTON,
@@ -171,6 +172,25 @@ const scrollMouse = inputOperation("mouse_scroll", {
     desktop.scroll(place, DIRECTIONS[scroll_direction], scroll_value, signal).then(pair),
 });
 
+const PLACE = v.strictTuple([COORDINATE, COORDINATE]);
+
+const dragMouse = inputOperation("drag", {
+  summary: "Drag with a button from one place to another; returns the position of the pointer",
+  example: { from: [100, 200], to: [400, 200] },
+  input: v.strictObject({
+    from: field(PLACE, "Where the button goes down: x, y"),
+    to: field(PLACE, "Where it goes up: x, y"),
+    duration: field(v.optional(seconds(between(0, 60)), 0.5), "Seconds that the way takes"),
+    mouse_keycode: field(v.optional(BUTTON, "mouse_left"), "The button"),
+  }),
+  output: PAIR,
+  perform: (desktop, { from, to, duration, mouse_keycode }, signal) => {
+    const at = ([x, y]: readonly [number, number]) => ({ x, y });
+    const way = { from: at(from), to: at(to), duration_s: duration, button: BUTTONS[mouse_keycode] };
+    return drag(desktop, way, signal).then(pair);
+  },
+});
+
 // The keyboard
 
 const done = () => null;
@@ -237,6 +257,7 @@ export const operations = [
   buttonOperation("press_mouse", "Press a button and hold it", "press"),
   buttonOperation("release_mouse", "Release a button", "release"),
   scrollMouse,
+  dragMouse,
   keyOperation("type_keyboard", "Press and release a key", "tap"),
   keyOperation("press_keyboard_key", "Press a key and hold it", "press"),
   keyOperation("release_keyboard_key", "Release a key", "release"),

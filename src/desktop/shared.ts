@@ -29,14 +29,15 @@ export function inputOperation<const I extends InputSchema, O extends OutputSche
   {
     perform,
     ...definition
-  }: Pick<Operation<I, O>, "summary" | "example" | "input" | "output" | "aims"> & {
-    perform(
-      desktop: Desktop,
-      input: v.InferOutput<I>,
-      signal: AbortSignal,
-      caller: Caller,
-    ): Promise<v.InferInput<O>>;
-  },
+  }: Pick<Operation<I, O>, "summary" | "example" | "input" | "output" | "aims"> &
+    Partial<Pick<Operation, "leftOut">> & {
+      perform(
+        desktop: Desktop,
+        input: v.InferOutput<I>,
+        signal: AbortSignal,
+        caller: Caller,
+      ): Promise<v.InferInput<O>>;
+    },
 ) {
   return operation<I, O, Uses>({
     name: `desktop.${verb}`,

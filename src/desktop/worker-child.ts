@@ -9,7 +9,7 @@ import { confineLightly } from "../lib/confine";
 import { resolvesWithin } from "../lib/deadline";
 import { unavailable } from "../lib/errors";
 import { lowerPriority } from "../lib/priority";
-import type { Backend, DesktopCalls, Frame } from "./backend";
+import type { Backend, BackendEvents, DesktopCalls, DesktopEvents, Frame } from "./backend";
 import { sizeOf } from "./geometry";
 import { createLook } from "./images/look";
 import { PressedKeys } from "./pressed-keys";
@@ -26,11 +26,14 @@ export default async function desktopChild(): Promise<void> {
   let keepPressed = false;
   let last: Promise<unknown> = Promise.resolve();
 
+  let parent: DesktopEvents | undefined;
+
   const open = () => {
     const forget = () => {
       if (backend === opening) backend = undefined;
     };
-    const opening = createBackend(forget).then((made) => ({ ...made, ...pressed.track(made) }));
+    const events = { lost: forget, clipboard: (owned: boolean) => parent?.clipboard(owned) };
+    const opening = createBackend(events).then((made) => ({ ...made, ...pressed.track(made) }));
     opening.catch(forget);
     backend = opening;
     return opening;
@@ -60,12 +63,14 @@ export default async function desktopChild(): Promise<void> {
   // Encoding a picture takes a whole processor for a moment; the server goes first.
   lowerPriority();
   await confineLightly();
-  await serveParent<DesktopCalls>(
-    () =>
-      remote((method, args) => {
+  await serveParent<DesktopCalls, DesktopEvents>(
+    (events) => {
+      parent = events;
+      return remote((method, args) => {
         last = perform(method, args);
         return last;
-      }),
+      });
+    },
     () => resolvesWithin(CLOSE_MS, close()).catch(() => {}),
   );
 }
@@ -76,8 +81,8 @@ function canListWindows(): boolean {
 }
 
 /** The one place where the platform is chosen. @throws an `unavailable` failure when there is no desktop. */
-async function createBackend(lost: () => void): Promise<Backend> {
-  if (process.platform === "linux") return (await import("./x11/backend")).createX11Backend(lost);
+async function createBackend(events: BackendEvents): Promise<Backend> {
+  if (process.platform === "linux") return (await import("./x11/backend")).createX11Backend(events);
   const { createNativeBackend } = await import("./native/backend");
   if (process.platform === "darwin") {
     return createNativeBackend((await import("./native/macos")).createMacos());

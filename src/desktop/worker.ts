@@ -11,7 +11,7 @@ import { deadline, resolvesWithin } from "../lib/deadline";
 import { cancelled, unavailable } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { selfCommand } from "../lib/self-command";
-import { type DesktopCalls, WINDOW_STATES } from "./backend";
+import { type DesktopCalls, type DesktopEvents, WINDOW_STATES } from "./backend";
 import { SEEN } from "./images/seen";
 
 export interface WorkerOptions {
@@ -39,16 +39,16 @@ const WINDOW = v.object({
   state: v.picklist(WINDOW_STATES),
   focused: v.boolean(),
 });
-const PROTOCOL: Protocol<DesktopCalls> = {
+const PROTOCOL: Protocol<DesktopCalls, DesktopEvents> = {
   answers: {
     ...{ screenSize: v.object(SIZE), pointer: POINT, move: POINT, click: POINT, scroll: POINT },
     ...{ strike: NOTHING, type: NOTHING, focus: NOTHING, keepPressed: NOTHING },
     ...SEEN,
     screenshot: v.object({ ...SIZE, base64: v.nullable(v.string()) }),
     windows: v.optional(v.array(WINDOW)),
-    ...{ place: PLACE, request: NOTHING },
+    ...{ place: PLACE, request: NOTHING, clipboard: v.string(), setClipboard: NOTHING },
   },
-  events: {},
+  events: { clipboard: v.strictTuple([v.boolean()]) },
 };
 
 const DEADLINE_MS = 10_000;
@@ -71,18 +71,27 @@ export function createWorker(options: WorkerOptions, mayLeave: () => boolean) {
   let waiting = 0;
   let idle: Timer | undefined;
   let stopping = false;
+  /** Whether the child hands the text of the clipboard to other programs: it is gone when the child ends. */
+  let hasClipboard = false;
   /** Resolves when every child that was asked to end has ended. */
   let left: Promise<unknown> = Promise.resolve();
 
   const start = () => {
-    const started = startChild<DesktopCalls>({
+    const started = startChild<DesktopCalls, DesktopEvents>({
       command,
       ...(env && { env }),
       log,
       what: "the desktop helper",
       protocol: PROTOCOL,
+      events: {
+        clipboard(owned) {
+          hasClipboard = owned;
+        },
+      },
       exit() {
-        if (child === started) child = undefined;
+        if (child !== started) return;
+        child = undefined;
+        hasClipboard = false;
       },
     });
     child = started;
@@ -94,7 +103,7 @@ export function createWorker(options: WorkerOptions, mayLeave: () => boolean) {
     child = undefined;
   };
   const leaveLater = () => {
-    idle = setTimeout(() => (mayLeave() ? leave() : leaveLater()), idleMs);
+    idle = setTimeout(() => (mayLeave() && !hasClipboard ? leave() : leaveLater()), idleMs);
     idle.unref();
   };
   const send = async (method: string, args: readonly unknown[]) => {

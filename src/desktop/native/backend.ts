@@ -24,6 +24,9 @@ export interface Platform {
   place(hwnd: number, place: Partial<Place>, screens: Screens): Promise<Place>;
   /** As {@link Backend.request}. */
   request(hwnd: number, what: WindowRequest, screens: Screens): Promise<void>;
+  /** As {@link Backend.clipboard}; the system keeps the text itself. */
+  clipboard(): Promise<string>;
+  setClipboard(text: string): Promise<void>;
 }
 
 /** @throws an `unavailable` failure when an addon cannot be loaded or the system has not allowed its use. */
@@ -65,6 +68,8 @@ export async function createNativeBackend(platform: Platform): Promise<Backend> 
     focus: (hwnd) => platform.focus(hwnd, { robot, screens }),
     place: (hwnd, place) => platform.place(hwnd, place, screens),
     request: (hwnd, what) => platform.request(hwnd, what, screens),
+    clipboard: () => platform.clipboard(),
+    setClipboard: (text) => platform.setClipboard(text),
     async close() {},
   };
 }

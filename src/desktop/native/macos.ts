@@ -80,6 +80,20 @@ async function tell(
   throw unavailable(`window ${hwnd} ${failed} (${printable(said.trim(), 200)})`);
 }
 
+/** Without a locale, both take text for MacRoman. */
+const UTF8 = { env: { ...process.env, LC_ALL: "en_US.UTF-8" } };
+
+/** What pbpaste and pbcopy do. @param stdin the text to copy. @throws `unavailable` when it fails. */
+async function pasteboard(program: "pbpaste" | "pbcopy", stdin: string): Promise<string> {
+  const running = spawn([`/usr/bin/${program}`], {
+    ...UTF8,
+    stdio: [Buffer.from(stdin), "pipe", "ignore"],
+  });
+  const [code, printed] = await Promise.all([running.exited, running.stdout.text()]);
+  if (code !== 0) throw unavailable(`${program} failed with status ${code}`);
+  return printed;
+}
+
 export function createMacos(): Platform {
   const { symbols: cg } = dlopen(APPLICATION_SERVICES, {
     CGEventCreateKeyboardEvent: { args: ["ptr", "u16", "bool"], returns: "ptr" },
@@ -124,6 +138,10 @@ export function createMacos(): Platform {
       const [failed, script] =
         what === "close" ? ["was not asked to close", CLOSE] : ["was not minimised", MINIMIZE];
       await tell({ screens, hwnd, failed }, script);
+    },
+    clipboard: () => pasteboard("pbpaste", ""),
+    async setClipboard(text) {
+      await pasteboard("pbcopy", text);
     },
   };
 }

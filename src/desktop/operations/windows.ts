@@ -17,6 +17,8 @@ import {
   waitUntilGone,
 } from "../windows";
 
+export { CANNOT_LIST };
+
 const HWND = v.number();
 const LENGTH = whole(1, 32_767);
 

@@ -1,27 +1,31 @@
 /**
  * The desktop of an X server, over its own protocol: no shared library of the host is needed.
  */
-import type { Backend, Button, Direction, Target } from "../backend";
+import type { Backend, BackendEvents, Button, Direction, Target } from "../backend";
 import { assertOn } from "../geometry";
+import { createClipboard } from "./clipboard";
 import { connect, type XConnection } from "./connection";
 import { createKeyboard } from "./keyboard";
 import { createScreen, rootPlace } from "./screen";
 import { createWindows } from "./windows";
 
 /**
- * @param lost called when the server has gone; the backend is of no use then.
+ * @param events.lost called when the server has gone; the backend is of no use then.
  * @throws an `unavailable` failure that says what is missing.
  */
-export async function createX11Backend(lost: () => void): Promise<Backend> {
+export async function createX11Backend({ lost, clipboard: owns }: BackendEvents): Promise<Backend> {
   const connection = await connect(process.env, lost);
+  const { close: giveUp, ...clipboard } = createClipboard(owns);
   const { restore, ...keyboard } = createKeyboard(connection);
   return {
     ...createScreen(connection),
     ...createPointer(connection),
     ...keyboard,
     ...createWindows(connection),
+    ...clipboard,
     async close() {
       await restore();
+      giveUp();
       connection.close();
     },
   };

@@ -11,6 +11,8 @@ declare module "x11" {
   type Numbers<N extends string> = Readonly<Record<N, number>>;
   type Area = [x: number, y: number, width: number, height: number];
 
+  type EventMask = { readonly eventMask: number };
+
   export interface XImage {
     readonly depth: number;
     readonly data: Buffer;
@@ -19,6 +21,8 @@ declare module "x11" {
   export interface XProperty {
     readonly type: number;
     readonly format: number;
+    /** How much of it was not read, in bytes. */
+    readonly bytesAfter: number;
     readonly data: Buffer;
   }
 
@@ -28,6 +32,7 @@ declare module "x11" {
     GetProperty(remove: 0, window: number, name: number, type: number, at: number, length: number): XProperty;
     GetGeometry(drawable: number): Numbers<"width" | "height" | "borderWidth">;
     GetImage(format: 2, drawable: number, ...area: [...Area, planes: number]): XImage;
+    GetSelectionOwner(selection: number): number;
     GetInputFocus(): Numbers<"focus">;
     TranslateCoordinates(from: number, to: number, x: number, y: number): Numbers<"destX" | "destY">;
     QueryTree(window: number): { readonly parent: number; readonly children: readonly number[] };
@@ -38,11 +43,36 @@ declare module "x11" {
     GetModifierMapping(): number[][];
   }
 
+  /** An event; each has only those fields that the protocol gives it. */
+  export type XEvent = { readonly name: string } & Numbers<
+    "time" | "wid" | "atom" | "state" | "requestor" | "selection" | "target" | "property"
+  >;
+
   export interface XClient {
+    on(event: "event", listener: (event: XEvent) => void): void;
     on(event: "error", listener: (error: XError) => void): void;
     on(event: "end", listener: () => void): void;
     require(name: "xtest", done: (error: Error | null, extension: XTest) => void): void;
     require(name: "xinerama", done: (error: Error | null, extension: Xinerama) => void): void;
+    AllocID(): number;
+    CreateWindow(
+      id: number,
+      parent: number,
+      ...place: [...Area, border: number, depth: number, kind: number, visual: number, values: EventMask]
+    ): void;
+    ChangeWindowAttributes(window: number, values: EventMask): void;
+    ChangeProperty(
+      mode: number,
+      window: number,
+      name: number,
+      type: number,
+      format: 8 | 32,
+      data: Buffer | readonly number[],
+    ): void;
+    DeleteProperty(window: number, name: number): void;
+    SetSelectionOwner(window: number, selection: number, time: number): void;
+    ConvertSelection(window: number, selection: number, target: number, property: number, time: number): void;
+    SendEvent(to: number, propagate: 0, eventMask: 0, event: Partial<XEvent>): void;
     SetInputFocus(window: number, revertTo: 2): void;
     MapWindow(window: number): void;
     RaiseWindow(window: number): void;
