@@ -101,7 +101,7 @@ export async function refreshLocalServer(configDir: string, events?: readonly ob
 /** Tells the server that runs on `configDir` what happened in this process; without one, or where it takes none, nobody. Never throws. */
 export async function tellLocalServer(configDir: string, events: readonly object[]): Promise<void> {
   const running = findRunningServer(configDir);
-  if (running && running.pid !== process.pid) await isRefreshed(configDir, running, events).catch(() => {});
+  if (running) await isRefreshed(configDir, running, events).catch(() => {});
 }
 
 /** @param events what happened in this process. Versions before them refuse them, and are asked without. */
@@ -115,7 +115,9 @@ async function isRefreshed(
   if (token === undefined) return false;
   using carrier = await carrierTo(remote(configDir, running, token));
   const limits = { deadline: deadlineIn(DEADLINE_MS), maxBytes: MAX_REFRESHED_BYTES };
-  const body = JSON.stringify(events.length > 0 ? { events } : {});
+  // A server in this process has them already.
+  const isOther = running.pid !== process.pid;
+  const body = JSON.stringify(isOther && events.length > 0 ? { events } : {});
   const { status } = await carrier.ask({ method: "POST", path: "/refresh", body }, limits);
   if (status === 400 && events.length > 0) return isRefreshed(configDir, running);
   return status === 200;

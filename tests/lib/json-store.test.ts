@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as v from "valibot";
-import { createJsonStore, parseBy } from "../../src/lib/json-store";
+import { createJsonStore, type JsonStoreOptions, parseBy } from "../../src/lib/json-store";
 import { silentLog } from "../../src/lib/log";
 import { temporaryFolder } from "../support";
 
@@ -16,8 +16,8 @@ function testStore() {
   const say = (text: string) => void said.push(text);
   const log = { ...silentLog, warn: say, error: say };
   const format = { what: "a list of pets", list: "pets", key: "name", parse: parseBy(PET) } as const;
-  const open = () =>
-    createJsonStore<Pet>({ file, lock: join(folder.path, "run", "pets.lock"), ...format }, log);
+  const open = (changed: JsonStoreOptions<Pet>["changed"] = () => {}) =>
+    createJsonStore<Pet>({ file, lock: join(folder.path, "run", "pets.lock"), ...format, changed }, log);
   return {
     open,
     file,
@@ -130,4 +130,24 @@ test("adding never replaces: not under the same name, nor with spaces around it,
   expect(store.entries()).toEqual([{ name: names[0], legs: 4 }]);
   await store.change((list) => list.replace({ name: names[0], legs: 3 }));
   expect(store.entries()).toEqual([{ name: names[0], legs: 3 }]);
+});
+
+test("a store tells which entries its own changes have added, changed and removed, once they are on disk", async () => {
+  using made = testStore();
+  const told: unknown[] = [];
+  const store = made.open((what, { name }) => told.push([what, name, made.content().pets.length]));
+  await store.change((list) => {
+    list.add(cat);
+    list.add(hen);
+  });
+  await made.open().change((list) => list.add({ name: "ant", legs: 6 }));
+  await store.change((list) => list.update("cat", { legs: 3 }));
+  await store.change((list) => list.remove("hen"));
+  await store.change((list) => list.has("cat"));
+  expect(told).toEqual([
+    ["added", "cat", 2],
+    ["added", "hen", 2],
+    ["changed", "cat", 3],
+    ["removed", "hen", 2],
+  ]);
 });
