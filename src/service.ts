@@ -73,6 +73,8 @@ export function createService({
       return (refreshes ? refreshLocalServer : tellLocalServer)(configDir, happened);
     });
   let runsJobs = false;
+  /** Whether the jobs of the start are known: a scheduler that is made later has none of before. */
+  let hasLooked = false;
   const hasJobs = () => madeScheduler !== undefined || existsSync(files.jobs);
 
   /** `make` on the first call, its result ever after; what was made is stopped with the service. */
@@ -264,6 +266,7 @@ export function createService({
         },
         log,
         publish: observed,
+        hadNone: hasLooked,
       });
       if (runsJobs) await madeScheduler.start();
       return madeScheduler;
@@ -284,6 +287,7 @@ export function createService({
       };
       stops.push(stop);
       await look();
+      hasLooked = true;
       return stop;
     },
     sessions: stoppable(async () => {

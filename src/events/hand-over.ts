@@ -15,7 +15,7 @@ const MAX_EVENTS = 256;
 const MAX_BYTES = 262_144;
 
 /** How soon an event is told, and how soon where there are many, in milliseconds: each request costs a row of the audit log. */
-const SOON_MS = 50;
+const SOON_MS = 200;
 const LATER_MS = 2_000;
 
 export type HandOver = ReturnType<typeof createHandOver>;

@@ -16,9 +16,15 @@ interface Seen {
 /**
  * A function that compares the jobs with those that it was given before, and publishes how they differ. Of the first jobs it
  * tells nothing, and without jobs it looks whether the runs of the last ones are others.
+ *
+ * @param hadNone whether there were no jobs before: then it tells of the first ones too.
  */
-export function createJobWatch(stateOf: (job: Job) => JobState, publish: Publish = () => {}) {
-  let seen: ReadonlyMap<string, Seen> | undefined;
+export function createJobWatch(
+  stateOf: (job: Job) => JobState,
+  publish: Publish = () => {},
+  hadNone = false,
+) {
+  let seen: ReadonlyMap<string, Seen> | undefined = hadNone ? new Map() : undefined;
 
   const look = (job: Job, before: Seen | undefined): Seen => {
     const state = stateOf(job);

@@ -57,6 +57,8 @@ export interface SchedulerParts {
   readonly log: Log;
   /** Takes the events of jobs. */
   readonly publish?: Publish;
+  /** Whether there were no jobs so far: then the first ones are told of as added. */
+  readonly hadNone?: boolean;
   /** Default {@link POLL_MS}. */
   readonly pollMs?: number;
 }
@@ -95,7 +97,7 @@ export class Scheduler {
     const format = { what: "a list of jobs", list: "jobs", key: "job_id", parse: parseBy(JOB) } as const;
     this.store = createJsonStore<Job>({ ...parts.files, ...format }, parts.log);
     this.clock = parts.clock ?? systemClock;
-    this.tell = createJobWatch((job) => this.stateOf(job), parts.publish);
+    this.tell = createJobWatch((job) => this.stateOf(job), parts.publish, parts.hadNone);
   }
 
   /**

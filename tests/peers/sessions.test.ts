@@ -3,6 +3,8 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, renameSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type * as v from "valibot";
+import type { SESSION } from "../../src/core/records";
 import { silentLog } from "../../src/lib/log";
 import { loadLibrary } from "../../src/peers/connection";
 import type { IceConfig } from "../../src/peers/ice";
@@ -12,12 +14,15 @@ import { linkSample } from "../../src/peers/session";
 import { createSessions, type Sessions } from "../../src/peers/sessions";
 import { temporaryFolder, until } from "../support";
 
+type SessionRecord = v.InferInput<typeof SESSION>;
+
 /** Two hosts that know of each other: what `viewer` offers, `host` answers. */
 function twoPeers(
   home: string,
   { most = 16, ice = { servers: [], relayOnly: false } }: { most?: number; ice?: IceConfig } = {},
 ) {
   const logged: string[] = [];
+  const told: unknown[][] = [];
   const measured = { a: Promise.withResolvers<void>(), b: Promise.withResolvers<void>() };
   const make = (name: "a" | "b") =>
     createSessions({
@@ -34,6 +39,7 @@ function twoPeers(
         maxFiles: 0,
         minFree: 0,
       }),
+      publish: ({ name: type }, data) => void told.push([name, type, (data as SessionRecord).state]),
       record(sample) {
         if (sample.rtt_ms !== null && sample.bitrate_kbps !== null) measured[name].resolve();
       },
@@ -43,6 +49,7 @@ function twoPeers(
     a,
     b,
     logged,
+    told,
     measured: [measured.a.promise, measured.b.promise],
     inbox: join(home, "b", "inbox", "a-viewer"),
   };
@@ -51,6 +58,20 @@ function twoPeers(
 const connect = (from: Sessions, to: Sessions) => from.connect((offer) => to.answer(offer), tmpdir());
 
 describe("a session", () => {
+  test("tells that it began, that it is open, and that it ended", async () => {
+    using home = temporaryFolder();
+    const { a, b, told } = twoPeers(home.path);
+    const session = await connect(a, b);
+    await session.close("done");
+    await session.closed;
+    const ofA = told.filter(([name]) => name === "a").map(([, type, state]) => [type, state]);
+    expect(ofA[0]).toEqual(["session.opened", "connecting"]);
+    expect(ofA).toContainEqual(["session.changed", "open"]);
+    expect(ofA.at(-1)).toEqual(["session.closed", "closed"]);
+    const ofB = () => told.filter(([name]) => name === "b").at(-1)?.[1];
+    await until("the other side has told of the end", () => ofB() === "session.closed");
+  });
+
   test("carries files into the other side's inbox for this sender", async () => {
     using home = temporaryFolder();
     const { a, b, inbox } = twoPeers(home.path);

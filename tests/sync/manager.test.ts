@@ -1,15 +1,22 @@
 import { expect, test } from "bun:test";
 import { appendFileSync, mkdirSync, readdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { type Publish, unheard } from "../../src/core/events";
 import { limitedTo, OWNER, type Scope } from "../../src/core/rights";
 import { rejected, unavailable } from "../../src/lib/errors";
 import { silentLog } from "../../src/lib/log";
 import { createSyncs } from "../../src/sync/manager";
+import type { SyncInfo } from "../../src/sync/operations";
 import type { Link } from "../../src/sync/sender";
 import { temporaryFolder, until } from "../support";
 
 /** A folder to send from, and syncs to a host that does `send` with each file. */
-function syncsIn(home: string, send: Link["send"] = async () => {}, hostId = () => "host-1") {
+function syncsIn(
+  home: string,
+  send: Link["send"] = async () => {},
+  hostId = () => "host-1",
+  publish: Publish = unheard,
+) {
   const dir = join(home, "outbox");
   const configDir = join(home, "config");
   const folder = join(configDir, "sync");
@@ -21,6 +28,7 @@ function syncsIn(home: string, send: Link["send"] = async () => {}, hostId = () 
     folder,
     inbox: join(configDir, "inbox"),
     log: silentLog,
+    publish,
     giveUpMs: 500,
     requireHost: () => {},
     connect: async () => ({ ...link, record: { peer: hostId() } }),
@@ -279,4 +287,20 @@ test("a path that is not a folder is bad input", async () => {
   for (const begin of [syncs.start, syncs.once]) {
     await expect(begin({ ...request, dir: file })).rejects.toThrow('report.txt" is not a folder');
   }
+});
+
+test("a sync tells that it began, what it has sent, and that it ended, without the names of files", async () => {
+  using home = temporaryFolder();
+  const told: Array<{ type: string; data: Partial<SyncInfo> }> = [];
+  const publish: Publish = ({ name }, data) =>
+    void told.push({ type: name, data: data as Partial<SyncInfo> });
+  const { syncs, request, dir } = syncsIn(home.path, undefined, undefined, publish);
+  const { id } = await syncs.start(request);
+  writeFileSync(join(dir, "a-name"), "12345");
+  await until("the file is told of", () => told.some(({ data }) => data.sent_files === 1));
+  await syncs.stop(id, OWNER);
+  expect(told[0]).toMatchObject({ type: "sync.started", data: { id, to: "lab", sent_files: 0 } });
+  expect(told.at(-1)).toMatchObject({ type: "sync.ended", data: { id, sent_bytes: 5, pending: 0 } });
+  expect(new Set(told.slice(1, -1).map(({ type }) => type))).toEqual(new Set(["sync.changed"]));
+  expect(JSON.stringify(told)).not.toContain("a-name");
 });
