@@ -35,6 +35,7 @@ const EDGES: Readonly<Record<string, readonly string[]>> = {
   trace: FEATURE,
   turn: FEATURE,
   usb: FEATURE,
+  webhooks: [...FEATURE, "client"],
 };
 
 /** A subcommand calls and shows; of a feature it knows the operations and the options. */

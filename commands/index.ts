@@ -31,6 +31,7 @@ const nouns: Registry["nouns"] = {
     describe: "Show, export or import what makes this a desk's host, or a desk",
     load: () => import("./desk"),
   },
+  webhook: { describe: "Post events of this host to an address", load: () => import("./webhook") },
   inspect: { describe: "Show link quality", load: () => import("./inspect") },
   admin: {
     describe: "Manage many hosts: address book, polls, broadcasts",

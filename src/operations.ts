@@ -41,6 +41,7 @@ import { operations as tls } from "./trust/operations/tls";
 import { operations as turn } from "./turn/operations";
 import { eventTypes as usbEvents } from "./usb/events";
 import { operations as usb } from "./usb/operations";
+import { operations as webhooks } from "./webhooks/operations";
 
 const all = [
   ...audit,
@@ -53,6 +54,7 @@ const all = [
   ...trace,
   ...metrics,
   ...events,
+  ...webhooks,
   ...inspector,
   ...usb,
   ...config,

@@ -7,7 +7,7 @@
 import { existsSync } from "node:fs";
 import { unheard } from "./core/events";
 import { parseInput } from "./core/input";
-import type { Permission } from "./core/rights";
+import { OWNER, type Permission } from "./core/rights";
 import { createBus } from "./events/bus";
 import { createHandOver } from "./events/hand-over";
 import { silentLog } from "./lib/log";
@@ -278,6 +278,7 @@ export function createService({
         // Whoever revokes a token may not be able to tell this process.
         if (madeRuns || madeSessions || revocations.awaited()) await endRevoked();
         if (hasJobs()) await service.scheduler();
+        if (existsSync(files.webhooks)) (await service.webhooks()).start();
       };
       const endUpkeep = startUpkeep(service, look, tellPins);
       const stop = () => {
@@ -310,6 +311,14 @@ export function createService({
     storedScripts: feature(async () => {
       const { createStoredScripts } = await import("./runs/stored-scripts");
       return createStoredScripts({ file: files.scripts, lock: files.scriptsLock }, log);
+    }),
+    async eventNames(types) {
+      const [{ filterOf }, known] = await Promise.all([import("./events/filter"), service.eventTypes()]);
+      return filterOf(known, types, OWNER).names;
+    },
+    webhooks: stoppable(async () => {
+      const { createWebhooks } = await import("./webhooks/webhooks");
+      return createWebhooks({ files, log, events, namesOf: service.eventNames, delivers: () => runsJobs });
     }),
     tokens: feature(async () => (await import("./trust/token-list")).createTokenList(files, log)),
     syncs: feature(

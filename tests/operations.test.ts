@@ -335,6 +335,10 @@ const SCOPE_OF = {
     "token.show",
     "turn.bundle",
     "turn.credentials",
+    "webhook.add",
+    "webhook.list",
+    "webhook.remove",
+    "webhook.test",
   ],
   any: [
     "desk.forget",

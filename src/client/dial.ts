@@ -3,7 +3,7 @@
  */
 import { lookup as lookupOfSystem } from "node:dns";
 import { Agent } from "node:http";
-import { connect, type LookupFunction, Socket } from "node:net";
+import { connect, isIP, type LookupFunction, Socket } from "node:net";
 import { connect as connectTls, TLSSocket } from "node:tls";
 import { deadline } from "../lib/deadline";
 import { messageOf, systemCode } from "../lib/errors";
@@ -12,7 +12,10 @@ import { hasPin } from "../lib/spki";
 import { RemoteError, type RemoteServer } from "./carrier";
 
 /** How the certificate of a server is checked, and what it gets to see. */
-type Checked = Pick<RemoteServer, "trust" | "identity">;
+type Checked = Pick<RemoteServer, "trust" | "identity"> & {
+  /** Dialled in place of what the name is looked up to. */
+  readonly address?: string;
+};
 
 /** Connections to one server, one at a time. */
 export class Dialler extends Agent {
@@ -90,13 +93,15 @@ export async function certificateAt(
 const unreachable = (message: string) => new RemoteError("unreachable", message, false);
 
 /** @param ready called once a request may be sent; with the pin that the certificate has, where it must have one. */
-function dial(url: URL, { trust, identity }: Checked, ready: (pin?: string) => void): Socket {
+function dial(url: URL, { trust, identity, address }: Checked, ready: (pin?: string) => void): Socket {
   const isPlain = url.protocol === "http:";
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
-  const where = { host, port: Number(url.port || (isPlain ? 80 : 443)), lookup };
+  const where = { host: address ?? host, port: Number(url.port || (isPlain ? 80 : 443)), lookup };
   if (isPlain) return connect(where, () => ready());
   const socket: TLSSocket = connectTls({
     ...where,
+    // The name that the certificate must have, and that the server is told (RFC 6066 section 3: never an address).
+    ...(address !== undefined && !isIP(host) && { servername: host }),
     rejectUnauthorized: trust.kind === "system" || trust.kind === "ca",
     ...(trust.kind === "ca" && { ca: trust.pem }),
     ...identity,

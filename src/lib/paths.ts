@@ -57,6 +57,10 @@ export const configFiles = (configDir: string) => ({
   desk: join(configDir, "desk.json"),
   /** The first answers to requests with an `Idempotency-Key`. */
   idempotency: join(configDir, "idempotency.db"),
+  webhooks: join(configDir, "webhooks.json"),
+  webhooksLock: join(configDir, "run", "webhooks.lock"),
+  /** What is still to be delivered to webhooks. */
+  webhookQueue: join(configDir, "webhooks.db"),
   /** The join strings of a desk. */
   joinStrings: join(configDir, "join.db"),
   tlsKey: join(configDir, "tls", "key.pem"),

@@ -32,6 +32,7 @@ import type { Syncs } from "../sync/manager";
 import type { Traces } from "../trace/traces";
 import type { TokenList } from "../trust/token-list";
 import type { Usb } from "../usb/usb";
+import type { Webhooks } from "../webhooks/webhooks";
 import type { ServerReport } from "./running";
 
 /** The state of one process. Each feature is a function that makes it on the first call. */
@@ -45,6 +46,8 @@ export interface Service {
   operations(): Promise<readonly Operation[]>;
   /** Every type of event. */
   eventTypes(): Promise<readonly EventType[]>;
+  /** The names of the types that `types` means, also `run.*`; of all, where it is empty. @throws `bad_input` for none. */
+  eventNames(types: readonly string[]): Promise<ReadonlySet<string>>;
   /** What happened in this process, for those who follow it. */
   events(): Bus;
   eventStreams(): Promise<Streams>;
@@ -78,6 +81,7 @@ export interface Service {
   rest(): Promise<RestControl>;
   sessions(): Promise<Sessions>;
   storedScripts(): Promise<StoredScripts>;
+  webhooks(): Promise<Webhooks>;
   syncs(): Promise<Syncs>;
   /** The traces of runs that this host keeps. */
   traces(): Promise<Traces>;

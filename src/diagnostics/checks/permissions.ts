@@ -79,6 +79,8 @@ function privateFiles(configDir: string): Array<{ name: string; path: string; le
     { name: "desk_key", path: files.deskKey, leaked: ["delete it, and let the hosts join again"] },
     { name: "desk.json", path: files.desk },
     { name: "idempotency.db", path: files.idempotency },
+    { name: "webhooks.json", path: files.webhooks, leaked: ["svc webhook remove, and add it again"] },
+    { name: "webhooks.db", path: files.webhookQueue },
     { name: "join.db", path: files.joinStrings },
     { name: "tls/key.pem", path: files.tlsKey, leaked: ["svc tls renew --new-key --overlap 0"] },
     { name: "tls/next.json", path: files.tlsNext, leaked: ["svc tls renew --new-key --overlap 0, twice"] },

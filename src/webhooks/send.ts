@@ -1,0 +1,126 @@
+/**
+ * One delivery: signed as Standard Webhooks says (https://www.standardwebhooks.com), sent once, to an address that was checked.
+ *
+ * The promise: the address that is dialled is the one that passed the check; no redirect is followed and no proxy used. It ends
+ * within {@link DEADLINE_MS}, and what the receiver answers takes no memory.
+ */
+import { createHmac } from "node:crypto";
+import { type IncomingMessage, request as send } from "node:http";
+import { isIP } from "node:net";
+import { Dialler, dialError, lookup } from "../client/dial";
+import { deadline } from "../lib/deadline";
+import { Failure } from "../lib/errors";
+import { version } from "../version";
+import { isPublic } from "./addresses";
+import type { Hook } from "./hooks";
+
+/** How long a delivery may take, in milliseconds. */
+const DEADLINE_MS = 15_000;
+
+/** The largest head of a response. */
+const MAX_HEAD_BYTES = 16_384;
+
+export interface Message {
+  /** The same whenever it is sent: receivers know repeats by it. */
+  readonly id: string;
+  /** JSON. */
+  readonly body: string;
+}
+
+/** What became of a delivery. */
+export interface Sent {
+  readonly ok: boolean;
+  /** What the receiver answered; null without an answer. */
+  readonly status: number | null;
+  /** Why it is not ok. */
+  readonly error: string | null;
+  readonly duration_ms: number;
+  /** When the receiver wants to be asked again, in seconds. */
+  readonly retry_after?: number;
+}
+
+type Receiver = Pick<Hook, "url" | "secret" | "allow_private">;
+
+/** Never throws. */
+export async function deliver(
+  hook: Receiver,
+  message: Message,
+  { ms = DEADLINE_MS, signal }: { readonly ms?: number; readonly signal?: AbortSignal } = {},
+): Promise<Sent> {
+  const started = performance.now();
+  const took = () => Math.round(performance.now() - started);
+  const url = new URL(hook.url);
+  let agent: Dialler | undefined;
+  try {
+    const work = async (): Promise<IncomingMessage> => {
+      agent = new Dialler(url, {
+        trust: { kind: "system" },
+        address: await addressOf(url, hook.allow_private),
+      });
+      return responseTo(agent, url, headersOf(hook.secret, url, message), message.body);
+    };
+    const { statusCode: status = 0, headers } = await deadline(work(), { ms, signal });
+    const ok = status >= 200 && status < 300;
+    const error = ok ? null : `HTTP ${status}`;
+    const seconds = Number(headers["retry-after"]);
+    return { ok, status, error, duration_ms: took(), ...(seconds > 0 && { retry_after: seconds }) };
+  } catch (thrown) {
+    const error = thrown instanceof Failure ? thrown.message : dialError(thrown);
+    return { ok: false, status: null, error, duration_ms: took() };
+  } finally {
+    agent?.destroy();
+  }
+}
+
+/** The address to dial. @throws a `forbidden` failure when none of the receiver's may be. */
+async function addressOf(url: URL, allow_private: boolean): Promise<string> {
+  const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
+  const found = isIP(host) ? [host] : await addressesOf(host);
+  const address = allow_private ? found[0] : found.find(isPublic);
+  if (address !== undefined) return address;
+  throw new Failure("forbidden", `${found[0] ?? host} is not a public address: --allow-private allows it`);
+}
+
+const addressesOf = (host: string) =>
+  new Promise<string[]>((resolve, reject) =>
+    lookup(host, { all: true }, (error, found) => {
+      if (error) reject(error);
+      else resolve(Array.isArray(found) ? found.map(({ address }) => address) : [found]);
+    }),
+  );
+
+function headersOf(secret: string, { host }: URL, { id, body }: Message): Record<string, string | number> {
+  const timestamp = Math.floor(Date.now() / 1_000);
+  return {
+    Host: host,
+    "Content-Type": "application/json",
+    "Content-Length": Buffer.byteLength(body),
+    "User-Agent": `svc/${version}`,
+    "webhook-id": id,
+    "webhook-timestamp": timestamp,
+    "webhook-signature": signatureOf(secret, id, timestamp, body),
+  };
+}
+
+/** `v1,` and the HMAC-SHA256 of `id.timestamp.body`, base64. */
+export function signatureOf(secret: string, id: string, timestamp: number, body: string): string {
+  const key = Buffer.from(secret.replace(/^whsec_/, ""), "base64");
+  return `v1,${createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64")}`;
+}
+
+/** The head of the response; its body is not read. */
+function responseTo(
+  agent: Dialler,
+  { pathname, search }: URL,
+  headers: Record<string, string | number>,
+  body: string,
+): Promise<IncomingMessage> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  const options = { agent, method: "POST", path: pathname + search, headers, maxHeaderSize: MAX_HEAD_BYTES };
+  send(options)
+    .on("response", (response) => resolve(response.on("error", () => {})))
+    .on("upgrade", () => reject(new Failure("rejected", "not an HTTP answer")))
+    .on("error", reject)
+    .end(body);
+  return promise;
+}

@@ -1,0 +1,359 @@
+/** Webhooks: what is posted, to whom, and what becomes of it when the receiver is not there. */
+import { describe, expect, test } from "bun:test";
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { Webhook } from "standardwebhooks";
+import * as v from "valibot";
+import { Dialler } from "../../src/client/dial";
+import { eventType } from "../../src/core/events";
+import { createBus } from "../../src/events/bus";
+import { type Log, silentLog } from "../../src/lib/log";
+import { configFiles } from "../../src/lib/paths";
+import { isPublic } from "../../src/webhooks/addresses";
+import { openQueue } from "../../src/webhooks/queue";
+import { createWebhooks } from "../../src/webhooks/webhooks";
+import { post, temporaryFolder, testServer, until } from "../support";
+
+const rang = eventType({
+  name: "bell.rang",
+  summary: "A bell rang",
+  scope: "read",
+  data: v.object({ nth: v.number() }),
+});
+const cracked = eventType({ ...rang, name: "bell.cracked" });
+
+interface Received {
+  readonly body: string;
+  readonly headers: Record<string, string>;
+}
+
+/** A receiver that answers with what `answer` says, or 204. */
+function receiver(answer: (nth: number) => Response | undefined = () => undefined) {
+  const received: Received[] = [];
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      received.push({ body: await request.text(), headers: Object.fromEntries(request.headers) });
+      return answer(received.length) ?? new Response(null, { status: 204 });
+    },
+  });
+  return {
+    received,
+    url: `http://127.0.0.1:${server.port}/hook`,
+    [Symbol.asyncDispose]: () => server.stop(true),
+  };
+}
+
+/** Webhooks of a bus, in `folder`. Deliveries that fail are tried again at once. */
+function made(
+  folder: { readonly path: string },
+  { pause = () => 1, log = silentLog }: { pause?: () => number; log?: Log } = {},
+) {
+  const bus = createBus(silentLog);
+  const types = [rang, cracked];
+  const webhooks = createWebhooks({
+    ...{ files: configFiles(folder.path), log, events: bus, delivers: () => true, pause },
+    namesOf: async (asked) => new Set(asked.length ? asked : types.map(({ name }) => name)),
+  });
+  return { bus, webhooks, [Symbol.asyncDispose]: () => webhooks.stop() };
+}
+
+const hookAt = (url: string, more: { name?: string; types?: string[] } = {}) => ({
+  ...{ name: "here", url, types: [], allow_private: true },
+  ...more,
+});
+
+describe("a delivery", () => {
+  test("is one that the library of Standard Webhooks verifies, with the id and the time of the event", async () => {
+    using folder = temporaryFolder();
+    await using to = receiver();
+    await using here = made(folder);
+    const { secret } = await here.webhooks.hooks.add(hookAt(to.url));
+    here.webhooks.start();
+    here.bus.publish(rang, { nth: 1 });
+    const { body, headers } = await until("the delivery", () => to.received[0]);
+    const payload = new Webhook(secret).verify(body, headers) as { timestamp: string };
+    expect(payload).toMatchObject({ type: "bell.rang", data: { nth: 1, at: payload.timestamp } });
+    expect(headers["webhook-id"]).toBe(`${here.bus.boot}-1`);
+    expect(() => new Webhook(secret).verify(body.replace("1", "2"), headers)).toThrow();
+  });
+
+  test("is made of the types that the webhook asks for, and goes to each webhook", async () => {
+    using folder = temporaryFolder();
+    await using to = receiver();
+    await using here = made(folder);
+    await here.webhooks.hooks.add(hookAt(`${to.url}/all`));
+    await here.webhooks.hooks.add(hookAt(`${to.url}/some`, { name: "some", types: ["bell.cracked"] }));
+    here.webhooks.start();
+    here.bus.publish(rang, { nth: 1 });
+    here.bus.publish(cracked, { nth: 2 });
+    await until("three deliveries", () => to.received.length === 3);
+    await until("all are noted", () => here.webhooks.stateOf("here").delivered === 2);
+    expect(here.webhooks.stateOf("some")).toMatchObject({
+      waiting: 0,
+      delivered: 1,
+      last_type: "bell.cracked",
+    });
+  });
+
+  test("is made again, with the same id, until the receiver takes it; each is in the log", async () => {
+    using folder = temporaryFolder();
+    await using to = receiver((nth) => (nth < 3 ? new Response("no", { status: 500 }) : undefined));
+    const lines: string[] = [];
+    const line = (text: string) => void lines.push(text);
+    await using here = made(folder, { log: { ...silentLog, info: line, warn: line } });
+    await here.webhooks.hooks.add(hookAt(to.url));
+    here.webhooks.start();
+    here.bus.publish(rang, { nth: 1 });
+    await until("it is taken", () => here.webhooks.stateOf("here").delivered === 1);
+    expect(new Set(to.received.map(({ headers }) => headers["webhook-id"])).size).toBe(1);
+    expect(
+      lines.map((text) => text.replace(/^(webhook here: bell.rang) \S+/, "$1").replace(/\d+ m?s/, "N")),
+    ).toEqual([
+      "webhook here: bell.rang not delivered (HTTP 500), again in N",
+      "webhook here: bell.rang not delivered (HTTP 500), again in N",
+      "webhook here: bell.rang delivered (HTTP 204, N)",
+    ]);
+  });
+
+  test("that waits survives the end of svc", async () => {
+    using folder = temporaryFolder();
+    await using to = receiver((nth) => (nth === 1 ? new Response(null, { status: 503 }) : undefined));
+    let id: string;
+    {
+      await using first = made(folder, { pause: () => 100 });
+      await first.webhooks.hooks.add(hookAt(to.url));
+      first.webhooks.start();
+      first.bus.publish(rang, { nth: 1 });
+      await until("an attempt", () => first.webhooks.stateOf("here").last_status === 503);
+      id = `${first.bus.boot}-1`;
+    }
+    await using second = made(folder);
+    second.webhooks.start();
+    await until("the delivery", () => second.webhooks.stateOf("here").delivered === 1);
+    expect(to.received[1]?.headers["webhook-id"]).toBe(id);
+  });
+
+  test("waits as long as the receiver asks, and is given up after a day", async () => {
+    using folder = temporaryFolder();
+    await using to = receiver(() => new Response(null, { status: 429, headers: { "retry-after": "600" } }));
+    await using here = made(folder);
+    await here.webhooks.hooks.add(hookAt(to.url));
+    here.webhooks.start();
+    here.bus.publish(rang, { nth: 1 });
+    await until("an attempt", () => here.webhooks.stateOf("here").last_status === 429);
+    expect(here.webhooks.stateOf("here")).toMatchObject({ waiting: 1, failed: 0 });
+    const queue = openQueue(configFiles(folder.path).webhookQueue);
+    expect(queue.nextDue(Date.now()) ?? 0).toBeGreaterThan(Date.now() + 500_000);
+    queue.close();
+    await here.webhooks.stop();
+    const late = createWebhooks({
+      ...{ files: configFiles(folder.path), log: silentLog, events: here.bus, delivers: () => true },
+      ...{ namesOf: async () => new Set<string>(), now: () => Date.now() + 86_400_000 },
+    });
+    late.start();
+    await until("it is given up", () => late.stateOf("here").failed === 1);
+    expect(late.stateOf("here").waiting).toBe(0);
+    await late.stop();
+  });
+
+  test("to a slow receiver delays no other", async () => {
+    using folder = temporaryFolder();
+    const never = Promise.withResolvers<Response>();
+    await using slow = receiver(() => never.promise as unknown as Response);
+    await using to = receiver();
+    await using here = made(folder);
+    await here.webhooks.hooks.add(hookAt(slow.url, { name: "slow" }));
+    await here.webhooks.hooks.add(hookAt(to.url));
+    here.webhooks.start();
+    for (let nth = 0; nth < 500; nth++) here.bus.publish(rang, { nth });
+    await until("all of the other", () => here.webhooks.stateOf("here").delivered === 500);
+    expect(slow.received.length).toBeLessThanOrEqual(4);
+    never.resolve(new Response());
+  });
+});
+
+describe("a receiver", () => {
+  test("that is gone (410) disables its webhook and empties its queue", async () => {
+    using folder = temporaryFolder();
+    await using to = receiver(() => new Response(null, { status: 410 }));
+    await using here = made(folder);
+    await here.webhooks.hooks.add(hookAt(to.url));
+    here.webhooks.start();
+    for (let nth = 0; nth < 10; nth++) here.bus.publish(rang, { nth });
+    await until("it is disabled", () => here.webhooks.hooks.get("here").disabled !== undefined);
+    await until("nothing waits", () => here.webhooks.stateOf("here").waiting === 0);
+    const before = to.received.length;
+    await using other = receiver();
+    await here.webhooks.hooks.add(hookAt(other.url, { name: "other" }));
+    here.bus.publish(rang, { nth: 11 });
+    await until("it reaches another", () => here.webhooks.stateOf("other").delivered === 1);
+    expect([to.received.length, here.webhooks.stateOf("here").waiting]).toEqual([before, 0]);
+  });
+
+  test("is not followed elsewhere", async () => {
+    using folder = temporaryFolder();
+    await using other = receiver();
+    await using to = receiver(() => Response.redirect(other.url, 307));
+    await using here = made(folder, { pause: () => 60_000 });
+    await here.webhooks.hooks.add(hookAt(to.url));
+    here.webhooks.start();
+    here.bus.publish(rang, { nth: 1 });
+    await until("an attempt", () => here.webhooks.stateOf("here").last_error === "HTTP 307");
+    expect(other.received).toEqual([]);
+  });
+
+  test("at an address that only this host reaches is not asked, however it is written", async () => {
+    using folder = temporaryFolder();
+    await using to = receiver();
+    await using here = made(folder);
+    const { port } = new URL(to.url);
+    for (const host of [
+      "127.0.0.1",
+      "localhost",
+      "2130706433",
+      "0x7f.1",
+      "[::ffff:127.0.0.1]",
+      "0.0.0.0",
+      "[::]",
+    ]) {
+      const url = new URL(`http://${host}:${port}/`).href;
+      const hook = { ...hookAt(url), allow_private: false, secret: `whsec_${"A".repeat(44)}`, added: "" };
+      const sent = await here.webhooks.test(hook, new AbortController().signal);
+      expect([host, sent.error]).toEqual([host, expect.stringContaining("is not a public address")]);
+    }
+    expect(to.received).toEqual([]);
+  });
+
+  test("is dialled at the address that was checked, whatever its name says now", async () => {
+    await using to = receiver();
+    const { port } = new URL(to.url);
+    const url = new URL(`http://no-such-name.invalid:${port}/`);
+    const agent = new Dialler(url, { trust: { kind: "system" }, address: "127.0.0.1" });
+    const { request } = await import("node:http");
+    const status = Promise.withResolvers<number>();
+    request({ agent, method: "POST", path: "/" }, ({ statusCode = 0 }) => status.resolve(statusCode))
+      .on("error", status.reject)
+      .end("{}");
+    expect(await status.promise).toBe(204);
+    agent.destroy();
+  });
+});
+
+test("public addresses are public, and no others", () => {
+  const others = [
+    ...["127.0.0.1", "127.9.9.9", "10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1"],
+    ...["0.0.0.0", "255.255.255.255", "224.0.0.1", "168.63.129.16", "198.18.0.1", "192.0.2.1", "240.0.0.1"],
+    ...[
+      "::1",
+      "::",
+      "fe80::1",
+      "fe80::1%eth0",
+      "fc00::1",
+      "fd12::1",
+      "ff02::1",
+      "fec0::1",
+      "2001:db8::1",
+      "2002:7f00:1::",
+    ],
+    ...[
+      "::ffff:127.0.0.1",
+      "::ffff:10.0.0.1",
+      "::ffff:7f00:1",
+      "64:ff9b::7f00:1",
+      "::127.0.0.1",
+      "2001::1",
+      "100::1",
+      "nonsense",
+      "",
+    ],
+  ];
+  expect(others.filter(isPublic)).toEqual([]);
+  expect(
+    ["1.1.1.1", "93.184.216.34", "2606:4700:4700::1111", "::ffff:1.1.1.1"].filter((one) => !isPublic(one)),
+  ).toEqual([]);
+});
+
+test("the queue of a webhook is bounded: the oldest go, and are counted", () => {
+  using folder = temporaryFolder();
+  const queue = openQueue(join(folder.path, "webhooks.db"), 10);
+  const all = (hook: string, count: number) =>
+    Array.from({ length: count }, (_, nth) => ({ hook, message: `m-${nth}`, type: "bell.rang", body: "{}" }));
+  queue.add([...all("a", 25), ...all("b", 3)], 1);
+  expect([queue.waitingFor("a"), queue.tally("a").dropped]).toEqual([10, 15]);
+  expect([queue.waitingFor("b"), queue.tally("b").dropped]).toEqual([3, 0]);
+  expect(queue.due("a", 1, 1)[0]?.message).toBe("m-15");
+  queue.close();
+});
+
+describe("over HTTP", () => {
+  test("a webhook is added with a secret that is shown once, tested, listed and removed", async () => {
+    await using host = await testServer();
+    await using to = receiver();
+    const stop = await host.service.runJobs();
+    const add = { name: "chat", url: to.url, types: ["run.ended"], allow_private: true };
+    const added = (await (await host.call("/webhooks/add", post(add))).json()) as { secret: string };
+    const { secret } = added;
+    expect(added).toMatchObject({
+      name: "chat",
+      types: ["run.ended"],
+      secret: expect.stringMatching(/^whsec_/),
+    });
+    expect((await host.call("/webhooks/add", post(add))).status).toBe(409);
+
+    const tested = await (await host.call("/webhooks/test", post({ name: "chat" }))).json();
+    expect(tested).toMatchObject({ name: "chat", ok: true, status: 204 });
+    const first = to.received[0];
+    expect(new Webhook(secret).verify(first?.body ?? "", first?.headers ?? {})).toMatchObject({
+      type: "webhook.test",
+    });
+
+    await host.call("/execute", post({ actions: [["AC_sleep", [0]]] }));
+    const ended = await until("the end of the run", () => to.received[1]);
+    expect(JSON.parse(ended.body)).toMatchObject({ type: "run.ended", data: { status: "ok" } });
+    const listed = await until("it is noted", async () => {
+      const text = await (await host.call("/webhooks")).text();
+      return text.includes('"delivered":1') ? text : undefined;
+    });
+    expect(listed).not.toContain("whsec_");
+    const file = join(host.configDir, "webhooks.json");
+    expect(readFileSync(file, "utf8")).toContain(secret);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect((await host.call("/webhooks/remove", post({ name: "chat" }))).status).toBe(200);
+    expect(await (await host.call("/webhooks")).json()).toEqual({ webhooks: [] });
+    stop();
+  });
+
+  test("what is no address, no type or not public is refused", async () => {
+    await using host = await testServer();
+    const add = async (fields: object) => {
+      const answer = await host.call(
+        "/webhooks/add",
+        post({ name: "x", url: "https://a.example/", ...fields }),
+      );
+      return [answer.status, ((await answer.json()) as { error: string }).error];
+    };
+    expect(await add({ url: "ftp://a.example/" })).toEqual([400, "url: expected an https address"]);
+    expect(await add({ url: "http://a.example/" })).toMatchObject([
+      400,
+      expect.stringContaining("--allow-private"),
+    ]);
+    expect(await add({ url: "https://u:p@a.example/" })).toMatchObject([
+      400,
+      expect.stringContaining("without a user"),
+    ]);
+    expect(await add({ types: ["no.such"] })).toMatchObject([
+      400,
+      expect.stringContaining('no type "no.such"'),
+    ]);
+  });
+
+  test("the audit log has the host of the address, not its path", async () => {
+    await using host = await testServer();
+    await host.call("/webhooks/add", post({ name: "x", url: "https://a.example/a-secret-path" }));
+    const rows = JSON.stringify(await (await host.service.audit())?.list({ limit: 10 }));
+    expect(rows).toContain("webhook.add name=x url=https://a.example types=all allow_private=false");
+    expect(rows).not.toContain("a-secret-path");
+  });
+});
