@@ -6,8 +6,9 @@ import { join } from "node:path";
 import { plugin } from "bun";
 import type { SchemaObject } from "openapi-typescript";
 import typescript from "typescript5";
+import { schemasOf } from "../src/events/schema";
 import { openApiDocument } from "../src/http/openapi";
-import { operations } from "../src/operations";
+import { eventTypes, operations } from "../src/operations";
 import { ROOT } from "./targets";
 
 // openapi-typescript needs the compiler's API of TypeScript 5, which TypeScript 7 no longer has.
@@ -18,7 +19,7 @@ plugin({
 });
 const { default: openapiTS, astToString, transformSchemaObject } = await import("openapi-typescript");
 
-const document = JSON.stringify(openApiDocument(operations, "http://127.0.0.1:9939"));
+const document = JSON.stringify(openApiDocument(operations, "http://127.0.0.1:9939", schemasOf(eventTypes)));
 const nodes = await openapiTS(document, {
   // Of an answer in lines, the type of a line.
   transform: (schema, options) =>

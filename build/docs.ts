@@ -3,6 +3,7 @@
  */
 import { join } from "node:path";
 import { withChecks } from "./checks";
+import { withEvents } from "./events";
 import { grafanaDashboard } from "./grafana/dashboard";
 import { metricReference } from "./metrics";
 import { actionReference } from "./reference";
@@ -14,3 +15,5 @@ await Bun.write(join(docs, "metrics.md"), await metricReference());
 await Bun.write(join(docs, "grafana", "svc.json"), grafanaDashboard());
 const diagnostics = join(docs, "diagnostics.md");
 await Bun.write(diagnostics, withChecks(await Bun.file(diagnostics).text()));
+const events = join(docs, "events.md");
+await Bun.write(events, withEvents(await Bun.file(events).text()));

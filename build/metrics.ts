@@ -70,6 +70,8 @@ async function scrape(before: (metrics: Metrics) => void): Promise<string> {
     sessions: async () => ({ list: () => [{ state: "open" }] }),
     scheduler: async () => ({ count: () => 1 }),
     runs: async () => ({ totals: () => ({ active: 1, ended }) }),
+    events: () => ({ counts: () => new Map([["run.ended", 3]]) }),
+    eventStreams: async () => ({ count: () => 2 }),
     tokens: async () => ({ list: () => [{ name: "prometheus", expires: "2027-01-01T00:00:00.000Z" }] }),
   });
   before(metrics);
@@ -152,6 +154,7 @@ const LABELS = `## Labels
 | \`source\` | ${RUN_SOURCES.map((source) => `\`${source}\``).join(", ")}: a request, a job, svc itself |
 | \`status\` of a run | ${RUN_ENDINGS.map((status) => `\`${status}\``).join(", ")} |
 | \`name\` | the name of a named token |
+| \`type\` | the type of an event, such as \`run.ended\` ([events.md](events.md)) |
 | \`version\`, \`commit\`, \`platform\`, \`arch\` | of the binary |`;
 
 const QUERIES = `## Queries

@@ -3,7 +3,7 @@ import { type Followed, followHosts } from "../src/cli/follow";
 import { type GlobalFlags, print, unread } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { flag } from "../src/core/fields";
-import { listEvents } from "../src/events/operations";
+import { eventReference, listEvents } from "../src/events/operations";
 import { badInput } from "../src/lib/errors";
 import type { Log } from "../src/lib/log";
 import { printable } from "../src/lib/sanitize";
@@ -17,7 +17,7 @@ interface Line {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-export default view(listEvents, {
+const own = view(listEvents, {
   describe: "Print what happens here, or on hosts of the address book",
   on: false,
   hidden: ["wait"],
@@ -48,6 +48,13 @@ export default view(listEvents, {
     ["$0 events", "What the server still has of what happened"],
   ],
 });
+
+const types = view(eventReference, {
+  columns: ["TYPE", "SCOPE", "WHEN"],
+  rows: ({ types }) => types.map(({ type, scope, summary }) => [type, scope, summary]),
+});
+
+export default { own, verbs: { types } };
 
 /** What was said of the streams, and whether every host was heard. */
 function createReport(globals: GlobalFlags, log: Log, event: (line: Line) => void) {

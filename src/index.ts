@@ -56,8 +56,9 @@
  * console.log(openApiDocument("https://lab-01:9939").openapi); // 3.1.0
  * ```
  */
+import { schemasOf } from "./events/schema";
 import { openApiDocument as describeApi } from "./http/openapi";
-import { operations } from "./operations";
+import { eventTypes, operations } from "./operations";
 
 export { callOperation } from "./core/call";
 export { type Caller, localCaller } from "./core/caller";
@@ -76,4 +77,5 @@ export { commit, version } from "./version";
 export { operations };
 
 /** The API document (OpenAPI 3.1) of a server that answers at `serverUrl`. */
-export const openApiDocument = (serverUrl: string) => describeApi(operations, serverUrl);
+export const openApiDocument = (serverUrl: string) =>
+  describeApi(operations, serverUrl, schemasOf(eventTypes));

@@ -172,6 +172,10 @@ export function createService({
     }),
     operations: feature(async () => operations ?? (await import("./operations")).operations),
     eventTypes: feature(async () => eventTypes ?? (await import("./operations")).eventTypes),
+    async eventSchemas() {
+      const { schemasOf } = await import("./events/schema");
+      return schemasOf(await service.eventTypes());
+    },
     events: () => events,
     eventStreams: feature(async () => (await import("./events/stream")).createStreams(events)),
     executor: feature(async () => {

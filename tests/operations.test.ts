@@ -344,6 +344,7 @@ const SCOPE_OF = {
     "desk.forget",
     "desk.pins",
     "events.list",
+    "events.types",
     "join.accept",
     "join.release",
     "runs.show",

@@ -263,7 +263,7 @@ export async function openAuditLog({
     async close(): Promise<void> {
       closing.abort(cancelled("cancelled"));
       await flushing;
-      teller.end();
+      teller.finish();
       file.close();
     },
   };

@@ -15,7 +15,7 @@ const MAX_SHOWN = 8;
 export function createTeller(rowCount: () => number, publish: Publish) {
   let newest: ListedRow[] = [];
   let appended = 0;
-  const { call: tell, end } = atMost(TELL_MS, () => {
+  const { call: tell, finish } = atMost(TELL_MS, () => {
     publish(auditAppended, { rows: rowCount(), appended, newest });
     newest = [];
     appended = 0;
@@ -27,6 +27,7 @@ export function createTeller(rowCount: () => number, publish: Publish) {
       newest = [...rows.slice(-MAX_SHOWN).reverse(), ...newest].slice(0, MAX_SHOWN);
       if (!isQuiet) tell();
     },
-    end,
+    /** Tells of what is not told yet. */
+    finish,
   };
 }

@@ -1,6 +1,6 @@
 import * as v from "valibot";
 import type { EventType } from "../core/events";
-import { field, seconds, whole } from "../core/fields";
+import { field, NO_INPUT, seconds, whole } from "../core/fields";
 import { operation } from "../core/operation";
 import { filterOf } from "./filter";
 import { PLACE } from "./place";
@@ -70,4 +70,37 @@ export const listEvents = operation({
   },
 });
 
-export const operations = [listEvents];
+export const eventReference = operation({
+  name: "events.types",
+  summary: "List the types of events, their scopes and the schemas of their data",
+  scope: "any",
+  http: { method: "GET", path: "/events/types" },
+  answeredBy: "server or here",
+  leftOut: { script: "an action waits for the thing itself" },
+  input: NO_INPUT,
+  output: v.object({
+    types: v.array(
+      v.object({
+        type: v.string(),
+        summary: v.string(),
+        /** What a token must allow to receive it. */
+        scope: v.string(),
+        /** The data, as JSON Schema. */
+        schema: v.record(v.string(), v.unknown()),
+      }),
+    ),
+  }),
+  async run(service: Uses) {
+    const [{ dataSchema }, types] = await Promise.all([import("./schema"), service.eventTypes()]);
+    return {
+      types: types.map((type) => ({
+        type: type.name,
+        summary: type.summary,
+        scope: type.scope,
+        schema: dataSchema(type),
+      })),
+    };
+  },
+});
+
+export const operations = [listEvents, eventReference];

@@ -8,13 +8,23 @@ import { takesIdempotencyKey } from "./repeats";
 
 type JsonObject = Record<string, unknown>;
 
-/** @param serverUrl where the API answers; `/` is the server that the document came from. */
-export function openApiDocument(operations: readonly Operation[], serverUrl: string): JsonObject {
+/** The schema of the data of an event, by its type. */
+export type EventSchemas = Readonly<Record<string, JsonObject>>;
+
+/**
+ * @param serverUrl where the API answers; `/` is the server that the document came from.
+ * @param events the events of what stays open.
+ */
+export function openApiDocument(
+  operations: readonly Operation[],
+  serverUrl: string,
+  events: EventSchemas = {},
+): JsonObject {
   const paths: Record<string, JsonObject> = {};
   for (const operation of operations) {
     if (!operation.http) continue;
     const { path, method } = operation.http;
-    paths[path] = { ...paths[path], [method.toLowerCase()]: describe(operation, operation.http) };
+    paths[path] = { ...paths[path], [method.toLowerCase()]: describe(operation, operation.http, events) };
   }
   return {
     openapi: "3.1.0",
@@ -36,6 +46,7 @@ export function openApiDocument(operations: readonly Operation[], serverUrl: str
           properties: { error: { type: "string", description: "The error, for a person to read" } },
           required: ["error"],
         },
+        ...Object.fromEntries(Object.entries(events).map(([type, schema]) => [`event.${type}`, schema])),
       },
       responses: {
         BadInput: failure("A field is missing, unknown, ill-typed or out of range"),
@@ -53,7 +64,8 @@ export function openApiDocument(operations: readonly Operation[], serverUrl: str
   };
 }
 
-function describe(operation: Operation, http: HttpRoute): JsonObject {
+function describe(operation: Operation, http: HttpRoute, events: EventSchemas): JsonObject {
+  const refs = Object.keys(events).map((type) => [type, { $ref: `#/components/schemas/event.${type}` }]);
   return {
     operationId: operation.name,
     summary: operation.summary,
@@ -61,6 +73,7 @@ function describe(operation: Operation, http: HttpRoute): JsonObject {
     "x-svc-scope": operation.scope,
     ...(operation.command && { "x-svc-command": operation.command }),
     ...(http.public && { security: [] }),
+    ...(http.stream !== undefined && { "x-svc-events": Object.fromEntries(refs) }),
     ...request(operation, http),
     responses: responses(operation, http),
   };

@@ -198,6 +198,12 @@ const pageOperations = [
   ...operationsOf("explorer", "/docs", "API explorer"),
 ];
 
+/** What the API document describes. */
+interface Described {
+  operations(): Promise<readonly Operation[]>;
+  eventSchemas(): Promise<Readonly<Record<string, Record<string, unknown>>>>;
+}
+
 export const operations = [
   health,
   operation({
@@ -209,9 +215,10 @@ export const operations = [
     answeredBy: "server or here",
     input: NO_INPUT,
     output: v.record(v.string(), v.unknown()),
-    async run(service: Uses & { operations(): Promise<readonly Operation[]> }) {
+    async run(service: Uses & Described) {
       const { openApiDocument } = await import("./openapi");
-      return openApiDocument(await service.operations(), (await service.rest()).server?.url ?? "/");
+      const url = (await service.rest()).server?.url ?? "/";
+      return openApiDocument(await service.operations(), url, await service.eventSchemas());
     },
   }),
   operation({

@@ -3,7 +3,7 @@
 /**
  * `work`, at once and then every `ms` milliseconds at most: calls in between are made up for by one at the end of that time.
  *
- * @returns `call` asks for it; `end` ends it, and forgets what is still to be done.
+ * @returns `call` asks for it; `end` ends it, and forgets what is still to be done; `finish` does that first.
  */
 export function atMost(ms: number, work: () => void) {
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -20,11 +20,16 @@ export function atMost(ms: number, work: () => void) {
     }, ms);
     timer.unref();
   };
+  const end = () => {
+    clearTimeout(timer);
+    isOver = true;
+  };
   return {
     call,
-    end() {
-      clearTimeout(timer);
-      isOver = true;
+    end,
+    finish() {
+      if (isWanted && !isOver) work();
+      end();
     },
   };
 }

@@ -15,6 +15,8 @@ export interface MetricSources {
   sessions(): Promise<{ list(): ReadonlyArray<{ readonly state: string }> }>;
   scheduler(): Promise<{ count(): number | Promise<number> }>;
   runs(): Promise<{ totals(): RunTotals }>;
+  events(): { counts(): ReadonlyMap<string, number> };
+  eventStreams(): Promise<{ count(): number }>;
   tokens(): Promise<{ list(): ReadonlyArray<{ readonly name: string; readonly expires: string | null }> }>;
 }
 
@@ -126,6 +128,19 @@ const SERVICE: readonly Reading[] = [
     name: "service_active_runs",
     help: "Active runs, including those that wait for the input devices",
     read: async (service) => (await service.runs()).totals().active,
+  },
+  {
+    name: "service_events_total",
+    help: "Events of this host, for those who follow it, by type",
+    type: "counter",
+    labels: ["type"],
+    read: (service) =>
+      Array.from(service.events().counts(), ([type, value]) => ({ labels: { type }, value })),
+  },
+  {
+    name: "service_event_streams",
+    help: "Streams of events that are open, and polls that wait for one",
+    read: async (service) => (await service.eventStreams()).count(),
   },
   {
     name: "service_token_expires_seconds",

@@ -48,6 +48,8 @@ export interface Service {
   eventTypes(): Promise<readonly EventType[]>;
   /** The names of the types that `types` means, also `run.*`; of all, where it is empty. @throws `bad_input` for none. */
   eventNames(types: readonly string[]): Promise<ReadonlySet<string>>;
+  /** The schema of the data of each, by its name. */
+  eventSchemas(): Promise<Readonly<Record<string, Record<string, unknown>>>>;
   /** What happened in this process, for those who follow it. */
   events(): Bus;
   eventStreams(): Promise<Streams>;

@@ -7,6 +7,7 @@ import type { GenericSchema } from "valibot";
 import { checkInput } from "../../src/core/input";
 import type { HttpRoute } from "../../src/core/operation";
 import { metadataOf } from "../../src/core/schema";
+import { schemasOf } from "../../src/events/schema";
 import { createApp } from "../../src/http/app";
 import { createClientResolver } from "../../src/http/client-address";
 import { createGate } from "../../src/http/gate";
@@ -16,13 +17,13 @@ import { createRepeats } from "../../src/http/repeats";
 import { createRequestAudit } from "../../src/http/request-audit";
 import { createUnread } from "../../src/http/unread";
 import { silentLog } from "../../src/lib/log";
-import { operations } from "../../src/operations";
+import { eventTypes, operations } from "../../src/operations";
 import type { Service } from "../../src/service";
 import { digestToken, ownerToken } from "../../src/trust/scopes";
 import { temporaryFolder, testServer, testService } from "../support";
 
 const URL_OF_SERVER = "http://127.0.0.1:9939";
-const document = () => openApiDocument(operations, URL_OF_SERVER);
+const document = () => openApiDocument(operations, URL_OF_SERVER, schemasOf(eventTypes));
 
 test("is valid OpenAPI 3.1 to a validator that is not ours", async () => {
   const validator = new Validator();

@@ -10,6 +10,8 @@ const SOURCES: MetricSources = {
   sessions: async () => ({ list: () => [{ state: "open" }, { state: "open" }, { state: "closed" }] }),
   scheduler: async () => ({ count: () => 3 }),
   runs: async () => ({ totals: () => ({ active: 4, ended: ENDED }) }),
+  events: () => ({ counts: () => new Map([["run.ended", 3]]) }),
+  eventStreams: async () => ({ count: () => 2 }),
   tokens: async () => ({ list: () => [] }),
 };
 

@@ -36,6 +36,9 @@ const BODIES: Readonly<Record<string, (nth: number) => unknown>> = {
   "/jobs/remove": (nth) => ({ job_id: `job-${nth % 50}` }),
 };
 
+/** What would stay open is asked for what there is. */
+const QUERIES: Readonly<Record<string, string>> = { "/events": "?wait=0" };
+
 export interface Load {
   /** Asks for one thing after the other, all of them in turn. */
   readonly requests: ReadonlyArray<(nth: number) => readonly [path: string, init: RequestInit]>;
@@ -59,7 +62,8 @@ export async function everyEndpoint(call: (path: string) => Promise<Response>): 
       const names: Readonly<Record<string, string>> = NAMES;
       const path = template.replaceAll(/\{(\w+)\}/g, (_, name) => names[name] ?? "none");
       const body = BODIES[path] ?? (() => ({}));
-      const request = (nth: number) => [path, method === "post" ? post(body(nth)) : {}] as const;
+      const request = (nth: number) =>
+        [`${path}${QUERIES[path] ?? ""}`, method === "post" ? post(body(nth)) : {}] as const;
       return { request, heavy: HEAVY.has(path) };
     }),
   );
