@@ -203,7 +203,7 @@ function jobForm(api) {
 
   return {
     fields: [
-      labelled("Script on the host", script, "Path of a .json file."),
+      labelled("Script on the host", script, "Path of a .json, .json5, .yaml or .yml file."),
       labelled("Name", name),
       el("div", { class: "fields" }, labelled("Runs", kind), interval, ...expression, limit),
       el(

@@ -13,6 +13,7 @@ const children: Readonly<Record<string, () => Promise<ChildModule>>> = {
   "desktop-child": () => import("./desktop/worker-child"),
   "session-child": () => import("./peers/worker"),
   "usb-child": () => import("./usb/worker-child"),
+  "yaml-child": () => import("./lib/yaml-child"),
 };
 
 const args = process.argv.slice(2);

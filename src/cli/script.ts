@@ -4,11 +4,11 @@
 import { existsSync } from "node:fs";
 import * as v from "valibot";
 import { field } from "../core/fields";
-import { parseScript, readScript, type Script, withPlaces } from "../core/script";
+import { notationOf, parseScript, readScript, SCRIPT_FILE, type Script, withPlaces } from "../core/script";
 import { badInput } from "../lib/errors";
 import { printable } from "../lib/sanitize";
 
-export const SCRIPT = field(v.string(), "Actions as JSON, a .json file, or - for stdin");
+export const SCRIPT = field(v.string(), `Actions as JSON, ${SCRIPT_FILE}, or - for stdin`);
 
 /** Whether `given` is not the path of a file. */
 export const isInline = (given: string) => /^\s*[[{]|^-$/.test(given);
@@ -16,8 +16,8 @@ export const isInline = (given: string) => /^\s*[[{]|^-$/.test(given);
 /** @throws a `bad_input` failure when `given`, which is not inline JSON, names no file. */
 export function mustExist(given: string): void {
   if (existsSync(given)) return;
-  if (given.endsWith(".json")) throw badInput(`script: there is no file ${printable(given, 200)}`);
-  throw badInput(`script: expected JSON, or the path of a .json file, but found ${printable(given, 200)}`);
+  if (notationOf(given)) throw badInput(`script: there is no file ${printable(given, 200)}`);
+  throw badInput(`script: expected JSON, or the path of ${SCRIPT_FILE}, but found ${printable(given, 200)}`);
 }
 
 /**
@@ -34,8 +34,9 @@ export async function withActions<T>(given: string, work: (actions: unknown[]) =
 }
 
 async function scriptIn(given: string): Promise<Script> {
-  if (given === "-") return parseScript(await Bun.stdin.bytes(), "stdin", "script: expected UTF-8 on stdin");
-  if (isInline(given)) return parseScript(given, "script", "");
+  if (given === "-")
+    return parseScript(await Bun.stdin.bytes(), "stdin", "script: expected UTF-8 on stdin", "any");
+  if (isInline(given)) return parseScript(given, "script", "", "any");
   mustExist(given);
   return readScript(given);
 }

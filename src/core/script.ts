@@ -1,21 +1,44 @@
 /**
- * Script files: an action list, or `{"auto_control": [ … ]}` around it, in a regular `.json` file.
+ * Script files: an action list, or `{"auto_control": [ … ]}` around it, in a regular file of JSON, JSON5 or YAML 1.2. However it
+ * is written, it is the same list.
  */
 import { constants } from "node:fs";
 import { open, realpath } from "node:fs/promises";
 import { badInput, Failure, messageOf, systemCode } from "../lib/errors";
-import { faultIn, placesIn, pointerTo, type TextPlace } from "../lib/json-places";
+import { faultIn, placesIn, pointerTo, type TextFault, type TextPlace } from "../lib/json-places";
 import { printable } from "../lib/sanitize";
+import { createYamlReader, MAX_YAML, type YamlReader } from "../lib/yaml";
 import { type Offence, sentence, sentences } from "./input";
 
 /** The largest script that is read, in bytes: much more than 1,000 actions need. */
 export const MAX_SCRIPT_BYTES = 4 * 1024 * 1024;
 
+/** The most that is read of JSON5, in characters: it is read slower. */
+const MAX_JSON5 = 256 * 1024;
+
+/** How scripts may be written, by the ends of the names of files. */
+const NOTATIONS = { json: "json", json5: "json5", yaml: "yaml", yml: "yaml" } as const;
+
+/** How a script is written. */
+export type ScriptNotation = (typeof NOTATIONS)[keyof typeof NOTATIONS];
+
+/** What the name of a file of actions ends in, in words. */
+export const SCRIPT_FILE = "a .json, .json5, .yaml or .yml file";
+
+/** How the script in the file at `path` is written, by the end of its name. */
+export function notationOf(path: string): ScriptNotation | undefined {
+  const end = path.slice(path.lastIndexOf(".") + 1);
+  return path.includes(".") && Object.hasOwn(NOTATIONS, end)
+    ? NOTATIONS[end as keyof typeof NOTATIONS]
+    : undefined;
+}
+
 /** A script as it was read. */
 export interface Script {
   /** What messages call it: its path, or where it came from. */
   readonly name: string;
-  readonly text: string;
+  /** The places of what these JSON Pointers lead to. */
+  places(pointers: readonly string[]): TextPlace[] | Promise<TextPlace[]>;
   /** The unchecked action list, and the JSON Pointer to it. */
   readonly actions: unknown;
   readonly root: "" | "/auto_control";
@@ -24,27 +47,86 @@ export interface Script {
 /**
  * The script at `path`.
  *
- * @throws a `bad_input` failure when there is no such file, it is not a regular `.json` file (also behind a symbolic
- *   link), it is too large, or it is not JSON in UTF-8. No message quotes the content.
+ * @throws a `bad_input` failure when there is no such file, it is not a regular file with the end of a script (also behind a
+ *   symbolic link), it is too large, or it is not what its name says in UTF-8. No message quotes the content.
  */
-export async function readScript(path: string): Promise<Script> {
-  return parseScript(await readRegularJson(path), path, "path: the file is not in UTF-8");
+export async function readScript(path: string, yaml?: YamlReader): Promise<Script> {
+  const content = await readRegularFile(path);
+  return parseScript(content, path, "path: the file is not in UTF-8", notationOf(path), yaml);
 }
 
 /**
  * The script in `content`. Bytes may begin with a byte order mark.
  *
  * @param undecodable the message when they are not UTF-8.
- * @throws a `bad_input` failure when it is not JSON in UTF-8.
+ * @param notation how it is written; `any`: as it looks.
+ * @throws a `bad_input` failure when it is not written so in UTF-8.
  */
-export function parseScript(content: string | Uint8Array, name: string, undecodable: string): Script {
+export async function parseScript(
+  content: string | Uint8Array,
+  name: string,
+  undecodable: string,
+  notation: ScriptNotation | "any" = "json",
+  yaml: YamlReader = createYamlReader(),
+): Promise<Script> {
   const text = decode(content, undecodable);
-  const parsed = parse(text, name);
+  if (text.trim() === "") throw badInput(`${name}: expected a list of actions but found nothing`);
+  const { parsed, places } = await parse(text, name, notation === "any" ? likely(text) : notation, yaml);
   const wrapped = typeof parsed === "object" && parsed !== null && !Array.isArray(parsed);
   return wrapped && "auto_control" in parsed
-    ? { name, text, actions: parsed.auto_control, root: "/auto_control" }
-    : { name, text, actions: parsed, root: "" };
+    ? { name, places, actions: parsed.auto_control, root: "/auto_control" }
+    : { name, places, actions: parsed, root: "" };
 }
+
+/** How a text that comes without a name is written. */
+function likely(text: string): ScriptNotation {
+  if (!/^\s*(?:[[{]|\/[/*])/.test(text)) return "yaml";
+  // Of two that it is not, the one that it is longer.
+  const [json, json5] = [faultIn(text), text.length <= MAX_JSON5 && faultIn(text, "json5")];
+  if (!json || json5 === false) return "json";
+  return !json5 || json5.line > json.line || (json5.line === json.line && json5.column > json.column)
+    ? "json5"
+    : "json";
+}
+
+interface Parsed {
+  readonly parsed: unknown;
+  readonly places: Script["places"];
+}
+
+async function parse(
+  text: string,
+  name: string,
+  notation: ScriptNotation,
+  yaml: YamlReader,
+): Promise<Parsed> {
+  const [label, most] = LIMITS[notation];
+  if (text.length > most) throw badInput(`${name}: expected at most ${most} characters of ${label}`);
+  const refused = ({ line, column, expected }: TextFault) =>
+    badInput(`${name}:${line}:${column}: not ${label}: expected ${expected}`);
+  if (notation === "yaml") {
+    const read = await yaml.read(text);
+    if ("fault" in read) throw refused(read.fault);
+    return { parsed: read.value, places: (pointers) => yaml.places(text, pointers) };
+  }
+  const places = (pointers: readonly string[]) => placesIn(text, pointers, notation);
+  const unknown = { line: 1, column: 1, expected: label };
+  // `Bun.JSON5` takes the last of two fields of one name, and numbers that JSON does not have.
+  const fault = notation === "json5" ? faultIn(text, notation) : undefined;
+  if (fault) throw refused(fault);
+  try {
+    return { parsed: notation === "json" ? JSON.parse(text) : Bun.JSON5.parse(text), places };
+  } catch {
+    throw refused(faultIn(text, notation) ?? unknown);
+  }
+}
+
+/** What each is called, and the longest that is read, in characters. */
+const LIMITS = {
+  json: ["JSON", MAX_SCRIPT_BYTES],
+  json5: ["JSON5", MAX_JSON5],
+  yaml: ["YAML", MAX_YAML],
+} as const;
 
 /** The refusal of an action list: every offence, and every unknown name, in the body of the error too. */
 export class ListFault extends Failure {
@@ -57,11 +139,10 @@ export class ListFault extends Failure {
   constructor(
     private readonly offences: readonly Offence[],
     private readonly unknown: readonly string[],
-    script?: Script,
+    script?: Pick<Script, "name" | "root">,
+    places: readonly TextPlace[] = [],
   ) {
-    const root = script?.root ?? "/actions";
-    const pointers = offences.map(({ path = [] }) => root + pointerTo(path));
-    const places = script ? placesIn(script.text, pointers) : [];
+    const pointers = pointersOf(offences, script?.root ?? "/actions");
     const problems = offences.map(({ field, message }, nth) => {
       const problem = { action: field, message, pointer: pointers[nth] ?? "" };
       return { ...problem, ...places[nth] };
@@ -72,17 +153,21 @@ export class ListFault extends Failure {
   }
 
   /** The same, with the places in `script`, which the list came from. */
-  in(script: Script): ListFault {
-    return new ListFault(this.offences, this.unknown, script);
+  async in(script: Script): Promise<ListFault> {
+    const places = await script.places(pointersOf(this.offences, script.root));
+    return new ListFault(this.offences, this.unknown, script, places);
   }
 }
+
+const pointersOf = (offences: readonly Offence[], root: string) =>
+  offences.map(({ path = [] }) => root + pointerTo(path));
 
 /** What `work` makes of the actions of `script`. @throws what it throws, the refusal of the list with its places. */
 export async function withPlaces<T>(script: Script, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    throw error instanceof ListFault ? error.in(script) : error;
+    throw error instanceof ListFault ? await error.in(script) : error;
   }
 }
 
@@ -95,10 +180,10 @@ function placed(
   return { field: `${name}:${line}:${column}`, message: at + message };
 }
 
-async function readRegularJson(path: string): Promise<Uint8Array> {
+async function readRegularFile(path: string): Promise<Uint8Array> {
   try {
     const real = await realpath(path);
-    if (!path.endsWith(".json") || !real.endsWith(".json")) throw badInput("path: expected a .json file");
+    if (!notationOf(path) || !notationOf(real)) throw badInput(`path: expected ${SCRIPT_FILE}`);
     // Without O_NONBLOCK, opening a FIFO waits for a writer (open(2)).
     const file = await open(real, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
     try {
@@ -128,15 +213,5 @@ function decode(content: string | Uint8Array, undecodable: string): string {
     return new TextDecoder("utf-8", { fatal: true }).decode(content);
   } catch {
     throw badInput(undecodable);
-  }
-}
-
-function parse(text: string, name: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    if (text.trim() === "") throw badInput(`${name}: expected a list of actions but found nothing`);
-    const { line = 1, column = 1, expected = "JSON" } = faultIn(text) ?? {};
-    throw badInput(`${name}:${line}:${column}: not JSON: expected ${expected}`);
   }
 }

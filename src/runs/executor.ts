@@ -19,6 +19,7 @@ import { readScript, withPlaces } from "../core/script";
 import { badInput, cancelled, Failure, forbidden, messageOf } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
 import type { Log } from "../lib/log";
+import { createYamlReader } from "../lib/yaml";
 import { type Action, type Command, type CommandTable, checkActions, flatten, listFields } from "./actions";
 import { keepable } from "./redact";
 import { Runner, type StepRecorder } from "./runner";
@@ -79,6 +80,8 @@ interface RunTrace extends StepRecorder {
 export class Executor {
   /** The operations scripts may call, by name, sorted. */
   readonly commands: CommandTable;
+  /** Reads scripts that are written in YAML. */
+  readonly yaml = createYamlReader();
 
   constructor(private readonly parts: ExecutorParts) {
     const named = parts.operations.filter((one): one is Command => one.command !== undefined);
@@ -156,7 +159,7 @@ export class Executor {
    * an argument: the caller may not be allowed to read the file.
    */
   async prepareFile(path: string): Promise<CheckedList> {
-    const script = await readScript(path);
+    const script = await readScript(path, this.yaml);
     return withPlaces(script, () => this.prepare(script.actions, false));
   }
 

@@ -6,7 +6,7 @@ import { ACTION_LIST, field, NO_INPUT, path, secret } from "../core/fields";
 import { operation } from "../core/operation";
 import { allows, beyond, type Grant } from "../core/rights";
 import { OUTCOME } from "../core/run";
-import { MAX_SCRIPT_BYTES, parseScript, withPlaces } from "../core/script";
+import { MAX_SCRIPT_BYTES, parseScript, SCRIPT_FILE, withPlaces } from "../core/script";
 import { badInput, Failure, forbidden, notFound } from "../lib/errors";
 import { meant } from "../lib/nearest";
 import { printable } from "../lib/sanitize";
@@ -57,7 +57,7 @@ export const executeFile = operation({
   leftOut: { script: "a script that runs scripts could run itself" },
   example: { path: "/srv/scripts/nightly.json" },
   input: v.strictObject({
-    path: field(path(v.pipe(v.string(), v.nonEmpty())), "Absolute path of a .json file on the host"),
+    path: field(path(v.pipe(v.string(), v.nonEmpty())), `Absolute path on the host, of ${SCRIPT_FILE}`),
     ...RUN_OPTIONS.entries,
   }),
   output: v.object({ ...RUN_REPORT.entries, result: v.array(RUN_REPORT.entries.result) }),
@@ -82,6 +82,7 @@ export const checkActionList = operation({
       v.optional(v.pipe(v.string(), v.maxLength(MAX_SCRIPT_BYTES))),
       "In place of `actions`, a script as it is in a file: faults are named with their line and column",
     ),
+    notation: field(v.optional(v.picklist(["json", "json5", "yaml"]), "json"), "How `text` is written"),
   }),
   output: v.object({
     ok: v.literal(true),
@@ -94,11 +95,12 @@ export const checkActionList = operation({
       unset: v.array(v.string()),
     }),
   }),
-  async run(service: Uses, { actions, text }, { grant }) {
+  async run(service: Uses, { actions, text, notation }, { grant }) {
     if ((actions === undefined) === (text === undefined))
       throw badInput("actions, text: expected one of them");
     const executor = await service.executor();
-    const script = text === undefined ? undefined : parseScript(text, "script", "");
+    const script =
+      text === undefined ? undefined : await parseScript(text, "script", "", notation, executor.yaml);
     const { commands, count, variables } = script
       ? await withPlaces(script, () => executor.prepare(script.actions))
       : executor.prepare(actions);

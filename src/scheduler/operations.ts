@@ -5,6 +5,7 @@ import { field, flag, NO_INPUT, path } from "../core/fields";
 import { operation } from "../core/operation";
 import { type Grant, requireOwnToken } from "../core/rights";
 import { RUN_STATUS } from "../core/run";
+import { SCRIPT_FILE } from "../core/script";
 import { badInput, Failure } from "../lib/errors";
 import { hostTimeZone, JOB, JOB_SETTINGS } from "./job";
 import type { Scheduler } from "./scheduler";
@@ -26,7 +27,7 @@ const CHANGE = { scope: "operate", changes: true } as const;
 const ONE_JOB = v.strictObject({ job_id: field(JOB_SETTINGS.job_id, "The job") });
 const CHANGE_OF_ONE = { ...CHANGE, input: ONE_JOB, example: { job_id: "nightly" } } as const;
 
-const script_path = field(path(JOB_SETTINGS.script_path), "Path of a .json file on the host");
+const script_path = field(path(JOB_SETTINGS.script_path), `Path on the host, of ${SCRIPT_FILE}`);
 const cron_expression = field(
   JOB_SETTINGS.cron_expression,
   "Cron expression: minute, hour, day, month, day of week; six fields: seconds first; or `@daily` and so on",

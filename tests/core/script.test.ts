@@ -26,14 +26,53 @@ test("a file that is no JSON is refused with the place where it stops being JSON
   expect(readScript(path)).rejects.toThrow(`${path}:3:1: not JSON: expected a value`);
 });
 
+test.each([
+  ["json", '[["AC_write", ["a\\nb"]], ["AC_sleep", {"seconds": 0.5}]]'],
+  ["json5", "// two actions\n[['AC_write', ['a\\nb',]], ['AC_sleep', {seconds: .5}]]"],
+  ["yaml", '# two actions\nauto_control:\n  - [AC_write, ["a\\nb"]]\n  - - AC_sleep\n    - seconds: .5\n'],
+  ["yml", '- [AC_write, ["a\\nb"]]\n- [AC_sleep, {seconds: 0.5}]'],
+])("a script may be written as %s, and is the same list", async (end, text) => {
+  using folder = temporaryFolder();
+  const path = join(folder.path, `script.${end}`);
+  writeFileSync(path, text);
+  const list = [
+    ["AC_write", ["a\nb"]],
+    ["AC_sleep", { seconds: 0.5 }],
+  ];
+  expect((await readScript(path)).actions).toEqual(list);
+});
+
+test.each([
+  ["json5", "[\n  ['AC_sleep', {secnds: 1}],\n]", "2:16: /0/1/seconds: missing: expected a number"],
+  [
+    "yaml",
+    "- - AC_loop\n  - times: 2\n    body:\n      - [AC_slep]",
+    "4:10: /0/1/body/0/0: unknown command AC_slep",
+  ],
+  ["yaml", "- [AC_sleep, [1]\n- [AC_sleep]", "2:1: not YAML: expected other syntax (bad indent)"],
+  ["json5", "[['AC_sleep', [1]]", "1:19: not JSON5: expected , or ]"],
+  ["yaml", "[".repeat(262_145), "expected at most 262144 characters of YAML"],
+  ["yaml", "", "expected a list of actions but found nothing"],
+])("what is wrong in a script in %s is named with its place: %j", async (end, text, message) => {
+  expect((await refusalOf(text, end)).message).toContain(
+    `script.${end}:${message.startsWith("e") ? " " : ""}${message}`,
+  );
+});
+
+test("a file with another name is no script", () => {
+  const message = "path: expected a .json, .json5, .yaml or .yml file";
+  expect(readScript("/etc/passwd")).rejects.toThrow(message);
+  expect(readScript("/etc/x.toString")).rejects.toThrow("path: no such file");
+});
+
 /** The failure of the check of a file with this content. */
-async function refusalOf(text: string) {
+async function refusalOf(text: string, end = "json") {
   await using made = testService();
-  const path = join(made.configDir, "script.json");
+  const path = join(made.configDir, `script.${end}`);
   writeFileSync(path, text);
   const refused = (await made.service.executor()).prepareFile(path);
   const { message, more } = await refused.then(Object, (error) => error);
-  return { message: message.replaceAll(path, "script.json"), more };
+  return { message: message.replaceAll(path, `script.${end}`), more };
 }
 
 test("a problem in a script is named with line, column and pointer, and its content not quoted", async () => {

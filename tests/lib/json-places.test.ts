@@ -102,3 +102,87 @@ describe("faults", () => {
     expect(faultIn(`"${"\\n".repeat(1_000_000)}`)).toMatchObject({ column: 2_000_002 });
   });
 });
+
+describe("JSON5", () => {
+  test.each([
+    ["[1,]", undefined],
+    ["// a\n{a: 'b', /* c\n d */ $x: +.5, 'y z': 0xFf, \"q\": [\"a\\\nb\", -1.],}", undefined],
+    ["{\\u0061b: 1}", undefined],
+    ["{a: 1,\n a: 2}", { line: 2, column: 2, expected: "a name that the object does not have yet" }],
+    ["{a: 1,\n 'a': 2}", { line: 2, column: 2, expected: "a name that the object does not have yet" }],
+    ["{a: 1,\n \\u0061: 2}", { line: 2, column: 2, expected: "a name that the object does not have yet" }],
+    ["[1,,]", { line: 1, column: 4, expected: "a value" }],
+    ["[NaN]", { line: 1, column: 2, expected: "a value that JSON has too" }],
+    ["[-Infinity]", { line: 1, column: 2, expected: "a value that JSON has too" }],
+    ["['a\nb']", { line: 1, column: 4, expected: "' at the end of the text" }],
+    ["[1 /* a", { line: 1, column: 4, expected: "*/ at the end of the comment" }],
+    ["[1\n\n2]", { line: 3, column: 1, expected: ", or ]" }],
+    ["{1: 2}", { line: 1, column: 2, expected: "a name" }],
+  ] as const)("%j", (text, fault) => {
+    expect(faultIn(text, "json5")).toEqual(fault as never);
+  });
+
+  test("has a place for every value", () => {
+    const text = "// c\n{\n  a: [ /* 1 */ 'x',\n 'y\\\nz', 3],\n}";
+    expect(placesIn(text, ["/a", "/a/0", "/a/1", "/a/2"], "json5")).toEqual([
+      { line: 3, column: 6 },
+      { line: 3, column: 16 },
+      { line: 4, column: 2 },
+      { line: 5, column: 5 },
+    ]);
+  });
+
+  test("has no fault exactly where Bun reads it as something that JSON has", () => {
+    const pieces = fc.constantFrom(
+      ...[
+        "[",
+        "]",
+        "{",
+        "}",
+        ",",
+        ",",
+        ":",
+        '"a"',
+        "'b'",
+        "c",
+        "$_d",
+        "1",
+        "-0.5e3",
+        "01",
+        "+.5",
+        "5.",
+        "0x1F",
+      ],
+      ...[
+        "true",
+        "null",
+        "nul",
+        " ",
+        "\n",
+        "// x\n",
+        "/* y */",
+        "/*",
+        "'\\\n'",
+        "'\\x41'",
+        "'\\1'",
+        "1x",
+        "'",
+      ],
+    );
+    fc.assert(
+      fc.property(fc.array(pieces, { maxLength: 9 }), (parts) => {
+        const text = parts.join("");
+        let isJson5 = true;
+        try {
+          Bun.JSON5.parse(text);
+        } catch {
+          isJson5 = false;
+        }
+        const fault = faultIn(text, "json5");
+        if (fault?.expected.startsWith("a name that the object")) return;
+        expect([text, fault === undefined]).toEqual([text, isJson5]);
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+});
