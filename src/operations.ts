@@ -8,9 +8,11 @@ import { operations as config } from "./config/operations";
 import type { EventType } from "./core/events";
 import type { InputSchema, Operation, OutputSchema } from "./core/operation";
 import { operations as daemon } from "./daemon/operations";
+import { eventTypes as programEvents } from "./desktop/events";
 import { operations as seeing } from "./desktop/images/operations";
 import { operations as desktop } from "./desktop/operations";
 import { operations as clipboard } from "./desktop/operations/clipboard";
+import { operations as programs } from "./desktop/operations/programs";
 import { operations as windows } from "./desktop/operations/windows";
 import { eventTypes as diagnosisEvents } from "./diagnostics/events";
 import { operations as diagnostics } from "./diagnostics/operations";
@@ -62,6 +64,7 @@ const all = [
   ...windows,
   ...seeing,
   ...clipboard,
+  ...programs,
   ...diagnostics,
   ...turn,
   ...daemon,
@@ -85,6 +88,7 @@ export const eventTypes: readonly EventType[] = [
   ...jobEvents,
   ...auditEvents,
   ...diagnosisEvents,
+  ...programEvents,
 ];
 
 /** Every operation of svc. Each names the slice of the service that it uses; the service has them all. */

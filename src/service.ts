@@ -155,6 +155,7 @@ export function createService({
       const { createDesktop } = await import("./desktop/desktop");
       return createDesktop({ lockFile: files.inputLock, imagesFolder: files.images, log });
     }),
+    programs: stoppable(async () => (await import("./desktop/programs")).createPrograms(publish)),
     diagnostics: feature(async () => {
       const [{ createDiagnostics }, { loadChecks }] = await Promise.all([
         import("./diagnostics/diagnostics"),

@@ -312,6 +312,7 @@ const SCOPE_OF = {
     "config.set",
     "desk.export",
     "desk.import",
+    "desktop.launch",
     "join.enter",
     "join.leave",
     "join_token.add",

@@ -96,6 +96,8 @@ export interface RunContext {
     field: string,
     options?: { readonly shielded?: boolean; readonly turn?: number },
   ): Promise<NestedReport>;
+  /** Has `work` done when the run ends, however it ends: before it counts as ended. It must not throw. */
+  atEnd(work: () => Promise<void>): void;
   /** Leaves every list up to the one that calls {@link RunContext.arrive}. */
   leave(how: Departure): void;
   /** How the lists inside were left, if they were. The run then continues normally. */

@@ -219,7 +219,7 @@ export class Executor {
     };
     try {
       const outcomes = await this.inTurn(active, actions, turn, () =>
-        runner.run(actions, stop_on_error, keep),
+        runner.run(actions, stop_on_error, keep).finally(() => runner.finish()),
       );
       const { status, error } = judge(outcomes, actions.length, active.signal);
       // The text is logged and kept; the caller alone gets the outcomes.

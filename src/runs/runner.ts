@@ -86,6 +86,8 @@ export class Runner {
   private shieldEnds: Timer | undefined;
   /** How many actions have failed to find or focus a window. */
   private missed = 0;
+  /** What is to be done when the run ends. */
+  private readonly last: Array<() => Promise<void>> = [];
 
   constructor(private readonly parts: RunParts) {}
 
@@ -135,6 +137,11 @@ export class Runner {
       const isLeaf = Object.keys(lists).length === 0;
       return ended({ ...kept, ...(isLeaf && result !== undefined && { result }) });
     };
+  }
+
+  /** Does what its actions left to do when it ends. */
+  async finish(): Promise<void> {
+    await Promise.all(this.last.map((work) => work()));
   }
 
   private async action(action: Action, signal: AbortSignal, place: string): Promise<Outcome> {
@@ -265,6 +272,7 @@ export class Runner {
         variables.turn = before;
         return this.report(outcomes, shield.signal);
       },
+      atEnd: (work) => void this.last.push(work),
       leave: (how) => {
         this.departure = how;
       },

@@ -10,13 +10,11 @@ import { operation } from "../core/operation";
 import { notPermitted, type Permission } from "../core/rights";
 import { deadline } from "../lib/deadline";
 import { badInput, Failure, rejected, systemCode } from "../lib/errors";
+import { commandLine, endGroup, OWN_GROUP } from "../lib/process-group";
 import { spawn } from "../lib/spawn";
 
 /** How much of stdout, and of stderr, is kept, in bytes; the rest is read and dropped. */
 const MAX_OUTPUT = 64 * 1_024;
-
-/** How long a program has to end before it is killed, in milliseconds. */
-const KILL_AFTER_MS = 2_000;
 
 /** How long to wait for output once the program has ended, in milliseconds: a background process may hold the pipe. */
 const DRAIN_MS = 250;
@@ -85,7 +83,7 @@ export async function runProgram(
   signal: AbortSignal,
 ): Promise<Result> {
   if (signal.aborted) throw signal.reason;
-  const child = start(typeof shell_command === "string" ? shellLine(shell_command) : shell_command, cwd);
+  const child = start(commandLine(shell_command), cwd);
   const enough = new AbortController();
   const output = Promise.all([collect(child.stdout, enough.signal), collect(child.stderr, enough.signal)]);
   let late: boolean;
@@ -116,45 +114,18 @@ export async function runProgram(
 
 type Child = Bun.Subprocess<"ignore", "pipe", "pipe">;
 
-function start(cmd: string[], cwd: string | undefined): Child {
+function start(cmd: readonly string[], cwd: string | undefined): Child {
   try {
     return spawn(cmd, {
       ...(cwd !== undefined && { cwd }),
+      ...OWN_GROUP,
       stdin: "ignore",
       stdout: "pipe",
       stderr: "pipe",
-      // In its own group, which can be ended as a whole (setsid(2)).
-      detached: process.platform !== "win32",
     });
   } catch (error) {
     // The message quotes the command, which may hold a secret.
     throw badInput(`shell_command, cwd: cannot be started (${systemCode(error) ?? "not a usable program"})`);
-  }
-}
-
-const shellLine = (line: string) =>
-  process.platform === "win32" ? ["cmd.exe", "/d", "/c", line] : ["/bin/sh", "-c", line];
-
-/** Asks the program and its descendants to end, and kills those that do not. */
-async function endGroup(child: Child): Promise<void> {
-  signalGroup(child, "SIGTERM");
-  const kill = () => signalGroup(child, "SIGKILL");
-  const timer = setTimeout(kill, KILL_AFTER_MS);
-  await child.exited;
-  clearTimeout(timer);
-  // Also when the program itself has ended: its descendants may still run.
-  kill();
-}
-
-function signalGroup(child: Child, signal: "SIGTERM" | "SIGKILL"): void {
-  if (process.platform === "win32") {
-    spawn(["taskkill", "/pid", `${child.pid}`, "/t", "/f"], { stdio: ["ignore", "ignore", "ignore"] });
-    return;
-  }
-  try {
-    process.kill(-child.pid, signal);
-  } catch {
-    // The group is empty.
   }
 }
 

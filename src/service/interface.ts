@@ -8,6 +8,7 @@ import type { EventType } from "../core/events";
 import type { Operation } from "../core/operation";
 import type { Permission } from "../core/rights";
 import type { Desktop } from "../desktop/desktop";
+import type { Programs } from "../desktop/programs";
 import type { Diagnostics } from "../diagnostics/diagnostics";
 import type { Bus } from "../events/bus";
 import type { HandedOver } from "../events/hand-over";
@@ -64,6 +65,8 @@ export interface Service {
   bundleMergers(): Promise<BundleMergers>;
   settings(): Promise<Settings>;
   desktop(): Promise<Desktop>;
+  /** The programs that scripts start and do not wait for. */
+  programs(): Promise<Programs>;
   diagnostics(): Promise<Diagnostics>;
   executor(): Promise<Executor>;
   history(): Promise<History>;

@@ -11,7 +11,7 @@ import { ICE_FIELDS, INBOX_FIELDS } from "../peers/options";
 
 /** What scripts may do only where svc was started with the flag. */
 export const PERMISSION_FIELDS = {
-  allow_shell: flag("Let scripts run programs (AC_shell_command)"),
+  allow_shell: flag("Let scripts run programs (AC_shell_command, AC_launch)"),
   allow_audit_clear: flag("Let scripts and the dashboard clear the audit log (AC_audit_log_clear)"),
 };
 

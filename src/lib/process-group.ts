@@ -1,0 +1,50 @@
+/**
+ * Programs in process groups of their own, which are ended as a whole.
+ */
+import { spawn } from "./spawn";
+
+/** How long a program has to end before it is killed, in milliseconds. */
+const KILL_AFTER_MS = 2_000;
+
+/** Options of `spawn` for a program that {@link endGroup} can end with all that it starts (setsid(2)). */
+export const OWN_GROUP = { detached: process.platform !== "win32" };
+
+type GroupLeader = Pick<Bun.Subprocess, "pid" | "exited">;
+
+/** The command line of `command`: a line for the shell, or a program and its arguments. */
+export function commandLine(command: string | readonly string[]): readonly string[] {
+  if (typeof command !== "string") return command;
+  return process.platform === "win32" ? ["cmd.exe", "/d", "/c", command] : ["/bin/sh", "-c", command];
+}
+
+/** Whether a process of the group that `pid` began still runs; false on Windows, where nobody knows. */
+export function groupLives(pid: number): boolean {
+  try {
+    return process.platform !== "win32" && process.kill(-pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+/** Asks the program and its descendants to end, and kills those that do not. */
+export async function endGroup(child: GroupLeader): Promise<void> {
+  signalGroup(child, "SIGTERM");
+  const kill = () => signalGroup(child, "SIGKILL");
+  const timer = setTimeout(kill, KILL_AFTER_MS);
+  await child.exited;
+  clearTimeout(timer);
+  // Also when the program itself has ended: its descendants may still run.
+  kill();
+}
+
+function signalGroup(child: GroupLeader, signal: "SIGTERM" | "SIGKILL"): void {
+  if (process.platform === "win32") {
+    spawn(["taskkill", "/pid", `${child.pid}`, "/t", "/f"], { stdio: ["ignore", "ignore", "ignore"] });
+    return;
+  }
+  try {
+    process.kill(-child.pid, signal);
+  } catch {
+    // The group is empty.
+  }
+}
