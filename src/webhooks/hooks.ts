@@ -2,12 +2,14 @@
  * The webhooks of a host: `{config_dir}/webhooks.json`, private to its owner. Each has the secret with which its deliveries are signed.
  */
 import { randomBytes } from "node:crypto";
+import { isIP } from "node:net";
 import * as v from "valibot";
 import { NAME_TEXT } from "../core/rights";
 import { badInput, conflict, notFound } from "../lib/errors";
 import { createJsonStore, parseBy } from "../lib/json-store";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
+import { isPublic } from "./addresses";
 
 /** The most webhooks of a host. */
 const MAX_HOOKS = 20;
@@ -83,6 +85,9 @@ export function receiverUrl(text: string, allow_private: boolean): string {
   if (url.username || url.password) throw badInput("url: expected an address without a user and a password");
   if (isHttp && !allow_private)
     throw badInput("url: expected https; http is for this host and its network: --allow-private");
+  const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
+  if (isIP(host) && !allow_private && !isPublic(host))
+    throw badInput("url: expected a public address; --allow-private is for this host and its network");
   url.hash = "";
   return url.href;
 }

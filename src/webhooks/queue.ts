@@ -55,7 +55,7 @@ export function openQueue(path: string, mostWaiting = MAX_WAITING) {
       file.run(`CREATE TABLE IF NOT EXISTS deliveries (
         id INTEGER PRIMARY KEY AUTOINCREMENT, hook TEXT NOT NULL, message TEXT NOT NULL, type TEXT NOT NULL,
         body TEXT NOT NULL, since INTEGER NOT NULL, due INTEGER NOT NULL, attempts INTEGER NOT NULL DEFAULT 0)`);
-      file.run("CREATE INDEX IF NOT EXISTS deliveries_due ON deliveries(due)");
+      file.run("CREATE INDEX IF NOT EXISTS deliveries_since ON deliveries(since)");
       file.run("CREATE INDEX IF NOT EXISTS deliveries_hook ON deliveries(hook, due, id)");
       file.run(`CREATE TABLE IF NOT EXISTS tallies (
         hook TEXT PRIMARY KEY, delivered INTEGER NOT NULL DEFAULT 0, failed INTEGER NOT NULL DEFAULT 0,
@@ -105,11 +105,22 @@ export function openQueue(path: string, mostWaiting = MAX_WAITING) {
           "SELECT * FROM deliveries WHERE hook = ?1 AND due <= ?2 ORDER BY due, id LIMIT ?3",
         )
         .all(hook, now, limit),
-    /** When the next one is due after `now`; undefined when none waits. */
-    nextDue: (now: number): number | undefined =>
+    /** When the first one to a webhook is due; undefined when none waits. */
+    firstDue: (hook: string): number | undefined =>
       db
-        .query<{ due: number | null }, [number]>("SELECT min(due) AS due FROM deliveries WHERE due > ?1")
-        .get(now)?.due ?? undefined,
+        .query<{ due: number | null }, [string]>("SELECT min(due) AS due FROM deliveries WHERE hook = ?1")
+        .get(hook)?.due ?? undefined,
+    /** Gives up what came before `since`. @returns how many of each webhook. */
+    expire: db.transaction((since: number) => {
+      const gone = db.query<{ hook: string }, [number]>(
+        "DELETE FROM deliveries WHERE since < ?1 RETURNING hook",
+      );
+      const counts = new Map(
+        [...Map.groupBy(gone.all(since), ({ hook }) => hook)].map(([hook, all]) => [hook, all.length]),
+      );
+      for (const [hook, count] of counts) tell(hook, "failed", count);
+      return counts;
+    }),
     /** Takes note of what became of a delivery. @param again when it is sent again; undefined: never. */
     note: db.transaction(({ id, hook, type }: Delivery, { ok, status, error }: Sent, again?: number) => {
       if (again === undefined) db.run("DELETE FROM deliveries WHERE id = ?1", [id]);

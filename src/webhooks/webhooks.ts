@@ -3,7 +3,7 @@
  *
  * The promise: an event that was published while a server ran reaches the queue before the next turn of the event loop is over, and
  * from there the receiver, or it is given up after {@link PATIENCE_MS}. A receiver that is slow or gone delays no other and
- * never this host.
+ * never this host; it is asked once in a while, whatever waits for it.
  */
 import type { EventType } from "../core/events";
 import { messageOf } from "../lib/errors";
@@ -62,6 +62,8 @@ export function createWebhooks({
   const hooks = createHooks({ file: files.webhooks, lock: files.webhooksLock }, log);
   const stopping = new AbortController();
   const busy = new Map<number, { readonly hook: string; readonly ended: Promise<void> }>();
+  /** The receivers that take nothing at present: how often in a row, and until when nothing is sent to them. */
+  const unwell = new Map<string, { readonly failures: number; readonly until: number }>();
   let made: Queue | undefined;
   let seen = 0;
   let endListening: (() => void) | undefined;
@@ -123,16 +125,25 @@ export function createWebhooks({
     const at = now();
     const waiting = existingQueue();
     if (!waiting) return;
-    for (const hook of waiting.hooks()) {
-      const isFree = ({ id }: Delivery) => !busy.has(id);
-      const own = [...busy.values()].filter((one) => one.hook === hook).length;
-      const next = waiting.due(hook, at, MAX_BUSY).filter(isFree);
-      for (const delivery of next.slice(0, MAX_BUSY - own)) begin(delivery);
+    for (const [hook, count] of waiting.expire(at - PATIENCE_MS)) {
+      log.error(`webhook ${hook}: ${count} given up: not delivered within a day`);
     }
-    const next = waiting.nextDue(at);
-    if (next === undefined) return;
-    timer = setTimeout(() => guarded("the queue cannot be read", pump), Math.min(next - at, MAX_PAUSE_MS));
-    timer.unref();
+    const times = waiting.hooks().map((hook) => {
+      const { failures = 0, until = 0 } = unwell.get(hook) ?? {};
+      const own = [...busy.values()].filter((one) => one.hook === hook).length;
+      // One delivery finds out whether a receiver is well again.
+      const room = (failures > 0 ? 1 : MAX_BUSY) - own;
+      if (until > at || room <= 0) return until > at ? until : Number.POSITIVE_INFINITY;
+      const next = waiting.due(hook, at, MAX_BUSY + room).filter(({ id }) => !busy.has(id));
+      for (const delivery of next.slice(0, room)) begin(delivery);
+      return next.length > 0
+        ? Number.POSITIVE_INFINITY
+        : (waiting.firstDue(hook) ?? Number.POSITIVE_INFINITY);
+    });
+    // Those under way look again when they end.
+    const next = Math.min(...times.filter((time) => time > at), at + MAX_PAUSE_MS);
+    if (times.length > 0)
+      timer = setTimeout(() => guarded("the queue cannot be read", pump), next - at).unref();
   };
 
   const begin = (delivery: Delivery) => {
@@ -156,10 +167,11 @@ export function createWebhooks({
   };
 
   const settle = async (delivery: Delivery, sent: Sent): Promise<void> => {
-    const { hook, message, type, since, attempts } = delivery;
+    const { hook, message, type, attempts } = delivery;
     const what = `webhook ${hook}: ${type} ${message}`;
     const how = sent.error ?? `HTTP ${sent.status}`;
     if (sent.ok) {
+      unwell.delete(hook);
       queue().note(delivery, sent);
       return log.info(`${what} delivered (${how}, ${sent.duration_ms} ms)`);
     }
@@ -170,13 +182,14 @@ export function createWebhooks({
       return log.error(`webhook ${hook} is disabled: its receiver answered 410 Gone`);
     }
     const asked = Math.min((sent.retry_after ?? 0) * 1_000, MAX_PAUSE_MS);
-    const again = now() + Math.max(asked, pause(attempts));
-    if (again - since <= PATIENCE_MS) {
-      queue().note(delivery, sent, again);
-      return log.warn(`${what} not delivered (${how}), again in ${Math.ceil((again - now()) / 1_000)} s`);
-    }
-    queue().note(delivery, sent);
-    log.error(`${what} given up after ${attempts + 1} attempts (${how})`);
+    // Whether it is this message that the receiver does not want, or none at present.
+    const isUnwell = sent.status === null || sent.status === 429 || sent.status >= 500;
+    const failures = (unwell.get(hook)?.failures ?? 0) + 1;
+    const again = now() + Math.max(asked, pause(isUnwell ? failures - 1 : attempts));
+    if (isUnwell) unwell.set(hook, { failures, until: again });
+    else unwell.delete(hook);
+    queue().note(delivery, sent, again);
+    log.warn(`${what} not delivered (${how}), again in ${Math.ceil((again - now()) / 1_000)} s`);
   };
 
   return {
@@ -194,7 +207,10 @@ export function createWebhooks({
       return { waiting: found?.waitingFor(name) ?? 0, ...(found?.tally(name) ?? NO_TALLY) };
     },
     /** Drops what waits for a webhook that was removed. */
-    forget: (name: string) => existingQueue()?.clear(name, true),
+    forget(name: string): void {
+      unwell.delete(name);
+      existingQueue()?.clear(name, true);
+    },
     /** Sends a message that says nothing, once. */
     test: (hook: Hook, signal: AbortSignal): Promise<Sent> =>
       deliver(hook, messageOfTest(new Date(now())), { ms: TEST_MS, signal }),

@@ -145,7 +145,7 @@ describe("a delivery", () => {
     await until("an attempt", () => here.webhooks.stateOf("here").last_status === 429);
     expect(here.webhooks.stateOf("here")).toMatchObject({ waiting: 1, failed: 0 });
     const queue = openQueue(configFiles(folder.path).webhookQueue);
-    expect(queue.nextDue(Date.now()) ?? 0).toBeGreaterThan(Date.now() + 500_000);
+    expect(queue.firstDue("here") ?? 0).toBeGreaterThan(Date.now() + 500_000);
     queue.close();
     await here.webhooks.stop();
     const late = createWebhooks({
@@ -156,6 +156,32 @@ describe("a delivery", () => {
     await until("it is given up", () => late.stateOf("here").failed === 1);
     expect(late.stateOf("here").waiting).toBe(0);
     await late.stop();
+  });
+
+  test("tells whether a receiver is well again; what else waits is sent after it", async () => {
+    using folder = temporaryFolder();
+    let isWell = false;
+    await using to = receiver(() => (isWell ? undefined : new Response(null, { status: 503 })));
+    await using here = made(folder, { pause: () => 20 });
+    await here.webhooks.hooks.add(hookAt(to.url));
+    here.webhooks.start();
+    for (let nth = 0; nth < 100; nth++) here.bus.publish(rang, { nth });
+    await until("some attempts", () => to.received.length >= 8);
+    // The first four were under way together.
+    expect(to.received.length).toBeLessThan(50);
+    isWell = true;
+    await until("all are delivered", () => here.webhooks.stateOf("here").delivered === 100);
+  });
+
+  test("that one receiver does not want holds up no other message", async () => {
+    using folder = temporaryFolder();
+    await using to = receiver((nth) => (nth === 1 ? new Response(null, { status: 400 }) : undefined));
+    await using here = made(folder, { pause: () => 60_000 });
+    await here.webhooks.hooks.add(hookAt(to.url));
+    here.webhooks.start();
+    for (let nth = 0; nth < 20; nth++) here.bus.publish(rang, { nth });
+    await until("the others", () => here.webhooks.stateOf("here").delivered === 19);
+    expect(here.webhooks.stateOf("here").waiting).toBe(1);
   });
 
   test("to a slow receiver delays no other", async () => {
@@ -338,6 +364,10 @@ describe("over HTTP", () => {
     expect(await add({ url: "http://a.example/" })).toMatchObject([
       400,
       expect.stringContaining("--allow-private"),
+    ]);
+    expect(await add({ url: "https://10.0.0.1/" })).toMatchObject([
+      400,
+      expect.stringContaining("expected a public address"),
     ]);
     expect(await add({ url: "https://u:p@a.example/" })).toMatchObject([
       400,
