@@ -41,6 +41,7 @@ const nouns: Registry["nouns"] = {
   screenshot: { describe: "Take a screenshot", load: () => import("./screenshot") },
   locate: { describe: "Look for an image on the screen", load: () => import("./locate") },
   desktop: { describe: "Control pointer, keyboard and windows", load: () => import("./desktop") },
+  record: { describe: "Record a script from what a person does", load: () => import("./record") },
   config: {
     describe: "Export or import the configuration of a host",
     load: () => import("./config"),

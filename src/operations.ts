@@ -14,6 +14,7 @@ import { operations as desktop } from "./desktop/operations";
 import { operations as clipboard } from "./desktop/operations/clipboard";
 import { operations as programs } from "./desktop/operations/programs";
 import { operations as windows } from "./desktop/operations/windows";
+import { operations as record } from "./desktop/record/operations";
 import { eventTypes as diagnosisEvents } from "./diagnostics/events";
 import { operations as diagnostics } from "./diagnostics/operations";
 import { operations as events } from "./events/operations";
@@ -61,6 +62,7 @@ const all = [
   ...usb,
   ...config,
   ...desktop,
+  ...record,
   ...windows,
   ...seeing,
   ...clipboard,

@@ -30,7 +30,7 @@ declare module "x11" {
   export interface XRequests {
     InternAtom(onlyIfExists: boolean, name: string): number;
     GetProperty(remove: 0, window: number, name: number, type: number, at: number, length: number): XProperty;
-    GetGeometry(drawable: number): Numbers<"width" | "height" | "borderWidth">;
+    GetGeometry(drawable: number): Numbers<"xPos" | "yPos" | "width" | "height" | "borderWidth">;
     GetImage(format: 2, drawable: number, ...area: [...Area, planes: number]): XImage;
     GetSelectionOwner(selection: number): number;
     GetInputFocus(): Numbers<"focus">;
@@ -38,7 +38,7 @@ declare module "x11" {
     QueryTree(window: number): { readonly parent: number; readonly children: readonly number[] };
     GetWindowAttributes(window: number): Numbers<"mapState" | "overrideRedirect">;
     /** `keyMask`: modifiers, buttons and, in bits 13 and 14, the keyboard group. */
-    QueryPointer(window: number): Numbers<"rootX" | "rootY" | "keyMask">;
+    QueryPointer(window: number): Numbers<"rootX" | "rootY" | "keyMask" | "child">;
     GetKeyboardMapping(firstKeycode: number, count: number): number[][];
     GetModifierMapping(): number[][];
   }
@@ -53,6 +53,7 @@ declare module "x11" {
     on(event: "error", listener: (error: XError) => void): void;
     on(event: "end", listener: () => void): void;
     require(name: "xtest", done: (error: Error | null, extension: XTest) => void): void;
+    require(name: "record", done: (error: Error | null, extension: XRecord) => void): void;
     require(name: "xinerama", done: (error: Error | null, extension: Xinerama) => void): void;
     AllocID(): number;
     CreateWindow(
@@ -88,6 +89,8 @@ declare module "x11" {
     ): void;
     ChangeKeyboardMapping(firstKeycode: number, keysymsPerKeycode: number, keysyms: readonly number[]): void;
     terminate(): void;
+    /** A new id for something on the server. */
+    AllocID(): number;
   }
 
   type XTestEvents = Numbers<"KeyPress" | "KeyRelease" | "ButtonPress" | "ButtonRelease" | "MotionNotify">;
@@ -95,6 +98,29 @@ declare module "x11" {
   export interface XTest extends XTestEvents {
     FakeInput(type: number, detail: number, delay: number, root: number, x: number, y: number): void;
   }
+
+  /** The RECORD extension. */
+  export interface XRecord {
+    readonly CS: Numbers<"AllClients">;
+    readonly Category: Numbers<"FromServer" | "StartOfData">;
+    CreateContext(
+      context: number,
+      header: 0,
+      clients: readonly number[],
+      ranges: ReadonlyArray<{ readonly deviceEvents: Numbers<"first" | "last"> }>,
+    ): void;
+    /** @param take is called with each answer as it comes. */
+    EnableContext(
+      context: number,
+      take: (answer: { readonly category: number; readonly data: Buffer }) => void,
+      ended: () => true,
+    ): void;
+  }
+
+  /** Every keysym by its name, with the comment that X11/keysymdef.h has on it. */
+  export const keySyms: Readonly<
+    Record<string, { readonly code: number; readonly description: string | null }>
+  >;
 
   export interface Xinerama {
     QueryScreens(reply: Reply<ReadonlyArray<Numbers<"x" | "y" | "width" | "height">>>): void;

@@ -1,0 +1,204 @@
+/**
+ * Recording what a person does on an X11 desktop as a script, until Escape, a signal or a time.
+ *
+ * Promise: nothing that is typed leaves this process but into the script.
+ */
+import { messageOf } from "../../lib/errors";
+import type { Log } from "../../lib/log";
+import type { Region } from "../geometry";
+import type { XConnection } from "../x11/connection";
+import { type WindowProperties, windowProperties } from "../x11/properties";
+import { createScreen, rootPlace } from "../x11/screen";
+import { keysymNeeds, type Meaning, meaningOf } from "./keyboard";
+import { listen, type Stroke } from "./listen";
+import { LOOK_MS, type Scene, Scenes, templateAt } from "./scenes";
+import type { Button, Deed, SeenPlace, SeenWindow } from "./script";
+
+/** The most that is recorded: a script has 1,000 actions at most. */
+const MAX_DEEDS = 5_000;
+
+/** How far the pointer goes with a button down before that is a drag, in pixels. */
+const DRAG_PX = 8;
+
+/**
+ * How long nobody does anything before pictures are searched for look-alikes, in milliseconds: meanwhile no key is read, and
+ * a program may give one a meaning for a moment.
+ */
+const QUIET_MS = 2_000;
+/** The most clicks that wait for that: each holds two pictures of the whole screen. */
+const MAX_WAITING = 16;
+
+const BUTTONS: ReadonlyMap<number, Button> = new Map([
+  [1, "left"],
+  [2, "middle"],
+  [3, "right"],
+]);
+const WHEEL = new Map([
+  [4, "up"],
+  [5, "down"],
+  [6, "left"],
+  [7, "right"],
+] as const);
+
+export interface RecordingParts {
+  readonly log: Log;
+  /** Ends it. */
+  readonly signal: AbortSignal;
+  /** Takes a picture. @returns the path by which the script names it. */
+  keep(png: Uint8Array): string;
+  /** Whether what is done in the window that has the focus at the start is left out: the terminal of this command. */
+  readonly skipsOwnWindow: boolean;
+  /** Called when it listens. */
+  begun(): void;
+}
+
+/**
+ * @returns what was done, once it has ended.
+ * @throws an `unavailable` failure without a display, or where it has no RECORD extension.
+ */
+export async function record(parts: RecordingParts): Promise<Deed[]> {
+  const { log, signal, keep } = parts;
+  const deeds: Deed[] = [];
+  const scenes = new Scenes();
+  const held = new Set<string>();
+  const pressed = new Map<number, { place: SeenPlace; window: SeenWindow | undefined; at: number }>();
+  const waiting: Array<() => void> = [];
+  const { promise: over, resolve: end } = Promise.withResolvers<void>();
+  let busyAt = 0;
+  let own: number | undefined;
+  let handled: Promise<void> = Promise.resolve();
+  let ended = false;
+
+  const drain = () => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) next();
+  };
+  /** A place whose picture is made when there is time. */
+  const placeOf = (stroke: Stroke, before: readonly Scene[], around: Region): SeenPlace => {
+    const place = { x: stroke.x, y: stroke.y, image: null as string | null, offset: { x: 0, y: 0 } };
+    waiting.push(() => {
+      const found = templateAt(stroke, before, around);
+      if (found) Object.assign(place, { image: keep(found.png), offset: found.offset });
+      else
+        log.warn(`the place ${stroke.x}, ${stroke.y} cannot be told from others: its click has coordinates`);
+    });
+    if (waiting.length > MAX_WAITING) drain();
+    return place;
+  };
+  const add = (deed: Deed) => {
+    if (deed.window && deed.window.hwnd === own) return;
+    if (deeds.length >= MAX_DEEDS) return end();
+    deeds.push(deed);
+  };
+  const key = (meaning: Meaning, plain: Meaning, window: SeenWindow | undefined, at: number) => {
+    if (!meaning) {
+      log.warn("a key was pressed that actions have no name for: it is left out");
+      return;
+    }
+    if ("modifier" in meaning) return void (meaning.modifier && held.add(meaning.modifier));
+    const chords = ["ctrl", "alt", "win"].filter((name) => held.has(name));
+    const isChord = chords.length > 0 || !meaning.isCharacter;
+    const shift = held.has("shift") && isChord ? ["shift"] : [];
+    if (meaning.key === "esc" && chords.length + shift.length === 0) return end();
+    const named = chords.length > 0 && plain && "key" in plain ? plain.key : meaning.key;
+    add({ kind: "key", key: named, with: [...chords, ...shift], window, at });
+  };
+  const take = (stroke: Stroke) => {
+    if (ended) return;
+    busyAt = performance.now();
+    const at = busyAt;
+    const { kind, detail } = stroke;
+    const before = kind === "button press" ? scenes.before(at, stroke) : [];
+    // Asked for now: a moment later the program may have changed it.
+    const asked = Promise.all([
+      kind === "key press" || kind === "key release" ? keysymNeeds(control, detail) : undefined,
+      activeWindow(windows),
+      kind === "button press" ? frameUnderPointer(control) : undefined,
+    ]);
+    asked.catch(() => {});
+    handled = handled.then(async () => {
+      const [needs, window, around] = await asked;
+      if (needs) {
+        const meaning = await meaningOf(needs, { shift: held.has("shift"), third: held.has("altgr") });
+        if (kind === "key press")
+          key(meaning, await meaningOf(needs, { shift: false, third: false }), window, at);
+        else if (meaning && "modifier" in meaning && meaning.modifier) held.delete(meaning.modifier);
+        return;
+      }
+      const direction = WHEEL.get(detail as 4);
+      if (direction && kind === "button press") {
+        add({ kind: "scroll", direction, place: { x: stroke.x, y: stroke.y, image: null }, window, at });
+      }
+      const button = BUTTONS.get(detail);
+      if (!button) return;
+      if (kind === "button press" && around) {
+        if (window && window.hwnd === own) return;
+        pressed.set(detail, { place: placeOf(stroke, before, around), window, at });
+        return;
+      }
+      const down = pressed.get(detail);
+      pressed.delete(detail);
+      if (!down) return;
+      const isDrag = Math.hypot(stroke.x - down.place.x, stroke.y - down.place.y) > DRAG_PX;
+      const to = { x: stroke.x, y: stroke.y, image: null };
+      if (isDrag) add({ kind: "drag", button, from: down.place, to, window: down.window, at: down.at });
+      else add({ kind: "click", button, place: down.place, window: down.window, at: down.at });
+    });
+    handled = handled.catch((error) => {
+      if (!ended) log.warn(`something that was done is left out: ${messageOf(error)}`);
+    });
+  };
+
+  const { control, close } = await listen((stroke) => take(stroke), end);
+  const screen = createScreen(control);
+  const windows = windowProperties(control);
+  const look = async () => {
+    const [{ rootX, rootY }, place] = await Promise.all([
+      control.need.QueryPointer(control.screen.root),
+      rootPlace(control),
+    ]);
+    const picture = await screen.capture(place);
+    scenes.add({ picture, pointer: { x: rootX, y: rootY }, at: performance.now() });
+    if (performance.now() - busyAt > QUIET_MS) drain();
+  };
+  const first = look();
+  const looking = (async () => {
+    for (await first; !ended; await look()) await Promise.race([Bun.sleep(LOOK_MS), over]);
+  })();
+  looking.catch((error) => {
+    log.error(`the screen cannot be read any more: ${messageOf(error)}`);
+    end();
+  });
+  try {
+    if (parts.skipsOwnWindow) own = (await activeWindow(windows))?.hwnd;
+    if (signal.aborted) end();
+    signal.addEventListener("abort", () => end(), { once: true });
+    await first;
+    parts.begun();
+    await over;
+    ended = true;
+    await handled;
+    drain();
+    return deeds;
+  } finally {
+    ended = true;
+    end();
+    await looking.catch(() => {});
+    close();
+  }
+}
+
+/** The window that has the focus, as the window manager says; undefined without one, or when none has it. */
+async function activeWindow({ rootIds, titleOf }: WindowProperties): Promise<SeenWindow | undefined> {
+  const [hwnd = 0] = (await rootIds("_NET_ACTIVE_WINDOW")) ?? [];
+  return hwnd === 0 ? undefined : { hwnd, title: await titleOf(hwnd) };
+}
+
+/** The place of the window on the root that is under the pointer, with its frame; all of the screen where there is none. */
+async function frameUnderPointer(connection: XConnection): Promise<Region> {
+  const { ask, need, screen } = connection;
+  const { child } = await need.QueryPointer(screen.root);
+  const found = child === 0 ? undefined : await ask.GetGeometry(child);
+  if (!found) return rootPlace(connection);
+  const { xPos, yPos, width, height } = found;
+  return { x1: xPos, y1: yPos, x2: xPos + width, y2: yPos + height };
+}

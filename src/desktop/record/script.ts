@@ -1,0 +1,140 @@
+/**
+ * What a person did, as the actions of a script: a pure function of what was seen, in order.
+ */
+
+/** A window, as it was when something was done in it. */
+export interface SeenWindow {
+  readonly hwnd: number;
+  /** Untrusted text; empty when it has none. */
+  readonly title: string;
+}
+
+/** A place, and a file with a picture of what is there, from the folder of the script; null where one would not be found again. */
+export interface SeenPlace {
+  readonly x: number;
+  readonly y: number;
+  readonly image: string | null;
+  /** Where the place is from the centre of the picture. */
+  readonly offset?: { readonly x: number; readonly y: number };
+}
+
+export type Button = "left" | "middle" | "right";
+
+/** One thing that a person did; `window` had the focus before it. `at` is in milliseconds. */
+export type Deed = { readonly window: SeenWindow | undefined; readonly at: number } & (
+  | {
+      readonly kind: "key";
+      /** What the key types: a character, or the name of a key as actions have it. */
+      readonly key: string;
+      /** The modifiers that were down, without the Shift that the character itself needs. */
+      readonly with: readonly string[];
+    }
+  | { readonly kind: "click"; readonly button: Button; readonly place: SeenPlace }
+  | { readonly kind: "drag"; readonly button: Button; readonly from: SeenPlace; readonly to: SeenPlace }
+  | {
+      readonly kind: "scroll";
+      readonly direction: "up" | "down" | "left" | "right";
+      readonly place: SeenPlace;
+    }
+);
+
+export type RecordedAction = readonly [command: string, input: Readonly<Record<string, unknown>>];
+
+/** How long a replay waits for a window or an image, in seconds. */
+const PATIENCE_S = 10;
+
+/** Clicks on one place within this time are a double click, in milliseconds. */
+const DOUBLE_MS = 500;
+
+/** How far apart two clicks of a double click may be, in pixels. */
+const DOUBLE_PX = 5;
+
+/** The longest part of a title to look for, as AC_wait_window takes it. */
+const MAX_TITLE = 1_000;
+
+/** The actions that do again what was done. */
+export function actionsOf(deeds: readonly Deed[]): RecordedAction[] {
+  const actions: RecordedAction[] = [];
+  let text = "";
+  let window: SeenWindow | undefined;
+  let last: Deed | undefined;
+  let clicks = 1;
+  const add = (command: string, input: Readonly<Record<string, unknown>>) => actions.push([command, input]);
+  const endText = () => {
+    if (text !== "") add("AC_write", { write_string: text });
+    text = "";
+  };
+  for (const deed of deeds) {
+    if (deed.window && deed.window.hwnd !== window?.hwnd) {
+      endText();
+      window = deed.window;
+      const title_substring = window.title.slice(0, MAX_TITLE);
+      if (title_substring !== "") {
+        add("AC_wait_window", { title_substring, timeout: PATIENCE_S });
+        add("AC_focus_window", { title_substring });
+      }
+    }
+    if (deed.kind === "key" && deed.with.length === 0 && isCharacter(deed.key)) {
+      text += deed.key === "space" ? " " : deed.key;
+    } else if (deed.kind === "key" && deed.key === "backspace" && deed.with.length === 0 && text !== "") {
+      text = [...text].slice(0, -1).join("");
+    } else {
+      endText();
+      if (deed.kind === "key" && deed.with.length === 0) add("AC_type_keyboard", { keycode: deed.key });
+      if (deed.kind === "key" && deed.with.length > 0) {
+        add("AC_hotkey", { key_code_list: [...deed.with, deed.key] });
+      }
+      if (deed.kind === "click") {
+        const isAgain = isSecondClick(last, deed) && clicks < 3;
+        clicks = isAgain ? clicks + 1 : 1;
+        if (isAgain) actions.pop();
+        actions.push(clickOf(deed.button, deed.place, clicks));
+      }
+      if (deed.kind === "drag") actions.push(dragOf(deed.button, deed.from, deed.to));
+      if (deed.kind === "scroll") {
+        const { x, y } = deed.place;
+        const direction = `scroll_${deed.direction}`;
+        const before = last?.kind === "scroll" ? actions.at(-1)?.[1] : undefined;
+        const isSame = before?.scroll_direction === direction && before.x === x && before.y === y;
+        if (isSame) actions.pop();
+        const notches = isSame ? Number(before.scroll_value) + 1 : 1;
+        add("AC_mouse_scroll", { scroll_value: notches, scroll_direction: direction, x, y });
+      }
+    }
+    last = deed;
+  }
+  endText();
+  return actions;
+}
+
+/** Whether the key types one character, rather than having a name. */
+const isCharacter = (key: string) => key === "space" || [...key].length === 1;
+
+function isSecondClick(last: Deed | undefined, deed: Deed & { kind: "click" }): boolean {
+  return (
+    last?.kind === "click" &&
+    last.button === deed.button &&
+    deed.at - last.at <= DOUBLE_MS &&
+    Math.abs(last.place.x - deed.place.x) <= DOUBLE_PX &&
+    Math.abs(last.place.y - deed.place.y) <= DOUBLE_PX
+  );
+}
+
+function clickOf(button: Button, { x, y, image, offset }: SeenPlace, clicks: number): RecordedAction {
+  const from = {
+    ...(offset?.x && { offset_x: offset.x }),
+    ...(offset?.y && { offset_y: offset.y }),
+  };
+  const which = button === "left" ? {} : { mouse_keycode: `mouse_${button}` };
+  const often = clicks === 1 ? {} : { clicks };
+  if (image !== null)
+    return ["AC_locate_and_click", { image, timeout: PATIENCE_S, ...which, ...often, ...from }];
+  const click: RecordedAction = ["AC_click_mouse", { ...which, x, y }];
+  return clicks === 1 ? click : ["AC_loop", { times: clicks, body: [click] }];
+}
+
+/** Between two places of the screen: what lies under either may be plain. */
+function dragOf(button: Button, from: SeenPlace, to: SeenPlace): RecordedAction {
+  const which = button === "left" ? {} : { mouse_keycode: `mouse_${button}` };
+  return ["AC_drag", { from: [from.x, from.y], to: [to.x, to.y], ...which }];
+}
