@@ -154,7 +154,18 @@ export default {
     }),
     poll: view(poll, {
       hidden: ["labels"],
-      watch: 5,
+      watch: {
+        interval: 5,
+        types: ["session.*", "job.*"],
+        fleet: {
+          on: ({ on = "all" }) => on,
+          of: (input, labels) => ({ ...input, on: undefined, labels }),
+          merge: (whole, some) => {
+            const newer = new Map(some.map((result) => [result.label, result]));
+            return whole.map((result) => newer.get(result.label) ?? result);
+          },
+        },
+      },
       text(results) {
         if (results.length === 0) return NO_HOSTS;
         const rows = results.map(({ label, base_url, healthy, latency_ms, sessions, job_count, error }) => [

@@ -66,6 +66,7 @@ function createReport(globals: GlobalFlags, log: Log, event: (line: Line) => voi
     take(label: string | undefined, one: Followed, follow: boolean) {
       const of = label === undefined ? "" : `${label}: `;
       if (one.kind === "cut") {
+        if (label === undefined && one.refusal?.status === 400) throw badInput(one.refusal.error);
         if (one.isOver || !follow) isGood = false;
         if (cut.get(label) !== one.error)
           log.warn(`${of}${one.error}${one.isOver || !follow ? "" : "; svc follows it again"}`);
@@ -97,8 +98,10 @@ const MAX_LINE = 300;
 function factsOf(data: object, inside = ""): string[] {
   return Object.entries(data).flatMap(([name, value]) => {
     const field = `${inside}${name}`;
-    if (value === null || value === "" || (Array.isArray(value) && value.length === 0)) return [];
+    if (value === null || value === "") return [];
     if (typeof value !== "object") return `${field}=${value}`;
-    return Array.isArray(value) ? `${field}=${JSON.stringify(value)}` : factsOf(value, `${field}.`);
+    if (!Array.isArray(value)) return factsOf(value, `${field}.`);
+    const plain = value.filter((item) => typeof item !== "object");
+    return plain.length > 0 ? `${field}=${plain.join(",")}` : [];
   });
 }

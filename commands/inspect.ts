@@ -10,7 +10,7 @@ import { table } from "../src/lib/table";
 const SPARKS = 20;
 
 export default view(inspectorSummary, {
-  watch: 1,
+  watch: { interval: 1, types: ["session.*"] },
   epilogue: "The server on this host (`svc serve`) collects the statistics.",
   columns: ["METRIC", "LAST", "MIN", "AVG", "P95", "MAX"],
   rows: (summary) => rowsOf(summary).map(([, row]) => row),

@@ -2,9 +2,13 @@
  * Following the events of the server on this host, or of hosts of the address book: one stream for each.
  */
 import type { Followed } from "../client/events";
+import { atMost } from "../lib/at-most";
 import type { Service } from "../service";
 
 export type { Followed } from "../client/events";
+
+/** How often a host is asked again because of its events at most, in milliseconds: it limits its requests. */
+const HOST_MS = 3_000;
 
 /** What to follow. */
 export interface FollowOptions {
@@ -41,4 +45,30 @@ export async function followHosts(
     for await (const one of followEvents(server, options)) if (take(label, one)) return;
   };
   await Promise.all(hosts.map(follow));
+}
+
+/**
+ * Calls `changed` with the label of a host, undefined for this one, at each event there, and when its stream breaks or begins
+ * again; for one host every {@link HOST_MS} at most. Never rejects: where nothing can be followed, nothing is.
+ */
+export async function followChanges(
+  service: Service,
+  options: FollowOptions,
+  changed: (label?: string) => void,
+): Promise<void> {
+  const followed = new Set<string | undefined>();
+  const calls = new Map<string | undefined, ReturnType<typeof atMost>>();
+  const tell = (label: string | undefined) => {
+    const call = calls.get(label) ?? atMost(HOST_MS, () => changed(label));
+    calls.set(label, call);
+    call.call();
+  };
+  await followHosts(service, options, (label, one) => {
+    const wasFollowed = followed.delete(label);
+    if (one.kind !== "cut") followed.add(label);
+    // What happened before a stream began is not in it; why there still is none is no news.
+    if (one.kind === "cut" ? wasFollowed : !wasFollowed || one.kind !== "mark") tell(label);
+    return false;
+  }).catch(() => {});
+  for (const call of calls.values()) call.end();
 }

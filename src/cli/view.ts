@@ -12,6 +12,7 @@ import { terminated } from "../lib/signals";
 import { table } from "../lib/table";
 import type { Service, ServiceOptions } from "../service";
 import { askHosts, ON } from "./fan-out";
+import { followChanges } from "./follow";
 import {
   type GlobalFlags,
   print,
@@ -20,7 +21,7 @@ import {
   subcommand,
   withService,
 } from "./subcommand";
-import { repeat, watchFields } from "./watch";
+import { type Changed, repeat, watchFields } from "./watch";
 
 /** An answer, as this process gives it or as it was read from another. */
 export type Body<O extends OutputSchema> = v.InferInput<O> | v.InferOutput<O>;
@@ -67,6 +68,23 @@ export interface Context<I extends InputSchema, O extends OutputSchema, X extend
 /** What a view may want of its caller: a signal of its own, or progress other than a bar. */
 export type CallerParts = Partial<Pick<Caller, "signal" | "progress">>;
 
+/** How an answer is watched. */
+export interface Watched<I, B> {
+  /** Seconds between two updates by default, also where there are no events: for hosts of before, and values that have none. */
+  readonly interval: number;
+  /** The types of events at which it may be another one. */
+  readonly types: readonly string[];
+  /** Where it is this host that answers, and others that it is about. */
+  readonly fleet?: {
+    /** Which hosts it is about: a selection. */
+    on(input: I): string;
+    /** What to ask for of these hosts alone. */
+    of(input: I, labels: string[]): I;
+    /** The whole answer, with the newer one for some hosts. */
+    merge(whole: B, some: B): B;
+  };
+}
+
 /** What the table cannot know of a subcommand. */
 export interface ViewOptions<I extends InputSchema, O extends OutputSchema, X extends v.ObjectEntries>
   extends Shown<Body<O>, Extra<X>, v.InferInput<I>>,
@@ -79,8 +97,8 @@ export interface ViewOptions<I extends InputSchema, O extends OutputSchema, X ex
   readonly extra?: X;
   /** Leaves `--on` out, which operations with a JSON route otherwise have. */
   readonly on?: false;
-  /** Adds `--watch`, with this interval in seconds by default. */
-  readonly watch?: number;
+  /** Adds `--watch`. */
+  readonly watch?: Watched<v.InferInput<I>, Body<O>>;
   /** A signal to end cancels the operation, and svc waits for its end (default: it ends svc). */
   readonly cancellable?: true;
   /** What its audit rows call it (default `cli`). */
@@ -108,7 +126,7 @@ export function view<I extends InputSchema, O extends OutputSchema, X extends v.
   );
   const extraSchema = v.strictObject(options.extra ?? ({} as X));
   const on = options.on !== false && isAskable(operation) ? ON : {};
-  const watched = watch === undefined ? {} : watchFields(watch);
+  const watched = watch === undefined ? {} : watchFields(watch.interval);
   return subcommand({
     ...options,
     describe: options.describe ?? operation.summary,
@@ -116,7 +134,7 @@ export function view<I extends InputSchema, O extends OutputSchema, X extends v.
     async run(given, globals) {
       const extra = v.parse(extraSchema, pick(given, extraSchema.entries));
       const where = v.parse(v.object(ON), pick(given, on));
-      const again = v.parse(v.object(watchFields(watch ?? 1)), pick(given, watched));
+      const again = v.parse(v.object(watchFields(watch?.interval ?? 1)), pick(given, watched));
       const typed = pick(given, own) as v.InferInput<I>;
       const work = async (service: Service) => {
         const input = (await options.complete?.(typed, extra, service)) ?? typed;
@@ -134,14 +152,27 @@ export function view<I extends InputSchema, O extends OutputSchema, X extends v.
             return options.good?.(body) === false ? 1 : 0;
           },
         });
-        const once = async (signal?: AbortSignal) => {
+        let whole: Body<O> | undefined;
+        const once = async (signal?: AbortSignal, changed?: Changed) => {
           if (where.on !== undefined) {
             return askHosts(service, globals, { ...where, signal }, operation, input, { ...options, extra });
           }
           const context = contextOf(signal);
-          return options.run ? options.run(context) : context.show(await context.call(input));
+          if (options.run) return options.run(context);
+          const fleet = watch?.fleet;
+          // One of them may have left the address book meanwhile.
+          const some =
+            fleet && changed && whole !== undefined
+              ? await context.call(fleet.of(input, [...changed])).catch(() => undefined)
+              : undefined;
+          whole = fleet && some && whole ? fleet.merge(whole, some) : await context.call(input);
+          return context.show(whole);
         };
-        return again.watch ? repeat(again.interval_s, globals, once) : once();
+        if (!again.watch || !watch) return once();
+        const on = watch.fleet ? watch.fleet.on(input) : where.on;
+        return repeat(again.interval_s, globals, once, (signal, changed) =>
+          followChanges(service, { on, types: watch.types, signal }, changed),
+        );
       };
       return withService(globals, work, await options.service?.(extra));
     },

@@ -1,9 +1,10 @@
 /**
  * `--watch`: the same again and again, on a terminal in the place of what was there.
  */
-import { setTimeout as delay } from "node:timers/promises";
 import * as v from "valibot";
 import { between, field, flag, seconds } from "../core/fields";
+import { atMost } from "../lib/at-most";
+import { deadline } from "../lib/deadline";
 import { terminated } from "../lib/signals";
 import { type GlobalFlags, unread } from "./subcommand";
 
@@ -16,26 +17,64 @@ export const watchFields = (interval: number) => ({
   ),
 });
 
+/** How often an event makes it do so again at most, in milliseconds. */
+const REDRAW_MS = 300;
+
+/** Which hosts have changed since the last time, by their labels; all of them where it is undefined. */
+export type Changed = ReadonlySet<string> | undefined;
+
 /**
- * Does `once` every `intervalS` seconds until Ctrl-C or until the reader of stdout has gone, which aborts its signal.
+ * Does `once` at each change, and every `intervalS` seconds, until Ctrl-C or until the reader of stdout has gone, which
+ * aborts its signal.
  *
+ * @param follow calls `changed` when the answer may be another; with a label, for that host alone. Never rejects.
  * @returns 0.
  */
 export async function repeat(
   intervalS: number,
   { json }: GlobalFlags,
-  once: (signal: AbortSignal) => Promise<number>,
+  once: (signal: AbortSignal, changed: Changed) => Promise<number>,
+  follow: (signal: AbortSignal, changed: (label?: string) => void) => Promise<void>,
 ): Promise<number> {
   const ended = new AbortController();
   void Promise.race([terminated(), unread()]).then(() => ended.abort());
   const over = new Promise<void>((resolve) => ended.signal.addEventListener("abort", () => resolve()));
+  const labels = new Set<string>();
+  let isAll = true;
+  let noted = Promise.withResolvers<void>();
+  const soon = atMost(REDRAW_MS, () => noted.resolve());
+  // After the first time: a host that refuses the token then does not get it twice.
+  let isFollowed = false;
+  const begin = () => {
+    isFollowed = true;
+    void follow(ended.signal, (label) => {
+      if (label === undefined) isAll = true;
+      else labels.add(label);
+      soon.call();
+    });
+  };
   while (!ended.signal.aborted) {
+    const changed = isAll ? undefined : new Set(labels);
+    isAll = false;
+    labels.clear();
+    noted = Promise.withResolvers();
     const written = process.stdout.isTTY && !json ? cleared() : undefined;
-    await Promise.race([once(ended.signal), over]).finally(() => written?.release());
-    await delay(intervalS * 1_000, undefined, { signal: ended.signal }).catch(() => {});
+    await Promise.race([once(ended.signal, changed), over]).finally(() => written?.release());
+    if (!isFollowed && !ended.signal.aborted) begin();
+    await sleep(ended.signal, intervalS * 1_000, noted.promise).then((isLate) => {
+      isAll ||= isLate;
+    });
   }
+  soon.end();
   return 0;
 }
+
+/** Waits until something was noted. @returns whether `ms` milliseconds have passed instead. */
+const sleep = (signal: AbortSignal, ms: number, noted: Promise<void>): Promise<boolean> =>
+  deadline<boolean, boolean>(
+    noted.then(() => false),
+    { ms, late: () => true, signal, aborted: () => true },
+  );
 
 /** Clears the terminal when the first line is written, so that the old answer stays until the new one is here. */
 function cleared(): { release(): void } {

@@ -30,7 +30,10 @@ export type Followed =
   /** Everything before it has come; what is `missed` stands in its place. */
   | { readonly kind: "reset" | "mark"; readonly id: string; readonly data: EventData }
   /** There is no stream for now: why, and whether another is opened. */
-  | { readonly kind: "cut"; readonly error: string; readonly isOver: boolean };
+  | { readonly kind: "cut"; readonly error: string; readonly isOver: boolean; readonly refusal?: Refusal };
+
+/** What the host said instead: the status, and its words. */
+type Refusal = NonNullable<RemoteError["refusal"]>;
 
 /** The data of an event: `at`, when it happened, and what its type says. */
 export type EventData = Readonly<Record<string, unknown>>;
@@ -75,7 +78,9 @@ export async function* followEvents(
     if (error !== undefined && !(error instanceof RemoteError || error instanceof Failure)) throw error;
     const isOver = isFinal(error);
     // A host ends a stream for its own reasons, such as another certificate, and takes the next one at once.
-    yield { kind: "cut", error: error === undefined ? "it ended the stream" : error.message, isOver };
+    const why = error === undefined ? "it ended the stream" : error.message;
+    const refusal = error instanceof RemoteError ? error.refusal : undefined;
+    yield { kind: "cut", error: why, isOver, ...(refusal && { refusal }) };
     if (isOver) return;
     await sleep(pause * (1 + Math.random() / 2), signal).catch(() => {});
     pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
