@@ -45,6 +45,9 @@ const CELL = 12;
 const MAX_CELLS = 8;
 /** A cell has so many parts along each side. */
 const PARTS = 4;
+/** How many places of a screen show what rules out most there, and what spreads them evenly. */
+const SAMPLES = 256;
+const GOLDEN = 0.618_033_988_75;
 /** The most matches that are told apart. */
 const MAX_MATCHES = 1_000;
 /** The most places that may be above the threshold, neighbours of each match included. */
@@ -117,7 +120,7 @@ interface Sums {
 /** What is looked for, prepared. Errors are mean squares over pixels and colours. */
 class Template {
   private readonly variance: number;
-  /** Side by side. Those first that differ most from the whole: they rule out most. */
+  /** Side by side. */
   private readonly cells: readonly Cell[];
   /** Those, and the ones that overlap them. */
   private readonly all: readonly Box[];
@@ -129,8 +132,6 @@ class Template {
       ...{ x, y, width, height },
       sum: sumIn(sums, x, y, width, height),
     });
-    const mean = part(0, 0, image.width, image.height).sum / (image.width * image.height);
-    const odd = ({ sum, width, height }: Part) => Math.abs(sum / (width * height) - mean);
     const columns = edgesOf(image.width, Math.min(MAX_CELLS, Math.round(image.width / CELL)));
     const rows = edgesOf(image.height, Math.min(MAX_CELLS, Math.round(image.height / CELL)));
     const cells = boxes(columns, rows).map(({ x, y, width, height }) => {
@@ -140,7 +141,7 @@ class Template {
         parts: parts.map((inner) => part(x + inner.x, y + inner.y, inner.width, inner.height)),
       };
     });
-    this.cells = cells.toSorted((a, b) => odd(b) - odd(a));
+    this.cells = cells;
     const [across, down] = [overlapping(columns), overlapping(rows)];
     const others = [...boxes(across, rows), ...boxes(columns, down), ...boxes(across, down)];
     this.all = [...this.cells, ...others];
@@ -167,9 +168,10 @@ class Template {
       errors: new Float64Array(screen.width - width + 1),
     };
     let limit = this.errorAt(threshold);
+    const tests = this.testsFor(screen, sums, limit);
     for (let y = 0; y <= screen.height - height; y++) {
       if (performance.now() > end) throw tooLong();
-      const count = this.possible(sums, y, row, limit);
+      const count = possible(tests, sums, y, row, limit);
       for (let nth = 0; nth < count; nth++) {
         const x = row.columns[nth] as number;
         const error = this.error(screen, x, y, limit);
@@ -188,24 +190,38 @@ class Template {
     return places;
   }
 
-  /** Puts those columns of row `y` into `row` that the means of cells and of their parts leave possible. @returns how many. */
-  private possible(sums: Sums, y: number, row: Row, limit: number): number {
-    const { columns, errors } = row;
-    let count = columns.length;
-    for (let x = 0; x < count; x++) columns[x] = x;
-    for (const cell of this.cells) {
-      count = without(sums, y, row, count, cell, limit * 9 * (cell.width * cell.height) ** 2);
-      if (count === 0) return 0;
-    }
-    for (const { parts, width, height } of this.cells) {
-      errors.fill(0, 0, count);
-      const most = limit * 9 * width * height;
-      for (const part of parts) {
-        count = adding(sums, y, row, count, part, most);
-        if (count === 0) return 0;
-      }
-    }
-    return count;
+  /** What to look at first on this screen: what rules out most of some places all over it. */
+  private testsFor(screen: Size, sums: Sums, limit: number): Tests {
+    const [right, bottom] = [screen.width - this.image.width, screen.height - this.image.height];
+    const places = Array.from({ length: SAMPLES }, (_, nth) => ({
+      x: Math.floor((((nth + 0.5) * GOLDEN) % 1) * (right + 1)),
+      y: Math.floor(((nth + 0.5) / SAMPLES) * (bottom + 1)),
+    }));
+    const differing = (part: Part) =>
+      places.map(
+        ({ x, y }) => (sumIn(sums, x + part.x, y + part.y, part.width, part.height) - part.sum) ** 2,
+      );
+    const found = this.cells.map((cell) => {
+      const area = cell.width * cell.height;
+      const errors = new Float64Array(SAMPLES);
+      const parts = cell.parts.map((part) => {
+        const each = differing(part).map((square) => square / (part.width * part.height));
+        each.forEach((error, nth) => {
+          errors[nth] = (errors[nth] as number) + error;
+        });
+        return { part, error: each.reduce((a, b) => a + b) };
+      });
+      return {
+        cell: { ...cell, parts: parts.sort((a, b) => b.error - a.error).map(({ part }) => part) },
+        leftByMean: differing(cell).filter((square) => square <= limit * 9 * area ** 2).length,
+        leftByParts: errors.filter((error) => error <= limit * 9 * area).length,
+      };
+    });
+    const byMean = found.filter(({ leftByMean }) => leftByMean < SAMPLES / 2);
+    return {
+      means: byMean.sort((a, b) => a.leftByMean - b.leftByMean).map(({ cell }) => cell),
+      parts: found.sort((a, b) => a.leftByParts - b.leftByParts).map(({ cell }) => cell),
+    };
   }
 
   /** The error of the worst cell; once it is above `limit`, no more is looked at. */
@@ -277,6 +293,32 @@ class Template {
 interface Row {
   readonly columns: Int32Array;
   readonly errors: Float64Array;
+}
+
+/** Cells whose mean rules places out, and cells whose parts do; the most useful first. */
+interface Tests {
+  readonly means: readonly Cell[];
+  readonly parts: readonly Cell[];
+}
+
+/** Puts those columns of row `y` into `row` that the means of cells and of their parts leave possible. @returns how many. */
+function possible(tests: Tests, sums: Sums, y: number, row: Row, limit: number): number {
+  const { columns, errors } = row;
+  let count = columns.length;
+  for (let x = 0; x < count; x++) columns[x] = x;
+  for (const cell of tests.means) {
+    count = without(sums, y, row, count, cell, limit * 9 * (cell.width * cell.height) ** 2);
+    if (count === 0) return 0;
+  }
+  for (const { parts, width, height } of tests.parts) {
+    errors.fill(0, 0, count);
+    const most = limit * 9 * width * height;
+    for (const part of parts) {
+      count = adding(sums, y, row, count, part, most);
+      if (count === 0) return 0;
+    }
+  }
+  return count;
 }
 
 /** Keeps those of the first `count` columns at which the sum of `part` is off by a square of `most` at most. @returns how many. */
