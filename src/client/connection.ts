@@ -4,11 +4,13 @@
  * Promises. Only the server of the address gets the token: no redirect is followed, no proxy of the environment is used, and
  * over https nothing is sent before the certificate has passed. Deadlines cover everything from looking up the name to the
  * last byte of the response. The size of a response is checked as it arrives; nothing is decompressed.
+ * A change whose answer was lost is sent again only to a server that does it once all the same (`again.ts`).
  */
 import { type IncomingMessage, type RequestOptions, request as send } from "node:http";
 import { deadline } from "../lib/deadline";
 import { systemCode } from "../lib/errors";
 import { isLoopback } from "../lib/loopback";
+import { type Answer, askAgain, repeatsIn } from "./again";
 import {
   type Carrier,
   type Deadline,
@@ -62,32 +64,50 @@ export async function carrierTo(
     agent?.destroy();
     agent = undefined;
   };
-  const optionsFor = ({ method, path, body }: Request, accept = "application/json") => {
+  const optionsFor = ({ method, path, body }: Request, accept = "application/json", key?: string) => {
     if (signal?.aborted) throw new RemoteError("cancelled", "cancelled", false);
     if (refusals?.has(server)) throw new RemoteError("unauthorized", NOT_ASKED, false);
-    // A change is sent once. On a connection that the server is about to close, it would be unclear whether it arrived.
+    // On a connection that the server is about to close, it would be unclear whether a change arrived.
     if (method === "POST") close();
     agent ??= new Dialler(url, server);
     const headers = {
       Host: url.host,
       Accept: accept,
+      ...(key !== undefined && { "Idempotency-Key": `"${key}"` }),
       ...(token !== undefined && { Authorization: `Bearer ${token}` }),
       ...(body !== undefined && { "Content-Type": "application/json" }),
       ...(body !== undefined && { "Content-Length": Buffer.byteLength(body) }),
     };
     return { agent, method, path: `${base}${path}`, headers, maxHeaderSize: MAX_HEAD_BYTES };
   };
-  const ask = async (request: Request, limits: Limits): Promise<Response> => {
-    const { response, wasStale } = exchange(optionsFor(request), request.body, limits, signal);
+  let knowsRepeats = false;
+  const askOnce = async (request: Request, limits: Limits, key?: string): Promise<Answer> => {
+    const { response, wasStale } = exchange(
+      optionsFor(request, undefined, key),
+      request.body,
+      limits,
+      signal,
+    );
     try {
       const answer = withoutToken(await response, token);
       if (answer.status === 401) await refusals?.add(server);
+      knowsRepeats = answer.knowsRepeats;
       return answer;
     } catch (error) {
       close();
       const isLost = error instanceof RemoteError && error.fault === "unreachable";
-      if (wasStale() && isLost) return ask(request, limits);
+      if (wasStale() && isLost) return askOnce(request, limits);
       throw withTlsHint(error, url);
+    }
+  };
+  const ask = async (request: Request, limits: Limits): Promise<Response> => {
+    const key = request.method === "POST" && knowsRepeats ? crypto.randomUUID() : undefined;
+    try {
+      return await askOnce(request, limits, key);
+    } catch (error) {
+      const isLost = error instanceof RemoteError && error.fault === "unreachable" && error.sent;
+      if (key === undefined || !isLost) throw error;
+      return askAgain(() => askOnce(request, limits, key), error, limits, signal);
     }
   };
   const open = async (path: string, until: Deadline, silentMs: number): Promise<Opened> => {
@@ -133,10 +153,10 @@ function withTlsHint(error: unknown, { protocol, hostname, host }: URL): unknown
 }
 
 /** People get to see an error: a server or proxy that quotes the request quotes the token. */
-function withoutToken({ status, body }: Response, token: string | undefined): Response {
-  if (status === 200 || !token) return { status, body };
-  const text = Buffer.from(body).toString("latin1").replaceAll(token, "***");
-  return { status, body: Buffer.from(text, "latin1") };
+function withoutToken(answer: Answer, token: string | undefined): Answer {
+  if (answer.status === 200 || !token) return answer;
+  const text = Buffer.from(answer.body).toString("latin1").replaceAll(token, "***");
+  return { ...answer, body: Buffer.from(text, "latin1") };
 }
 
 /** What went wrong with a connection, as a {@link RemoteError}. */
@@ -198,7 +218,7 @@ function exchange(
   { deadline: until, answerWithinMs, maxBytes }: Limits,
   signal: AbortSignal | undefined,
 ) {
-  const { promise, resolve, reject } = Promise.withResolvers<Response>();
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   const written = Promise.withResolvers<void>();
   let sent = false;
   let answered = false;
@@ -234,8 +254,8 @@ function exchange(
 }
 
 /** @throws a {@link RemoteError} when it is larger than `maxBytes`; the system error when the connection breaks. */
-function readAll(response: IncomingMessage, maxBytes: number): Promise<Response> {
-  const { promise, resolve, reject } = Promise.withResolvers<Response>();
+function readAll(response: IncomingMessage, maxBytes: number): Promise<Answer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   const declared = Number(response.headers["content-length"] ?? 0);
   if (declared > maxBytes) reject(tooLarge(maxBytes));
   const body = new Bun.ArrayBufferSink();
@@ -246,7 +266,10 @@ function readAll(response: IncomingMessage, maxBytes: number): Promise<Response>
       if (bytes > maxBytes) reject(tooLarge(maxBytes));
       else body.write(piece);
     })
-    .on("end", () => resolve({ status: response.statusCode ?? 0, body: new Uint8Array(body.end()) }))
+    .on("end", () => {
+      const { statusCode: status = 0, headers } = response;
+      resolve({ status, body: new Uint8Array(body.end()), ...repeatsIn(status, headers) });
+    })
     .on("error", reject);
   return promise;
 }

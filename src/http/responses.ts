@@ -9,6 +9,8 @@ const JSON_HEADERS = {
   "content-type": "application/json; charset=utf-8",
   "x-content-type-options": "nosniff",
   "cache-control": "no-store",
+  // A repeat with the same `Idempotency-Key` does nothing again (`repeats.ts`): a client may send a change again.
+  "svc-repeats": "idempotency-key",
 };
 
 /** The response with the JSON that `text` is. */

@@ -24,6 +24,46 @@ async function ask(opened: Promise<Carrier>, request: Parameters<Carrier["ask"]>
   }
 }
 
+describe("a change whose answer was lost", () => {
+  const POST = { method: "POST", path: "/execute", body: "{}" } as const;
+  const knowing = (body: string) => ok(body).replace("\r\n", "\r\nsvc-repeats: idempotency-key\r\n");
+  const early = "HTTP/1.1 409 Conflict\r\nretry-after: 1\r\ncontent-length: 2\r\n\r\n{}";
+
+  test("is sent again, with its key, until it has one", async () => {
+    const posts: string[] = [];
+    await using server = await rawServer((socket) => {
+      socket.on("data", (bytes) => {
+        const head = `${bytes}`;
+        if (head.startsWith("GET")) return socket.write(knowing("{}"));
+        posts.push(/idempotency-key: (.*)\r/i.exec(head)?.[1] ?? "none");
+        if (posts.length === 1) return socket.destroy();
+        return socket.write(posts.length === 2 ? early : knowing('{"n":3}'));
+      });
+    });
+    using line = await lineTo(server.url);
+    await line.ask(GET, limits());
+    const { status, body } = await line.ask(POST, limits(30_000));
+    expect([status, Buffer.from(body).toString()]).toEqual([200, '{"n":3}']);
+    expect([posts.length, new Set(posts).size]).toEqual([3, 1]);
+    expect(posts[0]).toMatch(/^"[0-9a-f-]{36}"$/);
+  });
+
+  test("is not sent again to a server that has not said that it knows repeats", async () => {
+    let posts = 0;
+    await using server = await rawServer((socket) => {
+      socket.on("data", (bytes) => {
+        if (`${bytes}`.startsWith("GET")) return socket.write(ok("{}"));
+        posts++;
+        return socket.destroy();
+      });
+    });
+    using line = await lineTo(server.url);
+    await line.ask(GET, limits());
+    await expect(line.ask(POST, limits(30_000))).rejects.toMatchObject({ fault: "unreachable", sent: true });
+    expect(posts).toBe(1);
+  });
+});
+
 describe("a request", () => {
   test("carries host, token and the path below the address", async () => {
     await using server = await answering(ok("{}"));
