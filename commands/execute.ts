@@ -1,6 +1,6 @@
 import { constants } from "node:fs";
 import { access } from "node:fs/promises";
-import { dirname } from "node:path";
+import { dirname, resolve } from "node:path";
 import * as v from "valibot";
 import { isInline, mustExist, SCRIPT, withActions } from "../src/cli/script";
 import { outcomeLine, VARIABLE_FIELDS, withVariables } from "../src/cli/script-run";
@@ -96,7 +96,9 @@ async function check(
   script: string,
   { variables = {} }: { readonly variables?: Readonly<Record<string, unknown>> | undefined },
 ): Promise<number> {
-  const body = await withActions(script, (actions) => answerHere(service, checkActionList, { actions }));
+  const body = await withActions(script, (actions) =>
+    answerHere(service, checkActionList, { actions, ...(isInline(script) ? {} : { path: resolve(script) }) }),
+  );
   for (const fault of variableFaults(body.variables, Object.keys(variables), "--var"))
     service.log.warn(fault);
   print(globals, body, () => `no errors; actions: ${body.count}; nothing has run`);

@@ -26,7 +26,8 @@ export default {
       // Checked here, where the places in the file are known.
       complete: (input, { file }, service) =>
         withActions(file, async (actions) => {
-          (await service.executor()).check(actions);
+          const executor = await service.executor();
+          await executor.link(executor.check(actions), `script:${input.name}`, true, false);
           return { ...input, actions };
         }),
       columns,

@@ -187,6 +187,7 @@ export function createService({
         log,
         permits: service.permits,
         runs: service.runs,
+        stored: async (name) => (await service.storedScripts()).get(name),
         inputLock: async () => (await service.desktop()).inputLock,
         trace: async (start, asked) => (await service.traces()).begin(start, asked),
       });

@@ -151,8 +151,8 @@ describe("each operation of svc", () => {
     const answering = operations.filter(({ output }) => hasSecret(output));
     expect(answering).toContainEqual(expect.objectContaining({ name: "config.export" }));
     const silent = answering.filter(({ changes, reveals }) => !changes && !reveals);
-    // The token of the server in the caller's own process, and what the caller sent.
-    expect(silent.map(({ name }) => name)).toEqual(["rest.status", "flow.set_var"]);
+    // The token of the server in the caller's own process, and what the caller or a script of its own sent.
+    expect(silent.map(({ name }) => name)).toEqual(["rest.status", "flow.run_script", "flow.set_var"]);
   });
 
   test("makes neither the configuration folder nor a file in it where it only reads", async () => {
@@ -276,6 +276,7 @@ const SCOPE_OF = {
     "flow.if_var",
     "flow.loop",
     "flow.retry",
+    "flow.run_script",
     "flow.set_var",
     "flow.sleep",
     "flow.try",

@@ -98,6 +98,18 @@ export interface RunContext {
   ): Promise<NestedReport>;
   /** Has `work` done when the run ends, however it ends: before it counts as ended. It must not throw. */
   atEnd(work: () => Promise<void>): void;
+  /**
+   * Runs a script, up to the first action that fails, with variables of its own.
+   *
+   * @param path as it was written: relative to the script of the action, or `script:` and the name of a stored one.
+   * @param given what its variables are at the start.
+   * @returns also what its variables were at the end.
+   * @throws a `bad_input` failure where it cannot be read, or is none; `forbidden` where the caller may not run it.
+   */
+  call(
+    path: string,
+    given: Readonly<Record<string, unknown>>,
+  ): Promise<NestedReport & { readonly variables: Readonly<Record<string, unknown>> }>;
   /** Leaves every list up to the one that calls {@link RunContext.arrive}. */
   leave(how: Departure): void;
   /** How the lists inside were left, if they were. The run then continues normally. */

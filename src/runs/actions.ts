@@ -44,6 +44,10 @@ export interface Action {
   readonly lists: Readonly<Record<string, readonly Action[]>>;
   /** The action as it was written. */
   readonly source: readonly unknown[];
+  /** Where it is, for a person. */
+  readonly at: string;
+  /** The keys from the list to the argument for `field`. */
+  pathTo(field: string): ReadonlyArray<string | number>;
 }
 
 /**
@@ -144,7 +148,9 @@ class ListChecker {
     const deferred = deferredFields(operation.input, keywords);
     const checked = checkInput(withUnchecked(operation.input, deferred), keywords, { quote: this.quote });
     const odd = checked.ok && deferred.length === 0 ? operation.mismatch?.(checked.input) : undefined;
-    if (checked.ok && !odd) return [{ operation, input: checked.input, as, deferred, lists, source }];
+    if (checked.ok && !odd) {
+      return [{ operation, input: checked.input, as, deferred, lists, source, at, pathTo: given.pathTo }];
+    }
     const offences: Offence[] = checked.ok ? (odd ? [{ ...odd, path: [odd.field] }] : []) : checked.offences;
     for (const { field, message, path: [top, ...rest] = [] } of offences) {
       const to = top === undefined ? path : [...given.pathTo(`${top}`), ...rest];

@@ -16,23 +16,27 @@ import {
 } from "../core/rights";
 import { DEFAULT_TIMEOUT_S, type EndedRun, type Outcome, type RunStatus, type StartedRun } from "../core/run";
 import { readScript, withPlaces } from "../core/script";
-import { badInput, cancelled, Failure, forbidden, messageOf } from "../lib/errors";
-import { sizeWithin } from "../lib/json-size";
+import { cancelled, Failure, forbidden, messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { createYamlReader } from "../lib/yaml";
 import { type Action, type Command, type CommandTable, checkActions, flatten, listFields } from "./actions";
+import { type Called, callsUnknown, link, linkCalled } from "./called";
 import { keepable } from "./redact";
 import { Runner, type StepRecorder } from "./runner";
 import type { ActiveRun, Runs } from "./runs";
-import { type RunOptions, type RunReport, VARIABLE_NAME } from "./types";
+import type { StoredScript } from "./stored-scripts";
+import type { RunOptions, RunReport } from "./types";
 import { variableUse } from "./variable-use";
-import { MAX_FILLED, Variables } from "./variables";
+import { variablesOf } from "./variables";
 
 /** The most that is kept of a run whose answer nobody waits for, in bytes: the results of 2,000 hosts. */
 const MAX_UNATTENDED_BYTES = 256 * 1_024;
 
 /** A list that passed the check. */
-export type CheckedList = ReturnType<Executor["check"]>;
+export interface CheckedList extends ReturnType<Executor["check"]> {
+  /** The scripts that it calls, once they have been read and checked. */
+  readonly called?: Called;
+}
 
 /** The right to use pointer and keyboard, which one run at a time has. */
 interface InputLock {
@@ -55,6 +59,8 @@ export interface ExecutorParts {
   /** What scripts may do in this process. */
   permits(need: Permission): boolean;
   runs(): Promise<Pick<Runs, "begin" | "refuse">>;
+  /** The stored script of this name. @throws `not_found` for an unknown name; `unavailable` for one that was edited. */
+  stored(name: string): Promise<StoredScript>;
   /** The lock on pointer and keyboard. */
   inputLock(): Promise<InputLock>;
   /**
@@ -160,7 +166,35 @@ export class Executor {
    */
   async prepareFile(path: string): Promise<CheckedList> {
     const script = await readScript(path, this.yaml);
-    return withPlaces(script, () => this.prepare(script.actions, false));
+    return withPlaces(script, () => this.link(this.prepare(script.actions, false), path, false));
+  }
+
+  /**
+   * A checked list with the scripts that it calls, which are read and checked now.
+   *
+   * @param from the path of its script, `script:` and its name for a stored one; empty for a list that was sent.
+   * @param quote whether messages may quote paths.
+   * @param here whether it will run here, so that this process must permit all of it.
+   * @throws a `bad_input` failure that says where a script cannot be called.
+   */
+  async link(checked: CheckedList, from: string, quote = true, here = true): Promise<CheckedList> {
+    const called: Called = new Map();
+    await linkCalled(this.linking(quote, here), checked.actions, from, called);
+    if (called.size === 0) return { ...checked, called };
+    const scripts = [...called.values()];
+    const commands = new Set([...checked.commands, ...scripts.flatMap((script) => script.commands)]);
+    const digest = Bun.SHA256.hash(
+      JSON.stringify(scripts.map(({ path, described }) => [path, described])),
+      "hex",
+    );
+    const described = `${checked.described} calls=sha256:${digest}`;
+    return { ...checked, called, commands: [...commands], described };
+  }
+
+  private linking(quote: boolean, here = true) {
+    const { stored } = this.parts;
+    const check = (list: unknown) => (here ? this.prepare(list, false) : this.check(list, false));
+    return { yaml: this.yaml, stored, check, quote };
   }
 
   /**
@@ -171,12 +205,19 @@ export class Executor {
    *   or no further run may begin. Nothing has run then.
    */
   async run(
-    { id, actions, commands, described }: CheckedList,
+    list: CheckedList,
     { grant: given, begun: tellBegun, ...others }: Caller,
     options: RunOptions = {},
     sourceId = others.client ?? "",
   ): Promise<RunReport> {
     const { stop_on_error = false, timeout_s = DEFAULT_TIMEOUT_S, path = "", scope, trace: asked } = options;
+    const {
+      id,
+      actions,
+      commands,
+      described,
+      called = new Map(),
+    } = list.called ? list : await this.link(list, path);
     const grant = scope === undefined ? given : limitedTo(given, scope);
     const caller: Caller = { ...others, grant };
     this.permit(commands, grant, "this run");
@@ -205,7 +246,17 @@ export class Executor {
       caller.gone?.addEventListener("abort", gone, { once: true });
     }
     const { service, log } = this.parts;
-    const runner = new Runner({ service, log, id, path, active, caller, variables, trace });
+    /** A script whose path is known only now. */
+    const call = async (unknown: string) => {
+      const script = await link(this.linking(false), unknown, called);
+      const names = [...new Set([...called.values()].flatMap((one) => one.commands))];
+      this.permit(names, grant, "this run");
+      active.adds(names);
+      // The clicks and keys of a run have no rows of their own.
+      await caller.announce(`run=${id} calls ${unknown} ${script.described}`);
+      return script;
+    };
+    const runner = new Runner({ service, log, id, path, active, caller, variables, trace, called, call });
     let done = 0;
     const tell = (what: string) => caller.progress?.({ what, done, total: actions.length });
     const keep = (outcome: Outcome) => {
@@ -218,7 +269,8 @@ export class Executor {
       waiting: (holder: string) => tell(`actions, waiting for ${holder}`),
     };
     try {
-      const outcomes = await this.inTurn(active, actions, turn, () =>
+      const all = [actions, ...[...called.values()].map((script) => script.actions)].flat();
+      const outcomes = await this.inTurn(active, all, actions.length, turn, () =>
         runner.run(actions, stop_on_error, keep).finally(() => runner.finish()),
       );
       const { status, error } = judge(outcomes, actions.length, active.signal);
@@ -284,11 +336,14 @@ export class Executor {
   /** Does `work`, which waits for its turn at the input devices if it uses them. A run that ends before its turn does nothing. */
   private async inTurn(
     active: ActiveRun,
-    actions: readonly Action[],
+    all: readonly Action[],
+    count: number,
     { who, waiting }: { readonly who: string; waiting(holder: string): void },
     work: () => Promise<Outcome[]>,
   ): Promise<Outcome[]> {
-    if (!flatten(actions).some(({ operation }) => operation.uses === "input")) return work();
+    // A script that is read later may use them too.
+    if (!flatten(all).some(({ operation }) => operation.uses === "input") && !callsUnknown(all))
+      return work();
     const take = async () => {
       const lock = await this.parts.inputLock();
       active.waits(lock.holder);
@@ -302,7 +357,7 @@ export class Executor {
       outcomes = await work();
       return outcomes;
     } finally {
-      const isDone = outcomes.length === actions.length && outcomes.every(({ ok }) => ok);
+      const isDone = outcomes.length === count && outcomes.every(({ ok }) => ok);
       await turn.end(isDone ? "finished" : "broken");
     }
   }
@@ -335,17 +390,6 @@ function resultOf(actions: readonly Action[], outcomes: readonly Outcome[]): Rec
     result[nth === 1 ? key : `${key} #${nth}`] = ok ? (returned ?? null) : { error, ...detail };
   });
   return result;
-}
-
-function variablesOf(given: Readonly<Record<string, unknown>>): Variables {
-  if (sizeWithin(given, MAX_FILLED) === undefined) {
-    throw badInput(`variables: expected at most ${MAX_FILLED.bytes} bytes and ${MAX_FILLED.depth} levels`);
-  }
-  const odd = Object.keys(given).find((name) => !VARIABLE_NAME.test(name));
-  const variables = new Variables();
-  for (const [name, value] of odd === undefined ? Object.entries(given) : []) variables.set(name, value);
-  if (odd === undefined) return variables;
-  throw badInput("variables: expected names of letters, digits and _, not beginning with a digit");
 }
 
 /** @param sourceId the client or job. */

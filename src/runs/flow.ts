@@ -5,9 +5,20 @@
  * still runs, for 5 seconds at most; all of a run together.
  */
 import * as v from "valibot";
-import { ACTION_LIST, between, field, flag, setsVariable, seconds as span, whole } from "../core/fields";
+import {
+  ACTION_LIST,
+  between,
+  field,
+  flag,
+  passed,
+  secret,
+  setsVariable,
+  seconds as span,
+  whole,
+} from "../core/fields";
 import { failed, INSIDE, insideOf, runOf } from "../core/nested";
 import { operation } from "../core/operation";
+import { SCRIPT_FILE } from "../core/script";
 import { sleep } from "../lib/deadline";
 import { body, FLOW, NAME } from "./flow-parts";
 import { operations as loops } from "./loops";
@@ -101,6 +112,33 @@ export const operations = [
       if (bad) throw failed(bad, bad.error ?? "", inside);
       if (left) run.leave(left);
       return inside;
+    },
+  }),
+  operation({
+    ...FLOW,
+    name: "flow.run_script",
+    summary: "Run the actions of another script, up to the first that fails",
+    command: "AC_run_script",
+    example: { path: "/srv/scripts/sign-in.json", variables: { user: "ann" } },
+    input: v.strictObject({
+      path: field(
+        v.pipe(v.string(), v.nonEmpty(), v.maxLength(4_096)),
+        `Path of ${SCRIPT_FILE}, from the folder of the calling script on; or \`script:\` and the name of a stored script`,
+      ),
+      variables: field(
+        passed(v.optional(v.record(v.string(), v.unknown()), {})),
+        "Variables that it has, by name: it has none of the calling script",
+      ),
+    }),
+    output: v.object({
+      ...INSIDE,
+      /** Those of the called script, at its end. */
+      variables: secret(v.record(v.string(), v.unknown())),
+    }),
+    async run(_service, { path, variables: given }, caller) {
+      const { variables, ...report } = await runOf(caller).call(path, given);
+      if (!report.ok) throw failed(report, report.error ?? "", insideOf([report]));
+      return { ...insideOf([report]), variables };
     },
   }),
   ...loops,

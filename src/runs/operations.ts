@@ -54,7 +54,7 @@ export const executeFile = operation({
   changes: "announces",
   http: { method: "POST", path: "/execute_file", long: "run" },
   subcommand: "execute",
-  leftOut: { script: "a script that runs scripts could run itself" },
+  leftOut: { script: "`AC_run_script` covers it" },
   example: { path: "/srv/scripts/nightly.json" },
   input: v.strictObject({
     path: field(path(v.pipe(v.string(), v.nonEmpty())), `Absolute path on the host, of ${SCRIPT_FILE}`),
@@ -83,6 +83,10 @@ export const checkActionList = operation({
       "In place of `actions`, a script as it is in a file: faults are named with their line and column",
     ),
     notation: field(v.optional(v.picklist(["json", "json5", "yaml"]), "json"), "How `text` is written"),
+    path: field(
+      v.optional(path(v.pipe(v.string(), v.maxLength(4_096)))),
+      "Path of the script on the host: scripts that it calls are found from there on, and checked for a token with `operate`",
+    ),
   }),
   output: v.object({
     ok: v.literal(true),
@@ -95,17 +99,22 @@ export const checkActionList = operation({
       unset: v.array(v.string()),
     }),
   }),
-  async run(service: Uses, { actions, text, notation }, { grant }) {
+  async run(service: Uses, { actions, text, notation, path: from = "" }, { grant }) {
     if ((actions === undefined) === (text === undefined))
       throw badInput("actions, text: expected one of them");
     const executor = await service.executor();
     const script =
       text === undefined ? undefined : await parseScript(text, "script", "", notation, executor.yaml);
+    // A token that runs nothing checks lists of others, and reads no file.
+    const runs = allows(grant, "operate");
+    const check = async (list: unknown) => {
+      const checked = executor.prepare(list);
+      return runs ? executor.link(checked, from) : checked;
+    };
     const { commands, count, variables } = script
-      ? await withPlaces(script, () => executor.prepare(script.actions))
-      : executor.prepare(actions);
-    // A token that runs nothing checks lists of others.
-    if (allows(grant, "operate")) executor.permit(commands, grant);
+      ? await withPlaces(script, () => check(script.actions))
+      : await check(actions);
+    if (runs) executor.permit(commands, grant);
     return { ok: true as const, commands: commands.toSorted(), count, variables };
   },
 });

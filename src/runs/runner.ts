@@ -15,9 +15,10 @@ import { badInput, cancelled, Failure, failureOf, messageOf, rejected } from "..
 import { sizeWithin } from "../lib/json-size";
 import type { Log } from "../lib/log";
 import { type Action, asWritten, type Command } from "./actions";
+import { type CalledScript, calledPath, checkParameters, MAX_CALLS } from "./called";
 import { holdsSecret, keepable, Secrets } from "./redact";
 import type { ActiveRun } from "./runs";
-import { fillIn, referenceOf, referencesIn, type Variables } from "./variables";
+import { fillIn, isReference, referenceOf, referencesIn, type Variables, variablesOf } from "./variables";
 
 /** The most that one run executes: actions and lists inside them, counted at every iteration. */
 const MAX_EXECUTED = 200_000;
@@ -61,6 +62,10 @@ export interface RunParts {
   readonly id: string;
   /** The path of the script; empty for a list that was sent. */
   readonly path: string;
+  /** The scripts that it calls, by their paths. */
+  readonly called: ReadonlyMap<string, CalledScript>;
+  /** Reads and checks one that is not among them. */
+  call(path: string): Promise<CalledScript>;
   readonly active: Pick<ActiveRun, "signal" | "abort" | "hold">;
   readonly caller: Caller;
   readonly variables: Variables;
@@ -89,7 +94,13 @@ export class Runner {
   /** What is to be done when the run ends. */
   private readonly last: Array<() => Promise<void>> = [];
 
-  constructor(private readonly parts: RunParts) {}
+  /** The script that runs now, and its variables. */
+  private script: { readonly path: string; readonly variables: Variables; readonly depth: number };
+
+  constructor(private readonly parts: RunParts) {
+    const { path, variables } = parts;
+    this.script = { path, variables, depth: 0 };
+  }
 
   /**
    * Runs `actions` in order, until the signal is aborted. Never throws: a failure is that action's outcome.
@@ -159,7 +170,7 @@ export class Runner {
       };
       const leaf = Object.keys(action.lists).length === 0;
       const whole = (await (leaf ? deadline(call(), { signal, graceMs: ABANDON_MS }) : call())) ?? null;
-      if (action.as !== undefined) this.parts.variables.set(action.as, whole, isOpen(action));
+      if (action.as !== undefined) this.script.variables.set(action.as, whole, isOpen(action));
       // What a flow command returns has been counted already: it is the results inside it.
       const result = !leaf || this.fits(whole) ? whole : operation.brief?.(whole);
       const isLeftOut = result === undefined || (result !== whole && !this.fits(result));
@@ -214,7 +225,7 @@ export class Runner {
 
   /** `value` of the field `field`, filled in; remembers the secrets in it. */
   private fill(operation: Command, field: string, value: unknown): unknown {
-    const { variables } = this.parts;
+    const { variables } = this.script;
     const filled = fillIn(value, variables);
     const isPassed = metadataOf(entryOf(operation.input, field) ?? v.unknown()).passed === true;
     for (const reference of referencesIn(value)) {
@@ -249,9 +260,9 @@ export class Runner {
   }
 
   private context({ operation, input, lists }: Action, signal: AbortSignal, place: string): RunContext {
-    const { id, path, variables } = this.parts;
+    const { path, variables } = this.script;
     return {
-      id,
+      id: this.parts.id,
       script: path,
       valueOf: (reference) => variables.resolve(referenceOf(reference)),
       set: (name, value, shown) => void variables.set(name, value, shown),
@@ -273,6 +284,7 @@ export class Runner {
         return this.report(outcomes, shield.signal);
       },
       atEnd: (work) => void this.last.push(work),
+      call: (written, given) => this.call(written, given, input.variables, signal, place),
       leave: (how) => {
         this.departure = how;
       },
@@ -282,6 +294,34 @@ export class Runner {
         return how;
       },
     };
+  }
+
+  private async call(
+    written: string,
+    given: Readonly<Record<string, unknown>>,
+    source: unknown,
+    signal: AbortSignal,
+    place: string,
+  ) {
+    const { script: around, parts } = this;
+    const path = calledPath(written, around.path);
+    if (around.depth >= MAX_CALLS)
+      throw rejected(`expected at most ${MAX_CALLS} scripts that call each other`);
+    const called = parts.called.get(path) ?? (await parts.call(path));
+    checkParameters(called, Object.keys(given));
+    const isShown = (name: string) => {
+      const value = Object.entries(source ?? {}).find(([key]) => key === name)?.[1];
+      return isReference(value) && referencesIn(value).every((one) => around.variables.isShown(one));
+    };
+    const variables = variablesOf(given, isShown);
+    await this.step(signal);
+    this.script = { path, variables, depth: around.depth + 1 };
+    try {
+      const outcomes = await this.run(called.actions, true, undefined, signal, `${place}.called`);
+      return { ...this.report(outcomes, signal), variables: Object.fromEntries(variables) };
+    } finally {
+      this.script = around;
+    }
   }
 
   /** From the moment that the run is cancelled and a shielded list runs, there are {@link SHIELD_MS} for all of them. */

@@ -134,6 +134,10 @@ export class Runs {
         entry.holder = holder;
         step.changed();
       },
+      /** It runs these commands too. */
+      adds(commands: readonly string[]): void {
+        entry.record = { ...entry.record, commands: [...new Set([...entry.record.commands, ...commands])] };
+      },
       goesOn(): void {
         entry.record = { ...entry.record, status: "running" };
         entry.holder = undefined;

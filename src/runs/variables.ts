@@ -9,6 +9,7 @@ import { kindOf } from "../core/input";
 import { badInput } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
 import { meant } from "../lib/nearest";
+import { VARIABLE_NAME } from "./types";
 
 /** The largest argument that filling in may produce: a loop could double a text until memory is full. */
 export const MAX_FILLED = { bytes: 4 * 1024 * 1024, depth: 64 };
@@ -89,6 +90,27 @@ export interface Reference {
 
 const isTurn = (name: string, path: Reference["path"]) =>
   name === "loop" && path.length === 1 && path[0] === "index";
+
+/**
+ * Variables with the values that whoever starts a list gives.
+ *
+ * @param isShown whether one of them is no secret.
+ * @throws a `bad_input` failure where they are too large, or oddly named.
+ */
+export function variablesOf(
+  given: Readonly<Record<string, unknown>>,
+  isShown: (name: string) => boolean = () => false,
+): Variables {
+  if (sizeWithin(given, MAX_FILLED) === undefined) {
+    throw badInput(`variables: expected at most ${MAX_FILLED.bytes} bytes and ${MAX_FILLED.depth} levels`);
+  }
+  const odd = Object.keys(given).find((name) => !VARIABLE_NAME.test(name));
+  const variables = new Variables();
+  for (const [name, value] of odd === undefined ? Object.entries(given) : [])
+    variables.set(name, value, isShown(name));
+  if (odd === undefined) return variables;
+  throw badInput("variables: expected names of letters, digits and _, not beginning with a digit");
+}
 
 const NAME = "[A-Za-z_][A-Za-z0-9_]{0,63}";
 const PATH = String.raw`(?:\.[A-Za-z_][\w-]{0,99}|\[\d{1,7}\]|\['[^']{1,100}'\]){0,16}`;

@@ -55,7 +55,9 @@ export const addScript = operation({
   output: LISTED_SCRIPT,
   async run(service: Uses, { replace, ...script }, caller) {
     // Whether this process may run it does not matter.
-    const { described, variables } = (await service.executor()).check(script.actions);
+    const executor = await service.executor();
+    const from = `script:${script.name}`;
+    const { described, variables } = await executor.link(executor.check(script.actions), from, true, false);
     for (const fault of variableFaults(variables, script.parameters, "--parameter")) caller.warn?.(fault);
     // An argument may be secret.
     await caller.announce(`scripts.add script=${script.name} replace=${replace} ${described}`);
@@ -100,7 +102,7 @@ export const runScript = operation({
   summary: "Run a stored script",
   scope: "any",
   changes: "announces",
-  leftOut: { script: "a script that runs scripts could run itself" },
+  leftOut: { script: "`AC_run_script` covers it" },
   http: { method: "POST", path: "/scripts/{name}/run", long: "run" },
   input: v.strictObject({ name: NAME, variables: RUN_OPTIONS.entries.variables }),
   output: RUN_REPORT,
@@ -119,14 +121,11 @@ export const runScript = operation({
     }
     if (odd !== undefined) throw badInput(noParameters(name, odd));
     const executor = await service.executor();
-    const checked = executor.prepare(actions, false);
+    const path = `script:${name}`;
+    const checked = await executor.link(executor.prepare(actions, false), path);
     const list = { ...checked, described: `script=${name} stored=sha256:${sha256} ${checked.described}` };
     const grant = isGiven ? grantOf(caller.grant, name, executor, checked) : caller.grant;
-    return executor.run(
-      list,
-      { ...caller, grant },
-      { stop_on_error, timeout_s, variables, path: `script:${name}` },
-    );
+    return executor.run(list, { ...caller, grant }, { stop_on_error, timeout_s, variables, path });
   },
   brief: withoutResults,
 });
