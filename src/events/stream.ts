@@ -148,8 +148,9 @@ export function createStreams(bus: Bus) {
     const own = owners.filter((one) => one === owner).length;
     if (own >= MAX_STREAMS.token)
       throw tooMany(`${MAX_STREAMS.token} streams of events of this token are open, which is the limit`);
-    if (owners.length >= MAX_STREAMS.all - (owner === null ? 0 : MAX_STREAMS.token))
-      throw tooMany(`${owners.length} streams of events are open on this host, which is the limit`);
+    const named = owners.filter((one) => one !== null).length;
+    if (owner !== null && named >= MAX_STREAMS.all - MAX_STREAMS.token)
+      throw tooMany(`${named} streams of events are open on this host, which is the limit`);
     owners.push(owner);
     let isOver = false;
     return () => {

@@ -1,10 +1,12 @@
 /** GET /events: streams and polls, who may see what, and what ends a stream. */
 import { describe, expect, test } from "bun:test";
 import * as v from "valibot";
+import { createBus } from "../../src/events/bus";
+import { createStreams } from "../../src/events/stream";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { addToken, NEW_TOKEN, removeToken, tokenStore } from "../../src/trust/named-tokens";
-import { testServer, until } from "../support";
+import { post, testServer, until } from "../support";
 import { EVENT_TYPES, leak, received, take, tide } from "./support";
 
 const options = { service: { eventTypes: EVENT_TYPES } };
@@ -210,6 +212,19 @@ describe("a stream ends", () => {
     expect(await (await polled).json()).toMatchObject({ events: [] });
   });
 
+  test("when the certificate is exchanged, and the next one goes on where it was", async () => {
+    await using host = await testServer({ ...options, tls: true });
+    const { publish, boot } = host.service.events();
+    const stream = received(await host.call("/events?types=tide.*"));
+    const [mark] = await take(stream, 1);
+    expect((await host.call("/tls/renew", post({}))).status).toBe(200);
+    expect(await stream.next()).toMatchObject({ done: true });
+    publish(tide, { nth: 1 });
+    const next = received(await host.call(`/events?types=tide.*&after=${mark?.id}`));
+    expect(await take(next, 1)).toMatchObject([{ event: "tide.turned", data: { nth: 1 } }]);
+    expect(mark?.id.startsWith(`${boot}-`)).toBe(true);
+  });
+
   test("when its client goes, and its place is free then", async () => {
     await using host = await testServer(options);
     const control = new AbortController();
@@ -234,6 +249,20 @@ describe("a stream ends", () => {
     });
     await response.body?.cancel();
   });
+});
+
+test("named tokens leave 64 of a thousand streams to the owner of the host", () => {
+  const streams = createStreams(createBus(silentLog));
+  const filter = { key: "tide.turned", names: new Set(["tide.turned"]) };
+  const control = new AbortController();
+  const open = (owner: string | null) =>
+    streams.open({ filter, owner, after: undefined, signal: control.signal }, () => {});
+  for (let nth = 0; nth < 936; nth++) open(`token ${nth % 15}`);
+  expect(() => open("another")).toThrow("936 streams of events are open on this host, which is the limit");
+  for (let nth = 0; nth < 64; nth++) open(null);
+  expect(() => open(null)).toThrow("64 streams of events of this token are open");
+  control.abort();
+  expect(streams.count()).toBe(0);
 });
 
 test("one token has 64 streams, and others have some then", async () => {
