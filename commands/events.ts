@@ -1,6 +1,6 @@
 import { ON } from "../src/cli/fan-out";
 import { type Followed, followHosts } from "../src/cli/follow";
-import { type GlobalFlags, print, unread } from "../src/cli/subcommand";
+import { type GlobalFlags, print, read, unread } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { flag } from "../src/core/fields";
 import { eventReference, listEvents } from "../src/events/operations";
@@ -26,14 +26,19 @@ const own = view(listEvents, {
     if (on !== undefined && after !== undefined && after !== "oldest")
       throw badInput("after: an id is that of one host; with --on, only oldest");
     const ended = new AbortController();
+    const over = new Promise<void>((resolve) => ended.signal.addEventListener("abort", () => resolve()));
     if (follow) void Promise.race([terminated(), unread()]).then(() => ended.abort());
     const place = after ?? (follow ? undefined : "oldest");
     const lines: Line[] = [];
-    const report = createReport(globals, service.log, (line) =>
-      follow ? show(globals, line) : lines.push(line),
-    );
-    await followHosts(service, { on, types, after: place, signal: ended.signal }, (label, one) => {
+    let isRead = true;
+    const report = createReport(globals, service.log, (line) => {
+      if (follow) isRead = show(globals, line);
+      else lines.push(line);
+    });
+    await followHosts(service, { on, types, after: place, signal: ended.signal }, async (label, one) => {
       report.take(label, one, follow);
+      if (!isRead) await Promise.race([read(), over]);
+      isRead = true;
       // What there is comes before the first mark.
       return !follow && (one.kind === "mark" || one.kind === "cut");
     });
@@ -83,8 +88,8 @@ function createReport(globals: GlobalFlags, log: Log, event: (line: Line) => voi
   };
 }
 
-function show(globals: GlobalFlags, line: Line): void {
-  print(globals, line, () => {
+function show(globals: GlobalFlags, line: Line): boolean {
+  return print(globals, line, () => {
     const { at, ...data } = line.data;
     const words = [at, line.label, line.type.padEnd(16), ...factsOf(data)];
     return printable(words.filter((word) => word !== undefined).join("  "), MAX_LINE);

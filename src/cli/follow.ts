@@ -23,13 +23,14 @@ export interface FollowOptions {
 /**
  * Hands what comes to `take`, until the signal is aborted or nothing is left to follow.
  *
- * @param take gets the label of the host, undefined for this one, and what came; true ends the stream of that host.
+ * @param take gets the label of the host, undefined for this one, and what came; true ends the stream of that host, which is
+ *   not read meanwhile.
  * @throws `unavailable` where this host is to be followed, and no server runs on it; as `servers` of the address book.
  */
 export async function followHosts(
   service: Service,
   { on, ...options }: FollowOptions,
-  take: (label: string | undefined, one: Followed) => boolean,
+  take: (label: string | undefined, one: Followed) => boolean | Promise<boolean>,
 ): Promise<void> {
   const [{ followEvents }, { localServer }] = await Promise.all([
     import("../client/events"),
@@ -42,7 +43,7 @@ export async function followHosts(
       ? [{ label: undefined, server: () => localServer(configDir) }]
       : (await service.addressBook()).servers(on);
   const follow = async ({ label, server }: (typeof hosts)[number]) => {
-    for await (const one of followEvents(server, options)) if (take(label, one)) return;
+    for await (const one of followEvents(server, options)) if (await take(label, one)) return;
   };
   await Promise.all(hosts.map(follow));
 }

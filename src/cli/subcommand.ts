@@ -142,10 +142,25 @@ export async function withService<T>(
   }
 }
 
-/** Prints data on stdout: as one line of JSON with `--json`, else as `text` says. */
-export function print({ json }: { readonly json: boolean }, data: unknown, text: () => string): void {
+/**
+ * Prints data on stdout: as one line of JSON with `--json`, else as `text` says.
+ *
+ * @returns false where its reader is slower: what goes on printing waits until it is {@link read}.
+ */
+export function print({ json }: { readonly json: boolean }, data: unknown, text: () => string): boolean {
   // Unlike console.log, this reports a reader that has gone: see `unread`.
-  process.stdout.write(`${json ? jsonLine(data) : text()}\n`);
+  return process.stdout.write(`${json ? jsonLine(data) : text()}\n`);
+}
+
+/** Resolves when the reader of stdout has read what was printed, or has gone. */
+export function read(): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      process.stdout.off("drain", done).off("error", done);
+      resolve();
+    };
+    process.stdout.on("drain", done).on("error", done);
+  });
 }
 
 /** Resolves when the reader of stdout has gone. */
