@@ -42,6 +42,7 @@ const nouns: Registry["nouns"] = {
   locate: { describe: "Look for an image on the screen", load: () => import("./locate") },
   desktop: { describe: "Control pointer, keyboard and windows", load: () => import("./desktop") },
   record: { describe: "Record a script from what a person does", load: () => import("./record") },
+  data: { describe: "Add, list and remove what svc does not carry", load: () => import("./data") },
   config: {
     describe: "Export or import the configuration of a host",
     load: () => import("./config"),

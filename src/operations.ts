@@ -12,7 +12,9 @@ import { eventTypes as programEvents } from "./desktop/events";
 import { operations as seeing } from "./desktop/images/operations";
 import { operations as desktop } from "./desktop/operations";
 import { operations as clipboard } from "./desktop/operations/clipboard";
+import { operations as data } from "./desktop/operations/data";
 import { operations as programs } from "./desktop/operations/programs";
+import { operations as text } from "./desktop/operations/text";
 import { operations as windows } from "./desktop/operations/windows";
 import { operations as record } from "./desktop/record/operations";
 import { eventTypes as diagnosisEvents } from "./diagnostics/events";
@@ -67,6 +69,8 @@ const all = [
   ...seeing,
   ...clipboard,
   ...programs,
+  ...text,
+  ...data,
   ...diagnostics,
   ...turn,
   ...daemon,

@@ -153,7 +153,12 @@ export function createService({
     }),
     desktop: stoppable(async () => {
       const { createDesktop } = await import("./desktop/desktop");
-      return createDesktop({ lockFile: files.inputLock, imagesFolder: files.images, log });
+      return createDesktop({
+        lockFile: files.inputLock,
+        imagesFolder: files.images,
+        ocrFolder: files.ocr,
+        log,
+      });
     }),
     programs: stoppable(async () => (await import("./desktop/programs")).createPrograms(publish)),
     diagnostics: feature(async () => {

@@ -5,6 +5,7 @@
  */
 import type { Point, Region, Size } from "./geometry";
 import type { SeeingCalls } from "./images/look";
+import type { Page } from "./text/page";
 
 /** Where the pointer goes first; a coordinate that is left out stays as it is. */
 export interface Target {
@@ -118,6 +119,8 @@ export interface DesktopCalls
   screenSize(): Promise<Size>;
   /** @param file where to write the PNG; null to have it in the answer. */
   screenshot(frame: Frame, file: string | null): Promise<Screenshot>;
+  /** A picture of a region for the program that reads text; default: all monitors together. */
+  page(region: Region | undefined): Promise<Page>;
   /** Undefined where the platform cannot list them. */
   windows(): Promise<readonly DesktopWindow[] | undefined>;
   /** Leaves keys and buttons as they are when the child ends: the runs that pressed them have finished. */

@@ -5,9 +5,12 @@
  * met them (`worker.ts`).
  */
 import { type Remote, remote } from "../lib/child";
+import { once } from "../lib/once";
 import type { DesktopCalls } from "./backend";
+import type { Region } from "./geometry";
 import { createInputLock, type InputLock } from "./input-lock";
 import { PressedKeys } from "./pressed-keys";
+import type { Word } from "./text/tesseract";
 import { createWorker, type WorkerOptions } from "./worker";
 
 /** How many characters one call types: each may need a keycode mapped to it first. */
@@ -18,6 +21,8 @@ export interface DesktopOptions extends WorkerOptions {
   readonly lockFile: string;
   /** Where pictures to look for are kept. */
   readonly imagesFolder: string;
+  /** Where the data of languages that were added is kept. */
+  readonly ocrFolder: string;
 }
 
 /** The child's methods; a call whose signal aborts before it is sent is not sent. */
@@ -28,6 +33,8 @@ export interface Desktop extends Calls {
   /** For runs of operations that say `uses: "input"`. */
   readonly inputLock: InputLock;
   readonly imagesFolder: string;
+  /** The lines of text in a region (default: all monitors together), each its words. `unavailable` without tesseract. */
+  readLines(region: Region | undefined, language: string, signal: AbortSignal): Promise<Word[][]>;
   /** The process id of the child; null while there is none. */
   readonly childPid: number | null;
   /** Ends the child, which releases what is down if a run is cut off. */
@@ -39,6 +46,7 @@ export function createDesktop(options: DesktopOptions): Desktop {
   const worker = createWorker(options, () => !pressed.isDown());
   const calls = remote<Calls>(worker.call);
   const inputLock = createInputLock(options.lockFile, () => pressed.releaseAll(calls), options.log);
+  const reader = once(async () => (await import("./text/tesseract")).createReader(options.ocrFolder));
   return remote<Desktop>(worker.call, {
     ...pressed.track<[signal?: AbortSignal]>(calls),
     /** In pieces. When it is cancelled between two, the rest is left out. */
@@ -47,6 +55,11 @@ export function createDesktop(options: DesktopOptions): Desktop {
       for (let at = 0; at < characters.length; at += TYPED_AT_ONCE) {
         await calls.type(characters.slice(at, at + TYPED_AT_ONCE).join(""), signal);
       }
+    },
+    async readLines(region, language, signal) {
+      const { read, requireProgram } = await reader();
+      requireProgram();
+      return read(await calls.page(region, signal), language, signal);
     },
     inputLock,
     imagesFolder: options.imagesFolder,

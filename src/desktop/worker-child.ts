@@ -10,11 +10,12 @@ import { resolvesWithin } from "../lib/deadline";
 import { unavailable } from "../lib/errors";
 import { lowerPriority } from "../lib/priority";
 import type { Backend, BackendEvents, DesktopCalls, DesktopEvents, Frame } from "./backend";
-import { sizeOf } from "./geometry";
+import { type Region, sizeOf } from "./geometry";
 import { createLook } from "./images/look";
 import { PressedKeys } from "./pressed-keys";
 import { takeScreenshot } from "./screenshot";
 import { desktopVariables } from "./session";
+import { takePage } from "./text/page";
 
 /** How long closing may take when the display does not answer any more, in milliseconds. */
 const CLOSE_MS = 1_000;
@@ -43,6 +44,7 @@ export default async function desktopChild(): Promise<void> {
     ...createLook(use),
     screenSize: async () => sizeOf(await (await use()).desktop()),
     screenshot: async (frame: Frame, file: string | null) => takeScreenshot(await use(), frame, file),
+    page: async (region: Region | undefined) => takePage(await use(), region ?? undefined),
     windows: async () => (canListWindows() ? (await use()).windows() : undefined),
     async keepPressed() {
       keepPressed = true;

@@ -45,6 +45,7 @@ const PROTOCOL: Protocol<DesktopCalls, DesktopEvents> = {
     ...{ strike: NOTHING, type: NOTHING, focus: NOTHING, keepPressed: NOTHING },
     ...SEEN,
     screenshot: v.object({ ...SIZE, base64: v.nullable(v.string()) }),
+    page: v.object({ base64: v.string(), x: v.number(), y: v.number(), scale: v.number() }),
     windows: v.optional(v.array(WINDOW)),
     ...{ place: PLACE, request: NOTHING, clipboard: v.string(), setClipboard: NOTHING },
   },

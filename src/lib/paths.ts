@@ -95,5 +95,7 @@ export const configFiles = (configDir: string) => ({
   joinLock: join(configDir, "run", "join.lock"),
   /** Pictures to look for on the screen. */
   images: join(configDir, "images"),
+  /** What the reader of text must know of languages. */
+  ocr: join(configDir, "ocr"),
   inputLock: join(configDir, "run", "input.lock"),
 });

@@ -64,6 +64,7 @@ export function desktopOn(
   const desktop = createDesktop({
     lockFile: join(folder.path, "input.lock"),
     imagesFolder: join(folder.path, "images"),
+    ocrFolder: join(folder.path, "ocr"),
     log: silentLog,
     env,
     ...options,

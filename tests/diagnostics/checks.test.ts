@@ -118,15 +118,24 @@ describe("optional_deps", () => {
     expect((await finding(optionalDeps, skipping("mouse"))).severity).toBe("warn");
     expect(await finding(optionalDeps, skipping("screenshot"))).toMatchObject({
       severity: "info",
-      detail: "2 of 2 found",
+      extra: { missing: [] },
     });
+  });
+
+  test("what few hosts need is not missed", async () => {
+    const rare = { name: "ocr", purpose: "reading", rare: true, how: ["install it"] } as const;
+    const probe = async () => {
+      throw unavailable("not installed");
+    };
+    const found = await judgeCapabilities([{ ...rare, probe }], host({}), CALLER.signal);
+    expect(found).toMatchObject({ severity: "info", detail: "0 of 0 found", extra: { missing: [] } });
   });
 
   test("svc lists what it can use and only that, and asks the features that use it", async () => {
     const noDisplay = async () => {
       throw unavailable("no display");
     };
-    expect(CAPABILITIES.map(({ name }) => name)).toEqual(["webrtc", "usb", "gui"]);
+    expect(CAPABILITIES.map(({ name }) => name)).toEqual(["webrtc", "usb", "gui", "ocr"]);
     const asked = (name: string) =>
       judgeCapabilities(
         CAPABILITIES.filter((one) => one.name === name),

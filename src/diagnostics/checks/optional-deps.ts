@@ -3,6 +3,7 @@
  */
 import { deadline } from "../../lib/deadline";
 import { messageOf, unavailable } from "../../lib/errors";
+import { runProgram } from "../../lib/run-program";
 import { printable } from "../../lib/sanitize";
 import { check, type Finding, fine, warning } from "../check";
 import { type SkipSettings, skippedHere } from "../skipped";
@@ -26,6 +27,8 @@ export interface Capability {
   readonly name: string;
   /** What it is for. */
   readonly purpose: string;
+  /** Few hosts need it: nothing is said where it is not. */
+  readonly rare?: true;
   /** How to get it: each step by itself. */
   readonly how: readonly string[];
   /**
@@ -56,20 +59,22 @@ export async function judgeCapabilities(
   signal: AbortSignal,
 ): Promise<Finding> {
   const tried = await Promise.all(
-    capabilities.map(async ({ name, purpose, how, probe }) => {
+    capabilities.map(async ({ name, purpose, rare, how, probe }) => {
       try {
         const found = await deadline(probe(service, signal), { ms: PROBE_MS });
         return { name, purpose, found: printable(found, 100) };
       } catch (error) {
+        if (rare) return [];
         return { name, purpose, how: how.join("; "), steps: how, reason: printable(messageOf(error), 300) };
       }
     }),
   );
-  const available = tried.filter((one) => "found" in one);
-  const lacking = tried.filter((one) => "reason" in one);
+  const told = tried.flat();
+  const available = told.filter((one) => "found" in one);
+  const lacking = told.filter((one) => "reason" in one);
   const missing = lacking.map(({ steps, ...one }) => one);
   const extra = { available, missing };
-  const detail = `${available.length} of ${tried.length} found`;
+  const detail = `${available.length} of ${told.length} found`;
   if (missing.length === 0) return fine(detail, extra);
   const advice = lacking.flatMap(({ name, purpose, steps = [] }) =>
     steps.map((step) => `${name} (${purpose}): ${step}`),
@@ -108,6 +113,16 @@ export const CAPABILITIES: readonly Capability[] = [
     async probe(service, signal) {
       const { width, height } = await (await service.desktop()).screenSize(signal);
       return `${width}x${height}`;
+    },
+  },
+  {
+    name: "ocr",
+    purpose: "reading text on the screen",
+    rare: true,
+    how: ["install tesseract (Debian: tesseract-ocr)"],
+    async probe() {
+      const printed = await runProgram(["tesseract", "--version"]);
+      return new TextDecoder().decode(printed).split("\n")[0] ?? "";
     },
   },
 ];

@@ -1,0 +1,19 @@
+import type { Group } from "../src/cli/subcommand";
+import { view } from "../src/cli/view";
+import { addData, listData, removeData } from "../src/desktop/operations/data";
+
+export default {
+  verbs: {
+    add: view(addData, {
+      positionals: ["name", "file"],
+      text: ({ name }) => `added ${name}`,
+      examples: [["$0 data add ocr-eng eng.traineddata", "Read English text on the screen"]],
+    }),
+    list: view(listData, {
+      columns: ["NAME", "BYTES"],
+      rows: ({ data }) => data.map(({ name, bytes }) => [name, `${bytes}`]),
+      none: "no data",
+    }),
+    remove: view(removeData, { positionals: ["name"], text: ({ removed }) => `removed ${removed}` }),
+  },
+} satisfies Group;
