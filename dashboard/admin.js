@@ -15,6 +15,9 @@ import { table } from "./table.js";
 /** Seconds between polls of all hosts, each of which may take seconds. */
 const POLL_EVERY_S = 15;
 
+/** The same where events come. */
+const POLL_REST_S = 30;
+
 /** @typedef {import("./wire").Answer<"admin/hosts">[number]} Host */
 /** @typedef {import("./wire").Answer<"admin/poll">[number]} Polled */
 
@@ -26,6 +29,20 @@ const TRUST = {
   authorities: "usual authorities",
   loopback: "this machine",
 };
+
+/**
+ * The last poll after another one found something else, which an event tells of.
+ *
+ * @param {Polled[]} found
+ * @param {import("./events.js").Happening} happened
+ */
+function afterPoll(found, { type, data }) {
+  const { label, error = null } = /** @type {{ label: string, error?: string }} */ (data);
+  if (type === "host.added") return null;
+  if (type === "host.removed") return found.filter((one) => one.label !== label);
+  const healthy = type === "host.up";
+  return found.map((one) => (one.label === label ? { ...one, healthy, error } : one));
+}
 
 /** @param {import("./view.js").View} view */
 export function open(view) {
@@ -208,26 +225,30 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
     return box;
   }
 
-  const list = poll(
-    30,
-    "admin/hosts",
-    (answer) => {
+  const list = poll({
+    path: "admin/hosts",
+    on: ["host.added", "host.changed", "host.removed"],
+    every: 30,
+    show(answer) {
       made.fail(null);
       hosts = answer;
       for (const label of selected) if (!hosts.some((host) => host.label === label)) selected.delete(label);
       show();
     },
-    made.fail,
-  );
+    fail: made.fail,
+  });
   const polled = may("operate")
-    ? poll(
-        POLL_EVERY_S,
-        () => {
+    ? poll({
+        path() {
           const path = askAgain ? "admin/poll?ask_again=true" : "admin/poll";
           askAgain = false;
           return path;
         },
-        (answer, at) => {
+        on: ["host.added", "host.up", "host.down", "host.removed"],
+        every: POLL_EVERY_S,
+        rest: POLL_REST_S,
+        apply: afterPoll,
+        show(answer, at) {
           found = new Map(answer.map((one) => [one.label, one]));
           const well = answer.filter(({ healthy }) => healthy).length;
           when.replaceChildren(
@@ -237,8 +258,8 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
           );
           show();
         },
-        made.fail,
-      )
+        fail: made.fail,
+      })
     : { now: async () => {} };
   if (!may("operate")) setText(when, "not polled: that needs a token for operate");
 

@@ -210,19 +210,32 @@ export class Api extends EventTarget {
    * @throws {ApiError}
    */
   async *lines(path, body, signal) {
-    const init = { ...postOf(body), signal };
-    const response = await this.#ask(path, init, async (answered) => answered);
-    const text = response.body?.pipeThrough(new TextDecoderStream());
     let rest = "";
-    for (const reader = text?.getReader(); reader; ) {
-      const { done, value = "" } = await reader.read().catch(() => {
-        if (signal.aborted) throw new ApiError("failed", "Cancelled.");
-        throw unreachable("The connection to the server was lost.");
-      });
-      const lines = (rest + value).split("\n");
+    for await (const text of this.pieces(path, { ...postOf(body), signal })) {
+      const lines = (rest + text).split("\n");
       rest = lines.pop() ?? "";
       for (const line of lines) if (line) yield JSON.parse(line);
+    }
+  }
+
+  /**
+   * The text of a streamed answer, as it comes.
+   *
+   * @param {string} path without a leading slash
+   * @param {RequestInit & { signal: AbortSignal }} init
+   * @returns {AsyncGenerator<string>}
+   * @throws {ApiError}
+   */
+  async *pieces(path, init) {
+    const response = await this.#ask(path, init, async (answered) => answered);
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+    while (reader) {
+      const { done, value } = await reader.read().catch(() => {
+        if (init.signal.aborted) throw new ApiError("failed", "Cancelled.");
+        throw unreachable("The connection to the server was lost.");
+      });
       if (done) return;
+      yield value;
     }
   }
 
@@ -324,7 +337,8 @@ export class Api extends EventTarget {
       throw this.#troubled(unreachable());
     });
     if (response.status === 401) throw new ApiError("unauthorized", "The server does not accept this token.");
-    if (response.status === 429) {
+    // The limit of streams is none of requests, and has no time.
+    if (response.status === 429 && (path !== "events" || response.headers.has("retry-after"))) {
       // A proxy may send a date (RFC 9110 section 10.2.3), which is no use if the clock of the browser is wrong.
       const seconds = Number(response.headers.get("retry-after")) || WAIT_S;
       this.#silentUntil = performance.now() + seconds * 1_000;
@@ -371,7 +385,7 @@ function limited(seconds) {
  *
  * @param {string} token
  */
-function fingerprint(token) {
+export function fingerprint(token) {
   let hash = 0x811c9dc5;
   for (const unit of new TextEncoder().encode(token)) hash = Math.imul(hash ^ unit, 0x01000193) >>> 0;
   return hash.toString(16);

@@ -48,6 +48,43 @@ export const TAIL_COLUMNS = COLUMNS.filter(({ label }) => /When|Type|What/.test(
 export const isReading = (/** @type {Row} */ { event_type, detail }) =>
   event_type === "rest_api" && /^(GET|HEAD) .* -> ok:\d+$/.test(detail ?? "");
 
+/**
+ * The newest rows after others were appended; null where not all of those are in the event.
+ *
+ * @param {import("./wire").Answer<"audit/list">} answer
+ * @param {import("./events.js").Happening} happened
+ * @param {number} most rows of the answer
+ * @param {URLSearchParams} [filter]
+ */
+export function afterRows(answer, { type, data }, most, filter = new URLSearchParams()) {
+  if (type !== "audit.appended") return null;
+  const { newest, appended } = /** @type {{ newest: Row[], appended: number }} */ (data);
+  const last = answer.rows[0]?.id ?? 0;
+  const added = newest.filter((row) => row.id > last && matches(row, filter));
+  const oldest = newest.at(-1)?.id ?? 0;
+  if (newest.length < appended && oldest > last + 1) return null;
+  if (added.length === 0) return answer;
+  const rows = [...added, ...answer.rows].slice(0, most);
+  return { ...answer, rows, count: rows.length };
+}
+
+/**
+ * Whether the server would find a row by a filter.
+ *
+ * @param {Row} row
+ * @param {URLSearchParams} filter
+ */
+function matches({ event_type, host_id, ts }, filter) {
+  const since = filter.get("since");
+  const until = filter.get("until");
+  return (
+    (filter.get("event_type") ?? event_type) === event_type &&
+    (filter.get("host_id") ?? host_id) === host_id &&
+    (since === null || Date.parse(ts) >= Date.parse(since)) &&
+    (until === null || Date.parse(ts) < Date.parse(until))
+  );
+}
+
 /** @param {import("./view.js").View} view */
 export function open(view) {
   const { root, api, signal } = view;
@@ -104,10 +141,16 @@ export function open(view) {
 
   root.append(el("div", { class: "stack" }, chain.root, el("div", { class: "card" }, form), rows.root));
 
-  const polled = view.poll(
-    10,
-    () => `audit/list?${new URLSearchParams([...pages.query(), ...filter])}`,
-    ({ rows: found }) => {
+  const polled = view.poll({
+    path: () => `audit/list?${new URLSearchParams([...pages.query(), ...filter])}`,
+    on: ["audit.*"],
+    every: 10,
+    apply(answer, happened) {
+      // Another page than the first has only older rows.
+      if (happened.type === "audit.appended" && pages.query().has("before_id")) return answer;
+      return afterRows(answer, happened, PAGE, filter);
+    },
+    show({ rows: found }) {
       rows.fail(null);
       pages.shown(found);
       const [first] = found;
@@ -116,11 +159,16 @@ export function open(view) {
       offerTypes(found.map(({ event_type }) => event_type));
       listed.show(found);
     },
-    rows.fail,
-  );
-  const state = view.poll(60, "audit/status", ({ event_types, may_clear }) => {
-    offerTypes(event_types);
-    clearing.hidden = !may_clear;
+    fail: rows.fail,
+  });
+  const state = view.poll({
+    path: "audit/status",
+    on: [],
+    every: 60,
+    show({ event_types, may_clear }) {
+      offerTypes(event_types);
+      clearing.hidden = !may_clear;
+    },
   });
 
   /** @param {readonly string[]} found */

@@ -48,6 +48,22 @@ export const titleOf = (name) =>
     .replace(/\bdeps\b/, "dependencies")
     .replace(/\b(rest|api|tls)\b|^./g, (found) => found.toUpperCase());
 
+/**
+ * The report after a check found something else, which whoever asks for a report brings about. The advice comes with the next.
+ *
+ * @param {Report} report
+ * @param {import("./events.js").Happening} happened
+ */
+export function afterCheck(report, { data }) {
+  const { name, ok, severity, detail } = /** @type {Check} */ (data);
+  const checks = report.checks.map((check) => {
+    if (check.name !== name) return check;
+    const same = check.ok === ok && check.severity === severity;
+    return { ...check, ok, severity, detail, ...(!same && { advice: [], extra: {} }) };
+  });
+  return { ...report, checks, failed: checks.filter((check) => !check.ok).length };
+}
+
 /** @param {import("./view.js").View} view */
 export function open({ root, poll }) {
   const when = el("span", { class: "hint" });
@@ -59,17 +75,20 @@ export function open({ root, poll }) {
   made.body.append(verdict, list);
   root.append(made.root);
 
-  const polled = poll(
-    EVERY_S,
-    "diagnose",
-    (report, at) => {
+  const polled = poll({
+    path: "diagnose",
+    on: ["diagnosis.changed"],
+    every: EVERY_S,
+    rest: EVERY_S,
+    apply: afterCheck,
+    show(report, at) {
       made.fail(null);
       when.replaceChildren("checked ", time(at.toISOString()));
       verdict.replaceChildren(verdictOf(report));
       show(report);
     },
-    made.fail,
-  );
+    fail: made.fail,
+  });
 
   /** Keeps unfolded details unfolded. @param {Report} report */
   function show(report) {

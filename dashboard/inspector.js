@@ -87,11 +87,12 @@ export function open({ root, api, may, signal, poll }) {
   );
   root.append(link.root, samples.root);
 
-  const polled = poll(
-    1,
-    () =>
+  const polled = poll({
+    path: () =>
       `inspector/recent?${new URLSearchParams({ n: String(PLOTTED), summary: "true", ...(session.value && { session: session.value }) })}`,
-    ({ samples: recent, summary, sessions = [] }) => {
+    on: ["inspector.*"],
+    every: 1,
+    show({ samples: recent, summary, sessions = [] }) {
       link.fail(null);
       offer(session, "all sessions", sessions);
       if (!summary) return;
@@ -105,8 +106,8 @@ export function open({ root, api, may, signal, poll }) {
       for (const made of plots) made.show(recent, summary);
       listed.show(recent.slice(-LISTED).reverse());
     },
-    link.fail,
-  );
+    fail: link.fail,
+  });
 
   async function reset() {
     if (

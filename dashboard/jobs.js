@@ -50,6 +50,20 @@ function runsOf(job) {
   return el("div", {}, stateOf(job), el("div", { class: "hint" }, total));
 }
 
+/**
+ * The jobs after one changed; null where the event does not say enough.
+ *
+ * @param {import("./wire").Answer<"jobs">} answer
+ * @param {import("./events.js").Happening} happened
+ */
+function afterJob(answer, { type, data: { at: _, ...data } }) {
+  const job = /** @type {Job} */ (data);
+  const place = answer.jobs.findIndex(({ job_id }) => job_id === job.job_id);
+  if (place === -1) return type === "job.removed" ? answer : null;
+  const jobs = type === "job.removed" ? answer.jobs.toSpliced(place, 1) : answer.jobs.with(place, job);
+  return { ...answer, jobs, count: jobs.length };
+}
+
 /** @param {import("./view.js").View} view */
 export function open(view) {
   const active = activePanel(view);
@@ -129,16 +143,18 @@ function jobsPanel({ api, may, poll }, started) {
   });
   made.body.append(listed.root);
 
-  const polled = poll(
-    5,
-    "jobs",
-    (answer) => {
+  const polled = poll({
+    path: "jobs",
+    on: ["job.*"],
+    every: 5,
+    apply: afterJob,
+    show(answer) {
       made.fail(null);
       made.notes.replaceChildren(...(answer.problems ?? []).map((problem) => notice("warn", problem)));
       listed.show(answer.jobs);
     },
-    made.fail,
-  );
+    fail: made.fail,
+  });
 
   /** @param {Job} job */
   async function remove(job) {

@@ -50,15 +50,16 @@ export function joinPanel({ api, poll }) {
   });
   made.body.append(shown, listed.root);
 
-  const list = poll(
-    EVERY_S,
-    "join-tokens",
-    ({ join_tokens }) => {
+  const list = poll({
+    path: "join-tokens",
+    on: ["join.*"],
+    every: EVERY_S,
+    show({ join_tokens }) {
       made.fail(null);
       listed.show(join_tokens);
     },
-    made.fail,
-  );
+    fail: made.fail,
+  });
 
   async function add() {
     const tags = el("input", { placeholder: "lab, floor-2", spellcheck: "false" });

@@ -4,20 +4,23 @@
 import { Api } from "./api.js";
 import { closeDialogs } from "./dialog.js";
 import { button, el, setText } from "./dom.js";
+import { Events } from "./events.js";
 import { moment } from "./format.js";
 import { icon } from "./icons.js";
 import { pages } from "./pages.js";
-import { loading, notice, panel, refreshTimes } from "./parts.js";
+import { badge, loading, notice, panel, refreshTimes } from "./parts.js";
 import { showSignIn } from "./sign-in.js";
 import { createView } from "./view.js";
 
 const api = connect();
+const events = new Events(api);
 const trouble = el("div", { class: "banner", role: "status", hidden: true });
 const ending = el("div", { class: "banner", role: "status", hidden: true });
 const main = el("main", { id: "main", tabindex: -1 });
 const links = pages.map(({ name, title, icon: shape }) => el("a", { href: `#${name}` }, icon(shape), title));
 const items = links.map((link) => el("li", {}, link));
 const documentation = el("div", {}, el("a", { href: "docs" }, icon("api"), "API documentation"));
+const live = el("div", { class: "live", role: "status" });
 const host = el("p", { class: "host" });
 const who = el("p", { class: "host" });
 const sidebar = el(
@@ -100,7 +103,7 @@ async function show(reason = "") {
     if (link.hash === `#${page.name}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  const heading = el("header", { class: "page-head" }, el("h1", {}, page.title));
+  const heading = el("header", { class: "page-head" }, el("h1", {}, page.title), live);
   const root = el("div", { class: "page" }, heading, loading());
   main.replaceChildren(root);
   if (!may(page.scope)) {
@@ -112,7 +115,7 @@ async function show(reason = "") {
     root.replaceChildren(heading, lacking.root);
     return;
   }
-  const view = createView(root, api, may, signal);
+  const view = createView(root, api, events, may, signal);
   try {
     const { open } = await page.load();
     if (signal.aborted) return;
@@ -171,10 +174,35 @@ let polled = null;
 /** @param {import("./view.js").View} view */
 function showHost({ poll, may }) {
   polled = may("read")
-    ? poll(60, "overview", ({ server }) => setText(host, `${server.host_name} · svc ${server.version}`))
-    : poll(60, "token", () => setText(host, location.host));
+    ? poll({
+        path: "overview",
+        on: [],
+        every: 60,
+        show: ({ server }) => setText(host, `${server.host_name} · svc ${server.version}`),
+      })
+    : poll({ path: "token", on: [], every: 60, show: () => setText(host, location.host) });
   if (!trouble.hidden) void polled.now();
 }
+
+/** What the state of the events means for who looks. @type {Record<import("./events.js").State, Node | null>} */
+const LIVE = {
+  opening: null,
+  live: el("span", { title: "Changes are shown when they happen." }, badge("ok", "live")),
+  lost: el("span", { title: "The connection was cut." }, badge("warn", "reconnecting…")),
+  asking: el(
+    "span",
+    {
+      title: "No events come: a proxy may hold them back, or the token allows none.",
+    },
+    badge("info", "asking every few seconds"),
+  ),
+};
+const tellLive = () => {
+  const shown = LIVE[events.state];
+  live.replaceChildren(...(shown ? [shown] : []));
+};
+events.addEventListener("state", tellLive);
+tellLive();
 
 /** Seconds within which most pages ask again by themselves. */
 const RARELY_S = 6;

@@ -1,8 +1,8 @@
 /**
  * Overview: the state of this host at a glance.
  */
-import { auditTable, isReading, TAIL_COLUMNS } from "./audit.js";
-import { checkBadge, EVERY_S, titleOf, verdictOf, worstFirst } from "./diagnostics.js";
+import { afterRows, auditTable, isReading, TAIL_COLUMNS } from "./audit.js";
+import { afterCheck, checkBadge, EVERY_S, titleOf, verdictOf, worstFirst } from "./diagnostics.js";
 import { el, setText } from "./dom.js";
 import { bytes, count, duration, measure, moment } from "./format.js";
 import { METRICS, noSamples } from "./inspector.js";
@@ -15,8 +15,47 @@ const DEVICES = 6;
 const CHECKS = 5;
 const ROWS = 6;
 
+/** Audit rows that are kept, of which those of changes are shown. */
+const KEPT_ROWS = 200;
+
+/** Seconds between requests for what no event tells, where events come. */
+const REST_S = 120;
+
 /** @typedef {import("./wire").Answer<"overview">} Overview */
 /** @typedef {Overview["sessions"]["sessions"][number]} Session */
+
+/**
+ * The overview after an event; null where that does not say enough.
+ *
+ * @param {Overview} overview
+ * @param {import("./events.js").Happening} happened
+ */
+export function afterEvent(overview, { type, data: { at: _, ...data } }) {
+  const { usb, audit, sessions, inspector } = overview;
+  switch (type) {
+    case "requests.counted":
+      return { ...overview, requests: /** @type {Overview["requests"]} */ (data) };
+    case "inspector.sampled":
+      return { ...overview, inspector: /** @type {Overview["inspector"]} */ (data) };
+    case "inspector.reset":
+      return { ...overview, inspector: { ...inspector, sample_count: 0, metrics: {} } };
+    case "usb.watching":
+      return { ...overview, usb: { ...usb, watcher_running: Boolean(data.running) } };
+    case "usb.added":
+    case "usb.removed":
+      return { ...overview, usb: { ...usb, newest_seq: Math.max(usb.newest_seq, Number(data.seq)) } };
+    case "audit.appended":
+      return audit ? { ...overview, audit: { ...audit, rows: Number(data.rows) } } : overview;
+    case "session.changed": {
+      const session = /** @type {Session} */ (data);
+      const place = sessions.sessions.findIndex(({ id }) => id === session.id);
+      if (place === -1) return null;
+      return { ...overview, sessions: { ...sessions, sessions: sessions.sessions.with(place, session) } };
+    }
+    default:
+      return null;
+  }
+}
 
 /** @param {import("./view.js").View} view */
 export function open(view) {
@@ -38,12 +77,19 @@ export function open(view) {
       view.may("audit") && auditPanel(view),
     ),
   );
-  view.poll(5, "overview", (overview) => {
-    insecure.show(overview);
-    figures.show(overview);
-    link.show(overview.inspector);
-    sessions.show(overview.sessions);
-    usb.show(overview.usb);
+  view.poll({
+    path: "overview",
+    on: ["session.*", "usb.*", "inspector.*", "requests.counted", "audit.appended"],
+    every: 5,
+    rest: REST_S,
+    apply: afterEvent,
+    show(overview) {
+      insecure.show(overview);
+      figures.show(overview);
+      link.show(overview.inspector);
+      sessions.show(overview.sessions);
+      usb.show(overview.usb);
+    },
   });
 }
 
@@ -170,16 +216,18 @@ function usbPanel({ poll }) {
   });
   const others = el("p", { class: "hint" });
   made.body.append(listed.root, others);
-  const list = poll(
-    30,
-    "usb/devices",
-    ({ devices }) => {
+  const list = poll({
+    path: "usb/devices",
+    on: [],
+    every: 30,
+    rest: REST_S,
+    show({ devices }) {
       made.fail(null);
       listed.show(devices.slice(0, DEVICES));
       others.textContent = devices.length > DEVICES ? `and ${devices.length - DEVICES} more` : "";
     },
-    made.fail,
-  );
+    fail: made.fail,
+  });
   let newest = -1;
   return {
     root: made.root,
@@ -211,16 +259,19 @@ function diagnosticsPanel({ poll }) {
     empty: () => el("span", {}),
   });
   made.body.append(verdict, listed.root);
-  poll(
-    EVERY_S,
-    "diagnose",
-    (report) => {
+  poll({
+    path: "diagnose",
+    on: ["diagnosis.changed"],
+    every: EVERY_S,
+    rest: EVERY_S,
+    apply: afterCheck,
+    show(report) {
       made.fail(null);
       verdict.replaceChildren(verdictOf(report));
       listed.show(worstFirst(report).slice(0, CHECKS));
     },
-    made.fail,
-  );
+    fail: made.fail,
+  });
   return made.root;
 }
 
@@ -233,14 +284,16 @@ function auditPanel({ poll }) {
   const listed = auditTable({ label: "Newest audit rows", columns: TAIL_COLUMNS });
   listed.root.classList.add("glance");
   made.body.append(listed.root);
-  poll(
-    10,
-    "audit/list?limit=200",
-    ({ rows }) => {
+  poll({
+    path: `audit/list?limit=${KEPT_ROWS}`,
+    on: ["audit.*"],
+    every: 10,
+    apply: (answer, happened) => afterRows(answer, happened, KEPT_ROWS),
+    show({ rows }) {
       made.fail(null);
       listed.show(rows.filter((row) => !isReading(row)).slice(0, ROWS));
     },
-    made.fail,
-  );
+    fail: made.fail,
+  });
   return made.root;
 }

@@ -41,10 +41,11 @@ export function referencePanel({ poll }, insert) {
   };
   search.addEventListener("input", filter);
 
-  poll(
-    300,
-    "commands/reference",
-    ({ commands }) => {
+  poll({
+    path: "commands/reference",
+    on: [],
+    every: 300,
+    show({ commands }) {
       made.fail(null);
       // Unfolded entries stay unfolded.
       const next = JSON.stringify(commands);
@@ -58,8 +59,8 @@ export function referencePanel({ poll }, insert) {
       list.replaceChildren(...entries.map(({ item }) => item));
       filter();
     },
-    made.fail,
-  );
+    fail: made.fail,
+  });
   return made.root;
 }
 

@@ -48,6 +48,29 @@ const TOOK = {
   cell: ({ duration_seconds }) => milliseconds(duration_seconds === null ? null : duration_seconds * 1_000),
 };
 
+/** Runs that are listed at most: as many as the server keeps that have ended, and may be active. */
+const LISTED = 356;
+
+/**
+ * The list after a run began, went on or ended; null where the event does not say enough.
+ *
+ * @param {import("./wire").Answer<"runs">} answer newest first
+ * @param {import("./events.js").Happening} happened
+ */
+function afterRun(answer, { type, data }) {
+  const { at: _, ...changed } = /** @type {ActiveRun & { at: string }} */ (data);
+  const place = answer.runs.findIndex(({ run_id }) => run_id === changed.run_id);
+  const known = answer.runs[place];
+  const isStep = type === "run.step";
+  if (!known && isStep) return null;
+  // What is listed may be newer than the event.
+  if (known && known.finished_at !== null && type !== "run.ended") return answer;
+  const { status, waiting_for } = changed;
+  const next = known && isStep ? { ...known, status, waiting_for } : changed;
+  const runs = known ? answer.runs.with(place, next) : [next, ...answer.runs].slice(0, LISTED);
+  return { ...answer, runs, count: runs.length };
+}
+
 /**
  * The runs of this server: those in progress, and the last that ended.
  *
@@ -93,17 +116,19 @@ export function activePanel({ api, may, poll }) {
   made.body.append(
     el("div", { class: "tall bleed", tabindex: 0, role: "group", "aria-label": "Runs" }, listed.root),
   );
-  const polled = poll(
-    5,
-    "runs",
-    ({ runs }) => {
+  const polled = poll({
+    path: "runs",
+    on: ["run.*"],
+    every: 5,
+    apply: afterRun,
+    show({ runs }) {
       made.fail(null);
       const active = runs.filter(({ status }) => status === "running" || status === "waiting").length;
       setText(about, active > 0 ? `${counted(active, "run")} in progress` : "none in progress");
       listed.show(runs);
     },
-    made.fail,
-  );
+    fail: made.fail,
+  });
 
   /** @param {string} run_id */
   async function cancel(run_id) {
@@ -153,20 +178,21 @@ export function historyPanel({ poll }) {
     empty: () => nothing("No runs", "Past runs of this host are listed here."),
   });
   made.body.append(listed.root);
-  const polled = poll(
-    10,
-    () => {
+  const polled = poll({
+    path() {
       const wanted = pages.query();
       if (status.value) wanted.set("status", status.value);
       if (source.value) wanted.set("source_type", source.value);
       return `history?${wanted}`;
     },
-    ({ runs }) => {
+    on: ["run.started", "run.ended"],
+    every: 10,
+    show({ runs }) {
       made.fail(null);
       pages.shown(runs);
       listed.show(runs);
     },
-    made.fail,
-  );
+    fail: made.fail,
+  });
   return { root: made.root, now: polled.now };
 }

@@ -56,16 +56,18 @@ export function open({ root, api, signal, poll }) {
   windows.body.append(listed.root);
   root.append(el("div", { class: "stack" }, screen.root, windows.root));
 
-  poll(
-    10,
-    "windows",
-    (answer) => {
+  poll({
+    path: "windows",
+    on: ["run.ended"],
+    every: 10,
+    rest: 30,
+    show(answer) {
       windows.fail(null);
       setText(about, answer.platform_supported === false ? "not supported on this platform" : "");
       listed.show(answer.windows);
     },
-    windows.fail,
-  );
+    fail: windows.fail,
+  });
 
   let shown = "";
   signal.addEventListener("abort", () => URL.revokeObjectURL(shown));

@@ -5,6 +5,7 @@ import { ask } from "./dialog.js";
 import { el, setText } from "./dom.js";
 import { count, counted, duration, moment, timeOfDay } from "./format.js";
 import { icon } from "./icons.js";
+import { afterEvent } from "./overview.js";
 import {
   actionButton,
   badge,
@@ -22,6 +23,46 @@ import { legend, plot } from "./plot.js";
 /** @typedef {import("./wire").Answer<"requests">} Requests */
 /** @typedef {import("./wire").Answer<"config/import">} ImportReport */
 
+/** Seconds between requests for what no event tells, where events come. */
+const REST_S = 60;
+
+/** Times that the plot has at most: an hour. */
+const SLOTS = 120;
+
+/** Adds the requests of an event, of which each has the counts since the start, to those of the last hour. */
+function createCounting() {
+  /** The counts of the event before. @type {Overview["requests"] | null} */
+  let before = null;
+  return (/** @type {Requests} */ answer, /** @type {import("./events.js").Happening} */ { data }) => {
+    const counts = /** @type {Overview["requests"] & { at: string }} */ (data);
+    const last = before;
+    before = counts;
+    if (last === null || counts.total < last.total) return answer;
+    const { slot_seconds } = answer;
+    const first = Date.parse(answer.since) / 1_000;
+    const nth = Math.floor((Date.parse(counts.at) / 1_000 - first) / slot_seconds);
+    const over = Math.max(0, nth - SLOTS + 1);
+    /** @param {readonly number[]} values @param {number} more */
+    const add = (values, more) => {
+      const all = [
+        ...values,
+        ...new Array(Math.max(0, Math.min(nth, 2 * SLOTS) + 1 - values.length)).fill(0),
+      ];
+      all[all.length - 1] += more;
+      return all.slice(-SLOTS);
+    };
+    const bad = counts.client_errors - last.client_errors;
+    const worse = counts.server_errors - last.server_errors;
+    return {
+      ...answer,
+      since: new Date((first + over * slot_seconds) * 1_000).toISOString(),
+      ok: add(answer.ok, counts.total - last.total - bad - worse),
+      client_errors: add(answer.client_errors, bad),
+      server_errors: add(answer.server_errors, worse),
+    };
+  };
+}
+
 /** @param {import("./view.js").View} view */
 export function open(view) {
   const insecure = insecureNotice();
@@ -38,12 +79,27 @@ export function open(view) {
       view.may("admin") && configurationPanel(view),
     ),
   );
-  view.poll(5, "overview", (overview) => {
-    insecure.show(overview);
-    about.show(overview);
-    requests.showTotals(overview);
+  view.poll({
+    path: "overview",
+    on: ["requests.counted", "audit.appended"],
+    every: 5,
+    rest: REST_S,
+    apply: afterEvent,
+    show(overview) {
+      insecure.show(overview);
+      about.show(overview);
+      requests.showTotals(overview);
+    },
   });
-  view.poll(10, "requests", requests.show, requests.fail);
+  view.poll({
+    path: "requests",
+    on: ["requests.counted"],
+    every: 10,
+    rest: REST_S,
+    apply: createCounting(),
+    show: requests.show,
+    fail: requests.fail,
+  });
 }
 
 /** @param {import("./view.js").View} view */

@@ -60,10 +60,11 @@ export function open({ root, api, may, poll }) {
   let shown = "";
   root.append(el("div", { class: "stack" }, made.root, files.root));
 
-  const polled = poll(
-    5,
-    "sync/status",
-    ({ syncs }) => {
+  const polled = poll({
+    path: "sync/status",
+    on: ["sync.*"],
+    every: 5,
+    show({ syncs }) {
       made.fail(null);
       listed.show(syncs);
       const next = JSON.stringify(syncs);
@@ -72,8 +73,8 @@ export function open({ root, api, may, poll }) {
       files.root.hidden = syncs.length === 0;
       files.body.replaceChildren(...syncs.map(filesOf));
     },
-    made.fail,
-  );
+    fail: made.fail,
+  });
 
   async function start() {
     const hosts = await api.ask("admin/hosts");

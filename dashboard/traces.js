@@ -87,15 +87,17 @@ export function tracesPanel({ api, may, poll, signal }) {
     }
     file.value = "";
   });
-  const polled = poll(
-    10,
-    "traces",
-    ({ traces }) => {
+  const polled = poll({
+    path: "traces",
+    on: ["run.ended"],
+    every: 10,
+    rest: 60,
+    show({ traces }) {
       made.fail(null);
       listed.show(traces);
     },
-    made.fail,
-  );
+    fail: made.fail,
+  });
   return { root: made.root, now: polled.now };
 }
 

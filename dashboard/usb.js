@@ -9,6 +9,9 @@ import { table } from "./table.js";
 /** Seconds between requests of the list while the watcher reports no change. */
 const LIST_EVERY_S = 15;
 
+/** The same where events come: while nobody watches, no event tells of a device. */
+const LIST_REST_S = 30;
+
 /** Events that are shown. */
 const EVENTS = 100;
 
@@ -22,6 +25,22 @@ export const nameOf = ({ manufacturer, product, extra }) =>
 
 /** @param {Device} device */
 export const idsOf = ({ vendor_id, product_id }) => `${vendor_id ?? "????"}:${product_id ?? "????"}`;
+
+/**
+ * The events after another one.
+ *
+ * @param {import("./wire").Answer<"usb/events">} answer
+ * @param {import("./events.js").Happening} happened
+ */
+function afterUsb(answer, { type, data }) {
+  if (type === "usb.watching") return { ...answer, watcher_running: Boolean(data.running) };
+  const { seq, device, at } = /** @type {Omit<UsbEvent, "kind">} */ (data);
+  if (seq <= answer.newest_seq) return answer;
+  if (seq > answer.newest_seq + 1) return null;
+  const kind = /** @type {UsbEvent["kind"]} */ (type.slice("usb.".length));
+  const events = [...answer.events, { seq, kind, device, at }].slice(-EVENTS);
+  return { ...answer, events, count: events.length, newest_seq: seq };
+}
 
 /** @param {import("./view.js").View} view */
 export function open({ root, api, may, poll }) {
@@ -73,31 +92,35 @@ export function open({ root, api, may, poll }) {
   );
   root.append(el("div", { class: "stack" }, devices.root, feed.root));
 
-  const list = poll(
-    LIST_EVERY_S,
-    "usb/devices",
-    ({ backend, error, devices: found }) => {
+  const list = poll({
+    path: "usb/devices",
+    on: [],
+    every: LIST_EVERY_S,
+    rest: LIST_REST_S,
+    show({ backend, error, devices: found }) {
       devices.fail(null);
       setText(about, `${counted(found.length, "device")} · listed by ${backend}`);
       devices.notes.replaceChildren(...(error ? [notice("warn", error)] : []));
       listed.show(found);
     },
-    devices.fail,
-  );
+    fail: devices.fail,
+  });
 
   let newest = -1;
-  const polled = poll(
-    5,
-    `usb/events?limit=${EVENTS}`,
-    (answer) => {
+  const polled = poll({
+    path: `usb/events?limit=${EVENTS}`,
+    on: ["usb.*"],
+    every: 5,
+    apply: afterUsb,
+    show(answer) {
       feed.fail(null);
       watch.setAttribute("aria-checked", String(answer.watcher_running));
       events.show([...answer.events].reverse());
       if (newest !== -1 && newest !== answer.newest_seq) list.now();
       newest = answer.newest_seq;
     },
-    feed.fail,
-  );
+    fail: feed.fail,
+  });
 
   async function toggle() {
     const on = watch.getAttribute("aria-checked") === "true";

@@ -16,62 +16,166 @@ import { ApiError } from "./api.js";
  * @property {import("./api.js").Api} api
  * @property {AbortSignal} signal aborted when the page is left
  * @property {May} may whether the token allows it; true while that is not known: then the server says so
- * @property {PollPath} poll asks for `path` now and then every so many seconds, while the page is open and visible
+ * @property {PollPath} poll shows what is at a path, now and whenever it changes, while the page is open and visible
  */
 
 /** @typedef {(scope: import("./api.js").Scope) => boolean} May */
 
 /**
- * `show` gets each answer and when it was asked for; `fail` gets what the server says against the request (the shell
- * shows when there is no answer, or when the server asks to wait).
+ * What a page shows of one path, and when it asks for it. Where events come, it asks when one of them concerns it.
  *
- * @typedef {<Asked extends import("./wire").GetPath>(
- *   seconds: number,
- *   path: Asked | (() => Asked),
- *   show: (answer: import("./wire").Answer<Asked>, at: Date) => void,
- *   fail?: (error: ApiError) => void,
- * ) => Poll} PollPath
+ * @template {import("./wire").GetPath} Asked
+ * @typedef {object} Polled
+ * @property {Asked | (() => Asked)} path
+ * @property {readonly string[]} on the types of events that concern it; `run.*` for all that begin so
+ * @property {number} every seconds between requests where no events come
+ * @property {number} [rest] seconds between requests where events come: for what no event tells
+ * @property {(answer: import("./wire").Answer<Asked>, happened: import("./events.js").Happening) => import("./wire").Answer<Asked> | null} [apply]
+ *   the answer after an event, so that no request is needed; the same where nothing changes, and null to ask. An event can
+ *   come that the answer has already
+ * @property {(answer: import("./wire").Answer<Asked>, at: Date) => void} show gets each answer, and when it was asked for
+ * @property {(error: ApiError) => void} [fail] gets what the server says against the request (the shell shows when there is
+ *   no answer, or when the server asks to wait)
  */
+
+/** @typedef {<Asked extends import("./wire").GetPath>(polled: Polled<Asked>) => Poll} PollPath */
 
 /**
  * @typedef {object} Poll
  * @property {() => Promise<void>} now asks again at once; resolves when the answer is shown; never rejects
  */
 
+/** The least seconds between requests that the server answers with an error, where events come. */
+const FAILED_REST_S = 30;
+
+/** The oldest answer of another page that is shown, in parts of the time between requests. */
+const FRESH = 0.9;
+
 /**
  * @param {HTMLElement} root
  * @param {import("./api.js").Api} api
+ * @param {import("./events.js").Events} events
  * @param {May} may
  * @param {AbortSignal} signal
  * @returns {View}
  */
-export function createView(root, api, may, signal) {
-  return {
-    root,
-    api,
-    may,
-    signal,
-    poll(seconds, path, show, fail = () => {}) {
-      let timer = 0;
-      let rounds = 0;
-      const round = async (maxAge = seconds * 900) => {
-        clearTimeout(timer);
-        rounds += 1;
-        const nth = rounds;
-        // Only the answer to the last request is shown, in whatever order they come.
-        const over = () => signal.aborted || nth !== rounds;
-        const asked = typeof path === "string" ? path : path();
-        const next = await attempt(() => api.get(asked, { maxAge }), show, fail, over, seconds);
-        // Tabs that were opened together drift apart, so that the first to ask shares its answer.
-        const jitter = 1 + Math.random() / 10;
-        if (next !== null) timer = setTimeout(() => whenVisible(signal, round), next * 1_000 * jitter);
-      };
-      signal.addEventListener("abort", () => clearTimeout(timer));
-      whenVisible(signal, round);
-      return { now: () => round(0) };
-    },
-  };
+export function createView(root, api, events, may, signal) {
+  return { root, api, may, signal, poll: (polled) => startPoll(polled, api, events, signal) };
 }
+
+/**
+ * @template {import("./wire").GetPath} Asked
+ * @param {Polled<Asked>} polled
+ * @param {import("./api.js").Api} api
+ * @param {import("./events.js").Events} events
+ * @param {AbortSignal} signal
+ * @returns {Poll}
+ */
+function startPoll(
+  { path, on, every, rest = 0, apply = () => null, show, fail = () => {} },
+  api,
+  events,
+  signal,
+) {
+  /** For the next round: of time, and of an event that leads to a request. */
+  let timer = 0;
+  let soon = 0;
+  let rounds = 0;
+  /** Whether a request is under way, and the events since it began. */
+  let asking = false;
+  /** @type {import("./events.js").Happening[]} */
+  let meanwhile = [];
+  /** Whether the token lacks the scope: it does not get more, and each further request would be a row in the audit log. */
+  let refused = false;
+  /** As it is shown. @type {import("./wire").Answer<Asked> | null} */
+  let shown = null;
+  const fresh = () => {
+    const age = every * FRESH * 1_000;
+    return events.live ? Math.min(age, Date.now() - events.changedAt + 1) : age;
+  };
+
+  const round = async (maxAge = fresh()) => {
+    clearTimeout(timer);
+    clearTimeout(soon);
+    soon = 0;
+    rounds += 1;
+    const nth = rounds;
+    // Only the answer to the last request is shown, in whatever order they come.
+    const over = () => signal.aborted || nth !== rounds;
+    const asked = typeof path === "string" ? path : path();
+    asking = true;
+    meanwhile = [];
+    const after = events.live ? Math.max(every, rest, FAILED_REST_S) : every;
+    const wait = await attempt(() => api.get(asked, { maxAge }), showNew, fail, over, { every, after });
+    if (over()) return;
+    asking = false;
+    refused = wait === null;
+    const seconds = wait === 0 ? (events.live ? rest : every) : (wait ?? 0);
+    // Tabs that were opened together drift apart, so that the first to ask shares its answer.
+    const jitter = 1 + Math.random() / 10;
+    if (seconds > 0) timer = setTimeout(() => whenVisible(signal, round), seconds * 1_000 * jitter);
+  };
+
+  /**
+   * @param {import("./wire").Answer<Asked>} answer
+   * @param {Date} at
+   */
+  const showNew = (answer, at) => {
+    asking = false;
+    shown = answer;
+    show(answer, at);
+    for (const one of meanwhile.splice(0)) take(one);
+  };
+
+  /** @param {import("./events.js").Happening} happened */
+  const take = (happened) => {
+    if (asking) {
+      meanwhile.push(happened);
+      return;
+    }
+    // Data that is not whole says that something changed, not what.
+    const next = shown === null || happened.data.truncated ? null : apply(shown, happened);
+    if (next === null) return askSoon();
+    if (next === shown) return;
+    shown = next;
+    show(next, new Date());
+  };
+
+  const askSoon = () => {
+    soon ||= setTimeout(() => whenVisible(signal, round), events.delay());
+  };
+
+  const concerns = matching(on);
+  const listen = { signal };
+  const isOn = () => rounds > 0 && !refused;
+  const again = () => {
+    if (isOn()) whenVisible(signal, round);
+  };
+  const happened = (/** @type {Event} */ event) => {
+    if (isOn() && event instanceof CustomEvent && concerns(event.detail.type)) take(event.detail);
+  };
+  events.addEventListener("happened", happened, listen);
+  events.addEventListener("reset", again, listen);
+  events.addEventListener("state", () => events.state === "asking" && again(), listen);
+  signal.addEventListener("abort", () => {
+    clearTimeout(timer);
+    clearTimeout(soon);
+  });
+  whenVisible(signal, async () => {
+    await events.ready();
+    if (!signal.aborted && rounds === 0) void round();
+  });
+  return { now: () => round(0) };
+}
+
+/**
+ * Whether a type of event is one of `types`.
+ *
+ * @param {readonly string[]} types
+ * @returns {(type: string) => boolean}
+ */
+const matching = (types) => (type) =>
+  types.some((one) => (one.endsWith(".*") ? type.startsWith(one.slice(0, -1)) : type === one));
 
 /** Seconds until a server that did not answer is asked again. */
 const RETRY_S = 2;
@@ -82,22 +186,22 @@ const RETRY_S = 2;
  * @param {(answer: T, at: Date) => void} show
  * @param {(error: ApiError) => void} fail
  * @param {() => boolean} over whether the answer is no longer wanted
- * @param {number} seconds until the next request after a good answer
- * @returns {Promise<number | null>} seconds until the next request, or null for none
+ * @param {{ every: number, after: number }} seconds between requests, and after an error of the request
+ * @returns {Promise<number | null>} seconds until the next request; 0 after a good answer, and null for none
  */
-async function attempt(ask, show, fail, over, seconds) {
+async function attempt(ask, show, fail, over, { every, after }) {
   try {
     const { at, body } = await ask();
     if (over()) return null;
     show(body, new Date(at));
-    return seconds;
+    return 0;
   } catch (error) {
     if (over()) return null;
     if (!(error instanceof ApiError)) throw error;
     if (error.reason === "failed") fail(error);
-    // A token does not get more scopes; each further request would be a row in the audit log.
     if (error.reason === "unauthorized" || error.status === 403) return null;
-    return error.reason === "unreachable" ? Math.min(seconds, RETRY_S) : Math.max(seconds, error.retryAfter);
+    if (error.reason === "unreachable") return Math.min(every, RETRY_S);
+    return error.reason === "limited" ? Math.max(every, error.retryAfter) : after;
   }
 }
 

@@ -24,10 +24,13 @@ import { eventTypes as hostEvents } from "./fleet/events";
 import { operations as fleet } from "./fleet/operations/fleet";
 import { operations as admin } from "./fleet/operations/hosts";
 import { operations as http } from "./http/operations";
+import { eventTypes as inspectorEvents } from "./inspector/events";
 import { operations as inspector } from "./inspector/operations";
+import { eventTypes as joinEvents } from "./join/events";
 import { operations as desk } from "./join/operations/desk";
 import { operations as joining } from "./join/operations/host";
 import { operations as licenses } from "./licenses/operations";
+import { eventTypes as requestEvents } from "./metrics/events";
 import { operations as metrics } from "./metrics/operations";
 import { eventTypes as sessionEvents } from "./peers/events";
 import { operations as sessions } from "./peers/operations";
@@ -87,6 +90,9 @@ const all = [
 export const eventTypes: readonly EventType[] = [
   ...runEvents,
   ...usbEvents,
+  ...inspectorEvents,
+  ...requestEvents,
+  ...joinEvents,
   ...sessionEvents,
   ...syncEvents,
   ...hostEvents,

@@ -5,7 +5,7 @@
  * one another: this module supplies what one needs of another.
  */
 import { existsSync } from "node:fs";
-import { unheard } from "./core/events";
+import { type Publish, unheard } from "./core/events";
 import { parseInput } from "./core/input";
 import { OWNER, type Permission } from "./core/rights";
 import { createBus } from "./events/bus";
@@ -63,7 +63,10 @@ export function createService({
   let madeSyncs: Syncs | undefined;
   const revocations = createRevocations();
   const events = createBus(log);
-  const { publish } = events;
+  // Nobody can ask for a type that is not in the list.
+  const publish: Publish = (type, data) => {
+    if (!eventTypes || eventTypes.includes(type)) events.publish(type, data);
+  };
   /** What a process sees and does not do: where a server runs beside it, that sees the same. */
   const observed = handsOver ? unheard : publish;
   const handOver =
@@ -211,13 +214,13 @@ export function createService({
     ),
     inspector: feature(async () => {
       const { createInspector } = await import("./inspector/inspector");
-      return createInspector({ recorded: (await service.metrics()).recordLink });
+      return createInspector({ recorded: (await service.metrics()).recordLink, publish: observed });
     }),
     dashboard: feature(async () => (await import("./http/page-files")).createDashboard()),
     explorer: feature(async () => (await import("./http/page-files")).createExplorer()),
-    metrics: feature(async () => (await import("./metrics/metrics")).createMetrics(service)),
+    metrics: feature(async () => (await import("./metrics/metrics")).createMetrics(service, observed)),
     joinStrings: feature(
-      async () => (await import("./join/join-strings")).createJoinStrings(files.joinStrings),
+      async () => (await import("./join/join-strings")).createJoinStrings(files.joinStrings, publish),
       (strings) => strings.close(),
     ),
     async deskWith(token) {

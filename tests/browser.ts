@@ -2,7 +2,7 @@
  * Chromium as a person would use it, and what it has to complain about while it is used.
  */
 import { afterAll } from "bun:test";
-import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContextOptions, chromium, type Page, type Request } from "playwright-core";
 import { deadline } from "../src/lib/deadline";
 import { testWith } from "./support";
 
@@ -70,6 +70,24 @@ export function launchBrowser(executablePath = Bun.which("chromium") ?? "chromiu
   });
 }
 
+/** The requests of a tab, but for its stream of events, which does not end. */
+interface Requests {
+  readonly underWay: Set<Request>;
+  count: number;
+}
+
+const requestsOf = new WeakMap<Page, Requests>();
+
+/** Resolves when no request is under way, and none has been made for `quietMs` milliseconds. */
+export async function settled(page: Page, quietMs = 500): Promise<void> {
+  const requests = requestsOf.get(page);
+  let before = -1;
+  while (requests && (requests.underWay.size > 0 || requests.count !== before)) {
+    before = requests.count;
+    await Bun.sleep(quietMs);
+  }
+}
+
 /** A tab with a session of its own. */
 export interface Tab extends AsyncDisposable {
   readonly page: Page;
@@ -113,6 +131,16 @@ export async function openTab(
       complaints.push(`request: ${request.url()}`);
     }
   });
+  const requests: Requests = { underWay: new Set(), count: 0 };
+  requestsOf.set(page, requests);
+  page.on("request", (request) => {
+    if (new URL(request.url()).pathname.endsWith("/events")) return;
+    requests.underWay.add(request);
+    requests.count += 1;
+  });
+  for (const event of ["requestfinished", "requestfailed"] as const) {
+    page.on(event as "requestfinished", (request) => requests.underWay.delete(request));
+  }
   return { page, complaints, [Symbol.asyncDispose]: () => context.close() };
 }
 

@@ -40,6 +40,7 @@ export const createDashboard = async () =>
       "diagnostics.js": import("../../dashboard/diagnostics.js", { with: { type: "file" } }),
       "dialog.js": import("../../dashboard/dialog.js", { with: { type: "file" } }),
       "dom.js": import("../../dashboard/dom.js", { with: { type: "file" } }),
+      "events.js": import("../../dashboard/events.js", { with: { type: "file" } }),
       "format.js": import("../../dashboard/format.js", { with: { type: "file" } }),
       "icon.svg": import("../../dashboard/icon.svg", { with: { type: "file" } }),
       "host-form.js": import("../../dashboard/host-form.js", { with: { type: "file" } }),

@@ -5,11 +5,17 @@
  * corrected. The window has a fixed number of samples, so memory and the cost of a summary are bounded.
  */
 import * as v from "valibot";
+import { type Publish, unheard } from "../core/events";
 import { parseInput } from "../core/input";
 import { LINK_METRICS, LINK_SAMPLE, type LinkMetric, type LinkSample } from "../core/records";
+import { atMost } from "../lib/at-most";
+import { inspectorReset, inspectorSampled } from "./events";
 
 /** Samples in the window by default: ten minutes at one a second. */
 export const DEFAULT_CAPACITY = 600;
+
+/** How often events tell of new samples, in milliseconds. */
+const TELL_MS = 1_000;
 
 /** A sample in an answer: `age_seconds` counts back from the newest sample of the same answer. */
 export const TIMED_SAMPLE = v.object({ age_seconds: v.number(), ...LINK_SAMPLE.entries });
@@ -28,10 +34,12 @@ export function createInspector({
   capacity = DEFAULT_CAPACITY,
   now = () => performance.now(),
   recorded = () => {},
+  publish = unheard,
 }: {
   capacity?: number;
   now?: () => number;
   recorded?: (sample: LinkSample, isNewest: boolean) => void;
+  publish?: Publish;
 } = {}) {
   /** The newest ones, in the order of arrival. */
   let kept: Sample[] = [];
@@ -42,7 +50,8 @@ export function createInspector({
     return session === undefined ? samples : samples.filter((sample) => sample.session === session);
   };
 
-  return {
+  const tell = atMost(TELL_MS, () => publish(inspectorSampled, inspector.summary()));
+  const inspector = {
     /**
      * Adds a sample, of the session it belongs to if any, taken `ageSeconds` ago.
      *
@@ -55,6 +64,7 @@ export function createInspector({
       if (kept.length > capacity) kept.shift();
       newestAt = Math.max(newestAt, at);
       recorded(stats, at === newestAt);
+      tell.call();
     },
     /** The newest `n` samples, oldest first; of one session, if given. */
     recent(n: number, session?: string) {
@@ -81,9 +91,11 @@ export function createInspector({
       const cleared = kept.length;
       kept = [];
       newestAt = Number.NEGATIVE_INFINITY;
+      publish(inspectorReset, { cleared });
       return cleared;
     },
   };
+  return inspector;
 }
 
 export type Inspector = ReturnType<typeof createInspector>;

@@ -6,9 +6,11 @@
  */
 import { existsSync } from "node:fs";
 import * as v from "valibot";
+import { type Publish, unheard } from "../core/events";
 import { createBuckets } from "../lib/buckets";
 import { conflict, forbidden, notFound, tooMany } from "../lib/errors";
 import { openDatabase } from "../lib/sqlite";
+import { joinAdded, joinRemoved, joinUsed } from "./events";
 import { newId, newSecret } from "./join-string";
 
 const ROW = v.object({
@@ -66,7 +68,7 @@ const KEPT_MS = 7 * 86_400_000;
 export type JoinStrings = ReturnType<typeof createJoinStrings>;
 
 /** The strings in `file`, which is made with the first one. */
-export function createJoinStrings(file: string) {
+export function createJoinStrings(file: string, publish: Publish = unheard) {
   let opened: ReturnType<typeof openDatabase> | undefined;
   const open = () => {
     opened ??= openDatabase(file, {
@@ -119,6 +121,7 @@ export function createJoinStrings(file: string) {
       db.query(
         "INSERT INTO strings VALUES ($id, $sha256, $address, $pin, $tags, $label_prefix, $uses, 0, $created, $expires)",
       ).run({ ...row, tags: JSON.stringify(tags) });
+      publish(joinAdded, { id });
       return { id, secret, expires };
     },
     /** The newest first. */
@@ -127,8 +130,11 @@ export function createJoinStrings(file: string) {
       return rows.map((row) => v.parse(ROW, row));
     },
     /** @returns whether there was such a string. */
-    remove: (id: string): boolean =>
-      (existing()?.query("DELETE FROM strings WHERE id = ?").run(id).changes ?? 0) > 0,
+    remove(id: string): boolean {
+      const isRemoved = (existing()?.query("DELETE FROM strings WHERE id = ?").run(id).changes ?? 0) > 0;
+      if (isRemoved) publish(joinRemoved, { id });
+      return isRemoved;
+    },
     /**
      * The string of that id, whatever is left of it.
      *
@@ -181,12 +187,16 @@ export function createJoinStrings(file: string) {
         refuseSpent(row, again);
         throw conflict("this join string is used up");
       }
+      publish(joinUsed, { id });
       const takeBack = db.transaction(() => {
         if (former) keep(former);
         else db.query("DELETE FROM uses WHERE string = ? AND host = ?").run(id, host);
         if (!again) db.query("UPDATE strings SET used = used - 1 WHERE id = ? AND used > 0").run(id);
       });
-      return () => takeBack.immediate();
+      return () => {
+        takeBack.immediate();
+        publish(joinUsed, { id });
+      };
     },
     close: () => opened?.close(),
   };

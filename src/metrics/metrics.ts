@@ -5,7 +5,10 @@ import Counter from "prom-client/lib/counter";
 import Gauge from "prom-client/lib/gauge";
 import Histogram from "prom-client/lib/histogram";
 import Registry from "prom-client/lib/registry";
+import { type Publish, unheard } from "../core/events";
 import type { LinkSample, RequestTotals } from "../core/records";
+import { atMost } from "../lib/at-most";
+import { requestsCounted } from "./events";
 import { addReadings, type MetricSources } from "./readings";
 import { countRequests } from "./requests";
 import { createTimeline, type Timeline } from "./timeline";
@@ -53,8 +56,11 @@ const LINK_METRICS = [
   },
 ] as const;
 
+/** How often events tell of requests, in milliseconds. */
+const TELL_MS = 1_000;
+
 /** The metrics of `service`, and of the process. */
-export function createMetrics(service: MetricSources) {
+export function createMetrics(service: MetricSources, publish: Publish = unheard) {
   const registry = new Registry();
   const registers = [registry];
   addReadings(registry, service);
@@ -95,6 +101,19 @@ export function createMetrics(service: MetricSources) {
     return { field, factor, newest, all };
   });
 
+  const requestTotals = async (): Promise<RequestTotals> => {
+    const counted = (await requests.get()).values;
+    const withStatus = (from: number, to: number) =>
+      sum(counted.filter(({ labels }) => Number(labels.status) >= from && Number(labels.status) < to));
+    return {
+      total: sum(counted),
+      client_errors: withStatus(400, 500),
+      server_errors: withStatus(500, 600),
+      failed_auth: sum((await failedAuth.get()).values),
+    };
+  };
+  const tell = atMost(TELL_MS, async () => publish(requestsCounted, await requestTotals()));
+
   return {
     /** Takes a sample of a peer link. @param isNewest whether none was taken later. */
     recordLink(sample: LinkSample, isNewest: boolean): void {
@@ -113,6 +132,7 @@ export function createMetrics(service: MetricSources) {
     recordRequest(method: string, path: string, status: number, seconds: number): void {
       record(method, path, status, seconds);
       timeline.record(status);
+      tell.call();
     },
     /** Counts a request with a wrong or malformed token. */
     recordFailedAuth: (): void => failedAuth.inc(),
@@ -121,17 +141,7 @@ export function createMetrics(service: MetricSources) {
     /** Counts a connection that was ended. @param limit which limit it was over: `total` or `client`. */
     recordRefusedConnection: (limit: string): void => refusedConnections.inc({ limit }),
     /** Requests since the service was made. */
-    async requestTotals(): Promise<RequestTotals> {
-      const counted = (await requests.get()).values;
-      const withStatus = (from: number, to: number) =>
-        sum(counted.filter(({ labels }) => Number(labels.status) >= from && Number(labels.status) < to));
-      return {
-        total: sum(counted),
-        client_errors: withStatus(400, 500),
-        server_errors: withStatus(500, 600),
-        failed_auth: sum((await failedAuth.get()).values),
-      };
-    },
+    requestTotals,
     /** Requests over the last hour. */
     requestTimeline: (): Timeline => timeline.report(),
     /** Audit rows that could not be written since the service was made. */

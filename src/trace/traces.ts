@@ -9,7 +9,6 @@ import { isAlive } from "../lib/alive";
 import { conflict, messageOf, notFound, systemCode, unavailable } from "../lib/errors";
 import { ensurePrivateFolder, PRIVATE_FOLDER, syncFolder, writeNamedFile } from "../lib/files";
 import type { Log } from "../lib/log";
-import { lookThrough } from "../lib/look";
 import { createRecorder, type StepEnd, type StepStart } from "./recorder";
 import { openTrace, type Trace, type TracedRun } from "./trace";
 
@@ -160,7 +159,7 @@ export class Traces {
       .filter((name) => /^[0-9a-f-]{36}\.zip$/.test(name))
       .map((name) => ({
         name,
-        at: lookThrough(join(this.parts.folder, name))?.mtimeMs ?? 0,
+        at: statSync(join(this.parts.folder, name), { throwIfNoEntry: false })?.mtimeMs ?? 0,
       }))
       .toSorted((a, b) => b.at - a.at)
       .map(({ name }) => name.slice(0, -SUFFIX.length));

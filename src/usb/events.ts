@@ -23,4 +23,11 @@ export const usbRemoved = eventType({
   data,
 });
 
-export const eventTypes = [usbAdded, usbRemoved];
+export const usbWatching = eventType({
+  name: "usb.watching",
+  summary: "The USB watcher was started or stopped, or has another interval",
+  scope: "read",
+  data: v.object({ running: v.boolean(), interval_s: v.number() }),
+});
+
+export const eventTypes = [usbAdded, usbRemoved, usbWatching];

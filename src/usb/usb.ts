@@ -4,7 +4,7 @@
 import { type Publish, unheard } from "../core/events";
 import type { Log } from "../lib/log";
 import { maskSerial, type UsbDevice } from "./device";
-import { usbAdded, usbRemoved } from "./events";
+import { usbAdded, usbRemoved, usbWatching } from "./events";
 import { createUsbLister } from "./lister";
 import { createUsbWatcher } from "./watcher";
 
@@ -20,7 +20,9 @@ export function createUsb({
   readonly publish?: Publish;
 }) {
   const lister = createUsbLister({ log });
-  const watcher = createUsbWatcher(lister, log);
+  const watcher = createUsbWatcher(lister, log, {
+    changed: () => publish(usbWatching, { running: watcher.running, interval_s: watcher.intervalS }),
+  });
   const toView = (device: UsbDevice, mask: boolean) => (mask || mask_serials ? maskSerial(device) : device);
   watcher.subscribe(({ kind, seq, device }) =>
     publish(kind === "added" ? usbAdded : usbRemoved, { seq, device: toView(device, false) }),

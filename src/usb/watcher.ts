@@ -18,7 +18,12 @@ export const MAX_INTERVAL_S = 3_600;
 /** Events kept. */
 export const MAX_EVENTS = 500;
 
-export function createUsbWatcher(lister: UsbLister, log: Log, now: () => Date = () => new Date()) {
+/** @param changed called when it starts, stops or has another interval. */
+export function createUsbWatcher(
+  lister: UsbLister,
+  log: Log,
+  { now = () => new Date(), changed = () => {} }: { now?: () => Date; changed?: () => void } = {},
+) {
   const kept: UsbEvent[] = [];
   const listeners = new Set<(event: UsbEvent) => void>();
   let intervalS = DEFAULT_INTERVAL_S;
@@ -113,13 +118,16 @@ export function createUsbWatcher(lister: UsbLister, log: Log, now: () => Date = 
     start(seconds = DEFAULT_INTERVAL_S): Promise<void> {
       intervalS = Math.max(seconds, MIN_INTERVAL_S);
       unwatch ??= lister.watch(() => void poll());
+      changed();
       return poll();
     },
     stop(): void {
       clearTimeout(timer);
-      unwatch?.();
+      if (!unwatch) return;
+      unwatch();
       unwatch = undefined;
       known = undefined;
+      changed();
     },
     /** Polls now; a poll that is already running is followed by another. */
     poll,

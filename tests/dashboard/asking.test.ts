@@ -1,10 +1,13 @@
-/** A page that stays open, in Chromium: what it asks of the server, and what it makes of late, odd and missing answers. */
+/**
+ * A page that stays open, in Chromium, and gets no events: what it asks of the server, and what it makes of late, odd and
+ * missing answers.
+ */
 import { afterAll, beforeAll, expect } from "bun:test";
 import type { Page, Route } from "playwright-core";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { addToken, tokenStore } from "../../src/trust/named-tokens";
-import { browserTest, openPage as openDashboard, useBrowser } from "../browser";
+import { browserTest, openPage as openDashboard, settled, useBrowser } from "../browser";
 import { post, serveSource, TOKEN } from "../support";
 
 const test = browserTest();
@@ -26,6 +29,7 @@ const openPage = (
     token,
     async prepare(page) {
       await page.clock.install();
+      await page.route(`${host.url}/events`, (route) => route.fulfill({ body: "not a stream" }));
       for (const [path, answer] of Object.entries(answers)) {
         await page.route(`${host.url}/${path}`, async (route) => {
           await answer(route);
@@ -80,7 +84,7 @@ test("a hidden tab asks for nothing, and updates once it is visible", async () =
   await using tab = await openPage("overview");
   const { page } = tab;
   await page.getByText("Requests answered").waitFor();
-  await page.waitForLoadState("networkidle");
+  await settled(page);
   await hide(page, true);
   await page.clock.runFor(20_000);
   const asked = countRequests(page);
@@ -97,7 +101,7 @@ test("keeps asking when the clock of the machine is set back", async () => {
   await using tab = await openPage("overview");
   const { page } = tab;
   await page.getByText("Requests answered").waitFor();
-  await page.waitForLoadState("networkidle");
+  await settled(page);
   await page.clock.setSystemTime(Date.now() - 3_600_000);
   const answered = page.waitForResponse(/\/overview$/);
   await page.clock.runFor(7_000);
@@ -108,7 +112,7 @@ test("reports a silent server, and continues when it answers", async () => {
   await using tab = await openPage("usb");
   const { page } = tab;
   await page.getByText("Not watching").waitFor();
-  await page.waitForLoadState("networkidle");
+  await settled(page);
   // All of it: the answer to any other question would hide the notice.
   const held = await holdBack(page, `${host.url}/**`);
   await page.clock.runFor(7_000);
@@ -242,7 +246,7 @@ test("shows the error of an action until the next action, while it keeps asking"
   const answered = page.waitForResponse(/\/jobs$/);
   await page.clock.runFor(7_000);
   await answered;
-  await page.waitForLoadState("networkidle");
+  await settled(page);
   expect(await page.getByText("<b>not now</b>").count()).toBe(1);
   await host.call("/jobs/remove", post({ job_id: "paused-here" }));
 });

@@ -13,7 +13,7 @@ import { spkiPin } from "../../src/lib/spki";
 import { listJobs } from "../../src/scheduler/operations";
 import { createService } from "../../src/service";
 import { addToken, tokenStore } from "../../src/trust/named-tokens";
-import { browserTest, openPage as openDashboard, openTab, useBrowser } from "../browser";
+import { browserTest, openPage as openDashboard, openTab, settled, useBrowser } from "../browser";
 import { selfSigned } from "../client/support";
 import { PROGRAMS, SIZE, startDisplay } from "../desktop/support";
 import { joinWith } from "../join/support";
@@ -57,7 +57,7 @@ for (const name of PAGES) {
   test(`the page ${name} is accessible, light and dark, and fits a screen of 360 pixels`, async () => {
     await using tab = await openPage(name);
     const { page } = tab;
-    await page.waitForLoadState("networkidle");
+    await settled(page);
     for (const colorScheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme });
       expect([colorScheme, await seriousViolations(page)]).toEqual([colorScheme, []]);

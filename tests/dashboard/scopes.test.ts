@@ -4,7 +4,7 @@ import type { Scope } from "../../src/core/rights";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { addToken, tokenStore } from "../../src/trust/named-tokens";
-import { browserTest, openPage, signIn, useBrowser } from "../browser";
+import { browserTest, openPage, settled, signIn, useBrowser } from "../browser";
 import { post, serveSource } from "../support";
 
 const test = browserTest();
@@ -48,7 +48,7 @@ for (const [scopes, titles] of [
     expect(await page.getByRole("navigation").getByRole("link").allTextContents()).toEqual([...titles]);
     await page.getByText(`token ${scopes.join("-")}: ${scopes.join(", ")}`).waitFor();
     expect(await page.getByRole("link", { name: "API documentation" }).count()).toBe(0);
-    await page.waitForLoadState("networkidle");
+    await settled(page);
     expect(refused).toEqual([]);
   });
 }
@@ -90,7 +90,7 @@ test("a token that only reads sees no button that it may not use, and no page as
     await page.locator(`[href="#${name}"][aria-current]`).waitFor();
     await page.locator(".panel").first().waitFor();
     if (names[name]) await page.getByText(names[name], { exact: true }).first().waitFor();
-    await page.waitForLoadState("networkidle");
+    await settled(page);
     expect([name, await page.locator("main").getByRole("button", { name: beyond }).count()]).toEqual([
       name,
       0,

@@ -76,7 +76,7 @@ test("an entry that is not valid keeps its place, its fault quotes no value, and
   const store = made.open();
   expect(store.entries()).toMatchObject([cat]);
   expect(store.problems()).toEqual([
-    "pets[0]: legs: expected number",
+    "pets[0]: legs: expected a number",
     "pets[2]: an entry before it has this name",
   ]);
   expect(made.said).toHaveLength(1);

@@ -10,7 +10,7 @@ import { fakeLister, listing, stick } from "./support";
 /** A watcher that polls only on demand, and its lister. */
 function setUp(first = listing(), log: Log = silentLog) {
   const fake = fakeLister(first);
-  const watcher = createUsbWatcher(fake.lister, log, () => new Date("2026-04-27T10:30:00Z"));
+  const watcher = createUsbWatcher(fake.lister, log, { now: () => new Date("2026-04-27T10:30:00Z") });
   return {
     fake,
     watcher,
