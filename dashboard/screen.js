@@ -1,6 +1,7 @@
 /**
  * Screen: a screenshot on demand, and the open windows.
  */
+import { cropper } from "./crop.js";
 import { button, el, setText } from "./dom.js";
 import { icon } from "./icons.js";
 import { actionButton, asError, nothing, panel, time } from "./parts.js";
@@ -33,10 +34,13 @@ export function open({ root, api, signal, poll }) {
   const place = el(
     "div",
     { class: "screen" },
-    nothing("No screenshot yet", "svc takes one only when you ask."),
-    picture,
+    nothing(
+      "No screenshot yet",
+      "svc takes one only when you ask. Drag a rectangle on it to get an image for scripts.",
+    ),
   );
-  screen.body.append(place);
+  const crop = cropper(picture);
+  screen.body.append(place, crop.result);
 
   const about = el("span", { class: "hint" });
   const windows = panel("Windows", { tools: [about] });
@@ -83,7 +87,7 @@ export function open({ root, api, signal, poll }) {
       picture.src = shown;
       await picture.decode();
       picture.hidden = false;
-      place.replaceChildren(picture);
+      place.replaceChildren(crop.frame);
       when.replaceChildren(
         "taken ",
         time(new Date().toISOString()),

@@ -38,6 +38,7 @@ export const createDashboard = async () =>
       "audit.js": import("../../dashboard/audit.js", { with: { type: "file" } }),
       "broadcast.js": import("../../dashboard/broadcast.js", { with: { type: "file" } }),
       "diagnostics.js": import("../../dashboard/diagnostics.js", { with: { type: "file" } }),
+      "crop.js": import("../../dashboard/crop.js", { with: { type: "file" } }),
       "dialog.js": import("../../dashboard/dialog.js", { with: { type: "file" } }),
       "dom.js": import("../../dashboard/dom.js", { with: { type: "file" } }),
       "events.js": import("../../dashboard/events.js", { with: { type: "file" } }),

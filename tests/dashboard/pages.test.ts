@@ -15,7 +15,7 @@ import { createService } from "../../src/service";
 import { addToken, tokenStore } from "../../src/trust/named-tokens";
 import { browserTest, openPage as openDashboard, openTab, settled, useBrowser } from "../browser";
 import { selfSigned } from "../client/support";
-import { PROGRAMS, SIZE, startDisplay } from "../desktop/support";
+import { openTerminal, PROGRAMS, SIZE, startDisplay } from "../desktop/support";
 import { joinWith } from "../join/support";
 import { post, serveSource, TOKEN, temporaryFolder, testService } from "../support";
 
@@ -588,6 +588,39 @@ browserTest(...PROGRAMS)("the screen page takes a screenshot on demand, and list
   ).toBe(SIZE.width);
   await page.getByRole("cell", { name: "Ledger <b>1</b>" }).waitFor({ timeout: 15_000 });
   xterm.kill();
+  expect(tab.complaints).toEqual([]);
+});
+
+browserTest(...PROGRAMS)("a rectangle dragged on a screenshot is an image that svc finds there", async () => {
+  await using display = await startDisplay();
+  await using _xterm = openTerminal(display.env, "Ledger");
+  await using shown = await serveSource([], { env: display.env });
+  await using tab = await openDashboard(browser, `${shown.url}/dashboard#screen`, { token: TOKEN });
+  const { page } = tab;
+  await page.getByRole("cell", { name: "Ledger" }).waitFor({ timeout: 15_000 });
+  await page.getByRole("button", { name: "Take screenshot" }).click();
+  await page.getByText(`${SIZE.width} × ${SIZE.height}`).waitFor();
+  const box = await page.getByAltText("The screen of the host").boundingBox();
+  const { x, y, width } = box ?? { x: 0, y: 0, width: 0 };
+  const at = (column: number, row: number) =>
+    [x + (column * width) / SIZE.width, y + (row * width) / SIZE.width] as const;
+  await page.mouse.move(...at(300, 200));
+  await page.mouse.down();
+  await page.mouse.move(...at(60, 20), { steps: 3 });
+  await page.mouse.up();
+  await page.getByRole("code").filter({ hasText: "svc locate template.png" }).waitFor();
+  const downloading = page.waitForEvent("download");
+  await page.getByRole("button", { name: "Download template.png" }).click();
+  const file = await (await downloading).path();
+  const image = readFileSync(file).toString("base64");
+  const found = (await (await shown.call("/locate", post({ image }))).json()) as { matches: unknown[] };
+  expect(found.matches).toHaveLength(1);
+  const [match] = found.matches as Array<Record<"x" | "y" | "score", number>>;
+  expect([Math.abs((match?.x ?? 0) - 60) <= 2, Math.abs((match?.y ?? 0) - 20) <= 2, match?.score]).toEqual([
+    true,
+    true,
+    1,
+  ]);
   expect(tab.complaints).toEqual([]);
 });
 
