@@ -281,6 +281,7 @@ const SCOPE_OF = {
     "flow.fail",
     "flow.for_each",
     "flow.if_var",
+    "flow.log",
     "flow.loop",
     "flow.retry",
     "flow.run_script",

@@ -110,6 +110,8 @@ export interface RunContext {
     path: string,
     given: Readonly<Record<string, unknown>>,
   ): Promise<NestedReport & { readonly variables: Readonly<Record<string, unknown>> }>;
+  /** Logs a message, without the secrets of the run. @returns false when the run has logged too much to keep it. */
+  log(message: string): boolean;
   /** Leaves every list up to the one that calls {@link RunContext.arrive}. */
   leave(how: Departure): void;
   /** How the lists inside were left, if they were. The run then continues normally. */

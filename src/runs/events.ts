@@ -1,7 +1,7 @@
 import * as v from "valibot";
 import { eventType } from "../core/events";
 import { OUTCOME } from "../core/run";
-import { RUN_VIEW } from "./types";
+import { LOG_LINE, RUN_VIEW } from "./types";
 
 export const runStarted = eventType({
   name: "run.started",
@@ -31,4 +31,12 @@ export const runEnded = eventType({
   data: RUN_VIEW,
 });
 
-export const eventTypes = [runStarted, runStep, runEnded];
+export const runLog = eventType({
+  name: "run.log",
+  summary: "A script has logged a message",
+  // It may have what any command answers with.
+  scope: "admin",
+  data: v.object({ run_id: v.string(), ...LOG_LINE.entries }),
+});
+
+export const eventTypes = [runStarted, runStep, runEnded, runLog];

@@ -16,7 +16,15 @@ import type { History } from "./history";
 import { COMMAND_REFERENCE, describeCommand } from "./reference";
 import type { Runs } from "./runs";
 import { operations as shell } from "./shell";
-import { HISTORY_QUERY, HISTORY_ROW, RUN_OPTIONS, RUN_REPORT, RUN_VIEW, withoutResults } from "./types";
+import {
+  HISTORY_QUERY,
+  HISTORY_ROW,
+  LOG_LINE,
+  RUN_OPTIONS,
+  RUN_REPORT,
+  RUN_VIEW,
+  withoutResults,
+} from "./types";
 
 interface Uses {
   executor(): Promise<Executor>;
@@ -191,7 +199,12 @@ export const listRuns = operation({
 });
 
 /** Kept in another run, the outcomes would be shown to whoever may use its command. */
-const SHOWN = v.object({ ...RUN_VIEW.entries, outcomes: secret(v.array(OUTCOME)) });
+const SHOWN = v.object({
+  ...RUN_VIEW.entries,
+  outcomes: secret(v.array(OUTCOME)),
+  /** What the script logged. Hosts of before it do not send it. */
+  log: v.optional(secret(v.array(LOG_LINE)), []),
+});
 
 type ShownRun = v.InferOutput<typeof SHOWN>;
 
@@ -246,7 +259,7 @@ async function inMemory(service: Uses, id: string): Promise<ShownRun> {
     if (!(error instanceof Failure) || error.code !== "not_found") throw error;
     const row = await (await service.history()).find(id);
     // Rows of another tool may be of no run.
-    const run = v.safeParse(SHOWN, { ...row, commands: [], outcomes: [] });
+    const run = v.safeParse(SHOWN, { ...row, commands: [], outcomes: [], log: [] });
     if (!run.success) throw error;
     return run.output;
   }

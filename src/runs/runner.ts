@@ -66,7 +66,7 @@ export interface RunParts {
   readonly called: ReadonlyMap<string, CalledScript>;
   /** Reads and checks one that is not among them. */
   call(path: string): Promise<CalledScript>;
-  readonly active: Pick<ActiveRun, "signal" | "abort" | "hold">;
+  readonly active: Pick<ActiveRun, "signal" | "abort" | "hold" | "log">;
   readonly caller: Caller;
   readonly variables: Variables;
   /** Absent for a run that is not traced. */
@@ -284,6 +284,7 @@ export class Runner {
         return this.report(outcomes, shield.signal);
       },
       atEnd: (work) => void this.last.push(work),
+      log: (message) => this.parts.active.log(this.secrets.scrub(message)),
       call: (written, given) => this.call(written, given, input.variables, signal, place),
       leave: (how) => {
         this.departure = how;

@@ -11,8 +11,8 @@ import { resolvesWithin } from "../lib/deadline";
 import { cancelled, conflict, notFound, timedOut, unavailable } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
 import { isWithinShare, shortage } from "../lib/quota";
-import { runEnded, runStarted, runStep } from "./events";
-import { RUN_SOURCES, type RunRecord, type RunView } from "./types";
+import { runEnded, runLog, runStarted, runStep } from "./events";
+import { type LOG_LINE, RUN_SOURCES, type RunRecord, type RunView } from "./types";
 
 /** How many runs are active at once; those of a named token leave some to others. */
 const ACTIVE = { what: "active runs", most: 256, times: 1 };
@@ -31,6 +31,9 @@ const MAX_REFUSED = 1_000;
 /** How long runs may go on while the process stops, in milliseconds. Together they stay within the 10 s of the server. */
 const GRACE_MS = 8_000;
 const LAST_MS = 1_500;
+
+/** The most lines that are kept of what a run logs. */
+const MAX_LOG = 200;
 
 /** A run tells of its actions once in this time at most, in milliseconds. */
 const STEP_MS = 100;
@@ -56,6 +59,7 @@ interface Entry {
   holder?: (() => string) | undefined;
   bytesLeft: number;
   readonly outcomes: Outcome[];
+  readonly log: Array<v.InferOutput<typeof LOG_LINE>>;
   readonly control: AbortController;
   readonly done: Promise<void>;
 }
@@ -108,6 +112,7 @@ export class Runs {
       share,
       bytesLeft: keptBytes,
       outcomes: [],
+      log: [],
       control,
       done,
     };
@@ -133,6 +138,14 @@ export class Runs {
         entry.record = { ...entry.record, status: "waiting" };
         entry.holder = holder;
         step.changed();
+      },
+      /** It logs `message`, which must hold no secret. @returns false when it has logged {@link MAX_LOG} lines. */
+      log: (message: string): boolean => {
+        if (entry.log.length >= MAX_LOG) return false;
+        const line = { at: new Date(this.now()).toISOString(), message };
+        entry.log.push(line);
+        this.publish(runLog, { run_id: id, ...line });
+        return true;
       },
       /** It runs these commands too. */
       adds(commands: readonly string[]): void {
@@ -194,7 +207,7 @@ export class Runs {
     const [oldest] = this.refused.keys();
     if (this.refused.size > MAX_REFUSED && oldest !== undefined) this.refused.delete(oldest);
     const entry: Entry = this.entries.get(record.run_id) ?? {
-      ...{ record, share: null, bytesLeft: 0, outcomes: [] },
+      ...{ record, share: null, bytesLeft: 0, outcomes: [], log: [] },
       ...{ control: new AbortController(), done: Promise.resolve() },
     };
     entry.record = record;
@@ -249,9 +262,9 @@ export class Runs {
    * @param id the run's id, or a beginning of it that no other run shares.
    * @throws a `not_found` failure; `conflict` when several ids begin so.
    */
-  show(id: string): RunView & { outcomes: Outcome[] } {
+  show(id: string): RunView & Pick<Entry, "outcomes" | "log"> {
     const entry = this.find(id);
-    return { ...toView(entry), outcomes: entry.outcomes };
+    return { ...toView(entry), outcomes: entry.outcomes, log: entry.log };
   }
 
   /** Asks a run to end: at once when its action obeys the signal, else at the next action. As {@link show}. */

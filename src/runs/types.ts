@@ -94,6 +94,9 @@ export const RUN_RECORD = v.object({
 
 export type RunRecord = v.InferOutput<typeof RUN_RECORD>;
 
+/** A line of `AC_log`. */
+export const LOG_LINE = v.object({ at: v.string(), message: v.string() });
+
 /** A run as it stands now. */
 export const RUN_VIEW = v.object({
   ...RUN_RECORD.entries,

@@ -101,4 +101,14 @@ export const operations = [
       throw rejected(message);
     },
   }),
+  operation({
+    ...FLOW,
+    name: "flow.log",
+    summary: "Leave a message in the record of the run, and as an event",
+    command: "AC_log",
+    example: { message: "row ${loop.index} is done" },
+    input: v.strictObject({ message: field(MESSAGE, "The message; secrets in it become ***") }),
+    output: v.object({ message: v.string(), kept: v.boolean() }),
+    run: (_service, { message }, caller) => ({ message, kept: runOf(caller).log(message) }),
+  }),
 ];

@@ -343,3 +343,17 @@ test("a list that carries data warns of no variable that it sets itself", async 
   ]);
   expect(variables).toEqual({ used: ["nobody", "row", "rows", "screen"], unset: ["nobody", "rows"] });
 });
+
+test("AC_log leaves messages in the record of the run and as events, without secrets, and 200 at most", async () => {
+  await using host = testService();
+  const actions = [
+    ["AC_log", ["with ${pw}"]],
+    ["AC_loop", { times: 300, body: [["AC_log", ["turn ${loop.index}"]]] }],
+  ];
+  const report = await runActions(host.service, actions, { variables: { pw: "hunter2-secret" } });
+  expect(report.outcomes[0]?.result).toEqual({ message: "with hunter2-secret", kept: true });
+  const { log, outcomes } = (await host.service.runs()).show(report.run_id);
+  expect(log).toHaveLength(200);
+  expect(log.slice(0, 2).map(({ message }) => message)).toEqual(["with ***", "turn 1"]);
+  expect(JSON.stringify([log, outcomes])).not.toContain("hunter2");
+});
