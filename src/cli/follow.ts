@@ -57,7 +57,7 @@ export async function followChanges(
   options: FollowOptions,
   changed: (label?: string) => void,
 ): Promise<void> {
-  const followed = new Set<string | undefined>();
+  const followed = new Map<string | undefined, boolean>();
   const calls = new Map<string | undefined, ReturnType<typeof atMost>>();
   const tell = (label: string | undefined) => {
     const call = calls.get(label) ?? atMost(HOST_MS, () => changed(label));
@@ -65,10 +65,11 @@ export async function followChanges(
     call.call();
   };
   await followHosts(service, options, (label, one) => {
-    const wasFollowed = followed.delete(label);
-    if (one.kind !== "cut") followed.add(label);
+    const wasFollowed = followed.get(label);
+    const isFollowed = one.kind !== "cut";
+    followed.set(label, isFollowed);
     // What happened before a stream began is not in it; why there still is none is no news.
-    if (one.kind === "cut" ? wasFollowed : !wasFollowed || one.kind !== "mark") tell(label);
+    if (wasFollowed !== isFollowed || one.kind === "event" || one.kind === "reset") tell(label);
     return false;
   }).catch(() => {});
   for (const call of calls.values()) call.end();
