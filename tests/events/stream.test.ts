@@ -251,6 +251,25 @@ describe("a stream ends", () => {
   });
 });
 
+test("what is too long ago is a gap, for a stream and for a poll", async () => {
+  const bus = createBus(silentLog, { events: 4 });
+  const streams = createStreams(bus);
+  for (let nth = 1; nth <= 9; nth++) bus.publish(tide, { nth });
+  const asked = {
+    filter: { key: "tide.turned", names: new Set(["tide.turned"]) },
+    owner: null,
+    after: `${bus.boot}-4`,
+    signal: AbortSignal.timeout(1_000),
+  };
+  const stream = received(new Response(streams.open(asked, () => {})));
+  expect(await take(stream, 1)).toMatchObject([
+    { event: "reset", data: { reason: "gap", id: `${bus.boot}-9` } },
+  ]);
+  expect(await streams.poll(asked, 0)).toEqual({ events: [], next: `${bus.boot}-9`, reset: true });
+  const inTime = await streams.poll({ ...asked, after: `${bus.boot}-5` }, 0);
+  expect(inTime).toMatchObject({ events: [{}, {}, {}, {}], reset: false });
+});
+
 test("named tokens leave 64 of a thousand streams to the owner of the host", () => {
   const streams = createStreams(createBus(silentLog));
   const filter = { key: "tide.turned", names: new Set(["tide.turned"]) };
