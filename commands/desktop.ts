@@ -3,6 +3,7 @@ import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { field } from "../src/core/fields";
 import { hotkey, setMousePosition, writeText } from "../src/desktop/operations";
+import { locateText, waitText } from "../src/desktop/operations/text";
 import {
   CANNOT_LIST,
   closeWindow,
@@ -65,6 +66,14 @@ export default {
     "resize-window": view(resizeWindow, {
       ...byTitle,
       examples: [["$0 desktop resize-window --process xterm --width 800 --height 600", "Resize a window"]],
+    }),
+    "locate-text": view(locateText, {
+      positionals: ["text"],
+      examples: [['$0 desktop locate-text "Save changes"', "Say where a text is on the screen"]],
+    }),
+    "wait-text": view(waitText, {
+      positionals: ["text"],
+      examples: [["$0 desktop wait-text Saved --timeout 30s", "Wait for a text on the screen"]],
     }),
     write: view(writeText, {
       hidden: ["write_string"],

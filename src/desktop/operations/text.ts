@@ -67,7 +67,7 @@ async function waitForText(desktop: Desktop, wanted: Wanted, patience: Patience,
   });
 }
 
-const locateText = operation({
+export const locateText = operation({
   ...SEES,
   name: "desktop.locate_text",
   summary: "Find a text on the screen; returns where it is first, from top to bottom",
@@ -79,7 +79,7 @@ const locateText = operation({
     waitForText(await service.desktop(), wanted, { timeout: 0, poll: 0 }, signal),
 });
 
-const waitText = operation({
+export const waitText = operation({
   ...SEES,
   name: "desktop.wait_text",
   summary: "Wait for a text on the screen; returns where it is",
