@@ -137,8 +137,9 @@ export function createStreams(bus: Bus) {
       if (!reader.take) {
         if (isLagging(reader)) reader.end();
       } else if (reader.slot === sweeps % SLOTS) {
+        // An event of this very turn has not woken the readers yet: a mark after it would say that it was sent.
         mark ??= markChunk();
-        reader.take(mark);
+        reader.take(next(reader) ?? mark);
       }
     }
   };

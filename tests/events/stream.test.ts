@@ -1,5 +1,5 @@
 /** GET /events: streams and polls, who may see what, and what ends a stream. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import * as v from "valibot";
 import { createBus } from "../../src/events/bus";
 import { createStreams } from "../../src/events/stream";
@@ -23,6 +23,25 @@ async function hostWithToken(scope: string) {
 }
 
 describe("a stream", () => {
+  test("has no mark ahead of an event that was published in the same turn", async () => {
+    const bus = createBus(silentLog);
+    const timer = spyOn(globalThis, "setInterval");
+    const streams = createStreams(bus);
+    const leaving = new AbortController();
+    const filter = { key: tide.name, names: new Set([tide.name]) };
+    const asked = { filter, owner: null, after: undefined, signal: leaving.signal };
+    const stream = received(new Response(streams.open(asked, () => {})));
+    const sweep = timer.mock.calls.at(-1)?.[0] as () => void;
+    timer.mockRestore();
+    expect(await take(stream, 1)).toMatchObject([{ event: "mark", id: `${bus.boot}-0` }]);
+    const waiting = take(stream, 1);
+    await new Promise((resolve) => setImmediate(resolve));
+    bus.publish(tide, { nth: 1 });
+    for (let second = 0; second < 15; second++) sweep();
+    expect(await waiting).toMatchObject([{ event: "tide.turned", id: `${bus.boot}-1` }]);
+    leaving.abort();
+  });
+
   test("begins with a mark that has the newest id, and has every event after it", async () => {
     await using host = await testServer(options);
     const { publish, boot } = host.service.events();

@@ -89,8 +89,6 @@ declare module "x11" {
     ): void;
     ChangeKeyboardMapping(firstKeycode: number, keysymsPerKeycode: number, keysyms: readonly number[]): void;
     terminate(): void;
-    /** A new id for something on the server. */
-    AllocID(): number;
   }
 
   type XTestEvents = Numbers<"KeyPress" | "KeyRelease" | "ButtonPress" | "ButtonRelease" | "MotionNotify">;
