@@ -4,7 +4,6 @@
  * The promise: `publish` never throws and waits for nobody. What is kept is bounded: {@link RING} events, and
  * {@link RING_BYTES} of them. Who listens is called once for all that one turn of the event loop brings.
  */
-import { randomBytes } from "node:crypto";
 import type { EventType, Publish } from "../core/events";
 import { messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
@@ -28,7 +27,7 @@ export type Bus = ReturnType<typeof createBus>;
 
 /** @param size how many events are kept, and how many bytes of them. */
 export function createBus(log: Log, { events = RING, bytes = RING_BYTES } = {}) {
-  const boot = randomBytes(6).toString("hex");
+  const boot = Buffer.from(crypto.getRandomValues(new Uint8Array(6))).toString("hex");
   const listeners = new Set<() => void>();
   const counts = new Map<string, number>();
   /** The event of number `seq` is at `seq % events`. */

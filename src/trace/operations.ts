@@ -8,7 +8,7 @@ import { field, NO_INPUT, path } from "../core/fields";
 import { operation } from "../core/operation";
 import type { Grant } from "../core/rights";
 import { PRIVATE_FOLDER, writeNamedFile } from "../lib/files";
-import { MAX_PICTURE, openTrace, STEP, type Step, TRACED_RUN } from "./trace";
+import { STEP, type Step, TRACED_RUN } from "./trace";
 import type { Traces } from "./traces";
 
 interface Uses {
@@ -92,13 +92,15 @@ export const showTrace = operation({
   output: v.object({ run: ABOUT, steps: v.array(STEP), written: v.exactOptional(v.string()) }),
   async run(service: Pick<Uses, "traces">, { trace: given, pictures }) {
     const isFile = existsSync(given) || !/^[0-9a-f-]{4,36}$/.test(given);
-    using trace = isFile ? openTrace(given) : (await service.traces()).open(given).trace;
+    using trace = isFile
+      ? (await import("./open")).openTrace(given)
+      : (await service.traces()).open(given).trace;
     const { format: _format, version: _version, ...run } = trace.run;
     const steps = trace.steps();
     if (pictures === undefined) return { run, steps };
     mkdirSync(pictures, { recursive: true, mode: PRIVATE_FOLDER });
     for (const name of picturesOf(steps)) {
-      writeNamedFile(join(pictures, basename(name)), trace.zip.read(name, MAX_PICTURE), "pictures");
+      writeNamedFile(join(pictures, basename(name)), trace.picture(name), "pictures");
     }
     return { run, steps, written: pictures };
   },

@@ -9,8 +9,9 @@ import { isAlive } from "../lib/alive";
 import { conflict, messageOf, notFound, systemCode, unavailable } from "../lib/errors";
 import { ensurePrivateFolder, PRIVATE_FOLDER, syncFolder, writeNamedFile } from "../lib/files";
 import type { Log } from "../lib/log";
+import { openTrace, type Trace } from "./open";
 import { createRecorder, type StepEnd, type StepStart } from "./recorder";
-import { openTrace, type Trace, type TracedRun } from "./trace";
+import type { TracedRun } from "./trace";
 
 /** How many traces that clients asked for are kept, and the most that those and the traces of jobs take, in bytes each. */
 const MAX_ASKED = 20;

@@ -1,7 +1,6 @@
 /**
  * The webhooks of a host: `{config_dir}/webhooks.json`, private to its owner. Each has the secret with which its deliveries are signed.
  */
-import { randomBytes } from "node:crypto";
 import { isIP } from "node:net";
 import * as v from "valibot";
 import { NAME_TEXT } from "../core/rights";
@@ -55,7 +54,8 @@ export function createHooks(place: { readonly file: string; readonly lock: strin
       store.change((list) => {
         if (list.names.length >= MAX_HOOKS)
           throw conflict(`there are ${MAX_HOOKS} webhooks, which is the limit`);
-        const secret = `whsec_${randomBytes(SECRET_BYTES).toString("base64")}`;
+        const random = Buffer.from(crypto.getRandomValues(new Uint8Array(SECRET_BYTES)));
+        const secret = `whsec_${random.toString("base64")}`;
         const hook = { ...given, secret, added: new Date().toISOString() };
         list.add(hook);
         return hook;

@@ -2,7 +2,7 @@ import * as v from "valibot";
 import { field, flag, NO_INPUT, secret } from "../core/fields";
 import { operation } from "../core/operation";
 import { NAME_TEXT } from "../core/rights";
-import { type Hook, receiverUrl } from "./hooks";
+import type { Hook } from "./hooks";
 import type { Webhooks } from "./webhooks";
 
 interface Uses {
@@ -52,6 +52,7 @@ export const addWebhook = operation({
   }),
   async run(service: Uses, { name, url, types: asked, allow_private }, caller) {
     const types = asked.flatMap((text) => text.split(",")).map((text) => text.trim());
+    const { receiverUrl } = await import("./hooks");
     const receiver = receiverUrl(url, allow_private);
     await service.eventNames(types);
     const about = `url=${originOf(receiver)} types=${types.join() || "all"} allow_private=${allow_private}`;

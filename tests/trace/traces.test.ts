@@ -4,8 +4,8 @@ import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "nod
 import { join } from "node:path";
 import { localCaller } from "../../src/core/caller";
 import { silentLog } from "../../src/lib/log";
+import { openTrace } from "../../src/trace/open";
 import { createRecorder, LIMITS } from "../../src/trace/recorder";
-import { openTrace } from "../../src/trace/trace";
 import { Traces, type TracesParts } from "../../src/trace/traces";
 import { post, runActions, temporaryFolder, testServer, testService, until } from "../support";
 
@@ -45,7 +45,7 @@ function recorded(shoot: (file: string) => Promise<unknown>, sparse = false) {
     async read(scrub = same) {
       await recorder.write(file, { ...run(1), ...END }, scrub);
       using trace = openTrace(file);
-      return { run: trace.run, steps: trace.steps(), names: trace.zip.names() };
+      return { run: trace.run, steps: trace.steps(), names: trace.names() };
     },
     [Symbol.dispose]: () => folder[Symbol.dispose](),
   };

@@ -9,7 +9,6 @@ import { operation } from "../../core/operation";
 import { conflict, messageOf, rejected, systemCode, unavailable } from "../../lib/errors";
 import { isMissing, PRIVATE_FOLDER, writeNamedFile } from "../../lib/files";
 import type { Log } from "../../lib/log";
-import { actionsOf } from "./script";
 
 interface Uses {
   readonly log: Log;
@@ -71,6 +70,7 @@ export const recordScript = operation({
       skipsOwnWindow: Boolean(process.stdin.isTTY),
       begun,
     });
+    const { actionsOf } = await import("./script");
     const actions = actionsOf(deeds);
     if (actions.length === 0) throw rejected("nothing was done, so there is no script");
     if (actions.length > MAX_ACTIONS) {
