@@ -35,7 +35,16 @@ function withoutResponse(schema: v.GenericSchema): v.GenericSchema {
 }
 
 function withKeywords<J extends object>(
-  { secret, actions, text, form, choices: _offered, passed: _passed, ...others }: J & Metadata,
+  {
+    secret,
+    actions,
+    text,
+    form,
+    choices: _offered,
+    passed: _passed,
+    content: _content,
+    ...others
+  }: J & Metadata,
   mode: Mode,
 ) {
   return {

@@ -43,7 +43,9 @@ testOnDisplay(
     await using _terminal = openTerminal(display.env, "a window");
     const [hwnd, listed] = await execute(server, ["AC_wait_window", ["a window"]], ["AC_list_windows"]);
     expect(listed).toEqual([[hwnd, "a window"]]);
-    expect(await get(server, "/windows")).toEqual({ windows: [{ hwnd, title: "a window" }] });
+    expect(await get(server, "/windows")).toMatchObject({
+      windows: [{ hwnd, title: "a window", process: "xterm", state: "normal", focused: true }],
+    });
   },
 );
 

@@ -112,7 +112,9 @@ describe("what is missing in a command line is named:", () => {
   test("a script that is neither JSON nor a file", async () => {
     const { exitCode, stderr } = await svc.run(["execute", "nope"]);
     expect(exitCode).toBe(2);
-    expect(stderr).toMatch(/^svc: script: expected JSON, or the path of a \.json file, but found .*nope$/m);
+    expect(stderr).toMatch(
+      /^svc: script: expected JSON, or the path of a \.json, \.json5, \.yaml or \.yml file, but found .*nope$/m,
+    );
   });
 
   test("flags after -- are not svc's own", async () => {

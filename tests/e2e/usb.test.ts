@@ -85,8 +85,8 @@ test("a flag out of range is exit 2 and named", async () => {
   const limit = await machine.run(["usb", "events", "--limit", "0"]);
   expect(limit).toMatchObject({ exitCode: 2, stderr: "svc: --limit: expected at least 1 but found 0\n" });
   for (const [seconds, expected] of [
-    ["0.1", ">=0.25"],
-    ["3601", "<=3600"],
+    ["0.1", "at least 0.25"],
+    ["3601", "at most 3600"],
   ] as const) {
     const interval = await machine.run(["usb", "watch", "--interval", seconds]);
     const stderr = `svc: --interval: expected ${expected} but found ${seconds}\n`;
