@@ -2,7 +2,7 @@ import type * as v from "valibot";
 import { oneOf } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { flag } from "../src/core/fields";
-import { listCommands, showCommand } from "../src/runs/operations";
+import { listCommands, showCommand, showSchema } from "../src/runs/operations";
 
 const extra = {
   allow_shell: flag("Include commands that need --allow-shell"),
@@ -28,14 +28,20 @@ const show = view(showCommand, {
   text: (reference) => commandText(reference),
 });
 
+const schema = view(showSchema, {
+  extra: { schema: flag("Print a JSON Schema of scripts (draft 2020-12), for editors") },
+  text: (whole) => JSON.stringify(whole, null, 2),
+});
+
 export default oneOf(
   [
     ["$0 commands", "One name a line"],
     ["$0 commands AC_click_mouse", "Its parameters, result and an example"],
+    ["$0 commands --schema > svc.schema.json", "What an editor checks scripts with and completes them from"],
     ["$0 commands --on tag:lab", "The commands of each host of the lab"],
   ],
-  [list, show],
-  ({ name }) => (name === undefined ? list : show),
+  [list, show, schema],
+  ({ name, schema: wanted }) => (wanted ? schema : name === undefined ? list : show),
 );
 
 /** A reference entry for a terminal, in lines of at most `width` where words allow. */

@@ -193,6 +193,7 @@ const SCOPE_OF = {
     "admin.list_hosts",
     "commands.list",
     "commands.reference",
+    "commands.schema",
     "commands.show",
     "config.list",
     "dashboard.asset",

@@ -7,7 +7,7 @@ import { sizeWithin } from "../lib/json-size";
 import { meant } from "../lib/nearest";
 import { printable } from "../lib/sanitize";
 import type { InputSchema } from "./operation";
-import { entryOf, metadataOf } from "./schema";
+import { entryOf, listForObject, metadataOf } from "./schema";
 
 /** One offence: the field it is in (`actions[2].x`; empty for the value itself) and a sentence. */
 export interface Offence {
@@ -54,6 +54,11 @@ export function checkInput<I extends InputSchema>(
     ? Object.fromEntries(Object.entries(value).filter(([name]) => isKnown(name)))
     : value;
   const first = v.safeParse(schema, known, { abortEarly: true });
+  const list = first.success ? listForObject(schema, known) : undefined;
+  if (list) {
+    const message = "expected an object but found an array";
+    return { ok: false, offences: [{ field: printable(pathText(list), 200), message, path: list }] };
+  }
   if (first.success && unknown.length === 0) return { ok: true, input: first.output };
   const all = !first.success && sizeWithin(known, CHECKED_WHOLE) !== undefined;
   const parsed = all ? v.safeParse(schema, known) : first;

@@ -19,8 +19,12 @@ export function jsonSchema(schema: v.GenericSchema, typeMode: Mode): Record<stri
     errorMode: "ignore",
     // The dialect of OpenAPI 3.1.
     target: "draft-2020-12",
-    overrideAction: ({ valibotAction: { type }, jsonSchema }) =>
-      type === "metadata" ? withKeywords(jsonSchema, typeMode) : undefined,
+    overrideAction({ valibotAction: action, jsonSchema }) {
+      if (action.type === "metadata") return withKeywords(jsonSchema, typeMode);
+      return "requirement" in action && action.requirement instanceof RegExp
+        ? { ...jsonSchema, pattern: patternOf(action.requirement) }
+        : undefined;
+    },
   });
   if ("entries" in schema) describeFields(converted, schema.entries as v.ObjectEntries);
   return converted;
@@ -34,6 +38,19 @@ function withoutResponse(schema: v.GenericSchema): v.GenericSchema {
   return options.length === 1 && only ? only : schema;
 }
 
+/** A regular expression as JSON Schema has it: without flags. */
+function patternOf({ source, ignoreCase }: RegExp): string {
+  if (!ignoreCase) return source;
+  const both = (text: string) => text.toLowerCase() + text.toUpperCase();
+  return source.replace(/\\(?:p\{[^}]*\}|.)|(\[(?:\\.|[^\]\\])*\])|[a-z]/gi, (part, set?: string) => {
+    if (set)
+      return set.replace(/\\(?:p\{[^}]*\}|.)|[a-z](?:-[a-z])?/gi, (one) =>
+        one.startsWith("\\") ? one : both(one),
+      );
+    return part.startsWith("\\") ? part : `[${both(part)}]`;
+  });
+}
+
 function withKeywords<J extends object>(
   {
     secret,
@@ -42,6 +59,7 @@ function withKeywords<J extends object>(
     form,
     choices: _offered,
     passed: _passed,
+    variable: _variable,
     content: _content,
     ...others
   }: J & Metadata,

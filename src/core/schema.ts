@@ -71,6 +71,20 @@ export function mapParts(
   return Object.fromEntries(changed);
 }
 
+/** Where in `value` a list is in the place of an object, which valibot takes for one: the keys that lead to it. */
+export function listForObject(schema: v.GenericSchema, value: unknown): Array<string | number> | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  const base = baseOf(schema) as v.GenericSchema & { item?: v.GenericSchema };
+  const isObject = "entries" in base || base.type === "record";
+  if (Array.isArray(value) && isObject) return [];
+  for (const [key, inner] of Object.entries(value)) {
+    const part = base.item ?? ("entries" in base ? entryOf(base as unknown as Entries, key) : undefined);
+    const found = part && listForObject(part, inner);
+    if (found) return [base.item ? Number(key) : key, ...found];
+  }
+  return undefined;
+}
+
 /** The schema without `optional`, `nullable` and the like: its `type` is `string`, `number`, `array`, `picklist`, … */
 export function baseOf(schema: v.GenericSchema): v.GenericSchema {
   return [...layers(schema)].at(-1) ?? schema;

@@ -17,7 +17,7 @@ import { VARIABLE_NAME } from "./types";
 import { hasReference } from "./variables";
 
 /** The most actions in one list, nested ones included. */
-const MAX_ACTIONS = 1_000;
+export const MAX_ACTIONS = 1_000;
 
 /** The deepest nesting of action lists within actions. */
 export const MAX_DEPTH = 32;

@@ -179,6 +179,20 @@ export const showCommand = operation({
   },
 });
 
+export const showSchema = operation({
+  name: "commands.schema",
+  summary: "Give the JSON Schema of scripts, for editors",
+  scope: "read",
+  http: { method: "GET", path: "/commands/schema" },
+  leftOut: { script: FOR_AUTHORS, cli: "`svc commands --schema` prints it" },
+  input: NO_INPUT,
+  output: v.record(v.string(), v.unknown()),
+  async run(service: Uses) {
+    const { scriptSchema } = await import("./script-schema");
+    return scriptSchema((await service.executor()).commands);
+  },
+});
+
 const ONE_RUN = v.strictObject({
   run_id: field(v.pipe(v.string(), v.minLength(4), v.maxLength(64)), "Run id, or its first characters"),
 });
@@ -307,6 +321,8 @@ export const operations = [
   checkActionList,
   listCommands,
   describeCommands,
+  // Before the route that has a name in its place.
+  showSchema,
   showCommand,
   listRuns,
   showRun,

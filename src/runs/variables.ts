@@ -115,7 +115,10 @@ export function variablesOf(
 const NAME = "[A-Za-z_][A-Za-z0-9_]{0,63}";
 const PATH = String.raw`(?:\.[A-Za-z_][\w-]{0,99}|\[\d{1,7}\]|\['[^']{1,100}'\]){0,16}`;
 
-const REFERENCE = new RegExp(String.raw`(\$?)\$\{(${NAME})(${PATH})\}`, "g");
+/** What a text has in it that refers to a variable, or to none with another `$` before it. */
+export const REFERENCE_PATTERN = String.raw`\$\{(${NAME})(${PATH})\}`;
+
+const REFERENCE = new RegExp(String.raw`(\$?)${REFERENCE_PATTERN}`, "g");
 
 /** A variable or a part of one, as it is between the braces. */
 export const REFERENCE_TEXT = new RegExp(`^${NAME}${PATH}$`);
