@@ -1,7 +1,8 @@
 import type * as v from "valibot";
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
-import { jsonLine } from "../src/lib/sanitize";
+import { jsonLine, printable } from "../src/lib/sanitize";
+import { table } from "../src/lib/table";
 import { cancelRun, listRuns, showRun } from "../src/runs/operations";
 
 const COLUMNS = ["RUN", "STARTED", "SECONDS", "STATUS", "FROM", "SCRIPT", "ERROR"];
@@ -18,6 +19,24 @@ const rowOf = (run: Run) => [
   run.error_text ?? "",
 ];
 
+type Shown = v.InferInput<typeof showRun.output>;
+
+const OUTCOMES = ["COMMAND", "OUTCOME", "MS", "RESULT"];
+
+const outcomeRows = ({ outcomes }: Shown) =>
+  outcomes.map(({ command, ok, duration_ms, result, error, omitted }) => [
+    command,
+    ok ? "ok" : "FAILED",
+    duration_ms.toFixed(1),
+    omitted ? "(too large to be kept)" : ok ? jsonLine(result ?? null) : (error ?? ""),
+  ]);
+
+/** What `AC_log` left, below the outcomes. */
+const logText = ({ log = [] }: Shown) =>
+  log.length === 0
+    ? ""
+    : `\n\n${log.map(({ at, message }) => `${at}  ${printable(message, 1_000)}`).join("\n")}`;
+
 export default {
   verbs: {
     list: view(listRuns, {
@@ -29,17 +48,12 @@ export default {
     show: view(showRun, {
       positionals: ["run_id"],
       names: { run_id: "id" },
-      columns: ["COMMAND", "OUTCOME", "MS", "RESULT"],
-      rows: ({ outcomes }) =>
-        outcomes.map(({ command, ok, duration_ms, result, error, omitted }) => [
-          command,
-          ok ? "ok" : "FAILED",
-          duration_ms.toFixed(1),
-          omitted ? "(too large to be kept)" : ok ? jsonLine(result ?? null) : (error ?? ""),
-        ]),
+      columns: OUTCOMES,
+      rows: outcomeRows,
+      text: (run) => table(OUTCOMES, outcomeRows(run), "no outcomes yet") + logText(run),
       none: "no outcomes yet",
       warnings: ({ status, error_text }) => (error_text === null ? [] : [`${status}: ${error_text}`]),
-      examples: [["$0 runs show 9f1c2e4a", "The outcome of each action"]],
+      examples: [["$0 runs show 9f1c2e4a", "The outcome of each action, and what it logged"]],
     }),
     cancel: view(cancelRun, {
       positionals: ["run_id"],
