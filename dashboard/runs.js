@@ -5,6 +5,7 @@ import { el, setText } from "./dom.js";
 import { counted, milliseconds } from "./format.js";
 import { paging } from "./paging.js";
 import { actionButton, badge, nothing, panel, prose, time } from "./parts.js";
+import { runDetails } from "./run-details.js";
 import { table } from "./table.js";
 
 /** Runs of a page of the history. */
@@ -79,6 +80,7 @@ function afterRun(answer, { type, data }) {
 export function activePanel({ api, may, poll }) {
   const about = el("span", { class: "hint" });
   const made = panel("Runs of this server", { tools: [about] });
+  const details = runDetails(api);
   const listed = table({
     label: "Runs in progress, and the last that ended",
     columns: [
@@ -101,12 +103,15 @@ export function activePanel({ api, may, poll }) {
         label: "Actions",
         kind: "actions",
         hidden: !may("operate"),
-        cell: ({ status, run_id }) =>
-          status === "running" || status === "waiting"
-            ? actionButton("Cancel", () => cancel(run_id), made.tell, {
-                "aria-label": `Cancel run ${run_id.slice(0, 8)}`,
-              })
-            : "",
+        cell: ({ status, run_id }) => [
+          actionButton("Details", () => details.show(run_id), made.tell, {
+            "aria-label": `Details of run ${run_id.slice(0, 8)}`,
+          }),
+          (status === "running" || status === "waiting") &&
+            actionButton("Cancel", () => cancel(run_id), made.tell, {
+              "aria-label": `Cancel run ${run_id.slice(0, 8)}`,
+            }),
+        ],
       },
     ],
     key: ({ run_id }) => run_id,
@@ -114,6 +119,7 @@ export function activePanel({ api, may, poll }) {
       nothing("Nothing has run yet", "Actions, scripts and jobs that this server runs are listed here."),
   });
   made.body.append(
+    details.root,
     el("div", { class: "tall bleed", tabindex: 0, role: "group", "aria-label": "Runs" }, listed.root),
   );
   const polled = poll({

@@ -56,6 +56,7 @@ export const createDashboard = async () =>
       "parts.js": import("../../dashboard/parts.js", { with: { type: "file" } }),
       "plot.js": import("../../dashboard/plot.js", { with: { type: "file" } }),
       "reference.js": import("../../dashboard/reference.js", { with: { type: "file" } }),
+      "run-details.js": import("../../dashboard/run-details.js", { with: { type: "file" } }),
       "runs.js": import("../../dashboard/runs.js", { with: { type: "file" } }),
       "screen.js": import("../../dashboard/screen.js", { with: { type: "file" } }),
       "script.js": import("../../dashboard/script.js", { with: { type: "file" } }),

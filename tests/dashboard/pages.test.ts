@@ -518,6 +518,24 @@ test("the jobs page adds, runs, pauses and removes a job, and shows how its runs
   expect(tab.complaints).toEqual([]);
 });
 
+test("the jobs page shows the outcomes of a run, and what its script logged", async () => {
+  const actions = [
+    ["AC_log", { message: "row 3 is done" }],
+    ["AC_fail", { message: "no row 4" }],
+  ];
+  const { run_id } = (await (await host.call("/execute", post({ actions }))).json()) as { run_id: string };
+  await using tab = await openPage("jobs");
+  const { page } = tab;
+  await page.getByRole("button", { name: `Details of run ${run_id.slice(0, 8)}` }).click();
+  const details = page.getByRole("region", { name: "Details of a run" });
+  await details.getByRole("table", { name: "Log of the run" }).getByText("row 3 is done").waitFor();
+  await details.getByRole("table", { name: "Outcomes of the run" }).getByText("no row 4").waitFor();
+  expect(await seriousViolations(page)).toEqual([]);
+  await details.getByRole("button", { name: "Close" }).click();
+  await details.waitFor({ state: "hidden" });
+  expect(tab.complaints).toEqual([]);
+});
+
 test("the jobs page keeps a form until the server accepts it, and shows the rules of a job", async () => {
   await using tab = await openPage("jobs");
   const { page } = tab;
