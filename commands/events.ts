@@ -2,8 +2,8 @@ import { ON } from "../src/cli/fan-out";
 import { type Followed, followHosts } from "../src/cli/follow";
 import { type GlobalFlags, print, read, unread } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
-import { flag } from "../src/core/fields";
-import { eventReference, listEvents } from "../src/events/operations";
+import { field, flag } from "../src/core/fields";
+import { AFTER, eventReference, listEvents } from "../src/events/operations";
 import { badInput } from "../src/lib/errors";
 import type { Log } from "../src/lib/log";
 import { printable } from "../src/lib/sanitize";
@@ -20,9 +20,16 @@ interface Line {
 const own = view(listEvents, {
   describe: "Print what happens here, or on hosts of the address book",
   on: false,
-  hidden: ["wait"],
-  extra: { follow: flag("Go on with what happens from now on, until Ctrl-C"), on: ON.on },
-  async run({ service, globals, input: { types, after }, extra: { follow, on } }) {
+  hidden: ["wait", "after"],
+  extra: {
+    after: field(
+      AFTER,
+      "Begin after the event with this id; `oldest` (default without --follow): with the oldest",
+    ),
+    follow: flag("Go on with what happens from now on, until Ctrl-C"),
+    on: ON.on,
+  },
+  async run({ service, globals, input: { types }, extra: { after, follow, on } }) {
     if (on !== undefined && after !== undefined && after !== "oldest")
       throw badInput("after: an id is that of one host; with --on, only oldest");
     const ended = new AbortController();
@@ -91,7 +98,10 @@ function createReport(globals: GlobalFlags, log: Log, event: (line: Line) => voi
 function show(globals: GlobalFlags, line: Line): boolean {
   return print(globals, line, () => {
     const { at, ...data } = line.data;
-    const words = [at, line.label, line.type.padEnd(16), ...factsOf(data)];
+    // A cut line must not lose how it went.
+    const { status, error_text, ...others } = data;
+    const facts = factsOf({ status, error_text, ...others });
+    const words = [at, line.label, line.type.padEnd(16), ...facts];
     return printable(words.filter((word) => word !== undefined).join("  "), MAX_LINE);
   });
 }
@@ -103,7 +113,7 @@ const MAX_LINE = 300;
 function factsOf(data: object, inside = ""): string[] {
   return Object.entries(data).flatMap(([name, value]) => {
     const field = `${inside}${name}`;
-    if (value === null || value === "") return [];
+    if (value === undefined || value === null || value === "") return [];
     if (typeof value !== "object") return `${field}=${value}`;
     if (!Array.isArray(value)) return factsOf(value, `${field}.`);
     const plain = value.filter((item) => typeof item !== "object");

@@ -19,7 +19,7 @@ export default {
       ],
     }),
     list: view(listWebhooks, {
-      columns: ["NAME", "URL", "TYPES", "WAITING", "DELIVERED", "FAILED", "LAST", ""],
+      columns: ["NAME", "URL", "TYPES", "WAITING", "DELIVERED", "FAILED", "LAST TRY", "FAULT"],
       rows: ({ webhooks }) =>
         webhooks.map(
           ({ name, url, types, waiting, delivered, failed, dropped, last_at, last_error, disabled }) => [
@@ -38,7 +38,7 @@ export default {
     test: view(testWebhook, {
       positionals: ["name"],
       text: ({ name, ok, status, error, duration_ms }) =>
-        `${name} ${ok ? `took it: HTTP ${status}` : `did not take it: ${error}`} (${duration_ms} ms)`,
+        `${name} ${ok ? `took it: HTTP ${status}` : `did not take it: ${error}${status !== null && status >= 300 && status < 400 ? ", and svc follows no redirect" : ""}`} (${duration_ms} ms)`,
       good: ({ ok }) => ok,
       examples: [["$0 webhook test chat", "Whether its receiver takes a message"]],
     }),

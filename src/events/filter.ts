@@ -4,6 +4,7 @@
 import type { EventType } from "../core/events";
 import { allows, beyond, type Grant } from "../core/rights";
 import { badInput, forbidden } from "../lib/errors";
+import { meant } from "../lib/nearest";
 import { printable } from "../lib/sanitize";
 
 /** The events that a stream has. */
@@ -34,8 +35,9 @@ function matching(types: readonly EventType[], pattern: string, grant: Grant): E
   const start = pattern.endsWith(".*") ? pattern.slice(0, -1) : undefined;
   const found = types.filter(({ name }) => (start === undefined ? name === pattern : name.startsWith(start)));
   if (found.length === 0) {
-    const known = types.map(({ name }) => name).join(", ");
-    throw badInput(`types: no type ${printable(JSON.stringify(pattern), 100)}; there are ${known}`);
+    const names = types.map(({ name }) => name);
+    const shown = printable(JSON.stringify(pattern), 100);
+    throw badInput(`types: no type ${shown}${meant(pattern, names)}; \`svc events types\` lists them`);
   }
   const refused = found.find(({ scope }) => !allows(grant, scope));
   if (start === undefined && refused)

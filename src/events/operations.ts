@@ -28,6 +28,9 @@ const POLLED = v.object({
   reset: v.boolean(),
 });
 
+/** Where to begin. */
+export const AFTER = v.optional(v.pipe(v.string(), v.regex(PLACE, "the id of an event, or oldest")));
+
 const EVENT_STREAM = "text/event-stream";
 
 /** No proxy keeps a stream to compress it, or in a buffer until it ends. */
@@ -51,7 +54,7 @@ export const listEvents = operation({
       "Types of events, also `run.*`, with commas (default: all that the token may see)",
     ),
     after: field(
-      v.optional(v.pipe(v.string(), v.regex(PLACE, "the id of an event, or oldest"))),
+      AFTER,
       "Begin after the event with this id; `oldest`: with the oldest that is kept (default: the next one; for a stream also the header Last-Event-ID)",
     ),
     wait: field(

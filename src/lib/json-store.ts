@@ -216,7 +216,8 @@ export class EntryList<E extends object> {
   add(entry: E): void {
     const { item, at } = this.placed(entry);
     const { what, key } = this.options;
-    if (at >= 0) throw conflict(`${key}: ${what} has an entry named ${printable(item.name ?? "", 130)}`);
+    if (at >= 0)
+      throw conflict(`${key}: ${what} has an entry named ${printable(item.name ?? "", 130)} already`);
     this.items = [...this.items, item];
   }
 

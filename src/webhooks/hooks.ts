@@ -84,9 +84,10 @@ export function receiverUrl(text: string, allow_private: boolean): string {
     throw badInput("url: expected an https address");
   if (url.username || url.password) throw badInput("url: expected an address without a user and a password");
   if (isHttp && !allow_private)
-    throw badInput("url: expected https; http is for this host and its network: --allow-private");
+    throw badInput("url: expected https; http needs --allow-private, as it is not encrypted");
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
-  if (isIP(host) && !allow_private && !isPublic(host))
+  const isOwn = /(^|\.)localhost\.?$/i.test(host);
+  if (!allow_private && (isOwn || (isIP(host) && !isPublic(host))))
     throw badInput("url: expected a public address; --allow-private is for this host and its network");
   url.hash = "";
   return url.href;

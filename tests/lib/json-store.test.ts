@@ -76,7 +76,7 @@ test("an entry that is not valid keeps its place, its fault quotes no value, and
   const store = made.open();
   expect(store.entries()).toMatchObject([cat]);
   expect(store.problems()).toEqual([
-    "pets[0]: legs: expected a number",
+    "pets[0]: legs: expected number",
     "pets[2]: an entry before it has this name",
   ]);
   expect(made.said).toHaveLength(1);
@@ -124,7 +124,7 @@ test("adding never replaces: not under the same name, nor with spaces around it,
   for (const name of names) {
     expect(await store.change((list) => list.has(name))).toBe(true);
     await expect(store.change((list) => list.add({ name, legs: 2 }))).rejects.toThrow(
-      "name: a list of pets has an entry named café",
+      "name: a list of pets has an entry named café already",
     );
   }
   expect(store.entries()).toEqual([{ name: names[0], legs: 4 }]);

@@ -10,6 +10,7 @@ import { createBus } from "../../src/events/bus";
 import { type Log, silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { isPublic } from "../../src/webhooks/addresses";
+import { receiverUrl } from "../../src/webhooks/hooks";
 import { openQueue } from "../../src/webhooks/queue";
 import { createWebhooks } from "../../src/webhooks/webhooks";
 import { post, temporaryFolder, testServer, until } from "../support";
@@ -386,4 +387,11 @@ describe("over HTTP", () => {
     expect(rows).toContain("webhook.add name=x url=https://a.example types=all allow_private=false");
     expect(rows).not.toContain("a-secret-path");
   });
+});
+
+test("a name of this host itself is no public address", () => {
+  for (const url of ["https://localhost:8000/", "https://svc.localhost/", "https://LOCALHOST./"]) {
+    expect(() => receiverUrl(url, false)).toThrow("url: expected a public address");
+    expect(receiverUrl(url, true)).toBe(new URL(url).href);
+  }
 });
