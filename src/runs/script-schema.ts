@@ -15,8 +15,17 @@ type JsonObject = Record<string, unknown>;
 const LIST = { $ref: "#/$defs/list" };
 const FILLED = { $ref: "#/$defs/filled" };
 
+/** Made once for each table: it takes tens of milliseconds, in which a server answers nobody. */
+const made = new WeakMap<CommandTable, JsonObject>();
+
 /** The schema of the scripts that consist of these commands. */
 export function scriptSchema(commands: CommandTable): JsonObject {
+  const schema = made.get(commands) ?? makeSchema(commands);
+  made.set(commands, schema);
+  return schema;
+}
+
+function makeSchema(commands: CommandTable): JsonObject {
   const script = { ...LIST, minItems: 1 };
   const all = [...commands.values()];
   const names = all.map(({ command }) => command);
