@@ -82,6 +82,8 @@ export interface RunContext {
   written(field: string): unknown;
   /** The action's field `field` with its variables as they are now; unchecked. */
   fill(field: string): unknown;
+  /** The action's result is no secret, whatever its operation says: it may be kept and logged. */
+  show(): void;
   /** Whether nothing that `value`, as it was written, refers to is a secret. */
   isShown(value: unknown): boolean;
   /** Sets a variable to an error message. It does not count as a secret: the run reports the same message. */

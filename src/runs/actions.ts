@@ -14,7 +14,7 @@ import { sizeWithin } from "../lib/json-size";
 import { meant } from "../lib/nearest";
 import { printable } from "../lib/sanitize";
 import { VARIABLE_NAME } from "./types";
-import { hasReference } from "./variables";
+import { hasReference, isReference } from "./variables";
 
 /** The most actions in one list, nested ones included. */
 export const MAX_ACTIONS = 1_000;
@@ -227,6 +227,7 @@ function isWholeList(schema: InputSchema, written: readonly unknown[]): boolean 
 
 /**
  * The arguments of a checked action as they were written, as keywords; secrets are `"***"`, and lists of actions are left out.
+ * A `${name}` alone is no secret, nor is what a variable is set to where the action itself says that it is none.
  *
  * @param written what followed its name.
  */
@@ -238,7 +239,11 @@ export function asWritten(schema: InputSchema, written: unknown): Record<string,
     : (values ?? {});
   const lists = listFields(schema);
   const shown = Object.entries(keywords).filter(([field]) => !lists.includes(field) && field !== "as");
-  return redact(schema, Object.fromEntries(shown));
+  const isOpen = (field: string, value: unknown) =>
+    isReference(value) ||
+    (keywords.secret === false && metadataOf(entryOf(schema, field) ?? v.unknown()).passed === true);
+  const open = shown.filter(([field, value]) => isOpen(field, value));
+  return { ...redact(schema, Object.fromEntries(shown)), ...Object.fromEntries(open) };
 }
 
 /** `a, b or c`. */

@@ -9,6 +9,7 @@ import { dirname, isAbsolute, resolve } from "node:path";
 import { ListFault, readScript, withPlaces } from "../core/script";
 import { badInput, Failure } from "../lib/errors";
 import { meant } from "../lib/nearest";
+import { printable } from "../lib/sanitize";
 import type { YamlReader } from "../lib/yaml";
 import { type Action, type Command, flatten } from "./actions";
 
@@ -69,18 +70,28 @@ export function calledPath(path: string, from: string): string {
   return resolve(dirname(from), path);
 }
 
-/** Adds the scripts that `actions` call, and those that they call, to `called`. @throws a `bad_input` failure that says where. */
+/**
+ * Adds the scripts that `actions` call, and those that they call, to `called`.
+ *
+ * @param around the scripts that are sure to call this one, outermost first, and this one.
+ * @throws a `bad_input` failure that says where.
+ */
 export async function linkCalled(
   parts: Parts,
   actions: readonly Action[],
   from: string,
   called: Called,
+  around: readonly string[],
 ): Promise<void> {
-  for (const { operation, input, deferred, at, pathTo } of flatten(actions)) {
+  for (const action of flatten(actions)) {
+    const { operation, input, deferred, at, pathTo } = action;
     if (operation.command !== CALLS.command) continue;
     try {
-      if (!deferred.includes(CALLS.field)) await link(parts, calledPath(`${input.path}`, from), called);
-      else if (from.startsWith(STORED)) calledPath("", from);
+      if (!deferred.includes(CALLS.field)) {
+        // A call in an inner list may depend on something: scripts that call themselves so come to an end.
+        const callers = actions.includes(action) ? around : [];
+        await link(parts, calledPath(`${input.path}`, from), called, callers);
+      } else if (from.startsWith(STORED)) calledPath("", from);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       const [path, message] = [pathTo(CALLS.field), error.message.replace(/^path: /, "")];
@@ -89,16 +100,27 @@ export async function linkCalled(
   }
 }
 
-/** The script at `path`, read and checked unless it was before; those that it calls too. */
-export async function link(parts: Parts, path: string, called: Called): Promise<CalledScript> {
+/** The script at `path`, read and checked unless it was before; those that it calls too. @param around as {@link linkCalled}. */
+export async function link(
+  parts: Parts,
+  path: string,
+  called: Called,
+  around: readonly string[] = [],
+): Promise<CalledScript> {
+  if (around.includes(path)) throw circle([...around.slice(around.indexOf(path)), path], parts.quote);
   const known = called.get(path);
   if (known) return known;
   if (called.size >= MAX_SCRIPTS) throw badInput(`path: expected at most ${MAX_SCRIPTS} scripts in all`);
   const script = await read(parts, path);
   // Before those that it calls: one may be itself.
   called.set(path, script);
-  await script.linked(() => linkCalled(parts, script.actions, path, called));
+  await script.linked(() => linkCalled(parts, script.actions, path, called, [...around, path]));
   return script;
+}
+
+function circle(paths: readonly string[], quote: boolean): Failure {
+  const which = paths.length === 2 ? "the script calls itself" : "the scripts call each other in a circle";
+  return badInput(`path: ${which}, without end${quote ? `: ${printable(paths.join(" -> "), 1_000)}` : ""}`);
 }
 
 type InPlaces = <T>(work: () => T | Promise<T>) => Promise<T>;

@@ -22,7 +22,7 @@ import { createYamlReader } from "../lib/yaml";
 import { type Action, type Command, type CommandTable, checkActions, flatten, listFields } from "./actions";
 import { type Called, callsUnknown, link, linkCalled } from "./called";
 import { keepable } from "./redact";
-import { Runner, type StepRecorder } from "./runner";
+import { errorOf, Runner, type StepRecorder } from "./runner";
 import type { ActiveRun, Runs } from "./runs";
 import type { StoredScript } from "./stored-scripts";
 import type { RunOptions, RunReport } from "./types";
@@ -179,7 +179,7 @@ export class Executor {
    */
   async link(checked: CheckedList, from: string, quote = true, here = true): Promise<CheckedList> {
     const called: Called = new Map();
-    await linkCalled(this.linking(quote, here), checked.actions, from, called);
+    await linkCalled(this.linking(quote, here), checked.actions, from, called, [from]);
     if (called.size === 0) return { ...checked, called };
     const scripts = [...called.values()];
     const commands = new Set([...checked.commands, ...scripts.flatMap((script) => script.commands)]);
@@ -377,7 +377,7 @@ function judge(
     return { status, error: messageOf(signal.reason) };
   }
   const more = failed.length > 1 ? ` (and ${failed.length - 1} more)` : "";
-  return { status: "error", error: `${first?.command}: ${first?.error}${more}` };
+  return { status: "error", error: `${first ? errorOf(first) : ""}${more}` };
 }
 
 function resultOf(actions: readonly Action[], outcomes: readonly Outcome[]): Record<string, unknown> {

@@ -22,7 +22,7 @@ const MAX_KEPT = { bytes: 4_096, depth: 64 };
  */
 export function keepable(
   outcome: Outcome,
-  run: Pick<Runner, "operations" | "secrets">,
+  run: Pick<Runner, "operations" | "secrets" | "open">,
   bytes = MAX_KEPT.bytes,
 ): Outcome {
   const { operations, secrets } = run;
@@ -37,7 +37,11 @@ export function keepable(
   };
   const operation = operations.get(outcome);
   const cleaned = (answer: unknown) =>
-    walk(operation ? withoutSecrets(operation.plain?.output ?? operation.output, answer) : answer);
+    walk(
+      operation && !run.open.has(outcome)
+        ? withoutSecrets(operation.plain?.output ?? operation.output, answer)
+        : answer,
+    );
   const fits = (value: unknown) =>
     sizeWithin(value, { ...MAX_KEPT, bytes }) !== undefined && !holdsLongText(value);
   const kept: Outcome = { ...rest };

@@ -78,6 +78,8 @@ export class Runner {
   /** The operation behind an outcome of this run, nested ones included. */
   readonly operations = new WeakMap<object, Command>();
   readonly secrets = new Secrets();
+  /** The outcomes whose result is no secret, whatever the operation says. */
+  readonly open = new WeakSet<object>();
   /** The error messages that variables were set to, by their names. */
   private readonly errors = new Map<string, string>();
   private executed = 0;
@@ -162,9 +164,13 @@ export class Runner {
     const took = () => Math.round((performance.now() - started) * 1_000) / 1_000;
     try {
       await this.step(signal);
+      let isShown = false;
+      const show = () => {
+        isShown = true;
+      };
       const call = async () => {
         const input = this.input(action);
-        const caller = this.callerOf(action, signal, place);
+        const caller = this.callerOf(action, signal, place, show);
         const answer = await performOperation(this.parts.service, operation, input, caller);
         return operation.plain ? operation.plain.of(answer) : answer;
       };
@@ -175,7 +181,9 @@ export class Runner {
       const result = !leaf || this.fits(whole) ? whole : operation.brief?.(whole);
       const isLeftOut = result === undefined || (result !== whole && !this.fits(result));
       if (isLeftOut) return { command, ok: true, omitted: true, duration_ms: took() };
-      return { command, ok: true, result, duration_ms: took() };
+      const outcome = { command, ok: true, result, duration_ms: took() };
+      if (isShown) this.open.add(outcome);
+      return outcome;
     } catch (thrown) {
       const { message, more } = this.failureOf(thrown, signal, command);
       const detail = Object.keys(more).length > 0 ? { detail: { ...more } } : {};
@@ -241,7 +249,7 @@ export class Runner {
     else this.secrets.add(value);
   }
 
-  private callerOf(action: Action, signal: AbortSignal, place: string): Caller {
+  private callerOf(action: Action, signal: AbortSignal, place: string, show: () => void): Caller {
     const { caller, id } = this.parts;
     // The run reports its own progress.
     const { progress: _, ...others } = caller;
@@ -255,11 +263,16 @@ export class Runner {
         const text = isLast ? "further actions of this run have no row" : this.secrets.scrub(subject);
         await caller.announce(`run=${id} ${text}`);
       },
-      run: this.context(action, signal, place),
+      run: this.context(action, signal, place, show),
     };
   }
 
-  private context({ operation, input, lists }: Action, signal: AbortSignal, place: string): RunContext {
+  private context(
+    { operation, input, lists }: Action,
+    signal: AbortSignal,
+    place: string,
+    show: () => void,
+  ): RunContext {
     const { path, variables } = this.script;
     return {
       id: this.parts.id,
@@ -268,6 +281,7 @@ export class Runner {
       set: (name, value, shown) => void variables.set(name, value, shown),
       written: (field) => input[field],
       fill: (field) => this.fill(operation, field, input[field]),
+      show,
       isShown: (value) => referencesIn(value).every((reference) => variables.isShown(reference)),
       blame: (name, error) => {
         this.errors.set(name, error);
@@ -342,7 +356,7 @@ export class Runner {
   private report(all: readonly Outcome[], { aborted, reason }: AbortSignal): NestedReport {
     const failed = all.find(({ ok }) => !ok);
     const outcomes = all.filter(({ ok }) => ++this.nested[ok ? "ok" : "failed"] <= MAX_NESTED_OUTCOMES);
-    const error = aborted ? messageOf(reason) : failed ? `${failed.command}: ${failed.error}` : null;
+    const error = aborted ? messageOf(reason) : failed ? errorOf(failed) : null;
     return { ok: error === null, error, cancelled: aborted, outcomes, omitted: all.length - outcomes.length };
   }
 
@@ -365,6 +379,12 @@ export class Runner {
     log.error(`${command} failed in run ${id}: ${messageOf(thrown)}`, thrown);
     return new Failure("unavailable", "internal error");
   }
+}
+
+/** The error of an action with its command, which is not repeated for each level of scripts or lists. */
+export function errorOf({ command, error = "" }: Outcome): string {
+  const [named = ""] = error.match(/^(?:AC_\w+: )+/) ?? [];
+  return named.includes(`${command}: `) ? error : `${command}: ${error}`;
 }
 
 /** Whether the result of `action` has no secret: those of the actions inside it may have any. */

@@ -47,8 +47,10 @@ export const operations = [
     run(_service, { name, value, op, secret }, caller) {
       const run = runOf(caller);
       const result = op === undefined ? value : compute(op, run.valueOf(name), value);
-      const isShown = op ? run.isShown([`\${${name}}`, run.written("value")]) : isShownAlone(run, "value");
-      run.set(name, result, secret === undefined ? isShown : !secret);
+      const isPlain = op ? run.isShown([`\${${name}}`, run.written("value")]) : isShownAlone(run, "value");
+      const isShown = secret === undefined ? isPlain : !secret;
+      run.set(name, result, isShown);
+      if (isShown) run.show();
       return result;
     },
   }),

@@ -52,6 +52,10 @@ export class Variables extends Map<string, unknown> {
   resolve(reference: Reference): unknown {
     if (this.isTurn(reference)) return this.turn;
     const { name, path } = reference;
+    if (name === "loop" && !this.has(name)) {
+      if (this.turn !== undefined) throw badInput("loop has only index, the turn: ${loop.index}");
+      if (isTurn(name, path)) throw badInput("${loop.index}: expected inside a loop");
+    }
     if (!this.has(name)) throw badInput(`unknown variable: ${name}${meant(name, this.keys())}`);
     let at = name;
     let value = this.get(name);

@@ -158,6 +158,15 @@ describe("AC_for_each", () => {
     expect((await valueAfter(host.service, actions, "seen")).value).toBe("11212122");
   });
 
+  test("what a loop does not have is said in place of an unknown variable", async () => {
+    await using host = testService();
+    const errorOf = async (action: unknown) => (await runActions(host.service, [action])).error_text;
+    expect(await errorOf(["AC_loop", { times: 1, body: [["AC_log", ["${loop.idx}"]]] }])).toEndWith(
+      "loop has only index, the turn: ${loop.index}",
+    );
+    expect(await errorOf(["AC_log", ["${loop.index}"]])).toEndWith("${loop.index}: expected inside a loop");
+  });
+
   test("a variable that is called loop stays what it is, but for its index", async () => {
     await using host = testService();
     const body = [["AC_set_var", ["seen", "${loop}${loop.index}"]]];

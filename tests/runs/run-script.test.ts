@@ -99,11 +99,35 @@ describe("AC_run_script", () => {
     expect(error_text).toContain("the called script:1:3: /0/0: unknown command AC_slep");
   });
 
-  test("a script that calls itself ends, at the depth that is allowed", async () => {
-    await using host = scripts({ "main.json": [call("main.json")] });
-    expect((await host.run("main.json")).error_text).toEndWith(
-      "expected at most 16 scripts that call each other",
+  test("scripts that are sure to call themselves are refused before anything runs", async () => {
+    await using host = scripts({
+      "one.json": [["AC_sleep", [0]], call("one.json")],
+      "two.json": [call("three.json")],
+      "three.json": [call("two.json")],
+    });
+    expect(host.run("one.json")).rejects.toThrow("/1/1/path: the script calls itself, without end");
+    expect(host.run("two.json")).rejects.toThrow("the scripts call each other in a circle, without end");
+    const executor = await host.service.executor();
+    const [two, three] = ["two.json", "three.json"].map((name) => join(host.folder, name));
+    const linked = executor.link(executor.prepare([call("three.json")]), `${two}`);
+    expect(linked).rejects.toThrow(`a circle, without end: ${two} -> ${three} -> ${two}`);
+  });
+
+  test("a script that calls itself under a condition ends, at the depth that is allowed", async () => {
+    const again = ["AC_if_var", { name: "n", value: 1, then: [] as unknown[], else: [call("main.json")] }];
+    await using host = scripts({ "main.json": [["AC_set_var", ["n", 0]], again] });
+    expect((await host.run("main.json")).error_text).toBe(
+      "AC_if_var: AC_run_script: expected at most 16 scripts that call each other",
     );
+  });
+
+  test("an error of scripts that call each other names the command once", async () => {
+    await using host = scripts({
+      "main.json": [call("deep.json")],
+      "deep.json": [call("deeper.json")],
+      "deeper.json": [["AC_fail", ["no such customer"]]],
+    });
+    expect((await host.run("main.json")).error_text).toBe("AC_run_script: AC_fail: no such customer");
   });
 
   test("all actions of called scripts count", async () => {

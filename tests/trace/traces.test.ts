@@ -217,6 +217,38 @@ describe("a run", () => {
     expect(JSON.stringify([trace.run, steps])).not.toMatch(/geheim42|hidden-one/);
   });
 
+  test("has arguments as they were written, and what the script says is no secret", async () => {
+    await using made = testService();
+    const report = await runActions(
+      made.service,
+      [
+        ["AC_set_var", { name: "orders", value: ["ACME", "Initech"], secret: false }],
+        ["AC_set_var", { name: "copy", value: "${orders}" }],
+        ["AC_for_each", { list: "${orders}", var: "order", body: [["AC_log", ["${order}"]]] }],
+        ["AC_for_each", { list: ["Hooli"], var: "order", secret: false, body: [] }],
+        ["AC_set_var", { name: "joined", value: "with ${pw}", secret: false }],
+        ["AC_set_var", { name: "kept", value: "geheim42" }],
+        ["AC_set_var", { name: "kept", op: "append", value: "-geheim43" }],
+        ["AC_for_each", { list: ["geheim44"], var: "order", body: [] }],
+      ],
+      { trace: true, variables: { pw: "geheim45" } },
+    );
+    expect(report.error_text).toBeNull();
+    using trace = (await made.service.traces()).open(report.run_id).trace;
+    const [orders, copy, each, , , literal, joined, kept, appended, list] = trace.steps();
+    const names = ["ACME", "Initech"];
+    expect(orders).toMatchObject({ arguments: { value: names, secret: false }, result: names });
+    expect(copy).toMatchObject({ arguments: { value: "${orders}" }, result: names });
+    expect(each).toMatchObject({ arguments: { list: "${orders}", var: "order" } });
+    expect(literal).toMatchObject({ arguments: { list: ["Hooli"] } });
+    expect(joined).toMatchObject({ arguments: { value: "with ${pw}" }, result: "with ***" });
+    expect([kept, appended]).toMatchObject([{ result: "***" }, { result: "***" }]);
+    expect(list).toMatchObject({ arguments: { list: "***" } });
+    const { outcomes } = (await made.service.runs()).show(report.run_id);
+    expect(outcomes[0]?.result).toEqual(names);
+    expect(JSON.stringify([trace.steps(), outcomes])).not.toContain("geheim");
+  });
+
   test("is not traced for a caller without the scope screen", async () => {
     await using made = testService();
     const caller = localCaller(made.service, "api", { grant: { name: "ci", scopes: ["operate"] } });
