@@ -287,6 +287,7 @@ export function createService({
     }),
     async runJobs() {
       runsJobs = true;
+      if (existsSync(files.traces)) (await service.traces()).clear();
       await madeScheduler?.start();
       const look = async () => {
         // Whoever revokes a token may not be able to tell this process.

@@ -68,7 +68,7 @@ export interface ExecutorParts {
    * is not traced. @throws a failure when it cannot be.
    */
   trace?(
-    start: ReturnType<typeof begun> & { readonly commands: readonly string[] },
+    start: ReturnType<typeof begun> & { readonly commands: readonly string[]; readonly share: string | null },
     asked: boolean,
   ): Promise<RunTrace | undefined>;
 }
@@ -231,10 +231,12 @@ export class Executor {
       ...{ ...start, commands, timeout_s, share: shareOf(grant) },
       ...(tellBegun && { keptBytes: MAX_UNATTENDED_BYTES }),
     });
-    const trace = await this.trace({ ...start, commands }, asked === true).catch((error) => {
-      active.end("error", messageOf(error));
-      throw error;
-    });
+    const trace = await this.trace({ ...start, commands, share: shareOf(grant) }, asked === true).catch(
+      (error) => {
+        active.end("error", messageOf(error));
+        throw error;
+      },
+    );
     tellBegun?.(id);
     const leave = () => active.abort(cancelled("the process that runs it is stopping"));
     if (caller.signal.aborted) leave();
@@ -248,12 +250,15 @@ export class Executor {
     const { service, log } = this.parts;
     /** A script whose path is known only now. */
     const call = async (unknown: string) => {
-      const script = await link(this.linking(false), unknown, called);
-      const names = [...new Set([...called.values()].flatMap((one) => one.commands))];
+      const known: Called = new Map(called);
+      const script = await link(this.linking(false), unknown, known);
+      const names = [...new Set([...known.values()].flatMap((one) => one.commands))];
       this.permit(names, grant, "this run");
       active.adds(names);
       // The clicks and keys of a run have no rows of their own.
       await caller.announce(`run=${id} calls ${unknown} ${script.described}`);
+      // Only now: one that was refused is refused the next time too.
+      for (const [path, one] of known) called.set(path, one);
       return script;
     };
     const runner = new Runner({ service, log, id, path, active, caller, variables, trace, called, call });

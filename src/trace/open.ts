@@ -4,12 +4,20 @@
 import * as v from "valibot";
 import { badInput } from "../lib/errors";
 import { openZip, type Zip } from "../lib/zip";
-import { RUN_FILE, STEP, STEPS_FILE, type Step, TRACED_RUN, type TracedRun } from "./trace";
+import { LIMITS, RUN_FILE, STEP, STEPS_FILE, type Step, TRACED_RUN, type TracedRun } from "./trace";
 
 /** The largest `run.json`, `steps.json` and picture that are read. */
 const MAX_RUN = 1024 * 1024;
-const MAX_STEPS = 32 * 1024 * 1024;
+/** Somewhat more than is recorded: steps that have not ended do not count there. */
+const MAX_STEPS = LIMITS.stepBytes + 2 * 1024 * 1024;
 const MAX_PICTURE = 64 * 1024 * 1024;
+
+/** Counted before any of them is looked at. */
+const STEPS = v.pipe(
+  v.unknown(),
+  v.check((value) => Array.isArray(value) && value.length <= LIMITS.steps),
+  v.array(STEP),
+);
 
 /** An open trace; dispose of it to close it. */
 export interface Trace extends Disposable {
@@ -30,7 +38,7 @@ export function openTrace(path: string): Trace {
       run: parsed(TRACED_RUN, zip, RUN_FILE, MAX_RUN),
       names: () => zip.names(),
       picture: (name) => zip.read(name, MAX_PICTURE),
-      steps: () => parsed(v.array(STEP), zip, STEPS_FILE, MAX_STEPS),
+      steps: () => parsed(STEPS, zip, STEPS_FILE, MAX_STEPS),
       [Symbol.dispose]: () => zip[Symbol.dispose](),
     };
   } catch (error) {
@@ -41,7 +49,7 @@ export function openTrace(path: string): Trace {
 
 function parsed<S extends v.GenericSchema>(schema: S, zip: Zip, name: string, max: number): v.InferOutput<S> {
   const text = zip.read(name, max).toString("utf8");
-  const found = v.safeParse(schema, jsonOf(text));
+  const found = v.safeParse(schema, jsonOf(text), { abortEarly: true });
   if (found.success) return found.output;
   throw badInput(`trace: ${name} in it is not of a trace of svc`);
 }

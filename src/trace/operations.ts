@@ -6,9 +6,10 @@ import { basename, join } from "node:path";
 import * as v from "valibot";
 import { field, NO_INPUT, path } from "../core/fields";
 import { operation } from "../core/operation";
-import type { Grant } from "../core/rights";
+import { allows, type Grant } from "../core/rights";
 import { PRIVATE_FOLDER, writeNamedFile } from "../lib/files";
-import { STEP, type Step, TRACED_RUN } from "./trace";
+import type { Trace } from "./open";
+import { STEP, type Step, TRACED_RUN, type TracedRun } from "./trace";
 import type { Traces } from "./traces";
 
 interface Uses {
@@ -21,7 +22,9 @@ export const ZIP_CONTENT_TYPE = "application/zip";
 const FOR_PEOPLE = "a trace is for a person to look at";
 
 /** `run.json` as it is shown. */
-const ABOUT = v.omit(TRACED_RUN, ["format", "version"]);
+const ABOUT = v.omit(TRACED_RUN, ["format", "version", "share"]);
+
+const about = ({ format: _format, version: _version, share: _share, ...run }: TracedRun) => run;
 
 export const listTraces = operation({
   name: "traces.list",
@@ -36,9 +39,7 @@ export const listTraces = operation({
     count: v.number(),
   }),
   async run(service: Uses) {
-    const traces = (await service.traces())
-      .list()
-      .map(({ format: _format, version: _version, ...trace }) => trace);
+    const traces = (await service.traces()).list().map(({ bytes, ...run }) => ({ ...about(run), bytes }));
     return { traces, count: traces.length };
   },
 });
@@ -61,8 +62,7 @@ export const getTrace = operation({
   async run(service: Uses, { run_id }, { grant }) {
     const { file, trace } = (await service.traces()).open(run_id);
     using _ = trace;
-    // It has the answers of its commands.
-    (await service.executor()).permit(trace.run.commands, grant);
+    await permitTo(service, trace, grant);
     return new Response(Bun.file(file), {
       headers: {
         "content-type": ZIP_CONTENT_TYPE,
@@ -90,12 +90,13 @@ export const showTrace = operation({
   }),
   /** `written`: where the pictures are. */
   output: v.object({ run: ABOUT, steps: v.array(STEP), written: v.exactOptional(v.string()) }),
-  async run(service: Pick<Uses, "traces">, { trace: given, pictures }) {
+  async run(service: Uses, { trace: given, pictures }, { grant }) {
     const isFile = existsSync(given) || !/^[0-9a-f-]{4,36}$/.test(given);
     using trace = isFile
       ? (await import("./open")).openTrace(given)
       : (await service.traces()).open(given).trace;
-    const { format: _format, version: _version, ...run } = trace.run;
+    await permitTo(service, trace, grant);
+    const run = about(trace.run);
     const steps = trace.steps();
     if (pictures === undefined) return { run, steps };
     mkdirSync(pictures, { recursive: true, mode: PRIVATE_FOLDER });
@@ -105,6 +106,18 @@ export const showTrace = operation({
     return { run, steps, written: pictures };
   },
 });
+
+/**
+ * Refuses a trace to whoever may not use each of its commands, as it has their answers.
+ *
+ * @throws a `forbidden` failure; as `openTrace`.
+ */
+async function permitTo(service: Uses, trace: Trace, grant: Grant): Promise<void> {
+  if (allows(grant, "admin")) return;
+  // Earlier builds did not list those of scripts that were found during the run.
+  const names = new Set([...trace.run.commands, ...trace.steps().map(({ command }) => command)]);
+  (await service.executor()).permit([...names], grant);
+}
 
 /** The names of the pictures that the steps have. Each is a number, so that a trace of somebody else names no other file. */
 function picturesOf(steps: readonly Step[]): string[] {

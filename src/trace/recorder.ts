@@ -10,10 +10,7 @@ import type { Outcome } from "../core/run";
 import { messageOf } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
 import { createZip } from "../lib/zip";
-import { PICTURES, RUN_FILE, STEPS_FILE, type Step, type TracedRun } from "./trace";
-
-/** The most of one trace. */
-export const LIMITS = { steps: 2_000, stepBytes: 8 * 1024 * 1024, pictures: 500, bytes: 48 * 1024 * 1024 };
+import { LIMITS, PICTURES, RUN_FILE, STEPS_FILE, type Step, type TracedRun } from "./trace";
 
 /** How long the screen has to show what an action did before the picture after it, in milliseconds. */
 const SETTLE_MS = 50;
@@ -69,6 +66,7 @@ export function createRecorder({ folder, shoot, sparse }: RecorderParts) {
   const started = performance.now();
   const steps: Step[] = [];
   const shots: Shot[] = [];
+  const ran = new Set<string>();
   let stepCount = 0;
   let stepBytes = 0;
   let shotCount = 0;
@@ -119,7 +117,7 @@ export function createRecorder({ folder, shoot, sparse }: RecorderParts) {
   };
   const ageOfLast = () => performance.now() - (shots.at(-1)?.at ?? Number.NEGATIVE_INFINITY);
   const count = (step: Step, sign: 1 | -1) => {
-    stepBytes += sign * JSON.stringify(step).length;
+    stepBytes += sign * Buffer.byteLength(JSON.stringify(step));
   };
   const forgetSteps = () => {
     while (steps.length > LIMITS.steps || (stepBytes > LIMITS.stepBytes && steps.length > 1)) {
@@ -147,6 +145,7 @@ export function createRecorder({ folder, shoot, sparse }: RecorderParts) {
         after: null,
       };
       steps.push(step);
+      ran.add(command);
       if (pictured) {
         const isFresh = ageOfLast() < (sparse ? SPARSE_MS : SAME_MS);
         step.before = isFresh ? (shots.at(-1)?.name ?? null) : await picture(step);
@@ -190,6 +189,8 @@ export function createRecorder({ folder, shoot, sparse }: RecorderParts) {
         format: "svc-trace",
         version: 1,
         ...run,
+        // A script whose path is in a variable adds some to those that were known at the start.
+        commands: [...new Set([...run.commands, ...ran])],
         steps: clean.length,
         pictures: shots.length,
         omitted_steps: omittedSteps,

@@ -11,6 +11,9 @@ export const STEPS_FILE = "steps.json";
 /** Where the pictures of an archive are. */
 export const PICTURES = "pictures/";
 
+/** The most of one trace. */
+export const LIMITS = { steps: 2_000, stepBytes: 8 * 1024 * 1024, pictures: 500, bytes: 48 * 1024 * 1024 };
+
 const COUNT = v.pipe(v.number(), v.integer(), v.minValue(0));
 
 /** `run.json`: the run, and how much of it the archive has. */
@@ -21,6 +24,8 @@ export const TRACED_RUN = v.object({
   /** `rest`, `scheduler` or `manual`, and the client or the job, as in the history. */
   source_type: v.string(),
   source_id: v.string(),
+  /** In whose share of what is kept it counts (`lib/quota.ts`); absent for the owner of the host. Not shown. */
+  share: v.exactOptional(v.string()),
   /** Empty when the list came without a file. */
   script_path: v.string(),
   /** The commands of its actions, each once. */

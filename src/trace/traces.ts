@@ -9,6 +9,7 @@ import { isAlive } from "../lib/alive";
 import { conflict, messageOf, notFound, systemCode, unavailable } from "../lib/errors";
 import { ensurePrivateFolder, PRIVATE_FOLDER, syncFolder, writeNamedFile } from "../lib/files";
 import type { Log } from "../lib/log";
+import { shortage } from "../lib/quota";
 import { openTrace, type Trace } from "./open";
 import { createRecorder, type StepEnd, type StepStart } from "./recorder";
 import type { TracedRun } from "./trace";
@@ -17,8 +18,8 @@ import type { TracedRun } from "./trace";
 const MAX_ASKED = 20;
 const MAX_BYTES = 512 * 1024 * 1024;
 
-/** How many runs are traced at once. */
-const MAX_TRACED = 8;
+/** How many runs that clients want traced are traced at once, and as many jobs; those of a named token leave some to others. */
+const TRACED = { what: "traced runs", most: 8, times: 1 };
 
 const SUFFIX = ".zip";
 /** The folder of a run that is being traced: the process, and the run. */
@@ -41,6 +42,8 @@ export interface TracedStart {
   readonly source_id: string;
   readonly script_path: string;
   readonly commands: readonly string[];
+  /** In whose share of what is limited it counts: the name of a token; null for the owner of the host. */
+  readonly share: string | null;
 }
 
 /** How a run ended; no secret is in it. */
@@ -62,7 +65,8 @@ export interface KeptTrace extends TracedRun {
 }
 
 export class Traces {
-  private active = 0;
+  /** The runs that are traced now. */
+  private readonly active = new Set<{ readonly asked: boolean; readonly share: string | null }>();
 
   constructor(private readonly parts: TracesParts) {}
 
@@ -70,27 +74,41 @@ export class Traces {
    * Begins to trace a run.
    *
    * @param asked whether a client asked for it: then it is kept however the run ends, else when the run fails.
-   * @returns undefined for a run that nobody asked to trace, where such are not traced.
+   * @returns undefined for a run that nobody asked to trace, where such are not traced. Where too many are, it notes nothing,
+   *   and logs so when the run fails.
    * @throws a `conflict` failure when too many runs are traced already, or the folder cannot be written.
    */
-  async begin(start: TracedStart, asked: boolean): Promise<RunTrace | undefined> {
+  async begin({ share, ...start }: TracedStart, asked: boolean): Promise<RunTrace | undefined> {
     const { folder, jobTraces, shoot, log } = this.parts;
-    if (!asked && (jobTraces === 0 || this.active >= MAX_TRACED)) return undefined;
-    if (this.active >= MAX_TRACED) throw conflict(`trace: ${MAX_TRACED} runs are traced already`);
+    if (!asked && jobTraces === 0) return undefined;
+    const alike = [...this.active].filter((one) => one.asked === asked);
+    const full = shortage(
+      TRACED,
+      alike.map((one) => one.share),
+      share,
+    );
+    if (full !== undefined) {
+      if (asked) throw conflict(`trace: ${full}`);
+      return untraced((status) => {
+        if (status !== "ok") log.warn(`run ${start.run_id} failed and was not traced: ${full}`);
+      });
+    }
     ensurePrivateFolder(folder);
     this.clear();
     const work = join(folder, `.work-${process.pid}-${start.run_id}`);
     mkdirSync(work, { mode: PRIVATE_FOLDER });
-    this.active++;
+    const slot = { asked, share };
+    this.active.add(slot);
     const recorder = createRecorder({ folder: work, shoot, sparse: !asked });
     const started_at = new Date().toISOString();
     return {
       step: recorder.step,
       end: async (how, scrub) => {
-        this.active--;
+        this.active.delete(slot);
         try {
           if (!asked && how.status === "ok") return null;
-          const run = { ...start, commands: [...start.commands], ...how, started_at };
+          const own = share === null ? {} : { share };
+          const run = { ...start, ...own, commands: [...start.commands], ...how, started_at };
           const archive = join(work, "trace.zip");
           const written = await recorder.write(
             archive,
@@ -175,33 +193,69 @@ export class Traces {
     }
   }
 
-  /** Removes what is over the bounds, and older traces of the same job. @param newest the run whose trace has just come. */
+  /**
+   * Removes older traces of the same job, and what is over the bounds: the oldest of whoever has most, so that nobody pushes
+   * out the traces of others.
+   *
+   * @param newest the run whose trace has just come.
+   */
   private forget(newest: string): void {
     const kept = this.list();
     const own = kept.find(({ run_id }) => run_id === newest);
     const isSameJob = (one: KeptTrace) =>
       isJob(one) && own !== undefined && isJob(own) && one.source_id === own.source_id;
-    for (const jobs of [true, false]) {
-      const most = jobs ? this.parts.jobTraces : MAX_ASKED;
-      let count = 0;
-      let bytes = 0;
-      for (const one of kept.filter((trace) => isJob(trace) === jobs)) {
-        bytes += one.bytes;
-        const isOld = one.run_id !== newest && (isSameJob(one) || count >= most || bytes > MAX_BYTES);
-        if (isOld) rmSync(this.fileOf(one.run_id), { force: true });
-        else count++;
-      }
+    const remove = ({ run_id }: KeptTrace) => rmSync(this.fileOf(run_id), { force: true });
+    const isOlder = (one: KeptTrace) => one.run_id !== newest && isSameJob(one);
+    kept.filter(isOlder).forEach(remove);
+    const rest = kept.filter((one) => !isOlder(one));
+    const [jobs, asked] = [rest.filter(isJob), rest.filter((one) => !isJob(one))];
+    for (const [traces, most] of [[jobs, this.parts.jobTraces] as const, [asked, MAX_ASKED] as const]) {
+      const tooMany = beyondShares(traces, newest, () => 1, most);
+      const others = traces.filter((one) => !tooMany.includes(one));
+      [...tooMany, ...beyondShares(others, newest, ({ bytes }) => bytes, MAX_BYTES)].forEach(remove);
     }
   }
 
   /** Removes what killed processes have left. */
-  private clear(): void {
+  clear(): void {
     for (const name of this.names()) {
       const pid = Number(WORK.exec(name)?.[1] ?? Number.NaN);
-      const left = pid === process.pid ? this.active === 0 : !isAlive(pid);
+      const left = pid === process.pid ? this.active.size === 0 : !isAlive(pid);
       if (!Number.isNaN(pid) && left) rmSync(join(this.parts.folder, name), { recursive: true, force: true });
     }
   }
 }
 
-const isJob = ({ source_type }: TracedStart) => source_type === "scheduler";
+const isJob = ({ source_type }: Pick<TracedStart, "source_type">) => source_type === "scheduler";
+
+/** What a run has that is not traced. @param ended takes how it ended. */
+const untraced = (ended: (status: TracedEnd["status"]) => void): RunTrace => ({
+  step: async () => async () => {},
+  async end({ status }) {
+    ended(status);
+    return null;
+  },
+});
+
+/**
+ * Those of `traces`, newest first, that are too many when all together may take `most`: each time the oldest of the share that
+ * takes most.
+ *
+ * @param newest the run whose trace stays.
+ */
+function beyondShares(
+  traces: readonly KeptTrace[],
+  newest: string,
+  taken: (trace: KeptTrace) => number,
+  most: number,
+): KeptTrace[] {
+  const sum = (some: readonly KeptTrace[]) => some.reduce((all, one) => all + taken(one), 0);
+  const left = [...traces];
+  while (sum(left) > most) {
+    const shares = [...Map.groupBy(left, ({ share }) => share).values()].toSorted((a, b) => sum(b) - sum(a));
+    const [oldest] = shares.flatMap((own) => own.findLast(({ run_id }) => run_id !== newest) ?? []);
+    if (oldest === undefined) break;
+    left.splice(left.indexOf(oldest), 1);
+  }
+  return traces.filter((one) => !left.includes(one));
+}

@@ -1,20 +1,27 @@
 /** Traces: what is recorded of a run, what is left out, and which traces a host keeps. */
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { localCaller } from "../../src/core/caller";
+import { callOperation } from "../../src/core/call";
+import { type Caller, localCaller } from "../../src/core/caller";
+import type { Scope } from "../../src/core/rights";
 import { silentLog } from "../../src/lib/log";
+import { createZip } from "../../src/lib/zip";
+import type { Service } from "../../src/service";
 import { openTrace } from "../../src/trace/open";
-import { createRecorder, LIMITS } from "../../src/trace/recorder";
+import { getTrace, showTrace } from "../../src/trace/operations";
+import { createRecorder } from "../../src/trace/recorder";
+import { LIMITS } from "../../src/trace/trace";
 import { Traces, type TracesParts } from "../../src/trace/traces";
 import { post, runActions, temporaryFolder, testServer, testService, until } from "../support";
 
-const run = (nth: number, source_id = "") => ({
+const run = (nth: number, source_id = "", share: string | null = null) => ({
   run_id: `00000000-0000-4000-8000-${String(nth).padStart(12, "0")}`,
   source_type: source_id ? "scheduler" : "rest",
   source_id,
   script_path: "",
   commands: ["AC_sleep"],
+  share,
 });
 const ended = { status: "error", error_text: "AC_sleep: no" } as const;
 const END = { ...ended, started_at: "", finished_at: "" };
@@ -43,7 +50,8 @@ function recorded(shoot: (file: string) => Promise<unknown>, sparse = false) {
   return {
     ...recorder,
     async read(scrub = same) {
-      await recorder.write(file, { ...run(1), ...END }, scrub);
+      const { share: _, ...start } = run(1);
+      await recorder.write(file, { ...start, ...END }, scrub);
       using trace = openTrace(file);
       return { run: trace.run, steps: trace.steps(), names: trace.names() };
     },
@@ -108,6 +116,24 @@ describe("a trace", () => {
       arguments: { image: "(5000 characters)", message: "it is ***" },
       result: ["***"],
     });
+  });
+
+  test("has at most so many steps: an archive of others that says more is refused before they are looked at", async () => {
+    using folder = temporaryFolder();
+    const file = join(folder.path, "trace.zip");
+    const zip = await createZip(file);
+    const { share: _, ...start } = run(1);
+    const counts = { steps: 0, pictures: 0, omitted_steps: 0, omitted_pictures: 0 };
+    await zip.add(
+      "run.json",
+      Buffer.from(JSON.stringify({ format: "svc-trace", version: 1, ...start, ...END, ...counts })),
+    );
+    await zip.add("steps.json", Buffer.from(`[${"1,".repeat(4_000_000)}1]`));
+    await zip.finish();
+    using trace = openTrace(file);
+    const before = process.memoryUsage.rss();
+    expect(() => trace.steps()).toThrow("trace: steps.json in it is not of a trace of svc");
+    expect(process.memoryUsage.rss() - before).toBeLessThan(512 * 1024 * 1024);
   });
 
   test("that nobody asked for has few pictures, and one after what failed", async () => {
@@ -177,11 +203,51 @@ describe("a host keeps", () => {
     expect(readdirSync(made.path).toSorted()).toEqual([left[1] ?? "", `${run(3).run_id}.zip`]);
   });
 
-  test("no more than so many at work at once", async () => {
-    using made = traces();
+  test("no more than so many at work at once, jobs apart, and logs that a job failed without one", async () => {
+    const logged: string[] = [];
+    const log = { ...silentLog, warn: (text: string) => void logged.push(text) };
+    using made = traces({ log });
     for (let nth = 0; nth < 8; nth++) await made.kept.begin(run(nth), true);
-    expect(made.kept.begin(run(8), true)).rejects.toThrow("8 runs are traced already");
-    expect(await made.kept.begin(run(9, "job"), false)).toBeUndefined();
+    expect(made.kept.begin(run(8), true)).rejects.toThrow("there are 8 traced runs already");
+    expect((await trace(made.kept, run(9, "job")))?.run_id).toBe(run(9).run_id);
+    for (let nth = 10; nth < 18; nth++) await made.kept.begin(run(nth, "job"), false);
+    expect(await trace(made.kept, run(18, "job"), "ok")).toBeNull();
+    expect(logged).toEqual([]);
+    expect(await trace(made.kept, run(19, "job"))).toBeNull();
+    expect(logged).toEqual([
+      `run ${run(19).run_id} failed and was not traced: there are 8 traced runs already, which is the limit`,
+    ]);
+  });
+
+  test("some of those at work for others than one token, and for other jobs than its own", async () => {
+    using made = traces();
+    for (let nth = 0; nth < 4; nth++) await made.kept.begin(run(nth, "", "ci"), true);
+    expect(made.kept.begin(run(4, "", "ci"), true)).rejects.toThrow("the token ci has 4 traced runs already");
+    expect(await made.kept.begin(run(5, "", "desk"), true)).toBeDefined();
+    for (let nth = 10; nth < 16; nth++) await trace(made.kept, run(nth, `job-${nth}`, "ci"));
+    for (let nth = 20; nth < 26; nth++) await made.kept.begin(run(nth, `job-${nth}`, "ci"), false);
+    expect((await trace(made.kept, run(30, "other")))?.run_id).toBe(run(30).run_id);
+  });
+
+  test.each([
+    ["clients asked for", ""],
+    ["jobs have", "job"],
+  ])("the traces of others when one token makes many of those that %s", async (_what, job) => {
+    using made = traces({ jobTraces: 20 });
+    for (let nth = 0; nth < 3; nth++) await trace(made.kept, run(nth, job && `${job}-${nth}`));
+    for (let nth = 10; nth < 40; nth++) await trace(made.kept, run(nth, job && `${job}-${nth}`, "ci"));
+    const shares = made.kept.list().map(({ share = null }) => share);
+    expect(shares.length).toBe(20);
+    expect(shares.filter((share) => share === null).length).toBe(3);
+  });
+
+  test("nothing that a killed server has left, once it is started again", async () => {
+    await using made = testService();
+    const left = join(made.configDir, "traces", `.work-${Bun.spawnSync(["true"]).pid}-${run(1).run_id}`);
+    mkdirSync(left, { recursive: true });
+    const stop = await made.service.runJobs();
+    expect(existsSync(left)).toBe(false);
+    stop();
   });
 });
 
@@ -272,6 +338,76 @@ describe("a run", () => {
     expect((await host.call("/runs/..%2f..%2fetc/trace")).status).toBe(400);
     const audit = await host.call("/audit/list");
     expect(await audit.text()).toContain(`traces.get run_id=\\"${run_id.slice(0, 8)}\\"`);
+  });
+
+  /** Runs the admin's script, whose path is in a variable, up to twice; the last action of it fails. */
+  const ranUnknown = async (service: Service, folder: string, caller?: Caller) => {
+    const script = join(folder, "admin.json");
+    writeFileSync(script, JSON.stringify([["AC_sleep", [0]], ["AC_config_export"]]));
+    const call = ["AC_run_script", { path: "${path}" }];
+    return runActions(service, [call, call], { trace: true, variables: { path: script } }, caller);
+  };
+  const named = (service: Service, ...scopes: Scope[]) =>
+    localCaller(service, "api", { grant: { name: "ci", scopes } });
+
+  test("that called a script with admin commands shows its trace to no token without admin", async () => {
+    await using made = testService();
+    using folder = temporaryFolder();
+    const { run_id } = await ranUnknown(made.service, folder.path);
+    const traces = await made.service.traces();
+    const [listed] = traces.list();
+    expect(listed?.commands).toEqual(["AC_run_script", "AC_sleep", "AC_config_export"]);
+    const kept = join(made.configDir, "traces", `${run_id}.zip`);
+    const reads = [
+      async (caller: Caller) => callOperation(made.service, getTrace, { run_id }, caller),
+      async (caller: Caller) => callOperation(made.service, showTrace, { trace: run_id }, caller),
+      async (caller: Caller) => callOperation(made.service, showTrace, { trace: kept }, caller),
+    ];
+    for (const read of reads) {
+      expect(read(named(made.service, "screen", "operate"))).rejects.toThrow("AC_config_export needs admin");
+      await read(named(made.service, "admin"));
+    }
+  });
+
+  test("has a trace that is safe also where an earlier build did not list all of its commands", async () => {
+    await using made = testService();
+    const traces = await made.service.traces();
+    const started = { ...run(1), commands: ["AC_sleep"] };
+    const begun = await traces.begin(started, true);
+    await begun?.end({ status: "ok", error_text: null }, same);
+    const file = join(made.configDir, "traces", `${started.run_id}.zip`);
+    using trace = openTrace(file);
+    const zip = await createZip(join(made.configDir, "old.zip"));
+    await zip.add("run.json", Buffer.from(JSON.stringify(trace.run)));
+    const step = {
+      number: 1,
+      place: "[0]",
+      command: "AC_config_export",
+      arguments: {},
+      at_ms: 0,
+      duration_ms: 1,
+      ok: true,
+    };
+    await zip.add("steps.json", Buffer.from(JSON.stringify([{ ...step, before: null, after: null }])));
+    await zip.finish();
+    renameSync(join(made.configDir, "old.zip"), file);
+    const read = callOperation(
+      made.service,
+      getTrace,
+      { run_id: started.run_id },
+      named(made.service, "screen"),
+    );
+    expect(read).rejects.toThrow("AC_config_export needs admin");
+  });
+
+  test("refuses a script that it may not call also the second time", async () => {
+    await using made = testService();
+    using folder = temporaryFolder();
+    const caller = named(made.service, "screen", "operate");
+    const { outcomes } = await ranUnknown(made.service, folder.path, caller);
+    expect(outcomes.map(({ error }) => error)).toEqual(
+      Array.from({ length: 2 }, () => "this run allows screen, operate, but AC_config_export needs admin"),
+    );
   });
 
   test("of a job that fails leaves a trace; one that was not asked for and succeeds leaves none", async () => {
