@@ -2,7 +2,17 @@ import * as v from "valibot";
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { field } from "../src/core/fields";
-import { hotkey, setMousePosition, writeText } from "../src/desktop/operations";
+import { getPixel, waitImageGone, waitPixel, waitStill } from "../src/desktop/images/operations";
+import {
+  clickMouse,
+  dragMouse,
+  hotkey,
+  pressMouse,
+  releaseMouse,
+  scrollMouse,
+  setMousePosition,
+  writeText,
+} from "../src/desktop/operations";
 import { locateText, waitText } from "../src/desktop/operations/text";
 import {
   CANNOT_LIST,
@@ -36,6 +46,33 @@ export default {
       positionals: ["x", "y"],
       examples: [["$0 desktop set-mouse-position 640 400", "Move the pointer"]],
     }),
+    "click-mouse": view(clickMouse, {
+      positionals: ["x", "y"],
+      examples: [["$0 desktop click-mouse 640 400", "Move the pointer and click the left button"]],
+    }),
+    "press-mouse": view(pressMouse, { positionals: ["x", "y"] }),
+    "release-mouse": view(releaseMouse, { positionals: ["x", "y"] }),
+    "mouse-scroll": view(scrollMouse, {
+      positionals: ["scroll_value", "x", "y"],
+      examples: [["$0 desktop mouse-scroll 3 640 400", "Turn the wheel by three notches at a place"]],
+    }),
+    drag: view(dragMouse, {
+      text: ([x, y]) => `dragged to ${x}, ${y}`,
+      examples: [["$0 desktop drag --from 100,200 --to 400,200", "Drag with the left button"]],
+    }),
+    "get-pixel": view(getPixel, {
+      positionals: ["x", "y"],
+      examples: [["$0 desktop get-pixel 640 400", "The color of a pixel"]],
+    }),
+    "wait-pixel": view(waitPixel, {
+      positionals: ["x", "y", "color"],
+      examples: [["$0 desktop wait-pixel 640 400 '#00aa00'", "Wait until a pixel has a color"]],
+    }),
+    "wait-still": view(waitStill, {
+      text: () => "nothing changes any more",
+      examples: [["$0 desktop wait-still --still 2s", "Wait until nothing has changed for two seconds"]],
+    }),
+    "wait-image-gone": view(waitImageGone, { text: () => "the image is no longer on the screen" }),
     windows: view(listWindows, {
       columns: ["HWND", "PROCESS", "PLACE", "STATE", "TITLE"],
       rows: ({ windows }) => windows.map(rowOf),
@@ -53,7 +90,7 @@ export default {
     }),
     "wait-window-gone": view(waitWindowGone, {
       ...byTitle,
-      text: () => "gone",
+      text: () => "no such window is open",
       examples: [["$0 desktop wait-window-gone Saving --timeout 30s", "Wait until a window is closed"]],
     }),
     "close-window": view(closeWindow, byTitle),

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import * as v from "valibot";
 import { view } from "../src/cli/view";
 import { field } from "../src/core/fields";
-import { locate } from "../src/desktop/images/operations";
+import { bestOf, locate } from "../src/desktop/images/operations";
 import { badInput } from "../src/lib/errors";
 import { writeNamedFile } from "../src/lib/files";
 
@@ -36,8 +36,7 @@ export default view(locate, {
     );
   },
   none: "not found",
-  problems: ({ nearest }) =>
-    nearest ? [`the best score is ${nearest.score} at ${nearest.x}, ${nearest.y}`] : [],
+  problems: ({ nearest }) => (nearest ? [bestOf(nearest)] : []),
   good: ({ found }) => found,
   async run({ call, show, input, extra: { output } }) {
     const located = await call(input);

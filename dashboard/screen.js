@@ -52,6 +52,16 @@ export function open({ root, api, signal, poll }) {
         kind: "wide",
         cell: (/** @type {Window} */ { title }) => title || el("span", { class: "faint" }, "untitled"),
       },
+      { label: "Process", cell: ({ process }) => process ?? "" },
+      {
+        label: "Place",
+        cell: ({ x, y, width, height }) =>
+          typeof x === "number" ? `${width} × ${height} at ${x}, ${y}` : "",
+      },
+      {
+        label: "State",
+        cell: ({ state, focused }) => [state, focused && "focused"].filter(Boolean).join(", "),
+      },
       { label: "ID", kind: "number", cell: ({ hwnd }) => String(hwnd) },
     ],
     key: ({ hwnd }) => hwnd,

@@ -156,7 +156,11 @@ function buttonOperation(verb: string, what: string, stroke: Stroke) {
   });
 }
 
-const scrollMouse = inputOperation("mouse_scroll", {
+export const clickMouse = buttonOperation("click_mouse", "Click a button", "tap");
+export const pressMouse = buttonOperation("press_mouse", "Press a button and hold it", "press");
+export const releaseMouse = buttonOperation("release_mouse", "Release a button", "release");
+
+export const scrollMouse = inputOperation("mouse_scroll", {
   summary: "Turn the mouse wheel; returns the position of the pointer",
   example: { scroll_value: 3 },
   input: v.strictObject({
@@ -174,7 +178,7 @@ const scrollMouse = inputOperation("mouse_scroll", {
 
 const PLACE = v.strictTuple([COORDINATE, COORDINATE]);
 
-const dragMouse = inputOperation("drag", {
+export const dragMouse = inputOperation("drag", {
   summary: "Drag with a button from one place to another; returns the position of the pointer",
   example: { from: [100, 200], to: [400, 200] },
   input: v.strictObject({
@@ -253,9 +257,9 @@ export const operations = [
   saveScreenshot,
   mousePosition,
   setMousePosition,
-  buttonOperation("click_mouse", "Click a button", "tap"),
-  buttonOperation("press_mouse", "Press a button and hold it", "press"),
-  buttonOperation("release_mouse", "Release a button", "release"),
+  clickMouse,
+  pressMouse,
+  releaseMouse,
   scrollMouse,
   dragMouse,
   keyOperation("type_keyboard", "Press and release a key", "tap"),

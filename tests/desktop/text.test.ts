@@ -6,7 +6,7 @@ import * as v from "valibot";
 import { findText } from "../../src/desktop/text/find";
 import { addLanguage, faultOf, listLanguages, removeLanguage } from "../../src/desktop/text/language";
 import { createReader } from "../../src/desktop/text/tesseract";
-import { runActions, temporaryFolder, testService, testWith } from "../support";
+import { runActions, temporaryFolder, testService, testWith, until } from "../support";
 import { desktopOn, forever, PROGRAMS, startDisplay } from "./support";
 
 setDefaultTimeout(180_000);
@@ -72,13 +72,58 @@ describe("reading:", () => {
     await screen.run("AC_wait_text", { text: "4711", timeout: 60 });
     expect(await screen.run("AC_locate_text", { text: "Delete" })).toMatchObject({
       ok: false,
-      error: 'the text "Delete" is not on the screen',
+      error: 'the text "Delete" was not read on the screen; name a region, which is read better and faster',
     });
-    const unsure = await screen.run("AC_wait_text", { text: "4711", min_confidence: 100, timeout: 0.1 });
+    const unsure = await screen.run("AC_wait_text", { text: "4711", min_confidence: 100, timeout: 20 });
     expect(unsure?.error).toMatch(
-      /^the text "4711" did not appear within 0.1 s: it may be at \d+, \d+, with a confidence of [\d.]+, expected 100$/,
+      /^the text "4711" did not appear within 20 s: it may be at \d+, \d+, with a confidence of [\d.]+, expected 100$/,
     );
   });
+
+  testReading("a wait ends in time although a page takes longer to read", async () => {
+    await using screen = await reading("Customer number 4711");
+    expect(await screen.run("AC_wait_text", { text: "Delete", timeout: 0.05 })).toMatchObject({
+      ok: false,
+      error:
+        'the text "Delete" did not appear within 0.05 s: reading the screen takes longer; name a region, which is read better and faster',
+    });
+  });
+
+  testWith(
+    "Xvfb",
+    "openbox",
+    "yad",
+    "tesseract",
+  )(
+    "labels and buttons of a form are read on a whole screen, also light letters on a dark ground",
+    async () => {
+      await using display = await startDisplay();
+      await using made = desktopOn(display.env);
+      const form = (theme: string, ...flags: string[]) =>
+        Bun.spawn(["yad", "--form", "--title=Form", ...flags], {
+          env: { ...display.env, GTK_THEME: theme },
+          stdio: ["ignore", "ignore", "ignore"],
+        });
+      const fields = ["--field=Customer", "--field=Amount", "--button=Save:0", "--button=Cancel:1"];
+      const forms = [
+        form("Adwaita", "--geometry=400x220+700+150", ...fields),
+        form("Adwaita:dark", "--geometry=400x200+150+450", "--field=Street", "--button=Discard:0"),
+      ];
+      try {
+        const wanted = ["Customer", "Amount", "Save", "Cancel", "Street", "Discard"];
+        const seen = () => made.desktop.readLines(undefined, "eng", forever);
+        await until("both forms to be read", async () => {
+          const lines = await seen();
+          return wanted.every((text) =>
+            findText(lines, text, true).some(({ confidence }) => confidence >= 80),
+          );
+        });
+      } finally {
+        for (const one of forms) one.kill();
+        await Promise.all(forms.map(({ exited }) => exited));
+      }
+    },
+  );
 
   testReading("a language without data is a failure that says how to add it", async () => {
     await using screen = await reading("Hallo");

@@ -10,7 +10,9 @@ import { operation } from "../../core/operation";
 import { rejected, timedOut } from "../../lib/errors";
 import { BUTTON, BUTTONS, COORDINATE, inputOperation, NO_ROUTE, REGION, type Uses } from "../shared";
 import { DIFFERENCE, HIT, LOCATED } from "./seen";
-import { nameOf, nearestOf, queryOf, regionOf, sourceOf, until, waitForImage } from "./wait";
+import { bestOf, nameOf, nearestOf, queryOf, regionOf, sourceOf, until, waitForImage } from "./wait";
+
+export { bestOf };
 
 const SEES = { scope: "screen", reveals: true, leftOut: NO_ROUTE } as const;
 
@@ -24,7 +26,7 @@ const CORNERS = field(
 const WANTED = {
   image: field(
     PNG,
-    "The PNG to look for: an absolute path, a path from the folder of the script, the name of a file in {config_dir}/images, or base64",
+    "The PNG to look for: an absolute path, a path from the folder of the script or from the working folder, the name of a file in {config_dir}/images, or base64",
   ),
   detect_threshold: field(
     v.optional(between(0.5, 1), 0.9),
@@ -138,7 +140,7 @@ const waitImage = operation({
     waitForImage(await service.desktop(), wanted, { timeout, poll }, caller),
 });
 
-const waitImageGone = operation({
+export const waitImageGone = operation({
   ...SEES,
   name: "desktop.wait_image_gone",
   summary: "Wait until an image is not on the screen",
@@ -233,7 +235,7 @@ const pixelAt = (x: number, y: number, rgb: Rgb) => {
   return { x, y, color: colorOf(rgb), red, green, blue };
 };
 
-const getPixel = operation({
+export const getPixel = operation({
   ...SEES,
   name: "desktop.get_pixel",
   summary: "Get the color of a pixel of the screen",
@@ -245,7 +247,7 @@ const getPixel = operation({
     pixelAt(x, y, await (await service.desktop()).pixel({ x, y }, signal)),
 });
 
-const waitPixel = operation({
+export const waitPixel = operation({
   ...SEES,
   name: "desktop.wait_pixel",
   summary: "Wait until a pixel of the screen has a color",
@@ -274,7 +276,7 @@ const waitPixel = operation({
   },
 });
 
-const waitStill = operation({
+export const waitStill = operation({
   ...SEES,
   name: "desktop.wait_still",
   summary: "Wait until nothing on the screen, or in a region, has changed for a while",

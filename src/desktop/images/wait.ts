@@ -67,11 +67,14 @@ export const nameOf = ({ image }: Wanted) =>
 
 /** What a failure says of the best place: what it lacks, or that there is none. */
 export function nearestOf({ nearest }: Located, { detect_threshold }: Wanted) {
-  const words = nearest
-    ? `: the best score is ${nearest.score} at ${nearest.x}, ${nearest.y}, expected ${detect_threshold}`
-    : "";
-  return { words, more: { nearest } };
+  if (!nearest) return { words: "", more: { nearest } };
+  const expected = nearest.score > 0 ? `, expected ${detect_threshold}` : "";
+  return { words: `: ${bestOf(nearest)}${expected}`, more: { nearest } };
 }
+
+/** What is said of the best place of an image that is not there. A score of 0 is the end of the scale, and belongs to no place. */
+export const bestOf = ({ score, x, y }: Hit) =>
+  score > 0 ? `the best score is ${score} at ${x}, ${y}` : "nothing comes near it";
 
 /**
  * The best match, once there is one.

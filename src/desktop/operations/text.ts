@@ -53,18 +53,34 @@ type Wanted = v.InferOutput<v.StrictObjectSchema<typeof WANTED, undefined>>;
 async function waitForText(desktop: Desktop, wanted: Wanted, patience: Patience, signal: AbortSignal) {
   const { text, language, min_confidence, case_sensitive } = wanted;
   const region = regionOf(wanted.region);
+  const { timeout } = patience;
+  // A page may take longer to read than there is time.
+  const late = timeout === 0 ? undefined : AbortSignal.timeout(timeout * 1_000);
+  const inTime = late ? AbortSignal.any([signal, late]) : signal;
+  let places: Found[] | undefined;
   return until(patience, signal, async (isLast): Promise<Found | undefined> => {
-    const places = findText(await desktop.readLines(region, language, signal), text, case_sensitive);
-    const sure = places.find(({ confidence }) => confidence >= min_confidence);
-    if (sure || !isLast) return sure;
-    const [nearest] = places.toSorted((a, b) => b.confidence - a.confidence);
-    const words = nearest
-      ? `: it may be at ${nearest.x}, ${nearest.y}, with a confidence of ${nearest.confidence}, expected ${min_confidence}`
-      : "";
+    try {
+      places = findText(await desktop.readLines(region, language, inTime), text, case_sensitive);
+    } catch (error) {
+      if (signal.aborted || !late?.aborted) throw error;
+    }
+    const sure = places?.find(({ confidence }) => confidence >= min_confidence);
+    if (sure || !(isLast || late?.aborted)) return sure;
     const what = `the text ${jsonLine(text)}`;
-    if (patience.timeout === 0) throw notFound(`${what} is not on the screen${words}`);
-    throw timedOut(`${what} did not appear within ${patience.timeout} s${words}`);
+    const words = missing(places, wanted);
+    if (timeout === 0) throw notFound(`${what} was not read on the screen${words}`);
+    throw timedOut(`${what} did not appear within ${timeout} s${words}`);
   });
+}
+
+/** What a failure says of the last page: where the text may be, or what may help. @param places undefined where no page was read. */
+function missing(places: readonly Found[] | undefined, { min_confidence, region }: Wanted): string {
+  const help = region ? "" : "name a region, which is read better and faster";
+  if (!places) return `: reading the screen takes longer${help && `; ${help}`}`;
+  const [nearest] = places.toSorted((a, b) => b.confidence - a.confidence);
+  if (!nearest) return help && `; ${help}`;
+  const { x, y, confidence } = nearest;
+  return `: it may be at ${x}, ${y}, with a confidence of ${confidence}, expected ${min_confidence}`;
 }
 
 export const locateText = operation({

@@ -122,7 +122,8 @@ export const CAPABILITIES: readonly Capability[] = [
     how: ["install tesseract (Debian: tesseract-ocr)"],
     async probe() {
       const printed = await runProgram(["tesseract", "--version"]);
-      return new TextDecoder().decode(printed).split("\n")[0] ?? "";
+      const [version = ""] = new TextDecoder().decode(printed).split("\n");
+      return [version, Bun.which("tesseract")].filter(Boolean).join(" at ");
     },
   },
 ];

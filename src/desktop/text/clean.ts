@@ -1,0 +1,122 @@
+/**
+ * A picture of the screen made like a scanned page: dark letters on white, whatever their colours, without the lines of frames.
+ */
+import type { Picture } from "../backend";
+
+/** Brightness of each pixel, from 0 to 255. */
+export interface Grey {
+  readonly width: number;
+  readonly height: number;
+  readonly levels: Uint8Array;
+}
+
+/** The background is sought in squares of so many pixels and those around each: larger than the stem of a letter, smaller than a button. */
+const SQUARE = 8;
+/** A straight line of so many pixels is no part of a letter. */
+const LINE = 24;
+/** What is darker belongs to a line. */
+const INK = 200;
+
+export const cleaned = (picture: Picture): Grey => withoutLines(onWhite(greyOf(picture)));
+
+function greyOf({ width, height, pixels }: Picture): Grey {
+  const levels = new Uint8Array(width * height);
+  for (let at = 0, from = 0; at < levels.length; at++, from += 4) {
+    levels[at] =
+      ((pixels[from] as number) + 2 * (pixels[from + 1] as number) + (pixels[from + 2] as number)) >> 2;
+  }
+  return { width, height, levels };
+}
+
+/** Each pixel as dark as it differs from the background of its place: the level that most pixels around have. */
+function onWhite({ width, height, levels }: Grey): Grey {
+  const [wide, high] = [Math.ceil(width / SQUARE), Math.ceil(height / SQUARE)];
+  const counts = new Uint16Array(wide * high * 256);
+  for (let y = 0; y < height; y++) {
+    const row = Math.floor(y / SQUARE) * wide;
+    for (let x = 0; x < width; x++) {
+      const at = (row + Math.floor(x / SQUARE)) * 256 + (levels[y * width + x] as number);
+      counts[at] = (counts[at] as number) + 1;
+    }
+  }
+  const result = new Uint8Array(levels.length);
+  for (let row = 0; row < high; row++) {
+    for (let column = 0; column < wide; column++) {
+      const background = commonest(counts, { wide, high, row, column });
+      for (let y = row * SQUARE; y < Math.min(height, (row + 1) * SQUARE); y++) {
+        for (let x = column * SQUARE; x < Math.min(width, (column + 1) * SQUARE); x++) {
+          const at = y * width + x;
+          result[at] = 255 - Math.abs((levels[at] as number) - background);
+        }
+      }
+    }
+  }
+  return { width, height, levels: result };
+}
+
+/** The level, with those next to it, that is the most frequent one in a square and the eight around it. */
+function commonest(
+  counts: Uint16Array,
+  { wide, high, row, column }: Record<"wide" | "high" | "row" | "column", number>,
+): number {
+  const total = new Uint32Array(258);
+  for (let y = Math.max(0, row - 1); y <= Math.min(high - 1, row + 1); y++) {
+    for (let x = Math.max(0, column - 1); x <= Math.min(wide - 1, column + 1); x++) {
+      const start = (y * wide + x) * 256;
+      for (let level = 0; level < 256; level++) {
+        total[level + 1] = (total[level + 1] as number) + (counts[start + level] as number);
+      }
+    }
+  }
+  let [best, most] = [0, -1];
+  for (let level = 0; level < 256; level++) {
+    const near = (total[level] as number) + (total[level + 1] as number) + (total[level + 2] as number);
+    if (near > most) [best, most] = [level, near];
+  }
+  return best;
+}
+
+/** Without the straight lines of frames, which the reader takes for letters. */
+function withoutLines({ width, height, levels }: Grey): Grey {
+  const result = levels.slice();
+  const erase = (lines: number, length: number, acrossStep: number, alongStep: number) => {
+    for (let line = 0; line < lines; line++) {
+      let start = 0;
+      for (let at = 0; at <= length; at++) {
+        if (at < length && (levels[line * acrossStep + at * alongStep] as number) < INK) continue;
+        for (let ink = start; at - start >= LINE && ink < at; ink++) {
+          result[line * acrossStep + ink * alongStep] = 255;
+        }
+        start = at + 1;
+      }
+    }
+  };
+  erase(height, width, width, 1);
+  erase(width, height, 1, width);
+  return { width, height, levels: result };
+}
+
+/** `times` as wide and high, as pixels: each new one is between those of the original around it. */
+export function enlarged({ width, height, levels }: Grey, times: number): Picture {
+  const [wide, high] = [width * times, height * times];
+  const result = new Uint32Array(wide * high);
+  const columns = Array.from({ length: wide }, (_, x) => between(x, times, width));
+  for (let y = 0; y < high; y++) {
+    const [above, below, down] = between(y, times, height);
+    for (let x = 0; x < wide; x++) {
+      const [left, right, across] = columns[x] as readonly [number, number, number];
+      const at = (row: number, column: number) => levels[row * width + column] as number;
+      const upper = at(above, left) * (1 - across) + at(above, right) * across;
+      const lower = at(below, left) * (1 - across) + at(below, right) * across;
+      result[y * wide + x] = Math.round(upper * (1 - down) + lower * down) * 0x01_01_01;
+    }
+  }
+  return { width: wide, height: high, pixels: new Uint8Array(result.buffer), redAt: 0 };
+}
+
+/** The two pixels around a place of the enlarged picture, and the share of the second. */
+function between(place: number, times: number, length: number): readonly [number, number, number] {
+  const exact = Math.min(length - 1, Math.max(0, (place + 0.5) / times - 0.5));
+  const first = Math.floor(exact);
+  return [first, Math.min(length - 1, first + 1), exact - first];
+}
