@@ -19,11 +19,24 @@ export default {
       ],
     }),
     list: view(listWebhooks, {
-      columns: ["NAME", "URL", "TYPES", "WAITING", "DELIVERED", "FAILED", "LAST TRY", "FAULT"],
+      columns: ["NAME", "URL", "TYPES", "OWNER", "WAITING", "DELIVERED", "FAILED", "LAST TRY", "FAULT"],
       rows: ({ webhooks }) =>
         webhooks.map(
-          ({ name, url, types, waiting, delivered, failed, dropped, last_at, last_error, disabled }) => [
-            ...[name, url, types.join() || "all", `${waiting}`, `${delivered}`, `${failed + dropped}`],
+          ({
+            name,
+            url,
+            types,
+            token,
+            waiting,
+            delivered,
+            failed,
+            dropped,
+            last_at,
+            last_error,
+            disabled,
+          }) => [
+            ...[name, url, types.join() || "all", token ?? "owner"],
+            ...[`${waiting}`, `${delivered}`, `${failed + dropped}`],
             ...[last_at ?? "never", disabled ? `disabled: ${disabled}` : (last_error ?? "")],
           ],
         ),

@@ -108,6 +108,7 @@ export function createService({
     // A sync would open its session again.
     await madeSyncs?.endRevoked(howEnded);
     await madeSessions?.endRevoked(howEnded);
+    if (existsSync(files.webhooks)) await (await service.webhooks()).endRevoked();
   };
 
   const service: Service = {
@@ -208,7 +209,11 @@ export function createService({
     history: feature(
       async () => {
         const { createHistory } = await import("./runs/history");
-        return createHistory({ path: files.history, maxRows: given.history_rows, log });
+        const { endOfInterrupted } = await import("./runs/interrupted");
+        return createHistory({
+          ...{ path: files.history, maxRows: given.history_rows, log },
+          interrupted: endOfInterrupted(publish),
+        });
       },
       (history) => history.close(),
     ),
@@ -291,9 +296,10 @@ export function createService({
       await madeScheduler?.start();
       const look = async () => {
         // Whoever revokes a token may not be able to tell this process.
-        if (madeRuns || madeSessions || revocations.awaited()) await endRevoked();
+        const hasHooks = existsSync(files.webhooks);
+        if (madeRuns || madeSessions || hasHooks || revocations.awaited()) await endRevoked();
         if (hasJobs()) await service.scheduler();
-        if (existsSync(files.webhooks)) (await service.webhooks()).start();
+        if (hasHooks) (await service.webhooks()).start();
       };
       const endUpkeep = startUpkeep(service, look, tellPins);
       const stop = () => {
@@ -303,6 +309,8 @@ export function createService({
       };
       stops.push(stop);
       await look();
+      // Once the webhooks take events.
+      if (existsSync(files.history)) await (await service.history()).settle();
       hasLooked = true;
       return stop;
     },
@@ -331,9 +339,15 @@ export function createService({
       const [{ filterOf }, known] = await Promise.all([import("./events/filter"), service.eventTypes()]);
       return filterOf(known, types, OWNER).names;
     },
-    webhooks: stoppable(async () => {
+    webhooks: feature(async () => {
       const { createWebhooks } = await import("./webhooks/webhooks");
-      return createWebhooks({ files, log, events, namesOf: service.eventNames, delivers: () => runsJobs });
+      const webhooks = createWebhooks({
+        ...{ files, log, events, namesOf: service.eventNames, endings: tokens.endings },
+        delivers: () => runsJobs,
+      });
+      // As the audit log: runs end while they stop, and say so.
+      stops.unshift(() => webhooks.stop());
+      return webhooks;
     }),
     tokens: feature(async () => (await import("./trust/token-list")).createTokenList(files, log)),
     syncs: feature(

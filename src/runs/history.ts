@@ -42,6 +42,9 @@ const COLUMNS = {
   pid: "INTEGER",
 } as const;
 
+/** Which rows are of runs that have not ended. */
+const GOING = "status IN ('running', 'waiting')";
+
 const NAMES = Object.keys(COLUMNS);
 
 /** How the fields of a query narrow it. */
@@ -51,20 +54,23 @@ const CONDITIONS: Readonly<Record<string, string>> = {
   status: "status = $status",
   before_id: "id < $before_id",
   run_id: "run_id = $run_id",
+  id: "id = $id",
 };
 
-type Query = HistoryQuery & { readonly run_id?: string };
+type Query = HistoryQuery & { readonly run_id?: string; readonly id?: number };
 
 export interface HistoryOptions {
   readonly path: string;
   /** How many rows to keep from now on (default: unchanged). */
   readonly maxRows: number | undefined;
   readonly log: Log;
+  /** Is called with each run that this process finds interrupted. */
+  readonly interrupted?: (run: HistoryRow) => void;
 }
 
 export type History = ReturnType<typeof createHistory>;
 
-export function createHistory({ path, maxRows, log }: HistoryOptions) {
+export function createHistory({ path, maxRows, log, interrupted = () => {} }: HistoryOptions) {
   let db: Database | undefined;
   const waiting = new Map<string, RunRecord>();
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -77,7 +83,7 @@ export function createHistory({ path, maxRows, log }: HistoryOptions) {
         prepareTables(file);
         // For processes that do not have the option, too: `svc execute` next to a server.
         if (maxRows !== undefined) file.run("UPDATE kept SET max_rows = ?1 WHERE max_rows <> ?1", [maxRows]);
-        markInterrupted(file, true);
+        markInterrupted(file, interrupted, true);
       },
     });
     return db;
@@ -121,7 +127,7 @@ export function createHistory({ path, maxRows, log }: HistoryOptions) {
     for (;;) {
       try {
         flush();
-        markInterrupted(opened());
+        markInterrupted(opened(), interrupted);
         return findRows(opened(), query);
       } catch (error) {
         if (!db && isUnwritable(error)) return listAsItIs(path, query);
@@ -145,6 +151,15 @@ export function createHistory({ path, maxRows, log }: HistoryOptions) {
     list: (query: HistoryQuery): Promise<HistoryRow[]> => list(query),
     /** The row of a run; undefined when there is none. As {@link list}. */
     find: async (run_id: string): Promise<HistoryRow | undefined> => (await list({ limit: 1, run_id }))[0],
+    /** Marks the runs that were interrupted before the start. Never throws; does not open a file without such runs to write it. */
+    async settle(): Promise<void> {
+      try {
+        if (db || isMissing(path) || !hasGoing(path)) return;
+        await list({ limit: 1 });
+      } catch (error) {
+        log.warn(`runs that were interrupted are not known: ${messageOf(error)}`);
+      }
+    },
     /** Writes the waiting rows, then closes the file. */
     async close(): Promise<void> {
       const deadline = performance.now() + LOCK_WAIT_MS;
@@ -167,6 +182,13 @@ function listAsItIs(path: string, query: Query): HistoryRow[] {
   } catch (error) {
     throw unavailable(`the history cannot be read: ${messageOf(error)}`);
   }
+}
+
+/** Whether the file has runs that have not ended. @throws the SQLite error. */
+function hasGoing(path: string): boolean {
+  using db = openReadOnly(path);
+  const isKnown = db.query("SELECT 1 FROM pragma_table_info('runs') WHERE name = 'status'").get() !== null;
+  return isKnown && db.query(`SELECT 1 FROM runs WHERE ${GOING} LIMIT 1`).get() !== null;
 }
 
 function prepareTables(db: Database): void {
@@ -211,23 +233,26 @@ function prune(db: Database): void {
 /**
  * Marks the runs whose process has ended without recording how they ended.
  *
+ * @param marked is called with each; of several processes, one marks a run.
  * @param untouched whether this process has recorded no run yet: a run with its process id is then of an earlier process
  *   (in a container, each svc may have the same id).
  */
-function markInterrupted(db: Database, untouched = false): void {
+function markInterrupted(db: Database, marked: (run: HistoryRow) => void, untouched = false): void {
   const going = db
     .query<{ id: number; pid: number | null; started_at: string }, []>(
-      "SELECT id, pid, started_at FROM runs WHERE status IN ('running', 'waiting') AND run_id IS NOT NULL",
+      `SELECT id, pid, started_at FROM runs WHERE ${GOING} AND run_id IS NOT NULL`,
     )
     .all();
   // Process ids are reused; no active run is older than the longest deadline.
   const oldest = Date.now() - (MAX_TIMEOUT_S + 60) * 1_000;
   const isGone = (pid: number | null) => pid === null || (untouched && pid === process.pid) || !isAlive(pid);
   const mark = db.query(
-    "UPDATE runs SET status = 'interrupted', error_text = 'the process that ran it has ended' WHERE id = ?",
+    `UPDATE runs SET status = 'interrupted', error_text = 'the process that ran it has ended' WHERE id = ? AND ${GOING}`,
   );
   for (const { id, pid, started_at } of going) {
-    if (isGone(pid) || Date.parse(started_at) < oldest) mark.run(id);
+    if (!isGone(pid) && !(Date.parse(started_at) < oldest)) continue;
+    if (mark.run(id).changes === 0) continue;
+    for (const row of findRows(db, { limit: 1, id })) marked(row);
   }
 }
 

@@ -8,8 +8,12 @@ import { once } from "../lib/once";
 import type { configFiles } from "../lib/paths";
 import type { NamedToken } from "../trust/named-tokens";
 
-/** How a named token ended: `was revoked` or `has expired`; null for one in force. */
-export type HowEnded = (name: string) => "was revoked" | "has expired" | null;
+/**
+ * How a named token ended: `was revoked` or `has expired`; null for one in force.
+ *
+ * @param since ISO 8601: a token of that name that was made later is another one.
+ */
+export type HowEnded = (name: string, since?: string) => "was revoked" | "has expired" | null;
 
 /** @param endWorkOf stops what a token that was removed has started. */
 export function createTokenUses(
@@ -26,7 +30,7 @@ export function createTokenUses(
     async endings(): Promise<HowEnded> {
       const { store, worksNow } = await namedTokens();
       let known: ReadonlyMap<string, NamedToken> | undefined;
-      return (name) => {
+      return (name, since) => {
         try {
           // Most of the time nothing runs that a token started, and nobody asks.
           known ??= new Map(store.entries().map((token) => [token.name, token]));
@@ -34,7 +38,8 @@ export function createTokenUses(
           return null;
         }
         const found = known.get(name);
-        if (!found) return "was revoked";
+        if (!found || (since !== undefined && Date.parse(found.created) > Date.parse(since)))
+          return "was revoked";
         return worksNow(found) ? null : "has expired";
       };
     },

@@ -27,6 +27,8 @@ const HOOK = v.object({
   secret: v.pipe(v.string(), v.regex(/^whsec_[A-Za-z0-9+/]{32,88}={0,2}$/)),
   /** When it was added, ISO 8601. */
   added: v.pipe(v.string(), v.isoTimestamp()),
+  /** The token that added it; null: the owner of the host. */
+  token: v.optional(v.nullable(v.string()), null),
   /** Why nothing is delivered to it any more. */
   disabled: v.optional(v.string()),
 });

@@ -20,9 +20,13 @@ const SHOWN = {
   /** Names of types, also `run.*`; empty: all. */
   types: v.array(v.string()),
   allow_private: v.boolean(),
+  /** The token that added it, with which it ends; null: the owner of the host. */
+  token: v.optional(v.nullable(v.string()), null),
 };
 
-const shown = ({ name, url, types, allow_private }: Hook) => ({ name, url, types, allow_private });
+const shown = ({ name, url, types, allow_private, token }: Hook) => {
+  return { name, url, types, allow_private, token };
+};
 
 /** Who sees the path of an address may post there. */
 const originOf = (url: string) => new URL(url).origin;
@@ -58,8 +62,11 @@ export const addWebhook = operation({
     const about = `url=${originOf(receiver)} types=${types.join() || "all"} allow_private=${allow_private}`;
     await caller.announce(`webhook.add name=${name} ${about}`);
     const webhooks = await service.webhooks();
-    const hook = await webhooks.hooks.add({ name, url: receiver, types, allow_private });
-    // What waited for one before it that had the name.
+    const hook = await webhooks.hooks.add({
+      ...{ name, url: receiver, types, allow_private },
+      token: caller.grant.name,
+    });
+    // Deliveries to an earlier webhook of this name.
     webhooks.forget(name);
     webhooks.start();
     return { ...shown(hook), secret: hook.secret };

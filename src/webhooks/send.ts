@@ -62,7 +62,7 @@ export async function deliver(
     const { statusCode: status = 0, headers } = await deadline(work(), { ms, signal });
     const ok = status >= 200 && status < 300;
     const error = ok ? null : `HTTP ${status}`;
-    const seconds = Number(headers["retry-after"]);
+    const seconds = retryAfter(headers["retry-after"]);
     return { ok, status, error, duration_ms: took(), ...(seconds > 0 && { retry_after: seconds }) };
   } catch (thrown) {
     const error = thrown instanceof Failure ? thrown.message : dialError(thrown);
@@ -70,6 +70,14 @@ export async function deliver(
   } finally {
     agent?.destroy();
   }
+}
+
+/** The seconds of a `Retry-After`, which is a number of them or a date (RFC 9110 section 10.2.3); 0 for anything else. */
+export function retryAfter(value = "", now = Date.now()): number {
+  if (/^\d+$/.test(value)) return Number(value);
+  // Each of the three forms of an HTTP-date begins with the day of the week.
+  const at = /^[A-Z][a-z]{2,8},? /.test(value) ? Date.parse(value) : Number.NaN;
+  return at > now ? Math.ceil((at - now) / 1_000) : 0;
 }
 
 /** The address to dial. @throws a `forbidden` failure when none of the receiver's may be. */

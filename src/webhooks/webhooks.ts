@@ -1,9 +1,9 @@
 /**
- * Webhooks: events of this host, posted to whoever shall hear of them.
+ * Webhooks: posts events of this host to the receivers that its owner has named.
  *
- * The promise: an event that was published while a server ran reaches the queue before the next turn of the event loop is over, and
- * from there the receiver, or it is given up after {@link PATIENCE_MS}. A receiver that is slow or gone delays no other and
- * never this host; it is asked once in a while, whatever waits for it.
+ * The promise: each event that is published while a server runs is in the queue within a turn of the event loop, and at the latest
+ * when the webhooks stop. It is posted until the receiver takes it or {@link PATIENCE_MS} are over. A slow receiver delays
+ * neither others nor this host. A webhook gets nothing more once the token that added it has ended.
  */
 import type { EventType } from "../core/events";
 import { messageOf } from "../lib/errors";
@@ -43,10 +43,15 @@ export interface WebhookParts {
   namesOf(types: readonly string[]): Promise<ReadonlySet<string>>;
   /** Whether this process delivers: the server does. */
   delivers(): boolean;
+  /** How tokens have ended (default: none has). */
+  endings?(): Promise<HowEnded>;
   readonly now?: () => number;
   /** How long before the next attempt, in milliseconds. */
   readonly pause?: (attempts: number) => number;
 }
+
+/** How the token of that name ended; null while it is in force. One that was made after `since`, ISO 8601, is another token. */
+type HowEnded = (token: string, since: string) => string | null;
 
 export type Webhooks = ReturnType<typeof createWebhooks>;
 
@@ -56,6 +61,7 @@ export function createWebhooks({
   events,
   namesOf,
   delivers,
+  endings = async () => () => null,
   now = Date.now,
   pause = pauseAfter,
 }: WebhookParts) {
@@ -68,6 +74,7 @@ export function createWebhooks({
   let seen = 0;
   let endListening: (() => void) | undefined;
   let timer: Timer | undefined;
+  let lastComplaint = "";
 
   const queue = () => {
     made ??= openQueue(files.webhookQueue);
@@ -83,14 +90,21 @@ export function createWebhooks({
     }
   };
 
+  /** The webhooks that get events. */
+  const active = async (): Promise<Hook[]> => {
+    const howEnded = await endings();
+    return hooks.list().filter((hook) => hook.disabled === undefined && endOf(hook, howEnded) === null);
+  };
+
   /** Puts what has happened since the last time into the queue. */
   const collect = async (): Promise<void> => {
     const from = Math.max(seen + 1, events.oldest);
     if (from > seen + 1) log.warn(`webhooks: ${from - seen - 1} events came too fast, and are not delivered`);
     const { newest } = events;
     seen = newest;
-    const active = hooks.list().filter(({ disabled }) => disabled === undefined);
-    const wanted = await Promise.all(active.map(async (hook) => ({ hook, names: await wantedBy(hook) })));
+    const wanted = await Promise.all(
+      (await active()).map(async (hook) => ({ hook, names: await wantedBy(hook) })),
+    );
     const all = [];
     for (let seq = from; seq <= newest; seq++) {
       const event = events.at(seq);
@@ -158,7 +172,7 @@ export function createWebhooks({
 
   const perform = async (delivery: Delivery): Promise<void> => {
     const { hook: name, message: id, body } = delivery;
-    const hook = hooks.list().find((one) => one.name === name && one.disabled === undefined);
+    const hook = (await active()).find((one) => one.name === name);
     if (!hook) return queue().clear(name, false);
     const sent = await deliver(hook, { id, body }, { signal: stopping.signal });
     // It was broken off: it is sent again after the start.
@@ -201,6 +215,23 @@ export function createWebhooks({
       endListening = events.listen(wake);
       guarded("the queue cannot be read", pump);
     },
+    /** Disables the webhooks whose tokens have ended. Never rejects; a file that is broken delivers nothing anyway. */
+    async endRevoked(): Promise<void> {
+      try {
+        const howEnded = await endings();
+        for (const hook of hooks.list()) {
+          const why = hook.disabled === undefined ? endOf(hook, howEnded) : null;
+          if (why === null) continue;
+          await hooks.disable(hook.name, why);
+          existingQueue()?.clear(hook.name, false);
+          log.warn(`webhook ${hook.name} is disabled: ${why}`);
+        }
+      } catch (error) {
+        const complaint = messageOf(error);
+        if (complaint !== lastComplaint) log.error(`webhooks of tokens that have ended: ${complaint}`);
+        lastComplaint = complaint;
+      }
+    },
     /** How deliveries to it went, and how many wait. */
     stateOf(name: string) {
       const found = existingQueue();
@@ -214,16 +245,25 @@ export function createWebhooks({
     /** Sends a message that says nothing, once. */
     test: (hook: Hook, signal: AbortSignal): Promise<Sent> =>
       deliver(hook, messageOfTest(new Date(now())), { ms: TEST_MS, signal }),
+    /** Puts what was published into the queue, for the next start, and breaks off what is under way. */
     async stop(): Promise<void> {
-      endListening?.();
-      clearTimeout(timer);
-      await collecting;
       stopping.abort();
+      clearTimeout(timer);
+      endListening?.();
+      // The bus calls its listeners a moment after an event.
+      if (endListening) wake();
+      await collecting;
       await Promise.all([...busy.values()].map(({ ended }) => ended));
       made?.close();
       made = undefined;
     },
   };
+}
+
+/** Why a webhook gets nothing more, by its token; null while that is in force. */
+function endOf({ token, added }: Hook, howEnded: HowEnded): string | null {
+  const how = token === null ? null : howEnded(token, added);
+  return how === null ? null : `its token ${token} ${how}`;
 }
 
 /** The payload of Standard Webhooks. @param text the data of an event, JSON with its time. */

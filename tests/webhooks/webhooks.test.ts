@@ -9,9 +9,13 @@ import { eventType } from "../../src/core/events";
 import { createBus } from "../../src/events/bus";
 import { type Log, silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
+import { createHistory } from "../../src/runs/history";
+import { createService } from "../../src/service";
+import { addToken, removeToken, tokenStore } from "../../src/trust/named-tokens";
 import { isPublic } from "../../src/webhooks/addresses";
 import { receiverUrl } from "../../src/webhooks/hooks";
 import { openQueue } from "../../src/webhooks/queue";
+import { retryAfter } from "../../src/webhooks/send";
 import { createWebhooks } from "../../src/webhooks/webhooks";
 import { post, temporaryFolder, testServer, until } from "../support";
 
@@ -61,7 +65,7 @@ function made(
 }
 
 const hookAt = (url: string, more: { name?: string; types?: string[] } = {}) => ({
-  ...{ name: "here", url, types: [], allow_private: true },
+  ...{ name: "here", url, types: [], allow_private: true, token: null },
   ...more,
 });
 
@@ -159,7 +163,7 @@ describe("a delivery", () => {
     await late.stop();
   });
 
-  test("tells whether a receiver is well again; what else waits is sent after it", async () => {
+  test("shows whether a receiver is well again; what else waits is sent after it", async () => {
     using folder = temporaryFolder();
     let isWell = false;
     await using to = receiver(() => (isWell ? undefined : new Response(null, { status: 503 })));
@@ -265,6 +269,161 @@ describe("a receiver", () => {
       .end("{}");
     expect(await status.promise).toBe(204);
     agent.destroy();
+  });
+});
+
+test.each([
+  ["a number of seconds", "120", 120],
+  ["a date in the future", "Sun, 06 Nov 1994 08:49:37 GMT", 37],
+  ["a date of RFC 850", "Sunday, 06-Nov-94 08:49:37 GMT", 37],
+  ["a date that has passed", "Sun, 06 Nov 1994 08:48:00 GMT", 0],
+  ["neither", "-3", 0],
+  ["nothing", undefined, 0],
+])("Retry-After with %s is understood", (_, value, seconds) => {
+  expect(retryAfter(value, Date.parse("1994-11-06T08:49:00Z"))).toBe(seconds);
+});
+
+test("what is published just before the end is delivered after the next start", async () => {
+  using folder = temporaryFolder();
+  await using to = receiver();
+  {
+    await using first = made(folder);
+    await first.webhooks.hooks.add(hookAt(to.url));
+    first.webhooks.start();
+    first.bus.publish(rang, { nth: 1 });
+  }
+  await using second = made(folder);
+  second.webhooks.start();
+  await until("the delivery", () => second.webhooks.stateOf("here").delivered === 1);
+  expect(to.received.at(-1)?.body).toContain('"nth":1');
+});
+
+test("the end of a run that is cancelled when the service stops is delivered after the next start", async () => {
+  using folder = temporaryFolder();
+  await using to = receiver();
+  const open = () => createService({ configDir: folder.path, log: silentLog, audit: false });
+  const first = open();
+  await (await first.webhooks()).hooks.add(hookAt(to.url, { types: ["run.ended"] }));
+  await first.runJobs();
+  const runs = await first.runs();
+  // Without the time that runs have to end by themselves.
+  const stop = runs.stop.bind(runs);
+  runs.stop = () => stop(0);
+  const begun = runs.begin({
+    ...{ run_id: crypto.randomUUID(), source_type: "manual", source_id: "", token: null },
+    ...{ script_path: "", commands: [], timeout_s: 60 },
+  });
+  begun.signal.addEventListener("abort", () => begun.end("cancelled", "stopped"));
+  await first.stop();
+  const second = open();
+  await second.runJobs();
+  await until("the delivery", () => to.received.length === 1);
+  expect(to.received[0]?.body).toContain('"status":"cancelled"');
+  await second.stop();
+});
+
+test("the end of a run whose process was killed is delivered after the next start", async () => {
+  using folder = temporaryFolder();
+  await using to = receiver();
+  const files = configFiles(folder.path);
+  const killed = createHistory({ path: files.history, maxRows: undefined, log: silentLog });
+  killed.note({
+    ...{ run_id: "killed", source_type: "rest", source_id: "", token: null, script_path: "", commands: [] },
+    ...{ status: "running", started_at: new Date().toISOString() },
+    ...{ finished_at: null, duration_seconds: null, error_text: null },
+  });
+  await killed.close();
+  const next = createService({ configDir: folder.path, log: silentLog, audit: false });
+  await (await next.webhooks()).hooks.add(hookAt(to.url, { types: ["run.ended"] }));
+  await next.runJobs();
+  await until("the delivery", () => to.received.length === 1);
+  expect(JSON.parse(to.received[0]?.body ?? "{}").data).toMatchObject({
+    run_id: "killed",
+    status: "interrupted",
+    error_text: "the process that ran it has ended",
+  });
+  await (await next.history()).list({ limit: 1 });
+  await next.stop();
+  expect(to.received).toHaveLength(1);
+});
+
+describe("a webhook of a token", () => {
+  test("that is revoked is disabled at once, its owner is shown, and nothing more is delivered", async () => {
+    await using host = await testServer();
+    await using to = receiver();
+    const stop = await host.service.runJobs();
+    const store = tokenStore(configFiles(host.configDir), silentLog);
+    const boss = await addToken(store, { name: "boss", scope: ["admin"] });
+    const { headers, ...asked } = post({ name: "spy", url: to.url, allow_private: true });
+    const answer = await host.call("/webhooks/add", {
+      ...asked,
+      headers: { ...headers, authorization: `Bearer ${boss}` },
+    });
+    expect(answer.status).toBe(200);
+    await host.call("/webhooks/add", post({ name: "mine", url: `${to.url}/mine`, allow_private: true }));
+    await removeToken(store, "boss");
+    await host.service.endWorkOf("boss");
+    const { webhooks } = (await (await host.call("/webhooks")).json()) as { webhooks: object[] };
+    expect(webhooks).toMatchObject([
+      { name: "spy", token: "boss", disabled: "its token boss was revoked", waiting: 0 },
+      { name: "mine", token: null, disabled: null },
+    ]);
+    const before = (await host.service.webhooks()).stateOf("spy").delivered;
+    await host.call("/execute", post({ actions: [["AC_sleep", [0]]] }));
+    const hooks = await host.service.webhooks();
+    await until("the other has the end", () => hooks.stateOf("mine").last_type === "run.ended");
+    expect(hooks.stateOf("spy")).toMatchObject({ delivered: before, waiting: 0 });
+    stop();
+  });
+
+  test.each([
+    ["was removed", "its token boss was revoked", false],
+    ["was removed, and another has its name", "its token boss was revoked", true],
+    ["has expired", "its token boss has expired", undefined],
+  ])("that %s while svc was down delivers nothing after the start", async (_, disabled, isMadeAnew) => {
+    using folder = temporaryFolder();
+    await using to = receiver();
+    const store = tokenStore(configFiles(folder.path), silentLog);
+    const expires_s = isMadeAnew === undefined ? 1 : undefined;
+    await addToken(store, { name: "boss", scope: ["admin"], expires_s });
+    const open = () => createService({ configDir: folder.path, log: silentLog, audit: false });
+    const first = open();
+    const webhooks = await first.webhooks();
+    await webhooks.hooks.add({ ...hookAt(to.url), token: "boss" });
+    await first.stop();
+    if (isMadeAnew === undefined)
+      await until("the end of the token", () => {
+        const [boss] = store.entries();
+        return boss?.expires !== undefined && Date.parse(boss.expires) < Date.now();
+      });
+    else await removeToken(store, "boss");
+    if (isMadeAnew) await addToken(store, { name: "boss", scope: ["admin"] });
+    const second = open();
+    await second.runJobs();
+    expect((await second.webhooks()).hooks.get("here")).toMatchObject({ token: "boss", disabled });
+    second.events().publish(rang, { nth: 1 });
+    await second.stop();
+    expect(to.received).toEqual([]);
+  });
+
+  test("gets nothing even before it is disabled", async () => {
+    using folder = temporaryFolder();
+    await using to = receiver();
+    const ended = new Set<string>();
+    const bus = createBus(silentLog);
+    const webhooks = createWebhooks({
+      ...{ files: configFiles(folder.path), log: silentLog, events: bus, delivers: () => true },
+      namesOf: async () => new Set([rang.name]),
+      endings: async () => (token) => (ended.has(token) ? "was revoked" : null),
+    });
+    await webhooks.hooks.add({ ...hookAt(to.url), token: "boss" });
+    await webhooks.hooks.add(hookAt(to.url, { name: "mine" }));
+    webhooks.start();
+    ended.add("boss");
+    bus.publish(rang, { nth: 1 });
+    await until("the other delivery", () => webhooks.stateOf("mine").delivered === 1);
+    expect(webhooks.stateOf("here")).toMatchObject({ delivered: 0, waiting: 0 });
+    await webhooks.stop();
   });
 });
 
