@@ -17,6 +17,12 @@ interface Line {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
+/** How long a host may take to send what it has, in milliseconds. */
+const WITHIN_MS = 30_000;
+
+/** The most that is taken of what one host has: twice what it keeps, as more can happen meanwhile. */
+const MOST = { events: 16_384, characters: 16 * 1_048_576 };
+
 const own = view(listEvents, {
   describe: "Print what happens here, or on hosts of the address book",
   on: false,
@@ -36,19 +42,26 @@ const own = view(listEvents, {
     const over = new Promise<void>((resolve) => ended.signal.addEventListener("abort", () => resolve()));
     if (follow) void Promise.race([terminated(), unread()]).then(() => ended.abort());
     const place = after ?? (follow ? undefined : "oldest");
+    const withinMs = follow ? undefined : WITHIN_MS;
     const lines: Line[] = [];
+    const room = createRoom();
     let isRead = true;
     const report = createReport(globals, service.log, (line) => {
       if (follow) isRead = show(globals, line);
       else lines.push(line);
     });
-    await followHosts(service, { on, types, after: place, signal: ended.signal }, async (label, one) => {
-      report.take(label, one, follow);
-      if (!isRead) await Promise.race([read(), over]);
-      isRead = true;
-      // What there is comes before the first mark.
-      return !follow && (one.kind === "mark" || one.kind === "cut");
-    });
+    await followHosts(
+      service,
+      { on, types, after: place, withinMs, signal: ended.signal },
+      async (label, one) => {
+        if (!follow && !room.takes(label, one)) return report.isFull(label);
+        report.take(label, one, follow);
+        if (!isRead) await Promise.race([read(), over]);
+        isRead = true;
+        // What there is comes before the first mark.
+        return !follow && (one.kind === "mark" || one.kind === "cut");
+      },
+    );
     lines.sort((a, b) => `${a.data.at}`.localeCompare(`${b.data.at}`));
     for (const line of lines) show(globals, line);
     return report.isGood() ? 0 : 1;
@@ -68,12 +81,35 @@ const types = view(eventReference, {
 
 export default { own, verbs: { types } };
 
+/** What is left of {@link MOST} for each host. */
+function createRoom() {
+  const taken = new Map<string | undefined, { events: number; characters: number }>();
+  return {
+    /** @returns false when it is too much. */
+    takes(label: string | undefined, one: Followed): boolean {
+      if (one.kind === "cut") return true;
+      const { events, characters } = taken.get(label) ?? { events: 0, characters: 0 };
+      const now = { events: events + 1, characters: characters + JSON.stringify(one.data).length };
+      taken.set(label, now);
+      return now.events <= MOST.events && now.characters <= MOST.characters;
+    },
+  };
+}
+
 /** What was said of the streams, and whether every host was heard. */
 function createReport(globals: GlobalFlags, log: Log, event: (line: Line) => void) {
   const cut = new Map<string | undefined, string>();
   let isGood = true;
   return {
     isGood: () => isGood,
+    /** Says that a host sends more than it can have. */
+    isFull(label: string | undefined): true {
+      isGood = false;
+      log.warn(
+        `${label === undefined ? "" : `${label}: `}it sends more than a host keeps; the rest is left out`,
+      );
+      return true;
+    },
     /** @param follow whether a stream that ended is opened again. */
     take(label: string | undefined, one: Followed, follow: boolean) {
       const of = label === undefined ? "" : `${label}: `;

@@ -17,6 +17,8 @@ export interface FollowOptions {
   readonly types?: readonly string[] | undefined;
   /** The id after which to begin (default: now). */
   readonly after?: string | undefined;
+  /** How long a stream may last, in milliseconds (default: no limit). */
+  readonly withinMs?: number | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -59,7 +61,7 @@ export async function followChanges(
 ): Promise<void> {
   const followed = new Map<string | undefined, boolean>();
   const calls = new Map<string | undefined, ReturnType<typeof atMost>>();
-  const tell = (label: string | undefined) => {
+  const report = (label: string | undefined) => {
     const call = calls.get(label) ?? atMost(HOST_MS, () => changed(label));
     calls.set(label, call);
     call.call();
@@ -69,7 +71,7 @@ export async function followChanges(
     const isFollowed = one.kind !== "cut";
     followed.set(label, isFollowed);
     // What happened before a stream began is not in it; why there still is none is no news.
-    if (wasFollowed !== isFollowed || one.kind === "event" || one.kind === "reset") tell(label);
+    if (wasFollowed !== isFollowed || one.kind === "event" || one.kind === "reset") report(label);
     return false;
   }).catch(() => {});
   for (const call of calls.values()) call.end();

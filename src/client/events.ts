@@ -17,8 +17,9 @@ const OPEN_MS = 10_000;
 /** How long a stream may be silent, in milliseconds: a mark comes every 15 s. */
 const SILENT_MS = 40_000;
 
-/** The longest line of a stream, in bytes; the data of an event is 4 KiB at most. */
-const MAX_LINE_BYTES = 65_536;
+/** The longest line of a stream, and the most lines of one event, in characters; the data of an event is 4 KiB at most. */
+const MAX_LINE = 8_192;
+const MAX_EVENT = 2 * MAX_LINE;
 
 /** The first pause before a stream is opened again, and the longest, in milliseconds; some at random are added. */
 const FIRST_PAUSE_MS = 500;
@@ -44,6 +45,8 @@ export interface Following {
   readonly types?: readonly string[] | undefined;
   /** The id after which to begin (default: now). */
   readonly after?: string | undefined;
+  /** How long a stream may last, in milliseconds (default: no limit). It is looked at when something comes; a silent stream ends after this time, too. */
+  readonly withinMs?: number | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -54,19 +57,17 @@ export interface Following {
  */
 export async function* followEvents(
   server: RemoteServer | (() => RemoteServer),
-  { types = [], after, signal }: Following,
+  { types = [], after, withinMs, signal }: Following,
 ): AsyncGenerator<Followed, void> {
   let place = after;
   let pause = FIRST_PAUSE_MS;
   while (!signal.aborted) {
     let error: unknown;
     try {
-      for await (const one of streamOf(
-        typeof server === "function" ? server() : server,
-        types,
-        place,
+      for await (const one of streamOf(typeof server === "function" ? server() : server, types, place, {
+        withinMs,
         signal,
-      )) {
+      })) {
         place = one.id;
         pause = FIRST_PAUSE_MS;
         yield one;
@@ -99,19 +100,28 @@ async function* streamOf(
   server: RemoteServer,
   types: readonly string[],
   place: string | undefined,
-  signal: AbortSignal,
+  { withinMs = Number.POSITIVE_INFINITY, signal }: Pick<Following, "withinMs" | "signal">,
 ): AsyncGenerator<Exclude<Followed, { kind: "cut" }>, void> {
   const query = new URLSearchParams();
   if (types.length > 0) query.set("types", types.join(","));
   if (place !== undefined) query.set("after", place);
   using carrier = await carrierTo(server, signal);
   const path = query.size > 0 ? `/events?${query}` : "/events";
-  const opened = await carrier.open(path, deadlineIn(OPEN_MS), SILENT_MS);
+  const opened = await carrier.open(path, deadlineIn(OPEN_MS), Math.min(SILENT_MS, withinMs));
   if (opened.status !== 200) bodyOf(opened);
   if (opened.type !== "text/event-stream") throw notSvc();
-  for await (const { id, event, data } of messagesIn(opened.pieces)) {
+  for await (const { id, event, data } of messagesIn(piecesWithin(opened.pieces, withinMs))) {
     if (event === "reset" || event === "mark") yield { kind: event, id, data };
     else yield { kind: "event", id, type: printable(event, 100), data };
+  }
+}
+
+/** @throws a {@link RemoteError} for a piece that comes later than `ms` from now. */
+async function* piecesWithin(pieces: AsyncIterable<Uint8Array>, ms: number) {
+  const { at } = deadlineIn(ms);
+  for await (const piece of pieces) {
+    if (performance.now() > at) throw new RemoteError("timeout", `not all within ${ms / 1_000} s`, true);
+    yield piece;
   }
 }
 
@@ -121,17 +131,21 @@ async function* streamOf(
  * @throws a {@link RemoteError} for what is none.
  */
 async function* messagesIn(pieces: AsyncIterable<Uint8Array>) {
-  let fields: Record<string, string> = {};
+  let fields: { id?: string; event?: string; data?: string } = {};
+  let size = 0;
   for await (const line of linesIn(pieces)) {
+    size += line.length + 1;
+    if (size > MAX_EVENT) throw notSvc();
     if (line === "") {
       const { id = "", event, data } = fields;
       fields = {};
+      size = 0;
       if (event !== undefined && data !== undefined)
         yield { id: printable(id, 100), event, data: objectIn(data) };
       continue;
     }
     const [, name = "", value = ""] = /^([^:]*):? ?(.*)$/s.exec(line) ?? [];
-    if (name !== "") fields[name] = value;
+    if (name === "id" || name === "event" || name === "data") fields[name] = value;
   }
 }
 
@@ -147,7 +161,7 @@ async function* linesIn(pieces: AsyncIterable<Uint8Array>) {
     }
     const lines = rest.split("\n");
     rest = lines.pop() ?? "";
-    if (rest.length > MAX_LINE_BYTES) throw notSvc();
+    if ([...lines, rest].some(({ length }) => length > MAX_LINE)) throw notSvc();
     yield* lines;
   }
 }

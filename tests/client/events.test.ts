@@ -88,6 +88,8 @@ describe("a stream ends for good", () => {
 test.each([
   ["JSON", ok("{}")],
   ["a line without an end", `${HEAD}data: ${"x".repeat(100_000)}`],
+  ["a long line", `${HEAD}data: ${"x".repeat(10_000)}\n\n`],
+  ["an event without an end", `${HEAD}${"x: y\n".repeat(10_000)}`],
   ["data that is no object", `${HEAD}id: 1\nevent: mark\ndata: []\n\n`],
   ["bytes that are no text", `${HEAD}id: \xff\n\n`],
 ])("a host that sends %s is no svc host", async (_, text) => {
@@ -95,6 +97,22 @@ test.each([
     socket.on("data", () => socket.write(Buffer.from(text, "latin1"))),
   );
   expect(await first(1, serverAt(host.url))).toMatchObject([{ kind: "cut", error: "not a svc host" }]);
+});
+
+test("a stream with a deadline ends when its host goes on beyond that", async () => {
+  await using host = await rawServer((socket) =>
+    socket.on("data", () => {
+      socket.write(HEAD);
+      const timer = setInterval(() => socket.write(message("b-1", "run.started")), 5);
+      socket.on("close", () => clearInterval(timer)).on("error", () => {});
+    }),
+  );
+  const ended = new AbortController();
+  for await (const one of followEvents(serverAt(host.url), { withinMs: 50, signal: ended.signal })) {
+    if (one.kind === "event") continue;
+    expect(one).toMatchObject({ kind: "cut", error: "not all within 0.05 s" });
+    break;
+  }
 });
 
 test("an error of a host that quotes the token does not show it", async () => {
