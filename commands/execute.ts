@@ -7,7 +7,7 @@ import { outcomeLine, VARIABLE_FIELDS, withVariables } from "../src/cli/script-r
 import { type GlobalFlags, oneOf, print } from "../src/cli/subcommand";
 import { answerHere, view } from "../src/cli/view";
 import { field, flag } from "../src/core/fields";
-import { badInput, systemCode } from "../src/lib/errors";
+import { badInput, messageOf, systemCode } from "../src/lib/errors";
 import { printable } from "../src/lib/sanitize";
 import { checkActionList, executeActions, executeFile, variableFaults } from "../src/runs/operations";
 import { PERMISSION_FIELDS, type Service } from "../src/service";
@@ -78,9 +78,15 @@ async function traced<R extends { readonly run_id: string }>(
     throw badInput(`--trace: ${printable(dirname(file), 200)} cannot be written to (${systemCode(error)})`);
   });
   const report = await run(true);
-  const { steps, pictures, bytes } = (await service.traces()).moveTo(report.run_id, file, "--trace");
-  const size = `${steps} steps, ${pictures} pictures, ${Math.ceil(bytes / 1_024)} KiB`;
-  service.log.info(`trace: ${printable(file, 200)} (${size}); svc trace show ${printable(file, 200)}`);
+  const traces = await service.traces();
+  try {
+    const { steps, pictures, bytes } = traces.moveTo(report.run_id, file, "--trace");
+    const size = `${steps} steps, ${pictures} pictures, ${Math.ceil(bytes / 1_024)} KiB`;
+    service.log.info(`trace: ${printable(file, 200)} (${size}); svc trace show ${printable(file, 200)}`);
+  } catch (error) {
+    // The run is over, and what it did is the answer.
+    service.log.error(`${messageOf(error)}; svc trace list shows whether the host has the trace`);
+  }
   return report;
 }
 

@@ -9,6 +9,7 @@ import { isAlive } from "../lib/alive";
 import { conflict, messageOf, notFound, systemCode, unavailable } from "../lib/errors";
 import { ensurePrivateFolder, PRIVATE_FOLDER, syncFolder, writeNamedFile } from "../lib/files";
 import type { Log } from "../lib/log";
+import { lookThrough } from "../lib/look";
 import { shortage } from "../lib/quota";
 import { openTrace, type Trace } from "./open";
 import { createRecorder, type StepEnd, type StepStart } from "./recorder";
@@ -178,7 +179,7 @@ export class Traces {
       .filter((name) => /^[0-9a-f-]{36}\.zip$/.test(name))
       .map((name) => ({
         name,
-        at: statSync(join(this.parts.folder, name), { throwIfNoEntry: false })?.mtimeMs ?? 0,
+        at: lookThrough(join(this.parts.folder, name))?.mtimeMs ?? 0,
       }))
       .toSorted((a, b) => b.at - a.at)
       .map(({ name }) => name.slice(0, -SUFFIX.length));

@@ -230,22 +230,13 @@ testOnDisplay("Ctrl-C ends a recording, and what was done is written", async () 
 });
 
 testOnDisplay(
-  "a script that is there is not replaced unasked, and a recording of nothing writes none",
+  "what could not be written is refused before the recording, and a recording of nothing writes none",
   async () => {
     await using display = await startDisplay();
     using folder = temporaryFolder();
     const script = join(folder.path, "made.json");
-    const run = async (...flags: string[]) => {
-      const command = [
-        ...SOURCE,
-        "record",
-        script,
-        "--duration",
-        "1s",
-        "--config-dir",
-        folder.path,
-        ...flags,
-      ];
+    const run = async (file = script) => {
+      const command = [...SOURCE, "record", file, "--duration", "1s", "--config-dir", folder.path];
       const child = Bun.spawn(command, { env: display.env, stdio: ["ignore", "ignore", "pipe"] });
       return [await child.stderr.text(), await child.exited] as const;
     };
@@ -253,6 +244,10 @@ testOnDisplay(
     expect([said, code]).toEqual([expect.stringContaining("nothing was done"), expect.any(Number)]);
     await Bun.write(script, "[]");
     expect((await run())[0]).toContain("is there already (--replace)");
+    for (const folderOf of [join(folder.path, "none"), script]) {
+      const [why] = await run(join(folderOf, "made.json"));
+      expect(why).toMatch(/script: its folder (cannot be written to \(ENOENT\)|is none)/);
+    }
     expect(readFileSync(script, "utf8")).toBe("[]");
   },
 );

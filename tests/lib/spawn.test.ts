@@ -37,7 +37,14 @@ test("a child sees nothing that changes a runtime, and folders of Bun", async ()
 
 test("a child sees no secret that svc takes from its environment", async () => {
   const named = files.flatMap((file) => textOf(file).match(/\bSVC_[A-Z_]+\b/g) ?? []);
-  const harmless = ["SVC_CONFIG_DIR", "SVC_VERSION", "SVC_COMMIT", "SVC_BOM", "SVC_PARSED_COMMAND_LINE"];
+  const harmless = [
+    "SVC_CONFIG_DIR",
+    "SVC_VERSION",
+    "SVC_COMMIT",
+    "SVC_BOM",
+    "SVC_CLIPBOARD",
+    "SVC_PARSED_COMMAND_LINE",
+  ];
   const secrets = [...new Set(named)].filter((name) => !harmless.includes(name));
   expect(secrets).toContain("SVC_TOKEN");
   expect(await seen(Object.fromEntries(secrets.map((name) => [name, "hidden"])))).toEqual([]);

@@ -1,12 +1,12 @@
 /**
  * Recording a script from what a person does.
  */
-import { mkdirSync } from "node:fs";
+import { accessSync, constants, mkdirSync, statSync } from "node:fs";
 import { basename, dirname, extname, join } from "node:path";
 import * as v from "valibot";
 import { between, field, flag, path, seconds } from "../../core/fields";
 import { operation } from "../../core/operation";
-import { conflict, messageOf, rejected, systemCode, unavailable } from "../../lib/errors";
+import { badInput, conflict, messageOf, rejected, systemCode, unavailable } from "../../lib/errors";
 import { isMissing, PRIVATE_FOLDER, writeNamedFile } from "../../lib/files";
 import type { Log } from "../../lib/log";
 
@@ -51,6 +51,7 @@ export const recordScript = operation({
   async run({ log }: Uses, { script, duration_s, replace }, { signal }) {
     if (process.platform !== "linux") throw unavailable("recording needs an X11 desktop, as Linux has it");
     if (!replace && !isMissing(script)) throw conflict(`script: ${script} is there already (--replace)`);
+    requireWritable(dirname(script));
     const name = `${basename(script, extname(script))}.images`;
     const folder = join(dirname(script), name);
     const pictures = new Map<string, Uint8Array>();
@@ -89,6 +90,17 @@ export const recordScript = operation({
     return { script, actions: actions.length, images: used.length > 0 ? folder : null };
   },
 });
+
+/** Before anything is done: it would be lost. */
+function requireWritable(folder: string): void {
+  try {
+    accessSync(folder, constants.W_OK);
+    if (statSync(folder).isDirectory()) return;
+  } catch (error) {
+    throw badInput(`script: its folder cannot be written to (${systemCode(error) ?? messageOf(error)})`);
+  }
+  throw badInput("script: its folder is none");
+}
 
 function makeFolder(folder: string): void {
   try {
