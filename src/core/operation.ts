@@ -37,6 +37,8 @@ export interface HttpRoute {
    * has this command as its only action.
    */
   readonly long?: "run" | `AC_${string}`;
+  /** Set where doing it again is safe and its answer must not be kept: it takes no `Idempotency-Key`. */
+  readonly repeatable?: true;
   /** What each line is, where `content` is lines of JSON. */
   readonly line?: OutputSchema;
 }

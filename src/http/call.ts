@@ -7,7 +7,7 @@ import { parseInput } from "../core/input";
 import type { HttpRoute } from "../core/operation";
 import { ANYBODY } from "../core/rights";
 import { fromQuery } from "../core/text";
-import { badInput, failureOf, messageOf } from "../lib/errors";
+import { badInput, Failure, failureOf, messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { readJson } from "./body";
 import { after, type Exchange, type Handler } from "./exchange";
@@ -174,6 +174,7 @@ export function call(
         try {
           return await perform(input, keeper);
         } catch (thrown) {
+          if (thrown instanceof Failure && thrown.hasDoneNothing) keeper.nothing();
           return fail(thrown);
         }
       });

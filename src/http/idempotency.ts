@@ -76,7 +76,8 @@ export function createFirstAnswers(path: string, { now = Date.now, most = MAX } 
       prepare: (file) =>
         file.run(`CREATE TABLE IF NOT EXISTS requests (
           id BLOB PRIMARY KEY, token TEXT NOT NULL, request BLOB NOT NULL, at INTEGER NOT NULL,
-          status INTEGER, answer BLOB) WITHOUT ROWID`),
+          status INTEGER, answer BLOB) WITHOUT ROWID;
+          CREATE INDEX IF NOT EXISTS requests_at ON requests(at)`),
     });
     used.clear();
     const sums = db.query<{ token: string; rows: number; bytes: number }, []>(

@@ -9,6 +9,7 @@ import { once } from "../lib/once";
 import type { Answer, Exchange } from "./exchange";
 import type { Ending, FirstAnswers, Found } from "./idempotency";
 import { errorResponse } from "./responses";
+import { LARGE_BYTES } from "./unread";
 
 /** How long a key is, in characters. What seals an answer must not be guessed: a UUID has 36. */
 const MIN_KEY = 16;
@@ -20,7 +21,7 @@ const BARE = /^[\w.~:+/=-]+$/;
 
 /** Whether a repeat of it must not do the same again. What is signed has its own way to tell a repeat. */
 export const takesIdempotencyKey = ({ changes, http }: Operation): boolean =>
-  changes !== undefined && http !== undefined && http.public === undefined;
+  changes !== undefined && http !== undefined && http.public === undefined && !http.repeatable;
 
 /** @throws a `bad_input` failure for a header that is no key. */
 export function keyIn(header: string | null): string | undefined {
@@ -34,8 +35,8 @@ export function keyIn(header: string | null): string | undefined {
 
 export type Repeats = ReturnType<typeof createRepeats>;
 
-/** The largest answer that is kept, in characters: a larger one is sent in pieces (`unread.ts`). */
-const MAX_ANSWER_BYTES = 1_048_576;
+/** The largest answer that is kept: a larger one is sent in pieces and counts while it waits for its reader (`unread.ts`). */
+const MAX_ANSWER_BYTES = LARGE_BYTES - 1;
 
 /** @param path says where the file of the answers is. The first request with a key makes it. */
 export function createRepeats(path: () => string, log: Log) {
@@ -68,8 +69,11 @@ export function createRepeats(path: () => string, log: Log) {
       const found = await begin(exchange, key, JSON.stringify([name, request]));
       if (found.kind !== "new") return repeated(found, exchange, name);
       let isKept = false;
+      let hasEnded = false;
       const keep: Keep = (answer) => {
         isKept = true;
+        if (hasEnded) return;
+        hasEnded = true;
         try {
           found.end(answer);
         } catch (error) {
@@ -86,18 +90,24 @@ export function createRepeats(path: () => string, log: Log) {
         hasBegun = true;
       };
       const keeper: Keeper = {
+        nothing: () => keep(null),
         text: (body) => keep(answerOf(200, JSON_TYPE, body)),
         lines(response) {
           isKept = true;
           return keptWhole(response, keep);
         },
       };
-      const response = await work(keeper);
-      if (isKept) return response;
-      // What was refused before it was on record has changed nothing: it may be tried again.
-      if (!hasBegun && !response.ok) keep(null);
-      else keep(answerOf(response.status, headersOf(response), await response.clone().text()));
-      return response;
+      try {
+        const response = await work(keeper);
+        if (isKept) return response;
+        // What was refused before it was on record has changed nothing: it may be tried again.
+        if (!hasBegun && !response.ok) keep(null);
+        else keep(answerOf(response.status, headersOf(response), await response.clone().text()));
+        return response;
+      } catch (error) {
+        keep("interrupted");
+        throw error;
+      }
     },
     close: () => first?.close(),
   };
@@ -107,6 +117,8 @@ type Keep = (answer: Ending) => void;
 
 /** Takes answers that may be large. */
 export interface Keeper {
+  /** It was refused, and nothing was done: the key is free again. */
+  nothing(): void;
   /** The JSON of an answer. */
   text(body: string): void;
   /** @returns a response that is read in place of `response`, whose lines are kept once all have been read. */
@@ -119,15 +131,20 @@ const headersOf = ({ headers }: Response) =>
   Object.fromEntries([...headers].filter(([name]) => name === "content-type" || name === "location"));
 
 const answerOf = (status: number, headers: Readonly<Record<string, string>>, body: string) =>
-  body.length > MAX_ANSWER_BYTES ? { status } : { status, headers, body };
+  body.length > MAX_ANSWER_BYTES || Buffer.byteLength(body) > MAX_ANSWER_BYTES
+    ? { status }
+    : { status, headers, body };
 
-/** A stream whose reader goes is broken off, as its work is then: a repeat is told that it was interrupted. */
+/** A stream that fails, or whose reader goes, is broken off, as its work is then: a repeat is told that it was interrupted. */
 function keptWhole(response: Response, keep: Keep): Response {
   const source = response.body?.getReader();
   const decoder = new TextDecoder();
   let text = "";
   const pull = async (controller: ReadableStreamDefaultController<Uint8Array>) => {
-    const next = await source?.read();
+    const next = await source?.read().catch((error) => {
+      keep("interrupted");
+      throw error;
+    });
     if (!next || next.done) {
       keep(answerOf(response.status, headersOf(response), text));
       return controller.close();

@@ -11,7 +11,7 @@ import { unavailable } from "../lib/errors";
 import { errorResponse, jsonText } from "./responses";
 
 /** From this size on, an answer counts: smaller ones are soon in the buffers of the connection. */
-const LARGE_BYTES = 1_048_576;
+export const LARGE_BYTES = 1_048_576;
 
 /** Twice the largest answer that svc takes from another host (`client/call.ts`). */
 const MAX_UNREAD_BYTES = 64 * 1_048_576;

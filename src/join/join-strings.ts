@@ -8,7 +8,7 @@ import { existsSync } from "node:fs";
 import * as v from "valibot";
 import { type Publish, unheard } from "../core/events";
 import { createBuckets } from "../lib/buckets";
-import { conflict, forbidden, notFound, tooMany } from "../lib/errors";
+import { busy, conflict, forbidden, notFound, tooMany } from "../lib/errors";
 import { openDatabase } from "../lib/sqlite";
 import { joinAdded, joinRemoved, joinUsed } from "./events";
 import { newId, newSecret } from "./join-string";
@@ -114,7 +114,7 @@ export function createJoinStrings(file: string, publish: Publish = unheard) {
       const now = Date.now();
       db.query("DELETE FROM strings WHERE expires < ?").run(now - KEPT_MS);
       if (strings.list().length >= MAX_STRINGS) {
-        throw conflict(`there are already ${MAX_STRINGS} join strings: remove some`);
+        throw busy(`there are already ${MAX_STRINGS} join strings: remove some`, "conflict");
       }
       const [id, secret, expires] = [newId(), newSecret(), now + expires_s * 1_000];
       const row = { id, sha256: digestOf(secret), address, pin, label_prefix, uses, created: now, expires };

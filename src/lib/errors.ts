@@ -26,6 +26,8 @@ export type FailureCode = keyof typeof HTTP_STATUS;
 export class Failure extends Error {
   /** What the message says, each by itself, where it says several things. */
   readonly lines?: readonly string[];
+  /** Whether it came before anything was done, so that the same can be asked again: {@link busy}. */
+  readonly hasDoneNothing: boolean = false;
 
   constructor(
     readonly code: FailureCode,
@@ -70,6 +72,12 @@ export const slowClient = failing("slow_client");
 
 /** Something that the call needs is missing or broken at the moment. HTTP 503, exit 1. */
 export const unavailable = failing("unavailable");
+
+/**
+ * As much is in use as may be, so nothing was done: the same may be asked again later. HTTP 503, or as the code says; exit 1.
+ */
+export const busy = (message: string, code: FailureCode = "unavailable"): Failure =>
+  Object.assign(new Failure(code, message), { hasDoneNothing: true });
 
 /** A deadline passed. HTTP 504, exit 1. */
 export const timedOut = failing("timeout");

@@ -8,7 +8,7 @@ import type * as v from "valibot";
 import type { RemoteServer } from "../client/carrier";
 import { type Publish, unheard } from "../core/events";
 import type { LinkSample, SESSIONS } from "../core/records";
-import { notFound, unavailable } from "../lib/errors";
+import { busy, notFound } from "../lib/errors";
 import type { Reach } from "../lib/landlock";
 import type { Log } from "../lib/log";
 import { shortage } from "../lib/quota";
@@ -82,7 +82,7 @@ export function createSessions(options: SessionsOptions) {
 
   const open = (role: "host" | "viewer", peer: string, reach: Reach, client: Client) => {
     const full = fullFor(client);
-    if (full !== undefined) throw unavailable(full);
+    if (full !== undefined) throw busy(full);
     const session = new PeerSession(role, peer, reach, log, record, () => note());
     const { id } = session.record;
     session.record.token = client.token;

@@ -8,7 +8,7 @@ import type { Publish } from "../core/events";
 import { type Outcome, RUN_ENDINGS, type RunStatus } from "../core/run";
 import { atMost } from "../lib/at-most";
 import { resolvesWithin } from "../lib/deadline";
-import { cancelled, conflict, notFound, timedOut, unavailable } from "../lib/errors";
+import { busy, cancelled, conflict, notFound, timedOut } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
 import { isWithinShare, shortage } from "../lib/quota";
 import { runEnded, runLog, runStarted, runStep } from "./events";
@@ -90,11 +90,11 @@ export class Runs {
 
   /** @throws an `unavailable` failure when too many are {@link ACTIVE}, or the process is stopping. */
   begin({ timeout_s, share: given, keptBytes = MAX_KEPT_BYTES, ...begun }: RunStart) {
-    if (this.stopping) throw unavailable("this process is stopping");
+    if (this.stopping) throw busy("this process is stopping");
     const share = given === undefined ? begun.token : given;
     const shares = this.active().map((one) => one.share);
     const full = shortage(ACTIVE, shares, share);
-    if (full !== undefined) throw unavailable(full);
+    if (full !== undefined) throw busy(full);
     this.refused.delete(sourceOf(begun));
     const id = begun.run_id;
     const started = this.now();

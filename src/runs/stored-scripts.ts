@@ -7,7 +7,7 @@
 import * as v from "valibot";
 import { field } from "../core/fields";
 import { NAME_TEXT } from "../core/rights";
-import { conflict, notFound, unavailable } from "../lib/errors";
+import { busy, conflict, notFound, unavailable } from "../lib/errors";
 import { createJsonStore, parseBy } from "../lib/json-store";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
@@ -90,7 +90,7 @@ export function createStoredScripts(place: { readonly file: string; readonly loc
           );
         }
         if (!taken && list.entries.length >= MAX_SCRIPTS)
-          throw conflict(`there are already ${MAX_SCRIPTS} scripts`);
+          throw busy(`there are already ${MAX_SCRIPTS} scripts`, "conflict");
         const script = { ...given, sha256: digestOf(given), added: new Date().toISOString() };
         if (replace) list.replace(script);
         else list.add(script);

@@ -7,7 +7,7 @@
  */
 import type { Publish } from "../core/events";
 import type { StartedRun } from "../core/run";
-import { conflict, messageOf, notFound } from "../lib/errors";
+import { busy, conflict, messageOf, notFound } from "../lib/errors";
 import { createJsonStore, type EntryList, parseBy } from "../lib/json-store";
 import { type Release, tryLock } from "../lib/lock";
 import type { Log } from "../lib/log";
@@ -149,7 +149,7 @@ export class Scheduler {
       if (list.has(job.job_id)) throw conflict(`job_id: ${job.job_id} is taken`);
       const tokens = list.entries.map(({ token }) => token);
       const full = shortage(JOBS, tokens, job.token);
-      if (full !== undefined) throw conflict(full);
+      if (full !== undefined) throw busy(full, "conflict");
       list.add(added);
     });
     this.lookSoon();
@@ -220,7 +220,7 @@ export class Scheduler {
     wanted: (job: Job) => boolean,
     signal?: AbortSignal,
   ): Promise<StartedRun> {
-    if (this.going.has(id)) throw conflict(`${id} runs already`);
+    if (this.going.has(id)) throw busy(`${id} runs already`, "conflict");
     this.going.set(id, null);
     try {
       const job = await this.edit(id, async (found) => {

@@ -9,7 +9,16 @@ import type { Caller } from "../core/caller";
 import { type Publish, unheard } from "../core/events";
 import { allows, type Grant } from "../core/rights";
 import { atMost } from "../lib/at-most";
-import { badInput, conflict, forbidden, messageOf, notFound, systemCode, unavailable } from "../lib/errors";
+import {
+  badInput,
+  busy,
+  conflict,
+  forbidden,
+  messageOf,
+  notFound,
+  systemCode,
+  unavailable,
+} from "../lib/errors";
 import { ensurePrivateFolder } from "../lib/files";
 import { inboxFault, namesInside } from "../lib/inside";
 import { tryLock } from "../lib/lock";
@@ -105,11 +114,11 @@ export function createSyncs(options: SyncsOptions) {
     requireHost(to);
     const shares = Array.from(running.values(), (sync) => sync.share);
     const full = shortage(RUNNING, shares, share);
-    if (full !== undefined) throw unavailable(full);
+    if (full !== undefined) throw busy(full);
     ensurePrivateFolder(folder);
     const key = createHash("sha256").update(`${watch_dir}\n${to}`).digest("hex").slice(0, 24);
     const release = tryLock(join(folder, `${key}.lock`));
-    if (!release) throw conflict(`${JSON.stringify(request.dir)} is already being synced to ${to}`);
+    if (!release) throw busy(`${JSON.stringify(request.dir)} is already being synced to ${to}`, "conflict");
     const index = openIndex(join(folder, `${key}.db`), release);
     let isAnew = false;
     const sender = createPeerSender({

@@ -6,7 +6,7 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { isAlive } from "../lib/alive";
-import { conflict, messageOf, notFound, systemCode, unavailable } from "../lib/errors";
+import { busy, conflict, messageOf, notFound, systemCode, unavailable } from "../lib/errors";
 import { ensurePrivateFolder, PRIVATE_FOLDER, syncFolder, writeNamedFile } from "../lib/files";
 import type { Log } from "../lib/log";
 import { lookThrough } from "../lib/look";
@@ -89,7 +89,7 @@ export class Traces {
       share,
     );
     if (full !== undefined) {
-      if (asked) throw conflict(`trace: ${full}`);
+      if (asked) throw busy(`trace: ${full}`, "conflict");
       return untraced((status) => {
         if (status !== "ok") log.warn(`run ${start.run_id} failed and was not traced: ${full}`);
       });

@@ -8,7 +8,7 @@ import * as v from "valibot";
 import { unheard } from "../core/events";
 import { between, field, seconds, secret } from "../core/fields";
 import { type Grant, NAME_TEXT, SCOPE, SCOPES, type Scope, scopeOr } from "../core/rights";
-import { conflict, messageOf, notFound } from "../lib/errors";
+import { busy, conflict, messageOf, notFound } from "../lib/errors";
 import { watchFile } from "../lib/files";
 import { createJsonStore, type JsonStore, parseBy } from "../lib/json-store";
 import type { Log } from "../lib/log";
@@ -139,7 +139,7 @@ export async function addToken(
         sha256 === record.sha256 || previous.some((one) => one.sha256 === record.sha256),
     );
     if (same) throw conflict(`token: ${same.name} already has this token`);
-    if (list.entries.length >= MAX_TOKENS) throw conflict(`there are already ${MAX_TOKENS} tokens`);
+    if (list.entries.length >= MAX_TOKENS) throw busy(`there are already ${MAX_TOKENS} tokens`, "conflict");
     const created = new Date().toISOString();
     list.add({ name, allows: scope, created, ...record, generated, previous: [] });
     return token;

@@ -164,7 +164,7 @@ export const renewToken = operation({
   scope: "any",
   changes: true,
   leftOut: ownLeftOut,
-  http: { method: "POST", path: "/token/renew" },
+  http: { method: "POST", path: "/token/renew", repeatable: true },
   input: v.strictObject({
     overlap_s: field(
       v.optional(seconds(between(60, MAX_OVERLAP_S)), 86_400),

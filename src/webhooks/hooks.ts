@@ -4,7 +4,7 @@
 import { isIP } from "node:net";
 import * as v from "valibot";
 import { NAME_TEXT } from "../core/rights";
-import { badInput, conflict, notFound } from "../lib/errors";
+import { badInput, busy, notFound } from "../lib/errors";
 import { createJsonStore, parseBy } from "../lib/json-store";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
@@ -55,7 +55,7 @@ export function createHooks(place: { readonly file: string; readonly lock: strin
     add: (given: Omit<Hook, "secret" | "added" | "disabled">): Promise<Hook> =>
       store.change((list) => {
         if (list.names.length >= MAX_HOOKS)
-          throw conflict(`there are ${MAX_HOOKS} webhooks, which is the limit`);
+          throw busy(`there are ${MAX_HOOKS} webhooks, which is the limit`, "conflict");
         const random = Buffer.from(crypto.getRandomValues(new Uint8Array(SECRET_BYTES)));
         const secret = `whsec_${random.toString("base64")}`;
         const hook = { ...given, secret, added: new Date().toISOString() };

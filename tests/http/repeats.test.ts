@@ -1,9 +1,12 @@
 /** Requests with an `Idempotency-Key`: each is done once, whatever happens meanwhile. */
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Exchange } from "../../src/http/exchange";
 import { createFirstAnswers } from "../../src/http/idempotency";
-import { keyIn } from "../../src/http/repeats";
+import { createRepeats, keyIn } from "../../src/http/repeats";
+import { silentLog } from "../../src/lib/log";
 import { post, SOURCE, temporaryFolder, testServer, until } from "../support";
 
 const keyed = (key: string, body: unknown): RequestInit => {
@@ -11,6 +14,11 @@ const keyed = (key: string, body: unknown): RequestInit => {
   return { ...init, headers: { ...init.headers, "idempotency-key": `"${key}"` } };
 };
 const KEY = "8e03978e-40d5-43dd-bc93-6894a57f9324";
+/** A run that another client has. */
+const GOING = {
+  ...{ source_type: "rest", source_id: "", token: null, script_path: "", commands: [] },
+  timeout_s: 60,
+};
 const list = (seconds: number) => ({ actions: [["AC_sleep", [seconds]]] });
 
 describe("a repeat", () => {
@@ -60,6 +68,24 @@ describe("a repeat", () => {
     expect((await host.call("/admin/hosts/add", keyed(`${KEY}-2`, other))).status).toBe(200);
   });
 
+  test("of what was refused because too much is in use is tried again", async () => {
+    await using host = await testServer();
+    const runs = await host.service.runs();
+    const going = Array.from({ length: 256 }, (_, nth) => runs.begin({ run_id: `run-${nth}`, ...GOING }));
+    expect((await host.call("/execute", keyed(KEY, list(0)))).status).toBe(503);
+    expect((await host.call("/execute?wait=0", keyed(`${KEY}-2`, list(0)))).status).toBe(503);
+    for (const run of going) run.end("ok", null);
+    expect((await host.call("/execute", keyed(KEY, list(0)))).status).toBe(200);
+    expect((await host.call("/execute?wait=0", keyed(`${KEY}-2`, list(0)))).status).toBe(202);
+  });
+
+  test("of a renewal renews again: no token is kept in an answer", async () => {
+    await using host = await testServer();
+    const renewals = [1, 2].map(() => () => host.call("/token/renew", keyed(KEY, {})));
+    for (const renew of renewals) expect((await renew()).headers.get("idempotency-replayed")).toBe(null);
+    expect(existsSync(join(host.configDir, "idempotency.db"))).toBe(false);
+  });
+
   test("while the first one has no answer is refused, and so is another request with its key", async () => {
     await using host = await testServer();
     const first = host.call("/execute", keyed(KEY, list(60)));
@@ -105,6 +131,55 @@ describe("a repeat", () => {
       { error: expect.stringContaining("too large") },
     ]);
     expect((await host.service.runs()).list().length).toBe(1);
+  });
+});
+
+describe("an answer in pieces", () => {
+  const source = (pull: (controller: ReadableStreamDefaultController<Uint8Array>) => void | Promise<void>) =>
+    new Response(
+      new ReadableStream<Uint8Array>({
+        start: (controller) => controller.enqueue(new TextEncoder().encode("{}\n")),
+        pull,
+      }),
+    );
+  /** What a repeat is told after `response` went through the answers and `use` was made of it. */
+  async function told(response: Response, use: (body: ReadableStream<Uint8Array>) => Promise<unknown>) {
+    using folder = temporaryFolder();
+    const repeats = createRepeats(() => join(folder.path, "idempotency.db"), silentLog);
+    const exchange = { grant: null, announce: async () => {} } as unknown as Exchange;
+    const asked = { name: "x", key: KEY, request: "x" };
+    const sent = await repeats.once(exchange, asked, async (keeper) => keeper.lines(response));
+    if (!sent.body) throw new Error("no body");
+    await use(sent.body).catch(() => {});
+    const again = await repeats.once(exchange, asked, () => new Response("done again"));
+    repeats.close();
+    return again.text();
+  }
+
+  test("that fails is interrupted", async () => {
+    const fails = source((controller) => controller.error(new Error("gone")));
+    expect(await told(fails, (body) => new Response(body).text())).toContain("interrupted: ");
+  });
+
+  test("that nobody reads to its end is interrupted, also while a piece of it is awaited", async () => {
+    const leave = async (body: ReadableStream<Uint8Array>) => {
+      const reader = body.getReader();
+      await reader.read();
+      const next = reader.read();
+      await reader.cancel("enough");
+      await next;
+    };
+    expect(
+      await told(
+        source(() => new Promise(() => {})),
+        leave,
+      ),
+    ).toContain("interrupted: ");
+  });
+
+  test("is limited in bytes, not in characters", async () => {
+    const wide = new Response("\u20ac".repeat(400_000));
+    expect(await told(wide, (body) => new Response(body).text())).toContain("too large");
   });
 });
 
@@ -177,6 +252,17 @@ test("the file has neither keys nor answers nor what was asked", async () => {
   expect(
     ["a-secret-value", "a-token-of-another-host", KEY, "AC_set_var"].filter((text) => bytes.includes(text)),
   ).toEqual([]);
+});
+
+test("what is older than a day is found by an index", () => {
+  using folder = temporaryFolder();
+  const path = join(folder.path, "idempotency.db");
+  const store = createFirstAnswers(path);
+  store.begin({ name: null }, KEY, "x");
+  store.close();
+  using db = new Database(path);
+  const [plan] = db.query("EXPLAIN QUERY PLAN DELETE FROM requests WHERE at < 1").all();
+  expect(plan).toMatchObject({ detail: expect.stringMatching(/^SEARCH .*requests_at/) });
 });
 
 describe("the file", () => {
