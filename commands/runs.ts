@@ -52,7 +52,10 @@ export default {
       rows: outcomeRows,
       text: (run) => table(OUTCOMES, outcomeRows(run), "no outcomes yet") + logText(run),
       none: "no outcomes yet",
-      warnings: ({ status, error_text }) => (error_text === null ? [] : [`${status}: ${error_text}`]),
+      warnings: ({ status, error_text, outcomes_kept }) => [
+        ...(error_text === null ? [] : [`${status}: ${error_text}`]),
+        ...(outcomes_kept === false ? ["the outcomes of this run are no longer kept"] : []),
+      ],
       examples: [["$0 runs show 9f1c2e4a", "The outcome of each action, and what it logged"]],
     }),
     cancel: view(cancelRun, {

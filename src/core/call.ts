@@ -24,8 +24,8 @@ export function callOperation<I extends InputSchema, O extends OutputSchema, S e
   return performOperation(service, operation, parseCall(operation, input), caller);
 }
 
-/** The input of a call. @throws a `bad_input` failure that names every field at fault. */
-function parseCall<I extends InputSchema, O extends OutputSchema, S extends object>(
+/** The input of a call, checked. @throws a `bad_input` failure that names every field at fault. */
+export function parseCall<I extends InputSchema, O extends OutputSchema, S extends object>(
   operation: Operation<I, O, S>,
   value: unknown,
 ): v.InferOutput<I> {

@@ -13,6 +13,28 @@
 export const isWithinShare = (own: number, more: number, free: number, times: number): boolean =>
   more <= free && own + more <= times * free;
 
+/** How many of `users` each of them is. */
+const countsOf = (users: Iterable<string | null>): Map<string | null, number> => {
+  const counts = new Map<string | null, number>();
+  for (const user of users) counts.set(user, (counts.get(user) ?? 0) + 1);
+  return counts;
+};
+
+/**
+ * Whose oldest is given up where what is kept has become too many: that of who has most. So nobody pushes out what others
+ * have, unless they have more.
+ *
+ * @param users who has each that is kept, oldest first.
+ * @returns the index of that one in `users`; -1 where there is none.
+ */
+export function firstToGo(users: ReadonlyArray<string | null>): number {
+  const counts = countsOf(users);
+  const most = Math.max(...counts.values());
+  // Of two who have as many, that of who came last.
+  const who = users.findLast((user) => counts.get(user) === most);
+  return who === undefined ? -1 : users.indexOf(who);
+}
+
 /** What there is a limited number of. */
 export interface Quota {
   /** In words: `runs`. */

@@ -1,6 +1,7 @@
 /**
  * The executor: checks an action list against the table, puts the run on record, then runs it.
  */
+import { parseCall } from "../core/call";
 import type { Caller } from "../core/caller";
 import { type Operation, redact } from "../core/operation";
 import {
@@ -14,9 +15,16 @@ import {
   type Scope,
   shareOf,
 } from "../core/rights";
-import { DEFAULT_TIMEOUT_S, type EndedRun, type Outcome, type RunStatus, type StartedRun } from "../core/run";
+import {
+  DEFAULT_TIMEOUT_S,
+  type EndedRun,
+  MAX_TIMEOUT_S,
+  type Outcome,
+  type RunStatus,
+  type StartedRun,
+} from "../core/run";
 import { readScript, withPlaces } from "../core/script";
-import { cancelled, Failure, forbidden, messageOf } from "../lib/errors";
+import { badInput, cancelled, Failure, forbidden, messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { createYamlReader } from "../lib/yaml";
 import { type Action, type Command, type CommandTable, checkActions, flatten, listFields } from "./actions";
@@ -114,22 +122,7 @@ export class Executor {
    * @throws a `bad_input` failure that lists every fault.
    */
   check(list: unknown, quote = true) {
-    const actions = checkActions(this.commands, list, { quote });
-    const names = flatten(actions).map(({ operation }) => operation.command);
-    const commands = [...new Set(names)];
-    const digest = Bun.SHA256.hash(JSON.stringify(actions.map(redacted)), "hex");
-    return {
-      /** Of its run, which has not begun. */
-      id: crypto.randomUUID(),
-      actions,
-      /** The number of actions, nested ones included. */
-      count: names.length,
-      /** The names in it, nested ones included, each once. */
-      commands,
-      variables: variableUse(actions),
-      /** For an audit row: the commands, and a digest of the arguments without secrets. */
-      described: `commands=${commands.join(",")} args=sha256:${digest}`,
-    };
+    return checkedList(checkActions(this.commands, list, { quote }));
   }
 
   /**
@@ -201,6 +194,7 @@ export class Executor {
    * Runs a list to its end, also when the caller disconnects, with the rights of the caller. The report has every fault.
    *
    * @param sourceId what started it, for the history.
+   * @param isRead whether it changes nothing: then the history has no row of it.
    * @throws a `forbidden` failure when the caller may not use all of it; `unavailable` when the run cannot be put on record
    *   or no further run may begin. Nothing has run then.
    */
@@ -209,6 +203,7 @@ export class Executor {
     { grant: given, begun: tellBegun, ...others }: Caller,
     options: RunOptions = {},
     sourceId = others.client ?? "",
+    isRead = false,
   ): Promise<RunReport> {
     const { stop_on_error = false, timeout_s = DEFAULT_TIMEOUT_S, path = "", scope, trace: asked } = options;
     const {
@@ -228,7 +223,7 @@ export class Executor {
     const runs = await this.parts.runs();
     const start = begun(id, caller, sourceId, path);
     const active = runs.begin({
-      ...{ ...start, commands, timeout_s, share: shareOf(grant) },
+      ...{ ...start, commands, timeout_s, share: shareOf(grant), isRead },
       ...(tellBegun && { keptBytes: MAX_UNATTENDED_BYTES }),
     });
     const trace = await this.trace({ ...start, commands, share: shareOf(grant) }, asked === true).catch(
@@ -296,12 +291,21 @@ export class Executor {
   }
 
   /**
-   * Runs `command` with `input` as a list of one action. As {@link run}.
+   * Runs `command` with `input`, as it was asked for: no variable is filled in, and it may take as long as any run. As {@link run}.
    *
    * @throws also a `bad_input` failure for an unknown command or a bad input.
    */
   async runOne(command: string, input: unknown, caller: Caller): Promise<RunReport> {
-    return this.run(this.prepare([[command, input]]), caller);
+    const operation = this.commands.get(command);
+    if (!operation) throw badInput(`unknown command ${command}`);
+    if (operation.needs !== undefined && !this.allows(operation))
+      throw notPermitted(command, operation.needs);
+    const action: Action = {
+      ...{ operation, input: parseCall(operation, input), as: undefined, deferred: [], lists: {} },
+      ...{ source: [command, input], at: "actions[0]", pathTo: (field) => [0, 1, field] },
+    };
+    const isRead = operation.changes === undefined;
+    return this.run(checkedList([action]), caller, { timeout_s: MAX_TIMEOUT_S }, undefined, isRead);
   }
 
   /**
@@ -366,6 +370,24 @@ export class Executor {
       await turn.end(isDone ? "finished" : "broken");
     }
   }
+}
+
+function checkedList(actions: readonly Action[]) {
+  const names = flatten(actions).map(({ operation }) => operation.command);
+  const commands = [...new Set(names)];
+  const digest = Bun.SHA256.hash(JSON.stringify(actions.map(redacted)), "hex");
+  return {
+    /** Of its run, which has not begun. */
+    id: crypto.randomUUID(),
+    actions,
+    /** The number of actions, nested ones included. */
+    count: names.length,
+    /** The names in it, nested ones included, each once. */
+    commands,
+    variables: variableUse(actions),
+    /** For an audit row: the commands, and a digest of the arguments without secrets. */
+    described: `commands=${commands.join(",")} args=sha256:${digest}`,
+  };
 }
 
 function judge(

@@ -216,6 +216,8 @@ export const listRuns = operation({
 const SHOWN = v.object({
   ...RUN_VIEW.entries,
   outcomes: secret(v.array(OUTCOME)),
+  /** False for a run whose outcomes are no longer kept, or are in another process. Hosts of before it do not send it. */
+  outcomes_kept: v.optional(v.boolean(), true),
   /** What the script logged. Hosts of before it do not send it. */
   log: v.optional(secret(v.array(LOG_LINE)), []),
 });
@@ -236,6 +238,9 @@ export const showRun = operation({
   output: SHOWN,
   async run(service: Uses, { run_id }, { grant }) {
     const run = await foundRun(service, run_id, allows(grant, "operate") ? undefined : grant);
+    // The history does not say what its commands were.
+    if (!run.outcomes_kept && !isOf(run, grant) && !allows(grant, "admin"))
+      throw forbidden(beyond(grant, "a run of others that only the history has needs admin"));
     // The outcomes of a run are the answers of its commands.
     if (!isOfScript(run, grant)) (await service.executor()).permit(run.commands, grant);
     return run;
@@ -268,12 +273,12 @@ const isOf = ({ token, started_at }: ShownRun, { name, since = 0 }: Grant) =>
 
 async function inMemory(service: Uses, id: string): Promise<ShownRun> {
   try {
-    return (await service.runs()).show(id);
+    return { ...(await service.runs()).show(id), outcomes_kept: true };
   } catch (error) {
     if (!(error instanceof Failure) || error.code !== "not_found") throw error;
     const row = await (await service.history()).find(id);
     // Rows of another tool may be of no run.
-    const run = v.safeParse(SHOWN, { ...row, commands: [], outcomes: [], log: [] });
+    const run = v.safeParse(SHOWN, { ...row, commands: [], outcomes: [], outcomes_kept: false, log: [] });
     if (!run.success) throw error;
     return run.output;
   }

@@ -10,7 +10,7 @@ import { atMost } from "../lib/at-most";
 import { resolvesWithin } from "../lib/deadline";
 import { busy, cancelled, conflict, notFound, timedOut } from "../lib/errors";
 import { sizeWithin } from "../lib/json-size";
-import { isWithinShare, shortage } from "../lib/quota";
+import { firstToGo, isWithinShare, shortage } from "../lib/quota";
 import { runEnded, runLog, runStarted, runStep } from "./events";
 import { type LOG_LINE, RUN_SOURCES, type RunRecord, type RunView } from "./types";
 
@@ -20,7 +20,7 @@ const ACTIVE = { what: "active runs", most: 256, times: 1 };
 /** What the results of active runs may take in all, in bytes; those of one named token half of it. */
 const MAX_HELD_BYTES = 256 * 1024 * 1024;
 
-/** How many ended runs are kept, and the most that is kept of each: outcomes, and their size in bytes. */
+/** How many ended runs are kept, and as many that only read, shared by those who began them, and the most that is kept of each: outcomes, and their size in bytes. */
 const MAX_KEPT_RUNS = 100;
 const MAX_KEPT_OUTCOMES = 200;
 const MAX_KEPT_BYTES = 64 * 1_024;
@@ -45,6 +45,8 @@ export interface RunStart extends Pick<RunRecord, Begun> {
   readonly timeout_s: number;
   /** In whose share it counts (default: that of its token). */
   readonly share?: string | null;
+  /** Whether it changes nothing: then it has no row in the history, and does not push out the outcomes of those that do. */
+  readonly isRead?: boolean;
   /** The most that is kept of its outcomes, in bytes (default {@link MAX_KEPT_BYTES}). */
   readonly keptBytes?: number;
 }
@@ -55,6 +57,7 @@ export type ActiveRun = ReturnType<Runs["begin"]>;
 interface Entry {
   record: RunRecord;
   readonly share: string | null;
+  readonly isRead: boolean;
   /** Set while it waits for pointer and keyboard: who uses them. */
   holder?: (() => string) | undefined;
   bytesLeft: number;
@@ -69,8 +72,8 @@ export class Runs {
   private readonly counts = RUN_SOURCES.flatMap((source) =>
     RUN_ENDINGS.map((status) => ({ source, status, count: 0 })),
   );
-  /** The ids of ended runs, oldest first. */
-  private readonly ended: string[] = [];
+  /** Ended runs, oldest first. */
+  private readonly ended: Entry[] = [];
   /** By what started them: the last run that failed before it began, and how often in a row. */
   private readonly refused = new Map<string, { record: RunRecord; times: number }>();
   /** The bytes of results of active runs, by share. */
@@ -89,7 +92,7 @@ export class Runs {
   ) {}
 
   /** @throws an `unavailable` failure when too many are {@link ACTIVE}, or the process is stopping. */
-  begin({ timeout_s, share: given, keptBytes = MAX_KEPT_BYTES, ...begun }: RunStart) {
+  begin({ timeout_s, share: given, isRead = false, keptBytes = MAX_KEPT_BYTES, ...begun }: RunStart) {
     if (this.stopping) throw busy("this process is stopping");
     const share = given === undefined ? begun.token : given;
     const shares = this.active().map((one) => one.share);
@@ -110,6 +113,7 @@ export class Runs {
         error_text: null,
       },
       share,
+      isRead,
       bytesLeft: keptBytes,
       outcomes: [],
       log: [],
@@ -117,7 +121,7 @@ export class Runs {
       done,
     };
     this.entries.set(id, entry);
-    this.note(entry.record);
+    if (!isRead) this.note(entry.record);
     this.publish(runStarted, toView(entry));
     const step = this.stepsOf(entry);
     const late = () => control.abort(timedOut(`the run's deadline of ${timeout_s} s has passed`));
@@ -181,7 +185,7 @@ export class Runs {
         const finished_at = new Date(finished).toISOString();
         const duration_seconds = Math.max(0, finished - started) / 1_000;
         entry.record = { ...entry.record, status, error_text, finished_at, duration_seconds };
-        this.ended.push(id);
+        this.ended.push(entry);
         this.noteEnd(entry);
         resolve();
       },
@@ -207,12 +211,12 @@ export class Runs {
     const [oldest] = this.refused.keys();
     if (this.refused.size > MAX_REFUSED && oldest !== undefined) this.refused.delete(oldest);
     const entry: Entry = this.entries.get(record.run_id) ?? {
-      ...{ record, share: null, bytesLeft: 0, outcomes: [], log: [] },
+      ...{ record, share: begun.token, isRead: false, bytesLeft: 0, outcomes: [], log: [] },
       ...{ control: new AbortController(), done: Promise.resolve() },
     };
     entry.record = record;
     if (!before) {
-      this.ended.push(record.run_id);
+      this.ended.push(entry);
       this.entries.set(record.run_id, entry);
     }
     this.noteEnd(entry);
@@ -240,12 +244,22 @@ export class Runs {
 
   private noteEnd(entry: Entry): void {
     const { record } = entry;
-    this.note(record);
+    if (!entry.isRead) this.note(record);
     this.publish(runEnded, toView(entry));
-    for (const old of this.ended.splice(0, this.ended.length - MAX_KEPT_RUNS)) this.entries.delete(old);
+    this.giveUp(entry.isRead);
     const { source_type, status } = record;
     const counted = this.counts.find((one) => one.source === source_type && one.status === status);
     if (counted) counted.count++;
+  }
+
+  /** Gives up one that has ended where more than {@link MAX_KEPT_RUNS} are kept. */
+  private giveUp(isRead: boolean): void {
+    const kept = this.ended.filter((one) => one.isRead === isRead);
+    if (kept.length <= MAX_KEPT_RUNS) return;
+    const old = kept[firstToGo(kept.map(({ share }) => share))];
+    if (!old) return;
+    this.ended.splice(this.ended.indexOf(old), 1);
+    this.entries.delete(old.record.run_id);
   }
 
   /** How many are active, and how many have ended since the process started, by source and status; 0 counts too. */

@@ -1,7 +1,8 @@
 /** Work that outlives its request: `?wait=0`, and the run that it becomes. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { MAX_TIMEOUT_S } from "../../src/core/run";
 import { operations } from "../../src/operations";
 import { post, testServer, until } from "../support";
 
@@ -19,6 +20,7 @@ interface Shown {
   token: string | null;
   commands: string[];
   finished_at: string | null;
+  outcomes_kept: boolean;
   outcomes: Array<{ ok: boolean; result?: unknown; error?: string }>;
 }
 
@@ -103,6 +105,58 @@ describe("with wait=0", () => {
     expect(results[1_499]).toMatchObject({ label: "host-1499", status: "unreachable" });
   });
 
+  test("a broadcast sends on what looks like a variable of its own, as without", async () => {
+    await using host = await testServer();
+    await using other = await testServer({ token: "a-token-of-the-other-host" });
+    await host.call(
+      "/admin/hosts/add",
+      post({ label: "other", base_url: other.server.url, token: "a-token-of-the-other-host" }),
+    );
+    const set = (value: string) => ["AC_set_var", { name: "x", value, secret: false }];
+    const list = {
+      actions: [set("here"), ["AC_assert", { name: "x", op: "eq", value: "${x}" }], set("$${x}")],
+      on: "all",
+    };
+    const id = await started(host.call("/admin/broadcast?wait=0", post(list)));
+    expect(await ended(host, id)).toMatchObject({
+      status: "ok",
+      outcomes: [{ ok: true, result: [{ label: "other", status: "ok" }] }],
+    });
+  });
+
+  test("a folder may have a name with what looks like a variable", async () => {
+    await using host = await testServer();
+    const dir = join(host.configDir, "${a}");
+    const id = await started(host.call("/sync/start?wait=0", post({ dir, to: "none" })));
+    const { outcomes } = await ended(host, id);
+    expect(outcomes[0]?.error).not.toContain("variable");
+  });
+
+  test("a run that changes nothing has no row in the history, and pushes out no run that does", async () => {
+    await using host = await testServer();
+    const id = await started(host.call("/execute?wait=0", post({ actions: [["AC_sleep", [0]]] })));
+    await ended(host, id);
+    const reader = await callWith(host, "reader", "read");
+    const runs = await host.service.runs();
+    for (let nth = 0; nth < 105; nth++) {
+      const read = await started(reader("/diagnose?wait=0&only=disk_space"));
+      await until("its end", () => runs.show(read).finished_at ?? undefined);
+    }
+    expect((await shown(host, id)).outcomes.length).toBe(1);
+    expect(runs.list().length).toBe(101);
+    expect((await (await host.service.history()).list({ limit: 1_000 })).map(({ run_id }) => run_id)).toEqual(
+      [id],
+    );
+  });
+
+  test("an operation that is no list may take as long as any run", async () => {
+    await using host = await testServer();
+    const runs = await host.service.runs();
+    const begin = spyOn(runs, "begin");
+    await started(host.call("/audit/verify?wait=0"));
+    expect(begin.mock.calls.map(([{ timeout_s }]) => timeout_s)).toEqual([MAX_TIMEOUT_S]);
+  });
+
   test("every operation that may take long answers so", () => {
     const long = operations.flatMap(({ name, http }) => (http?.long ? [name] : []));
     expect(long.toSorted()).toEqual([
@@ -174,6 +228,10 @@ describe("the run of a token", () => {
     await (await host.service.history()).list({ limit: 1 });
     using db = new Database(join(host.configDir, "history.db"));
     db.run("UPDATE runs SET pid = 999999999");
-    expect(await shown(host, id)).toMatchObject({ status: "interrupted", outcomes: [] });
+    expect(await shown(host, id)).toMatchObject({
+      ...{ status: "interrupted", outcomes: [], outcomes_kept: false },
+    });
+    const operator = await callWith(host, "operator", "operate");
+    expect((await operator(`/runs/${id}`)).status).toBe(403);
   });
 });

@@ -386,6 +386,29 @@ test("the last runs are kept, those that go on always", () => {
   expect(runs.list()).toHaveLength(100);
 });
 
+test("one token pushes out the runs of others only as long as they have more", () => {
+  const runs = new Runs(() => {});
+  const run = (run_id: string, token: string | null) =>
+    runs.begin({ ...START, run_id, token }).end("ok", null);
+  for (let nth = 0; nth < 90; nth++) run(`own-${nth}`, null);
+  for (let nth = 0; nth < 5; nth++) run(`bert-${nth}`, "bert");
+  for (let nth = 0; nth < 1_000; nth++) run(`anna-${nth}`, "anna");
+  const kept = (token: string | null) => runs.list().filter((one) => one.token === token).length;
+  expect([kept(null), kept("bert"), kept("anna")]).toEqual([48, 5, 47]);
+  expect(runs.show("own-89").status).toBe("ok");
+});
+
+test("a run that changes nothing is not noted, and pushes out none that does", () => {
+  const noted: RunRecord[] = [];
+  const runs = new Runs((one) => noted.push(one));
+  runs.begin({ ...START, run_id: "change" }).end("ok", null);
+  for (let nth = 0; nth < 150; nth++)
+    runs.begin({ ...START, run_id: `read-${nth}`, isRead: true }).end("ok", null);
+  expect(new Set(noted.map(({ run_id }) => run_id))).toEqual(new Set(["change"]));
+  expect(runs.list()).toHaveLength(101);
+  expect(runs.show("change").status).toBe("ok");
+});
+
 test("a bounded amount of a run's outcomes is kept", () => {
   const runs = new Runs(() => {});
   const run = runs.begin({ run_id: "long", ...START });
