@@ -72,8 +72,12 @@ export function createService({
   const handOver =
     handsOver &&
     createHandOver(events, async (happened, refreshes) => {
-      const { refreshLocalServer, tellLocalServer } = await import("./client/local-server");
-      return (refreshes ? refreshLocalServer : tellLocalServer)(configDir, happened);
+      const { refreshLocalServer, sendToLocalServer } = await import("./client/local-server");
+      const lost = await (refreshes ? refreshLocalServer : sendToLocalServer)(configDir, happened);
+      if (lost !== undefined)
+        log.warn(
+          `the server on ${configDir} did not take events of this process (${happened.length}): ${lost}`,
+        );
     });
   let runsJobs = false;
   /** Whether the jobs of the start are known: a scheduler that is made later has none of before. */
@@ -377,7 +381,9 @@ export function createService({
     },
     endJobsOfScript: async (name) => (hasJobs() ? (await service.scheduler()).disown("script", name) : 0),
     tellServer: async () =>
-      handOver ? handOver.refresh() : (await import("./client/local-server")).refreshLocalServer(configDir),
+      handOver
+        ? handOver.refresh()
+        : void (await (await import("./client/local-server")).refreshLocalServer(configDir)),
     async refresh(happened = []) {
       if (happened.length > 0) {
         const [{ takeOver }, types] = await Promise.all([import("./events/take-over"), service.eventTypes()]);

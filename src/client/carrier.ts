@@ -37,6 +37,8 @@ export interface Request {
 export interface Response {
   readonly status: number;
   readonly body: Uint8Array;
+  /** When the server wants to be asked again, in seconds. */
+  readonly retryAfterS?: number;
 }
 
 export interface Limits {

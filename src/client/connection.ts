@@ -268,7 +268,11 @@ function readAll(response: IncomingMessage, maxBytes: number): Promise<Answer> {
     })
     .on("end", () => {
       const { statusCode: status = 0, headers } = response;
-      resolve({ status, body: new Uint8Array(body.end()), ...repeatsIn(status, headers) });
+      const retryAfterS = Number(headers["retry-after"]);
+      resolve({
+        ...{ status, body: new Uint8Array(body.end()), ...repeatsIn(status, headers) },
+        ...(retryAfterS > 0 && { retryAfterS }),
+      });
     })
     .on("error", reject);
   return promise;

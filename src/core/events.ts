@@ -22,7 +22,7 @@ export function eventType<const D extends v.GenericSchema>(definition: EventType
   return definition;
 }
 
-/** Hands an event to whoever listens. Never throws and waits for nobody. */
+/** Publishes an event to all listeners. Never throws and waits for nobody. */
 export type Publish = <D extends v.GenericSchema>(type: EventType<D>, data: v.InferInput<D>) => void;
 
 /** For a feature that is made where nobody listens. */

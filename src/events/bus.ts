@@ -1,5 +1,5 @@
 /**
- * The bus: what happened on this host lately, by number, and who is told of the next.
+ * The bus: keeps the newest events of this host by number, and calls listeners when there are more.
  *
  * The promise: `publish` never throws and waits for nobody. What is kept is bounded: {@link RING} events, and
  * {@link RING_BYTES} of them. Who listens is called once for all that one turn of the event loop brings.

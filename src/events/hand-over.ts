@@ -1,6 +1,6 @@
 /**
- * What happens in a process that is no server, such as `svc execute`: it tells the server on the same `{config_dir}`, where
- * people look. `POST /refresh` takes it, from the owner of the host alone.
+ * Sends the events of a process that is no server, such as `svc execute`, to the server on the same `{config_dir}`, which
+ * publishes them. `POST /refresh` takes them, from the owner of the host alone.
  */
 import type { Bus } from "./bus";
 
@@ -14,36 +14,36 @@ export interface HandedOver {
 const MAX_EVENTS = 256;
 const MAX_BYTES = 262_144;
 
-/** How soon an event is told, and how soon where there are many, in milliseconds: each request costs a row of the audit log. */
+/** How soon an event is sent, and how soon where there are many, in milliseconds: each request costs a row of the audit log. */
 const SOON_MS = 200;
 const LATER_MS = 2_000;
 
 export type HandOver = ReturnType<typeof createHandOver>;
 
-/** @param send tells the server; with `refreshes`, it has to use its files as they are now. Never throws. */
+/** @param send sends events to the server; with `refreshes`, the server also reads its files again. Never throws. */
 export function createHandOver(
   bus: Bus,
   send: (events: readonly HandedOver[], refreshes: boolean) => Promise<void>,
 ) {
-  let told = bus.newest;
+  let sent = bus.newest;
   let sending = Promise.resolve();
   let timer: ReturnType<typeof setTimeout> | undefined;
   let lastSent = Number.NEGATIVE_INFINITY;
 
-  /** What is not told yet. Of steps and changes, where there are many, only the newest: it says how things are. */
+  /** The events that are not sent yet. Of many steps and changes, only the newest of each type: it has the present state. */
   const waiting = (): HandedOver[] => {
-    const from = Math.max(told + 1, bus.oldest);
+    const from = Math.max(sent + 1, bus.oldest);
     const all = Array.from({ length: bus.newest - from + 1 }, (_, nth) => bus.at(from + nth)).filter(
       (event) => event !== undefined,
     );
-    told = bus.newest;
+    sent = bus.newest;
     const newest = new Map(all.map((event) => [event.type, event]));
     const isOld = (event: (typeof all)[number]) =>
       /\.(step|changed)$/.test(event.type.name) && newest.get(event.type) !== event;
     const kept = all.length > MAX_EVENTS ? all.filter((event) => !isOld(event)) : all;
     return kept.map(({ type, text }) => ({ type: type.name, data: JSON.parse(text) }));
   };
-  const tell = async (refreshes: boolean) => {
+  const sendAll = async (refreshes: boolean) => {
     clearTimeout(timer);
     timer = undefined;
     const [first = [], ...more] = inBatches(waiting());
@@ -53,7 +53,7 @@ export function createHandOver(
     for (const batch of more) await send(batch, false);
   };
   const flush = (refreshes: boolean): Promise<void> => {
-    sending = sending.then(() => tell(refreshes));
+    sending = sending.then(() => sendAll(refreshes));
     return sending;
   };
   const unlisten = bus.listen(() => {
@@ -61,9 +61,9 @@ export function createHandOver(
     timer ??= setTimeout(() => void flush(false), isBusy ? LATER_MS : SOON_MS);
   });
   return {
-    /** Tells what there is, and that the files have changed. Never rejects. */
+    /** Sends what there is, and makes the server read its files again. Never rejects. */
     refresh: () => flush(true),
-    /** Tells what is left. Never rejects. */
+    /** Sends what is left. Never rejects. */
     async end(): Promise<void> {
       unlisten();
       await flush(false);

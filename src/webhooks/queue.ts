@@ -66,7 +66,7 @@ export function openQueue(path: string, mostWaiting = MAX_WAITING) {
     db
       .query<{ count: number }, [string]>("SELECT count(*) AS count FROM deliveries WHERE hook = ?1")
       .get(hook)?.count ?? 0;
-  const tell = (hook: string, what: "delivered" | "failed" | "dropped", count: number) =>
+  const addTo = (hook: string, what: "delivered" | "failed" | "dropped", count: number) =>
     db.run(
       `INSERT INTO tallies (hook, ${what}) VALUES (?1, ?2) ON CONFLICT (hook) DO UPDATE SET ${what} = ${what} + ?2`,
       [hook, count],
@@ -88,7 +88,7 @@ export function openQueue(path: string, mostWaiting = MAX_WAITING) {
             "DELETE FROM deliveries WHERE id IN (SELECT id FROM deliveries WHERE hook = ?1 ORDER BY id LIMIT ?2)",
             [hook, over],
           );
-          tell(hook, "dropped", over);
+          addTo(hook, "dropped", over);
         }
       },
     ),
@@ -118,14 +118,14 @@ export function openQueue(path: string, mostWaiting = MAX_WAITING) {
       const counts = new Map(
         [...Map.groupBy(gone.all(since), ({ hook }) => hook)].map(([hook, all]) => [hook, all.length]),
       );
-      for (const [hook, count] of counts) tell(hook, "failed", count);
+      for (const [hook, count] of counts) addTo(hook, "failed", count);
       return counts;
     }),
     /** Takes note of what became of a delivery. @param again when it is sent again; undefined: never. */
     note: db.transaction(({ id, hook, type }: Delivery, { ok, status, error }: Sent, again?: number) => {
       if (again === undefined) db.run("DELETE FROM deliveries WHERE id = ?1", [id]);
       else db.run("UPDATE deliveries SET due = ?2, attempts = attempts + 1 WHERE id = ?1", [id, again]);
-      tell(hook, ok ? "delivered" : "failed", ok || again === undefined ? 1 : 0);
+      addTo(hook, ok ? "delivered" : "failed", ok || again === undefined ? 1 : 0);
       db.run(
         "UPDATE tallies SET last_at = ?2, last_type = ?3, last_status = ?4, last_error = ?5 WHERE hook = ?1",
         [...[hook, new Date().toISOString(), type, status, error]],

@@ -16,8 +16,8 @@ const eventsOf = (bus: Bus, type: string) =>
     .filter((event) => event?.type.name === type)
     .map((event) => JSON.parse(event?.text ?? "{}"));
 
-/** The tokens that those who follow `host` have heard of. */
-async function heardBy(host: ServerProcess): Promise<object[]> {
+/** The tokens of whose making `host` has published an event. */
+async function publishedBy(host: ServerProcess): Promise<object[]> {
   const answer = await host.call("/events?types=token.added&after=oldest&wait=0");
   return ((await answer.json()) as { events: object[] }).events;
 }
@@ -40,27 +40,62 @@ const added = (name: string, more: object = {}) => ({
 });
 
 describe("a process beside a server", () => {
-  test("tells it what it did, with the time at which it did it", async () => {
+  test("sends it what it did, with the time at which it did it", async () => {
     await using host = await serveSource(["--rate-limit", "0"]);
     const other = beside(host.configDir);
     const input = { name: "anna", scope: ["read" as const] };
     await callOperation(other, makeToken, input, localCaller(other, "cli"));
     const [{ at }] = eventsOf(other.events(), "token.added");
     await other.tellServer();
-    expect(await heardBy(host)).toMatchObject([{ at, data: { name: "anna" } }]);
+    expect(await publishedBy(host)).toMatchObject([{ at, data: { name: "anna" } }]);
     await other.stop();
-    expect(await heardBy(host)).toHaveLength(1);
+    expect(await publishedBy(host)).toHaveLength(1);
   });
 
-  test("tells it before it ends, and meanwhile", async () => {
+  test("sends it before it ends, and meanwhile", async () => {
     await using host = await serveSource(["--rate-limit", "0"]);
     const other = beside(host.configDir);
     const store = tokenStore(configFiles(host.configDir), silentLog, other.events().publish);
     await addToken(store, { name: "anna", scope: ["read"] });
-    await until("the server has heard of it", async () => (await heardBy(host)).length === 1);
+    await until("the server has published it", async () => (await publishedBy(host)).length === 1);
     await addToken(store, { name: "otto", scope: ["read"] });
     await other.stop();
-    expect(await heardBy(host)).toMatchObject([{ data: { name: "anna" } }, { data: { name: "otto" } }]);
+    expect(await publishedBy(host)).toMatchObject([{ data: { name: "anna" } }, { data: { name: "otto" } }]);
+  });
+});
+
+describe("a server that limits requests", () => {
+  /** Uses up what the host's own token may ask for at once. */
+  const exhaust = async (host: ServerProcess) => {
+    while ((await host.call("/status")).status !== 429);
+  };
+
+  test("gets the events of a process a little later", async () => {
+    await using host = await serveSource(["--rate-limit", "60", "--rate-burst", "2"]);
+    const other = beside(host.configDir);
+    const store = tokenStore(configFiles(host.configDir), silentLog, other.events().publish);
+    await addToken(store, { name: "anna", scope: ["read"] });
+    await exhaust(host);
+    await other.stop();
+    const came = await until("an answer", async () => {
+      const answer = await host.call("/events?types=token.added&after=oldest&wait=0");
+      return answer.status === 200 && ((await answer.json()) as { events: object[] }).events;
+    });
+    expect(came).toMatchObject([{ data: { name: "anna" } }]);
+  }, 30_000);
+
+  test("for longer than the process waits is named in a warning", async () => {
+    await using host = await serveSource(["--rate-limit", "1", "--rate-burst", "1"]);
+    const warnings: string[] = [];
+    const log = { ...silentLog, warn: (text: string) => void warnings.push(text) };
+    const other = createService({ configDir: host.configDir, audit: false, handsOver: true, log });
+    const store = tokenStore(configFiles(host.configDir), silentLog, other.events().publish);
+    await addToken(store, { name: "anna", scope: ["read"] });
+    await exhaust(host);
+    await other.stop();
+    expect(warnings).toEqual([
+      `the server on ${host.configDir} did not take events of this process (1): HTTP 429`,
+    ]);
   });
 });
 
