@@ -8,9 +8,6 @@ import { kindOf } from "../core/input";
 import { badInput } from "../lib/errors";
 import { MAX_FILLED, written } from "./variables";
 
-/** The most items that a list can have within {@link MAX_FILLED}, of which each takes 3 bytes at least. */
-const MAX_ITEMS = Math.ceil(MAX_FILLED.bytes / 3);
-
 type Compute = (current: unknown, value: unknown) => unknown;
 
 /** A function of two numbers. */
@@ -35,7 +32,7 @@ export const WITH_VALUE = {
   max: ofNumbers(Math.max),
   append: (current, value) => within(text(current, CURRENT) + written(value)),
   push: (current, value) => [...list(current), value],
-  split: (current, value) => text(current, CURRENT).split(filled(value), MAX_ITEMS),
+  split: (current, value) => parts(text(current, CURRENT), filled(value)),
   join: (current, value) => joined(list(current), text(value, VALUE)),
   replace: (current, value) => replaced(text(current, CURRENT), value),
   slice: (current, value) => sliced(current, value),
@@ -99,6 +96,21 @@ function limit(length: number): void {
   if (length > MAX_FILLED.bytes) throw badInput(`expected a result of at most ${MAX_FILLED.bytes} bytes`);
 }
 
+/** Counted first: a million texts take far longer to make than to refuse. */
+function parts(whole: string, separator: string): string[] {
+  const count = countOf(whole, separator);
+  // Of each item, its quotation marks and a comma too (`sizeWithin`).
+  limit(whole.length - count * separator.length + 3 * (count + 1));
+  return whole.split(separator);
+}
+
+/** How often `part` is in `whole`, without overlaps. */
+function countOf(whole: string, part: string): number {
+  let count = 0;
+  for (let at = whole.indexOf(part); at >= 0; at = whole.indexOf(part, at + part.length)) count++;
+  return count;
+}
+
 function joined(items: readonly unknown[], separator: string): string {
   const texts = items.map(written);
   limit(texts.reduce((sum, one) => sum + one.length + separator.length, 0));
@@ -110,9 +122,7 @@ function replaced(whole: string, value: unknown): string {
   if (typeof from !== "string" || typeof to !== "string" || from === "" || others.length > 0) {
     throw badInput('value: expected ["text to replace", "text in its place"]');
   }
-  let count = 0;
-  for (let at = whole.indexOf(from); at >= 0; at = whole.indexOf(from, at + from.length)) count++;
-  limit(whole.length + count * (to.length - from.length));
+  limit(whole.length + countOf(whole, from) * (to.length - from.length));
   // A function: in a text, `$&` would be more than itself.
   return whole.replaceAll(from, () => to);
 }

@@ -168,7 +168,9 @@ export class Runner {
       const show = () => {
         isShown = true;
       };
+      let isResultShown = false;
       const call = async () => {
+        isResultShown = isOpen(action, this.script.variables);
         const input = this.input(action);
         const caller = this.callerOf(action, signal, place, show);
         const answer = await performOperation(this.parts.service, operation, input, caller);
@@ -176,7 +178,7 @@ export class Runner {
       };
       const leaf = Object.keys(action.lists).length === 0;
       const whole = (await (leaf ? deadline(call(), { signal, graceMs: ABANDON_MS }) : call())) ?? null;
-      if (action.as !== undefined) this.script.variables.set(action.as, whole, isOpen(action));
+      if (action.as !== undefined) this.script.variables.set(action.as, whole, isResultShown);
       // What a flow command returns has been counted already: it is the results inside it.
       const result = !leaf || this.fits(whole) ? whole : operation.brief?.(whole);
       const isLeftOut = result === undefined || (result !== whole && !this.fits(result));
@@ -387,7 +389,13 @@ export function errorOf({ command, error = "" }: Outcome): string {
   return named.includes(`${command}: `) ? error : `${command}: ${error}`;
 }
 
-/** Whether the result of `action` has no secret: those of the actions inside it may have any. */
-function isOpen({ operation, lists }: Action): boolean {
-  return Object.keys(lists).length === 0 && !holdsSecret(operation.plain?.output ?? operation.output);
+/**
+ * Whether the result of `action` has no secret: those of the actions inside it may have any, and what a secret is filled into may
+ * give it back, for all that svc knows.
+ */
+function isOpen({ operation, lists, input, deferred }: Action, variables: Variables): boolean {
+  const isLeaf = Object.keys(lists).length === 0;
+  const filled = deferred.flatMap((field) => referencesIn(input[field]));
+  if (!isLeaf || !filled.every((reference) => variables.isShown(reference))) return false;
+  return !holdsSecret(operation.plain?.output ?? operation.output);
 }

@@ -171,31 +171,41 @@ export const namesIn = (value: unknown): string[] =>
  * @throws a `bad_input` failure that names an unknown variable, or when the result is over {@link MAX_FILLED}.
  */
 export function fillIn(value: unknown, variables: Pick<Variables, "resolve">): unknown {
-  const filled = fill(value, variables);
+  let left = MAX_FILLED.bytes;
+  /** Before anything that large is made: hundreds of references to a large variable are a short text. */
+  const take = (bytes: number) => {
+    left -= bytes;
+    if (left < 0) throw tooLarge();
+  };
+  const fillText = (text: string): unknown => {
+    let filled = "";
+    let from = 0;
+    const add = (more: string) => {
+      take(more.length);
+      filled += more;
+    };
+    for (const { 0: reference, 1: escaped, 2: name = "", 3: path = "", index } of text.matchAll(REFERENCE)) {
+      const found = escaped ? reference.slice(1) : variables.resolve({ name, path: keysOf(path) });
+      if (reference === text && !escaped) {
+        take(sizeWithin(found, { ...MAX_FILLED, bytes: left }) ?? MAX_FILLED.bytes + 1);
+        return found;
+      }
+      add(text.slice(from, index));
+      add(written(found));
+      from = index + reference.length;
+    }
+    add(text.slice(from));
+    return filled;
+  };
+  const fill = (part: unknown): unknown => {
+    if (typeof part === "string") return fillText(part);
+    if (Array.isArray(part)) return part.map(fill);
+    if (typeof part !== "object" || part === null) return part;
+    return Object.fromEntries(Object.entries(part).map(([key, item]) => [key, fill(item)]));
+  };
+  const filled = fill(value);
   if (sizeWithin(filled, MAX_FILLED) === undefined) throw tooLarge();
   return filled;
-}
-
-type Resolver = Parameters<typeof fillIn>[1];
-
-function fill(value: unknown, variables: Resolver): unknown {
-  if (typeof value === "string") return fillText(value, variables);
-  if (Array.isArray(value)) return value.map((item) => fill(item, variables));
-  if (typeof value !== "object" || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, fill(item, variables)]));
-}
-
-function fillText(text: string, variables: Resolver): unknown {
-  let filled = "";
-  let from = 0;
-  for (const { 0: reference, 1: escaped, 2: name = "", 3: path = "", index } of text.matchAll(REFERENCE)) {
-    const resolve = () => variables.resolve({ name, path: keysOf(path) });
-    if (reference === text && !escaped) return resolve();
-    filled += text.slice(from, index) + (escaped ? reference.slice(1) : written(resolve()));
-    if (filled.length > MAX_FILLED.bytes) throw tooLarge();
-    from = index + reference.length;
-  }
-  return filled + text.slice(from);
 }
 
 /** `value` as it is within a text. */

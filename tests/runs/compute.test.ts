@@ -1,5 +1,5 @@
 /** What AC_set_var computes. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import fc from "fast-check";
 import { ALONE, type Computation, compute, WITH_VALUE } from "../../src/runs/compute";
 import { MAX_FILLED } from "../../src/runs/variables";
@@ -81,6 +81,9 @@ describe("whatever it is given,", () => {
     expect(() => compute("replace", large, ["x", large])).toThrow(most);
     expect(() => compute("join", Array(100_000).fill("x"), large)).toThrow(most);
     expect(() => compute("append", large, "x")).toThrow(most);
+    using split = spyOn(String.prototype, "split");
+    expect(() => compute("split", ",".repeat(MAX_FILLED.bytes / 2), ",")).toThrow(most);
+    expect(split).not.toHaveBeenCalled();
   });
 });
 

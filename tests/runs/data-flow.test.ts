@@ -366,3 +366,21 @@ test("AC_log leaves messages in the record of the run and as events, without sec
   expect(log.slice(0, 2).map(({ message }) => message)).toEqual(["with ***", "turn 1"]);
   expect(JSON.stringify([log, outcomes])).not.toContain("hunter2");
 });
+
+test("a result is secret as soon as a secret was filled into the parameters of its action", async () => {
+  await using host = testService({ allow_shell: true });
+  const actions = (value: string) => [
+    ["AC_shell_command", { shell_command: ["printf", "%s", value], as: "sh" }],
+    ["AC_set_var", { name: "up", value: "${sh.stdout}" }],
+    ["AC_set_var", { name: "up", op: "upper" }],
+    ["AC_log", ["it is ${up}"]],
+  ];
+  const logged = async (value: string) => {
+    const { run_id } = await runActions(host.service, actions(value), {
+      variables: { pw: "hunter2-secret" },
+    });
+    return (await host.service.runs()).show(run_id).log.map(({ message }) => message);
+  };
+  expect(await logged("${pw}")).toEqual(["it is ***"]);
+  expect(await logged("plain")).toEqual(["it is PLAIN"]);
+});

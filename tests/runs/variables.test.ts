@@ -67,6 +67,17 @@ describe("filling in", () => {
     const big = "x".repeat(MAX_FILLED.bytes / 2);
     expect(() => filled("${big}${big}${big}", { big })).toThrow("variables: expected at most");
     expect(() => filled(["${big}", "${big}", "${big}"], { big })).toThrow("variables: expected at most");
+    // Made and counted one after the other, up to the limit: not all of a thousand first.
+    const rows = Array.from({ length: 100_000 }, () => "0123456789");
+    for (const reference of ["x${rows}", "${rows}"]) {
+      let resolved = 0;
+      const resolve = () => {
+        resolved++;
+        return rows;
+      };
+      expect(() => fillIn(Array(1_000).fill(reference), { resolve })).toThrow("variables: expected at most");
+      expect(resolved).toBeLessThan(5);
+    }
   });
 });
 
