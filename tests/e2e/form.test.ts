@@ -200,3 +200,63 @@ testOnDisplay(
     expect(await host.lines(2)).toEqual(["Grace Hopper|New York|", "Grace Hopper|New York|"]);
   },
 );
+
+testOnDisplay(
+  "each window is awaited and focused before the first click in it, also where another has the focus",
+  async () => {
+    await using host = await setUp();
+    host.open("+100+100", "+640+380");
+    const { x, y, width, height } = await host.place();
+    const other = () =>
+      Bun.spawn(["xterm", "-T", "other", "-geometry", "20x5+900+50"], {
+        env: host.env,
+        stdio: ["ignore", "ignore", "ignore"],
+      });
+    const first = other();
+    await host.svc("desktop", "wait-window", "other");
+    await host.svc("desktop", "focus-window", "Customer");
+    const recorder = Bun.spawn(["./svc", "record", "made.json", "--config-dir", "config"], {
+      env: host.env,
+      cwd: host.folder,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let said = "";
+    const reading = (async () => {
+      for await (const piece of recorder.stderr) said += new TextDecoder().decode(piece);
+    })();
+    try {
+      await until("the recording", () => said.includes("recording;"));
+      const click = (left: number, top: number) =>
+        host.xdotool("mousemove", `${left}`, `${top}`, "sleep", "0.5", "click", "1", "sleep", "0.5");
+      await click(x + Math.floor(width / 2), y + 38);
+      await host.xdotool("type", "--delay", "30", "Grace");
+      await click(x + width - 45, y + height - 26);
+      expect(await host.lines(1)).toEqual(["Grace||"]);
+      await host.place();
+      await click(930, 100);
+      // Escape would close the next form.
+      recorder.kill("SIGINT");
+      await Promise.all([recorder.exited, reading]);
+      const made = JSON.parse(readFileSync(join(host.folder, "made.json"), "utf8")) as string[][];
+      expect(made.map(([command]) => command)).toEqual([
+        "AC_wait_window",
+        "AC_focus_window",
+        "AC_locate_and_click",
+        "AC_write",
+        "AC_locate_and_click",
+        "AC_wait_window",
+        "AC_focus_window",
+        expect.stringMatching(/^AC_(?:click_mouse|locate_and_click)$/),
+      ]);
+      expect(said).toContain('the window "other" did not have the focus');
+      await host.svc("desktop", "focus-window", "other");
+      const ran = await host.svc("execute", "made.json", "--stop-on-error");
+      expect([ran.code, ran.out]).toEqual([0, expect.any(String)]);
+      expect(await host.lines(2)).toEqual(["Grace||", "Grace||"]);
+    } finally {
+      recorder.kill();
+      first.kill();
+      await Promise.all([recorder.exited, first.exited]);
+    }
+  },
+);

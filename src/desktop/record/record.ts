@@ -5,7 +5,8 @@
  */
 import { messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
-import type { Region } from "../geometry";
+import { jsonLine } from "../../lib/sanitize";
+import type { Point, Region } from "../geometry";
 import type { XConnection } from "../x11/connection";
 import { type WindowProperties, windowProperties } from "../x11/properties";
 import { createScreen, rootPlace } from "../x11/screen";
@@ -84,6 +85,11 @@ export async function record(parts: RecordingParts): Promise<Deed[]> {
     if (waiting.length > MAX_WAITING) drain();
     return place;
   };
+  /** The script focuses the window first, which may change how it looks. */
+  const warnOfFocus = ({ title }: SeenWindow) =>
+    log.warn(
+      `the window ${jsonLine(title)} did not have the focus when it was clicked: where it looks different with the focus, the click is not found again. Give it the focus first, with Alt-Tab`,
+    );
   const add = (deed: Deed) => {
     if (deed.window && deed.window.hwnd === own) return;
     if (deeds.length >= MAX_DEEDS) return end();
@@ -112,11 +118,13 @@ export async function record(parts: RecordingParts): Promise<Deed[]> {
     const asked = Promise.all([
       kind === "key press" || kind === "key release" ? keysymNeeds(control, detail) : undefined,
       activeWindow(windows),
-      kind === "button press" ? frameUnderPointer(control) : undefined,
+      kind === "button press" ? underPointer(control, windows, stroke) : undefined,
     ]);
     asked.catch(() => {});
     handled = handled.then(async () => {
-      const [needs, window, around] = await asked;
+      const [needs, active, under] = await asked;
+      // A click acts on the window where it is, whichever has the focus.
+      const window = under?.window ?? active;
       if (needs) {
         const meaning = await meaningOf(needs, { shift: held.has("shift"), third: held.has("altgr") });
         if (kind === "key press")
@@ -130,9 +138,10 @@ export async function record(parts: RecordingParts): Promise<Deed[]> {
       }
       const button = BUTTONS.get(detail);
       if (!button) return;
-      if (kind === "button press" && around) {
+      if (kind === "button press" && under) {
         if (window && window.hwnd === own) return;
-        pressed.set(detail, { place: placeOf(stroke, before, around), window, at });
+        if (window && window.hwnd !== active?.hwnd) warnOfFocus(window);
+        pressed.set(detail, { place: placeOf(stroke, before, under.around), window, at });
         return;
       }
       const down = pressed.get(detail);
@@ -193,12 +202,42 @@ async function activeWindow({ rootIds, titleOf }: WindowProperties): Promise<See
   return hwnd === 0 ? undefined : { hwnd, title: await titleOf(hwnd) };
 }
 
-/** The place of the window on the root that is under the pointer, with its frame; all of the screen where there is none. */
-async function frameUnderPointer(connection: XConnection): Promise<Region> {
-  const { ask, need, screen } = connection;
+/**
+ * The window of a program that is under the pointer, undefined over a menu or the desktop, and what the picture of a place
+ * must not go beyond: the window without its frame, which looks different when another window has the focus.
+ */
+async function underPointer(
+  connection: XConnection,
+  windows: WindowProperties,
+  { x, y }: Point,
+): Promise<{ readonly window: SeenWindow | undefined; readonly around: Region }> {
+  const { need, screen } = connection;
   const { child } = await need.QueryPointer(screen.root);
-  const found = child === 0 ? undefined : await ask.GetGeometry(child);
-  if (!found) return rootPlace(connection);
-  const { xPos, yPos, width, height } = found;
-  return { x1: xPos, y1: yPos, x2: xPos + width, y2: yPos + height };
+  const frame = child === 0 ? undefined : await placeOnRoot(connection, child);
+  if (!frame) return { window: undefined, around: await rootPlace(connection) };
+  const hwnd = await programIn(connection, windows, child);
+  const inner = hwnd === undefined ? undefined : await placeOnRoot(connection, hwnd);
+  const window = hwnd === undefined ? undefined : { hwnd, title: await windows.titleOf(hwnd) };
+  const isInside = inner && x >= inner.x1 && x < inner.x2 && y >= inner.y1 && y < inner.y2;
+  return { window, around: isInside ? inner : frame };
+}
+
+/** The window of a program that is `top`, which is on the root, or in it. */
+async function programIn({ ask, screen }: XConnection, { listed }: WindowProperties, top: number) {
+  for (const hwnd of await listed()) {
+    for (let id = hwnd; id !== 0 && id !== screen.root; id = (await ask.QueryTree(id))?.parent ?? 0) {
+      if (id === top) return hwnd;
+    }
+  }
+  return undefined;
+}
+
+async function placeOnRoot({ ask, screen }: XConnection, id: number): Promise<Region | undefined> {
+  const [size, corner] = await Promise.all([
+    ask.GetGeometry(id),
+    ask.TranslateCoordinates(id, screen.root, 0, 0),
+  ]);
+  if (!size || !corner) return undefined;
+  const { destX: x1, destY: y1 } = corner;
+  return { x1, y1, x2: x1 + size.width, y2: y1 + size.height };
 }
