@@ -60,6 +60,7 @@ export async function withLock<T>(path: string, work: () => T | Promise<T>, wait
     }
     if (performance.now() > deadline)
       throw timedOut(`another process has held ${basename(path)} for ${waitMs / 1000} s`);
-    await Bun.sleep(pause);
+    // At random: a process that takes the lock again and again must not always be there first.
+    await Bun.sleep(pause * Math.random());
   }
 }

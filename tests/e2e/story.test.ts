@@ -229,7 +229,7 @@ testStory(
     await page.getByText("config.import admin_hosts.json").first().waitFor();
     expect(tab.complaints).toEqual([]);
   },
-  300_000,
+  600_000,
 );
 
 function urlIn(line: unknown): string {
