@@ -31,6 +31,16 @@ const outcomeRows = ({ outcomes }: Shown) =>
     omitted ? "(too large to be kept)" : ok ? jsonLine(result ?? null) : (error ?? ""),
   ]);
 
+/** Why there are no outcomes: a server has none of what `svc execute` runs beside it. */
+function noneOf({ outcomes_kept, source_type, status }: Shown): string {
+  if (outcomes_kept !== false) return "no outcomes yet";
+  const why =
+    source_type === "manual"
+      ? "another process ran it, whose output had its outcomes and messages"
+      : "they are no longer kept";
+  return `no outcomes: ${why} (${status})`;
+}
+
 /** What `AC_log` left, below the outcomes. */
 const logText = ({ log = [] }: Shown) =>
   log.length === 0
@@ -50,12 +60,9 @@ export default {
       names: { run_id: "id" },
       columns: OUTCOMES,
       rows: outcomeRows,
-      text: (run) => table(OUTCOMES, outcomeRows(run), "no outcomes yet") + logText(run),
-      none: "no outcomes yet",
-      warnings: ({ status, error_text, outcomes_kept }) => [
-        ...(error_text === null ? [] : [`${status}: ${error_text}`]),
-        ...(outcomes_kept === false ? ["the outcomes of this run are no longer kept"] : []),
-      ],
+      text: (run) => table(OUTCOMES, outcomeRows(run), noneOf(run)) + logText(run),
+      none: "no outcomes",
+      warnings: ({ status, error_text }) => (error_text === null ? [] : [`${status}: ${error_text}`]),
       examples: [["$0 runs show 9f1c2e4a", "The outcome of each action, and what it logged"]],
     }),
     cancel: view(cancelRun, {

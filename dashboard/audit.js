@@ -44,9 +44,9 @@ export const auditTable = ({ columns = COLUMNS, filtered = () => false, ...optio
 /** The columns of the overview. */
 export const TAIL_COLUMNS = COLUMNS.filter(({ label }) => /When|Type|What/.test(label));
 
-/** Whether a row is of a request that changed nothing, such as those of this page. */
+/** Whether a row is of a request that changes nothing, however it ended, such as those of this page. */
 export const isReading = (/** @type {Row} */ { event_type, detail }) =>
-  event_type === "rest_api" && /^(GET|HEAD) .* -> ok:\d+$/.test(detail ?? "");
+  event_type === "rest_api" && /^(GET|HEAD) /.test(detail ?? "");
 
 /**
  * The newest rows after others were appended; null where not all of those are in the event.

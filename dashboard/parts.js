@@ -90,7 +90,7 @@ export function insecureNotice() {
               notice(
                 "error",
                 "This server speaks plain http: everybody on the way can read the tokens, yours too. Start it without ",
-                el("code", {}, "--insecure-http"),
+                el("code", { class: "flag" }, "--insecure-http"),
                 ".",
               ),
             ]

@@ -203,7 +203,7 @@ function controlPanel() {
       "p",
       {},
       "On the host, in a terminal: a page cannot start the server that it comes from. ",
-      el("code", {}, "--system"),
+      el("code", { class: "flag" }, "--system"),
       " is for the machine instead of this user. A server that was started with ",
       el("code", {}, "svc serve"),
       " stops with Ctrl+C.",

@@ -210,7 +210,11 @@ export async function answerHere<I extends InputSchema, O extends OutputSchema>(
   if (cancellable) void terminated().then(() => cancel.abort());
   try {
     const warn = (text: string) => service.log.warn(text);
-    const options = { signal: signal ?? cancel.signal, progress: progress ?? bar.show, warn };
+    const logged = (message: string) => {
+      bar.end();
+      service.log.info(message);
+    };
+    const options = { signal: signal ?? cancel.signal, progress: progress ?? bar.show, warn, logged };
     const body = await callOperation(service, operation, input, localCaller(service, kind, options));
     // The change is in force when the command returns.
     if (changes && !uses) await service.tellServer();

@@ -32,6 +32,8 @@ export interface Caller {
   readonly begun?: ((runId: string) => void) | undefined;
   /** Takes how far a long operation is; absent when nobody looks. */
   readonly progress?: (step: Progress) => void;
+  /** Takes each message that a script logs, without secrets, as it comes; absent when nobody looks. */
+  readonly logged?: ((message: string) => void) | undefined;
   /** Takes what the caller should know besides the answer; absent when nobody looks. */
   readonly warn?: ((text: string) => void) | undefined;
   /**
@@ -80,11 +82,12 @@ export function localCaller(
     readonly signal?: AbortSignal | undefined;
     readonly progress?: Caller["progress"];
     readonly warn?: Caller["warn"];
+    readonly logged?: Caller["logged"];
     /** Default: the owner of the host. */
     readonly grant?: Grant;
   } = {},
 ): Caller {
-  const { signal = new AbortController().signal, progress, warn, grant = OWNER } = options;
+  const { signal = new AbortController().signal, progress, warn, logged, grant = OWNER } = options;
   const append = async (detail: string) => {
     const audit = await service.audit();
     await audit?.append({ event_type: kind, host_id: null, viewer_id: null, detail });
@@ -96,6 +99,7 @@ export function localCaller(
     signal,
     ...(progress && { progress }),
     warn,
+    logged,
     announce: append,
     ...(kind === "cli" && {
       recordFailure(subject: string, error: unknown) {

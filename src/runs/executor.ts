@@ -256,7 +256,23 @@ export class Executor {
       for (const [path, one] of known) called.set(path, one);
       return script;
     };
-    const runner = new Runner({ service, log, id, path, active, caller, variables, trace, called, call });
+    const logs = (message: string) => {
+      caller.logged?.(message);
+      return active.log(message);
+    };
+    const told = { ...active, log: logs };
+    const runner = new Runner({
+      service,
+      log,
+      id,
+      path,
+      active: told,
+      caller,
+      variables,
+      trace,
+      called,
+      call,
+    });
     let done = 0;
     const tell = (what: string) => caller.progress?.({ what, done, total: actions.length });
     const keep = (outcome: Outcome) => {
@@ -280,7 +296,8 @@ export class Executor {
       await trace?.end({ status, error_text }, scrub);
       active.end(status, error_text);
       const result = resultOf(actions, outcomes);
-      return { run_id: id, result, ok: status === "ok", status, error_text, outcomes };
+      const logged = active.logged.length > 0 && { log: [...active.logged] };
+      return { run_id: id, result, ok: status === "ok", status, error_text, outcomes, ...logged };
     } catch (error) {
       await trace?.end({ status: "error", error_text: "internal error" }, () => "***");
       active.end("error", "internal error");

@@ -143,6 +143,8 @@ export class Runs {
         entry.holder = holder;
         step.changed();
       },
+      /** What it has logged so far. */
+      logged: entry.log as Readonly<Entry["log"]>,
       /** It logs `message`, which must hold no secret. @returns false when it has logged {@link MAX_LOG} lines. */
       log: (message: string): boolean => {
         if (entry.log.length >= MAX_LOG) return false;

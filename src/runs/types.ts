@@ -48,6 +48,9 @@ const ENDING = {
   error_text: v.nullable(v.string()),
 };
 
+/** A line of `AC_log`. */
+export const LOG_LINE = v.object({ at: v.string(), message: v.string() });
+
 /** What became of a list. */
 export const RUN_REPORT = v.object({
   /** As the audit log and the history name it. */
@@ -58,6 +61,8 @@ export const RUN_REPORT = v.object({
   ok: v.boolean(),
   ...ENDING,
   outcomes: v.array(OUTCOME),
+  /** What it logged, if anything. */
+  log: v.exactOptional(v.array(LOG_LINE)),
 });
 
 export type RunReport = v.InferOutput<typeof RUN_REPORT>;
@@ -66,7 +71,7 @@ export type RunReport = v.InferOutput<typeof RUN_REPORT>;
 const LEFT_OUT = "the results are left out, as this client has not read the answers that it has";
 
 /** A report without results, which may be large. `runs.show` has some of them for a while. */
-export const withoutResults = (report: RunReport): RunReport => ({
+export const withoutResults = ({ log: _, ...report }: RunReport): RunReport => ({
   ...report,
   result: {},
   error_text: [report.error_text, LEFT_OUT].filter((text) => text !== null).join("; "),
@@ -93,9 +98,6 @@ export const RUN_RECORD = v.object({
 });
 
 export type RunRecord = v.InferOutput<typeof RUN_RECORD>;
-
-/** A line of `AC_log`. */
-export const LOG_LINE = v.object({ at: v.string(), message: v.string() });
 
 /** A run as it stands now. */
 export const RUN_VIEW = v.object({

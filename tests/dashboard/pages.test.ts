@@ -84,6 +84,30 @@ test("a screen of 360 pixels has room for long names and for tables of many colu
   expect(tab.complaints).toEqual([]);
 });
 
+test("labels and fields that stand side by side are on one line", async () => {
+  await using tab = await openPage("admin", { viewport: { width: 1400, height: 900 } });
+  await tab.page.getByLabel("When an action fails on a host").waitFor();
+  const tops = await tab.page.evaluate<number[]>(
+    `[...document.querySelector(".fields:has(select)").querySelectorAll("label")].map((one) => one.getBoundingClientRect().top)`,
+  );
+  expect(tops.length).toBeGreaterThan(3);
+  expect(new Set(tops).size).toBe(1);
+});
+
+test("a flag is on one line, and the overview says once of each panel that it is loading", async () => {
+  await using tab = await openPage("server", { viewport: { width: 390, height: 844 } });
+  const flag = tab.page.locator("code", { hasText: /^--system$/ }).first();
+  await flag.waitFor();
+  await flag.scrollIntoViewIfNeeded();
+  const lines = `[...document.querySelectorAll("code")].find((one) => one.textContent === "--system").getClientRects().length`;
+  expect(await tab.page.evaluate<number>(lines)).toBe(1);
+  await tab.page.route("**/diagnose", async () => {});
+  await tab.page.goto(`${host.url}/dashboard#overview`);
+  const panel = tab.page.locator("section", { has: tab.page.getByRole("heading", { name: "Diagnostics" }) });
+  await panel.waitFor();
+  expect(await panel.getByText("Loading…").count()).toBe(1);
+});
+
 test("the form to sign in is accessible", async () => {
   await using tab = await openTab(browser, host.url);
   await tab.page.goto(`${host.url}/dashboard`);

@@ -151,6 +151,24 @@ test("--var and --var-file set variables: JSON where it parses, else text; --var
   expect(wrong).toEqual({ stdout: "", stderr: "svc: --var: expected NAME=VALUE\n", exitCode: 2 });
 });
 
+test("what a script logs is printed at once, and the server says where the outcomes of its run are", async () => {
+  using machine = installed();
+  await using _server = await machine.serve();
+  const ran = await machine.run(
+    "execute",
+    '[["AC_log",["row 1 is done"]],["AC_fail",["no more"]]]',
+    "--json",
+  );
+  expect(ran.stderr).toContain("row 1 is done\n");
+  const { run_id, log } = JSON.parse(ran.stdout);
+  expect(log).toMatchObject([{ message: "row 1 is done" }]);
+  const shown = await machine.run("runs", "show", run_id);
+  expect(shown.stdout).toBe(
+    "no outcomes: another process ran it, whose output had its outcomes and messages (error)\n",
+  );
+  expect(shown.stderr).toContain("AC_fail: no more");
+});
+
 test("programs run only with --allow-shell", async () => {
   using machine = installed();
   const actions = '[["AC_shell_command",["echo run > ran"]]]';
