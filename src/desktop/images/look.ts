@@ -16,8 +16,10 @@ import { resize } from "./resize";
 import { isPlain, type Match, search, withoutOverlaps } from "./search";
 import type { Difference, Hit, Located } from "./seen";
 
-/** Where a picture comes from: its bytes in base64, or the first of these paths at which there is a file. */
-export type ImageSource = { readonly base64: string } | { readonly paths: readonly string[] };
+/** Where a picture comes from: its bytes in base64, or the first of these paths at which there is a file; how it was asked for. */
+export type ImageSource =
+  | { readonly base64: string }
+  | { readonly asked: string; readonly paths: readonly string[] };
 
 export interface ImageQuery {
   readonly image: ImageSource;
@@ -131,16 +133,16 @@ function toHit({ x, y, width, height, score }: Match, place: Region, scale: numb
 
 /** @throws a `bad_input` failure when there is no such file, or it is no PNG that can be used. */
 async function readImage(source: ImageSource, maxPixels: number): Promise<Picture> {
-  const bytes = "base64" in source ? Buffer.from(source.base64, "base64") : await readFirst(source.paths);
+  const bytes = "base64" in source ? Buffer.from(source.base64, "base64") : await readFirst(source);
   return decodePng(bytes, maxPixels, "image");
 }
 
-async function readFirst(paths: readonly string[]): Promise<Uint8Array> {
+async function readFirst({ asked, paths }: Extract<ImageSource, { asked: string }>): Promise<Uint8Array> {
   for (const path of paths) {
     const bytes = await readRegular(path);
     if (bytes) return bytes;
   }
-  throw badInput(`image: there is no file ${paths.map((path) => jsonLine(path)).join(" or ")}`);
+  throw badInput(`image: there is no file ${jsonLine(asked)}`);
 }
 
 /** Undefined when there is nothing at `path`. */

@@ -26,7 +26,7 @@ const CORNERS = field(
 const WANTED = {
   image: field(
     PNG,
-    "The PNG to look for: an absolute path, a path from the folder of the script or from the working folder, the name of a file in {config_dir}/images, or base64",
+    "The PNG to look for: the name of a file in {config_dir}/images, or base64; in scripts and on the command line also an absolute path, or one from the folder of the script or the working folder",
   ),
   detect_threshold: field(
     v.optional(between(0.5, 1), 0.9),

@@ -1,11 +1,13 @@
 /**
  * Looking at the screen once, or again until it is as it should be.
  */
-import { dirname, join, resolve } from "node:path";
+import { dirname, isAbsolute, join, resolve, sep } from "node:path";
 import type { Caller } from "../../core/caller";
+import { allows } from "../../core/rights";
 import { sleep } from "../../lib/deadline";
-import { cancelled, notFound, timedOut } from "../../lib/errors";
+import { badInput, cancelled, notFound, timedOut } from "../../lib/errors";
 import { ensurePrivateFolder } from "../../lib/files";
+import { namesInside } from "../../lib/inside";
 import { jsonLine } from "../../lib/sanitize";
 import type { Desktop } from "../desktop";
 import type { ImageQuery, ImageSource } from "./look";
@@ -30,19 +32,52 @@ export interface Patience {
 const BASE64 = /^(?:data:image\/png;base64,)?(?=iVBORw0KGgo)/;
 
 /**
- * Where the picture `image` is: beside the script of the caller or in its working folder, else in the folder of pictures.
+ * Where the picture `image` is: beside the script of the caller or in its working folder, else in the folder of pictures. For
+ * {@link isConfined} callers, in that folder alone, also behind links.
  *
  * That folder is made (0700), so that there is a place for what is missing.
+ *
+ * @throws a `bad_input` failure when such a caller names another place, whether there is a file or not.
  */
-export function sourceOf(image: string, { imagesFolder }: Desktop, { kind, run }: Caller): ImageSource {
+export function sourceOf(image: string, { imagesFolder }: Desktop, caller: Caller): ImageSource {
   if (BASE64.test(image)) return { base64: image.replace(BASE64, "") };
+  const { kind, run } = caller;
   const here = resolve(image);
-  if (here === image) return { paths: [image] };
+  const kept = resolve(imagesFolder, image);
+  const isKept = kept.startsWith(join(imagesFolder, sep));
+  const confined = isConfined(image, caller);
+  if (confined && (isAbsolute(image) || !isKept)) throw elsewhere();
+  if (here === image) return { asked: image, paths: [image] };
   ensurePrivateFolder(imagesFolder);
-  const kept = join(imagesFolder, image);
-  if (run?.script) return { paths: [join(dirname(run.script), image), kept] };
+  if (confined) {
+    if (leadsOut(kept, imagesFolder)) throw elsewhere();
+    return { asked: image, paths: [kept] };
+  }
+  // A stored script has no folder.
+  if (run && isAbsolute(run.script)) return { asked: image, paths: [join(dirname(run.script), image), kept] };
   // A server has the working folder that somebody happened to start it in.
-  return { paths: kind === "rest" || kind === "scheduler" ? [kept] : [here, kept] };
+  return { asked: image, paths: kind === "rest" || kind === "scheduler" ? [kept] : [here, kept] };
+}
+
+/**
+ * Whether the caller may not name any file of this host: one that only looks, which would learn which files there are. What a
+ * script says itself, its author says, who may.
+ */
+function isConfined(image: string, { kind, grant, run }: Caller): boolean {
+  if (!run) return kind === "rest" || !allows(grant, "operate");
+  const isOfScript = run.script !== "" && run.written("image") === image;
+  return !allows(grant, "operate") && !isOfScript;
+}
+
+const elsewhere = () =>
+  badInput("image: expected the name of a file in {config_dir}/images, or the PNG in base64");
+
+function leadsOut(path: string, folder: string): boolean {
+  try {
+    return namesInside(path, folder) === null;
+  } catch {
+    return true;
+  }
 }
 
 /** The query of one look. */
