@@ -95,7 +95,7 @@ export const beyond = ({ scopes }: Grant, needs: string, who = "this token") =>
 
 /** Permissions that a process may withhold from scripts, and the refusal of an action that needs one. */
 export const PERMISSIONS = {
-  shell: "needs svc to be started with --allow-shell",
+  shell: "needs svc to be started with --allow-shell (svc serve, svc execute)",
   audit_clear: "needs svc to be started with --allow-audit-clear",
   server_control: "works in `svc execute` and the programmatic API, not under `svc serve`",
 } as const;

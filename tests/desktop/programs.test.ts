@@ -110,10 +110,10 @@ unix("a program that a script launches", () => {
     expect(pids.some(isAlive)).toBe(false);
   });
 
-  test("needs svc to be started with --allow-shell", async () => {
+  test("needs svc to be started with --allow-shell (svc serve, svc execute)", async () => {
     await using made = testService();
     await expect(runActions(made.service, [["AC_launch", ["true"]]])).rejects.toThrow(
-      "AC_launch needs svc to be started with --allow-shell",
+      "AC_launch needs svc to be started with --allow-shell (svc serve, svc execute)",
     );
   });
 });
