@@ -36,7 +36,7 @@ export const runLog = eventType({
   summary: "A script has logged a message",
   // It may have what any command answers with.
   scope: "admin",
-  data: v.object({ run_id: v.string(), ...LOG_LINE.entries }),
+  data: v.object({ run_id: v.string(), message: LOG_LINE.entries.message }),
 });
 
 export const eventTypes = [runStarted, runStep, runEnded, runLog];

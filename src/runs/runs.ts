@@ -150,7 +150,7 @@ export class Runs {
         if (entry.log.length >= MAX_LOG) return false;
         const line = { at: new Date(this.now()).toISOString(), message };
         entry.log.push(line);
-        this.publish(runLog, { run_id: id, ...line });
+        this.publish(runLog, { run_id: id, message });
         return true;
       },
       /** It runs these commands too. */

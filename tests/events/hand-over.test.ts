@@ -5,6 +5,7 @@ import { localCaller } from "../../src/core/caller";
 import type { Bus } from "../../src/events/bus";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
+import { eventTypes } from "../../src/operations";
 import { createService } from "../../src/service";
 import { addToken, tokenStore } from "../../src/trust/named-tokens";
 import { makeToken } from "../../src/trust/operations";
@@ -130,4 +131,9 @@ describe("POST /refresh", () => {
     expect(data).toEqual({ name: "anna", scopes: ["read"], expires: null });
     expect(Date.now() - Date.parse(at)).toBeWithin(-1_000, 60_000);
   });
+});
+
+test("no type has a time of its own: the bus gives each event one, which another process hands over beside the data", () => {
+  const timed = eventTypes.filter(({ data }) => "entries" in data && "at" in (data.entries as object));
+  expect(timed.map(({ name }) => name)).toEqual([]);
 });
