@@ -4,7 +4,7 @@ import { LISTED_ROW } from "./row";
 
 export const auditAppended = eventType({
   name: "audit.appended",
-  summary: "Rows were appended to the audit log; one event tells of all within a tenth of a second",
+  summary: "Rows were appended to the audit log; one event for all of a tenth of a second",
   scope: "audit",
   data: v.object({
     /** How many rows the log has. */
