@@ -225,12 +225,14 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
     return box;
   }
 
+  /** Why there is no poll: it stands also where the list of hosts is here. @type {import("./api.js").ApiError | null} */
+  let refusal = null;
   const list = poll({
     path: "admin/hosts",
     on: ["host.added", "host.changed", "host.removed"],
     every: 30,
     show(answer) {
-      made.fail(null);
+      made.fail(refusal);
       hosts = answer;
       for (const label of selected) if (!hosts.some((host) => host.label === label)) selected.delete(label);
       show();
@@ -249,6 +251,8 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
         rest: POLL_REST_S,
         apply: afterPoll,
         show(answer, at) {
+          if (refusal) made.fail(null);
+          refusal = null;
           found = new Map(answer.map((one) => [one.label, one]));
           const well = answer.filter(({ healthy }) => healthy).length;
           when.replaceChildren(
@@ -258,7 +262,10 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
           );
           show();
         },
-        fail: made.fail,
+        fail(error) {
+          refusal = error;
+          made.fail(error);
+        },
       })
     : { now: async () => {} };
   if (!may("operate")) setText(when, "not polled: that needs a token for operate");

@@ -80,6 +80,34 @@ test("where the server does not say what a token allows, a panel says which scop
   }
 });
 
+test("the hosts of the address book, when they come late, do not hide that there is no poll", async () => {
+  const store = tokenStore(configFiles(host.configDir), silentLog);
+  const token = await addToken(store, { name: "late", scope: ["read"] });
+  const refused = Promise.withResolvers<void>();
+  await using tab = await openPage(
+    "admin",
+    {
+      token: (route) => route.abort(),
+      async "admin/poll"(route) {
+        await route.continue();
+        refused.resolve();
+      },
+      async "admin/hosts"(route) {
+        await refused.promise;
+        await route.request().frame().page().getByText("needs operate").waitFor();
+        await route.continue();
+      },
+    },
+    token,
+  );
+  const { page } = tab;
+  const message = page.getByText("this token allows read, but this needs operate");
+  await message.waitFor();
+  await page.getByText("No hosts").waitFor();
+  await settled(page);
+  expect(await message.isVisible()).toBe(true);
+});
+
 test("a hidden tab asks for nothing, and updates once it is visible", async () => {
   await using tab = await openPage("overview");
   const { page } = tab;

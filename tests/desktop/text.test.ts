@@ -112,12 +112,16 @@ describe("reading:", () => {
       try {
         const wanted = ["Customer", "Amount", "Save", "Cancel", "Street", "Discard"];
         const seen = () => made.desktop.readLines(undefined, "eng", forever);
-        await until("both forms to be read", async () => {
-          const lines = await seen();
-          return wanted.every((text) =>
-            findText(lines, text, true).some(({ confidence }) => confidence >= 80),
-          );
-        });
+        await until(
+          "both forms to be read",
+          async () => {
+            const lines = await seen();
+            return wanted.every((text) =>
+              findText(lines, text, true).some(({ confidence }) => confidence >= 80),
+            );
+          },
+          { seconds: 150 },
+        );
       } finally {
         for (const one of forms) one.kill();
         await Promise.all(forms.map(({ exited }) => exited));

@@ -250,7 +250,9 @@ testOnDisplay(
       ]);
       expect(said).toContain('the window "other" did not have the focus');
       await host.svc("desktop", "focus-window", "other");
-      const ran = await host.svc("execute", "made.json", "--stop-on-error");
+      // Without the last click: a picture of a window without the focus is not found again, as the warning says.
+      writeFileSync(join(host.folder, "again.json"), JSON.stringify(made.slice(0, -1)));
+      const ran = await host.svc("execute", "again.json", "--stop-on-error");
       expect([ran.code, ran.out]).toEqual([0, expect.any(String)]);
       expect(await host.lines(2)).toEqual(["Grace||", "Grace||"]);
     } finally {
