@@ -6,7 +6,7 @@ import * as v from "valibot";
 import { findText } from "../../src/desktop/text/find";
 import { addLanguage, faultOf, listLanguages, removeLanguage } from "../../src/desktop/text/language";
 import { createReader } from "../../src/desktop/text/tesseract";
-import { runActions, temporaryFolder, testService, testWith, until } from "../support";
+import { runActions, temporaryFolder, testService, testWith } from "../support";
 import { desktopOn, forever, PROGRAMS, startDisplay } from "./support";
 
 setDefaultTimeout(180_000);
@@ -88,46 +88,6 @@ describe("reading:", () => {
         'the text "Delete" did not appear within 0.05 s: reading the screen takes longer; name a region, which is read better and faster',
     });
   });
-
-  testWith(
-    "Xvfb",
-    "openbox",
-    "yad",
-    "tesseract",
-  )(
-    "labels and buttons of a form are read on a whole screen, also light letters on a dark ground",
-    async () => {
-      await using display = await startDisplay();
-      await using made = desktopOn(display.env);
-      const form = (theme: string, ...flags: string[]) =>
-        Bun.spawn(["yad", "--form", "--title=Form", ...flags], {
-          env: { ...display.env, GTK_THEME: theme },
-          stdio: ["ignore", "ignore", "ignore"],
-        });
-      const fields = ["--field=Customer", "--field=Amount", "--button=Save:0", "--button=Cancel:1"];
-      const forms = [
-        form("Adwaita", "--geometry=400x220+700+150", ...fields),
-        form("Adwaita:dark", "--geometry=400x200+150+450", "--field=Street", "--button=Discard:0"),
-      ];
-      try {
-        const wanted = ["Customer", "Amount", "Save", "Cancel", "Street", "Discard"];
-        const seen = () => made.desktop.readLines(undefined, "eng", forever);
-        await until(
-          "both forms to be read",
-          async () => {
-            const lines = await seen();
-            return wanted.every((text) =>
-              findText(lines, text, true).some(({ confidence }) => confidence >= 80),
-            );
-          },
-          { seconds: 150 },
-        );
-      } finally {
-        for (const one of forms) one.kill();
-        await Promise.all(forms.map(({ exited }) => exited));
-      }
-    },
-  );
 
   testReading("a language without data is a failure that says how to add it", async () => {
     await using screen = await reading("Hallo");
