@@ -58,7 +58,7 @@ const own = view(listEvents, {
         report.take(label, one, follow);
         if (!isRead) await Promise.race([read(), over]);
         isRead = true;
-        // What there is comes before the first mark.
+        // Kept events come before the first mark.
         return !follow && (one.kind === "mark" || one.kind === "cut");
       },
     );

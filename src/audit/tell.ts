@@ -21,13 +21,13 @@ export function createTeller(rowCount: () => number, publish: Publish) {
     appended = 0;
   });
   return {
-    /** @param rows in their order. @param isQuiet they are told of with the next that are not. */
+    /** @param rows in their order. @param isQuiet they are published with the next that are not. */
     take(rows: readonly ListedRow[], isQuiet: boolean): void {
       appended += rows.length;
       newest = [...rows.slice(-MAX_SHOWN).reverse(), ...newest].slice(0, MAX_SHOWN);
       if (!isQuiet) tell();
     },
-    /** Tells of what is not told yet. */
+    /** Publishes what is not published yet. */
     finish,
   };
 }

@@ -37,7 +37,7 @@ export interface SearchOptions {
   readonly end: number;
 }
 
-/** The least standard deviation of a picture that can be told from a plain area, of 255. */
+/** The least standard deviation of a picture that differs enough from a plain area, of 255. */
 const MIN_DEVIATION = 2;
 /** About the smallest side of a cell, in pixels: a letter. */
 const CELL = 12;
@@ -48,7 +48,7 @@ const PARTS = 4;
 /** How many places of a screen show what rules out most there, and what spreads them evenly. */
 const SAMPLES = 256;
 const GOLDEN = 0.618_033_988_75;
-/** The most matches that are told apart. */
+/** The most matches that are listed separately. */
 const MAX_MATCHES = 1_000;
 /** The most places that may be above the threshold, neighbours of each match included. */
 const MAX_PLACES = 100_000;
