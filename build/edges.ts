@@ -29,6 +29,7 @@ const EDGES: Readonly<Record<string, readonly string[]>> = {
   licenses: FEATURE,
   metrics: FEATURE,
   peers: [...FEATURE, "client"],
+  plans: [...FEATURE, "client", "fleet", "trust"],
   runs: FEATURE,
   scheduler: FEATURE,
   sync: FEATURE,

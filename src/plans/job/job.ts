@@ -1,0 +1,94 @@
+/**
+ * A job: what a plan has one host do, and what became of it.
+ *
+ * The promise of this folder: *at most once, and known*. A host runs a job once or not at all, whoever repeats it and whatever
+ * ends in the middle; and whoever asks the host again learns what became of it. Where the host itself cannot say that, the job
+ * is `unknown` and is not sent again.
+ */
+import type { RemoteServer } from "../../client/carrier";
+import type { Delivered } from "../../fleet/results";
+
+export interface Job {
+  /** Names it for good: a UUID. The same id is the same job, however often it is sent. */
+  readonly id: string;
+  /** The id of its plan. */
+  readonly plan: string;
+  /** What the host does, JSON text (`content.ts`): the same text for every host of the plan. */
+  readonly content: string;
+  /** The SHA-256 of `content`, as 64 hexadecimal digits. */
+  readonly digest: string;
+  /** It does not begin before this, nor after that; ISO 8601. */
+  readonly not_before: string;
+  readonly expires: string;
+  /** The time limit to deliver it, and that of its run, in seconds. */
+  readonly delivery_timeout_s: number;
+  readonly timeout_s: number;
+}
+
+/**
+ * How a job can end, and two states in which it has not: `lost`, it was sent and the answer is unknown, so that the host has to be asked
+ * again; `offline`, it was not sent.
+ *
+ * `unknown` is an end: the host cannot say what became of it. `refused`: the host did not take it, and nothing ran. `expired` and
+ * `cancelled` before its run began: nothing ran either. A job whose host died in the middle has `failed`, and its result says so.
+ */
+export const JOB_STATES = [
+  "ok",
+  "failed",
+  "timeout",
+  "refused",
+  "cancelled",
+  "expired",
+  "unknown",
+  "lost",
+  "offline",
+] as const;
+
+export type JobState = (typeof JOB_STATES)[number];
+
+export interface JobResult {
+  readonly state: JobState;
+  readonly result: Delivered;
+}
+
+/** How a job goes to a host: as a `job`, which the host runs once; or as an `execute` of before, to a host that knows no jobs. */
+export type Way = "job" | "execute";
+
+/** A host of a plan. */
+export interface Target {
+  readonly label: string;
+  readonly server: RemoteServer;
+  /** Its id, where it has joined this desk: then jobs for it are signed. */
+  readonly host_id: string | null;
+}
+
+export interface DeliverOptions {
+  /** Ends the wait: the result is `lost` where the job was sent. It cancels nothing on the host. */
+  readonly signal: AbortSignal;
+  /** The named token of this desk for which it is; null for the owner. */
+  readonly client: string | null;
+  /** The way of a delivery before this one which may have reached the host; null (the default) where none was begun. */
+  readonly before?: Way | null;
+  /** Keeps that it may reach the host from now on, and on which way, before it is sent. When it throws, nothing is sent. */
+  readonly sent: (way: Way) => void | Promise<void>;
+  /** It runs: it no longer needs a turn of the caller, only a connection now and then. */
+  readonly running: () => void;
+}
+
+/**
+ * Sends a job to a host and waits for what became of it. It may be called again for the same job: the host runs it once.
+ * What a host does wrong is its result; only what `sent` throws is thrown.
+ */
+export type DeliverJob = (target: Target, job: Job, options: DeliverOptions) => Promise<JobResult>;
+
+/**
+ * Has a host end a job: one that runs is cancelled, and the waiting {@link DeliverJob} learns how it ended; one that has not
+ * arrived never begins on it.
+ *
+ * @returns false when the host did not answer, or cannot do that.
+ */
+export type CancelJob = (
+  target: Target,
+  job: Job,
+  options: Pick<DeliverOptions, "signal" | "client">,
+) => Promise<boolean>;
