@@ -27,6 +27,7 @@ const EDGES: Readonly<Record<string, readonly string[]>> = {
   inspector: [...FEATURE, "client"],
   join: [...FEATURE, "client", "trust"],
   licenses: FEATURE,
+  link: [...FEATURE, "client", "trust"],
   metrics: FEATURE,
   peers: [...FEATURE, "client"],
   plans: [...FEATURE, "client", "fleet", "trust"],

@@ -232,6 +232,7 @@ export function createService({
       async () => (await import("./join/join-strings")).createJoinStrings(files.joinStrings, publish),
       (strings) => strings.close(),
     ),
+    hub: () => null,
     async deskWith(token) {
       const membership = (await import("./join/membership")).readMembership(files.desk);
       return membership?.token === token ? membership.desk : null;

@@ -5,7 +5,7 @@ import type { Refusals } from "./refusals";
 
 /** A server that speaks the REST API. */
 export interface RemoteServer {
-  /** http or https, perhaps with a path; no trailing slash. */
+  /** http or https, perhaps with a path, no trailing slash; of another scheme where there is a `via`. */
   readonly url: string;
   /** The bearer token: visible ASCII. */
   readonly token: string | undefined;
@@ -14,7 +14,17 @@ export interface RemoteServer {
   readonly refusals?: Pick<Refusals, "has" | "add"> | undefined;
   /** What to show to a server that asks for a certificate, PEM. */
   readonly identity?: { readonly key: string; readonly cert: string } | undefined;
+  /** What makes a carrier to it, where its address is not that of an http server. */
+  readonly via?: Via | undefined;
 }
+
+/**
+ * Makes a carrier to the server with that address.
+ *
+ * @param client in whose share it counts: the named token for which it is; null for the owner.
+ * @throws a {@link RemoteError}.
+ */
+export type Via = (url: string, signal: AbortSignal | undefined, client: string | null) => Promise<Carrier>;
 
 /**
  * When the certificate of an https server is good: `system`, one of the usual authorities signed it for the server's name;

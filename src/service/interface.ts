@@ -22,6 +22,7 @@ import type { DeskTokens } from "../join/enter";
 import type { JoinStrings } from "../join/join-strings";
 import type { Log } from "../lib/log";
 import type { RunningServer } from "../lib/running-server";
+import type { Hub } from "../link/links";
 import type { Metrics } from "../metrics/metrics";
 import type { Sessions } from "../peers/sessions";
 import type { Executor } from "../runs/executor";
@@ -75,6 +76,8 @@ export interface Service {
   explorer(): Promise<PageAssets>;
   /** The join strings of a desk. */
   joinStrings(): Promise<JoinStrings>;
+  /** The links to hosts; null where this process runs no server with `--hub`. */
+  hub(): Hub | null;
   /** The address of the desk that has the named token; null where none has it. */
   deskWith(token: string): Promise<string | null>;
   /** The tokens that this host makes for desks. */

@@ -1,0 +1,44 @@
+/**
+ * What a hub offers: requests to hosts that have dialled it, and which hosts those are.
+ */
+import type { Deadline, Limits, Opened, Request, Response } from "../client/carrier";
+
+/** A host that is linked, or was since the server started. */
+export interface LinkState {
+  readonly host_id: string;
+  /** Its label in the address book. */
+  readonly label: string;
+  readonly linked: boolean;
+  /** When the link came up, or went down, ISO 8601. */
+  readonly since: string;
+  /** The address of the other end, as the hub sees it. */
+  readonly address: string;
+  /** When the host was heard of last, ISO 8601. */
+  readonly last_seen: string;
+  /** How long the last answer to a ping took, in milliseconds; null before the first. */
+  readonly rtt_ms: number | null;
+  /** The version of svc on the host. */
+  readonly version: string;
+  /** When two hosts with this identity were linked at once last, ISO 8601, and the address of the one that lost its link. */
+  readonly twin: { readonly at: string; readonly address: string } | null;
+}
+
+/** The links of a server that was started with `--hub`. */
+export interface Hub {
+  /**
+   * As `ask` of a carrier, with the same errors: `unreachable`, unsent, where the host has no link.
+   *
+   * @throws a `RemoteError`.
+   */
+  ask(hostId: string, request: Request, limits: Limits, signal?: AbortSignal): Promise<Response>;
+  /** As `open` of a carrier. @throws a `RemoteError`. */
+  open(
+    hostId: string,
+    path: string,
+    deadline: Deadline,
+    silentMs: number,
+    signal?: AbortSignal,
+  ): Promise<Opened>;
+  /** All that are or were linked. */
+  links(): readonly LinkState[];
+}
