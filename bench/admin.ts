@@ -3,9 +3,11 @@
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { addressOf, createFleet, NO_FAULTS } from "./programs/sim-host";
 import { BINARY, type Figure, mebibytes, startServer, TOKEN, temporaryFolder } from "./support";
 
 const HOSTS = 2_000;
+const SEED = "admin";
 const TIMEOUT_S = 3;
 /** What the poll may take: the timeout, half of it again, and half a millisecond a host. */
 const ALLOWED_MS = 1.5 * TIMEOUT_S * 1_000 + 0.5 * HOSTS;
@@ -13,14 +15,13 @@ const ALLOWED_BYTES = 150 * 1_048_576;
 
 export async function bench(): Promise<Figure[]> {
   if (process.platform !== "linux") return [];
-  await using fleet = await startServer([process.execPath, program("fleet")]);
+  const flags = ["--hosts", `${HOSTS}`, "--dead", "10%", "--seed", SEED];
+  await using fleet = await startServer([process.execPath, program("sim"), ...flags]);
   const port = new URL(fleet.url).port;
-  const addresses = Array.from(
-    { length: HOSTS },
-    (_, nth) => `127.1.${Math.floor(nth / 200)}.${(nth % 200) + 1}`,
-  );
+  const { hosts } = createFleet(HOSTS, SEED, { ...NO_FAULTS, dead: 0.1 });
+  const addresses = hosts.map(({ nth }) => addressOf(nth));
+  const healthy = hosts.filter(({ isDead }) => !isDead).map(({ nth }) => addressOf(nth));
   const { tookMs, peakBytes } = await pollAll(port, addresses);
-  const healthy = addresses.filter((address) => !address.endsWith("0"));
   const all = await besideFetches(1, port, addresses);
   const alive = await besideFetches(11, port, healthy);
   return [
