@@ -1,0 +1,159 @@
+/**
+ * Merkle trees as RFC 6962, section 2, has them: roots, proofs that a leaf is in a tree, and proofs that one tree begins with
+ * another.
+ *
+ * It knows nodes only by their place, so that the tree may be as large as its storage.
+ */
+
+/** 32 bytes of SHA-256. */
+export type Hash = Uint8Array;
+
+export const HASH_BYTES = 32;
+
+/**
+ * The hash over the complete subtree of 2^`level` leaves that begins with leaf `index` · 2^`level`; on level 0, of that leaf.
+ */
+export type NodeAt = (level: number, index: number) => Hash;
+
+/** The longest proof of a tree whose size is a safe integer. */
+export const MAX_PROOF = 63;
+
+/** The hash of the leaf with these `bytes`. */
+export const leafHash = (bytes: Uint8Array): Hash => prefixed(0, bytes);
+
+/** The hash of the node above `left` and `right`. */
+export const nodeHash = (left: Hash, right: Hash): Hash => prefixed(1, left, right);
+
+/** The root of the tree without leaves. */
+export const emptyRoot = (): Hash => Bun.SHA256.hash(new Uint8Array()) as Hash;
+
+function prefixed(prefix: number, ...parts: readonly Uint8Array[]): Hash {
+  const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 1));
+  bytes[0] = prefix;
+  let at = 1;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return Bun.SHA256.hash(bytes) as Hash;
+}
+
+/** Whether two hashes are the same. */
+export const sameHash = (one: Hash, other: Hash): boolean => Buffer.compare(one, other) === 0;
+
+/** The root of the tree of the first `size` leaves. */
+export const rootOf = (size: number, node: NodeAt): Hash =>
+  size === 0 ? emptyRoot() : rangeHash(0, size, node);
+
+/** The proof that leaf `index` is in the tree of `size` leaves: from the sibling of the leaf upwards. */
+export function inclusionProof(index: number, size: number, node: NodeAt): Hash[] {
+  requireInside(index, size - 1);
+  const proof: Hash[] = [];
+  let [from, to] = [0, size];
+  while (to - from > 1) {
+    const middle = from + splitOf(to - from);
+    const isLeft = index < middle;
+    proof.unshift(isLeft ? rangeHash(middle, to, node) : rangeHash(from, middle, node));
+    if (isLeft) to = middle;
+    else from = middle;
+  }
+  return proof;
+}
+
+/** The proof that the tree of `size` leaves begins with that of `old`; empty where there is nothing to prove. */
+export function consistencyProof(old: number, size: number, node: NodeAt): Hash[] {
+  requireInside(old, size);
+  if (old === 0 || old === size) return [];
+  const proof: Hash[] = [];
+  let [from, to] = [0, size];
+  while (to !== old) {
+    const middle = from + splitOf(to - from);
+    const isLeft = old <= middle;
+    proof.unshift(isLeft ? rangeHash(middle, to, node) : rangeHash(from, middle, node));
+    if (isLeft) to = middle;
+    else from = middle;
+  }
+  // Whoever has the old root knows the hash of a subtree that is the whole old tree.
+  return from === 0 ? proof : [rangeHash(from, to, node), ...proof];
+}
+
+/** Whether `proof` shows that `leaf` has `index` in the tree of `size` leaves with this `root` (RFC 9162, section 2.1.3.2). */
+export function isIncluded(
+  leaf: Hash,
+  index: number,
+  size: number,
+  root: Hash,
+  proof: readonly Hash[],
+): boolean {
+  if (!isInside(index, size - 1)) return false;
+  let [first, last] = [index, size - 1];
+  let hash = leaf;
+  for (const sibling of proof) {
+    if (last === 0) return false;
+    if (isOdd(first) || first === last) {
+      hash = nodeHash(sibling, hash);
+      while (!isOdd(first) && first !== 0) [first, last] = [half(first), half(last)];
+    } else hash = nodeHash(hash, sibling);
+    [first, last] = [half(first), half(last)];
+  }
+  return last === 0 && sameHash(hash, root);
+}
+
+/**
+ * Whether `proof` shows that the tree of `size` leaves with this `root` begins with that of `old` leaves and `oldRoot`
+ * (RFC 9162, section 2.1.4.2).
+ */
+export function isConsistent(
+  old: number,
+  oldRoot: Hash,
+  size: number,
+  root: Hash,
+  proof: readonly Hash[],
+): boolean {
+  if (!isInside(old, size)) return false;
+  if (old === 0) return proof.length === 0 && sameHash(oldRoot, emptyRoot());
+  if (old === size) return proof.length === 0 && sameHash(oldRoot, root);
+  let [first, last] = [old - 1, size - 1];
+  while (isOdd(first)) [first, last] = [half(first), half(last)];
+  const [seed, ...rest] = first === 0 ? [oldRoot, ...proof] : proof;
+  if (seed === undefined) return false;
+  let [oldHash, hash] = [seed, seed];
+  for (const sibling of rest) {
+    if (last === 0) return false;
+    if (isOdd(first) || first === last) {
+      [oldHash, hash] = [nodeHash(sibling, oldHash), nodeHash(sibling, hash)];
+      while (!isOdd(first) && first !== 0) [first, last] = [half(first), half(last)];
+    } else hash = nodeHash(hash, sibling);
+    [first, last] = [half(first), half(last)];
+  }
+  return last === 0 && sameHash(oldHash, oldRoot) && sameHash(hash, root);
+}
+
+/** The hash over the leaves from `from` to before `to`, a range that the tree has as the left or right part of a node. */
+function rangeHash(from: number, to: number, node: NodeAt): Hash {
+  const split = splitOf(to - from);
+  // A whole power of two.
+  if (split * 2 === to - from || to - from === 1) {
+    const width = to - from;
+    return node(Math.log2(width), from / width);
+  }
+  return nodeHash(node(Math.log2(split), from / split), rangeHash(from + split, to, node));
+}
+
+/** The largest power of two that is less than `width`; 1 for 1. */
+function splitOf(width: number): number {
+  let split = 1;
+  while (split * 2 < width) split *= 2;
+  return split;
+}
+
+// A tree may have more leaves than the operators on bits can count.
+const isOdd = (value: number) => value % 2 === 1;
+const half = (value: number) => Math.floor(value / 2);
+
+const isInside = (value: number, last: number) =>
+  Number.isSafeInteger(value) && Number.isSafeInteger(last) && value >= 0 && value <= last;
+
+function requireInside(value: number, last: number): void {
+  if (!isInside(value, last)) throw new RangeError(`${value} is not from 0 to ${last}`);
+}

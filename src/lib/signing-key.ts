@@ -1,0 +1,94 @@
+/**
+ * Ed25519 keys in files, each for one purpose: the identity of a host, the jobs of a desk, the audit log, a witness.
+ *
+ * The promise: a key is made once, whichever processes want it first, and its private half is in no message and no answer.
+ */
+import { linkSync, readFileSync, rmSync } from "node:fs";
+import { basename, dirname } from "node:path";
+import { messageOf, systemCode, unavailable } from "./errors";
+import { ensurePrivateFolder, writeFileAtomic } from "./files";
+
+/** A private key that signs; the key itself stays inside. */
+export interface SigningKey {
+  /** 32 bytes (RFC 8032) as 43 characters of base64url. */
+  readonly publicKey: string;
+  /** The signature of `message`: 64 bytes as 86 characters of base64url. */
+  sign(message: string): string;
+}
+
+/**
+ * The key in `file`, which is made (0600) where there is none.
+ *
+ * @throws `unavailable` when it cannot be read or written, or holds something else.
+ */
+export function openSigningKey(file: string): SigningKey {
+  return readSigningKey(file) ?? makeSigningKey(file);
+}
+
+/** The key in `file`; undefined when there is none. @throws as {@link openSigningKey}. */
+export function readSigningKey(file: string): SigningKey | undefined {
+  let pem: string;
+  try {
+    pem = readFileSync(file, "utf8");
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return undefined;
+    throw unavailable(`${basename(file)} cannot be read (${systemCode(error) ?? messageOf(error)})`);
+  }
+  const key = signingKey(pem);
+  if (key) return key;
+  throw unavailable(`${basename(file)} is not an Ed25519 key: restore it from a backup`);
+}
+
+/** The key that `pem` is; undefined for anything else. */
+export function signingKey(pem: string): SigningKey | undefined {
+  const { createPrivateKey, createPublicKey, sign } = nodeCrypto();
+  try {
+    const key = createPrivateKey(pem);
+    if (key.asymmetricKeyType !== "ed25519") return undefined;
+    const { x = "" } = createPublicKey(key).export({ format: "jwk" });
+    return {
+      publicKey: x,
+      sign: (message) => sign(null, Buffer.from(message), key).toString("base64url"),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+function makeSigningKey(file: string): SigningKey {
+  const { generateKeyPairSync } = nodeCrypto();
+  const pem = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+  const made = `${file}.new-${crypto.randomUUID()}`;
+  try {
+    ensurePrivateFolder(dirname(file));
+    writeFileAtomic(made, pem);
+    // Unlike a rename, it leaves the key that another process has made meanwhile.
+    linkSync(made, file);
+  } catch (error) {
+    const code = systemCode(error);
+    // Some file systems have no hard links (exFAT, some network shares).
+    if (/^(EPERM|ENOTSUP|EOPNOTSUPP|ENOSYS)$/.test(code ?? "")) writeFileAtomic(file, pem);
+    else if (code !== "EEXIST") {
+      throw unavailable(`${basename(file)} cannot be written (${code ?? messageOf(error)})`);
+    }
+  } finally {
+    rmSync(made, { force: true });
+  }
+  const key = readSigningKey(file);
+  if (!key) throw unavailable(`${basename(file)} was removed while it was made`);
+  return key;
+}
+
+/** Whether `signature` is that of `message` by the key of which this is the public half. Never throws. */
+export function isSignedBy(publicKey: string, message: string, signature: string): boolean {
+  const { createPublicKey, verify } = nodeCrypto();
+  try {
+    const key = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: publicKey }, format: "jwk" });
+    return verify(null, Buffer.from(message), key, Buffer.from(signature, "base64url"));
+  } catch {
+    return false;
+  }
+}
+
+/** Loaded on first use: an idle server needs none of it. */
+const nodeCrypto = () => process.getBuiltinModule("node:crypto");
