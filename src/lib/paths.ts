@@ -57,6 +57,9 @@ export const configFiles = (configDir: string) => ({
   desk: join(configDir, "desk.json"),
   /** The first answers to requests with an `Idempotency-Key`. */
   idempotency: join(configDir, "idempotency.db"),
+  plans: join(configDir, "plans.db"),
+  /** One lock for each plan that runs. */
+  planLocks: join(configDir, "run", "plans"),
   webhooks: join(configDir, "webhooks.json"),
   webhooksLock: join(configDir, "run", "webhooks.lock"),
   /** What is still to be delivered to webhooks. */

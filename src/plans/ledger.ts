@@ -1,0 +1,336 @@
+/**
+ * The ledger of plans: `{config_dir}/plans.db`. Several processes may use it.
+ *
+ * Promises. Each host of a plan is in exactly one state, so that the sum of the counts is always the number of its hosts. What
+ * `commit` returns is on disk. A process may die at any moment: the next one goes on from what is in the file.
+ *
+ * It keeps neither what actions returned nor any other secret of a host; the actions themselves may have some.
+ */
+import type { Database } from "bun:sqlite";
+import type { Scope } from "../core/rights";
+import { badInput, conflict, notFound } from "../lib/errors";
+import { printable } from "../lib/sanitize";
+import { openDatabase } from "../lib/sqlite";
+import type { Way } from "./job/job";
+import {
+  FAILURES,
+  OPEN_STATES,
+  type PlannedHost,
+  type PlanState,
+  type Spec,
+  STEPS,
+  type StepName,
+  type TargetState,
+} from "./plan";
+
+/** A plan as it is now. Times are milliseconds since the epoch. */
+export interface Plan {
+  /** Its number in this file. */
+  readonly seq: number;
+  readonly id: string;
+  readonly digest: string;
+  /** What each host runs, and its digest. */
+  readonly content: string;
+  readonly content_digest: string;
+  readonly spec: Spec;
+  readonly hosts: number;
+  readonly state: PlanState;
+  /** Why it is paused, cancelled or expired. */
+  readonly reason: string | null;
+  /** The named token that made it; null for the owner of the desk. */
+  readonly maker: string | null;
+  /** Who applied it, and what they may do. */
+  readonly token: string | null;
+  readonly scopes: readonly Scope[];
+  readonly created: number;
+  readonly applied: number | null;
+  readonly expires: number | null;
+  /** When its last host had ended. */
+  readonly ended: number | null;
+  /** The wave that has begun, from 0 on. */
+  readonly wave: number;
+  /** When the next wave begins, once this one is over. */
+  readonly wave_at: number | null;
+  /** How many failures do not count any more: whoever resumes a plan has seen them. */
+  readonly forgiven: number;
+  /** Grows with each change that does not come from who runs the plan. */
+  readonly revision: number;
+}
+
+/** A host of a plan. */
+export interface Target {
+  readonly n: number;
+  readonly label: string;
+  readonly identity: string;
+  readonly wave: number;
+  readonly state: TargetState;
+  /** Which attempt it is, from 0 on: each is a job of its own. */
+  readonly attempt: number;
+  /** How the job was sent; null before. */
+  readonly way: Way | null;
+  readonly sent_at: number | null;
+  readonly done_at: number | null;
+  readonly error: string | null;
+  /** The id that the host gave to the run. */
+  readonly run_id: string | null;
+}
+
+/** One host goes on. */
+export interface Step {
+  readonly plan: number;
+  readonly n: number;
+  readonly step: StepName;
+  readonly way?: Way | undefined;
+  readonly error?: string | undefined;
+  readonly run_id?: string | undefined;
+}
+
+/** What changes of a plan itself. */
+export type PlanChange = Partial<
+  Pick<Plan, "state" | "reason" | "ended" | "wave" | "wave_at" | "forgiven" | "expires">
+>;
+
+export type Counts = Readonly<Partial<Record<TargetState, number>>>;
+
+export type Ledger = ReturnType<typeof openLedger>;
+
+/** How long a statement waits for another process, in milliseconds. */
+const BUSY_MS = 5_000;
+
+interface Row extends Omit<Plan, "spec" | "scopes"> {
+  readonly spec: string;
+  readonly scopes: string;
+}
+
+const planOf = (row: Row): Plan => ({
+  ...row,
+  spec: JSON.parse(row.spec) as Spec,
+  scopes: JSON.parse(row.scopes) as Scope[],
+});
+
+const listed = (states: readonly string[]) => states.map((state) => `'${state}'`).join(", ");
+
+/** What a step sets besides the state. */
+const SETS: Readonly<Partial<Record<StepName, string>>> = {
+  send: "sent_at = $now, way = $way",
+  run: "sent_at = sent_at",
+  wait: "way = NULL, sent_at = NULL",
+  retry: "way = NULL, sent_at = NULL, done_at = NULL, error = NULL, run_id = NULL, attempt = attempt + 1",
+};
+
+const ENDS = "done_at = $now, error = $error, run_id = $run_id";
+
+const stepSql = (name: StepName, which: string) => {
+  const { from, to } = STEPS[name];
+  return `UPDATE target SET state = '${to}', ${SETS[name] ?? ENDS} WHERE plan = $plan AND state IN (${listed(from)}) ${which}`;
+};
+
+export function openLedger(path: string) {
+  const db = openDatabase(path, { synchronous: "FULL", busyMs: BUSY_MS, prepare });
+  const transaction = <T>(work: () => T): T => db.transaction(work).immediate();
+  const steps = new Map(
+    (Object.keys(STEPS) as StepName[]).map((name) => [name, db.prepare(stepSql(name, "AND n = $n"))]),
+  );
+  const bySeq = (seq: number) => {
+    const row = db.query<Row, [number]>("SELECT * FROM plan WHERE seq = ?1").get(seq);
+    if (!row) throw notFound("the plan is no longer kept");
+    return planOf(row);
+  };
+  const change = (seq: number, changes: PlanChange) => {
+    const fields = Object.keys(changes);
+    if (fields.length === 0) return;
+    const sets = fields.map((name) => `${name} = $${name}`).join(", ");
+    db.query(`UPDATE plan SET ${sets} WHERE seq = $seq`).run({ ...changes, seq });
+  };
+  /** A change by somebody else than who runs the plan. */
+  const decide = (plan: Plan, changes: PlanChange) => {
+    change(plan.seq, changes);
+    db.run("UPDATE plan SET revision = revision + 1 WHERE seq = ?1", [plan.seq]);
+    return bySeq(plan.seq);
+  };
+  const count = (seq: number, states: readonly TargetState[]) =>
+    db
+      .query<{ count: number }, [number]>(
+        `SELECT count(*) AS count FROM target WHERE plan = ?1 AND state IN (${listed(states)})`,
+      )
+      .get(seq)?.count ?? 0;
+  /** Ends what has not begun. */
+  const end = (plan: Plan, state: "cancelled" | "expired", reason: string, now: number) => {
+    const which = "AND state IN ('planned', 'waiting')";
+    const given = { plan: plan.seq, now, error: reason, run_id: null };
+    db.query(stepSql(state, which)).run(given);
+    const isOver = count(plan.seq, OPEN_STATES) === 0;
+    return decide(plan, { state, reason, wave_at: null, ...(isOver && { ended: now }) });
+  };
+  const requireState = ({ id, state }: Plan, expected: readonly PlanState[], what: string) => {
+    if (!expected.includes(state))
+      throw conflict(`the plan ${id} is ${state}: only one that is ${expected.join(" or ")} ${what}`);
+  };
+
+  return {
+    /** Stores a plan with its hosts, all or nothing. */
+    create: (
+      plan: Pick<Plan, "id" | "digest" | "content" | "content_digest" | "spec" | "maker">,
+      hosts: readonly PlannedHost[],
+      now: number,
+    ): Plan =>
+      transaction(() => {
+        const { seq } = db
+          .query<{ seq: number }, [Record<string, string | number | null>]>(
+            `INSERT INTO plan (id, digest, content, content_digest, spec, hosts, state, maker, scopes, created)
+             VALUES ($id, $digest, $content, $content_digest, $spec, $hosts, 'new', $maker, '[]', $now) RETURNING seq`,
+          )
+          .get({ ...plan, spec: JSON.stringify(plan.spec), hosts: hosts.length, now }) as { seq: number };
+        const insert = db.prepare(
+          "INSERT INTO target (plan, n, label, identity, wave, state) VALUES (?, ?, ?, ?, ?, 'planned')",
+        );
+        let wave = 0;
+        for (const [n, { label, identity }] of hosts.entries()) {
+          while (n >= (plan.spec.waves[wave] ?? hosts.length)) wave++;
+          insert.run(seq, n, label, identity, wave);
+        }
+        return bySeq(seq);
+      }),
+    /**
+     * The plan of that id, or of the only one that begins so.
+     *
+     * @throws `not_found` where there is none, `bad_input` where there are several.
+     */
+    find(id: string): Plan {
+      const found = db
+        .query<Row, [string]>("SELECT * FROM plan WHERE substr(id, 1, length(?1)) = ?1 LIMIT 2")
+        .all(id);
+      const [first, second] = found;
+      if (!first || id === "") throw notFound(`there is no plan ${printable(id, 64)}`);
+      if (second) throw badInput(`id: several plans begin with ${printable(id, 64)}`);
+      return planOf(first);
+    },
+    plan: bySeq,
+    /** The newest first. @param options.open those that are applied and not over alone. */
+    plans: ({ open = false, limit = -1 }: { open?: boolean; limit?: number } = {}): Plan[] =>
+      db
+        .query<Row, [number]>(
+          `SELECT * FROM plan ${open ? "WHERE applied IS NOT NULL AND ended IS NULL" : ""} ORDER BY seq DESC LIMIT ?1`,
+        )
+        .all(limit)
+        .map(planOf),
+    counts: (seq: number): Counts =>
+      Object.fromEntries(
+        db
+          .query<{ state: TargetState; count: number }, [number]>(
+            "SELECT state, count(*) AS count FROM target WHERE plan = ?1 GROUP BY state",
+          )
+          .all(seq)
+          .map(({ state, count: found }) => [state, found]),
+      ),
+    failures: (seq: number): number => count(seq, FAILURES),
+    /** In their order. */
+    targets: (seq: number, states?: readonly TargetState[]): Target[] =>
+      db
+        .query<Target, [number]>(
+          `SELECT n, label, identity, wave, state, attempt, way, sent_at, done_at, error, run_id FROM target
+           WHERE plan = ?1 ${states ? `AND state IN (${listed(states)})` : ""} ORDER BY n`,
+        )
+        .all(seq),
+    /** Grows when another connection has written to the file. */
+    version: (): number =>
+      db.query<{ data_version: number }, []>("PRAGMA data_version").get()?.data_version ?? 0,
+    /**
+     * Takes note of what happened to hosts, and of what changes of their plans, all or nothing.
+     *
+     * @returns whether each step was made: one that does not fit the state of its host is not.
+     */
+    commit: (taken: readonly Step[], changes: ReadonlyArray<readonly [number, PlanChange]>, now: number) =>
+      transaction((): boolean[] => {
+        const made = taken.map(({ plan, n, step, way = null, error = null, run_id = null }) => {
+          const given = step === "send" ? { now, way } : { now, error, run_id };
+          const isBare = step === "run" || step === "wait" || step === "retry";
+          const result = steps.get(step)?.run({ plan, n, ...(isBare ? {} : given) });
+          return (result?.changes ?? 0) > 0;
+        });
+        for (const [seq, changed] of changes) change(seq, changed);
+        return made;
+      }),
+    /** Has a new plan run, with the rights of who applies it. */
+    apply: (id: number, token: string | null, scopes: readonly Scope[], now: number): Plan =>
+      transaction(() => {
+        const plan = bySeq(id);
+        requireState(plan, ["new"], "can be applied");
+        db.run("UPDATE plan SET token = ?2, scopes = ?3, applied = ?4, expires = ?5 WHERE seq = ?1", [
+          ...[plan.seq, token, JSON.stringify(scopes), now, now + plan.spec.expires_s * 1_000],
+        ]);
+        return decide(plan, { state: "running" });
+      }),
+    pause: (id: number, reason: string): Plan =>
+      transaction(() => {
+        const plan = bySeq(id);
+        requireState(plan, ["running"], "can be paused");
+        return decide(plan, { state: "paused", reason });
+      }),
+    /** The failures so far do not count any more. */
+    resume: (id: number): Plan =>
+      transaction(() => {
+        const plan = bySeq(id);
+        requireState(plan, ["paused"], "can be resumed");
+        return decide(plan, { state: "running", reason: null, forgiven: count(plan.seq, FAILURES) });
+      }),
+    /** Nothing more begins. */
+    cancel: (id: number, reason: string, now: number): Plan =>
+      transaction(() => {
+        const plan = bySeq(id);
+        requireState(plan, ["new", "running", "paused"], "can be cancelled");
+        return end(plan, "cancelled", reason, now);
+      }),
+    /** @returns undefined when it is not time yet. */
+    expire: (id: number, now: number): Plan | undefined =>
+      transaction(() => {
+        const plan = bySeq(id);
+        const isDue = plan.expires !== null && plan.expires <= now;
+        if (!isDue || (plan.state !== "running" && plan.state !== "paused")) return undefined;
+        return end(plan, "expired", "the plan has expired", now);
+      }),
+    /**
+     * Plans the hosts again that ended in one of `states`: as a new job each, wave by wave. The plan expires as long from now
+     * as it did from its start.
+     *
+     * @returns the plan, and how many hosts they are.
+     */
+    retry: (id: number, states: readonly TargetState[], now: number) =>
+      transaction((): { plan: Plan; retried: number } => {
+        const plan = bySeq(id);
+        requireState(plan, ["running", "paused", "done", "cancelled", "expired"], "can be retried");
+        const retried = db
+          .query(stepSql("retry", `AND state IN (${listed(states)})`))
+          .run({ plan: plan.seq }).changes;
+        if (retried === 0) return { plan, retried };
+        const changed = {
+          ...({ state: "running", reason: null, ended: null, wave: 0, wave_at: null } as const),
+          forgiven: count(plan.seq, FAILURES),
+          expires: now + plan.spec.expires_s * 1_000,
+        };
+        return { plan: decide(plan, changed), retried };
+      }),
+    /** Forgets plans. */
+    remove: (seqs: readonly number[]): void =>
+      transaction(() => {
+        for (const seq of seqs) {
+          db.run("DELETE FROM target WHERE plan = ?1", [seq]);
+          db.run("DELETE FROM plan WHERE seq = ?1", [seq]);
+        }
+      }),
+    close: () => db.close(),
+  };
+}
+
+function prepare(db: Database): void {
+  db.run(`CREATE TABLE IF NOT EXISTS plan (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, digest TEXT NOT NULL, content TEXT NOT NULL,
+    content_digest TEXT NOT NULL, spec TEXT NOT NULL, hosts INTEGER NOT NULL, state TEXT NOT NULL, reason TEXT,
+    maker TEXT, token TEXT, scopes TEXT NOT NULL, created INTEGER NOT NULL, applied INTEGER, expires INTEGER,
+    ended INTEGER, wave INTEGER NOT NULL DEFAULT 0, wave_at INTEGER, forgiven INTEGER NOT NULL DEFAULT 0,
+    revision INTEGER NOT NULL DEFAULT 0)`);
+  db.run(`CREATE TABLE IF NOT EXISTS target (
+    plan INTEGER NOT NULL, n INTEGER NOT NULL, label TEXT NOT NULL, identity TEXT NOT NULL, wave INTEGER NOT NULL,
+    state TEXT NOT NULL, attempt INTEGER NOT NULL DEFAULT 0, way TEXT, sent_at INTEGER, done_at INTEGER, error TEXT,
+    run_id TEXT, PRIMARY KEY (plan, n)) WITHOUT ROWID`);
+}

@@ -1,0 +1,190 @@
+/** The ledger of plans: every host in exactly one state, and what is committed stays. */
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import fc from "fast-check";
+import { openLedger } from "../../src/plans/ledger";
+import {
+  digestOfPlan,
+  END_STATES,
+  jobId,
+  RETRIABLE,
+  STEPS,
+  type StepName,
+  TARGET_STATES,
+  type TargetState,
+  wavesOf,
+} from "../../src/plans/plan";
+import { newPlan, plannedHosts, specOf, testLedger } from "./support";
+
+const names = Object.keys(STEPS) as StepName[];
+const isEnd = (state: TargetState) => (END_STATES as readonly string[]).includes(state);
+const sum = (counts: Readonly<Partial<Record<string, number>>>) =>
+  Object.values(counts).reduce<number>((all, one = 0) => all + one, 0);
+
+describe("a plan", () => {
+  test("has waves that each begin some hosts, and end with all of them", () => {
+    expect(wavesOf(["1", "10%", "100%"], 200)).toEqual([1, 20, 200]);
+    expect(wavesOf(["1", "10%", "100%"], 3)).toEqual([1, 3]);
+    expect(wavesOf(["5", "2"], 9)).toEqual([5, 9]);
+    expect(wavesOf([], 4)).toEqual([4]);
+    const share = fc.oneof(
+      fc.nat(50).map(String),
+      fc.nat(100).map((percent) => `${percent}%`),
+    );
+    fc.assert(
+      fc.property(fc.array(share), fc.integer({ min: 1, max: 1_000 }), (shares, total) => {
+        const waves = wavesOf(shares, total);
+        expect(waves.at(-1)).toBe(total);
+        expect(waves).toEqual([...new Set(waves)].toSorted((a, b) => a - b));
+        expect(waves[0]).toBeGreaterThan(0);
+      }),
+    );
+  });
+
+  test("has another digest when anything that it does is another", () => {
+    const hosts = plannedHosts(2);
+    const digest = (...given: Parameters<typeof digestOfPlan>) => digestOfPlan(...given);
+    const first = digest("c", specOf(2), hosts);
+    expect(first).toMatch(/^[0-9a-f]{64}$/);
+    const others = [
+      digest("d", specOf(2), hosts),
+      digest("c", specOf(2, { waves: [1, 2] }), hosts),
+      digest("c", specOf(2, { queue: true }), hosts),
+      digest("c", specOf(2), hosts.toReversed()),
+      digest("c", specOf(2), [{ label: "h0", identity: "another" }, ...hosts.slice(1)]),
+    ];
+    expect(new Set([first, ...others]).size).toBe(6);
+    expect(digest("c", specOf(2), plannedHosts(2))).toBe(first);
+  });
+
+  test("names the job of a host the same way again, and each attempt another", () => {
+    const id = jobId("a", 3, 0);
+    expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    expect(jobId("a", 3, 0)).toBe(id);
+    expect(new Set([id, jobId("a", 3, 1), jobId("a", 4, 0), jobId("b", 3, 0)]).size).toBe(4);
+  });
+});
+
+describe("the table of steps", () => {
+  test("reaches every state, and leaves an end state only to retry what is not ok", () => {
+    expect(new Set(names.map((name) => STEPS[name].to))).toEqual(new Set(TARGET_STATES));
+    for (const name of names) {
+      const left = (STEPS[name].from as readonly TargetState[]).filter(isEnd);
+      expect(left).toEqual(name === "retry" ? RETRIABLE : []);
+    }
+    expect(RETRIABLE).not.toContain("ok");
+  });
+});
+
+describe("a ledger", () => {
+  test("has every host in one state that the table allows, whatever happens in whatever order", () => {
+    using made = testLedger();
+    const { ledger } = made;
+    const HOSTS = 6;
+    const step = fc.record({
+      n: fc.nat(HOSTS - 1),
+      step: fc.constantFrom(...names.filter((name) => name !== "retry")),
+    });
+    const batch = fc.array(step, { maxLength: 8 });
+    const decision = fc.constantFrom("pause", "resume", "cancel", "expire", "retry" as const);
+    fc.assert(
+      fc.property(fc.array(fc.oneof(batch, decision), { maxLength: 25 }), (events) => {
+        const plan = ledger.create(newPlan(plannedHosts(HOSTS)), plannedHosts(HOSTS), 0);
+        ledger.apply(plan.seq, null, ["admin"], 0);
+        const states = () => ledger.targets(plan.seq).map(({ state }) => state);
+        for (const event of events) {
+          const before = states();
+          if (event === "retry") ledger.retry(plan.seq, ["failed", "expired"], 0);
+          else if (event === "expire") ledger.expire(plan.seq, 3_600_001);
+          else if (typeof event === "string") {
+            try {
+              if (event === "pause") ledger.pause(plan.seq, "by hand");
+              else if (event === "resume") ledger.resume(plan.seq);
+              else ledger.cancel(plan.seq, "by hand", 1);
+            } catch (error) {
+              expect(String(error)).toContain("only one that is");
+            }
+          } else {
+            const expected = [...before];
+            const allowed = event.map(({ n, step: name }) => {
+              const fits = (STEPS[name].from as readonly TargetState[]).includes(expected[n] as TargetState);
+              if (fits) expected[n] = STEPS[name].to;
+              return fits;
+            });
+            const steps = event.map((one) => ({ plan: plan.seq, ...one }));
+            expect(ledger.commit(steps, [], 1)).toEqual(allowed);
+            expect(states()).toEqual(expected);
+          }
+          const after = states();
+          expect(sum(ledger.counts(plan.seq))).toBe(HOSTS);
+          const left = before.filter((state, n) => isEnd(state) && after[n] !== state);
+          expect(event === "retry" ? left.filter((state) => state === "ok") : left).toEqual([]);
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test("counts the failures, and those of before a plan was resumed no more", () => {
+    using made = testLedger();
+    const { ledger } = made;
+    const { seq } = ledger.create(newPlan(plannedHosts(3)), plannedHosts(3), 0);
+    ledger.apply(seq, "anna", ["operate"], 5);
+    ledger.commit([{ plan: seq, n: 0, step: "unreachable", error: "connection refused" }], [], 6);
+    ledger.commit([{ plan: seq, n: 1, step: "expired" }], [], 6);
+    expect(ledger.failures(seq)).toBe(1);
+    ledger.pause(seq, "too many");
+    expect(ledger.resume(seq)).toMatchObject({ state: "running", forgiven: 1, token: "anna", reason: null });
+    const [first] = ledger.targets(seq);
+    expect(first).toMatchObject({ state: "unreachable", error: "connection refused", done_at: 6 });
+    expect(ledger.retry(seq, ["unreachable"], 9)).toMatchObject({ retried: 1, plan: { expires: 3_600_009 } });
+    expect(ledger.targets(seq)[0]).toMatchObject({ state: "planned", error: null, attempt: 1 });
+  });
+
+  test("puts hosts into their waves, and finds a plan by the beginning of its id", () => {
+    using made = testLedger();
+    const { ledger } = made;
+    const hosts = plannedHosts(5);
+    const plan = ledger.create(newPlan(hosts, { waves: [1, 3, 5] }, "abcd-1"), hosts, 0);
+    ledger.create(newPlan(hosts, {}, "abcd-2"), hosts, 0);
+    expect(ledger.targets(plan.seq).map(({ wave }) => wave)).toEqual([0, 1, 1, 2, 2]);
+    expect(ledger.find("abcd-1").seq).toBe(plan.seq);
+    expect(() => ledger.find("abcd")).toThrow("several plans begin with abcd");
+    expect(() => ledger.find("x")).toThrow("there is no plan x");
+    expect(ledger.plans().map(({ id }) => id)).toEqual(["abcd-2", "abcd-1"]);
+    ledger.remove([plan.seq]);
+    expect(ledger.targets(plan.seq)).toEqual([]);
+    expect(ledger.plans({ open: true })).toEqual([]);
+  });
+
+  test("has what it has committed after its process was killed", async () => {
+    using made = testLedger();
+    const { ledger, path } = made;
+    const hosts = plannedHosts(500);
+    const { seq } = ledger.create(newPlan(hosts), hosts, 0);
+    ledger.apply(seq, null, ["admin"], 0);
+    const module = join(import.meta.dir, "..", "..", "src", "plans", "ledger.ts");
+    const program = `
+      const { openLedger } = await import(${JSON.stringify(module)});
+      const ledger = openLedger(${JSON.stringify(path)});
+      for (let n = 0; n < 500; n++) {
+        ledger.commit([{ plan: ${seq}, n, step: "send", way: "job" }, { plan: ${seq}, n, step: "ok" }], [], 1);
+        process.stdout.write(n + "\\n");
+      }`;
+    const child = Bun.spawn([process.execPath, "-e", program], { stdout: "pipe", stderr: "inherit" });
+    let printed = "";
+    for await (const piece of child.stdout) {
+      printed += new TextDecoder().decode(piece);
+      if (printed.length > 60) child.kill("SIGKILL");
+    }
+    const committed = printed.split("\n").length - 1;
+    const again = openLedger(path);
+    try {
+      const { ok = 0, planned = 0 } = again.counts(seq);
+      expect(ok).toBeGreaterThanOrEqual(committed);
+      expect(ok + planned).toBe(500);
+    } finally {
+      again.close();
+    }
+  });
+});
