@@ -38,6 +38,7 @@ const EDGES: Readonly<Record<string, readonly string[]>> = {
   turn: FEATURE,
   usb: FEATURE,
   webhooks: [...FEATURE, "client"],
+  witness: [...FEATURE, "client"],
 };
 
 /** A subcommand calls and shows; of a feature it knows the operations and the options. */

@@ -141,7 +141,7 @@ function rangeHash(from: number, to: number, node: NodeAt): Hash {
 }
 
 /** The largest power of two that is less than `width`; 1 for 1. */
-function splitOf(width: number): number {
+export function splitOf(width: number): number {
   let split = 1;
   while (split * 2 < width) split *= 2;
   return split;

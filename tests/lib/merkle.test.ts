@@ -12,24 +12,7 @@ import {
   nodeHash,
   rootOf,
 } from "../../src/lib/merkle";
-
-/** All nodes of a tree with these leaves. */
-function nodesOf(leaves: readonly Hash[]): NodeAt {
-  const levels = [[...leaves]];
-  for (let below = levels[0] ?? []; below.length > 1; below = levels.at(-1) ?? []) {
-    const pairs = Math.floor(below.length / 2);
-    levels.push(
-      Array.from({ length: pairs }, (_, at) => nodeHash(hashAt(below, 2 * at), hashAt(below, 2 * at + 1))),
-    );
-  }
-  return (level, index) => hashAt(levels[level] ?? [], index);
-}
-
-function hashAt(hashes: readonly Hash[], index: number): Hash {
-  const hash = hashes[index];
-  if (!hash) throw new Error(`there is no node ${index}`);
-  return hash;
-}
+import { hashAt, leavesOf, nodesOf } from "./trees";
 
 /** As RFC 6962, section 2.1, defines it. */
 function definedRoot(leaves: readonly Hash[]): Hash {
@@ -40,8 +23,6 @@ function definedRoot(leaves: readonly Hash[]): Hash {
   return nodeHash(definedRoot(leaves.slice(0, split)), definedRoot(leaves.slice(split)));
 }
 
-const leavesOf = (count: number) =>
-  Array.from({ length: count }, (_, at) => leafHash(Buffer.from(`leaf ${at}`)));
 const hex = (hash: Hash) => Buffer.from(hash).toString("hex");
 
 test("roots are those of the test vectors of Certificate Transparency", () => {

@@ -1,0 +1,100 @@
+/**
+ * One look at the audit log of a host: its newest checkpoint, and whether that goes on from the one which this desk has cosigned.
+ */
+import * as v from "valibot";
+import { typed } from "../client/call";
+import { type Carrier, deadlineIn, RemoteError } from "../client/carrier";
+import { parseHash } from "../lib/checkpoint";
+import { isConsistent, MAX_PROOF } from "../lib/merkle";
+import { formatVerifierKey, parseVerifierKey } from "../lib/signed-note";
+import type { Submission } from "./add-checkpoint";
+import { contradictionOf, type Evidence, tellingSize } from "./evidence";
+import type { Look } from "./states";
+import type { Head } from "./store";
+import { signedBy } from "./witness";
+
+/** How long a host may take to answer, in milliseconds, and how much it may send. */
+const ANSWER_MS = 8_000;
+const MAX_BYTES = 65_536;
+
+export const limits = () => ({ deadline: deadlineIn(ANSWER_MS), maxBytes: MAX_BYTES });
+
+/** What `GET /audit/key` answers. */
+const KEY = v.object({ vkey: v.string() });
+
+/** What `GET /audit/checkpoint?old=` answers; without a proof where the log cannot prove that it goes on from there. */
+const CHECKPOINT = v.object({
+  note: v.pipe(v.string(), v.maxLength(16_384)),
+  size: v.number(),
+  old: v.number(),
+  proof: v.nullable(v.pipe(v.array(v.string()), v.maxLength(MAX_PROOF))),
+});
+
+/** The key of a log. */
+export interface LogKey {
+  readonly origin: string;
+  readonly vkey: string;
+}
+
+/** What was found: what to offer to witnesses where it is good, what proves it where it is broken. */
+export type Found = Look & { readonly submission?: Submission; readonly evidence?: Evidence };
+
+/** The key that signs the checkpoints of the log. @throws a {@link RemoteError}. */
+export async function keyOf(carrier: Carrier): Promise<LogKey> {
+  const { vkey } = typed(KEY, await carrier.ask({ method: "GET", path: "/audit/key" }, limits()));
+  const key = parseVerifierKey(vkey);
+  return { origin: key.name, vkey: formatVerifierKey(key) };
+}
+
+/** The newest checkpoint, and the proof from `old`. @throws a {@link RemoteError}. */
+export async function checkpointOf(carrier: Carrier, old: number) {
+  const path = `/audit/checkpoint?old=${old}`;
+  return typed(CHECKPOINT, await carrier.ask({ method: "GET", path }, limits()));
+}
+
+/** @param head what this desk has cosigned last. @throws a {@link RemoteError}. */
+export async function lookAt(carrier: Carrier, key: LogKey, head: Head | undefined): Promise<Found> {
+  const old = head?.size ?? 0;
+  const { note, proof } = await checkpointOf(carrier, old);
+  const signed = signedBy(note, (origin) => (origin === key.origin ? key.vkey : undefined));
+  if ("status" in signed) {
+    if (signed.status === 400) throw new RemoteError("answer", signed.reason, true);
+    const what =
+      signed.status === 404 ? "the log has another name and key" : "another key has signed the checkpoint";
+    return { kind: "broken", state: "key_changed", reason: `${what} than the one that this desk knows` };
+  }
+  const { size, root } = signed;
+  if (size < old) {
+    const reason = `the log has ${size} leaves, but this desk has cosigned ${old}`;
+    return { kind: "broken", state: "shrank", reason };
+  }
+  const submission = { old, proof: proof ?? [], note };
+  const hashes = submission.proof.map((line) => parseHash(line) ?? new Uint8Array());
+  const isSame = head === undefined || isConsistent(old, parseHash(head.root) ?? root, size, root, hashes);
+  if (isSame) return { kind: "good", size, submission };
+  const evidence = await evidenceOf(carrier, key, head, submission);
+  const proven = evidence && contradictionOf(evidence) !== null;
+  const reason = `the log does not go on from the ${old} leaves that this desk has cosigned`;
+  return {
+    ...{ kind: "broken", state: "forked", reason },
+    ...(proven && { evidence }),
+  };
+}
+
+/** What proves that a log has forked, where it gives a proof at all. */
+async function evidenceOf(
+  carrier: Carrier,
+  { vkey }: LogKey,
+  { size, note: first }: Head,
+  { note, proof }: Submission,
+): Promise<Evidence | undefined> {
+  const old = tellingSize(size);
+  if (old === size || old < 1) return { vkey, notes: [first, note], proof };
+  try {
+    const telling = await checkpointOf(carrier, old);
+    return { vkey, notes: [first, telling.note], proof: telling.proof ?? [], old };
+  } catch (error) {
+    if (error instanceof RemoteError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,114 @@
+/**
+ * What a desk finds about the audit log of a host, and what it remembers of it.
+ *
+ * The promise: no clock of another machine and no change of this one's matters, as spans are measured by a clock that only goes
+ * forward. What says that a log was tampered with stays until an operator has restored the log (`restore.ts`).
+ */
+import * as v from "valibot";
+
+/**
+ * `unknown`: the desk has no checkpoint yet; `ok`: each goes on from the one before; `late` and `silent`: none came for a while;
+ * `shrank`: the log has fewer rows than before; `forked`: it has other rows in the place of some before; `key_changed`: another
+ * key signs; `restored`: an operator has accepted a break within the last day.
+ */
+export const STATES = [
+  "unknown",
+  "ok",
+  "late",
+  "silent",
+  "shrank",
+  "forked",
+  "key_changed",
+  "restored",
+] as const;
+
+export type State = (typeof STATES)[number];
+
+/** The states that say that a log is not what it was. */
+export const BROKEN: readonly State[] = ["shrank", "forked", "key_changed"];
+
+/** After how long without a good checkpoint a log is late, and silent, in milliseconds. The desk asks every 12 s. */
+export const LATE_MS = 45_000;
+export const SILENT_MS = 90_000;
+
+/** How long a log counts as restored, in milliseconds. */
+const RESTORED_MS = 86_400_000;
+
+/** What a desk remembers of the log of one host. */
+export const RECORD = v.object({
+  /** The name and the verifier key of the log, which the host gave when it was first asked. */
+  origin: v.nullable(v.string()),
+  vkey: v.nullable(v.string()),
+  /** How often an operator has let the log begin anew. */
+  epoch: v.number(),
+  state: v.picklist(STATES),
+  /** Since when it is in that state, and when its last good checkpoint came; ISO 8601. */
+  since: v.string(),
+  seen: v.nullable(v.string()),
+  /** Why it is in that state, for a person; empty where it is as it should be. */
+  reason: v.string(),
+  /** How many leaves this desk has cosigned. */
+  size: v.number(),
+  /** When an operator accepted a break, ISO 8601. */
+  restored: v.nullable(v.string()),
+  /** The ids of the hosts that have cosigned the last checkpoint which was offered to them. */
+  peers: v.array(v.string()),
+});
+
+export type Record = v.InferOutput<typeof RECORD>;
+
+export const newRecord = (): Record => ({
+  origin: null,
+  vkey: null,
+  epoch: 0,
+  state: "unknown",
+  since: new Date().toISOString(),
+  seen: null,
+  reason: "not asked yet",
+  size: 0,
+  restored: null,
+  peers: [],
+});
+
+/** What one look at a log says. */
+export type Look =
+  | { readonly kind: "good"; readonly size: number }
+  | { readonly kind: "broken"; readonly state: State; readonly reason: string }
+  | { readonly kind: "none"; readonly reason: string };
+
+/** Spans of the clock that only goes forward, in milliseconds. */
+export interface Spans {
+  /** Since the last good checkpoint, or since this desk began to watch. */
+  readonly unheard: number;
+  /** How long the log has lacked a row that this desk knows of; 0 where it lacks none. */
+  readonly owing: number;
+}
+
+/** `record` after a look: what is broken stays broken. */
+export function afterLook(record: Record, look: Look, { unheard, owing }: Spans): Record {
+  const isBroken = BROKEN.includes(record.state);
+  if (look.kind === "broken") {
+    // What was found first says most.
+    return isBroken ? record : become(record, look.state, look.reason);
+  }
+  if (look.kind === "none") {
+    if (isBroken) return record;
+    const reason = look.reason;
+    if (record.seen === null) return become(record, "unknown", reason);
+    if (unheard >= SILENT_MS) return become(record, "silent", reason);
+    return unheard >= LATE_MS ? become(record, "late", reason) : record;
+  }
+  const seen = new Date().toISOString();
+  const heard = { ...record, seen, size: look.size };
+  if (isBroken) return { ...record, seen };
+  if (owing >= SILENT_MS) return become(heard, "silent", STUCK);
+  const isRestored = record.restored !== null && Date.now() - Date.parse(record.restored) < RESTORED_MS;
+  return become(heard, isRestored ? "restored" : "ok", isRestored ? record.reason : "");
+}
+
+const STUCK = "the host answers, but its log has no row of what this desk has changed there";
+
+function become(record: Record, state: State, reason: string): Record {
+  if (record.state === state) return record.reason === reason ? record : { ...record, reason };
+  return { ...record, state, reason, since: new Date().toISOString() };
+}

@@ -1,0 +1,231 @@
+/** The rules and the status codes of C2SP tlog-witness. */
+import { describe, expect, test } from "bun:test";
+import { cosignNote, noteOf, parseNote, parseVerifierKey, verifiedBy } from "../../src/lib/signed-note";
+import { openSigningKey } from "../../src/lib/signing-key";
+import {
+  answerResponse,
+  parseAnswer,
+  parseSubmission,
+  submissionText,
+} from "../../src/witness/add-checkpoint";
+import { checkEvidence, parseEvidence } from "../../src/witness/evidence";
+import { openStore, originHash } from "../../src/witness/store";
+import { createWitness } from "../../src/witness/witness";
+import { temporaryFolder } from "../support";
+import { testLog } from "./support";
+
+function testWitness(now = () => 1_800_000_000_000) {
+  const folder = temporaryFolder();
+  const log = testLog(folder.path);
+  const store = openStore(`${folder.path}/witness.db`);
+  store.register({ ...log, epoch: 0 });
+  const key = openSigningKey(`${folder.path}/witness_key`);
+  const witness = createWitness({ store, key, now });
+  return {
+    log,
+    store,
+    witness,
+    folder: folder.path,
+    status: async (submission: Parameters<typeof witness.add>[0]) => (await witness.add(submission)).status,
+    [Symbol.dispose]() {
+      store.close();
+      folder[Symbol.dispose]();
+    },
+  };
+}
+
+describe("a witness answers", () => {
+  test("200 and a cosignature with the time to a checkpoint that goes on from the one before", async () => {
+    using made = testWitness();
+    const { log, witness } = made;
+    for (const [old, size] of [
+      [0, 0],
+      [0, 1],
+      [1, 8],
+      [8, 8],
+      [8, 300],
+    ] as const) {
+      const answer = await witness.add(log.submission(old, size));
+      if (answer.status !== 200) throw new Error(JSON.stringify(answer));
+      const note = parseNote(noteOf(log.text(size), [answer.cosignatures]));
+      expect(verifiedBy(note, parseVerifierKey(witness.vkey))).toEqual({
+        name: witness.name,
+        time: 1_800_000_000,
+      });
+    }
+  });
+
+  test("404 to a log that it does not know", async () => {
+    using made = testWitness();
+    const other = testLog(made.folder, "svc.host/ffffffffffffffff");
+    expect(await made.status(other.submission(0, 5))).toBe(404);
+  });
+
+  test("403 without a signature of the log's key, and with a wrong one in its name", async () => {
+    using made = testWitness();
+    using elsewhere = temporaryFolder();
+    const { log } = made;
+    const stranger = testLog(elsewhere.path);
+    expect(await made.status({ ...log.submission(0, 5), note: stranger.note(5) })).toBe(403);
+    const [, line = ""] = log.note(6).split("\n\n");
+    expect(await made.status({ ...log.submission(0, 5), note: noteOf(log.text(5), [line]) })).toBe(403);
+    const [, good = ""] = log.note(5).split("\n\n");
+    expect(await made.status({ ...log.submission(0, 5), note: noteOf(log.text(5), [good, line]) })).toBe(403);
+  });
+
+  test("200 where others have signed too", async () => {
+    using made = testWitness();
+    const { log } = made;
+    const [, line = ""] = log.note(5).split("\n\n");
+    const other = cosignNote(log.text(5), "example.com/w", openSigningKey(`${made.folder}/other`), 1);
+    expect(await made.status({ ...log.submission(0, 5), note: noteOf(log.text(5), [other, line]) })).toBe(
+      200,
+    );
+    expect(made.witness.latest(originHash(log.origin))).not.toContain("example.com/w");
+  });
+
+  test("400 to an old size that is more than that of the checkpoint, and to what is no checkpoint", async () => {
+    using made = testWitness();
+    const { log } = made;
+    expect(await made.status({ old: 6, proof: [], note: log.note(5) })).toBe(400);
+    for (const note of ["", "text\n", log.text(5), log.sign("one line\n"), log.sign(`${log.origin}\n05\n`)]) {
+      expect(await made.status({ old: 0, proof: [], note })).toBe(400);
+    }
+  });
+
+  test("409 and the size that it has cosigned to another old size", async () => {
+    using made = testWitness();
+    const { log, witness } = made;
+    expect(await witness.add(log.submission(3, 5))).toEqual({ status: 409, size: 0 });
+    await witness.add(log.submission(0, 5));
+    expect(await witness.add(log.submission(0, 5))).toEqual({ status: 409, size: 5 });
+    expect(await witness.add(log.submission(4, 9))).toEqual({ status: 409, size: 5 });
+    expect(await witness.add(log.submission(0, 3))).toEqual({ status: 409, size: 5 });
+  });
+
+  test("422 to a proof where none is needed, a wrong one, and another root of the same size", async () => {
+    using made = testWitness();
+    const { log } = made;
+    expect(await made.status({ ...log.submission(0, 5), proof: log.proof(3, 5) })).toBe(422);
+    await made.witness.add(log.submission(0, 5));
+    expect(await made.status({ ...log.submission(5, 9), proof: [] })).toBe(422);
+    expect(await made.status({ ...log.submission(5, 9), proof: log.proof(4, 9) })).toBe(422);
+    expect(await made.status(log.forkedAt(3).submission(5, 9))).toBe(422);
+    expect(await made.status(log.forkedAt(3).submission(5, 5))).toBe(422);
+    expect(await made.status({ ...log.submission(5, 5), proof: log.proof(3, 5) })).toBe(422);
+  });
+
+  test("422 to a log without leaves whose root is not the hash of nothing", async () => {
+    using made = testWitness();
+    const root = Buffer.alloc(32).toString("base64");
+    const note = made.log.sign(`${made.log.origin}\n0\n${root}\n`);
+    expect(await made.status({ old: 0, proof: [], note })).toBe(422);
+  });
+});
+
+describe("a witness", () => {
+  test("serves the newest checkpoint with the signature of the log and its own", async () => {
+    using made = testWitness();
+    const { log, witness } = made;
+    const hash = originHash(log.origin);
+    expect(witness.latest(hash)).toBeUndefined();
+    await witness.add(log.submission(0, 5));
+    const note = parseNote(witness.latest(hash) ?? "");
+    expect(note.text).toBe(log.text(5));
+    expect(verifiedBy(note, parseVerifierKey(log.vkey))).toBeDefined();
+    expect(verifiedBy(note, parseVerifierKey(witness.vkey))).toBeDefined();
+  });
+
+  test("cosigns one of many checkpoints that come at once, and remembers it", async () => {
+    using made = testWitness();
+    const { log, witness } = made;
+    const answers = await Promise.all([5, 7, 9].map((size) => witness.add(log.submission(0, size))));
+    expect(answers.map(({ status }) => status)).toEqual([200, 409, 409]);
+    const again = createWitness({ store: made.store, key: openSigningKey(`${made.folder}/witness_key`) });
+    expect(await again.add(log.submission(0, 5))).toEqual({ status: 409, size: 5 });
+  });
+
+  test("keeps what proves a fork, and nothing that proves none", async () => {
+    using made = testWitness();
+    const { log, witness, store } = made;
+    await witness.add(log.submission(0, 100));
+    await witness.add({ ...log.submission(100, 200), proof: [] });
+    expect(store.evidence(log.origin)).toEqual([]);
+    await witness.add(log.forkedAt(50).submission(100, 200));
+    const [file = ""] = store.evidence(log.origin);
+    expect(checkEvidence(parseEvidence(file))).toMatchObject({ origin: log.origin, sizes: [100, 200] });
+    for (let at = 20; at < 50; at++) await witness.add(log.forkedAt(at).submission(100, 200));
+    expect(store.evidence(log.origin)).toHaveLength(8);
+  });
+
+  test("begins anew with a log whose desk says so, and keeps its key", async () => {
+    using made = testWitness();
+    using elsewhere = temporaryFolder();
+    const { log, store } = made;
+    await made.witness.add(log.submission(0, 100));
+    store.register({ ...log, vkey: testLog(elsewhere.path).vkey, epoch: 0 });
+    expect(store.head(log.origin)?.size).toBe(100);
+    store.register({ ...log, vkey: testLog(elsewhere.path).vkey, epoch: 1 });
+    expect(store.head(log.origin)).toBeUndefined();
+    expect(store.log(log.origin)?.vkey).toBe(log.vkey);
+    expect(await made.status(log.submission(0, 50))).toBe(200);
+  });
+
+  test("writes no earlier time than before where its clock was set back", async () => {
+    let now = 1_800_000_000_000;
+    using made = testWitness(() => now);
+    await made.witness.add(made.log.submission(0, 5));
+    now = 1_000;
+    await made.witness.add(made.log.submission(5, 6));
+    expect(made.store.head(made.log.origin)?.cosigned).toBe(1_800_000_000);
+  });
+});
+
+describe("the request", () => {
+  test("reads as it was written", () => {
+    using made = testWitness();
+    for (const [old, size] of [
+      [0, 5],
+      [5, 5],
+      [5, 300],
+    ] as const) {
+      const submission = made.log.submission(old, size);
+      expect(parseSubmission(submissionText(submission))).toEqual(submission);
+    }
+  });
+
+  test("is refused where a line is not as the specification has it", () => {
+    using made = testWitness();
+    const whole = submissionText(made.log.submission(5, 300));
+    const [, hash = ""] = whole.split("\n");
+    const bad = [
+      "",
+      whole.replace("old 5", "old 05"),
+      whole.replace("old 5", "old -5"),
+      whole.replace("old 5", "old  5"),
+      whole.replace("old 5", "Old 5"),
+      whole.replace("old 5", "old 99999999999999999999"),
+      whole.replace(hash, hash.slice(4)),
+      whole.replace(hash, ` ${hash}`),
+      whole.replace(hash, Array.from({ length: 64 }, () => hash).join("\n")),
+      whole.replaceAll("\n", "\r\n"),
+    ];
+    for (const body of bad) expect(parseSubmission(body)).toBeUndefined();
+  });
+
+  test("has an answer that reads as it was written, a size in a type of its own", async () => {
+    using made = testWitness();
+    await made.witness.add(made.log.submission(0, 5));
+    for (const submission of [
+      made.log.submission(5, 6),
+      made.log.submission(0, 6),
+      made.log.forkedAt(0).submission(6, 7),
+    ]) {
+      const answer = await made.witness.add(submission);
+      const response = answerResponse(answer);
+      const type = response.headers.get("content-type");
+      expect(type).toBe(answer.status === 409 ? "text/x.tlog.size" : "text/plain; charset=utf-8");
+      expect(parseAnswer(response.status, await response.text())).toEqual(answer);
+    }
+  });
+});
