@@ -155,6 +155,19 @@ describe("the picture of a place", () => {
     expect(scenes.before(5, point).map(({ at }) => at)).toEqual([5]);
     expect(scenes.before(3, point)).toEqual([]);
   });
+
+  test("is not from a look at what fades in, if there is another", () => {
+    const point = { x: 100, y: 100 };
+    const scenes = new Scenes();
+    [150, 150, 180, 200].forEach((grey, at) => {
+      scenes.add({ ...scene(screenWith([[100, 100]], grey), at === 3 ? point : away), at });
+    });
+    expect(scenes.before(4, point).map(({ at }) => at)).toEqual([3, 1]);
+    expect(scenes.isStill).toBe(false);
+    scenes.add({ ...scene(screenWith([[100, 100]])), at: 5 });
+    expect(scenes.isStill).toBe(true);
+    expect(scenes.before(6, point).map(({ at }) => at)).toEqual([5]);
+  });
 });
 
 test("a part of a picture has its pixels", () => {
@@ -227,6 +240,35 @@ testOnDisplay("Ctrl-C ends a recording, and what was done is written", async () 
   await xdotool(display.env, "sleep", "0.5");
   made.child.kill("SIGINT");
   expect((await made.ended()).actions.at(-1)).toEqual(["AC_write", { write_string: "abc" }]);
+});
+
+testOnDisplay("what was done before Ctrl-C is written, although it was not read yet", async () => {
+  await using display = await startDisplay();
+  const { env } = display;
+  await using terminal = openTerminal(env, "the form");
+  await using _other = openTerminal(env, "other", "20x5+800+50");
+  using folder = temporaryFolder();
+  for (const title of ["the form", "other"]) {
+    const find = ["search", "--onlyvisible", "--name", title];
+    await until(`the window ${title}`, async () => (await xdotool(env, ...find)) === 0);
+  }
+  await xdotool(env, "search", "--name", "other", "windowactivate", "--sync");
+  const made = await recording(env, folder.path);
+  made.child.kill("SIGSTOP");
+  // The window manager gives the window the focus meanwhile.
+  await xdotool(env, "mousemove", "60", "90", "click", "1");
+  await xdotool(env, "search", "--name", "the form", "windowactivate", "--sync");
+  await xdotool(env, "type", "abc");
+  await xdotool(env, "key", "Return");
+  await terminal.typed(1);
+  made.child.kill("SIGINT");
+  made.child.kill("SIGCONT");
+  const { said, actions } = await made.ended();
+  expect(actions.slice(-2)).toEqual([
+    ["AC_write", { write_string: "abc" }],
+    ["AC_type_keyboard", { keycode: "enter" }],
+  ]);
+  expect(said).toContain('the window "the form" did not have the focus');
 });
 
 testOnDisplay(

@@ -4,7 +4,7 @@
  */
 import type { XClient, XRecord } from "x11";
 import { unavailable } from "../../lib/errors";
-import { connect, type XConnection } from "../x11/connection";
+import { connect } from "../x11/connection";
 
 /** Event codes (X11/X.h). */
 const KEY_PRESS = 2;
@@ -36,13 +36,19 @@ export interface Stroke {
  *
  * @param take is called with each stroke, in order.
  * @param lost is called when the server has gone.
- * @returns the connection beside the one that listens, and what stops both.
+ * @returns the connection beside the one that listens; `stop`, which resolves when all strokes until then have been taken;
+ * and `close`.
  * @throws an `unavailable` failure without a display, or where it has no RECORD extension.
  */
 export async function listen(take: (stroke: Stroke) => void, lost: () => void) {
-  const control = await connect(process.env, lost);
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+  const gone = () => {
+    end();
+    lost();
+  };
+  const control = await connect(process.env, gone);
   // The one that listens can do nothing else.
-  const data = await connect(process.env, lost);
+  const data = await connect(process.env, gone);
   const close = () => {
     control.close();
     data.close();
@@ -68,17 +74,22 @@ export async function listen(take: (stroke: Stroke) => void, lost: () => void) {
           if (stroke) take(stroke);
         }
       },
-      () => true,
+      () => {
+        end();
+        return true;
+      },
     );
     await begun;
-    return { control, close };
+    const stop = () => {
+      asks.DisableContext(context);
+      return ended;
+    };
+    return { control, stop, close };
   } catch (error) {
     close();
     throw error;
   }
 }
-
-export type Listening = { readonly control: XConnection; close(): void };
 
 /** Undefined for what is no stroke. The upper bit says that another program sent it. */
 function strokeIn(event: Buffer): Stroke | undefined {

@@ -6,20 +6,23 @@
 import { messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
 import { jsonLine } from "../../lib/sanitize";
-import type { Point, Region } from "../geometry";
-import type { XConnection } from "../x11/connection";
-import { type WindowProperties, windowProperties } from "../x11/properties";
+import type { Region } from "../geometry";
+import { windowProperties } from "../x11/properties";
 import { createScreen, rootPlace } from "../x11/screen";
 import { keysymNeeds, type Meaning, meaningOf } from "./keyboard";
 import { listen, type Stroke } from "./listen";
 import { LOOK_MS, type Scene, Scenes, templateAt } from "./scenes";
 import type { Button, Deed, SeenPlace, SeenWindow } from "./script";
+import { followFocus, seenWindow, underPointer } from "./windows";
 
 /** The most that is recorded: a script has 1,000 actions at most. */
 const MAX_DEEDS = 5_000;
 
 /** How far the pointer goes with a button down before that is a drag, in pixels. */
 const DRAG_PX = 8;
+
+/** How often the screen is looked at before the start, at most, until it is still: a video never is. */
+const MAX_FIRST_LOOKS = 5;
 
 /**
  * How long nobody does anything before pictures are searched for look-alikes, in milliseconds: meanwhile no key is read, and
@@ -67,6 +70,7 @@ export async function record(parts: RecordingParts): Promise<Deed[]> {
   const { promise: over, resolve: end } = Promise.withResolvers<void>();
   let busyAt = 0;
   let own: number | undefined;
+  let focused = (): number | undefined => undefined;
   let handled: Promise<void> = Promise.resolve();
   let ended = false;
 
@@ -104,7 +108,10 @@ export async function record(parts: RecordingParts): Promise<Deed[]> {
     const chords = ["ctrl", "alt", "win"].filter((name) => held.has(name));
     const isChord = chords.length > 0 || !meaning.isCharacter;
     const shift = held.has("shift") && isChord ? ["shift"] : [];
-    if (meaning.key === "esc" && chords.length + shift.length === 0) return end();
+    if (meaning.key === "esc" && chords.length + shift.length === 0) {
+      ended = true;
+      return end();
+    }
     const named = chords.length > 0 && plain && "key" in plain ? plain.key : meaning.key;
     add({ kind: "key", key: named, with: [...chords, ...shift], window, at });
   };
@@ -114,10 +121,11 @@ export async function record(parts: RecordingParts): Promise<Deed[]> {
     const at = busyAt;
     const { kind, detail } = stroke;
     const before = kind === "button press" ? scenes.before(at, stroke) : [];
+    const active = focused();
     // Asked for now: a moment later the program may have changed it.
     const asked = Promise.all([
       kind === "key press" || kind === "key release" ? keysymNeeds(control, detail) : undefined,
-      activeWindow(windows),
+      active === undefined ? undefined : seenWindow(windows, active),
       kind === "button press" ? underPointer(control, windows, stroke) : undefined,
     ]);
     asked.catch(() => {});
@@ -157,9 +165,10 @@ export async function record(parts: RecordingParts): Promise<Deed[]> {
     });
   };
 
-  const { control, close } = await listen((stroke) => take(stroke), end);
+  const { control, stop, close } = await listen((stroke) => take(stroke), end);
   const screen = createScreen(control);
   const windows = windowProperties(control);
+  focused = await followFocus(control, windows);
   const look = async () => {
     const [{ rootX, rootY }, place] = await Promise.all([
       control.need.QueryPointer(control.screen.root),
@@ -167,23 +176,31 @@ export async function record(parts: RecordingParts): Promise<Deed[]> {
     ]);
     const picture = await screen.capture(place);
     scenes.add({ picture, pointer: { x: rootX, y: rootY }, at: performance.now() });
-    if (performance.now() - busyAt > QUIET_MS) drain();
+    // One at a time: a search takes a while, and meanwhile no stroke is read.
+    if (performance.now() - busyAt > QUIET_MS) waiting.shift()?.();
   };
-  const first = look();
+  const { promise: ready, resolve: started } = Promise.withResolvers<void>();
   const looking = (async () => {
-    for (await first; !ended; await look()) await Promise.race([Bun.sleep(LOOK_MS), over]);
+    for (let looks = 1; !ended; looks++) {
+      await look();
+      // What has just been opened or got the focus may fade in.
+      if (looks === MAX_FIRST_LOOKS || (looks < MAX_FIRST_LOOKS && scenes.isStill)) started();
+      await Promise.race([Bun.sleep(LOOK_MS), over]);
+    }
   })();
   looking.catch((error) => {
     log.error(`the screen cannot be read any more: ${messageOf(error)}`);
     end();
   });
   try {
-    if (parts.skipsOwnWindow) own = (await activeWindow(windows))?.hwnd;
+    if (parts.skipsOwnWindow) own = focused();
     if (signal.aborted) end();
     signal.addEventListener("abort", () => end(), { once: true });
-    await first;
+    await Promise.race([ready, looking, over]);
     parts.begun();
     await over;
+    // What was done before may not have been read yet.
+    await stop();
     ended = true;
     await handled;
     drain();
@@ -194,50 +211,4 @@ export async function record(parts: RecordingParts): Promise<Deed[]> {
     await looking.catch(() => {});
     close();
   }
-}
-
-/** The window that has the focus, as the window manager says; undefined without one, or when none has it. */
-async function activeWindow({ rootIds, titleOf }: WindowProperties): Promise<SeenWindow | undefined> {
-  const [hwnd = 0] = (await rootIds("_NET_ACTIVE_WINDOW")) ?? [];
-  return hwnd === 0 ? undefined : { hwnd, title: await titleOf(hwnd) };
-}
-
-/**
- * The window of a program that is under the pointer, undefined over a menu or the desktop, and what the picture of a place
- * must not go beyond: the window without its frame, which looks different when another window has the focus.
- */
-async function underPointer(
-  connection: XConnection,
-  windows: WindowProperties,
-  { x, y }: Point,
-): Promise<{ readonly window: SeenWindow | undefined; readonly around: Region }> {
-  const { need, screen } = connection;
-  const { child } = await need.QueryPointer(screen.root);
-  const frame = child === 0 ? undefined : await placeOnRoot(connection, child);
-  if (!frame) return { window: undefined, around: await rootPlace(connection) };
-  const hwnd = await programIn(connection, windows, child);
-  const inner = hwnd === undefined ? undefined : await placeOnRoot(connection, hwnd);
-  const window = hwnd === undefined ? undefined : { hwnd, title: await windows.titleOf(hwnd) };
-  const isInside = inner && x >= inner.x1 && x < inner.x2 && y >= inner.y1 && y < inner.y2;
-  return { window, around: isInside ? inner : frame };
-}
-
-/** The window of a program that is `top`, which is on the root, or in it. */
-async function programIn({ ask, screen }: XConnection, { listed }: WindowProperties, top: number) {
-  for (const hwnd of await listed()) {
-    for (let id = hwnd; id !== 0 && id !== screen.root; id = (await ask.QueryTree(id))?.parent ?? 0) {
-      if (id === top) return hwnd;
-    }
-  }
-  return undefined;
-}
-
-async function placeOnRoot({ ask, screen }: XConnection, id: number): Promise<Region | undefined> {
-  const [size, corner] = await Promise.all([
-    ask.GetGeometry(id),
-    ask.TranslateCoordinates(id, screen.root, 0, 0),
-  ]);
-  if (!size || !corner) return undefined;
-  const { destX: x1, destY: y1 } = corner;
-  return { x1, y1, x2: x1 + size.width, y2: y1 + size.height };
 }

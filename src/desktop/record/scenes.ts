@@ -13,6 +13,8 @@ import { encodePng } from "../png";
 export const LOOK_MS = 300;
 const KEPT = 6;
 
+const EVERYWHERE: Region = { x1: 0, y1: 0, x2: Number.POSITIVE_INFINITY, y2: Number.POSITIVE_INFINITY };
+
 /** Half of the width and the height of a picture: the smallest that is found in one place only is taken. */
 const HALVES = [
   [40, 20],
@@ -48,14 +50,27 @@ export class Scenes {
     if (this.kept.length > KEPT) this.kept.shift();
   }
 
-  /** The newest before `at`, and the newest then in which the pointer was away from `point`. */
+  /**
+   * The newest before `at`, and the newest then in which the pointer was away from `point`: if there is one, one of two
+   * looks in a row that show the same there, as what fades in or out does not.
+   */
   before(at: number, point: Point): Scene[] {
     const earlier = this.kept.filter((scene) => scene.at <= at).toReversed();
     const [newest] = earlier;
     const [wide, high] = HALVES[HALVES.length - 1] ?? HALVES[0];
     const around = { x1: point.x - wide, y1: point.y - high, x2: point.x + wide, y2: point.y + high };
-    const away = earlier.find(({ pointer }) => !isIn(around, pointer));
-    return [...new Set([newest, away])].filter((scene) => scene !== undefined);
+    const away = earlier.filter(({ pointer }) => !isIn(around, pointer));
+    const still = away.find((scene) => {
+      const nth = earlier.indexOf(scene);
+      return [nth - 1, nth + 1].some((next) => isSame(earlier[next], scene, around));
+    });
+    return [...new Set([newest, still ?? away[0]])].filter((scene) => scene !== undefined);
+  }
+
+  /** Whether the last two looks show the same. */
+  get isStill(): boolean {
+    const [before, last] = this.kept.slice(-2);
+    return before !== undefined && last !== undefined && isSame(before, last, EVERYWHERE);
   }
 }
 
@@ -103,6 +118,13 @@ function within({ width, height }: Picture, around: Region, { x1, y1, x2, y2 }: 
 }
 
 const isIn = ({ x1, y1, x2, y2 }: Region, { x, y }: Point) => x >= x1 && x < x2 && y >= y1 && y < y2;
+
+/** Whether two looks show the same in `part`, to the pixel. */
+function isSame(one: Scene | undefined, { picture }: Scene, part: Region): boolean {
+  if (one?.picture.width !== picture.width || one.picture.height !== picture.height) return false;
+  const inside = within(picture, EVERYWHERE, part);
+  return Buffer.compare(cut(one.picture, inside).pixels, cut(picture, inside).pixels) === 0;
+}
 
 function looksAlike(one: Scene, other: Scene, part: Region): boolean {
   if (one === other) return true;

@@ -113,6 +113,8 @@ declare module "x11" {
       take: (answer: { readonly category: number; readonly data: Buffer }) => void,
       ended: () => true,
     ): void;
+    /** From another connection than the one that enabled it. */
+    DisableContext(context: number): void;
   }
 
   /** Every keysym by its name, with the comment that X11/keysymdef.h has on it. */
