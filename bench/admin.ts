@@ -3,7 +3,8 @@
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { addressOf, createFleet, NO_FAULTS } from "./programs/sim-host";
+import { createFleet, NO_FAULTS } from "./programs/sim-host";
+import { addressOf } from "./programs/sim-seed";
 import { BINARY, type Figure, mebibytes, startServer, TOKEN, temporaryFolder } from "./support";
 
 const HOSTS = 2_000;

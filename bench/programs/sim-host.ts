@@ -4,8 +4,10 @@
  *
  * A simulated host keeps the promise of a real one: a job runs once, and is remembered through a crash. What ran is on record.
  */
-import { createPrivateKey, createPublicKey, sign } from "node:crypto";
-import { hostIdOf } from "../../src/trust/identity";
+import { labelOf, seeded, shareOf } from "./sim-seed";
+
+/** How early a host takes a job, in milliseconds, as its clock may be behind that of the desk. */
+const SKEW_MS = 5 * 60_000;
 
 /** What goes wrong; shares are from 0 to 1. */
 export interface Faults {
@@ -28,66 +30,6 @@ export const NO_FAULTS: Faults = { dead: 0, slow: 0, lose: 0, dup: 0, skewMs: 0,
 /** How long a slow host thinks about a request. */
 export const SLOW_MS = { from: 500, to: 2_000 };
 
-/** Numbers from 0 to 1, the same ones for the same seed and name: sfc32 (PractRand), seeded with a SHA-256. */
-export function seeded(seed: string | number, name: string): () => number {
-  const digest = new Bun.CryptoHasher("sha256").update(`${seed}\n${name}`).digest();
-  let [a, b, c, count] = [0, 4, 8, 12].map((at) => digest.readInt32LE(at)) as [
-    number,
-    number,
-    number,
-    number,
-  ];
-  return () => {
-    const sum = (a + b + count) | 0;
-    count = (count + 1) | 0;
-    a = b ^ (b >>> 9);
-    b = (c + (c << 3)) | 0;
-    c = ((c << 21) | (c >>> 11)) + sum;
-    return (sum >>> 0) / 2 ** 32;
-  };
-}
-
-/** Exactly that share of the numbers below `count`. */
-export function shareOf(count: number, share: number, random: () => number): Set<number> {
-  const numbers = Array.from({ length: count }, (_, nth) => nth);
-  const wanted = Math.round(count * share);
-  for (let at = 0; at < wanted; at++) {
-    const other = at + Math.floor(random() * (count - at));
-    [numbers[at], numbers[other]] = [numbers[other] ?? 0, numbers[at] ?? 0];
-  }
-  return new Set(numbers.slice(0, wanted));
-}
-
-/** `10%` as 0.1. @throws for anything else. */
-export function parseShare(text: string): number {
-  const percent = /^(\d+(?:\.\d+)?)%$/.exec(text)?.[1];
-  if (percent === undefined || Number(percent) > 100) {
-    throw new Error(`expected a share such as 10% but found ${text}`);
-  }
-  return Number(percent) / 100;
-}
-
-/** An address of 127/8 for each host. */
-export const addressOf = (nth: number) =>
-  `127.${1 + Math.floor(nth / 40_000)}.${Math.floor(nth / 200) % 200}.${(nth % 200) + 1}`;
-
-export const labelOf = (nth: number) => `sim-${nth}`;
-
-/** PKCS #8 of an Ed25519 key (RFC 8410), up to its 32 bytes. */
-const PKCS8_ED25519 = Buffer.from("302e020100300506032b657004220420", "hex");
-
-/** The identity of a host. */
-export function identityOf(seed: string | number, nth: number) {
-  const secret = new Bun.CryptoHasher("sha256").update(`${seed}\nidentity ${nth}`).digest();
-  const key = createPrivateKey({ key: Buffer.concat([PKCS8_ED25519, secret]), format: "der", type: "pkcs8" });
-  const { x = "" } = createPublicKey(key).export({ format: "jwk" });
-  return {
-    publicKey: x,
-    hostId: hostIdOf(x),
-    sign: (message: string) => sign(null, Buffer.from(message), key).toString("base64url"),
-  };
-}
-
 /** What becomes of one request. */
 export interface Fate {
   readonly delayMs: number;
@@ -105,16 +47,13 @@ export interface Run {
   readonly expires: number;
 }
 
+type State = "running" | "done" | "interrupted" | "cancelled";
+
 interface Job {
   readonly id: string;
-  readonly plan: string;
-  readonly expires: number;
-  state: "running" | "done" | "interrupted";
-  readonly outcome: {
-    readonly result: Record<string, unknown>;
-    readonly ok: boolean;
-    readonly status: string;
-  };
+  state: State;
+  /** Whether its desk has cancelled it while it ran. */
+  by_desk: boolean;
 }
 
 /** What a host answers. */
@@ -128,13 +67,13 @@ export interface Clock {
   readonly sleep: (ms: number) => Promise<void>;
 }
 
-const SESSIONS = {
-  host: { running: false, port: 0, connected_clients: 0, host_id: null },
-  viewer: { connected: false, host_id: null },
-};
+const REPORT = { ok: true, status: "ok", error_text: null, result: {}, outcomes: [] };
 
 const FIXED: Readonly<Record<string, unknown>> = {
-  "/sessions": SESSIONS,
+  "/sessions": {
+    host: { running: false, port: 0, connected_clients: 0, host_id: null },
+    viewer: { connected: false, host_id: null },
+  },
   "/jobs": { jobs: [] },
   "/commands": { commands: ["AC_sleep", "AC_set_var", "AC_screenshot"] },
   "/health": { status: "ok" },
@@ -144,54 +83,71 @@ export type SimulatedHost = ReturnType<typeof createFleet>["hosts"][number];
 
 /**
  * @param count how many hosts.
- * @param runMs how long a job runs.
+ * @param options.runMs how long a job runs.
  */
 export function createFleet(
   count: number,
   seed: string | number,
-  { dead, slow, lose, dup, skewMs, flapMs }: Faults = NO_FAULTS,
+  faults: Faults = NO_FAULTS,
   { runMs = 0, clock = { now: Date.now, sleep: Bun.sleep } as Clock } = {},
 ) {
-  const isDead = shareOf(count, dead, seeded(seed, "dead"));
-  const isSlow = shareOf(count, slow, seeded(seed, "slow"));
+  const isDead = shareOf(count, faults.dead, seeded(seed, "dead"));
+  const isSlow = shareOf(count, faults.slow, seeded(seed, "slow"));
   const runs: Run[] = [];
 
   const host = (nth: number) => {
     const random = seeded(seed, `requests ${nth}`);
-    const flaps = seeded(seed, `links ${nth}`);
-    const skew = (2 * seeded(seed, `clock ${nth}`)() - 1) * skewMs;
+    const links = seeded(seed, `links ${nth}`);
+    const skew = (2 * seeded(seed, `clock ${nth}`)() - 1) * faults.skewMs;
     const seen = new Map<string, Job>();
     /** Counts crashes: a run that began before one does not end. */
     let life = 0;
 
-    const accept = async (body: string): Promise<Answer> => {
-      const { envelope, wait_s = 0 } = JSON.parse(body);
-      const { id, plan, nbf, exp } = typeof envelope === "string" ? JSON.parse(envelope) : envelope;
+    const take = (body: string): Answer | Promise<Answer> => {
+      const { envelope, content, wait_s = 0 } = JSON.parse(body);
+      const { id, plan, nbf, exp } = JSON.parse(envelope);
       const known = seen.get(id);
-      if (known) return state(known, wait_s);
+      if (known) return answerOf(known, wait_s);
       const now = clock.now() + skew;
-      const [from, until] = [nbf, exp].map(millisecondsOf) as [number, number];
-      if (now > until) return refused(409, "the job has expired");
-      if (now < from) return refused(409, "the job is not due yet");
-      const outcome = { result: {}, ok: true, status: "ok" };
-      const job: Job = { id, plan, expires: until, state: "running", outcome };
+      const [from, until] = [Date.parse(nbf), Date.parse(exp)];
+      if (now >= until) return { status: 200, body: { id, state: "expired", outcome: null } };
+      if (now < from - SKEW_MS) return refused(409, "this job is not to begin yet");
+      if (content === undefined) return { status: 200, body: { id, state: "unseen", outcome: null } };
+      const job: Job = { id, state: "running", by_desk: false };
       seen.set(id, job);
       runs.push({ host: nth, plan, job: id, at: clock.now(), expires: until });
       if (runMs === 0) job.state = "done";
       else void end(job);
-      return state(job, wait_s);
+      return answerOf(job, wait_s);
     };
     const end = async (job: Job) => {
       const begun = life;
       await clock.sleep(runMs);
       if (life === begun) job.state = "done";
     };
-    const state = async (job: Job, waitS: number): Promise<Answer> => {
+    const cancel = (body: string): Answer | Promise<Answer> => {
+      const { id } = JSON.parse(JSON.parse(body).envelope);
+      const job = seen.get(id) ?? { id, state: "cancelled", by_desk: true };
+      seen.set(id, job);
+      if (job.state === "running") {
+        job.by_desk = true;
+        job.state = "done";
+      }
+      return answerOf(job, 0);
+    };
+    const answerOf = async ({ id, by_desk, ...job }: Job, waitS: number): Promise<Answer> => {
       if (job.state === "running" && waitS > 0) await clock.sleep(Math.min(runMs, waitS * 1_000));
-      return {
-        status: 200,
-        body: { id: job.id, state: job.state, outcome: job.state === "done" ? job.outcome : null },
-      };
+      const { state = job.state } = seen.get(id) ?? {};
+      const ending = by_desk ? { ok: false, status: "cancelled", error_text: "cancelled by its desk" } : {};
+      const outcome = { run_id: `run-${id}`, ...REPORT, ...ending, by_desk, results_kept: true };
+      return { status: 200, body: { id, state, outcome: state === "done" ? outcome : null } };
+    };
+    const execute = async (): Promise<Answer> => {
+      const run_id = `run-${nth}-${runs.length}`;
+      const [at, expires] = [clock.now(), Number.POSITIVE_INFINITY];
+      runs.push({ host: nth, plan: run_id, job: run_id, at, expires });
+      await clock.sleep(runMs);
+      return { status: 200, body: { run_id, ...REPORT } };
     };
 
     return {
@@ -203,32 +159,18 @@ export function createFleet(
         const [delay, loss, half, again] = [random(), random(), random(), random()];
         return {
           delayMs: isSlow.has(nth) ? SLOW_MS.from + delay * (SLOW_MS.to - SLOW_MS.from) : 0,
-          lost: loss >= lose ? null : half < 0.5 ? "request" : "answer",
-          twice: again < dup,
+          lost: loss >= faults.lose ? null : half < 0.5 ? "request" : "answer",
+          twice: again < faults.dup,
         };
       },
       /** For how long its next link lasts, in milliseconds; null: as long as the other side likes. */
-      linkMs: (): number | null => (flapMs === 0 ? null : -Math.log(1 - flaps()) * flapMs),
+      linkMs: (): number | null => (faults.flapMs === 0 ? null : -Math.log(1 - links()) * faults.flapMs),
       /** A number for the pause before it links again. */
-      random: flaps,
-      /** @param path without the query. */
-      async answer(method: string, path: string, query: URLSearchParams, body: string): Promise<Answer> {
-        if (method === "POST" && path === "/plans/jobs") return accept(body);
-        if (method === "POST" && path === "/execute") {
-          const run_id = `run-${nth}-${runs.length}`;
-          runs.push({
-            host: nth,
-            plan: run_id,
-            job: run_id,
-            at: clock.now(),
-            expires: Number.POSITIVE_INFINITY,
-          });
-          await clock.sleep(runMs);
-          return { status: 200, body: { run_id, result: {}, ok: true, status: "ok", outcomes: [] } };
-        }
-        const id = /^\/plans\/jobs\/([^/]+)$/.exec(path)?.[1];
-        const job = id === undefined ? undefined : seen.get(decodeURIComponent(id));
-        if (job) return state(job, Number(query.get("wait_s") ?? 0));
+      random: links,
+      async answer(method: string, path: string, body: string): Promise<Answer> {
+        if (method === "POST" && path === "/plans/jobs") return take(body);
+        if (method === "POST" && path === "/plans/jobs/cancel") return cancel(body);
+        if (method === "POST" && path === "/execute") return execute();
         return path in FIXED ? { status: 200, body: FIXED[path] } : refused(404, "not found");
       },
       /** As if the power failed: what runs is interrupted, what is written down stays. */
@@ -242,10 +184,6 @@ export function createFleet(
 }
 
 const refused = (status: number, error: string): Answer => ({ status, body: { error } });
-
-/** Seconds since 1970, or ISO 8601. */
-const millisecondsOf = (time: number | string) =>
-  typeof time === "number" ? time * 1_000 : Date.parse(time);
 
 /**
  * What must not be among `runs`: a plan that ran twice on one host, or one that had expired.

@@ -1,15 +1,7 @@
 /** The simulated hosts that benches and soaks rely on: the same seed makes the same faults, and a fault in svc would be seen. */
 import { expect, test } from "bun:test";
-import {
-  addressOf,
-  createFleet,
-  faultsIn,
-  identityOf,
-  NO_FAULTS,
-  parseShare,
-  seeded,
-  shareOf,
-} from "../../bench/programs/sim-host";
+import { createFleet, faultsIn, NO_FAULTS } from "../../bench/programs/sim-host";
+import { addressOf, identityOf, parseShare, seeded, shareOf } from "../../bench/programs/sim-seed";
 import { hostIdOf, isSignedBy } from "../../src/trust/identity";
 import { nextTurn } from "../support";
 
@@ -31,18 +23,30 @@ function clock(start = NOW) {
   };
 }
 
-const job = (id: string, { plan = "plan", from = NOW - 1_000, until = NOW + 60_000, wait_s = 0 } = {}) =>
-  [
-    "POST",
-    "/plans/jobs",
-    new URLSearchParams(),
-    JSON.stringify({
-      envelope: { v: 1, id, plan, nbf: new Date(from).toISOString(), exp: new Date(until).toISOString() },
-      wait_s,
-    }),
-  ] as const;
+const envelopeOf = (id: string, plan: string, from: number, until: number) =>
+  JSON.stringify({ v: 1, id, plan, nbf: new Date(from).toISOString(), exp: new Date(until).toISOString() });
 
-const asking = (id: string) => ["GET", `/plans/jobs/${id}`, new URLSearchParams(), ""] as const;
+const job = (
+  id: string,
+  { plan = "plan", from = NOW - 1_000, until = NOW + 60_000, ...more } = {} as {
+    plan?: string;
+    from?: number;
+    until?: number;
+    content?: undefined;
+    wait_s?: number;
+  },
+) => {
+  const body = { envelope: envelopeOf(id, plan, from, until), content: "{}", wait_s: 0, ...more };
+  return ["POST", "/plans/jobs", JSON.stringify(body)] as const;
+};
+
+/** The same without the content. */
+const asking = (id: string) => job(id, { content: undefined });
+
+const cancelling = (id: string) => {
+  const body = { envelope: envelopeOf(id, "plan", NOW, NOW + 60_000) };
+  return ["POST", "/plans/jobs/cancel", JSON.stringify(body)] as const;
+};
 
 test("one seed makes one fleet: the same dead hosts, fates, links and identities, whoever is asked first", () => {
   const described = (order: readonly number[]) => {
@@ -116,16 +120,31 @@ test("a host waits for the end of a run as long as it is asked to", async () => 
   expect(await answered).toMatchObject({ body: { state: "done" } });
 });
 
-test("a host refuses what its own clock calls expired or early", async () => {
-  const skewed = { ...NO_FAULTS, skewMs: 100_000 };
+test("a host runs nothing that its own clock calls expired or early", async () => {
+  const skewed = { ...NO_FAULTS, skewMs: 400_000 };
   const { hosts, runs } = createFleet(40, 1, skewed, { clock: clock() });
-  const statuses = await Promise.all(
-    hosts.map(
-      async (host) => (await host.answer(...job(`${host.nth}`, { from: NOW, until: NOW + 50_000 }))).status,
-    ),
+  const answers = await Promise.all(
+    hosts.map((host) => host.answer(...job(`${host.nth}`, { from: NOW, until: NOW + 50_000 }))),
   );
-  expect(new Set(statuses)).toEqual(new Set([200, 409]));
-  expect(runs).toHaveLength(statuses.filter((status) => status === 200).length);
+  const done = answers.filter(({ body }) => (body as { state?: string }).state === "done");
+  expect(answers).toContainEqual({ status: 409, body: { error: "this job is not to begin yet" } });
+  expect(answers).toContainEqual({ status: 200, body: expect.objectContaining({ state: "expired" }) });
+  expect(runs).toHaveLength(done.length);
+});
+
+test("a host runs nothing that was only asked for, and nothing that was cancelled before it came", async () => {
+  const { hosts, runs } = createFleet(1, 1);
+  const [host] = hosts;
+  const until = Date.now() + 60_000;
+  expect(await host?.answer(...asking("a"))).toMatchObject({ body: { state: "expired" } });
+  expect(await host?.answer(...job("a", { until, content: undefined }))).toMatchObject({
+    body: { state: "unseen" },
+  });
+  expect(await host?.answer(...cancelling("b"))).toMatchObject({ body: { state: "cancelled" } });
+  expect(await host?.answer(...job("b", { until }))).toMatchObject({
+    body: { state: "cancelled", outcome: null },
+  });
+  expect(runs).toEqual([]);
 });
 
 test("two runs of a plan on one host and runs of expired work are faults", () => {
