@@ -232,25 +232,22 @@ export function openLedger(path: string) {
            WHERE plan = ?1 ${states ? `AND state IN (${listed(states)})` : ""} ORDER BY n`,
         )
         .all(seq),
-    /** Grows when another connection has written to the file. */
-    version: (): number =>
-      db.query<{ data_version: number }, []>("PRAGMA data_version").get()?.data_version ?? 0,
     /**
-     * Takes note of what happened to hosts, and of what changes of their plans, all or nothing.
+     * Takes note of what happened to hosts, all or nothing.
      *
      * @returns whether each step was made: one that does not fit the state of its host is not.
      */
-    commit: (taken: readonly Step[], changes: ReadonlyArray<readonly [number, PlanChange]>, now: number) =>
-      transaction((): boolean[] => {
-        const made = taken.map(({ plan, n, step, way = null, error = null, run_id = null }) => {
+    commit: (taken: readonly Step[], now: number): boolean[] =>
+      transaction(() =>
+        taken.map(({ plan, n, step, way = null, error = null, run_id = null }) => {
           const given = step === "send" ? { now, way } : { now, error, run_id };
           const isBare = step === "run" || step === "wait" || step === "retry";
           const result = steps.get(step)?.run({ plan, n, ...(isBare ? {} : given) });
           return (result?.changes ?? 0) > 0;
-        });
-        for (const [seq, changed] of changes) change(seq, changed);
-        return made;
-      }),
+        }),
+      ),
+    /** Sets what only who runs the plan changes. */
+    update: change,
     /** Has a new plan run, with the rights of who applies it. */
     apply: (id: number, token: string | null, scopes: readonly Scope[], now: number): Plan =>
       transaction(() => {

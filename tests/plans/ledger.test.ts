@@ -112,7 +112,7 @@ describe("a ledger", () => {
               return fits;
             });
             const steps = event.map((one) => ({ plan: plan.seq, ...one }));
-            expect(ledger.commit(steps, [], 1)).toEqual(allowed);
+            expect(ledger.commit(steps, 1)).toEqual(allowed);
             expect(states()).toEqual(expected);
           }
           const after = states();
@@ -130,8 +130,8 @@ describe("a ledger", () => {
     const { ledger } = made;
     const { seq } = ledger.create(newPlan(plannedHosts(3)), plannedHosts(3), 0);
     ledger.apply(seq, "anna", ["operate"], 5);
-    ledger.commit([{ plan: seq, n: 0, step: "unreachable", error: "connection refused" }], [], 6);
-    ledger.commit([{ plan: seq, n: 1, step: "expired" }], [], 6);
+    ledger.commit([{ plan: seq, n: 0, step: "unreachable", error: "connection refused" }], 6);
+    ledger.commit([{ plan: seq, n: 1, step: "expired" }], 6);
     expect(ledger.failures(seq)).toBe(1);
     ledger.pause(seq, "too many");
     expect(ledger.resume(seq)).toMatchObject({ state: "running", forgiven: 1, token: "anna", reason: null });
@@ -168,7 +168,7 @@ describe("a ledger", () => {
       const { openLedger } = await import(${JSON.stringify(module)});
       const ledger = openLedger(${JSON.stringify(path)});
       for (let n = 0; n < 500; n++) {
-        ledger.commit([{ plan: ${seq}, n, step: "send", way: "job" }, { plan: ${seq}, n, step: "ok" }], [], 1);
+        ledger.commit([{ plan: ${seq}, n, step: "send", way: "job" }, { plan: ${seq}, n, step: "ok" }], 1);
         process.stdout.write(n + "\\n");
       }`;
     const child = Bun.spawn([process.execPath, "-e", program], { stdout: "pipe", stderr: "inherit" });

@@ -1,0 +1,35 @@
+/**
+ * How many hosts are at work at once. As in `lib/pool.ts`, a host that takes long gives its slot to others and is waited for
+ * without one, so that dead hosts hold nobody up.
+ */
+const SLOTS = 512;
+const MAX_SLOW = 4_000;
+const PATIENCE_MS = 250;
+
+/** @param freed is called when there is a slot again. */
+export function createSlots(freed: () => void) {
+  let busy = 0;
+  let slow = 0;
+  return {
+    isFree: (): boolean => busy < SLOTS && slow < MAX_SLOW,
+    /** @returns a function that frees the slot; a second call does nothing. */
+    take(): () => void {
+      busy++;
+      let held: "busy" | "slow" | undefined = "busy";
+      const giveUp = () => {
+        if (held !== "busy") return;
+        held = "slow";
+        busy--;
+        slow++;
+        freed();
+      };
+      const timer = setTimeout(giveUp, PATIENCE_MS);
+      return () => {
+        clearTimeout(timer);
+        if (held === "busy") busy--;
+        if (held === "slow") slow--;
+        held = undefined;
+      };
+    },
+  };
+}

@@ -1,0 +1,60 @@
+/** The events of plans. */
+import * as v from "valibot";
+import { eventType } from "../core/events";
+import { PLAN_STATES, TARGET_STATES } from "./plan";
+
+const id = v.string();
+const count = v.number();
+/** How many hosts are in each state; states without hosts are left out. */
+const counts = v.record(v.string(), v.number());
+
+export const planCreated = eventType({
+  name: "plan.created",
+  summary: "A plan was made; nothing runs before it is applied",
+  scope: "operate",
+  data: v.object({ id, digest: v.string(), hosts: count, waves: count, token: v.nullable(v.string()) }),
+});
+
+export const planStarted = eventType({
+  name: "plan.started",
+  summary: "A plan was applied, resumed or retried",
+  scope: "operate",
+  data: v.object({ id, hosts: count, token: v.nullable(v.string()) }),
+});
+
+export const planWave = eventType({
+  name: "plan.wave",
+  summary: "A wave of a plan begins",
+  scope: "operate",
+  /** `wave` is the number of it, from 1 on; `hosts`, how many have begun with it. */
+  data: v.object({ id, wave: count, waves: count, hosts: count }),
+});
+
+export const planTarget = eventType({
+  name: "plan.target",
+  summary: "Hosts of a plan have ended, or wait; where they are many, some are named and the others counted",
+  scope: "operate",
+  data: v.object({
+    id,
+    targets: v.array(v.object({ label: v.string(), state: v.picklist(TARGET_STATES) })),
+    /** How many more there are. */
+    more: count,
+    counts,
+  }),
+});
+
+export const planPaused = eventType({
+  name: "plan.paused",
+  summary: "A plan begins at no further host until it is resumed",
+  scope: "operate",
+  data: v.object({ id, reason: v.string() }),
+});
+
+export const planEnded = eventType({
+  name: "plan.ended",
+  summary: "Every host of a plan has ended",
+  scope: "operate",
+  data: v.object({ id, state: v.picklist(PLAN_STATES), reason: v.nullable(v.string()), counts }),
+});
+
+export const eventTypes = [planCreated, planStarted, planWave, planTarget, planPaused, planEnded];

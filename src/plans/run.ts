@@ -1,0 +1,106 @@
+/**
+ * A plan that this process runs: its hosts that have not ended, in memory. Fifty thousand take some 20 MiB.
+ */
+import type { Way } from "./job/job";
+import type { Ledger, Plan, PlanChange, Target } from "./ledger";
+import { FAILURES, type TargetState } from "./plan";
+
+/** A host of a plan that has not ended. */
+export interface Entry {
+  readonly run: Run;
+  readonly n: number;
+  readonly label: string;
+  readonly identity: string;
+  readonly wave: number;
+  readonly attempt: number;
+  state: TargetState;
+  way: Way | null;
+  /** When its job was sent, and when to try or ask again. */
+  since: number;
+  due: number;
+  tries: number;
+  isBusy: boolean;
+}
+
+export type Run = ReturnType<typeof createRun>;
+
+/** @param failed how many have failed so far. */
+export function createRun(plan: Plan, failed: number, release: () => void) {
+  let ready: Entry[] = [];
+  let next = 0;
+  let changed: Array<{ label: string; state: TargetState }> = [];
+  const isReady = (entry: Entry) => entry.state === "planned" && !entry.isBusy && entry.wave <= run.plan.wave;
+  const makeReady = () => {
+    ready = [...run.entries.values()].filter(isReady);
+    next = 0;
+    run.hadWork = ready.length > 0;
+  };
+  const run = {
+    plan,
+    entries: new Map<number, Entry>(),
+    /** How many are at work. */
+    busy: 0,
+    /** Whether its wave had hosts that had not ended. */
+    hadWork: true,
+    over: Promise.withResolvers<void>(),
+    release,
+    /** Those whose answer was lost and whose time is over: they count as failed, and hold up no wave. */
+    overdue: new Set<Entry>(),
+    failures: (): number => failed + run.overdue.size,
+    hasRoom: (): boolean => run.busy < (run.plan.spec.max_parallel ?? Number.POSITIVE_INFINITY),
+    /** The next host of the waves that have begun, whose turn has not come. */
+    nextReady(): Entry | undefined {
+      for (let entry = ready[next]; entry; entry = ready[next]) {
+        next++;
+        if (isReady(entry) && run.entries.has(entry.n)) return entry;
+      }
+      return undefined;
+    },
+    /** Those that were before it at its host have ended. */
+    again(entry: Entry): void {
+      if (isReady(entry)) ready.push(entry);
+    },
+    /** Takes note that the state of a host has changed. */
+    note({ label, state }: Entry): void {
+      if ((FAILURES as readonly TargetState[]).includes(state)) failed++;
+      if (state !== "sent" && state !== "running" && state !== "planned") changed.push({ label, state });
+    },
+    remove(entry: Entry): void {
+      if (run.entries.get(entry.n) === entry) run.entries.delete(entry.n);
+      run.overdue.delete(entry);
+    },
+    /** Which hosts have ended, or wait, since it was asked the last time. */
+    news() {
+      const found = changed;
+      changed = [];
+      return found;
+    },
+    /** Whether no host of the waves so far that is there is still to end, and another wave is to come. */
+    isWaveOver(): boolean {
+      if (run.plan.wave >= run.plan.spec.waves.length - 1) return false;
+      for (const entry of run.entries.values())
+        if (entry.wave <= run.plan.wave && entry.state !== "waiting" && !run.overdue.has(entry)) return false;
+      return true;
+    },
+    change(ledger: Ledger, changes: PlanChange): void {
+      ledger.update(run.plan.seq, changes);
+      run.plan = { ...run.plan, ...changes };
+      if (changes.wave !== undefined) makeReady();
+    },
+    /** Takes the hosts that have not ended as the ledger has them. @returns those that have ended, and those that may run. */
+    load(open: readonly Target[]) {
+      const known = new Set(open.map(({ n }) => n));
+      const gone = [...run.entries.values()].filter(({ n }) => !known.has(n));
+      for (const { sent_at, ...target } of open) {
+        const old = run.entries.get(target.n);
+        if (old && old.attempt === target.attempt) continue;
+        run.entries.set(target.n, {
+          ...{ ...target, run, since: sent_at ?? 0, due: 0, tries: 0, isBusy: false },
+        });
+      }
+      makeReady();
+      return { gone, sent: [...run.entries.values()].filter(({ way }) => way !== null) };
+    },
+  };
+  return run;
+}

@@ -1,0 +1,380 @@
+/**
+ * The runner of plans: sends the jobs of plans that were applied, wave by wave, and takes note of what became of them.
+ *
+ * Promises. One process runs a plan at a time (a lock of the plan). Before a job is sent, the ledger knows: whoever goes on after a
+ * crash asks the host for that job, and sends no other. A host has one job of this desk at a time, in the order in which plans came
+ * to it. Jobs that have waited for their host begin at a limited rate. Nothing begins after its plan has expired.
+ */
+import { join } from "node:path";
+import type { Publish } from "../core/events";
+import { createBuckets } from "../lib/buckets";
+import { messageOf } from "../lib/errors";
+import { tryLock } from "../lib/lock";
+import type { Log } from "../lib/log";
+import { printable } from "../lib/sanitize";
+import { createSlots } from "./at-work";
+import { planEnded, planPaused, planTarget, planWave } from "./events";
+import type { CancelJob, DeliverJob, Job, JobResult, Target } from "./job/job";
+import type { Ledger, Plan, Step } from "./ledger";
+import { jobId, OPEN_STATES, STEPS, type StepName } from "./plan";
+import { createRun, type Entry, type Run } from "./run";
+import { createTurns } from "./turns";
+import { createWriter } from "./writer";
+
+/** How often waiting hosts, waves and decisions of other processes are looked at, in milliseconds. */
+const LOOK_MS = 1_000;
+
+/** After what time a host that was not there is tried again, and one whose answer was lost is asked, in milliseconds: the first and the longest. */
+const TRY_MS = [15_000, 600_000] as const;
+const ASK_MS = [2_000, 60_000] as const;
+
+/** How long after its time limits a host whose answer was lost may still say what became of its job, in milliseconds. */
+const GRACE_MS = 30_000;
+
+/** How many hosts an event names. */
+const MAX_NAMED = 16;
+
+export interface RunnerUses {
+  readonly ledger: Ledger;
+  /** The folder of the locks. */
+  readonly locks: string;
+  readonly log: Log;
+  readonly publish: Publish;
+  readonly deliver: DeliverJob;
+  readonly cancelJob?: CancelJob;
+  /** The host as the address book has it now; undefined where it has none. */
+  hostOf(label: string): (Target & { readonly identity: string }) | undefined;
+  /** Whether it is known that the host is not there. */
+  isOffline?(label: string): boolean;
+  /** How a token that was given a plan has ended since then; null while it is in force. */
+  endOf(token: string, since: number): "was revoked" | "has expired" | null;
+  /** How many waiting jobs begin in a minute (default 6,000). */
+  readonly startsPerMinute?: number;
+}
+
+export type Runner = ReturnType<typeof createRunner>;
+
+export function createRunner(uses: RunnerUses) {
+  const { ledger, log, publish } = uses;
+  const runs = new Map<number, Run>();
+  const turns = createTurns<Entry>();
+  const slots = createSlots(() => pump());
+  const ratePerMinute = uses.startsPerMinute ?? 6_000;
+  const mayStart = createBuckets({ ratePerMinute, burst: Math.max(1, Math.floor(ratePerMinute / 60)) });
+  const stopping = new AbortController();
+  const writer = createWriter(ledger, log, () => pump());
+  let timer: Timer | undefined;
+
+  const write = async (entry: Entry, step: StepName, more: Partial<Step> = {}): Promise<boolean> => {
+    const made = await writer.write({ plan: entry.run.plan.seq, n: entry.n, step, ...more });
+    if (!made) return false;
+    entry.state = STEPS[step].to;
+    if (step === "send") entry.way = more.way ?? null;
+    if (step === "wait") entry.way = null;
+    entry.run.note(entry);
+    return true;
+  };
+  const leave = (entry: Entry) => {
+    const next = turns.leave(entry.label, entry);
+    if (!next || next.isBusy) return;
+    next.due = 0;
+    next.run.again(next);
+  };
+  /** The entry has ended, here or in the ledger. */
+  const drop = (entry: Entry) => {
+    entry.run.remove(entry);
+    leave(entry);
+  };
+  const end = async (entry: Entry, step: StepName, result?: JobResult["result"] | { error: string }) => {
+    const error = result?.error === undefined ? undefined : printable(result.error, 300);
+    const run_id = result && "run_id" in result ? result.run_id : undefined;
+    await write(entry, step, { error, run_id });
+    drop(entry);
+  };
+  const offline = async (entry: Entry, error: string) => {
+    const behind = turns.behind(entry.label).filter((one) => !one.isBusy);
+    for (const one of [entry, ...behind]) {
+      if (!one.run.plan.spec.queue) await end(one, "unreachable", { error });
+      else if (one.state !== "waiting") await write(one, "wait");
+    }
+    entry.due = laterThan(TRY_MS, entry.tries++);
+  };
+  const lost = async (entry: Entry) => {
+    const { spec, expires } = entry.run.plan;
+    entry.due = laterThan(ASK_MS, entry.tries++);
+    if (Date.now() < entry.since + (spec.delivery_timeout_s + spec.timeout_s) * 1_000 + GRACE_MS) return;
+    // A queued job may be known once its host is back; until then it counts as failed.
+    if (spec.queue && Date.now() < (expires ?? 0)) entry.run.overdue.add(entry);
+    else await end(entry, "unknown", { error: "the answer was lost: it may have run" });
+  };
+
+  const attempt = async (entry: Entry): Promise<void> => {
+    const { run, label } = entry;
+    const before = entry.way;
+    const found = uses.hostOf(label);
+    const fault =
+      found === undefined
+        ? "no longer in the address book"
+        : found.identity === entry.identity
+          ? undefined
+          : "another host has this label since the plan was made";
+    if (!found || fault !== undefined) {
+      return end(entry, before ? "unknown" : "refused", { error: fault ?? "" });
+    }
+    if (!before && uses.isOffline?.(label)) return offline(entry, "not linked");
+    const freeSlot = slots.take();
+    try {
+      const job = jobOf(run.plan, entry);
+      const { state, result } = await uses.deliver(found, job, {
+        signal: stopping.signal,
+        client: run.plan.token,
+        before,
+        async sent(way) {
+          if (entry.way !== null) return;
+          entry.since = Date.now();
+          if (!(await write(entry, "send", { way }))) throw new Gone();
+        },
+        running() {
+          freeSlot();
+          void write(entry, "run");
+        },
+      });
+      if (stopping.signal.aborted) return;
+      if (state === "offline" && !before) return offline(entry, result.error ?? "unreachable");
+      if (state === "lost" || state === "offline") return lost(entry);
+      // One that does not say that it sends: what ran was sent.
+      if (entry.way === null && (STEPS[state].from as readonly string[]).indexOf("planned") < 0)
+        await write(entry, "send", { way: "job" });
+      return end(entry, state, result);
+    } finally {
+      freeSlot();
+    }
+  };
+  const start = (entry: Entry): void => {
+    entry.isBusy = true;
+    entry.run.busy++;
+    void attempt(entry)
+      .catch((error) => {
+        if (error instanceof Gone) return drop(entry);
+        log.error(`a job for ${printable(entry.label, 130)} failed: ${messageOf(error)}`, error);
+        return end(entry, entry.way === null ? "failed" : "unknown", { error: "internal error" });
+      })
+      .finally(() => {
+        entry.isBusy = false;
+        entry.run.busy--;
+        pump();
+      });
+  };
+
+  /** Begins what may begin. */
+  const begin = (): void => {
+    isPumping = false;
+    for (const run of runs.values()) {
+      for (;;) {
+        if (stopping.signal.aborted || !mayBegin(run)) break;
+        const entry = run.nextReady();
+        if (!entry) break;
+        if (turns.take(entry.label, entry)) start(entry);
+        // Else it goes on when those before it have ended.
+        else if (run.plan.spec.queue && turns.first(entry.label)?.state === "waiting")
+          void write(entry, "wait");
+      }
+      settle(run);
+    }
+  };
+  const mayBegin = (run: Run) =>
+    run.plan.state === "running" && Date.now() < (run.plan.expires ?? 0) && run.hasRoom() && slots.isFree();
+  let isPumping = false;
+  const pump = (): void => {
+    if (isPumping) return;
+    isPumping = true;
+    setImmediate(begin);
+  };
+  /** Tries hosts that were not there, and asks those whose answer was lost. */
+  const tryAgain = (run: Run, now: number): void => {
+    for (const entry of run.entries.values()) {
+      if (entry.isBusy || entry.due > now || !slots.isFree()) continue;
+      const isSent = entry.state === "sent" || entry.state === "running";
+      if (!isSent && (entry.state !== "waiting" || !mayBegin(run))) continue;
+      if (!turns.take(entry.label, entry) && !isSent) continue;
+      if (!isSent && (uses.isOffline?.(entry.label) || mayStart("", performance.now()) > 0)) continue;
+      start(entry);
+    }
+  };
+
+  /** Goes on to the next wave, pauses after too many failures, ends the plan. */
+  const settle = (run: Run): void => {
+    if (!runs.has(run.plan.seq) || stopping.signal.aborted) return;
+    const { plan } = run;
+    if (plan.state === "running" && run.failures() > plan.forgiven + plan.spec.max_failures) {
+      const failed = `${run.failures() - plan.forgiven} failed`;
+      const isPlan = plan.spec.kind === "plan";
+      decide(run, () =>
+        isPlan
+          ? ledger.pause(plan.seq, `${failed}, more than ${plan.spec.max_failures}`)
+          : ledger.cancel(plan.seq, `not begun: ${failed}`, Date.now()),
+      );
+      if (isPlan) publish(planPaused, { id: plan.id, reason: run.plan.reason ?? "" });
+      settle(run);
+      return;
+    }
+    if (run.entries.size === 0) {
+      finish(run);
+      return;
+    }
+    if (plan.state !== "running" || !run.isWaveOver()) return;
+    const now = Date.now();
+    if (plan.wave_at === null) {
+      run.change(ledger, { wave_at: now + (run.hadWork ? plan.spec.pause_s * 1_000 : 0) });
+      settle(run);
+      return;
+    }
+    if (plan.wave_at > now) return;
+    run.change(ledger, { wave: plan.wave + 1, wave_at: null });
+    const { waves } = plan.spec;
+    const wave = run.plan.wave + 1;
+    publish(planWave, { id: plan.id, wave, waves: waves.length, hosts: waves[wave - 1] ?? plan.hosts });
+    pump();
+  };
+  const finish = (run: Run): void => {
+    const { seq, id, state, reason } = run.plan;
+    const ended = state === "running" || state === "paused" ? "done" : state;
+    ledger.update(seq, { state: ended, ended: Date.now(), wave_at: null });
+    report(run);
+    release(run);
+    publish(planEnded, {
+      id,
+      state: ended,
+      reason: ended === "done" ? null : reason,
+      counts: ledger.counts(seq),
+    });
+  };
+  const release = (run: Run): void => {
+    runs.delete(run.plan.seq);
+    run.release();
+    run.over.resolve();
+    if (runs.size === 0) clearInterval(timer);
+  };
+  const report = (run: Run): void => {
+    const news = run.news();
+    if (news.length === 0) return;
+    const { id, seq } = run.plan;
+    const targets = news.slice(0, MAX_NAMED);
+    publish(planTarget, { id, targets, more: news.length - targets.length, counts: ledger.counts(seq) });
+  };
+
+  /** Another process, or the same, has decided something about the plan. */
+  const decide = (run: Run, change: () => Plan): void => {
+    run.plan = change();
+    const { gone, sent } = run.load(ledger.targets(run.plan.seq, OPEN_STATES));
+    for (const entry of gone) if (!entry.isBusy) drop(entry);
+    if (run.plan.state !== "running") {
+      for (const entry of run.entries.values()) if (!entry.isBusy && entry.way === null) leave(entry);
+    }
+    if (run.plan.state === "cancelled" && run.plan.spec.kind === "plan")
+      for (const entry of sent) void cancelAt(entry);
+  };
+  const cancelAt = async (entry: Entry): Promise<void> => {
+    const found = uses.hostOf(entry.label);
+    const options = { signal: stopping.signal, client: entry.run.plan.token };
+    if (found?.identity === entry.identity)
+      await uses.cancelJob?.(found, jobOf(entry.run.plan, entry), options).catch(() => {});
+  };
+  const look = (): void => {
+    const now = Date.now();
+    for (const run of [...runs.values()]) {
+      const { seq, token, applied } = run.plan;
+      try {
+        const fresh = ledger.expire(seq, now) ?? ledger.plan(seq);
+        if (fresh.revision !== run.plan.revision) decide(run, () => fresh);
+        const ended = token === null ? null : uses.endOf(token, applied ?? now);
+        const why = `its token ${token} ${ended}`;
+        if (ended === "was revoked" && run.plan.state !== "cancelled" && run.plan.state !== "expired")
+          decide(run, () => ledger.cancel(seq, why, now));
+        if (ended === "has expired" && run.plan.state === "running") {
+          decide(run, () => ledger.pause(seq, why));
+          publish(planPaused, { id: run.plan.id, reason: why });
+        }
+        tryAgain(run, now);
+        report(run);
+      } catch (error) {
+        log.warn(`the plan ${run.plan.id} cannot go on: ${messageOf(error)}`);
+      }
+    }
+    pump();
+  };
+
+  const runner = {
+    /** Whether this process runs the plan. */
+    has: (seq: number): boolean => runs.has(seq),
+    /**
+     * Runs a plan that was applied, unless somebody does.
+     *
+     * @returns whether this process does.
+     */
+    run(seq: number): boolean {
+      if (runs.has(seq)) return true;
+      if (stopping.signal.aborted) return false;
+      const release = tryLock(join(uses.locks, `${ledger.plan(seq).id}.lock`));
+      if (!release) return false;
+      // Somebody may have ended it before this process had the lock.
+      const plan = ledger.plan(seq);
+      if (plan.applied === null || plan.ended !== null) {
+        release();
+        return false;
+      }
+      const run = createRun(plan, ledger.failures(seq), release);
+      runs.set(seq, run);
+      decide(run, () => plan);
+      // They had their turn before all others.
+      for (const entry of run.entries.values()) if (entry.way !== null) turns.take(entry.label, entry);
+      if (runs.size === 1) timer = setInterval(look, LOOK_MS);
+      setImmediate(look);
+      return true;
+    },
+    /** Runs what was applied and nobody runs: after a restart, or where another process has died. */
+    takeOver(): void {
+      for (const { seq, spec, state } of ledger.plans({ open: true }).toReversed()) {
+        if (runs.has(seq) || !runner.run(seq) || spec.kind === "plan" || state === "cancelled") continue;
+        const run = runs.get(seq);
+        if (run) decide(run, () => ledger.cancel(seq, "the process that ran it has ended", Date.now()));
+      }
+    },
+    /** Sees at once what was decided about a plan. */
+    wake: (): void => look(),
+    /** The host is there again: what waits for it begins soon. */
+    hostUp(label: string): void {
+      const entry = turns.first(label);
+      if (entry) entry.due = 0;
+    },
+    /** Resolves when this process no longer runs the plan. */
+    over: async (seq: number): Promise<void> => runs.get(seq)?.over.promise,
+    /** Leaves the plans to who runs them next. */
+    stop(): void {
+      stopping.abort();
+      clearInterval(timer);
+      writer.close();
+      for (const run of [...runs.values()]) release(run);
+    },
+  };
+  return runner;
+}
+
+/** The host has ended in the ledger meanwhile. */
+class Gone extends Error {}
+
+/** A random time from now on, the longer the more tries there were. */
+function laterThan([first, longest]: readonly [number, number], tries: number): number {
+  return Date.now() + Math.min(longest, first * 2 ** Math.min(tries, 20)) * (0.5 + Math.random() / 2);
+}
+
+const jobOf = (plan: Plan, { n, attempt }: Entry): Job => ({
+  id: jobId(plan.id, n, attempt),
+  plan: plan.id,
+  content: plan.content,
+  digest: plan.content_digest,
+  not_before: new Date(plan.applied ?? plan.created).toISOString(),
+  expires: new Date(plan.expires ?? plan.created).toISOString(),
+  delivery_timeout_s: plan.spec.delivery_timeout_s,
+  timeout_s: plan.spec.timeout_s,
+});

@@ -1,0 +1,325 @@
+/** The runner of plans, against hosts that run each job once. */
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { type Ledger, openLedger } from "../../src/plans/ledger";
+import { END_STATES } from "../../src/plans/plan";
+import { until } from "../support";
+import { type Fate, plannedHosts, testFleet, testLedger, testRunner } from "./support";
+
+const labelsOf = (hosts: ReturnType<typeof plannedHosts>) => hosts.map(({ label }) => label);
+const timesRun = (fleet: ReturnType<typeof testFleet>, label: string) =>
+  [...fleet.ran.values()].filter((one) => one.label === label).reduce((sum, { times }) => sum + times, 0);
+
+describe("a plan that runs", () => {
+  test("ends at each of its hosts, whatever they do", async () => {
+    using made = testLedger();
+    const fates: Record<string, Fate> = { h1: "offline", h2: "failed", h3: "offline" };
+    const fleet = testFleet((label) => fates[label] ?? "ok");
+    using running = testRunner(made, fleet);
+    const { seq, id } = running.run(plannedHosts(2_000));
+    await running.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ ok: 1_997, failed: 1, unreachable: 2 });
+    expect(made.ledger.plan(seq)).toMatchObject({ state: "done", ended: expect.any(Number) });
+    expect(made.ledger.targets(seq)[1]).toMatchObject({ state: "unreachable", error: "connection refused" });
+    const counts = { ok: 1_997, failed: 1, unreachable: 2 };
+    expect(running.published.at(-1)).toEqual({
+      name: "plan.ended",
+      data: { id, state: "done", reason: null, counts },
+    });
+    expect(running.published.length).toBeLessThan(50);
+  });
+
+  test("begins a wave when the one before is over", async () => {
+    using made = testLedger();
+    const fleet = testFleet((label) => (label === "h0" || label === "h2" ? "slow" : "ok"));
+    using running = testRunner(made, fleet);
+    const hosts = plannedHosts(6);
+    const { seq } = running.run(hosts, { waves: [1, 3, 6] });
+    (await until("the plan", () => fleet.slow.get("h0")))();
+    (await until("the plan", () => fleet.slow.get("h2")))();
+    expect(fleet.begun).toEqual(["h0", "h1", "h2"]);
+    await running.runner.over(seq);
+    expect(fleet.begun).toEqual(labelsOf(hosts));
+    expect(
+      running.published.filter(({ name }) => name === "plan.wave").map(({ data }) => data),
+    ).toMatchObject([
+      { wave: 2, waves: 3, hosts: 3 },
+      { wave: 3, waves: 3, hosts: 6 },
+    ]);
+  });
+
+  test("waits between waves, also when another process goes on with it", async () => {
+    using made = testLedger();
+    const fleet = testFleet();
+    using running = testRunner(made, fleet);
+    const { seq } = running.run(plannedHosts(2), { waves: [1, 2], pause_s: 1_000 });
+    const at = await until("the plan", () => made.ledger.plan(seq).wave_at ?? undefined);
+    expect(at).toBeGreaterThan(Date.now() + 900_000);
+    running.runner.stop();
+    made.ledger.update(seq, { wave_at: Date.now() });
+    using next = testRunner(made, fleet);
+    next.runner.takeOver();
+    await next.runner.over(seq);
+    expect(fleet.begun).toEqual(["h0", "h1"]);
+  });
+
+  test("pauses after too many failures, and goes on when it is resumed", async () => {
+    using made = testLedger();
+    const fleet = testFleet((label) => (/^h[1-3]$/.test(label) ? "failed" : "ok"));
+    using running = testRunner(made, fleet);
+    const { seq, id } = running.run(plannedHosts(8), { max_failures: 1, max_parallel: 1 });
+    await until("the plan", () => made.ledger.plan(seq).state === "paused");
+    const reason = "2 failed, more than 1";
+    expect(made.ledger.plan(seq)).toMatchObject({ reason });
+    expect(running.published).toContainEqual({ name: "plan.paused", data: { id, reason } });
+    expect(made.ledger.counts(seq)).toEqual({ ok: 1, failed: 2, planned: 5 });
+    made.ledger.resume(seq);
+    running.runner.wake();
+    await running.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ ok: 5, failed: 3 });
+  });
+
+  test("has no more hosts at work than it may", async () => {
+    using made = testLedger();
+    const fleet = testFleet();
+    let [atWork, most] = [0, 0];
+    const deliver: typeof fleet.deliver = async (...given) => {
+      most = Math.max(most, ++atWork);
+      return fleet.deliver(...given).finally(() => atWork--);
+    };
+    using running = testRunner(made, { deliver });
+    await running.runner.over(running.run(plannedHosts(40), { max_parallel: 3 }).seq);
+    expect(most).toBe(3);
+  });
+
+  test("is cancelled: what has not begun does not begin, and what runs is ended at its host", async () => {
+    using made = testLedger();
+    const fleet = testFleet((label) => (label === "h0" ? "slow" : "ok"));
+    const ended: string[] = [];
+    using running = testRunner(made, {
+      ...fleet,
+      async cancelJob({ label }) {
+        ended.push(label);
+        fleet.slow.get(label)?.();
+        return true;
+      },
+    });
+    const { seq } = running.run(plannedHosts(4), { waves: [1, 4] });
+    await until("the plan", () => fleet.slow.get("h0"));
+    // As another process does.
+    const other = openLedger(made.path);
+    other.cancel(seq, "by anna", Date.now());
+    other.close();
+    await running.runner.over(seq);
+    expect(ended).toEqual(["h0"]);
+    expect(made.ledger.counts(seq)).toEqual({ ok: 1, cancelled: 3 });
+    expect(made.ledger.plan(seq)).toMatchObject({ state: "cancelled", reason: "by anna" });
+    expect(fleet.begun).toEqual(["h0"]);
+  });
+
+  test("ends with its token", async () => {
+    using made = testLedger();
+    const fleet = testFleet(() => "slow");
+    using running = testRunner(made, { ...fleet, endOf: () => "was revoked" });
+    const { seq } = made.ledger.create(
+      { ...(await import("./support")).newPlan(plannedHosts(3), { waves: [1, 3] }), maker: "anna" },
+      plannedHosts(3),
+      0,
+    );
+    made.ledger.apply(seq, "anna", ["operate"], Date.now());
+    running.runner.run(seq);
+    await until("the plan", () => made.ledger.plan(seq).state === "cancelled");
+    expect(made.ledger.plan(seq).reason).toBe("its token anna was revoked");
+  });
+
+  test("does not reach another host that has the label now, or one that is gone", async () => {
+    using made = testLedger();
+    const fleet = testFleet();
+    const server = { url: "http://127.0.0.1:1", token: undefined, trust: { kind: "any" } } as const;
+    using running = testRunner(made, {
+      ...fleet,
+      hostOf: (label) => (label === "h0" ? { label, server, host_id: null, identity: "another" } : undefined),
+    });
+    const { seq } = running.run(plannedHosts(2));
+    await running.runner.over(seq);
+    expect(made.ledger.targets(seq)).toMatchObject([
+      { state: "refused", error: "another host has this label since the plan was made" },
+      { state: "refused", error: "no longer in the address book" },
+    ]);
+    expect(fleet.begun).toEqual([]);
+  });
+});
+
+describe("a plan with a queue", () => {
+  test("keeps work for a host that is not there, without holding up the next wave", async () => {
+    using made = testLedger();
+    const offline = new Set(["h0", "h1"]);
+    const fleet = testFleet((label) => (offline.has(label) ? "offline" : "ok"));
+    using running = testRunner(made, fleet);
+    const { seq } = running.run(plannedHosts(4), { waves: [2, 4], queue: true });
+    await until("the plan", () => made.ledger.counts(seq).ok === 2);
+    expect(made.ledger.counts(seq)).toEqual({ ok: 2, waiting: 2 });
+    offline.clear();
+    running.runner.hostUp("h0");
+    running.runner.hostUp("h1");
+    running.runner.wake();
+    await running.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ ok: 4 });
+  });
+
+  test("expires what waits: it never runs, also when the host is there again", async () => {
+    using made = testLedger();
+    let isOffline = true;
+    const fleet = testFleet((label) => (isOffline && label === "h0" ? "offline" : "ok"));
+    using running = testRunner(made, fleet);
+    const { seq } = running.run(plannedHosts(2), { queue: true, expires_s: 3_600 });
+    await until("the plan", () => made.ledger.counts(seq).waiting);
+    await until("the plan", () => made.ledger.counts(seq).ok);
+    isOffline = false;
+    made.ledger.update(seq, { expires: Date.now() - 1 });
+    running.runner.hostUp("h0");
+    running.runner.wake();
+    await running.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ ok: 1, expired: 1 });
+    expect(made.ledger.plan(seq).state).toBe("expired");
+    expect(timesRun(fleet, "h0")).toBe(0);
+  });
+
+  test("does not begin at all hosts at once when a fleet returns", async () => {
+    using made = testLedger();
+    let isOffline = true;
+    const fleet = testFleet();
+    using running = testRunner(made, { ...fleet, isOffline: () => isOffline, startsPerMinute: 300 });
+    const { seq } = running.run(plannedHosts(60), { queue: true });
+    await until("the plan", () => made.ledger.counts(seq).waiting === 60);
+    expect(fleet.begun).toEqual([]);
+    isOffline = false;
+    for (const { label } of plannedHosts(60)) running.runner.hostUp(label);
+    running.runner.wake();
+    await until("the plan", () => fleet.begun.length > 0);
+    expect(fleet.begun.length).toBeLessThan(30);
+  });
+
+  test("runs jobs of several plans for one host in the order of the plans", async () => {
+    using made = testLedger();
+    let isOffline = true;
+    const order: string[] = [];
+    const fleet = testFleet(() => (isOffline ? "offline" : "ok"));
+    const deliver: typeof fleet.deliver = (target, job, options) =>
+      fleet.deliver(target, job, {
+        ...options,
+        async sent(way) {
+          await options.sent(way);
+          order.push(job.plan);
+        },
+      });
+    using running = testRunner(made, { deliver });
+    const plans = [1, 2, 3].map(() => running.run(plannedHosts(1), { queue: true }));
+    for (const { seq } of plans) await until("the plan", () => made.ledger.counts(seq).waiting);
+    isOffline = false;
+    running.runner.hostUp("h0");
+    running.runner.wake();
+    for (const { seq } of plans) {
+      await until("the plan", () => {
+        running.runner.wake();
+        return made.ledger.counts(seq).ok;
+      });
+    }
+    expect(order).toEqual(plans.map(({ id }) => id));
+  });
+});
+
+describe("a plan whose answers are lost", () => {
+  test("asks the host for the same job until it is known", async () => {
+    using made = testLedger();
+    let isLost = true;
+    const fleet = testFleet(() => (isLost ? "lost" : "ok"));
+    using running = testRunner(made, fleet);
+    const { seq } = running.run(plannedHosts(1));
+    await until("the plan", () => fleet.begun.length > 0);
+    isLost = false;
+    running.runner.hostUp("h0");
+    await until("the plan", () => {
+      running.runner.wake();
+      return made.ledger.counts(seq).ok;
+    });
+    expect(fleet.ran.size).toBe(1);
+    expect(timesRun(fleet, "h0")).toBe(1);
+  });
+});
+
+describe("who runs a plan", () => {
+  test("is one process: another one goes on when that has ended", async () => {
+    using made = testLedger();
+    const fleet = testFleet(() => "slow");
+    using first = testRunner(made, fleet);
+    const { seq } = first.run(plannedHosts(1));
+    await until("the plan", () => fleet.slow.get("h0"));
+    using second = testRunner(made, testFleet());
+    expect(second.runner.run(seq)).toBe(false);
+    first.runner.stop();
+    second.runner.takeOver();
+    await second.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ ok: 1 });
+  });
+
+  test("may die at any commit: no job runs twice, and every host ends", async () => {
+    const fate = fc.constantFrom<Fate>("ok", "failed", "offline", "lost", "old");
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fate, { minLength: 1, maxLength: 12 }),
+        fc.array(fc.nat(4), { maxLength: 5 }),
+        async (fates, deaths) => {
+          using made = testLedger();
+          let isOver = false;
+          const world = testFleet((label) => {
+            const found = fates[Number(label.slice(1))] ?? "ok";
+            return isOver && found === "lost" ? "ok" : found;
+          });
+          const hosts = plannedHosts(fates.length);
+          let seq: number | undefined;
+          for (const after of deaths) {
+            // It dies before or after a commit reaches the disk.
+            const died = Promise.withResolvers<void>();
+            let left = after;
+            const mortal: Ledger = {
+              ...made.ledger,
+              commit(steps, now) {
+                if (left === 0 && after % 2 === 0) died.resolve();
+                if (left < 0 || (left === 0 && after % 2 === 0)) throw new Error("dead");
+                const result = made.ledger.commit(steps, now);
+                if (left-- === 0) {
+                  died.resolve();
+                  throw new Error("dead");
+                }
+                return result;
+              },
+            };
+            const one = testRunner({ ...made, ledger: mortal }, world);
+            if (seq === undefined) seq = one.run(hosts).seq;
+            else one.runner.takeOver();
+            await Promise.race([died.promise, one.runner.over(seq), Bun.sleep(150)]);
+            one.runner.stop();
+          }
+          isOver = true;
+          using last = testRunner(made, world);
+          if (seq === undefined) seq = last.run(hosts).seq;
+          else last.runner.takeOver();
+          const { counts, plan } = made.ledger;
+          await until("the plan", () => {
+            for (const { label } of hosts) last.runner.hostUp(label);
+            last.runner.wake();
+            return plan(seq ?? 0).ended ?? undefined;
+          });
+          const states = counts(seq);
+          expect(Object.values(states).reduce((sum, one = 0) => sum + one, 0)).toBe(fates.length);
+          expect(
+            Object.keys(states).filter((state) => !(END_STATES as readonly string[]).includes(state)),
+          ).toEqual([]);
+          for (const { label } of hosts) expect(timesRun(world, label)).toBeLessThanOrEqual(1);
+        },
+      ),
+      { numRuns: 25 },
+    );
+  });
+});
