@@ -2,10 +2,12 @@
  * `npm test`: checks, builds, runs every test and ends with `N passed, N failed` alone on the last line of stdout. A
  * failing check or build counts as one failure.
  *
+ * Files with failing tests run once more, alone, if they are few; what passes then is named and counts as passed.
+ *
  * Arguments go to `bun test` (`npm test -- tests/http`). The exit code is 0 only when something passed, nothing failed
  * and the runner itself came to its end.
  */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -18,70 +20,121 @@ const TEST_TIMEOUT_MS = 180_000;
 /** How many processes test files at once. One more than there are cores: many tests wait for another program. */
 const PROCESSES = availableParallelism() + 1;
 
+/** Where at most so many files have failing tests, these run once more, alone: a race with what ran beside them is named, no failure. */
+const MAX_FILES_AGAIN = 5;
+
 interface Tally {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
 }
 
-const tally = await verify(process.argv.slice(2));
-console.log(sentence(tally));
-process.exitCode = tally.failed === 0 && tally.passed > 0 ? 0 : 1;
+interface Outcome {
+  readonly file: string;
+  readonly title: string;
+  readonly kind: keyof Tally;
+}
+
+if (import.meta.main) {
+  const tally = await verify(process.argv.slice(2));
+  console.log(sentence(tally));
+  process.exitCode = tally.failed === 0 && tally.passed > 0 ? 0 : 1;
+}
 
 async function verify(args: readonly string[]): Promise<Tally> {
-  const checks = (await bun("run", "check")) === 0 ? 0 : 1;
-  if ((await bun("run", "build")) !== 0) return { passed: 0, failed: checks + 1, skipped: 0 };
+  const checks = (await bun("run", "check")).exitCode === 0 ? 0 : 1;
+  if ((await bun("run", "build")).exitCode !== 0) return { passed: 0, failed: checks + 1, skipped: 0 };
   const tests = await runTests(args);
   return { ...tests, failed: tests.failed + checks };
 }
 
-async function runTests(args: readonly string[]): Promise<Tally> {
+/** Runs the tests, and a few files with failing ones once more, alone: that run counts, and names what passed only then. */
+export async function runTests(args: readonly string[]): Promise<Tally> {
+  // A fresh global for each file would load every module again. The slowest files come first, as far as they are listed.
+  const beside = [`--parallel=${PROCESSES}`, "--no-isolate", `--timings=${import.meta.dir}/timings.json`];
+  const first = await testOnce(...beside, ...args);
+  const failed = first.outcomes.filter(({ kind }) => kind === "failed");
+  const files = [...new Set(failed.map(({ file }) => file))];
+  if (first.crashed || files.length === 0 || files.length > MAX_FILES_AGAIN) return tallyOf(first);
+  console.log(`once more, alone: ${files.join(" ")}`);
+  const second = await testOnce(...files.map((file) => `./${file}`));
+  const stillFails = ({ file, title }: Outcome) =>
+    second.outcomes.some((one) => one.file === file && one.title === title && one.kind === "failed");
+  for (const one of second.crashed ? [] : failed) {
+    if (!stillFails(one)) console.log(`passed the second time, alone: ${one.file}: ${one.title}`);
+  }
+  const others = first.outcomes.filter(({ file }) => !files.includes(file));
+  return tallyOf({ outcomes: [...others, ...second.outcomes], crashed: second.crashed });
+}
+
+interface TestRun {
+  readonly outcomes: readonly Outcome[];
+  /** Whether something failed outside any test. */
+  readonly crashed: boolean;
+}
+
+async function testOnce(...args: readonly string[]): Promise<TestRun> {
   const folder = mkdtempSync(join(tmpdir(), "svc-tests-"));
   const report = join(folder, "junit.xml");
   try {
-    const exitCode = await bun(
-      "test",
-      `--timeout=${TEST_TIMEOUT_MS}`,
-      `--parallel=${PROCESSES}`,
-      // A fresh global for each file would load every module again.
-      "--no-isolate",
-      // The slowest files first, as far as they are listed: milliseconds, rounded.
-      `--timings=${import.meta.dir}/timings.json`,
-      "--reporter=junit",
-      `--reporter-outfile=${report}`,
-      ...args,
-    );
-    const found = readTally(report);
-    // An error outside any test, or a crash, is in the exit code only.
-    return exitCode === 0 || found.failed > 0 ? found : { ...found, failed: 1 };
+    const reporter = ["--reporter=junit", `--reporter-outfile=${report}`];
+    const { exitCode, said } = await bun("test", `--timeout=${TEST_TIMEOUT_MS}`, ...reporter, ...args);
+    if (!existsSync(report)) return { outcomes: [], crashed: true };
+    const outcomes = outcomesIn(readFileSync(report, "utf8"));
+    const hasFailed = outcomes.some(({ kind }) => kind === "failed");
+    // An error while a file is loaded is in the output only.
+    const isOutside = /Unhandled error between tests|\(worker crashed/.test(said);
+    const crashed = isOutside || exitCode < 0 || exitCode > 0 !== hasFailed;
+    return { outcomes, crashed };
   } finally {
     rmSync(folder, { recursive: true });
   }
 }
 
-/** Runs bun with its output streamed through; the exit code, -1 when a signal or the deadline ended it. */
-async function bun(...args: readonly string[]): Promise<number> {
+/** Runs bun with its output streamed through. @returns what it said to stderr, and -1 when a signal or the deadline ended it. */
+async function bun(
+  ...args: readonly string[]
+): Promise<{ readonly exitCode: number; readonly said: string }> {
   const child = Bun.spawn([process.execPath, ...args], {
-    stdio: ["ignore", "inherit", "inherit"],
+    stdio: ["ignore", "inherit", "pipe"],
     timeout: DEADLINE_MS,
     killSignal: "SIGKILL",
   });
+  const reader = child.stderr.getReader();
+  let said = "";
+  const reading = (async () => {
+    for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+      process.stderr.write(piece.value);
+      said += Buffer.from(piece.value).toString("latin1");
+    }
+  })();
   const exitCode = await child.exited;
+  // A program that a test left behind may hold it open.
+  await Promise.race([reading, Bun.sleep(1_000)]);
+  await reader.cancel();
   if (child.signalCode) console.error(`bun ${args[0]} was ended by ${child.signalCode}`);
-  return child.signalCode ? -1 : exitCode;
+  return { exitCode: child.signalCode ? -1 : exitCode, said };
 }
 
-/** The totals of a JUnit report; zeros when there is none. */
-function readTally(path: string): Tally {
-  let totals = "";
-  try {
-    totals = /<testsuites [^>]*>/.exec(readFileSync(path, "utf8"))?.[0] ?? "";
-  } catch {
-    console.error("the test runner left no report");
-  }
-  const count = (name: string) => Number(new RegExp(` ${name}="(\\d+)"`).exec(totals)?.[1] ?? 0);
-  const [failed, skipped] = [count("failures"), count("skipped")];
-  return { passed: count("tests") - failed - skipped, failed, skipped };
+/** The tests of a JUnit report. */
+function outcomesIn(report: string): Outcome[] {
+  const test =
+    /<testcase name="([^"]*)" classname="([^"]*)" time="[^"]*" file="([^"]*)"[^>]*>(?:\s*<(failure|skipped))?/g;
+  return Array.from(report.matchAll(test), ([, name = "", group = "", file = "", sign]) => ({
+    ...{ file, title: unescaped(group === "" ? name : `${group} > ${name}`) },
+    kind: sign === "failure" ? "failed" : sign === "skipped" ? "skipped" : "passed",
+  }));
+}
+
+function unescaped(text: string): string {
+  const entities: Record<string, string> = { quot: '"', apos: "'", lt: "<", gt: ">", amp: "&" };
+  return text.replace(/&(\w+);/g, (entity, name: string) => entities[name] ?? entity);
+}
+
+function tallyOf({ outcomes, crashed }: TestRun): Tally {
+  const count = (kind: keyof Tally) => outcomes.filter((outcome) => outcome.kind === kind).length;
+  const failed = count("failed");
+  return { passed: count("passed"), failed: failed || Number(crashed), skipped: count("skipped") };
 }
 
 function sentence({ passed, failed, skipped }: Tally): string {

@@ -1,0 +1,75 @@
+/** The runner of the tests: what fails once, and not again alone, is named and does not fail the run. */
+import { expect, setDefaultTimeout, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { temporaryFolder } from "../support";
+
+setDefaultTimeout(180_000);
+
+const RUNNER = join(import.meta.dir, "..", "run.ts");
+
+/** A test that fails as long as `file` is not there, which it then is. */
+const failsOnce = (title: string) => `test(${JSON.stringify(title)}, () => {
+  const mark = import.meta.path + ".mark";
+  if (existsSync(mark)) return;
+  writeFileSync(mark, "");
+  throw new Error("the first time");
+});
+`;
+const passes = (title: string) => `test(${JSON.stringify(title)}, () => {});\n`;
+const fails = (title: string) => `test(${JSON.stringify(title)}, () => { throw new Error("always"); });\n`;
+
+/** Runs the tests of a folder with these files. */
+async function run(files: Readonly<Record<string, string>>) {
+  using folder = temporaryFolder();
+  const imports =
+    'import { describe, test } from "bun:test";\nimport { existsSync, writeFileSync } from "node:fs";\n';
+  for (const [name, text] of Object.entries(files)) {
+    writeFileSync(join(folder.path, `${name}.test.ts`), `${imports}${text}`);
+  }
+  const load = `const { runTests } = await import(${JSON.stringify(RUNNER)});`;
+  const program = `${load} console.log(JSON.stringify(await runTests([])));`;
+  const child = Bun.spawn([process.execPath, "-e", program], {
+    cwd: folder.path,
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  const lines = (await child.stdout.text()).trim().split("\n");
+  return {
+    tally: JSON.parse(lines.at(-1) ?? "") as { passed: number; failed: number; skipped: number },
+    again: lines.filter((line) => line.startsWith("passed the second time")),
+  };
+}
+
+test("a test that passes alone the second time does not fail the run, and is named", async () => {
+  const title = 'is "alone" <once> & passes';
+  const files = {
+    race: `describe("group", () => { ${failsOnce(title)} });\n${passes("other")}`,
+    good: passes("good"),
+  };
+  expect(await run(files)).toEqual({
+    tally: { passed: 3, failed: 0, skipped: 0 },
+    again: [`passed the second time, alone: race.test.ts: group > ${title}`],
+  });
+});
+
+test("a test that fails twice fails the run, beside one that passes the second time", async () => {
+  const files = { race: `${failsOnce("race")}${fails("bad")}test.skip("later", () => {});\n` };
+  expect(await run(files)).toEqual({
+    tally: { passed: 1, failed: 1, skipped: 1 },
+    again: ["passed the second time, alone: race.test.ts: race"],
+  });
+});
+
+test("failures in more than five files are not tried again", async () => {
+  const files = Object.fromEntries(Array.from({ length: 6 }, (_, nth) => [`race${nth}`, failsOnce("race")]));
+  expect(await run(files)).toEqual({ tally: { passed: 0, failed: 6, skipped: 0 }, again: [] });
+});
+
+test.each([
+  ["an error while a file is loaded", 'throw new Error("outside");\n'],
+  ["a process that ends in a test", 'test("ends", () => process.exit(0));\n'],
+])("%s fails the run, although another test would pass the second time", async (_, text) => {
+  const { tally, again } = await run({ race: failsOnce("race"), bad: `${passes("first")}${text}` });
+  expect(tally.failed).toBeGreaterThan(0);
+  expect(again).toEqual([]);
+});
