@@ -20,6 +20,7 @@ import {
 } from "./high-water";
 import { type AuditRow, GENESIS, rowHash, rowTime } from "./row";
 import { makeEvents, makeIndexes, schemaFault } from "./schema";
+import { hasTree, makeTree } from "./witness/tree";
 
 const PLAIN_COLUMNS = ["id", "ts", "event_type", "host_id", "viewer_id", "detail"];
 const HASH_COLUMNS = ["prev_hash", "row_hash"];
@@ -51,6 +52,8 @@ export function prepareLog(db: Database, note: Head | undefined): string[] {
       if (state === "none") warnings.push(...adopt(db));
     }).immediate();
   }
+  // Of an earlier svc. Where it was removed, the check of the schema says so.
+  if (schemaFault(db) === null && !hasTree(db)) db.transaction(() => hasTree(db) || makeTree(db)).immediate();
   if (note) warnings.push(...compare(db, note));
   return warnings;
 }
@@ -83,6 +86,7 @@ function adopt(db: Database): string[] {
   makeIndexes(db);
   const now = rowTime(new Date());
   takeHighWater(db, now, filled);
+  makeTree(db);
   // Nothing that was done may have been undone or changed on the way.
   const fault = schemaFault(db);
   if (fault !== null) throw unavailable(`the file is not an audit log: ${fault}`);

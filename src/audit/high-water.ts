@@ -8,7 +8,8 @@
 import type { Database } from "bun:sqlite";
 import { unavailable } from "../lib/errors";
 import { type AuditEvent, type AuditRow, GENESIS, rowHash } from "./row";
-import { OWN_TABLES } from "./schema";
+import { MARK, markOf, OWN_TABLES, TREE_MARK } from "./schema";
+import { hasTree, joinAppended, type Tree } from "./witness/tree";
 
 export interface HighWater {
   /** Of the oldest row that was not cleared or pruned. */
@@ -37,9 +38,6 @@ export interface Head {
   readonly hash: string;
 }
 
-/** "SvcA" as the file's `application_id` (https://sqlite.org/pragma.html#pragma_application_id): svc has opened this log. */
-const MARK = 0x53766341;
-
 export const LOST_HIGH_WATER =
   "the audit log has lost its high-water mark: its table svc_bearings is empty or gone";
 
@@ -52,8 +50,8 @@ export function highWaterState(db: Database, note: Head | undefined): "none" | "
   if (db.query("SELECT 1 FROM sqlite_master WHERE name = 'svc_bearings'").get()) {
     return db.query("SELECT 1 FROM svc_bearings").get() ? "kept" : "lost";
   }
-  const marked = db.query<{ application_id: number }, []>("PRAGMA application_id").get();
-  return marked?.application_id === MARK || (note && hasRows(db)) ? "lost" : "none";
+  const isMarked = [MARK, TREE_MARK].includes(markOf(db) ?? 0);
+  return isMarked || hasTree(db) || (note && hasRows(db)) ? "lost" : "none";
 }
 
 function hasRows(db: Database): boolean {
@@ -151,14 +149,22 @@ export interface NewRow {
   readonly event: AuditEvent;
 }
 
+export interface Appended {
+  /** Its id is that of the last row. */
+  readonly head: Head;
+  /** With these rows; undefined while so many rows are not in it that they join in steps. */
+  readonly tree: Tree | undefined;
+}
+
 /**
- * Appends `rows` to the chain that ends with `head`, in a transaction that holds the write lock.
+ * Appends `rows` to the chain that ends with `head`, and to the tree, in a transaction that holds the write lock.
  *
- * @returns the new head, whose id is that of the last row.
+ * @param tree as it was after an earlier transaction: saves reading it, if nothing joined it since.
  * @throws an `unavailable` failure when the database did something else with a row than keep it.
  */
-export function appendRows(db: Database, head: Head, rows: readonly NewRow[]): Head {
+export function appendRows(db: Database, head: Head, rows: readonly NewRow[], tree?: Tree): Appended {
   let { id, hash } = head;
+  const hashes: string[] = [];
   const insert = db.query(
     `INSERT INTO events (id, ts, event_type, host_id, viewer_id, detail, prev_hash, row_hash)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -170,6 +176,7 @@ export function appendRows(db: Database, head: Head, rows: readonly NewRow[]): H
     const { event_type, host_id, viewer_id, detail } = event;
     const { changes } = insert.run(id, ts, event_type, host_id, viewer_id, detail, prev, hash);
     if (changes !== 1) throw unavailable(NOT_KEPT);
+    hashes.push(hash);
   }
   // As `moveHead`, if the last row can be read back.
   const moved = db
@@ -179,5 +186,5 @@ export function appendRows(db: Database, head: Head, rows: readonly NewRow[]): H
     )
     .run(id, hash);
   if (moved.changes !== 1) throw unavailable(NOT_KEPT);
-  return { id, hash };
+  return { head: { id, hash }, tree: joinAppended(db, head.id + 1, hashes, tree) };
 }

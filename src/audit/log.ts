@@ -27,6 +27,7 @@ import { createLimit, PRUNED, type Pruned } from "./retention";
 import { type AuditEvent, rowTime, storable } from "./row";
 import { createTeller } from "./tell";
 import { type VerifyOptions, verdictFor } from "./verify";
+import type { Tree } from "./witness/tree";
 import type { AuditCalls, AuditEvents } from "./worker";
 
 export type AuditLog = Awaited<ReturnType<typeof openAuditLog>>;
@@ -276,6 +277,8 @@ interface Tally {
   readonly head: Head;
   /** Undefined when it was read, not written. */
   readonly epoch?: Epoch;
+  /** As this process left it. */
+  readonly tree?: Tree | undefined;
 }
 
 function countRows(db: Database): Tally {
@@ -289,9 +292,9 @@ function appendBatch(db: Database, epoch: Epoch, batch: readonly Waiting[], tall
   const highWater = known.epoch === epoch ? undefined : readHighWater(db);
   // Never from before the row that this process wrote last: if that is gone or another one, the chain shows it.
   const from = highWater ? laterHead(headOf(highWater), known.head) : known.head;
-  const head = appendRows(db, from, batch);
+  const { head, tree } = appendRows(db, from, batch, known.tree);
   const removedRows = highWater?.removed_rows ?? known.removedRows;
   // Ids have no gaps, so this also counts the rows that other processes appended and removed meanwhile.
   const rows = known.rows + (head.id - known.head.id) - (removedRows - known.removedRows);
-  return { rows, removedRows, head, epoch };
+  return { rows, removedRows, head, epoch, tree };
 }

@@ -26,6 +26,26 @@ export const OWN_TABLES = [
   "CREATE TABLE svc_gaps (after_id INTEGER PRIMARY KEY, next_id INTEGER NOT NULL)",
 ];
 
+/** The tables of the Merkle tree (`witness/`), which a log that an earlier svc opened does not have yet. */
+export const TREE_TABLES = [
+  "CREATE TABLE svc_tree (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), size INTEGER NOT NULL, last_id INTEGER NOT NULL)",
+  "CREATE TABLE svc_tiles (place INTEGER PRIMARY KEY, hashes BLOB NOT NULL)",
+  "CREATE TABLE svc_runs (first_leaf INTEGER PRIMARY KEY, first_id INTEGER NOT NULL)",
+  `CREATE TABLE svc_checkpoints (
+    nth INTEGER PRIMARY KEY, size INTEGER NOT NULL, made INTEGER NOT NULL, note TEXT NOT NULL, witnesses TEXT NOT NULL
+  )`,
+];
+
+/**
+ * "SvcA" as the file's `application_id` (https://sqlite.org/pragma.html#pragma_application_id): svc has opened this log; "SvcB":
+ * and has made its tree.
+ */
+export const MARK = 0x53766341;
+export const TREE_MARK = 0x53766342;
+
+export const markOf = (db: Database): number | undefined =>
+  db.query<{ application_id: number }, []>("PRAGMA application_id").get()?.application_id;
+
 /** SQLite makes these itself: for AUTOINCREMENT, and for ANALYZE. */
 const OF_SQLITE = [
   "CREATE TABLE sqlite_sequence(name,seq)",
@@ -35,10 +55,11 @@ const OF_SQLITE = [
 
 /** All that a log may have, by name. */
 const KNOWN: ReadonlyMap<string, string> = new Map(
-  [EVENTS, ...INDEXES, ...OWN_TABLES, ...OF_SQLITE].map((sql) => [nameOf(sql), tidy(sql)]),
+  [EVENTS, ...INDEXES, ...OWN_TABLES, ...TREE_TABLES, ...OF_SQLITE].map((sql) => [nameOf(sql), tidy(sql)]),
 );
 
 const OWN_NAMES = OWN_TABLES.map(nameOf);
+const TREE_NAMES = TREE_TABLES.map(nameOf);
 
 function nameOf(sql: string): string {
   return /^CREATE \w+ (\w+)/.exec(sql)?.[1] ?? "";
@@ -74,8 +95,13 @@ export function schemaFault(db: Database): string | null {
     if (known === undefined) return `the ${type} ${name} is no part of an audit log`;
     if (sql === null || tidy(sql) !== known) return `the ${type} ${name} is not defined as in an audit log`;
   }
-  const missing = OWN_NAMES.filter((own) => !objects.some(({ name }) => name === own));
-  // A log of another tool has none of them yet.
-  const [gone] = missing.length < OWN_NAMES.length ? missing : [];
-  return gone === undefined ? null : `the table ${gone} was removed`;
+  const missingOf = (names: readonly string[]) =>
+    names.filter((own) => !objects.some(({ name }) => name === own));
+  const [own, tree] = [missingOf(OWN_NAMES), missingOf(TREE_NAMES)];
+  // A log of another tool has none of them yet, and that of an earlier svc has no tree.
+  const gone = [
+    ...(own.length < OWN_NAMES.length ? own : []),
+    ...(tree.length < TREE_NAMES.length || markOf(db) === TREE_MARK ? tree : []),
+  ];
+  return gone[0] === undefined ? null : `the table ${gone[0]} was removed`;
 }

@@ -19,24 +19,23 @@ export type NodeAt = (level: number, index: number) => Hash;
 export const MAX_PROOF = 63;
 
 /** The hash of the leaf with these `bytes`. */
-export const leafHash = (bytes: Uint8Array): Hash => prefixed(0, bytes);
+export function leafHash(bytes: Uint8Array): Hash {
+  const prefixed = new Uint8Array(1 + bytes.length);
+  prefixed.set(bytes, 1);
+  return Bun.SHA256.hash(prefixed) as Hash;
+}
 
 /** The hash of the node above `left` and `right`. */
-export const nodeHash = (left: Hash, right: Hash): Hash => prefixed(1, left, right);
+export function nodeHash(left: Hash, right: Hash): Hash {
+  const prefixed = new Uint8Array(1 + 2 * HASH_BYTES);
+  prefixed[0] = 1;
+  prefixed.set(left, 1);
+  prefixed.set(right, 1 + HASH_BYTES);
+  return Bun.SHA256.hash(prefixed) as Hash;
+}
 
 /** The root of the tree without leaves. */
 export const emptyRoot = (): Hash => Bun.SHA256.hash(new Uint8Array()) as Hash;
-
-function prefixed(prefix: number, ...parts: readonly Uint8Array[]): Hash {
-  const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 1));
-  bytes[0] = prefix;
-  let at = 1;
-  for (const part of parts) {
-    bytes.set(part, at);
-    at += part.length;
-  }
-  return Bun.SHA256.hash(bytes) as Hash;
-}
 
 /** Whether two hashes are the same. */
 export const sameHash = (one: Hash, other: Hash): boolean => Buffer.compare(one, other) === 0;

@@ -4,7 +4,7 @@ import { type AuditLog, openAuditLog } from "../../src/audit/log";
 import { verifyDatabase } from "../../src/audit/verify";
 import { type Log, silentLog } from "../../src/lib/log";
 import { until } from "../support";
-import { event, noteOf, rowsOf, testLog, withDatabase } from "./support";
+import { event, forgetSvc, noteOf, rowsOf, testLog, withDatabase } from "./support";
 
 /** Opens the log at `path` for `work`, and returns what the process's log was told meanwhile. */
 async function reopened(
@@ -150,7 +150,7 @@ test("rows that svc wrote are not adopted without hashes, even where nothing is 
   await made.log.close();
   rmSync(noteOf(made.path), { force: true });
   withDatabase(made.path, (db) => {
-    db.run("DROP TABLE svc_bearings; DROP TABLE svc_gaps; PRAGMA application_id = 0");
+    forgetSvc(db);
     db.run("ALTER TABLE events DROP COLUMN prev_hash; ALTER TABLE events DROP COLUMN row_hash");
   });
   const log = await openAuditLog({ path: made.path, log: silentLog });

@@ -5,6 +5,7 @@ import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type AuditLog, openAuditLog } from "../../src/audit/log";
 import type { AuditEvent, AuditRow } from "../../src/audit/row";
+import { OWN_TABLES, TREE_TABLES } from "../../src/audit/schema";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { temporaryFolder } from "../support";
@@ -65,6 +66,12 @@ export function mutilateIndex(path: string, name: string, column: string, hides:
   if (at < 0) throw new Error("the definition is not in the file");
   bytes.fill(" ", at, at + clause.length);
   writeFileSync(path, bytes);
+}
+
+/** Removes every table that is svc's own, and the mark: the log is as another tool would leave it. */
+export function forgetSvc(db: Database): void {
+  for (const table of [...OWN_TABLES, ...TREE_TABLES]) db.run(`DROP TABLE ${/TABLE (\w+)/.exec(table)?.[1]}`);
+  db.run("PRAGMA application_id = 0");
 }
 
 /** All rows of the file, oldest first. */

@@ -9,7 +9,7 @@ import { rowHash } from "../../src/audit/row";
 import { verifyDatabase } from "../../src/audit/verify";
 import { silentLog } from "../../src/lib/log";
 import { nextTurn, temporaryFolder, testServer, until } from "../support";
-import { event, noteOf, rowsOf, testLog, withDatabase } from "./support";
+import { event, forgetSvc, noteOf, rowsOf, testLog, withDatabase } from "./support";
 
 /** Rows of the log that is tampered with. */
 const ROWS = 30;
@@ -288,9 +288,7 @@ describe("the high-water mark", () => {
       ]);
       // As another tool may leave it: a hole in the ids, the chain whole; never opened by svc.
       open.run("UPDATE events SET id = 9 WHERE id = 2");
-      open.run("DROP TABLE svc_bearings");
-      open.run("DROP TABLE svc_gaps");
-      open.run("PRAGMA application_id = 0");
+      forgetSvc(open);
     });
     db.close();
     const log = await openAuditLog({ path: made.path, log: silentLog });
