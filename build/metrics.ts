@@ -151,7 +151,7 @@ const LABELS = `## Labels
 | \`path\` | the template of a route, such as \`/runs/{run_id}\`; \`unmatched\` |
 | \`status\` of a request | the HTTP status. 401: no token, or a wrong one; 429: beyond the rate limit, or locked out |
 | \`limit\` | \`total\`, \`client\`: the limit that a connection was over |
-| \`source\` | ${RUN_SOURCES.map((source) => `\`${source}\``).join(", ")}: a request, a job, svc itself |
+| \`source\` | ${RUN_SOURCES.map((source) => `\`${source}\``).join(", ")}: a request, a job, a plan of a desk, svc itself |
 | \`status\` of a run | ${RUN_ENDINGS.map((status) => `\`${status}\``).join(", ")} |
 | \`name\` | the name of a named token |
 | \`type\` | the type of an event, such as \`run.ended\` ([events.md](events.md)) |

@@ -161,7 +161,7 @@ export function historyPanel({ poll }) {
     "select",
     { "aria-label": "Source" },
     el("option", { value: "" }, "any source"),
-    ...["rest", "scheduler", "manual"].map((name) => el("option", {}, name)),
+    ...["rest", "scheduler", "plan", "manual"].map((name) => el("option", {}, name)),
   );
   for (const select of [status, source]) select.addEventListener("change", () => pages.toNewest());
   const made = panel("History", { tools: [status, source, ...pages.buttons] });

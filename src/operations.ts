@@ -34,6 +34,7 @@ import { eventTypes as requestEvents } from "./metrics/events";
 import { operations as metrics } from "./metrics/operations";
 import { eventTypes as sessionEvents } from "./peers/events";
 import { operations as sessions } from "./peers/operations";
+import { operations as planJobs } from "./plans/job/operations";
 import { eventTypes as runEvents } from "./runs/events";
 import { operations as runs } from "./runs/operations";
 import { operations as scripts } from "./runs/operations/scripts";
@@ -84,6 +85,7 @@ const all = [
   ...joining,
   ...admin,
   ...fleet,
+  ...planJobs,
 ] satisfies ReadonlyArray<Operation<InputSchema, OutputSchema, Service>>;
 
 /** Every type of event. */

@@ -244,6 +244,23 @@ export function createService({
       const [{ ownPair }, { spkiPin }] = await Promise.all([import("./trust/tls"), import("./lib/spki")]);
       return spkiPin((await ownPair(files)).cert);
     },
+    planJobs: feature(async () => {
+      const [{ createPlanJobs }, { openSeenJobs }] = await Promise.all([
+        import("./plans/job/accept"),
+        import("./plans/job/seen"),
+      ]);
+      const jobs = createPlanJobs({
+        ...{ folder: files.jobFiles, log, executor: service.executor, runs: service.runs },
+        seen: () => openSeenJobs(files.seenJobs),
+        async signer(token) {
+          const membership = (await import("./join/membership")).readMembership(files.desk);
+          return membership?.token === token ? membership : null;
+        },
+      });
+      // As the audit log: runs end while they stop, and say how.
+      stops.unshift(() => jobs.close());
+      return jobs;
+    }),
     poller: feature(async () => {
       const [{ createPoller }, { createFollower }] = await Promise.all([
         import("./fleet/poll"),

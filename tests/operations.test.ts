@@ -298,6 +298,8 @@ const SCOPE_OF = {
     "jobs.remove",
     "jobs.resume",
     "jobs.run",
+    "plan.cancel_job",
+    "plan.take_job",
     "runs.cancel",
     "sessions.close",
     "sync.start",

@@ -178,7 +178,7 @@ async function serve(
 }
 
 /** A `fetch` on `url` that sends `token`, unless the request has one, and takes any certificate. */
-function caller(url: string, token: string): (path: string, init?: RequestInit) => Promise<Response> {
+export function caller(url: string, token: string): (path: string, init?: RequestInit) => Promise<Response> {
   return (path, init = {}) => {
     const headers = new Headers(init.headers);
     if (!headers.has("authorization")) headers.set("authorization", `Bearer ${token}`);

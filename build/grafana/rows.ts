@@ -143,7 +143,7 @@ export const rows = (): ReadonlyArray<readonly [title: string, panels: ReadonlyA
         {
           title: "Runs by source",
           description:
-            "Runs that ended, per minute: by requests (rest), jobs (scheduler), or svc itself (manual).",
+            "Runs that ended, per minute: by requests (rest), jobs (scheduler), plans of a desk (plan), or svc itself (manual).",
           unit: "opm",
         },
         [[`sum by (source) (${rate("service_runs_total")}) * 60`, "{{source}}"]],

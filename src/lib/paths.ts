@@ -60,6 +60,9 @@ export const configFiles = (configDir: string) => ({
   plans: join(configDir, "plans.db"),
   /** One lock for each plan that runs. */
   planLocks: join(configDir, "run", "plans"),
+  /** The jobs of plans that this host has taken, and the files of those that run. */
+  seenJobs: join(configDir, "seen_jobs.db"),
+  jobFiles: join(configDir, "run", "job-files"),
   webhooks: join(configDir, "webhooks.json"),
   webhooksLock: join(configDir, "run", "webhooks.lock"),
   /** What is still to be delivered to webhooks. */

@@ -33,7 +33,7 @@ import { keepable } from "./redact";
 import { errorOf, Runner, type StepRecorder } from "./runner";
 import type { ActiveRun, Runs } from "./runs";
 import type { StoredScript } from "./stored-scripts";
-import type { RunOptions, RunReport } from "./types";
+import type { RunOptions, RunReport, RunSource } from "./types";
 import { variableUse } from "./variable-use";
 import { variablesOf } from "./variables";
 
@@ -206,6 +206,7 @@ export class Executor {
     isRead = false,
   ): Promise<RunReport> {
     const { stop_on_error = false, timeout_s = DEFAULT_TIMEOUT_S, path = "", scope, trace: asked } = options;
+    const { source = sourceOf(others.kind, sourceId, path) } = options;
     const {
       id,
       actions,
@@ -221,17 +222,20 @@ export class Executor {
     const variables = variablesOf(options.variables ?? {});
     await caller.announce(`run=${id} ${asked ? "trace=true " : ""}${described}`);
     const runs = await this.parts.runs();
-    const start = begun(id, caller, sourceId, path);
+    const start = begun(id, grant, source);
     const active = runs.begin({
       ...{ ...start, commands, timeout_s, share: shareOf(grant), isRead },
       ...(tellBegun && { keptBytes: MAX_UNATTENDED_BYTES }),
     });
-    const trace = await this.trace({ ...start, commands, share: shareOf(grant) }, asked === true).catch(
-      (error) => {
-        active.end("error", messageOf(error));
-        throw error;
-      },
-    );
+    const begins = async () => {
+      const traced = await this.trace({ ...start, commands, share: shareOf(grant) }, asked === true);
+      options.begins?.();
+      return traced;
+    };
+    const trace = await begins().catch((error) => {
+      active.end("error", messageOf(error));
+      throw error;
+    });
     tellBegun?.(id);
     const leave = () => active.abort(cancelled("the process that runs it is stopping"));
     if (caller.signal.aborted) leave();
@@ -281,7 +285,7 @@ export class Executor {
       tell("actions");
     };
     const turn = {
-      who: `run ${id.slice(0, 8)} (${[start.source_type, sourceId].filter(Boolean).join(" ")})`,
+      who: `run ${id.slice(0, 8)} (${[source.type, source.id].filter(Boolean).join(" ")})`,
       waiting: (holder: string) => tell(`actions, waiting for ${holder}`),
     };
     try {
@@ -333,7 +337,7 @@ export class Executor {
    */
   async startFile(path: string, caller: Caller, sourceId: string, timeout_s: number): Promise<StartedRun> {
     const failed = async (id: string, error: unknown): Promise<EndedRun> => {
-      const start = { ...begun(id, caller, sourceId, path), commands: [] };
+      const start = { ...begun(id, caller.grant, sourceOf(caller.kind, sourceId, path)), commands: [] };
       const { run_id, error_text } = (await this.parts.runs()).refuse(start, messageOf(error));
       return { run_id, status: "error", error_text };
     };
@@ -436,11 +440,14 @@ function resultOf(actions: readonly Action[], outcomes: readonly Outcome[]): Rec
   return result;
 }
 
-/** @param sourceId the client or job. */
-function begun(run_id: string, { kind, grant }: Caller, sourceId: string, script_path: string) {
-  const source_type = kind === "rest" || kind === "scheduler" ? kind : "manual";
-  return { run_id, source_type, source_id: sourceId, token: grant.name, script_path };
-}
+/** @param id the client or job. */
+const sourceOf = (kind: Caller["kind"], id: string, script: string): RunSource => ({
+  ...{ type: kind === "rest" || kind === "scheduler" ? kind : "manual", id, script },
+});
+
+const begun = (run_id: string, { name: token }: Grant, { type, id, script }: RunSource) => ({
+  ...{ run_id, source_type: type, source_id: id, token, script_path: script },
+});
 
 function redacted({ operation, input, as, lists }: Action): unknown {
   const plain = redact(operation.input, input);

@@ -6,8 +6,8 @@ import { between, field, flag, seconds, secret, whole } from "../core/fields";
 import { SCOPES } from "../core/rights";
 import { DEFAULT_TIMEOUT_S, MAX_TIMEOUT_S, OUTCOME, RUN_STATUS, STOP_ON_ERROR } from "../core/run";
 
-/** Where a run may have come from: a request, a job, or this process itself. */
-export const RUN_SOURCES = ["rest", "scheduler", "manual"] as const;
+/** Where a run may have come from: a request, a job of the scheduler, a plan of a desk, or this process itself. */
+export const RUN_SOURCES = ["rest", "scheduler", "plan", "manual"] as const;
 
 /** Names of variables. */
 export const VARIABLE_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,63}$/;
@@ -35,8 +35,21 @@ export const RUN_OPTIONS = v.strictObject({
   ),
 });
 
-/** {@link RUN_OPTIONS}, and the script file of the list, if it came from one. */
-export type RunOptions = v.InferInput<typeof RUN_OPTIONS> & { readonly path?: string };
+/** {@link RUN_OPTIONS}, the script file of the list, if it came from one, and what the process itself adds. */
+export type RunOptions = v.InferInput<typeof RUN_OPTIONS> & {
+  readonly path?: string;
+  /** Where it came from, for the history, where its caller does not say. */
+  readonly source?: RunSource;
+  /** Is called when the run is on record, right before anything of it runs. What it throws ends the run. */
+  begins?(): void;
+};
+
+/** Where a run came from: its kind, what it was exactly, and the script as the history shows it. */
+export interface RunSource {
+  readonly type: (typeof RUN_SOURCES)[number];
+  readonly id: string;
+  readonly script: string;
+}
 
 /** How a run ended, or where it stands. */
 const ENDING = {
@@ -83,7 +96,7 @@ export const RUN_RECORD = v.object({
   run_id: v.string(),
   /** One of {@link RUN_SOURCES}. */
   source_type: v.string(),
-  /** The client's address or the job's id; empty for `manual`. */
+  /** The client's address, the job's id, or those of plan and job (`PLAN/JOB`); empty for `manual`. */
   source_id: v.string(),
   /** The token whose rights it has; null for the owner of the host. Hosts of 0.1.0 do not send it. */
   token: v.optional(v.nullable(v.string()), null),

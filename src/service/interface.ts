@@ -25,6 +25,7 @@ import type { RunningServer } from "../lib/running-server";
 import type { Hub } from "../link/links";
 import type { Metrics } from "../metrics/metrics";
 import type { Sessions } from "../peers/sessions";
+import type { PlanJobs } from "../plans/job/accept";
 import type { Executor } from "../runs/executor";
 import type { History } from "../runs/history";
 import type { Runs } from "../runs/runs";
@@ -85,6 +86,8 @@ export interface Service {
   /** The pin of the TLS key with which a server here speaks. */
   ownPin(): Promise<string>;
   metrics(): Promise<Metrics>;
+  /** The jobs that this host takes from a desk. */
+  planJobs(): Promise<PlanJobs>;
   poller(): Promise<Poller>;
   rest(): Promise<RestControl>;
   sessions(): Promise<Sessions>;

@@ -11,8 +11,14 @@ import { openSigningKey } from "../../src/trust/identity";
 import { TOKEN, testService } from "../support";
 
 /** A server with TLS on `127.0.0.1`, with its service. */
-export async function tlsServer(options: { readonly client_ca?: string } = {}) {
-  const made = testService();
+export async function tlsServer({
+  service,
+  ...options
+}: {
+  readonly client_ca?: string;
+  readonly service?: Parameters<typeof testService>[0];
+} = {}) {
+  const made = testService(service);
   const files = configFiles(made.configDir);
   const rest = await made.service.rest();
   const server = await rest.start({ port: 0, token: TOKEN, tls: true, ...options });

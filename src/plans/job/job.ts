@@ -29,8 +29,9 @@ export interface Job {
  * How a job can end, and two states in which it has not: `lost`, it was sent and the answer is unknown, so that the host has to be asked
  * again; `offline`, it was not sent.
  *
- * `unknown` is an end: the host cannot say what became of it. `refused`: the host did not take it, and nothing ran. `expired` and
- * `cancelled` before its run began: nothing ran either. A job whose host died in the middle has `failed`, and its result says so.
+ * `unknown` is an end: the host cannot say what became of it. `refused`: the host did not take it, and nothing ran; `expired`: nor
+ * did anything. `cancelled`: by the desk, before its run or during it, as `delivered` of the result says. A job whose host died in
+ * the middle has `failed`, and its result says that it was interrupted.
  */
 export const JOB_STATES = [
   "ok",
