@@ -25,6 +25,7 @@ const nouns: Registry["nouns"] = {
     describe: "Make, list and remove strings with which hosts join this desk",
     load: () => import("./join-token"),
   },
+  link: { describe: "Show links of hosts to this desk", load: () => import("./link") },
   join: { describe: "Join a desk", load: () => import("./join") },
   leave: { describe: "Leave the desk", load: () => import("./leave") },
   desk: {

@@ -30,6 +30,8 @@ import { eventTypes as joinEvents } from "./join/events";
 import { operations as desk } from "./join/operations/desk";
 import { operations as joining } from "./join/operations/host";
 import { operations as licenses } from "./licenses/operations";
+import { eventTypes as linkEvents } from "./link/events";
+import { operations as links } from "./link/operations";
 import { eventTypes as requestEvents } from "./metrics/events";
 import { operations as metrics } from "./metrics/operations";
 import { eventTypes as sessionEvents } from "./peers/events";
@@ -83,6 +85,7 @@ const all = [
   ...sync,
   ...desk,
   ...joining,
+  ...links,
   ...admin,
   ...fleet,
   ...planJobs,
@@ -95,6 +98,7 @@ export const eventTypes: readonly EventType[] = [
   ...inspectorEvents,
   ...requestEvents,
   ...joinEvents,
+  ...linkEvents,
   ...sessionEvents,
   ...syncEvents,
   ...hostEvents,

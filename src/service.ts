@@ -14,6 +14,7 @@ import { silentLog } from "./lib/log";
 import { once } from "./lib/once";
 import { configFiles } from "./lib/paths";
 import { findRunningServer } from "./lib/running-server";
+import type { LinkHub } from "./link/hub";
 import { iceOfFlags } from "./peers/ice";
 import type { Sessions, SessionsOptions } from "./peers/sessions";
 import type { Runs } from "./runs/runs";
@@ -61,6 +62,9 @@ export function createService({
   let madeRuns: Runs | undefined;
   let madeSessions: Sessions | undefined;
   let madeSyncs: Syncs | undefined;
+  let madeHub: LinkHub | undefined;
+  /** Whether this host had a membership when it looked last. */
+  let hasJoined = false;
   const revocations = createRevocations();
   const events = createBus(log);
   // Nobody can ask for a type that is not in the list.
@@ -114,6 +118,14 @@ export function createService({
     await madeSessions?.endRevoked(howEnded);
     if (existsSync(files.webhooks)) await (await service.webhooks()).endRevoked();
   };
+
+  const presence = once(async () => (await import("./fleet/presence")).createPresence(observed));
+  const linkHub = stoppable(async () => {
+    const { openHub } = await import("./service/links");
+    madeHub = await openHub(service, publish, await presence());
+    return madeHub;
+  });
+  const keeper = once(async () => (await import("./service/links")).createHostLink(service, configDir));
 
   const service: Service = {
     get configDir() {
@@ -232,7 +244,13 @@ export function createService({
       async () => (await import("./join/join-strings")).createJoinStrings(files.joinStrings, publish),
       (strings) => strings.close(),
     ),
-    hub: () => null,
+    hub: () => madeHub ?? null,
+    async openHub() {
+      return options.hub ? linkHub() : null;
+    },
+    async hostLink() {
+      return (await keeper()).state();
+    },
     async deskWith(token) {
       const membership = (await import("./join/membership")).readMembership(files.desk);
       return membership?.token === token ? membership.desk : null;
@@ -266,7 +284,7 @@ export function createService({
         import("./fleet/poll"),
         import("./fleet/follow"),
       ]);
-      return createPoller(createFollower(service), observed);
+      return createPoller(createFollower(service), await presence());
     }),
     rest: stoppable(async () => (await import("./http/server")).createRestControl(service)),
     runningServer() {
@@ -322,15 +340,22 @@ export function createService({
         if (madeRuns || madeSessions || hasHooks || revocations.awaited()) await endRevoked();
         if (hasJobs()) await service.scheduler();
         if (hasHooks) (await service.webhooks()).start();
+        const joined = existsSync(files.desk);
+        if (joined || hasJoined) await (await keeper()).look();
+        hasJoined = joined;
       };
       const endUpkeep = startUpkeep(service, look, tellPins);
+      let leaving: Promise<void> | undefined;
       const stop = () => {
         runsJobs = false;
         endUpkeep();
         madeScheduler?.stop();
+        if (hasJoined) leaving ??= keeper().then((link) => link.stop());
+        return leaving;
       };
       stops.push(stop);
       await look();
+      await service.openHub();
       // Once the webhooks take events.
       if (existsSync(files.history)) await (await service.history()).settle();
       hasLooked = true;

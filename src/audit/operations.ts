@@ -1,7 +1,7 @@
 import { userInfo } from "node:os";
 import { resolve } from "node:path";
 import * as v from "valibot";
-import type { Caller } from "../core/caller";
+import { type Caller, isRemote } from "../core/caller";
 import { field, NO_INPUT, path, whole } from "../core/fields";
 import { operation } from "../core/operation";
 import { allows, notPermitted, type Permission } from "../core/rights";
@@ -117,7 +117,7 @@ export const verifyAudit = operation({
       return log.verify({ noted, signal, ...(progress && { progress: report("rows verified") }) });
     }
     // A token for the log must not find out about files of the host, also by way of a job.
-    if (kind === "rest" || !allows(grant, "admin"))
+    if (isRemote({ kind }) || !allows(grant, "admin"))
       throw forbidden("file: expected only from a caller on this host");
     const { verifyExport } = await import("./verify-export");
     return verifyExport(resolve(file), { noted, progress: report("bytes verified") });

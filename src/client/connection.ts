@@ -168,7 +168,7 @@ function faultOf(error: unknown, sent: boolean): RemoteError {
 }
 
 /** What `work` resolves to. @throws a {@link RemoteError}, also when it is late or `signal` is aborted first. */
-const within = <T>(
+export const within = <T>(
   { at, ms }: Deadline,
   signal: AbortSignal | undefined,
   sent: () => boolean,
@@ -278,5 +278,6 @@ function readAll(response: IncomingMessage, maxBytes: number): Promise<Answer> {
   return promise;
 }
 
-const tooLarge = (maxBytes: number) =>
+/** The answer is larger than it may be. */
+export const tooLarge = (maxBytes: number) =>
   new RemoteError("answer", `answer larger than ${maxBytes / 1_048_576} MiB`, true);

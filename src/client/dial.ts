@@ -92,8 +92,12 @@ export async function certificateAt(
 
 const unreachable = (message: string) => new RemoteError("unreachable", message, false);
 
-/** @param ready called once a request may be sent; with the pin that the certificate has, where it must have one. */
-function dial(url: URL, { trust, identity, address }: Checked, ready: (pin?: string) => void): Socket {
+/**
+ * A connection to the server at `url`.
+ *
+ * @param ready called once a request may be sent; with the pin that the certificate has, where it must have one.
+ */
+export function dial(url: URL, { trust, identity, address }: Checked, ready: (pin?: string) => void): Socket {
   const isPlain = url.protocol === "http:";
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
   const where = { host: address ?? host, port: Number(url.port || (isPlain ? 80 : 443)), lookup };

@@ -4,9 +4,9 @@ import { type Grant, OWNER } from "./rights";
 import type { RunContext } from "./run";
 
 export interface Caller {
-  /** The surface the call came through. */
-  readonly kind: "rest" | "cli" | "script" | "scheduler" | "api";
-  /** The client's address for `rest`; otherwise null. */
+  /** The surface the call came through; `link`: as `rest`, over the link to the desk. */
+  readonly kind: "rest" | "link" | "cli" | "script" | "scheduler" | "api";
+  /** The client's address for `rest`, the desk's for `link`; otherwise null. */
   readonly client: string | null;
   /** What limits count the client by, for `rest`: its IPv4 address or IPv6 /64. */
   readonly clientKey?: string | undefined;
@@ -46,6 +46,9 @@ export interface Caller {
   /** Puts on record that what was announced failed; absent where the surface or the run records outcomes itself. */
   recordFailure?(subject: string, error: unknown): Promise<void>;
 }
+
+/** Whether the call came over a network. */
+export const isRemote = ({ kind }: Pick<Caller, "kind">): boolean => kind === "rest" || kind === "link";
 
 /** How far a long operation is. */
 export interface Progress {

@@ -33,6 +33,11 @@ export interface HttpRoute {
    */
   readonly stream?: string;
   /**
+   * The subprotocol of a WebSocket, which a GET becomes: `run` then returns a `SocketAnswer` (`socket.ts`).
+   * A `signed` one proves who it is by its messages.
+   */
+  readonly socket?: string;
+  /**
    * Set where it may take long: with `?wait=0` the answer is 202 and the id of a run, which is the operation itself (`run`), or
    * has this command as its only action.
    */

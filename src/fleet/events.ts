@@ -29,14 +29,18 @@ export const hostRemoved = eventType({
 export const hostDown = eventType({
   name: "host.down",
   summary:
-    "A poll found a host that does not answer as a healthy one does, and did before or is polled for the first time",
+    "A host lost its link, or does not answer a poll as a healthy one does, and did before or is polled for the first time",
   scope: "read",
-  data: v.object({ label, base_url: v.string(), /** As the poll says it. */ error: v.string() }),
+  data: v.object({
+    label,
+    base_url: v.string(),
+    /** As the poll says it, or why the link ended. */ error: v.string(),
+  }),
 });
 
 export const hostUp = eventType({
   name: "host.up",
-  summary: "A poll found a host healthy that was down",
+  summary: "A host linked to this desk, or a poll found one healthy that was down",
   scope: "read",
   data: v.object({ label, base_url: v.string() }),
 });

@@ -5,14 +5,13 @@ import type * as v from "valibot";
 import { typed } from "../client/call";
 import { deadlineIn, RemoteError } from "../client/carrier";
 import { carrierTo } from "../client/connection";
-import { unheard } from "../core/events";
 import { patienceFor, runPool } from "../lib/pool";
 import { printable } from "../lib/sanitize";
 import { createSharing } from "../lib/share";
 import type { AddressBook } from "./address-book";
-import { hostDown, hostUp } from "./events";
 import { type KeyChange, keyChange } from "./follow";
 import { type Host, serverOf } from "./host";
+import { createPresence } from "./presence";
 import { isBusy, POLLED_JOBS, POLLED_SESSIONS, type Polled } from "./results";
 
 /** How many requests a poll makes: sessions, jobs and, of a host with a pinned key, its status. */
@@ -56,21 +55,18 @@ export type Poller = ReturnType<typeof createPoller>;
  * {@link pollHosts}, where those who ask the same of the same hosts with one token meanwhile share the poll under way.
  *
  * @param follow stores what hosts announced about their keys, all of a poll at once; never throws.
- * @param publish says which hosts are up or down that were not.
+ * @param presence learns which hosts are up or down.
  */
-export function createPoller(follow: (changes: readonly KeyChange[]) => Promise<void>, publish = unheard) {
+export function createPoller(
+  follow: (changes: readonly KeyChange[]) => Promise<void>,
+  presence = createPresence(),
+) {
   const shared = createSharing<Polled[]>();
-  const down = new Set<string>();
   const note = ({ label, base_url, healthy, error }: Polled, { timeoutMs, signal }: PollOptions) => {
-    if (healthy) {
-      if (down.delete(label)) publish(hostUp, { label, base_url });
-      return;
-    }
+    if (healthy) return presence.healthy({ label, base_url });
     // A busy host answers, and who waits for an instant only, or no longer, learns nothing.
     const isUnknown = signal?.aborted || timeoutMs < PATIENT_MS || isBusy({ error });
-    if (isUnknown || down.has(label)) return;
-    down.add(label);
-    publish(hostDown, { label, base_url, error: error ?? "" });
+    if (!isUnknown) presence.gone({ label, base_url }, error ?? "");
   };
   const pollAndFollow = async (hosts: readonly Host[], options: PollOptions) => {
     const changes: KeyChange[] = [];

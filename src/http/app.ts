@@ -8,7 +8,7 @@ import { messageOf } from "../lib/errors";
 import { type CallParts, call } from "./call";
 import { type ClientResolver, identifyClient } from "./client-address";
 import { type Connections, keepConnection } from "./connections";
-import { chain, Exchange, type Handler } from "./exchange";
+import { chain, Exchange, type Handler, type LinkEntry, type Listener } from "./exchange";
 import { type Gate, passGate, passSigned, passUnknown } from "./gate";
 import { createHoldBack } from "./hold-back";
 import { checkHost } from "./host-header";
@@ -40,8 +40,8 @@ export interface AppParts extends CallParts {
   readonly uses: TokenUses;
 }
 
-/** What Bun.serve hands along with a request. */
-export type Bindings = { readonly server: Bun.Server<unknown> };
+/** What Bun.serve hands along with a request; `link` for one that came over the link to the desk. */
+export type Bindings = { readonly server: Listener; readonly link?: LinkEntry };
 
 /** The app over the operations of the table that have an HTTP route. */
 export function createApp(parts: AppParts): Hono<{ Bindings: Bindings }> {
@@ -57,7 +57,7 @@ export function createApp(parts: AppParts): Hono<{ Bindings: Bindings }> {
     unknown: chain([...counted, passUnknown(gate)], route),
   };
   const answer = (c: Context<{ Bindings: Bindings }>, target: Route) =>
-    entries[target.entry](new Exchange(c.req, c.env.server, target));
+    entries[target.entry](new Exchange(c.req, c.env.server, target, c.env.link));
 
   const app = new Hono<{ Bindings: Bindings }>({ getPath: pathOf });
   const routed = parts.operations.filter((one): one is RoutedOperation => one.http !== undefined);

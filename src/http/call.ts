@@ -6,16 +6,20 @@ import type { Caller } from "../core/caller";
 import { parseInput } from "../core/input";
 import type { HttpRoute } from "../core/operation";
 import { ANYBODY } from "../core/rights";
+import { SocketAnswer } from "../core/socket";
 import { fromQuery } from "../core/text";
 import { badInput, Failure, failureOf, messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { readJson } from "./body";
+import type { Connections } from "./connections";
 import { after, type Exchange, type Handler } from "./exchange";
 import { type Gate, passAgain } from "./gate";
 import type { OpenAnswers } from "./open-answers";
 import { type Keeper, keyIn, type Repeats, takesIdempotencyKey } from "./repeats";
+import { entryOf, type RequestAudit } from "./request-audit";
 import { accepted, content, errorResponse, failureResponse } from "./responses";
 import type { RoutedOperation } from "./route";
+import type { OpenSockets } from "./sockets";
 import type { Reader, Unread } from "./unread";
 
 /** Seconds of silence after which a connection is closed; this also ends a client that drips its headers. */
@@ -35,7 +39,10 @@ export interface CallParts {
   readonly untilRevoked: (token: string) => AbortSignal;
   readonly unread: Unread;
   readonly openAnswers: OpenAnswers;
-  readonly gate: Pick<Gate, "now">;
+  readonly gate: Pick<Gate, "now" | "refuse">;
+  readonly sockets: OpenSockets;
+  readonly connections: Pick<Connections, "accept">;
+  readonly audit: Pick<RequestAudit, "refused">;
   readonly runOne: RunOne;
   readonly repeats: Pick<Repeats, "once">;
 }
@@ -55,6 +62,9 @@ export function call(
     unread,
     openAnswers,
     gate,
+    sockets,
+    connections,
+    audit,
     runOne,
     repeats,
   }: CallParts,
@@ -89,11 +99,32 @@ export function call(
 
   const staysOpen = operation.http.stream !== undefined;
 
-  const callerOf = ({ request, server, client, grant, announce }: Exchange, goesOn: boolean): Caller => {
+  /** The connection that a request becomes. One with a token ends with it. */
+  const upgrade = (exchange: Exchange, answer: SocketAnswer) => {
+    const { grant, client, peer } = exchange;
+    const key = client?.key ?? "unknown";
+    // Kept as long as the connection: not the whole exchange.
+    const entry = entryOf(exchange);
+    const open = grant === null ? undefined : openAnswers.open(grant);
+    return sockets.upgrade(exchange, answer, operation.http.socket ?? "", {
+      signal: open?.signal,
+      ended: () => open?.ended(),
+      accept: () => connections.accept(peer),
+      refuse() {
+        gate.refuse(key, performance.now());
+        void audit.refused(entry, "failed:403");
+      },
+    });
+  };
+
+  const callerOf = (
+    { request, server, client, grant, announce, link }: Exchange,
+    goesOn: boolean,
+  ): Caller => {
     let open: ReturnType<OpenAnswers["open"]> | undefined;
     let signal: AbortSignal | undefined;
     return {
-      kind: "rest",
+      kind: link ? "link" : "rest",
       client: client?.address ?? null,
       clientKey: client?.key,
       grant: grant ?? ANYBODY,
@@ -150,12 +181,14 @@ export function call(
       const isStart = long !== undefined && asksToStart(request.url);
       const caller = callerOf(exchange, isStart || operation.changes !== undefined);
       const result = isStart ? start(input, caller) : callOperation(service, operation, input, caller);
+      if (result instanceof SocketAnswer) return upgrade(exchange, result);
       if (!(result instanceof Promise)) return respond(result, reader, keeper);
       // The idle timeout is for clients: an operation may take longer than a silent client may.
       server.timeout(request.raw, 0);
       let isOpen = false;
       return result
         .then((value) => {
+          if (value instanceof SocketAnswer) return upgrade(exchange, value);
           isOpen = staysOpen && value instanceof Response;
           return respond(value, reader, keeper);
         })

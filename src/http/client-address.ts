@@ -15,6 +15,10 @@ export const identifyClient =
   (next) =>
   (exchange) => {
     const { raw } = exchange.request;
+    if (exchange.link) {
+      exchange.client = exchange.link.client;
+      return next(exchange);
+    }
     const peer = exchange.server.requestIP(raw);
     // Nobody receives this answer.
     if (peer === null) return failureResponse(cancelled("the connection ended before the request began"));

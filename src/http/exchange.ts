@@ -24,6 +24,17 @@ export function after<T, R>(value: T | Promise<T>, next: (value: T) => R | Promi
   return value instanceof Promise ? value.then(next) : next(value);
 }
 
+/** What a request needs of the listener that it came to. */
+export type Listener = Pick<Bun.Server<unknown>, "timeout" | "requestIP" | "upgrade">;
+
+/** How a request gets in that came over the link to the desk. */
+export interface LinkEntry {
+  /** The desk, as limits and rows show it. */
+  readonly client: Client;
+  /** What the desk may do now; undefined where its token is not in force. */
+  grant(): Grant | undefined;
+}
+
 const noRecord = async () => {};
 
 /** One request, and what the steps found out about it. */
@@ -43,7 +54,9 @@ export class Exchange {
 
   constructor(
     readonly request: HonoRequest,
-    readonly server: Bun.Server<unknown>,
+    readonly server: Listener,
     readonly route: Route,
+    /** Set where it came over the link to the desk. */
+    readonly link: LinkEntry | null = null,
   ) {}
 }

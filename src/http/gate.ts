@@ -18,8 +18,11 @@ export const passGate =
   (gate: Gate, metrics: RequestMetrics): Step =>
   (next) =>
   (exchange) => {
+    const key = exchange.client?.key ?? "unknown";
     const authorization = exchange.request.raw.headers.get("authorization");
-    const verdict = gate.check(exchange.client?.key ?? "unknown", authorization, exchange.started);
+    const verdict = exchange.link
+      ? gate.admit(key, exchange.link.grant(), exchange.started)
+      : gate.check(key, authorization, exchange.started);
     if (verdict.kind === "pass") {
       exchange.grant = verdict.grant;
       return next(exchange);
@@ -75,7 +78,7 @@ export const passSigned =
       return tooMany(limit);
     }
     return after(next(exchange), (response) => {
-      if (response.ok) return response;
+      if (response.ok || response.status === 101) return response;
       exchange.refusal = `failed:${response.status}`;
       // Neither is a guess: who has what the request needs to know comes too late, or too often.
       if (response.status === 409) gate.collide(key, exchange.started);
@@ -91,9 +94,15 @@ const tooMany = ({ kind, retryAfterSeconds }: Limited) =>
 
 /**
  * Why a request was refused before its route; `misdirected`: for its `Host`; `failed:404`: no route has its path; `failed:…`
- * also for what did not prove who sent it; `unchanged`: it did, and asked for what is so already.
+ * also for what did not prove who sent it; `unchanged`: it did, and asked for what is so already; `opened`: it is a WebSocket, which
+ * has to prove that.
  */
-export type Refusal = Exclude<Verdict["kind"], "pass"> | "misdirected" | "unchanged" | `failed:${number}`;
+export type Refusal =
+  | Exclude<Verdict["kind"], "pass">
+  | "misdirected"
+  | "unchanged"
+  | "opened"
+  | `failed:${number}`;
 
 /** The gate's answer for one request; `guess`: it brought a wrong token. */
 export type Verdict =
@@ -188,6 +197,12 @@ export function createGate({ guessable, generated }: TokensInForce, options: Rat
       if (full !== undefined) return limited("locked_out", full - now, guess);
       const wait = spendRefusal(client, now);
       return wait === 0 ? { kind: "unauthorized", guess } : limited("rate_limited", wait, guess);
+    },
+    /** Decides on a request whose sender is known without a token, and counts it. @param grant undefined: none is in force. */
+    admit(client: string, grant: Grant | undefined, now: number): Verdict {
+      if (!grant) return { kind: "unauthorized", guess: false };
+      const wait = spendPass(`${client} ${grant.name ?? ""}`, now);
+      return wait === 0 ? { kind: "pass", grant } : limited("rate_limited", wait, false);
     },
     /** What the token of this digest (hexadecimal) allows now; undefined when it is not in force any longer. */
     now: (sha256: string): Grant | undefined => anyToken(Buffer.from(sha256, "hex"), true),

@@ -24,7 +24,7 @@ export const checkHost =
   (next) =>
   (exchange) => {
     const host = exchange.request.raw.headers.get("host");
-    if (host === null || answersTo(host)) return next(exchange);
+    if (host === null || exchange.link || answersTo(host)) return next(exchange);
     exchange.refusal = "misdirected";
     const name = JSON.stringify(printable(nameIn(host) || host, MAX_NAME));
     return errorResponse(

@@ -10,6 +10,7 @@ import { type HandOver, openHandOver } from "../lib/hand-over";
 import { once } from "../lib/once";
 import { IDLE_TIMEOUT_S } from "./call";
 import { after } from "./exchange";
+import { SOCKETS } from "./sockets";
 
 /** What TLS needs, all PEM. */
 export interface TlsSettings {
@@ -139,6 +140,7 @@ function open({ host, port, tls, fetch }: Listening, reusePort: boolean) {
         idleTimeout: IDLE_TIMEOUT_S,
         // Bun's own limit would answer before the gate does; `body.ts` has the real one.
         maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+        websocket: SOCKETS,
         fetch: (request, server) =>
           opened.leaving ? after(fetch(request, { server }), closing) : fetch(request, { server }),
       });

@@ -151,15 +151,21 @@ function responses(operation: Operation, http: HttpRoute): JsonObject {
     contentSchema: jsonSchema(http.line, "output"),
   };
   const text = (type: string) => ({ [type]: { schema: { type: "string", ...line } } });
-  const content = http.content
-    ? text(http.content)
-    : {
-        ...(http.stream !== undefined && text(http.stream)),
-        "application/json": { schema: jsonSchema(output, "output") },
-      };
+  const content = http.socket
+    ? {}
+    : http.content
+      ? text(http.content)
+      : {
+          ...(http.stream !== undefined && text(http.stream)),
+          "application/json": { schema: jsonSchema(output, "output") },
+        };
   const ref = (name: string) => ({ $ref: `#/components/responses/${name}` });
+  const done =
+    http.socket === undefined
+      ? { "200": { description: "Done", content } }
+      : { "101": { description: `A WebSocket with the subprotocol ${http.socket}` } };
   return {
-    "200": { description: "Done", content },
+    ...done,
     ...(http.long && { "202": ACCEPTED }),
     "400": ref("BadInput"),
     ...(takesIdempotencyKey(operation) && { "422": ref("OtherRequest") }),

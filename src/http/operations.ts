@@ -1,6 +1,6 @@
 import { hostname, networkInterfaces } from "node:os";
 import * as v from "valibot";
-import type { Caller } from "../core/caller";
+import { type Caller, isRemote } from "../core/caller";
 import { field, NO_INPUT, secret } from "../core/fields";
 import { type Operation, operation } from "../core/operation";
 import { LINK_SUMMARY, REQUEST_TOTALS, SESSIONS } from "../core/records";
@@ -38,7 +38,8 @@ async function statusFor(service: Uses, caller: Caller): Promise<v.InferInput<ty
 }
 
 /** Whether the caller may know the token: only the owner, and only in this process. */
-const mayKnow = ({ kind, grant }: Caller) => kind !== "rest" && grant.name === null && allows(grant, "admin");
+const mayKnow = (caller: Caller) =>
+  !isRemote(caller) && caller.grant.name === null && allows(caller.grant, "admin");
 
 const OVERVIEW = v.object({
   server: v.object({
@@ -156,8 +157,9 @@ export const refresh = operation({
     ),
   }),
   output: v.object({ refreshed: v.literal(true) }),
-  async run(service: { refresh(events: HandedOver[]): Promise<void> }, { events }, { kind, grant, client }) {
-    if (events.length > 0 && kind === "rest" && !(grant.name === null && isOwnAddress(client)))
+  async run(service: { refresh(events: HandedOver[]): Promise<void> }, { events }, caller) {
+    const isOwner = caller.grant.name === null && isOwnAddress(caller.client);
+    if (events.length > 0 && isRemote(caller) && !isOwner)
       throw forbidden("events are taken from the owner of the host, on the host itself");
     await service.refresh(events);
     return { refreshed: true as const };
@@ -260,7 +262,7 @@ export const operations = [
       const rest = await service.rest();
       // Over HTTP, this very request is one of those that it would wait for.
       const stopped = rest.stop();
-      if (caller.kind !== "rest") await stopped;
+      if (!isRemote(caller)) await stopped;
       return statusFor(service, caller);
     },
   }),

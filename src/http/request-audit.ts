@@ -31,7 +31,8 @@ export const record =
     };
     return after(next(exchange), async (response) => {
       const isUnchanged = exchange.route.entry === "signed" && subject === null;
-      const refusal = exchange.refusal ?? (isUnchanged ? "unchanged" : null);
+      const unchanged = response.status === 101 ? "opened" : "unchanged";
+      const refusal = exchange.refusal ?? (isUnchanged ? unchanged : null);
       if (refusal) await audit.refused(entryOf(exchange), refusal);
       else await audit.answered(entryOf(exchange), outcomeOf(response.status), subject);
       // The answer goes out first.
@@ -55,7 +56,7 @@ async function refusePipelined({ request }: Exchange): Promise<void> {
 /** A request as its rows show it. */
 export type RequestEntry = ReturnType<typeof entryOf>;
 
-function entryOf({ client, request, grant, route }: Exchange) {
+export function entryOf({ client, request, grant, route, link }: Exchange) {
   return {
     client: client?.address ?? "unknown",
     /** What limits count by (`client-address.ts`). */
@@ -65,6 +66,7 @@ function entryOf({ client, request, grant, route }: Exchange) {
     path: printable(request.path, 500).replace(/\s/g, encodeURIComponent),
     /** The name of its token; null for the host's own token, and without a valid one. */
     token: grant?.name ?? null,
+    via: link ? "link" : null,
     // Who polls for events would get that of the poll before, again and again.
     quiet: route.staysOpen,
   };
@@ -95,8 +97,10 @@ export function createRequestAudit(audit: AuditLog | null, failed: () => void, m
   const append = async (host_id: string | null, detail: string, quiet = false) => {
     await audit?.append({ event_type: "rest_api", host_id, viewer_id: null, detail }, { quiet });
   };
-  const appendRequest = ({ client, method, path, token, quiet }: RequestEntry, outcome: string) =>
-    append(client, `${method} ${path} -> ${outcome}${token === null ? "" : ` token=${token}`}`, quiet);
+  const appendRequest = ({ client, method, path, token, via, quiet }: RequestEntry, outcome: string) => {
+    const who = `${token === null ? "" : ` token=${token}`}${via === null ? "" : ` via=${via}`}`;
+    return append(client, `${method} ${path} -> ${outcome}${who}`, quiet);
+  };
 
   let minute: RefusedMinute | undefined;
   let ending: Timer | undefined;

@@ -32,6 +32,7 @@ import { type RestServerOptions, SERVER_OPTIONS } from "./options";
 import { certificateNames, machineNames } from "./own-names";
 import { createRepeats, type Repeats } from "./repeats";
 import { type AuditLog, createRequestAudit } from "./request-audit";
+import { createSockets } from "./sockets";
 import { keyFiles, openTls } from "./tls";
 import { limitTurn } from "./turn";
 import { createUnread } from "./unread";
@@ -103,6 +104,9 @@ const LOOK_MS = 5_000;
 /** How long requests in flight may take when the server stops. */
 const GRACE_MS = 10_000;
 
+/** In place of the listener, for a request that came over a link: it has no connection. */
+const NO_LISTENER = { timeout() {}, requestIP: () => null, upgrade: () => false };
+
 async function startRestServer(service: ServerUses, repeats: Repeats, given: RestServerOptions) {
   const options = parseInput(SERVER_OPTIONS, given);
   const { configDir, log } = service;
@@ -155,11 +159,13 @@ async function startRestServer(service: ServerUses, repeats: Repeats, given: Res
     { ratePerMinute: options.rate_limit, burst: options.rate_burst },
   );
   const openAnswers = createOpenAnswers(gate);
+  const sockets = createSockets();
   const app = createApp({
     service,
     operations: await service.operations(),
     gate,
     openAnswers,
+    sockets,
     clients,
     connections,
     answersTo: (name) => answersTo(name),
@@ -235,6 +241,20 @@ async function startRestServer(service: ServerUses, repeats: Repeats, given: Res
     tls: tls !== null,
     /** The pin of its key; undefined for plain http. */
     pin: pinNow,
+    /**
+     * Answers a request that came over the link to the desk, as one over HTTP with a token.
+     *
+     * @param tokenName of the token that the desk has.
+     * @param desk its address.
+     */
+    async enter(request: Request, tokenName: string, desk: string): Promise<Response> {
+      const grant = () => {
+        const sha256 = named.digestOf(tokenName);
+        return sha256 === undefined ? undefined : gate.now(sha256);
+      };
+      const link = { grant, client: { address: desk, key: "link" } };
+      return app.fetch(request, { server: NO_LISTENER, link });
+    },
     /** Whether others can read what travels: it speaks plain http beyond loopback. */
     insecure,
     /** Whether its requests leave rows in the audit log. */
@@ -257,14 +277,18 @@ async function startRestServer(service: ServerUses, repeats: Repeats, given: Res
     async stop() {
       stopped.resolve();
       openAnswers.stop();
+      sockets.stopping();
       clearInterval(renewing ?? undefined);
       const cutOff = setTimeout(() => {
         stopping.abort();
+        sockets.endAll();
         void listener.stop(true);
       }, GRACE_MS);
       // An exchange under way opens another listener.
       await looked;
       await listener.stop();
+      // Those of listeners that were exchanged.
+      sockets.endAll();
       clearTimeout(cutOff);
       endWatch();
       await audit.close();

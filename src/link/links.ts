@@ -42,3 +42,18 @@ export interface Hub {
   /** All that are or were linked. */
   links(): readonly LinkState[];
 }
+
+/** The link of this host to the desk that it has joined. */
+export interface HostLink {
+  /** `host:port`. */
+  readonly desk: string;
+  readonly host_id: string;
+  readonly label: string;
+  /** `waiting`: for its next attempt; `off`: it does not dial. */
+  readonly state: "dialling" | "linked" | "waiting" | "off";
+  readonly since: string | null;
+  readonly next: string | null;
+  readonly problem: string | null;
+  readonly rtt_ms: number | null;
+  readonly twin: string | null;
+}

@@ -2,7 +2,7 @@
  * The executor: checks an action list against the table, puts the run on record, then runs it.
  */
 import { parseCall } from "../core/call";
-import type { Caller } from "../core/caller";
+import { type Caller, isRemote } from "../core/caller";
 import { type Operation, redact } from "../core/operation";
 import {
   allows,
@@ -441,9 +441,10 @@ function resultOf(actions: readonly Action[], outcomes: readonly Outcome[]): Rec
 }
 
 /** @param id the client or job. */
-const sourceOf = (kind: Caller["kind"], id: string, script: string): RunSource => ({
-  ...{ type: kind === "rest" || kind === "scheduler" ? kind : "manual", id, script },
-});
+function sourceOf(kind: Caller["kind"], id: string, script: string): RunSource {
+  if (isRemote({ kind })) return { type: "rest", id, script };
+  return { type: kind === "scheduler" ? kind : "manual", id, script };
+}
 
 const begun = (run_id: string, { name: token }: Grant, { type, id, script }: RunSource) => ({
   ...{ run_id, source_type: type, source_id: id, token, script_path: script },

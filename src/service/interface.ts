@@ -22,7 +22,8 @@ import type { DeskTokens } from "../join/enter";
 import type { JoinStrings } from "../join/join-strings";
 import type { Log } from "../lib/log";
 import type { RunningServer } from "../lib/running-server";
-import type { Hub } from "../link/links";
+import type { LinkHub } from "../link/hub";
+import type { HostLink, Hub } from "../link/links";
 import type { Metrics } from "../metrics/metrics";
 import type { Sessions } from "../peers/sessions";
 import type { PlanJobs } from "../plans/job/accept";
@@ -79,6 +80,10 @@ export interface Service {
   joinStrings(): Promise<JoinStrings>;
   /** The links to hosts; null where this process runs no server with `--hub`. */
   hub(): Hub | null;
+  /** The same, made on the first call. */
+  openHub(): Promise<LinkHub | null>;
+  /** The link of this host to its desk; null where it has joined none. */
+  hostLink(): Promise<HostLink | null>;
   /** The address of the desk that has the named token; null where none has it. */
   deskWith(token: string): Promise<string | null>;
   /** The tokens that this host makes for desks. */

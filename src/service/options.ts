@@ -27,6 +27,9 @@ export const SERVICE_FIELDS = {
     v.optional(whole(0, 1_000), 20),
     "Number of jobs of which the trace of the last failed run is kept, with pictures of the screen; 0 keeps none",
   ),
+  hub: flag(
+    "Take links: hosts that join dial out to this desk, which reaches them over the connection (--max-connections)",
+  ),
   mask_serials: flag("Hide serial numbers of USB devices"),
   ...INBOX_FIELDS,
   ...ICE_FIELDS,

@@ -199,7 +199,7 @@ interface Known {
  * What the tokens in the file allow, as the file is now: those that svc generated, and those that it was given. A look-up
  * takes the same time however many there are.
  */
-export function watchTokens(place: Place, log: Log): Record<"generated" | "given", GrantOf> {
+export function watchTokens(place: Place, log: Log) {
   const store = tokenStore(place, log);
   const inForce = watchFile(place.tokens, (): ReadonlyMap<string, Known> => {
     try {
@@ -216,7 +216,13 @@ export function watchTokens(place: Place, log: Log): Record<"generated" | "given
       const isIt = found && found.generated === wanted && sameToken(sent, found.digest);
       return isIt && found.until > Date.now() ? found.grant : undefined;
     };
-  return { generated: among(true), given: among(false) };
+  return {
+    generated: among(true),
+    given: among(false),
+    /** The digest of the token that has the name now, hexadecimal; undefined where none has it. */
+    digestOf: (name: string): string | undefined =>
+      [...inForce(true).values()].find(({ grant }) => grant.name === name)?.grant.sha256,
+  };
 }
 
 /** A token of the file and those that it replaced, by their keys. */

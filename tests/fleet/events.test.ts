@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Publish } from "../../src/core/events";
 import { createAddressBook } from "../../src/fleet/address-book";
 import { createPoller } from "../../src/fleet/poll";
+import { createPresence } from "../../src/fleet/presence";
 import { silentLog } from "../../src/lib/log";
 import { IDLE_SESSIONS, ok, rawServer } from "../client/support";
 import { temporaryFolder } from "../support";
@@ -40,7 +41,7 @@ test("polls tell when a host goes down and comes back, once each; of an impatien
   await using server = await rawServer((socket) =>
     socket.on("data", (asked) => socket.write(asked.includes("/jobs ") ? ok('{"jobs":[]}') : answers)),
   );
-  const poller = createPoller(async () => {}, publish);
+  const poller = createPoller(async () => {}, createPresence(publish));
   const book = {
     reach: () => ({ url: server.url, token: "t", trust: { kind: "system" } }) as const,
     askAgain: async () => {},

@@ -15,6 +15,7 @@ import { createOpenAnswers } from "../../src/http/open-answers";
 import { openApiDocument } from "../../src/http/openapi";
 import { createRepeats } from "../../src/http/repeats";
 import { createRequestAudit } from "../../src/http/request-audit";
+import { createSockets } from "../../src/http/sockets";
 import { createUnread } from "../../src/http/unread";
 import { silentLog } from "../../src/lib/log";
 import { eventTypes, operations } from "../../src/operations";
@@ -232,6 +233,7 @@ async function registeredRoutes(service: Service): Promise<string[]> {
     operations,
     gate,
     openAnswers: createOpenAnswers(gate),
+    sockets: createSockets(),
     clients: createClientResolver([]),
     connections: { accept() {} },
     answersTo: () => true,

@@ -18,6 +18,7 @@ const entry = (client: string): RequestEntry => ({
   method: "GET",
   path: "/sessions",
   token: null,
+  via: null,
   quiet: false,
 });
 const details = (rows: readonly AuditEvent[]) => rows.map(({ host_id, detail }) => [host_id, detail]);

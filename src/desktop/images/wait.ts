@@ -2,7 +2,7 @@
  * Looking at the screen once, or again until it is as it should be.
  */
 import { dirname, isAbsolute, join, resolve, sep } from "node:path";
-import type { Caller } from "../../core/caller";
+import { type Caller, isRemote } from "../../core/caller";
 import { allows } from "../../core/rights";
 import { sleep } from "../../lib/deadline";
 import { badInput, cancelled, notFound, timedOut } from "../../lib/errors";
@@ -56,7 +56,7 @@ export function sourceOf(image: string, { imagesFolder }: Desktop, caller: Calle
   // A stored script has no folder.
   if (run && isAbsolute(run.script)) return { asked: image, paths: [join(dirname(run.script), image), kept] };
   // A server has the working folder that somebody happened to start it in.
-  return { asked: image, paths: kind === "rest" || kind === "scheduler" ? [kept] : [here, kept] };
+  return { asked: image, paths: isRemote(caller) || kind === "scheduler" ? [kept] : [here, kept] };
 }
 
 /**
@@ -64,7 +64,7 @@ export function sourceOf(image: string, { imagesFolder }: Desktop, caller: Calle
  * script says itself, its author says, who may.
  */
 function isConfined(image: string, { kind, grant, run }: Caller): boolean {
-  if (!run) return kind === "rest" || !allows(grant, "operate");
+  if (!run) return isRemote({ kind }) || !allows(grant, "operate");
   const isOfScript = run.script !== "" && run.written("image") === image;
   return !allows(grant, "operate") && !isOfScript;
 }

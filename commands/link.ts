@@ -1,0 +1,48 @@
+import type * as v from "valibot";
+import type { Group } from "../src/cli/subcommand";
+import { view } from "../src/cli/view";
+import { listLinks, showLink } from "../src/link/operations";
+
+type Shown = v.InferOutput<typeof showLink.output>;
+
+function textOf({ host, hub }: Shown): string {
+  const lines: string[] = [];
+  if (host) {
+    const { desk, label, state, since, next, problem, rtt_ms, twin } = host;
+    const parts = [
+      since === null ? state : `${state} since ${since}`,
+      rtt_ms === null ? undefined : `${rtt_ms} ms`,
+      next === null ? undefined : `dials again at ${next}`,
+      problem === null || state === "linked" ? undefined : problem,
+    ].filter((part) => part !== undefined);
+    lines.push(`desk ${desk}, as ${label}: ${parts.join("; ")}`);
+    if (twin !== null) lines.push(`  another host with the identity of this one is at ${twin}`);
+  }
+  if (hub) lines.push(`${hub.links} hosts are linked to this desk, ${hub.gone} have lost their link`);
+  return lines.join("\n") || "no links: this host has joined no desk, and its server runs without --hub";
+}
+
+export default {
+  own: view(showLink, {
+    text: textOf,
+    examples: [["$0 link", "Whether this host has its link to the desk"]],
+  }),
+  verbs: {
+    list: view(listLinks, {
+      columns: ["LABEL", "STATE", "SINCE", "ADDRESS", "RTT", "LAST SEEN", "VERSION", "NOTE"],
+      rows: ({ links }) =>
+        links.map(({ label, linked, since, address, rtt_ms, last_seen, version, twin }) => [
+          label,
+          linked ? "linked" : "gone",
+          since,
+          address,
+          rtt_ms === null ? "" : `${rtt_ms} ms`,
+          last_seen,
+          version,
+          twin ? `another host with this identity at ${twin.address}, ${twin.at}` : "",
+        ]),
+      none: "no host has dialled this desk",
+      examples: [["$0 link list", "Which hosts are linked to this desk"]],
+    }),
+  },
+} satisfies Group;

@@ -1,0 +1,109 @@
+/**
+ * A WebSocket to a server whose certificate has one of the given pins.
+ *
+ * The promise: nothing is sent before the certificate has passed. Bun's own WebSocket cannot check a pin.
+ */
+import type { Socket } from "node:net";
+import driver from "websocket-driver";
+import type { RemoteServer } from "../client/carrier";
+import { CLOSED, dial, dialError } from "../client/dial";
+import { MAX_MESSAGE_BYTES, MAX_UNSENT_BYTES } from "../core/socket";
+import { PROTOCOL } from "./frames";
+
+export interface ClientHandlers {
+  /** It is open. @param pin of the certificate; undefined without TLS. */
+  opened(pin: string | undefined): void;
+  message(message: string | Uint8Array): void;
+  /** It has ended. @param code of the other end, or 1006 (RFC 6455 section 7.1.5) where it said none. */
+  closed(code: number, reason: string): void;
+}
+
+/** How many bytes may wait before the next piece of a body waits too. */
+const MAX_WAITING = 262_144;
+
+/** How long an end may take that the other end has to answer, in milliseconds. */
+const CLOSE_MS = 3_000;
+
+/** The code of a connection that ended without a word. */
+const BROKEN = 1_006;
+
+export type ClientSocket = ReturnType<typeof openClientSocket>;
+
+/** Opens one. What goes wrong is its `closed`. */
+export function openClientSocket(url: URL, server: Pick<RemoteServer, "trust">, handlers: ClientHandlers) {
+  const address = `${url.protocol === "https:" ? "wss" : "ws"}://${url.host}${url.pathname}`;
+  const protocol = driver.client(address, { protocols: [PROTOCOL], maxLength: MAX_MESSAGE_BYTES });
+  let pin: string | undefined;
+  let end = { code: BROKEN, reason: CLOSED };
+  let hasEnded = false;
+  const finish = () => {
+    if (hasEnded) return;
+    hasEnded = true;
+    handlers.closed(end.code, end.reason);
+  };
+  let waiting: Array<() => void> = [];
+  const wake = () => {
+    const woken = waiting;
+    waiting = [];
+    for (const resolve of woken) resolve();
+  };
+  const socket: Socket = dial(url, server, (found) => {
+    pin = found;
+    socket.setNoDelay(true);
+    socket.on("data", (bytes: Buffer) => protocol.parse(bytes)).on("drain", wake);
+    protocol.start();
+  });
+  socket
+    .on("error", (error) => {
+      end = { code: BROKEN, reason: dialError(error) };
+    })
+    .on("close", () => {
+      wake();
+      finish();
+    });
+  protocol.io.on("data", (bytes: Buffer) => {
+    if (!socket.destroyed) socket.write(bytes);
+  });
+  protocol
+    .on("open", () => handlers.opened(pin))
+    .on("message", ({ data }: { data: string | Buffer }) => handlers.message(data))
+    .on("error", (error: Error) => {
+      const { statusCode } = protocol;
+      const refused = statusCode !== undefined && statusCode !== 101;
+      end = { code: BROKEN, reason: refused ? `HTTP ${statusCode}` : error.message };
+    })
+    .on("close", ({ code, reason }: { code: number; reason: string }) => {
+      if (end.reason === CLOSED) end = { code, reason };
+      socket.end();
+      setTimeout(() => socket.destroy(), CLOSE_MS).unref();
+      finish();
+    });
+  const terminate = () => void socket.destroy();
+  const guard = () => {
+    if (socket.writableLength > MAX_UNSENT_BYTES) terminate();
+  };
+  return {
+    send(message: string | Uint8Array<ArrayBuffer>): void {
+      if (hasEnded) return;
+      if (typeof message === "string") protocol.text(message);
+      else protocol.binary(Buffer.from(message.buffer, message.byteOffset, message.length));
+      guard();
+    },
+    /** Resolves when another piece may be sent. */
+    ready(): Promise<void> | undefined {
+      if (hasEnded || socket.writableLength < MAX_WAITING) return undefined;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      waiting.push(resolve);
+      return promise;
+    },
+    /** @param answered called when the other end has answered. */
+    ping(data: string, answered: () => void): void {
+      protocol.ping(data, answered);
+    },
+    close(code: number, reason: string): void {
+      protocol.close(reason, code);
+      setTimeout(terminate, CLOSE_MS).unref();
+    },
+    terminate,
+  };
+}

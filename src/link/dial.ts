@@ -1,0 +1,233 @@
+/**
+ * The host's side of a link: dials the desk that it has joined, proves who it is, and keeps the link up.
+ *
+ * Promises. Nothing is sent before the desk has shown a key that this host knows, and no token ever is. A desk that comes back is
+ * not stampeded: hosts dial again after a random part of a time that doubles, up to a minute. A link that is dead, also where nothing
+ * says so, is noticed within 46 s.
+ */
+
+import { sleep } from "../lib/deadline";
+import { messageOf } from "../lib/errors";
+import type { Log } from "../lib/log";
+import { printable } from "../lib/sanitize";
+import { type ClientSocket, openClientSocket } from "./client-socket";
+import { CODE, FROM_HUB, linkMessage, parseFrame, parsePiece } from "./frames";
+import { type Answers, createAnswers, type Enter } from "./serve";
+
+/** How long a link may take to come up, and the answer to a ping, in milliseconds. */
+const READY_MS = 15_000;
+const PONG_MS = 10_000;
+
+/** A ping is sent after this time, or up to a fifth more or less, in milliseconds. */
+const PING_MS = 30_000;
+
+/** Before the nth attempt, a host waits up to 1 s · 2^n, and never more than this, in milliseconds. */
+const FIRST_MS = 1_000;
+const MAX_MS = 60_000;
+
+/** A link that was up for so long was a good one: the next attempt is a first one. In milliseconds. */
+const GOOD_MS = 30_000;
+
+/** A desk that has links. */
+export interface Desk {
+  readonly url: string;
+  /** The pins of its TLS key; none where it speaks plain http. */
+  readonly pins: readonly string[];
+  readonly host_id: string;
+}
+
+export interface DialParts {
+  /** The desk as this host knows it now. */
+  desk(): Desk;
+  /** Signs with the identity key. */
+  sign(message: string): string;
+  readonly enter: Enter;
+  readonly version: string;
+  readonly log: Log;
+  /** From 0 to 1 (default: Math.random). */
+  readonly random?: () => number;
+}
+
+/** How the link of a host is. */
+export interface DialState {
+  readonly state: "dialling" | "linked" | "waiting";
+  /** When it came to be so. */
+  readonly since: Date;
+  /** When it dials again. */
+  readonly next: Date | null;
+  /** Why the last link ended, or did not come up. */
+  readonly problem: string | null;
+  readonly rtt_ms: number | null;
+  /** The address of another host with the same identity, which the desk has seen. */
+  readonly twin: string | null;
+}
+
+/** How an attempt ended. */
+interface End {
+  readonly code: number;
+  readonly reason: string;
+  /** How long it was up, in milliseconds. */
+  readonly upMs: number;
+  /** The desk stops, and is to be dialled after a part of this time. */
+  readonly retryMs: number | undefined;
+}
+
+/** The time before the nth attempt: full jitter, and nothing is clamped after it. */
+export const pauseBefore = (attempt: number, random: () => number): number =>
+  random() * Math.min(MAX_MS, FIRST_MS * 2 ** attempt);
+
+/** Keeps a link until it is stopped. */
+export type Dialler = ReturnType<typeof keepLink>;
+
+export function keepLink(parts: DialParts) {
+  const { log, random = Math.random } = parts;
+  const stopping = new AbortController();
+  let state: DialState = {
+    ...{ state: "dialling", since: new Date(), next: null },
+    ...{ problem: null, rtt_ms: null, twin: null },
+  };
+  const set = (change: Partial<DialState>) => {
+    state = { ...state, ...change };
+  };
+  /** Another host with this identity has the link now. */
+  let yields = false;
+  const process = crypto.randomUUID();
+
+  /** One link, until it ends. */
+  const link = async (): Promise<End> => {
+    const desk = parts.desk();
+    const { promise, resolve } = Promise.withResolvers<End>();
+    let upSince: number | undefined;
+    let retryMs: number | undefined;
+    let answers: Answers | undefined;
+    let key = "";
+    const trust = { kind: "pin", pins: desk.pins } as const;
+    const socket: ClientSocket = openClientSocket(
+      new URL("/link", desk.url),
+      { trust },
+      {
+        opened(pin) {
+          key = pin ?? "";
+        },
+        message: (message) => take(message),
+        closed(code, reason) {
+          answers?.endAll();
+          timers.end();
+          stopping.signal.removeEventListener("abort", leave);
+          const upMs = upSince === undefined ? 0 : performance.now() - upSince;
+          resolve({ code, reason, upMs, retryMs });
+        },
+      },
+    );
+    const timers = watch(socket, (rtt_ms) => set({ rtt_ms }), random);
+    const leave = () => socket.close(1_000, "svc stops");
+    stopping.signal.addEventListener("abort", leave);
+    if (stopping.signal.aborted) socket.terminate();
+    const end = (reason: string) => socket.close(CODE.protocol, reason);
+
+    const take = (message: string | Uint8Array) => {
+      if (typeof message !== "string") {
+        const piece = parsePiece(message);
+        if (!piece || answers?.piece(piece.id, piece.bytes) === false) end("not a frame of this protocol");
+        return;
+      }
+      const frame = parseFrame(FROM_HUB, message);
+      if (!frame) return end("not a frame of this protocol");
+      switch (frame.t) {
+        case "hello": {
+          const { host_id } = desk;
+          const signature = parts.sign(linkMessage(frame.nonce, key, host_id));
+          const about = { host_id, signature, process, version: parts.version, yields };
+          return socket.send(JSON.stringify({ t: "host", ...about }));
+        }
+        case "ready":
+          yields = false;
+          upSince = performance.now();
+          answers = createAnswers(socket, parts.enter, log);
+          set({ state: "linked", since: new Date(), next: null, problem: null });
+          log.info(`linked to the desk at ${new URL(desk.url).host} as ${printable(frame.label, 130)}`);
+          return timers.ready();
+        case "twin":
+          set({ twin: printable(frame.address, 100) });
+          return log.warn(`another host with the identity of this one, at ${state.twin}, has lost its link`);
+        case "replaced":
+          yields = true;
+          set({ twin: printable(frame.address, 100) });
+          log.warn(
+            `another host with the identity of this one, at ${state.twin}, has the link to the desk now: give one of them an identity of its own (\`svc leave\`, remove host_key, \`svc join\`)`,
+          );
+          return socket.close(CODE.replaced, "replaced");
+        case "drain":
+          retryMs = frame.retry_ms;
+          return;
+        default:
+          if (answers) answers.frame(frame);
+          else end("a request before the link was up");
+      }
+    };
+    return promise;
+  };
+
+  const keep = async () => {
+    for (let attempt = 0; !stopping.signal.aborted; ) {
+      set({ state: "dialling", since: new Date(), next: null });
+      const { code, reason, upMs, retryMs } = await link().catch(failed);
+      if (stopping.signal.aborted) return;
+      if (upMs >= GOOD_MS) attempt = 0;
+      const pause = retryMs === undefined ? pauseBefore(attempt, random) : random() * retryMs;
+      attempt += 1;
+      const problem = printable(reason || `closed with ${code}`, 200);
+      if (problem !== state.problem) log.warn(`no link to the desk: ${problem}`);
+      const next = new Date(Date.now() + pause);
+      set({ state: "waiting", since: new Date(), next, problem, rtt_ms: null });
+      await sleep(pause, stopping.signal).catch(() => {});
+    }
+  };
+  const kept = keep();
+  return {
+    state: (): DialState => state,
+    /** Ends the link, and dials no more. */
+    async stop(): Promise<void> {
+      stopping.abort();
+      await kept;
+    },
+  };
+}
+
+const failed = (error: unknown): End => ({
+  code: 1_006,
+  reason: messageOf(error),
+  upMs: 0,
+  retryMs: undefined,
+});
+
+/** Ends a link that does not come up, or that does not answer pings any longer. A ping has how long the answer to the last one took. */
+function watch(socket: ClientSocket, answered: (rttMs: number) => void, random: () => number) {
+  let timer = setTimeout(() => socket.terminate(), READY_MS);
+  let rtt = "";
+  let hasEnded = false;
+  const ping = () => {
+    const sent = performance.now();
+    timer = setTimeout(() => socket.terminate(), PONG_MS);
+    socket.ping(rtt, () => {
+      clearTimeout(timer);
+      const ms = performance.now() - sent;
+      rtt = ms.toFixed(1);
+      answered(Math.round(ms * 10) / 10);
+      again();
+    });
+  };
+  const again = () => {
+    if (!hasEnded) timer = setTimeout(ping, PING_MS * (0.8 + 0.4 * random()));
+  };
+  return {
+    ready(): void {
+      clearTimeout(timer);
+      if (!hasEnded) ping();
+    },
+    end(): void {
+      hasEnded = true;
+      clearTimeout(timer);
+    },
+  };
+}

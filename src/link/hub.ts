@@ -1,0 +1,243 @@
+/**
+ * The hub: hosts that have joined dial it, prove who they are, and answer requests over the connection that they keep.
+ *
+ * Promises. A host is known by its identity key alone, and no token crosses a link. Of two hosts with one identity the newer has
+ * the link, and both are notified. A request that was handed to a link ends with it. Whatever a host sends, its share of memory is
+ * bounded: by the window of each body, by the number of requests, and by what may wait to be sent. One timer looks after all links.
+ */
+import { type Answer, askAgain } from "../client/again";
+import { deadlineIn, type Limits, RemoteError, type Request } from "../client/carrier";
+import { tooLarge, within } from "../client/connection";
+import type { Publish } from "../core/events";
+import type { SocketHandlers } from "../core/socket";
+import { createBuckets } from "../lib/buckets";
+import type { Log } from "../lib/log";
+import { printable } from "../lib/sanitize";
+import type { Call } from "./call";
+import { linkReplaced } from "./events";
+import { CODE, MAX_BODY_BYTES } from "./frames";
+import { type Gone, type Home, type HostFrame, Link, type Member } from "./link";
+import type { Hub } from "./links";
+
+/** How often all links are looked after, in milliseconds. */
+const LOOK_MS = 5_000;
+
+/** How long a host may take to prove who it is, or to go, in milliseconds. */
+const PROVE_MS = 10_000;
+
+/** The most connections that have not proved who they are; one more ends the oldest. */
+const MAX_WAITING = 1_024;
+
+/** How often a host may get a link. */
+const DIALS = { ratePerMinute: 60, burst: 20 };
+
+/** How long hosts are told to wait for a hub that stops, in milliseconds: for each of them, and at least. */
+const RETRY_MS_EACH = 1;
+const MIN_RETRY_MS = 1_000;
+const MAX_RETRY_MS = 600_000;
+
+/** What a hub needs. */
+export interface HubParts {
+  readonly log: Log;
+  readonly publish: Publish;
+  /** The host with this id; undefined where none has joined. */
+  member(hostId: string): Member | undefined;
+  /** The pins of this server's TLS key, now and before; an empty one without TLS. */
+  pins(): readonly string[];
+  /** Says that a host is there, or has gone and why. */
+  up(hostId: string, label: string): void;
+  down(hostId: string, label: string, error: string): void;
+}
+
+/** A hub, and how connections get to it. */
+export interface LinkHub extends Hub {
+  /** What becomes of a connection from that address. */
+  accept(address: string): SocketHandlers;
+  stop(): void;
+}
+
+export function createHub(parts: HubParts): LinkHub {
+  const { log, publish } = parts;
+  const links = new Map<string, Link>();
+  const gone = new Map<string, Gone>();
+  /** Those that have to prove who they are, and those that were replaced, the oldest first. */
+  const waiting = new Set<Link>();
+  const leaving = new Set<Link>();
+  const mayDial = createBuckets(DIALS);
+  let isStopping = false;
+  let timer: Timer | undefined;
+
+  /** Why a host that has proved who it is gets no link, and the code for that. */
+  const refusalOf = ({ host_id, process, yields }: HostFrame): [number, string] | undefined => {
+    if (isStopping) return [CODE.away, "the server stops"];
+    if (mayDial(host_id, performance.now()) > 0) return [CODE.refused, "too many links a minute"];
+    const former = links.get(host_id);
+    if (!yields || !former || former.instance === process) return undefined;
+    return [CODE.held, "another host with this identity has a link"];
+  };
+
+  const home: Home = {
+    member: parts.member,
+    pins: parts.pins,
+    opened(link) {
+      timer ??= setInterval(look, LOOK_MS);
+      waiting.add(link);
+      if (waiting.size <= MAX_WAITING) return;
+      const [oldest] = waiting;
+      oldest?.terminate();
+    },
+    proved(link, host) {
+      waiting.delete(link);
+      const refusal = refusalOf(host);
+      if (refusal) {
+        link.end(...refusal);
+        return;
+      }
+      const { host_id } = host;
+      const former = links.get(host_id);
+      links.set(host_id, link);
+      if (former) {
+        leaving.add(former);
+        former.replacedBy(link);
+      }
+      link.begin(gone.get(host_id)?.twin ?? former?.twin ?? null);
+      gone.delete(host_id);
+      parts.up(host_id, link.label);
+    },
+    closed(link, code) {
+      waiting.delete(link);
+      if (leaving.delete(link) && code === CODE.replaced) noteTwin(link);
+      const { hostId, label } = link;
+      if (links.get(hostId) !== link) return;
+      links.delete(hostId);
+      gone.set(hostId, link.state(new Date()));
+      parts.down(hostId, label, code === CODE.refused ? "it has left this desk" : "the link was lost");
+    },
+    retryMs: () => Math.min(MAX_RETRY_MS, Math.max(MIN_RETRY_MS, links.size * RETRY_MS_EACH)),
+  };
+
+  /** The one that was replaced has said that it lives: there are two. */
+  const noteTwin = (old: Link) => {
+    const link = links.get(old.hostId);
+    if (!link?.hasTwin(old.address)) return;
+    log.warn(
+      `two hosts have the identity of ${printable(link.label, 130)}: the one at ${link.address} has the link now, the one at ${old.address} has lost it`,
+    );
+    const { hostId: host_id, label, address } = link;
+    publish(linkReplaced, { host_id, label, address, replaced: old.address });
+  };
+
+  const look = () => {
+    const now = Date.now();
+    for (const link of waiting) if (now - link.since > PROVE_MS) link.refuse("it did not say who it is");
+    for (const link of leaving) if (now - link.replacedAt > PROVE_MS) link.terminate();
+    for (const link of links.values()) link.look(now);
+    for (const hostId of gone.keys()) if (!parts.member(hostId)) gone.delete(hostId);
+    if (links.size + waiting.size + leaving.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  };
+
+  /** @throws an `unreachable` {@link RemoteError} where the host has no link. */
+  const linkTo = (hostId: string): Link => {
+    const link = links.get(hostId);
+    if (link && !isStopping) return link;
+    const seen = gone.get(hostId)?.last_seen;
+    const why = isStopping
+      ? "this desk stops"
+      : seen
+        ? `last seen ${seen}`
+        : "not seen since this desk started";
+    throw new RemoteError("unreachable", `not linked (${why})`, false);
+  };
+
+  const askOnce = async (
+    hostId: string,
+    request: Request,
+    { deadline, answerWithinMs, maxBytes }: Limits,
+    signal?: AbortSignal,
+    key?: string,
+  ): Promise<Answer> => {
+    if (signal?.aborted) throw new RemoteError("cancelled", "cancelled", false);
+    const within_ms = Math.max(1, Math.ceil(deadline.at - performance.now() + (answerWithinMs ?? 0)));
+    using call = linkTo(hostId).ask(request, { accept: "application/json", key, within_ms });
+    if (answerWithinMs !== undefined) await within(deadline, signal, () => true, call.written);
+    const until = answerWithinMs === undefined ? deadline : deadlineIn(answerWithinMs);
+    // Awaited here: the call ends with this function.
+    return await within(until, signal, () => true, wholeOf(call, Math.min(maxBytes, MAX_BODY_BYTES)));
+  };
+
+  return {
+    accept: (address) => new Link(home, address),
+    async ask(hostId, request, limits, signal) {
+      const key = request.method === "POST" ? crypto.randomUUID() : undefined;
+      const send = () => askOnce(hostId, request, limits, signal, key);
+      try {
+        return await send();
+      } catch (error) {
+        const isLost = error instanceof RemoteError && error.fault === "unreachable" && error.sent;
+        if (key === undefined || !isLost) throw error;
+        return askAgain(send, error, limits, signal);
+      }
+    },
+    async open(hostId, path, deadline, silentMs, signal) {
+      if (signal?.aborted) throw new RemoteError("cancelled", "cancelled", false);
+      const accept = "text/event-stream, application/json";
+      const call = linkTo(hostId).ask({ method: "GET", path }, { accept });
+      try {
+        const { status, type } = await within(deadline, signal, () => true, call.head);
+        const opened = { status, type, pieces: piecesOf(call, silentMs, signal) };
+        if (status === 200) return { ...opened, body: new Uint8Array() };
+        const whole = await within(deadline, signal, () => true, wholeOf(call, MAX_REFUSAL_BYTES));
+        call[Symbol.dispose]();
+        return { ...opened, body: whole.body };
+      } catch (error) {
+        call[Symbol.dispose]();
+        throw error;
+      }
+    },
+    links() {
+      const now = [...links.values()].map((link) => ({
+        ...{ host_id: link.hostId, label: link.label, linked: true },
+        ...link.state(new Date(link.since)),
+      }));
+      const before = [...gone].flatMap(([host_id, state]) => {
+        const label = parts.member(host_id)?.label;
+        return label === undefined ? [] : [{ host_id, label, linked: false, ...state }];
+      });
+      return [...now, ...before];
+    },
+    stop() {
+      isStopping = true;
+      clearInterval(timer);
+    },
+  };
+}
+
+/** The largest body of a response that is no stream, where one was asked for. */
+const MAX_REFUSAL_BYTES = 65_536;
+
+async function wholeOf(call: Call, maxBytes: number): Promise<Answer> {
+  const { status, retry_after_s } = await call.head;
+  const body = new Bun.ArrayBufferSink();
+  let bytes = 0;
+  for (let piece = await call.next(); piece; piece = await call.next()) {
+    bytes += piece.length;
+    if (bytes > maxBytes) throw tooLarge(maxBytes);
+    body.write(piece);
+  }
+  const isEarly = status === 409 && retry_after_s !== undefined;
+  return {
+    ...{ status, body: new Uint8Array(body.end()), knowsRepeats: true, isEarly },
+    ...(retry_after_s !== undefined && retry_after_s > 0 && { retryAfterS: retry_after_s }),
+  };
+}
+
+async function* piecesOf(call: Call, silentMs: number, signal: AbortSignal | undefined) {
+  using _ = call;
+  for (;;) {
+    const piece = await within(deadlineIn(silentMs), signal, () => true, call.next());
+    if (!piece) return;
+    yield piece;
+  }
+}

@@ -1,0 +1,293 @@
+/**
+ * A link, on the side of the hub: a connection on which a host proves who it is, and then answers requests.
+ */
+import { RemoteError, type Request } from "../client/carrier";
+import type { Socket, SocketHandlers } from "../core/socket";
+import { printable } from "../lib/sanitize";
+import { isSignedBy } from "../trust/identity";
+import { Call } from "./call";
+import {
+  CODE,
+  FROM_HOST,
+  type FromHost,
+  linkMessage,
+  MAX_ASKS,
+  MAX_BODY_BYTES,
+  parseFrame,
+  parsePiece,
+} from "./frames";
+import type { LinkState } from "./links";
+
+/** Frames between two looks that belong to no request. */
+const MAX_STRANGE = 20_000;
+
+/** How long a host may be silent, in milliseconds: it pings every 36 s at least. */
+const SILENT_MS = 75_000;
+
+/** How many bytes may wait to be sent before another piece of a body does. */
+const MAX_UNSENT = 262_144;
+
+/** A host of the address book that has joined. */
+export interface Member {
+  readonly label: string;
+  readonly host_key: string;
+}
+
+/** What is known of a host that has no link any longer. */
+export type Gone = Omit<LinkState, "host_id" | "label" | "linked">;
+
+/** What a link needs of its hub. */
+export interface Home {
+  /** The host with this id; undefined where none has joined. */
+  member(hostId: string): Member | undefined;
+  /** The pins of this server's TLS key, now and before; an empty one without TLS. */
+  pins(): readonly string[];
+  opened(link: Link): void;
+  /** The host has proved who it is. */
+  proved(link: Link, host: HostFrame): void;
+  closed(link: Link, code: number): void;
+  /** How long hosts wait for a hub that stops. */
+  retryMs(): number;
+}
+
+export type HostFrame = Extract<FromHost, { t: "host" }>;
+
+/** A connection from a host. A class, as there may be many thousands. */
+export class Link implements SocketHandlers {
+  hostId = "";
+  label = "";
+  instance = "";
+  since = Date.now();
+  replacedAt = 0;
+  twin: LinkState["twin"] = null;
+  private version = "";
+  private seen = Date.now();
+  private rtt: number | null = null;
+  private nonce: string | undefined;
+  private socket: Socket | undefined;
+  private calls: Map<number, Call> | undefined;
+  private lastId = 0;
+  private strange = 0;
+  private isDraining = false;
+  private drainedOnes: Array<() => void> | undefined;
+
+  constructor(
+    private readonly home: Home,
+    readonly address: string,
+  ) {}
+
+  opened(socket: Socket): void {
+    this.socket = socket;
+    this.nonce = Buffer.from(crypto.getRandomValues(new Uint8Array(24))).toString("base64url");
+    this.say({ t: "hello", v: 1, nonce: this.nonce });
+    this.home.opened(this);
+  }
+
+  message(message: string | Uint8Array): void {
+    this.seen = Date.now();
+    if (typeof message !== "string") {
+      this.takePiece(message);
+      return;
+    }
+    const frame = parseFrame(FROM_HOST, message);
+    if (this.nonce !== undefined) {
+      if (frame?.t === "host") this.prove(frame, this.nonce);
+      else this.refuse("expected to learn which host this is");
+      return;
+    }
+    if (!frame || frame.t === "host") {
+      this.end(CODE.protocol, "not a frame of this protocol");
+      return;
+    }
+    const call = this.calls?.get(frame.id);
+    if (!call) {
+      this.countStrange();
+      return;
+    }
+    if (frame.t === "more") call.more(frame.bytes);
+    else if (frame.t === "end") call.finish(frame.error);
+    else if (!call.begin(frame)) this.end(CODE.protocol, "two heads of one answer");
+  }
+
+  pinged(data: Uint8Array): void {
+    this.seen = Date.now();
+    this.countStrange();
+    // How long the answer to its last ping took.
+    const rtt = Number(Buffer.from(data).toString("latin1") || Number.NaN);
+    if (rtt >= 0 && rtt < SILENT_MS) this.rtt = Math.round(rtt * 10) / 10;
+  }
+
+  drained(): void {
+    const waiting = this.drainedOnes ?? [];
+    this.drainedOnes = undefined;
+    for (const resolve of waiting) resolve();
+  }
+
+  stopping(): void {
+    if (this.nonce !== undefined) {
+      this.end(CODE.away, "the server stops");
+      return;
+    }
+    this.say({ t: "drain", retry_ms: this.home.retryMs() });
+    this.isDraining = true;
+    this.endIfIdle();
+  }
+
+  closed(code: number): void {
+    this.socket = undefined;
+    this.drained();
+    for (const call of this.calls?.values() ?? []) call.lost();
+    this.home.closed(this, code);
+  }
+
+  /** What is known of it. @param since when it came up, or went down. */
+  state(since: Date): Gone {
+    const { address, seen, rtt, version, twin } = this;
+    const last_seen = new Date(seen).toISOString();
+    return { since: since.toISOString(), address, last_seen, rtt_ms: rtt, version, twin };
+  }
+
+  /** The host may answer requests from now on. */
+  begin(twin: LinkState["twin"]): void {
+    this.twin = twin;
+    this.since = Date.now();
+    this.socket?.accept();
+    this.say({ t: "ready", label: this.label });
+  }
+
+  /** Another connection of this host takes its place. The same process has lost this one and does not hear it. */
+  replacedBy({ instance, address }: Link): void {
+    this.replacedAt = Date.now();
+    if (instance === this.instance) this.terminate();
+    else this.say({ t: "replaced", address });
+  }
+
+  /** Another host with this identity lives. @returns false where that was said a minute ago. */
+  hasTwin(address: string): boolean {
+    const isNew = !this.twin || Date.now() - Date.parse(this.twin.at) > 60_000;
+    this.twin = { at: new Date().toISOString(), address };
+    this.say({ t: "twin", address });
+    return isNew;
+  }
+
+  look(now: number): void {
+    this.strange = 0;
+    if (now - this.seen > SILENT_MS) {
+      this.terminate();
+      return;
+    }
+    const member = this.home.member(this.hostId);
+    if (member) this.label = member.label;
+    else this.end(CODE.refused, "this host has not joined this desk");
+  }
+
+  /** @throws an `unreachable` {@link RemoteError} where as many requests are under way as may be. */
+  ask(
+    { method, path, body }: Request,
+    about: { readonly accept: string; readonly key?: string | undefined; readonly within_ms?: number },
+  ): Call {
+    this.calls ??= new Map();
+    if (this.isDraining || this.calls.size >= MAX_ASKS) {
+      const why = this.isDraining ? "the link ends" : `${MAX_ASKS} requests to this host are under way`;
+      throw new RemoteError("unreachable", why, false);
+    }
+    const bytes = body === undefined ? undefined : Buffer.from(body);
+    if (bytes && bytes.length > MAX_BODY_BYTES) {
+      throw new RemoteError("answer", `the request is larger than ${MAX_BODY_BYTES / 1_048_576} MiB`, false);
+    }
+    do this.lastId = (this.lastId + 1) >>> 0;
+    while (this.calls.has(this.lastId));
+    const id = this.lastId;
+    this.say({ t: "ask", id, method, path, ...about, ...(bytes && { bytes: bytes.length }) });
+    const call = new Call(id, this, bytes);
+    this.calls.set(id, call);
+    return call;
+  }
+
+  /** A request is over. */
+  forget(id: number): void {
+    this.calls?.delete(id);
+    this.endIfIdle();
+  }
+
+  say(frame: object): void {
+    this.send(JSON.stringify(frame));
+  }
+
+  send(message: string | Uint8Array<ArrayBuffer>): void {
+    this.socket?.send(message);
+  }
+
+  ready(): Promise<void> | undefined {
+    if (!this.socket || this.socket.unsent() < MAX_UNSENT) return undefined;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.drainedOnes ??= [];
+    this.drainedOnes.push(resolve);
+    return promise;
+  }
+
+  end(code: number, reason: string): void {
+    this.socket?.close(code, reason);
+  }
+
+  terminate(): void {
+    this.socket?.terminate();
+  }
+
+  /** It is not the host that it says. */
+  refuse(reason: string): void {
+    this.socket?.refuse();
+    this.end(CODE.refused, reason);
+  }
+
+  private prove(host: HostFrame, nonce: string): void {
+    this.nonce = undefined;
+    const { host_id, signature, process, version } = host;
+    const member = this.home.member(host_id);
+    const isSigned =
+      member !== undefined &&
+      this.home
+        .pins()
+        .some((pin) => isSignedBy(member.host_key, linkMessage(nonce, pin, host_id), signature));
+    if (!member) {
+      this.refuse("this host has not joined this desk");
+      return;
+    }
+    if (!isSigned) {
+      this.refuse("the signature is not that of the host's identity key for this desk");
+      return;
+    }
+    this.hostId = host_id;
+    this.label = member.label;
+    this.instance = process;
+    this.version = printable(version, 40);
+    this.home.proved(this, host);
+  }
+
+  private takePiece(frame: Uint8Array): void {
+    if (this.nonce !== undefined) {
+      this.refuse("expected to learn which host this is");
+      return;
+    }
+    const piece = parsePiece(frame);
+    if (!piece) {
+      this.end(CODE.protocol, "not a frame of this protocol");
+      return;
+    }
+    const call = this.calls?.get(piece.id);
+    if (!call) {
+      this.countStrange();
+      return;
+    }
+    if (!call.push(piece.bytes)) this.end(CODE.protocol, "more of a body than asked for");
+  }
+
+  private countStrange(): void {
+    this.strange += 1;
+    if (this.strange > MAX_STRANGE) this.end(CODE.protocol, "too many frames that belong to no request");
+  }
+
+  private endIfIdle(): void {
+    if (this.isDraining && !this.calls?.size) this.end(CODE.away, "the server stops");
+  }
+}

@@ -1,0 +1,114 @@
+/**
+ * Links: how a host's own is, and which a hub has.
+ */
+import * as v from "valibot";
+import { NO_INPUT } from "../core/fields";
+import { operation } from "../core/operation";
+import { SocketAnswer } from "../core/socket";
+import { notFound } from "../lib/errors";
+import { PROTOCOL } from "./frames";
+import type { LinkHub } from "./hub";
+import type { HostLink, Hub } from "./links";
+
+interface Uses {
+  hub(): Hub | null;
+  openHub(): Promise<LinkHub | null>;
+  hostLink(): Promise<HostLink | null>;
+}
+
+const TWIN = v.nullable(v.object({ at: v.string(), address: v.string() }));
+
+const HOST_LINK = v.object({
+  desk: v.string(),
+  host_id: v.string(),
+  label: v.string(),
+  /** `waiting`: for its next attempt; `off`: it does not dial. */
+  state: v.picklist(["dialling", "linked", "waiting", "off"]),
+  /** When it came to be so, and when it dials again, ISO 8601. */
+  since: v.nullable(v.string()),
+  next: v.nullable(v.string()),
+  /** Why the last link ended or did not come up. */
+  problem: v.nullable(v.string()),
+  /** How long the answer to the last ping took. */
+  rtt_ms: v.nullable(v.number()),
+  /** The address of another host with the identity of this one. */
+  twin: v.nullable(v.string()),
+});
+
+const NOT_HERE = "a link is of the server; its hosts are asked with `on`";
+
+export const openLink = operation({
+  name: "link.open",
+  summary: "Open a link: a host that has joined dials, and answers requests over the connection",
+  scope: "any",
+  http: { method: "GET", path: "/link", public: "signed", socket: PROTOCOL },
+  leftOut: { cli: "`svc serve` on the host dials", script: NOT_HERE },
+  input: NO_INPUT,
+  output: v.instance(SocketAnswer),
+  async run(service: Uses, _input, { client }) {
+    const hub = await service.openHub();
+    if (!hub) throw notFound("this server takes no links: it was started without --hub");
+    return new SocketAnswer(hub.accept(client ?? "unknown"));
+  },
+});
+
+export const showLink = operation({
+  name: "link.show",
+  subcommand: "link",
+  summary: "Show the link of this host to its desk, and how many links this desk has",
+  scope: "read",
+  http: { method: "GET", path: "/link/state" },
+  answeredBy: "server or here",
+  leftOut: { script: NOT_HERE },
+  input: NO_INPUT,
+  output: v.object({
+    /** Null where this host has joined no desk. */
+    host: v.nullable(HOST_LINK),
+    /** Null where the server takes no links. */
+    hub: v.nullable(
+      v.object({ links: v.number(), /** Those that had one since the server started. */ gone: v.number() }),
+    ),
+  }),
+  async run(service: Uses) {
+    const links = service.hub()?.links();
+    const up = links?.filter(({ linked }) => linked).length ?? 0;
+    return {
+      host: await service.hostLink(),
+      hub: links === undefined ? null : { links: up, gone: links.length - up },
+    };
+  },
+});
+
+export const listLinks = operation({
+  name: "link.list",
+  summary: "List the hosts that are linked to this desk, or were since its server started",
+  scope: "read",
+  http: { method: "GET", path: "/links" },
+  answeredBy: "server",
+  leftOut: { script: NOT_HERE },
+  input: NO_INPUT,
+  output: v.object({
+    links: v.array(
+      v.object({
+        host_id: v.string(),
+        label: v.string(),
+        linked: v.boolean(),
+        /** When the link came up, or went down, ISO 8601. */
+        since: v.string(),
+        address: v.string(),
+        last_seen: v.string(),
+        rtt_ms: v.nullable(v.number()),
+        version: v.string(),
+        /** When two hosts with this identity were linked last, and the address of the one that lost its link. */
+        twin: TWIN,
+      }),
+    ),
+  }),
+  run(service: Uses) {
+    const hub = service.hub();
+    if (!hub) throw notFound("this server takes no links: start it with --hub");
+    return { links: [...hub.links()] };
+  },
+});
+
+export const operations = [openLink, showLink, listLinks];

@@ -1,0 +1,153 @@
+/**
+ * The links of this process: as a hub, to hosts that have joined; as a host, to the desk that it has joined.
+ */
+import type { Publish } from "../core/events";
+import type { Presence } from "../fleet/presence";
+import type { Membership } from "../join/membership";
+import { unavailable } from "../lib/errors";
+import { fileStamp } from "../lib/files";
+import { once } from "../lib/once";
+import { configFiles } from "../lib/paths";
+import type { Dialler } from "../link/dial";
+import type { HostLink } from "../link/links";
+import { version } from "../version";
+import type { Service } from "./interface";
+
+/** How old the index of the address book, and the pin, may be, in milliseconds. */
+const AGE_MS = 1_000;
+
+/** How many pins of keys that were in use since the start a host may have seen. */
+const MAX_PINS = 4;
+
+/** Makes the hub of a server. */
+export async function openHub(service: Service, publish: Publish, presence: Presence) {
+  const [{ createHub }, book, rest] = await Promise.all([
+    import("../link/hub"),
+    service.addressBook(),
+    service.rest(),
+  ]);
+  const members = aged(() => {
+    try {
+      const joined = book
+        .hosts()
+        .flatMap((host) => (host.member ? [[host.member.host_id, host] as const] : []));
+      return new Map(joined);
+    } catch {
+      // While the file is broken, nobody is known.
+      return new Map();
+    }
+  });
+  let pins: readonly string[] = [];
+  const look = aged(() => {
+    const pin = rest.server?.pin() ?? "";
+    if (!pins.includes(pin)) pins = [pin, ...pins].slice(0, MAX_PINS);
+    return pins;
+  });
+  const entry = (hostId: string, label: string) => ({
+    label,
+    base_url: members().get(hostId)?.base_url ?? `link:${hostId}`,
+  });
+  return createHub({
+    log: service.log,
+    publish,
+    member(hostId) {
+      const host = members().get(hostId);
+      return host?.member && { label: host.label, host_key: host.member.host_key };
+    },
+    pins: look,
+    up: (hostId, label) => presence.linked(entry(hostId, label)),
+    down: (hostId, label, error) => presence.gone(entry(hostId, label), error),
+  });
+}
+
+/** What `read` returns, read again after {@link AGE_MS}. */
+function aged<T>(read: () => T): () => T {
+  let known: { readonly value: T; readonly at: number } | undefined;
+  return () => {
+    const now = performance.now();
+    if (!known || now - known.at > AGE_MS) known = { value: read(), at: now };
+    return known.value;
+  };
+}
+
+/** Whether the desk has links, and this host dials it. */
+const isLinked = ({ carriers }: Membership) => carriers.some(({ kind }) => kind === "link");
+
+/** Keeps the link to the desk that this host has joined, if that has links. */
+export function createHostLink(service: Service, configDir: string) {
+  const files = configFiles(configDir);
+  let stamp: string | undefined;
+  let membership: Membership | undefined;
+  let dialler: Dialler | undefined;
+
+  const dial = once(() => import("../link/dial"));
+  const read = async () => {
+    const now = fileStamp(files.desk);
+    if (now === stamp) return membership;
+    const { readMembership } = await import("../join/membership");
+    membership = readMembership(files.desk);
+    stamp = now;
+    return membership;
+  };
+  const start = async (): Promise<Dialler> => {
+    const [{ keepLink }, { openSigningKey }, { pinsOfDesk }] = await Promise.all([
+      dial(),
+      import("../trust/identity"),
+      import("../join/membership"),
+    ]);
+    const { sign } = openSigningKey(files.hostKey);
+    const now = () => {
+      if (!membership) throw unavailable("this host has joined no desk");
+      return membership;
+    };
+    return keepLink({
+      desk() {
+        const joined = now();
+        return { url: `https://${joined.desk}`, pins: pinsOfDesk(joined), host_id: joined.host_id };
+      },
+      sign,
+      async enter(request) {
+        const { server } = await service.rest();
+        if (!server) throw unavailable("no server runs here");
+        const { token, desk } = now();
+        return server.enter(request, token, new URL(`https://${desk}`).hostname);
+      },
+      version,
+      log: service.log,
+    });
+  };
+  let nonce: string | undefined;
+  return {
+    /** Begins or ends the link where the membership is another than before. */
+    async look(): Promise<void> {
+      const joined = await read();
+      const wanted = joined && isLinked(joined) ? joined.nonce : undefined;
+      if (wanted === nonce) return;
+      nonce = wanted;
+      const former = dialler;
+      dialler = undefined;
+      await former?.stop();
+      if (wanted !== undefined) dialler = await start();
+    },
+    /** How it is; null where this host has joined no desk. */
+    async state(): Promise<HostLink | null> {
+      const joined = await read();
+      if (!joined) return null;
+      const { desk, host_id, label } = joined;
+      const about = { desk, host_id, label };
+      const now = dialler?.state();
+      if (!now) {
+        const problem = isLinked(joined)
+          ? "no server runs here"
+          : "the desk reaches this host: it has no links";
+        return { ...about, state: "off", since: null, next: null, problem, rtt_ms: null, twin: null };
+      }
+      const { since, next } = now;
+      return { ...about, ...now, since: since.toISOString(), next: next?.toISOString() ?? null };
+    },
+    async stop(): Promise<void> {
+      nonce = "";
+      await dialler?.stop();
+    },
+  };
+}
