@@ -54,8 +54,28 @@ export async function carrierTo(
   client: string | null = null,
   requests = 1,
 ): Promise<Carrier> {
-  if (client !== null) await takeTurn(client, new URL(server.url).origin, requests, signal);
+  const { url, via } = server;
+  if (client !== null) await takeTurn(client, via ? url : new URL(url).origin, requests, signal);
   const giveBack = await takeSlot(signal, client);
+  try {
+    const carrier = via ? await via(url, signal, client) : connectionTo(server, signal);
+    return {
+      ask: (request, limits) => carrier.ask(request, limits),
+      open: (path, until, silentMs) => carrier.open(path, until, silentMs),
+      pin: () => carrier.pin(),
+      [Symbol.dispose]() {
+        carrier[Symbol.dispose]();
+        giveBack();
+      },
+    };
+  } catch (error) {
+    giveBack();
+    throw error;
+  }
+}
+
+/** The carrier to `server` over HTTP or HTTPS; takes no slot. @param signal cancels the request under way. */
+export function connectionTo(server: RemoteServer, signal?: AbortSignal): Carrier {
   const { token, refusals } = server;
   const url = new URL(server.url);
   const base = url.pathname.replace(/\/+$/, "");
@@ -136,10 +156,7 @@ export async function carrierTo(
     ask,
     open,
     pin: () => agent?.pin,
-    [Symbol.dispose]() {
-      close();
-      giveBack();
-    },
+    [Symbol.dispose]: close,
   };
 }
 
