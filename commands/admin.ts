@@ -14,12 +14,12 @@ import {
   exportBook,
   importBook,
   listHosts,
-  listTargets,
   removeHost,
   rotateHost,
   setHost,
   tagHost,
 } from "../src/fleet/operations/hosts";
+import { listTargets } from "../src/fleet/operations/prometheus";
 import { badInput, notFound } from "../src/lib/errors";
 import { printable } from "../src/lib/sanitize";
 import { table } from "../src/lib/table";
@@ -36,6 +36,7 @@ const TRUST_WORDS: Readonly<Record<Host["trust"], string>> = {
   certificate: "pinned certificate",
   ca: "authority of its own",
   authorities: "usual authorities",
+  identity: "its identity key",
   loopback: "this machine",
   nothing: "NONE: not encrypted",
 };

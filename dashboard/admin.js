@@ -27,6 +27,7 @@ const TRUST = {
   certificate: "pinned certificate",
   ca: "authority of its own",
   authorities: "usual authorities",
+  identity: "its identity key",
   loopback: "this machine",
 };
 
@@ -151,14 +152,16 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
         label: "Actions",
         kind: "actions",
         hidden: !may("admin"),
-        cell: ({ label }) =>
+        cell: ({ label, trust }) =>
           el(
             "div",
             { class: "buttons" },
             actionButton("Edit…", () => change(label), made.tell, { "aria-label": `Edit… ${label}` }),
-            actionButton("Rotate…", () => rotate(label), made.tell, {
-              "aria-label": `Rotate… the token of ${label}`,
-            }),
+            // A link needs no token.
+            trust !== "identity" &&
+              actionButton("Rotate…", () => rotate(label), made.tell, {
+                "aria-label": `Rotate… the token of ${label}`,
+              }),
             actionButton([icon("remove"), "Remove"], () => remove(label), made.tell, {
               "aria-label": `Remove ${label}`,
             }),

@@ -28,7 +28,9 @@ export function hostForm(known) {
   const first = el("input", { type: "checkbox" });
   const plain = el("input", { type: "checkbox" });
   const ca = el("textarea", { rows: 4, placeholder: "-----BEGIN CERTIFICATE-----", spellcheck: "false" });
-  const kept = known ? " Leave it empty to keep the present one." : "";
+  const present =
+    known?.trust === "identity" ? " A link needs none." : " Leave it empty to keep the present one.";
+  const kept = known ? present : "";
   const from =
     "On that host, svc token add desk --scope desk prints one. It is stored here and never shown again. Or let the host join: then it brings its own.";
   const trust = el(

@@ -23,6 +23,7 @@ import { operations as events } from "./events/operations";
 import { eventTypes as hostEvents } from "./fleet/events";
 import { operations as fleet } from "./fleet/operations/fleet";
 import { operations as admin } from "./fleet/operations/hosts";
+import { operations as prometheus } from "./fleet/operations/prometheus";
 import { operations as http } from "./http/operations";
 import { eventTypes as inspectorEvents } from "./inspector/events";
 import { operations as inspector } from "./inspector/operations";
@@ -32,6 +33,7 @@ import { operations as joining } from "./join/operations/host";
 import { operations as licenses } from "./licenses/operations";
 import { eventTypes as linkEvents } from "./link/events";
 import { operations as links } from "./link/operations";
+import { operations as relay } from "./link/relay";
 import { eventTypes as requestEvents } from "./metrics/events";
 import { operations as metrics } from "./metrics/operations";
 import { eventTypes as sessionEvents } from "./peers/events";
@@ -87,6 +89,8 @@ const all = [
   ...joining,
   ...links,
   ...admin,
+  ...prometheus,
+  ...relay,
   ...fleet,
   ...planJobs,
 ] satisfies ReadonlyArray<Operation<InputSchema, OutputSchema, Service>>;

@@ -5,6 +5,7 @@
  * one another: this module supplies what one needs of another.
  */
 import { existsSync } from "node:fs";
+import type { Via } from "./client/carrier";
 import { type Publish, unheard } from "./core/events";
 import { parseInput } from "./core/input";
 import { OWNER, type Permission } from "./core/rights";
@@ -142,7 +143,8 @@ export function createService({
       ]);
       const lock = files.adminLock;
       const refusals = createRefusals({ file: files.refusedTokens, lock });
-      return createAddressBook({ file: files.adminHosts, lock }, log, refusals, publish);
+      const via: Via = async (...asked) => (await import("./link/via")).viaLinks(service)(...asked);
+      return createAddressBook({ file: files.adminHosts, lock }, log, refusals, publish, { "link:": via });
     }),
     audit: feature(async () => {
       if (!options.audit) return null;

@@ -188,7 +188,7 @@ describe("each operation of svc", () => {
 
 /** What a token of each scope may use. */
 const SCOPE_OF = {
-  metrics: ["admin.targets", "metrics.render", "tls.cert"],
+  metrics: ["admin.host_metrics", "admin.targets", "metrics.render", "tls.cert"],
   read: [
     "admin.list_hosts",
     "commands.list",
@@ -336,6 +336,8 @@ const SCOPE_OF = {
     "join_token.add",
     "join_token.list",
     "join_token.remove",
+    "link.ask",
+    "link.read",
     "rest.start",
     "rest.stop",
     "scripts.add",

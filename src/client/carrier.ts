@@ -49,6 +49,8 @@ export interface Response {
   readonly body: Uint8Array;
   /** When the server wants to be asked again, in seconds. */
   readonly retryAfterS?: number;
+  /** Whether it is that of another host, to which the server has handed the request (`relays` of an operation). */
+  readonly isRelayed?: boolean;
 }
 
 export interface Limits {

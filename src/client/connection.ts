@@ -58,6 +58,8 @@ export async function carrierTo(
   if (client !== null) await takeTurn(client, via ? url : new URL(url).origin, requests, signal);
   const giveBack = await takeSlot(signal, client);
   try {
+    if (!via && !/^https?:/i.test(url))
+      throw new RemoteError("unreachable", `no way to ${url} from here`, false);
     const carrier = via ? await via(url, signal, client) : connectionTo(server, signal);
     return {
       ask: (request, limits) => carrier.ask(request, limits),
@@ -140,6 +142,7 @@ export function connectionTo(server: RemoteServer, signal?: AbortSignal): Carrie
       const [type = ""] = (headers["content-type"] ?? "").split(";");
       const opened = {
         status,
+        isRelayed: isRelayed(headers),
         type: type.trim().toLowerCase(),
         pieces: piecesOf(response, silentMs, signal),
       };
@@ -159,6 +162,8 @@ export function connectionTo(server: RemoteServer, signal?: AbortSignal): Carrie
     [Symbol.dispose]: close,
   };
 }
+
+const isRelayed = (headers: IncomingMessage["headers"]) => headers["svc-relayed"] === "1";
 
 /** `error`, which says what to do where the server at an http address beyond this machine may speak TLS since an update. */
 function withTlsHint(error: unknown, { protocol, hostname, host }: URL): unknown {
@@ -288,6 +293,7 @@ function readAll(response: IncomingMessage, maxBytes: number): Promise<Answer> {
       const retryAfterS = Number(headers["retry-after"]);
       resolve({
         ...{ status, body: new Uint8Array(body.end()), ...repeatsIn(status, headers) },
+        isRelayed: isRelayed(headers),
         ...(retryAfterS > 0 && { retryAfterS }),
       });
     })

@@ -15,7 +15,7 @@ import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
 import { hostAdded, hostChanged, hostRemoved } from "./events";
 import type { KeyChange } from "./follow";
-import { type Host, parseHost, serverOf, trustOf } from "./host";
+import { type Host, parseHost, serverOf, trustOf, type Ways } from "./host";
 import { selectHosts } from "./selection";
 
 export type AddressBook = ReturnType<typeof createAddressBook>;
@@ -54,12 +54,14 @@ const labelOf = (value: unknown) => String(Object(value).label).trim().normalize
  * @param paths the file, and the lock for changes to it.
  * @param refusals the tokens that hosts have refused.
  * @param publish says what changes.
+ * @param ways to hosts that are not reached by http or https.
  */
 export function createAddressBook(
   paths: { readonly file: string; readonly lock: string },
   log: Log,
   refusals?: Refusals,
   publish = unheard,
+  ways: Ways = {},
 ) {
   const changed = (what: "added" | "changed" | "removed", { label, base_url, tags }: Host) => {
     if (what === "removed") publish(hostRemoved, { label });
@@ -79,7 +81,7 @@ export function createAddressBook(
       book.select(selection).map((host) => ({ label: host.label, server: book.reach(host) })),
     server: (label: string): RemoteServer => book.reach(book.host(label)),
     /** The server of a host. A token that it refused is not sent again for ten minutes. */
-    reach: (host: Host): RemoteServer => serverOf(host, refusals),
+    reach: (host: Host): RemoteServer => serverOf(host, refusals, ways),
     /** Lets the tokens of `hosts` be sent again. */
     askAgain: async (hosts: readonly Host[]): Promise<void> =>
       refusals?.forget(hosts.map((host) => serverOf(host))),

@@ -11,7 +11,7 @@ import { isLoopback } from "../lib/loopback";
 import { patienceFor, runPool } from "../lib/pool";
 import { printable } from "../lib/sanitize";
 import { isFor, spkiPin } from "../lib/spki";
-import { type Host, serverOf } from "./host";
+import { type Host, linkedHost, serverOf } from "./host";
 
 /** How many hosts are asked at once. */
 const SLOTS = 16;
@@ -53,6 +53,8 @@ export function certificatesOf(
 
 async function certificateOf(host: Host, all: readonly Host[], timeoutMs: number): Promise<Certificate> {
   const { base_url } = host;
+  if (linkedHost(base_url) !== undefined)
+    throw untrustworthy("it is reached over its link, which needs none");
   if (!base_url.startsWith("https:")) throw untrustworthy("it speaks plain http, and has no certificate");
   const shown = await certificateAt(base_url, serverOf(host).trust, timeoutMs);
   const { X509Certificate } = process.getBuiltinModule("node:crypto");
@@ -63,7 +65,8 @@ async function certificateOf(host: Host, all: readonly Host[], timeoutMs: number
     );
   }
   const pin = spkiPin(shown);
-  const other = all.find((one) => one.label !== host.label && speaksFor(certificate, pin, host, one));
+  const others = all.filter((one) => one.label !== host.label && linkedHost(one.base_url) === undefined);
+  const other = others.find((one) => speaksFor(certificate, pin, host, one));
   if (other)
     throw untrustworthy(
       `its certificate is also for ${hostOf(other)}, the host ${printable(other.label, 130)}`,

@@ -2,7 +2,7 @@
  * A host of the address book: the schema of an entry, and the server behind it.
  */
 import * as v from "valibot";
-import type { RemoteServer } from "../client/carrier";
+import type { RemoteServer, Via } from "../client/carrier";
 import { field, fileContent, secret } from "../core/fields";
 import { expectation } from "../core/input";
 import type { Parsed } from "../lib/json-store";
@@ -25,11 +25,10 @@ const TAG = v.pipe(
   v.regex(/^[^,!\s\p{C}]{1,64}$/u, "1 to 64 characters without spaces, commas or !"),
 );
 
+const TOKEN_WORDS = "a token of up to 512 visible ASCII characters";
+
 /** What a header can hold. */
-const TOKEN = v.pipe(
-  v.string(),
-  v.regex(/^[\x21-\x7e]{1,512}$/, "a token of up to 512 visible ASCII characters"),
-);
+const TOKEN = v.pipe(v.string(), v.regex(/^[\x21-\x7e]{1,512}$/, TOKEN_WORDS));
 
 const BASE_URL = v.pipe(
   v.string(),
@@ -37,7 +36,8 @@ const BASE_URL = v.pipe(
   v.rawCheck(({ dataset: { value, typed }, addIssue }) => {
     if (!typed || baseUrl(value) !== undefined) return;
     addIssue({
-      message: "an http or https address without credentials, query or fragment",
+      message:
+        "an http or https address without credentials, query or fragment; or link: and the id of a host that has joined",
       // An address with an @ may hold a password.
       received: value.includes("@") ? "…@…" : JSON.stringify(value).replace(/\?.*/s, '?…"'),
     });
@@ -62,7 +62,8 @@ const PIN = v.pipe(
 
 const TAGS = v.pipe(v.array(TAG), v.maxLength(64));
 
-const URL_WORDS = "URL of the host: http or https, with an optional path";
+const URL_WORDS =
+  "URL of the host: http or https, with an optional path; or link: and its id, where it has joined and dials this desk";
 
 const TRUST_FIELDS = {
   ca: field(v.optional(fileContent(CA)), "PEM certificates of the only authority to trust"),
@@ -104,6 +105,8 @@ const MEMBER = v.object({
 /** An entry of `admin_hosts.json`. */
 const HOST = v.object({
   ...HOST_FIELDS,
+  /** Absent where the host is reached over its link: it knows this desk by the desk's key. */
+  token: v.optional(HOST_FIELDS.token),
   /** The pin of the key that the host will have next: it announced that with the key that `pin` names (`follow.ts`). */
   next_pin: v.optional(PIN),
   member: v.optional(MEMBER),
@@ -122,7 +125,13 @@ export function parseHost(value: unknown): Parsed<Host> {
     return { fault: checked.issues.slice(0, 3).map(faultOf).join("; ") };
   }
   const { next_pin, ...host } = checked.output;
-  const { base_url, ca, pin } = host;
+  const { base_url, ca, pin, token, member } = host;
+  const linked = linkedHost(base_url);
+  if (linked !== undefined) {
+    if ((token ?? ca ?? pin) !== undefined) return { fault: ONLY_WITH_URL };
+    return linked === member?.host_id ? { entry: host } : { fault: NOT_JOINED };
+  }
+  if (token === undefined) return { fault: `token: expected ${TOKEN_WORDS}` };
   if (ca !== undefined && pin !== undefined) return { fault: "ca, pin: expected one of them" };
   if ((ca ?? pin) !== undefined && !/^https:/i.test(base_url)) {
     return { fault: `${ca === undefined ? "pin" : "ca"}: expected with an https address only` };
@@ -131,25 +140,42 @@ export function parseHost(value: unknown): Parsed<Host> {
   return { entry: { ...host, ...next, base_url: baseUrl(base_url) ?? base_url } };
 }
 
+const ONLY_WITH_URL = "token, ca, pin: expected with an http or https address only: a link needs none";
+
+const NOT_JOINED =
+  "base_url: expected the id of this very host after link:, which it has where it joined this desk: `svc join` there adds it, and `svc admin set LABEL --url link:…` changes how it is reached";
+
+/** The id of the host that is reached over its link; undefined where the address is another. */
+export const linkedHost = (base_url: string): string | undefined => LINK.exec(base_url)?.[1];
+
+const LINK = /^link:([0-9a-f]{32})$/;
+
 /**
  * What makes sure that it is the host which answers: its `key` or its `certificate` is pinned; a `ca` of its own or one of the
- * usual `authorities` vouches for it; it is on `loopback`; or `nothing`, as it speaks http across a network.
+ * usual `authorities` vouches for it; it proves its `identity` on a link that it has dialled; it is on `loopback`; or
+ * `nothing`, as it speaks http across a network.
  */
-export const TRUST = ["key", "certificate", "ca", "authorities", "loopback", "nothing"] as const;
+export const TRUST = ["key", "certificate", "ca", "authorities", "identity", "loopback", "nothing"] as const;
 
 export function trustOf({ base_url, ca, pin }: Host): (typeof TRUST)[number] {
   const { protocol, hostname } = new URL(base_url);
+  if (protocol === "link:") return "identity";
   if (protocol === "http:") return isLoopback(hostname) ? "loopback" : "nothing";
   if (pin !== undefined) return pin.startsWith("spki:") ? "key" : "certificate";
   return ca === undefined ? "authorities" : "ca";
 }
 
-/** The server of an entry, how to trust it, and where a refusal of its token is remembered. */
+/** The ways to hosts that are not reached by http or https, by the scheme of their addresses: `link:`. */
+export type Ways = Readonly<Record<string, Via>>;
+
+/** The server of an entry, how to reach and trust it, and where a refusal of its token is remembered. */
 export function serverOf(
   { base_url, token, ca, pin, next_pin }: Host,
   refusals?: RemoteServer["refusals"],
+  ways: Ways = {},
 ): RemoteServer {
-  const server = { url: base_url, token, refusals };
+  const via = ways[new URL(base_url).protocol];
+  const server = { url: base_url, token, refusals, ...(via && { via }) };
   if (pin !== undefined) {
     return { ...server, trust: { kind: "pin", pins: next_pin === undefined ? [pin] : [pin, next_pin] } };
   }
@@ -166,8 +192,9 @@ function areCertificates(pem: string): boolean {
   }
 }
 
-/** `text` without a trailing slash; undefined when it is not the address of a server. */
+/** `text` without a trailing slash; undefined when it is not the address of a host. */
 function baseUrl(text: string): string | undefined {
+  if (linkedHost(text) !== undefined) return text;
   if (!/^https?:\/\/[^\s\\?#@]+$/i.test(text)) return undefined;
   const url = URL.parse(text);
   return url ? `${url.origin}${url.pathname.replace(/\/+$/, "")}` : undefined;

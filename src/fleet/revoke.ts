@@ -3,9 +3,8 @@
  */
 import * as v from "valibot";
 import { typed } from "../client/call";
-import { deadlineIn, RemoteError } from "../client/carrier";
+import { deadlineIn, RemoteError, type RemoteServer } from "../client/carrier";
 import { carrierTo } from "../client/connection";
-import { type Host, serverOf } from "./host";
 
 /** How long the host may take to answer, in milliseconds. */
 const ANSWER_MS = 5_000;
@@ -14,9 +13,9 @@ const ANSWER_MS = 5_000;
 const MAX_BYTES = 65_536;
 
 /** @returns why the host could not be asked, or null once its token has ended. */
-export async function revokeToken(host: Host): Promise<string | null> {
+export async function revokeToken(server: RemoteServer): Promise<string | null> {
   try {
-    using carrier = await carrierTo(serverOf(host));
+    using carrier = await carrierTo(server);
     const limits = { deadline: deadlineIn(ANSWER_MS), maxBytes: MAX_BYTES };
     typed(v.unknown(), await carrier.ask({ method: "POST", path: "/desk/forget", body: "{}" }, limits));
     return null;

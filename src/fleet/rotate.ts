@@ -9,6 +9,7 @@ import { typed } from "../client/call";
 import { deadlineIn, RemoteError, type RemoteServer } from "../client/carrier";
 import { carrierTo } from "../client/connection";
 import { conflict, failureOf, unavailable } from "../lib/errors";
+import { printable } from "../lib/sanitize";
 import type { AddressBook } from "./address-book";
 import { HOST_FIELDS, type Host } from "./host";
 import type { Rotated } from "./results";
@@ -29,7 +30,7 @@ const RENEWED = v.object({
 
 /**
  * @param overlapS how long the old token works, in seconds.
- * @throws `not_found` for an unknown label; `unavailable` when the host does not make a token, or it cannot be stored: then the
+ * @throws `not_found` for an unknown label; `conflict` for a host that is reached without a token; `unavailable` when the host does not make a token, or it cannot be stored: then the
  *   book has the old one.
  */
 export async function rotateToken(
@@ -38,6 +39,8 @@ export async function rotateToken(
   overlapS: number,
 ): Promise<Rotated> {
   const old = book.host(label);
+  if (old.token === undefined)
+    throw conflict(`${printable(label, 130)} is reached over its link, which needs no token`);
   const { name, token, expires, old_until } = await ask(book.reach(old), RENEWED, "/token/renew", {
     overlap_s: overlapS,
   }).catch((error) => {

@@ -8,7 +8,7 @@ import { RemoteError } from "../client/carrier";
 import { flag } from "../core/fields";
 import { badInput, unavailable } from "../lib/errors";
 import { spkiPin } from "../lib/spki";
-import { type Host, trustOf } from "./host";
+import { type Host, linkedHost, trustOf } from "./host";
 
 /** How long the host may take to show its certificate, in milliseconds. */
 const LOOK_MS = 3_000;
@@ -39,6 +39,10 @@ export async function settleTrust(
   if (base_url.startsWith("http:")) {
     if (trust_first) throw badInput("trust_first: expected with an https address only");
     if (!insecure_http) requireEncryption([host]);
+    return host;
+  }
+  if (linkedHost(base_url) !== undefined) {
+    if (trust_first) throw badInput("trust_first: expected with an https address only");
     return host;
   }
   if (trust_first) return { ...host, pin: await shownPin(base_url).catch(noPin) };

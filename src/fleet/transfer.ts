@@ -1,11 +1,11 @@
 /**
  * The address book in other forms: JSON (as in `admin_hosts.json`) and CSV (RFC 4180; columns label, base_url, token, tags,
- * ca and pin, with spaces between tags), and the targets that Prometheus discovers.
+ * ca and pin, with spaces between tags).
  */
 import * as v from "valibot";
 import { badInput } from "../lib/errors";
 import { printable } from "../lib/sanitize";
-import { type Host, parseHost } from "./host";
+import { type Host, linkedHost, parseHost } from "./host";
 
 export const TRANSFER_FORMATS = ["csv", "json"] as const;
 export type TransferFormat = (typeof TRANSFER_FORMATS)[number];
@@ -26,7 +26,8 @@ export async function exportHosts(
 }
 
 /**
- * The hosts in `text`. An entry without a token takes that of the host in `known` with the same label.
+ * The hosts in `text`. An entry without a token takes that of the host in `known` with the same label; one that is reached over
+ * its link is known to have joined where it is in `known`.
  *
  * @param format default: JSON when the text starts with a bracket or a brace, else CSV.
  * @throws a `bad_input` failure that names each entry at fault by line (CSV) or position (JSON) and never quotes a token.
@@ -39,12 +40,12 @@ export async function importHosts(
   const entries = format === "json" ? fromJson(text) : await fromCsv(text);
   if (entries.length === 0) throw badInput("file: expected at least one host");
   const tokens = new Map(known.map(({ label, token }) => [label, token]));
+  const members = new Map(known.map(({ base_url, member }) => [base_url, member]));
   const labels = new Set<string>();
   const faults: string[] = [];
   const hosts: Host[] = [];
   for (const { where, entry } of entries) {
-    const token = entry.token || (typeof entry.label === "string" ? tokens.get(entry.label) : undefined);
-    const parsed = token ? parseHost({ ...entry, token }) : { fault: "token: missing" };
+    const parsed = parseEntry(entry, tokens, members);
     if ("fault" in parsed) faults.push(`${where}: ${parsed.fault}`);
     else if (labels.has(parsed.entry.label))
       faults.push(`${where}: label: ${printable(parsed.entry.label, 130)} is there twice`);
@@ -56,6 +57,20 @@ export async function importHosts(
   if (faults.length === 0) return hosts;
   const more = faults.length > 20 ? `; and ${faults.length - 20} more` : "";
   throw badInput(`file: ${faults.slice(0, 20).join("; ")}${more}`);
+}
+
+/** An entry with what is `known` of it. */
+function parseEntry(
+  { token, ...entry }: Entry["entry"],
+  tokens: ReadonlyMap<unknown, Host["token"]>,
+  members: ReadonlyMap<unknown, Host["member"]>,
+) {
+  if (typeof entry.base_url === "string" && linkedHost(entry.base_url) !== undefined) {
+    const member = entry.member ?? members.get(entry.base_url);
+    return parseHost({ ...entry, token: token || undefined, member });
+  }
+  const known = token || tokens.get(entry.label);
+  return known ? parseHost({ ...entry, token: known }) : { fault: "token: missing" };
 }
 
 const ENTRIES = v.array(v.record(v.string(), v.unknown()));
@@ -111,30 +126,4 @@ function csvFault(error: unknown): string {
   if (!("code" in error)) return error.message;
   const line = "lines" in error ? ` at line ${error.lines}` : "";
   return `expected CSV${line} (${error.code})`;
-}
-
-/**
- * A host as a target for Prometheus (https://prometheus.io/docs/prometheus/latest/http_sd/), without its token:
- * `__scheme__` and `__metrics_path__` lead to its metrics, `svc_host` is its label, and a tag `lab` is `svc_tag_lab="true"`.
- */
-export function targetOf({ label, base_url, tags }: Host) {
-  const { protocol, hostname, port, pathname } = new URL(base_url);
-  return {
-    targets: [`${hostname}:${port || (protocol === "https:" ? 443 : 80)}`],
-    labels: {
-      __scheme__: protocol.slice(0, -1),
-      // Prometheus escapes it.
-      __metrics_path__: `${unescaped(pathname.replace(/\/+$/, ""))}/metrics`,
-      svc_host: label,
-      ...Object.fromEntries(tags.map((tag) => [`svc_tag_${tag.replaceAll(/[^A-Za-z0-9_]/g, "_")}`, "true"])),
-    },
-  };
-}
-
-function unescaped(path: string): string {
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return path;
-  }
 }

@@ -266,7 +266,8 @@ function createReader({ http, input }: RoutedOperation, maxBytes: number): (exch
     return async (exchange) => {
       const query = queryOf(exchange);
       if (Object.hasOwn(query, body)) throw badInput(`${body}: expected in the body, not in the query`);
-      return { ...query, [body]: await readJson(exchange.request.raw, maxBytes) };
+      const fields = { ...query, ...(inPath && exchange.request.param()) };
+      return { ...fields, [body]: await readJson(exchange.request.raw, maxBytes) };
     };
   }
   if (inPath) return (exchange) => ({ ...queryOf(exchange), ...exchange.request.param() });

@@ -20,9 +20,10 @@ export const passGate =
   (exchange) => {
     const key = exchange.client?.key ?? "unknown";
     const authorization = exchange.request.raw.headers.get("authorization");
+    const relayed = exchange.route.relays ? exchange.request.path : undefined;
     const verdict = exchange.link
       ? gate.admit(key, exchange.link.grant(), exchange.started)
-      : gate.check(key, authorization, exchange.started);
+      : gate.check(key, authorization, exchange.started, relayed);
     if (verdict.kind === "pass") {
       exchange.grant = verdict.grant;
       return next(exchange);
@@ -138,8 +139,14 @@ export type Gate = ReturnType<typeof createGate>;
 export function createGate({ guessable, generated }: TokensInForce, options: Rate) {
   const anyToken: GrantOf = (sent, fresh) => guessable(sent, fresh) ?? generated(sent, fresh);
   const spendPass = createBuckets(options);
+  const spendRelay = createBuckets(options);
   const spendRefusal = createBuckets(options);
   const spendConflict = createBuckets(options.ratePerMinute === 0 ? options : CONFLICTS);
+  /** A bucket for each token of a client: one that allows less must not use up the requests of another. */
+  const spend = (client: string, { name }: Grant, now: number, relayed?: string): number => {
+    if (relayed === undefined) return spendPass(`${client} ${name ?? ""}`, now);
+    return name === null ? 0 : spendRelay(`${client} ${name} ${relayed}`, now);
+  };
   const guesses = new RecentMap<number[]>(MAX_CLIENTS);
   const lockedUntil = new Map<string, number>();
 
@@ -176,8 +183,10 @@ export function createGate({ guessable, generated }: TokensInForce, options: Rat
      * @param client the client's `key` (`client-address.ts`).
      * @param authorization the header, or null when there is none.
      * @param now milliseconds of a clock that only goes forward.
+     * @param relayed the path of a request that is handed on to another host, which limits it: it costs the host's own token
+     *   nothing, and others have a bucket for each path.
      */
-    check(client: string, authorization: string | null, now: number): Verdict {
+    check(client: string, authorization: string | null, now: number, relayed?: string): Verdict {
       const until = lockedUntil.get(client) ?? 0;
       const locked = until > now;
       // While a client is locked out, not even the time of an answer may tell whether a guess is right.
@@ -188,8 +197,7 @@ export function createGate({ guessable, generated }: TokensInForce, options: Rat
       // Before it refuses a token, the gate reads changed files again: a token just made is accepted at once.
       const grant = token && (grantOf(token) ?? grantOf(token, true));
       if (grant) {
-        // A bucket for each token of a client: one that allows less must not use up the requests of another.
-        const wait = spendPass(`${client} ${grant.name ?? ""}`, now);
+        const wait = spend(client, grant, now, relayed);
         return wait === 0 ? { kind: "pass", grant } : limited("rate_limited", wait, false);
       }
       if (locked) return limited("locked_out", until - now, false);

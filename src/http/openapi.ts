@@ -73,7 +73,7 @@ function describe(operation: Operation, http: HttpRoute, events: EventSchemas): 
     "x-svc-scope": operation.scope,
     ...(operation.command && { "x-svc-command": operation.command }),
     ...(http.public && { security: [] }),
-    ...(http.stream !== undefined && { "x-svc-events": Object.fromEntries(refs) }),
+    ...(http.stream !== undefined && !http.content && { "x-svc-events": Object.fromEntries(refs) }),
     ...request(operation, http),
     responses: responses(operation, http),
   };

@@ -20,6 +20,8 @@ export interface Route {
   readonly handle: Handler;
   /** Whether its answer may stay open (`stream` of the operation). */
   readonly staysOpen: boolean;
+  /** Whether it hands requests on to another host (`relays` of the operation). */
+  readonly relays?: boolean;
 }
 
 /** The last step of every request. */
@@ -30,6 +32,7 @@ export const routeOf = (http: HttpRoute, handle: Handler): Route => ({
   entry: http.public === true ? "public" : (http.public ?? "token"),
   handle,
   staysOpen: http.stream !== undefined,
+  relays: http.relays === true,
 });
 
 /** The routes of what no operation answers, by path: a 405 where the path has other methods, else a 404. */

@@ -18,7 +18,7 @@ import { type JoinRequest, joinMessage, leaveMessage, sha256, wishesOf } from ".
 interface Entry {
   readonly label: string;
   readonly base_url: string;
-  readonly token: string;
+  readonly token?: string | undefined;
   readonly tags: string[];
   readonly pin?: string | undefined;
   readonly token_expires?: string | undefined;

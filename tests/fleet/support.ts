@@ -1,9 +1,10 @@
 import type { Host } from "../../src/fleet/host";
 
 /** A host of the address book. */
-export const host = (label: string, base_url = "http://127.0.0.1:1", ...tags: string[]): Host => ({
-  label,
-  base_url,
-  token: "test-token-0123456789",
-  tags,
-});
+export const host = (label: string, base_url = "http://127.0.0.1:1", ...tags: string[]) =>
+  ({
+    label,
+    base_url,
+    token: "test-token-0123456789",
+    tags,
+  }) satisfies Host;

@@ -7,10 +7,10 @@ import { operation } from "../../core/operation";
 import { badInput, conflict } from "../../lib/errors";
 import { writeNamedFile } from "../../lib/files";
 import type { AddressBook } from "../address-book";
-import { HOST_CHANGES, HOST_FIELDS, type Host, parseHost, TRUST, trustOf } from "../host";
+import { HOST_CHANGES, HOST_FIELDS, type Host, linkedHost, parseHost, TRUST, trustOf } from "../host";
 import { ROTATED } from "../results";
 import { INSECURE_HTTP, requireEncryption, SETTLING_FIELDS, settleTrust } from "../settle-trust";
-import { exportHosts, importHosts, TRANSFER_FORMATS, targetOf } from "../transfer";
+import { exportHosts, importHosts, TRANSFER_FORMATS } from "../transfer";
 
 interface Uses {
   addressBook(): Promise<AddressBook>;
@@ -91,13 +91,16 @@ export const setHost = operation({
       );
     }
     const book = await service.addressBook();
-    const isOther = clear_trust || trust_first || isTrust;
+    // A link needs neither pin nor token.
+    const isLinked = fields.base_url !== undefined && linkedHost(fields.base_url) !== undefined;
+    const isOther = clear_trust || trust_first || isTrust || isLinked;
     // One way to trust a host takes the place of the other.
     const changed = {
       ...fields,
+      ...(isLinked && { token: fields.token }),
       ...(isOther && { ca, pin, next_pin: undefined }),
       // Nobody says when a given token ends.
-      ...(fields.token !== undefined && { token_expires: undefined }),
+      ...((isLinked || fields.token !== undefined) && { token_expires: undefined }),
     };
     const old = book.host(label);
     const parsed = parseHost({ ...old, ...changed });
@@ -160,11 +163,11 @@ export const removeHost = operation({
   async run(service: Uses, { label }) {
     const book = await service.addressBook();
     const host = book.hosts().find((one) => one.label === label);
-    const removed = await book.remove(label);
-    if (!removed || !host?.member) return { removed, revoked: null, problem: null };
+    if (!host?.member) return { removed: await book.remove(label), revoked: null, problem: null };
     const { revokeToken } = await import("../revoke");
-    const problem = await revokeToken(host);
-    return { removed, revoked: problem === null, problem };
+    // Before it is removed: only a host of the address book is linked.
+    const problem = await revokeToken(book.reach(host));
+    return { removed: await book.remove(label), revoked: problem === null, problem };
   },
 });
 
@@ -199,17 +202,6 @@ export const listHosts = operation({
   input: NO_INPUT,
   output: v.array(LISTED_HOST),
   run: async (service: Uses) => (await service.addressBook()).hosts().map(toListed),
-});
-
-export const listTargets = operation({
-  name: "admin.targets",
-  summary: "List the hosts as targets for Prometheus (HTTP service discovery)",
-  scope: "metrics",
-  leftOut: { script: "Prometheus reads it over HTTP" },
-  http: { method: "GET", path: "/admin/targets" },
-  input: NO_INPUT,
-  output: v.array(v.object({ targets: v.array(v.string()), labels: v.record(v.string(), v.string()) })),
-  run: async (service: Uses) => (await service.addressBook()).hosts().map(targetOf),
 });
 
 const FOR_A_FILE = "it makes a file for a program on this machine";
@@ -312,7 +304,6 @@ export const operations = [
   removeHost,
   tagHost,
   listHosts,
-  listTargets,
   hostCertificates,
   exportBook,
   importBook,

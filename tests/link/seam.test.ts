@@ -1,0 +1,169 @@
+/** Hosts behind `link:` are asked as those behind https, in the process of the hub and in others of its desk. */
+import { describe, expect, test } from "bun:test";
+import { deadlineIn } from "../../src/client/carrier";
+import { carrierTo } from "../../src/client/connection";
+import { followEvents } from "../../src/client/events";
+import { post, TOKEN } from "../support";
+import { GONE, ID, linkedDesk } from "./fake-hub";
+
+const NOT_LINKED = "not linked (last seen never)";
+
+const linesOf = (text: string) =>
+  text
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+
+describe("in the process of the hub", () => {
+  test("a poll asks linked hosts, and says which has no link", async () => {
+    await using made = await linkedDesk();
+    const polled = await (await made.desk.call("/admin/poll")).json();
+    expect(polled).toMatchObject([
+      { label: "lab", base_url: `link:${ID}`, healthy: true, error: null, job_count: 0 },
+      { label: "gone", base_url: `link:${GONE}`, healthy: false, error: NOT_LINKED, sessions: null },
+    ]);
+  });
+
+  test("a broadcast runs there; what did not reach a host is known not to have run", async () => {
+    await using made = await linkedDesk();
+    const body = { actions: [["AC_set_var", { name: "a", value: 7 }]], on: "all" };
+    const answer = await made.desk.call("/admin/broadcast", post(body));
+    expect(linesOf(await answer.text()).toSorted((a, b) => (a.label < b.label ? 1 : -1))).toMatchObject([
+      { label: "lab", status: "ok", delivered: true },
+      { label: "gone", status: "unreachable", delivered: false, error: NOT_LINKED },
+    ]);
+  });
+
+  test("events are followed", async () => {
+    await using made = await linkedDesk();
+    const server = (await made.desk.service.addressBook()).server("lab");
+    await made.host.call("/execute", post({ actions: [["AC_set_var", { name: "a", value: 7 }]] }));
+    const signal = new AbortController().signal;
+    for await (const one of followEvents(server, { types: ["run.ended"], after: "oldest", signal })) {
+      expect(one).toMatchObject({ kind: "event", type: "run.ended" });
+      break;
+    }
+  });
+});
+
+describe("in another process of the desk", () => {
+  test("svc admin poll asks them through the server, which has no row of it", async () => {
+    await using made = await linkedDesk({ rate_limit: 1, rate_burst: 1 });
+    const { stdout, exitCode } = await made.svc("admin", "poll", "--json");
+    expect([exitCode, JSON.parse(stdout)]).toMatchObject([
+      1,
+      [
+        { label: "lab", healthy: true },
+        { label: "gone", healthy: false, error: NOT_LINKED },
+      ],
+    ]);
+    expect(made.rows()).toEqual([]);
+  });
+
+  test.each([
+    "sessions list",
+    "jobs list",
+    "commands",
+    "history",
+    "diagnose --only disk_space",
+    "scripts list",
+  ])("svc %s --on asks them", async (line) => {
+    await using made = await linkedDesk();
+    const { stdout, stderr } = await made.svc(...line.split(" "), "--on", "all", "--json");
+    expect([linesOf(stdout), stderr]).toMatchObject([
+      [
+        { label: "lab", ok: true },
+        { label: "gone", ok: false, error: NOT_LINKED },
+      ],
+      expect.stringContaining(`gone: ${NOT_LINKED}`),
+    ]);
+  });
+
+  test("a broadcast runs there, with a row of what was sent", async () => {
+    await using made = await linkedDesk();
+    const actions = JSON.stringify([["AC_set_var", { name: "a", value: "x".repeat(100_000) }]]);
+    await Bun.write(`${made.desk.configDir}/list.json`, actions);
+    const { stdout } = await made.svc(
+      ...["admin", "broadcast", `${made.desk.configDir}/list.json`, "--on", "all", "--json"],
+    );
+    expect(JSON.parse(stdout)).toMatchObject([
+      { label: "lab", status: "ok" },
+      { label: "gone", status: "unreachable", delivered: false, error: NOT_LINKED },
+    ]);
+    expect(made.rows()).toEqual([
+      `POST /link/hosts/${ID}/ask -> started link.ask host_id=${ID} path="/execute"`,
+      `POST /link/hosts/${ID}/ask -> ok:200 link.ask host_id=${ID} path="/execute"`,
+    ]);
+  });
+
+  test("a list that fails there has its error, as over https", async () => {
+    await using made = await linkedDesk();
+    await Bun.write(`${made.desk.configDir}/list.json`, '[["AC_scheduler_remove_job", {"job_id": "none"}]]');
+    const run = await made.svc(
+      ...["admin", "broadcast", `${made.desk.configDir}/list.json`, "--on", "lab", "--json"],
+    );
+    expect(JSON.parse(run.stdout)).toMatchObject([{ label: "lab", status: "failed", delivered: true }]);
+  });
+
+  test("svc events --on prints theirs", async () => {
+    await using made = await linkedDesk();
+    await made.host.call("/execute", post({ actions: [["AC_set_var", { name: "a", value: 7 }]] }));
+    const { stdout, stderr } = await made.svc("events", "--on", "all", "--types", "run.ended", "--json");
+    expect(linesOf(stdout)).toMatchObject([{ label: "lab", type: "run.ended" }]);
+    expect(stderr).toContain(`gone: ${NOT_LINKED}`);
+  });
+
+  test("a deadline that passes has the words that it has over https", async () => {
+    await using made = await linkedDesk();
+    const hub = { ask: () => new Promise(() => {}), open: () => new Promise(() => {}) };
+    Object.assign(made.desk.service, { hub: () => hub });
+    const { stdout } = await made.svc("admin", "poll", "--on", "lab", "--timeout", "1", "--json");
+    expect(JSON.parse(stdout)).toMatchObject([{ label: "lab", healthy: false, error: "timeout after 1 s" }]);
+  });
+
+  test("an error says where there is no server, or one that takes no links", async () => {
+    await using made = await linkedDesk();
+    Object.assign(made.desk.service, { hub: () => null });
+    const poll = async () => JSON.parse((await made.svc("admin", "poll", "--on", "lab", "--json")).stdout);
+    expect(await poll()).toMatchObject([
+      { error: "the server of this desk: the server of this desk takes no links: start it with --hub" },
+    ]);
+    await (await made.desk.service.rest()).stop();
+    expect(await poll()).toMatchObject([
+      { error: "no server runs on this desk, which its hosts dial: start `svc serve --hub`" },
+    ]);
+  });
+
+  test("nobody but the owner asks so", async () => {
+    await using made = await linkedDesk();
+    const { stdout } = await made.svc("token", "add", "ann", "--scope", "admin");
+    const asked = await fetch(
+      `${made.desk.server.url}/link/hosts/${ID}/ask?path=/sessions&within_ms=1000&of_ms=1000`,
+      { headers: { authorization: `Bearer ${stdout.trim()}` } },
+    );
+    expect([asked.status, await asked.json()]).toEqual([
+      403,
+      { error: "hosts are asked so with the host's own token only" },
+    ]);
+  });
+});
+
+test("an address of which nobody knows the way is unreachable", async () => {
+  const server = { url: `link:${ID}`, token: TOKEN, trust: { kind: "system" } } as const;
+  await expect(carrierTo(server)).rejects.toMatchObject({
+    fault: "unreachable",
+    message: `no way to link:${ID} from here`,
+  });
+});
+
+test("a link that is asked no more ends what is open on it", async () => {
+  await using made = await linkedDesk();
+  const server = (await made.desk.service.addressBook()).server("lab");
+  const carrier = await carrierTo(server);
+  const { pieces } = await carrier.open("/events", deadlineIn(60_000), 60_000);
+  const rest = (async () => {
+    for await (const _ of pieces);
+  })();
+  carrier[Symbol.dispose]();
+  await expect(rest).rejects.toMatchObject({ name: "RemoteError" });
+});
