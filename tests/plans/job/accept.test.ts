@@ -241,7 +241,7 @@ describe("where a host has joined a desk,", () => {
     await joinWith(made, join_string);
     const [entry] = (await desk.service.addressBook()).hosts();
     if (!entry?.member) throw new Error("not joined");
-    const call = caller(made.server.url, entry.token);
+    const call = caller(made.server.url, entry.token ?? "");
     const key = openSigningKey(desk.files.deskKey);
     return {
       ...{ desk, made, table, call, key, host_id: entry.member.host_id, entry },
