@@ -76,7 +76,7 @@ const BUSY_MS = 25;
 const REST = 4;
 /** As few descriptors as this are no reason to look closer. */
 const FEW = 64;
-/** Accepted connections that are remembered while there are so few. */
+/** Accepted connections that are remembered while there are so few; with more, those that have gone are forgotten. */
 const MAX_REMEMBERED = 8_192;
 
 /** Descriptors that are left to everything but connections to this server and to others, which have half of them each. */
@@ -99,7 +99,9 @@ export interface ConnectionParts {
 export type Connections = ReturnType<typeof createConnections>;
 
 export function createConnections({ limits, clients, log, refused }: ConnectionParts) {
-  let accepted = new Set<string>();
+  /** By their names: after how many looks each was accepted. */
+  const accepted = new Map<string, number>();
+  let looks = 0;
   const nameOf = ({ address, port }: Peer) => `${clients.resolve(address, null).key} ${port}`;
   const describe = (peer: Peer) => ({
     client: clients.isProxy(peer.address) ? null : clients.resolve(peer.address, null).key,
@@ -110,7 +112,7 @@ export function createConnections({ limits, clients, log, refused }: ConnectionP
   return {
     /** The connection has brought a token, or is trusted for another reason: the limit for a client does not count it. */
     accept(peer: Peer | null): void {
-      if (peer) accepted.add(nameOf(peer));
+      if (peer) accepted.set(nameOf(peer), looks);
     },
     /** Enforces the limits on the connections to this port from now on. @returns a function that ends this. */
     watch(port: number): () => void {
@@ -126,17 +128,16 @@ export function createConnections({ limits, clients, log, refused }: ConnectionP
 
       /** Ends what is too many. @returns whether to look again soon. */
       const look = async () => {
+        looks++;
         const descriptors = await openDescriptors({ many: open > few, limit });
         const changed = descriptors.length !== open;
         open = descriptors.length;
         calmMs = changed ? CALM_MS : Math.min(2 * calmMs, IDLE_MS);
-        if (open <= few) {
-          if (accepted.size > MAX_REMEMBERED) accepted = new Set();
-          return false;
-        }
+        if (open <= few && accepted.size <= MAX_REMEMBERED) return false;
         const connections = await table.update(descriptors);
         for (const one of connections) one.accepted ||= accepted.has(one.name);
-        accepted = new Set();
+        // One that was accepted since this look began may not be among the descriptors yet.
+        for (const [name, at] of accepted) if (at < looks) accepted.delete(name);
         const over = overLimits(connections, limits);
         for (const [one, limit] of over) {
           table.end(one);

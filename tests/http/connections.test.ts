@@ -60,6 +60,25 @@ async function open(url: string, count: number, text = "") {
 const request = `GET /inspector/summary HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`;
 
 test.skipIf(process.platform === "win32")(
+  "a connection that brings a token once stays, however many come with it",
+  async () => {
+    await using host = await testServer({ max_client_connections: 3 });
+    // Some come while the server looks at those before them.
+    const opened = await Promise.all(Array.from({ length: 50 }, () => open(host.server.url, 30, request)));
+    try {
+      using _ = await open(host.server.url, 4);
+      // Once a stranger is found to be too many, all connections have been looked at.
+      const refused = async () =>
+        /refused_total\{limit="client"\} [1-9]/.test(await (await host.call("/metrics")).text());
+      await until("the end of a stranger", refused);
+      expect(opened.map(({ left }) => left())).toEqual(opened.map(() => 30));
+    } finally {
+      for (const each of opened) each[Symbol.dispose]();
+    }
+  },
+);
+
+test.skipIf(process.platform === "win32")(
   "a server ends what is too many and keeps what brought a token",
   async () => {
     const warnings: string[] = [];
