@@ -23,6 +23,7 @@ import { listTargets } from "../src/fleet/operations/prometheus";
 import { badInput, notFound } from "../src/lib/errors";
 import { printable } from "../src/lib/sanitize";
 import { table } from "../src/lib/table";
+import { verbs as witnessVerbs } from "./admin-witness";
 
 type Host = v.InferOutput<typeof listHosts.output>[number];
 
@@ -241,6 +242,7 @@ export default {
       epilogue: "The server has the same list at /admin/targets, for http_sd_configs.",
       examples: [["$0 admin targets > /etc/prometheus/svc.json", "For file_sd_configs"]],
     }),
+    ...witnessVerbs,
   },
 } satisfies Group;
 

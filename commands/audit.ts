@@ -13,6 +13,7 @@ import { view } from "../src/cli/view";
 import { flag } from "../src/core/fields";
 import { badInput } from "../src/lib/errors";
 import { printable } from "../src/lib/sanitize";
+import { verifyFork } from "../src/witness/operations";
 
 type Row = v.InferOutput<typeof listAudit.output>["rows"][number];
 
@@ -94,6 +95,20 @@ export default {
       },
       text: ({ deleted }) => `${rowsText(deleted)} cleared; a new first row records it`,
       examples: [["$0 audit export all.jsonl && $0 audit clear --yes", "Keep a copy first"]],
+    }),
+    "verify-fork": view(verifyFork, {
+      positionals: ["file"],
+      text: ({ ok, vkey, sizes, roots }) =>
+        ok
+          ? [
+              `This log contradicts itself: its key has signed two checkpoints that no one log has.`,
+              `key:   ${printable(vkey, 400)}`,
+              `sizes: ${sizes.join(" and ")} leaves`,
+              `roots of the first ${sizes[0]}: ${roots.join(" and ")}`,
+            ].join("\n")
+          : "The file proves nothing: its checkpoints may be of one log",
+      good: ({ ok }) => ok,
+      examples: [["$0 audit verify-fork fork.json", "Exit code 0 when the file proves the fork"]],
     }),
     log: view(logEvent, {
       positionals: ["event_type"],

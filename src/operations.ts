@@ -55,6 +55,8 @@ import { operations as turn } from "./turn/operations";
 import { eventTypes as usbEvents } from "./usb/events";
 import { operations as usb } from "./usb/operations";
 import { operations as webhooks } from "./webhooks/operations";
+import { eventTypes as witnessEvents } from "./witness/events";
+import { operations as witness } from "./witness/operations";
 
 const all = [
   ...audit,
@@ -93,6 +95,7 @@ const all = [
   ...relay,
   ...fleet,
   ...planJobs,
+  ...witness,
 ] satisfies ReadonlyArray<Operation<InputSchema, OutputSchema, Service>>;
 
 /** Every type of event. */
@@ -111,6 +114,7 @@ export const eventTypes: readonly EventType[] = [
   ...auditEvents,
   ...diagnosisEvents,
   ...programEvents,
+  ...witnessEvents,
 ];
 
 /** Every operation of svc. Each names the slice of the service that it uses; the service has them all. */

@@ -29,6 +29,7 @@ import { createTokenUses } from "./service/token-uses";
 import { createTellPins, startUpkeep } from "./service/upkeep";
 import type { Syncs } from "./sync/manager";
 import { createRevocations } from "./trust/revocations";
+import type { Collector } from "./witness/collector";
 
 export type { Service } from "./service/interface";
 export { PERMISSION_FIELDS, SERVICE_FIELDS, type ServiceOptions } from "./service/options";
@@ -66,6 +67,7 @@ export function createService({
   let madeHub: LinkHub | undefined;
   /** Whether this host had a membership when it looked last. */
   let hasJoined = false;
+  let madeCollector: (() => Promise<Collector>) | undefined;
   const revocations = createRevocations();
   const events = createBus(log);
   // Nobody can ask for a type that is not in the list.
@@ -257,6 +259,21 @@ export function createService({
       const membership = (await import("./join/membership")).readMembership(files.desk);
       return membership?.token === token ? membership.desk : null;
     },
+    membership: async () => (await import("./join/membership")).readMembership(files.desk),
+    witness: feature(
+      async () => {
+        const [{ openStore }, { createWitness }, { openSigningKey }] = await Promise.all([
+          import("./witness/store"),
+          import("./witness/witness"),
+          import("./lib/signing-key"),
+        ]);
+        const store = openStore(files.witness);
+        return { store, witness: createWitness({ store, key: openSigningKey(files.witnessKey), publish }) };
+      },
+      ({ store }) => store.close(),
+    ),
+    existingWitness: async () => (existsSync(files.witness) ? service.witness() : null),
+    watchedLogs: async () => madeCollector?.() ?? null,
     deskTokens: tokens.forDesks,
     async ownPin() {
       const running = findRunningServer(configDir);
@@ -345,6 +362,7 @@ export function createService({
         const joined = existsSync(files.desk);
         if (joined || hasJoined) await (await keeper()).look();
         hasJoined = joined;
+        if (runsJobs && existsSync(files.deskKey) && existsSync(files.adminHosts)) await watchLogs();
       };
       const endUpkeep = startUpkeep(service, look, tellPins);
       let leaving: Promise<void> | undefined;
@@ -451,6 +469,22 @@ export function createService({
       if (handOver) await handOver.end();
       if (faults.length > 0) throw faults[0];
     },
+  };
+  /** Looks at the audit logs of hosts that have joined this desk, once there is one. */
+  const collector = stoppable(async () => {
+    const [{ createCollector }, { openSigningKey }] = await Promise.all([
+      import("./witness/collector"),
+      import("./lib/signing-key"),
+    ]);
+    return createCollector({
+      ...(await service.witness()),
+      ...{ book: await service.addressBook(), deskKey: openSigningKey(files.deskKey), log, publish },
+    });
+  });
+  const watchLogs = async () => {
+    if (!madeCollector && !(await service.addressBook()).hosts().some(({ member }) => member)) return;
+    madeCollector = collector;
+    (await collector()).start();
   };
   const tellPins = createTellPins(service, configDir);
   return service;

@@ -191,6 +191,8 @@ const SCOPE_OF = {
   metrics: ["admin.host_metrics", "admin.targets", "metrics.render", "tls.cert"],
   read: [
     "admin.list_hosts",
+    "admin.witness",
+    "admin.witness_fork",
     "commands.list",
     "commands.reference",
     "commands.schema",
@@ -225,6 +227,7 @@ const SCOPE_OF = {
     "traces.list",
     "usb.events",
     "usb.list",
+    "witness.key",
   ],
   screen: [
     "desktop.assert_image",
@@ -319,6 +322,7 @@ const SCOPE_OF = {
     "admin.rotate_host",
     "admin.set_host",
     "admin.tag_host",
+    "admin.witness_restore",
     "audit.clear",
     "audit.log",
     "audit.prune",
@@ -362,6 +366,7 @@ const SCOPE_OF = {
     "webhook.test",
   ],
   any: [
+    "audit.verify_fork",
     "desk.forget",
     "desk.pins",
     "events.list",
@@ -375,6 +380,10 @@ const SCOPE_OF = {
     "token.confirm",
     "token.renew",
     "token.rights",
+    "witness.add_checkpoint",
+    "witness.assign",
+    "witness.checkpoint",
+    "witness.restored",
   ],
 };
 

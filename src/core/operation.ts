@@ -25,6 +25,10 @@ export interface HttpRoute {
   readonly public?: true | "signed";
   /** The field that is the whole body of a POST; the other fields are then its query. */
   readonly body?: string;
+  /** Set where that body is text, not JSON. */
+  readonly text?: true;
+  /** Set for what is signed and asked for again and again: it leaves a row when it is refused only. */
+  readonly routine?: true;
   /** The media type of a body that is not JSON; `run` then returns a `Response`. */
   readonly content?: string;
   /**

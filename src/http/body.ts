@@ -20,11 +20,23 @@ export async function readJson(
   const bytes = await readBytes(request, maxBytes, deadlineMs);
   if (bytes.length === 0) return {};
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    return JSON.parse(textOf(bytes));
   } catch {
     throw badInput("body: expected JSON in UTF-8");
   }
 }
+
+/** The text of the body. @throws `too_large`; `slow_client`; `bad_input` when it ends early or is not UTF-8. */
+export async function readText(request: Request, maxBytes: number): Promise<string> {
+  const bytes = await readBytes(request, maxBytes, BODY_DEADLINE_MS);
+  try {
+    return textOf(bytes);
+  } catch {
+    throw badInput("body: expected text in UTF-8");
+  }
+}
+
+const textOf = (bytes: Uint8Array) => new TextDecoder("utf-8", { fatal: true }).decode(bytes);
 
 async function readBytes(request: Request, maxBytes: number, deadlineMs: number): Promise<Uint8Array> {
   const declared = Number(request.headers.get("content-length") ?? Number.NaN);

@@ -10,7 +10,7 @@ import { SocketAnswer } from "../core/socket";
 import { fromQuery } from "../core/text";
 import { badInput, Failure, failureOf, messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
-import { readJson } from "./body";
+import { readJson, readText } from "./body";
 import type { Connections } from "./connections";
 import { after, type Exchange, type Handler } from "./exchange";
 import { type Gate, passAgain } from "./gate";
@@ -262,12 +262,13 @@ function createReader({ http, input }: RoutedOperation, maxBytes: number): (exch
   // Links to a page may carry any query, and load balancers add one to what they ask; neither means anything here.
   const queryOf = ({ request: { url } }: Exchange) =>
     url.includes("?") && !http.public ? fromQuery(input, queryIn(url, http)) : {};
+  const readBody = http.text ? readText : readJson;
   if (body !== undefined) {
     return async (exchange) => {
       const query = queryOf(exchange);
       if (Object.hasOwn(query, body)) throw badInput(`${body}: expected in the body, not in the query`);
       const fields = { ...query, ...(inPath && exchange.request.param()) };
-      return { ...fields, [body]: await readJson(exchange.request.raw, maxBytes) };
+      return { ...fields, [body]: await readBody(exchange.request.raw, maxBytes) };
     };
   }
   if (inPath) return (exchange) => ({ ...queryOf(exchange), ...exchange.request.param() });

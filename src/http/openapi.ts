@@ -109,7 +109,7 @@ const ACCEPTED = {
 };
 
 /** The parameters and the body that carry the fields of an input, with the example of the table: else a page makes one up. */
-function request(operation: Operation, { method, path, body, long }: HttpRoute): JsonObject {
+function request(operation: Operation, { method, path, body, text, long }: HttpRoute): JsonObject {
   const { input, example = {} } = operation;
   const whole = jsonSchema(input, "input") as {
     properties?: Record<string, JsonObject>;
@@ -139,7 +139,10 @@ function request(operation: Operation, { method, path, body, long }: HttpRoute):
   const shown = body === undefined && Object.keys(sent).length > 0 && { example: sent };
   if (long) parameters.push(WAIT);
   if (takesIdempotencyKey(operation)) parameters.push(KEY);
-  const requestBody = { required: needed, content: { "application/json": { schema, ...shown } } };
+  const requestBody = {
+    required: needed,
+    content: { [text ? "text/plain" : "application/json"]: { schema, ...shown } },
+  };
   return { ...(parameters.length > 0 && { parameters }), ...(method === "POST" && { requestBody }) };
 }
 

@@ -31,6 +31,7 @@ export const record =
       return audit.announce(entryOf(exchange), announced);
     };
     return after(next(exchange), async (response) => {
+      if (exchange.route.isRoutine && response.ok) return response;
       const isUnchanged = exchange.route.entry === "signed" && subject === null;
       const unchanged = response.status === 101 ? "opened" : "unchanged";
       const refusal = exchange.refusal ?? (isUnchanged ? unchanged : null);

@@ -22,6 +22,8 @@ export interface Route {
   readonly staysOpen: boolean;
   /** Whether it hands requests on to another host (`relays` of the operation). */
   readonly relays?: boolean;
+  /** Whether it leaves a row when it is refused only (`routine` of the operation). */
+  readonly isRoutine: boolean;
 }
 
 /** The last step of every request. */
@@ -33,6 +35,7 @@ export const routeOf = (http: HttpRoute, handle: Handler): Route => ({
   handle,
   staysOpen: http.stream !== undefined,
   relays: http.relays === true,
+  isRoutine: http.routine === true,
 });
 
 /** The routes of what no operation answers, by path: a 405 where the path has other methods, else a 404. */
@@ -46,6 +49,7 @@ export function createUnrouted(operations: readonly RoutedOperation[]): (path: s
     entry: "unknown",
     handle: () => errorResponse(404, "not found"),
     staysOpen: false,
+    isRoutine: false,
   } as const;
   return (path) => known.find(({ pattern }) => pattern.test(path))?.route ?? unknown;
 }

@@ -53,6 +53,9 @@ export const configFiles = (configDir: string) => ({
   hostKey: join(configDir, "host_key"),
   /** The key with which a desk signs jobs. */
   deskKey: join(configDir, "desk_key"),
+  /** What a witness has cosigned, and the key with which it does. */
+  witness: join(configDir, "witness.db"),
+  witnessKey: join(configDir, "witness_key"),
   /** The desk that this host has joined. */
   desk: join(configDir, "desk.json"),
   /** The first answers to requests with an `Idempotency-Key`. */

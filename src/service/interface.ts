@@ -37,6 +37,9 @@ import type { Traces } from "../trace/traces";
 import type { TokenList } from "../trust/token-list";
 import type { Usb } from "../usb/usb";
 import type { Webhooks } from "../webhooks/webhooks";
+import type { Collector } from "../witness/collector";
+import type { Membership } from "../witness/messages";
+import type { Open } from "../witness/operations";
 import type { ServerReport } from "./running";
 
 /** The state of one process. Each feature is a function that makes it on the first call. */
@@ -86,6 +89,14 @@ export interface Service {
   hostLink(): Promise<HostLink | null>;
   /** The address of the desk that has the named token; null where none has it. */
   deskWith(token: string): Promise<string | null>;
+  /** The membership of this host, and the key of its desk; undefined where it has joined none. */
+  membership(): Promise<(Membership & { readonly desk_key: string }) | undefined>;
+  /** The witness of this host, which is made where there is none. */
+  witness(): Promise<Open>;
+  /** As `witness()`, but null where it has witnessed no log. */
+  existingWitness(): Promise<Open | null>;
+  /** What looks at the audit logs of hosts that have joined; null where this process does not. */
+  watchedLogs(): Promise<Collector | null>;
   /** The tokens that this host makes for desks. */
   deskTokens(): Promise<DeskTokens>;
   /** The pin of the TLS key with which a server here speaks. */

@@ -6,7 +6,7 @@ import { STATES } from "./states";
 export const witnessChanged = eventType({
   name: "witness.changed",
   summary: "What this desk finds about the audit log of a host is another than before",
-  scope: "audit",
+  scope: "read",
   data: v.object({
     label: v.string(),
     host_id: v.string(),
@@ -21,7 +21,7 @@ export const witnessChanged = eventType({
 export const witnessContradicted = eventType({
   name: "witness.contradicted",
   summary: "A log showed this witness a checkpoint that contradicts one which it has cosigned",
-  scope: "audit",
+  scope: "read",
   data: v.object({ origin: v.string(), size: v.number() }),
 });
 

@@ -27,9 +27,12 @@ export type State = (typeof STATES)[number];
 /** The states that say that a log is not what it was. */
 export const BROKEN: readonly State[] = ["shrank", "forked", "key_changed"];
 
-/** After how long without a good checkpoint a log is late, and silent, in milliseconds. The desk asks every 12 s. */
-export const LATE_MS = 45_000;
-export const SILENT_MS = 90_000;
+/** After how long without a good checkpoint a log is late, and silent, in milliseconds. The desk asks every 12 s, and waits 8 s. */
+export const LATE_MS = 35_000;
+export const SILENT_MS = 65_000;
+
+/** After how long a log is silent that lacks rows of which the desk knows, in milliseconds: a checkpoint comes within 10 s. */
+export const OWING_MS = 30_000;
 
 /** How long a log counts as restored, in milliseconds. */
 const RESTORED_MS = 86_400_000;
@@ -101,7 +104,7 @@ export function afterLook(record: Record, look: Look, { unheard, owing }: Spans)
   const seen = new Date().toISOString();
   const heard = { ...record, seen, size: look.size };
   if (isBroken) return { ...record, seen };
-  if (owing >= SILENT_MS) return become(heard, "silent", STUCK);
+  if (owing >= OWING_MS) return become(heard, "silent", STUCK);
   const isRestored = record.restored !== null && Date.now() - Date.parse(record.restored) < RESTORED_MS;
   return become(heard, isRestored ? "restored" : "ok", isRestored ? record.reason : "");
 }

@@ -1,4 +1,6 @@
 /** A log with a key of its own, as a host has one. */
+
+import * as v from "valibot";
 import { checkpointText } from "../../src/lib/checkpoint";
 import { consistencyProof, type Hash, rootOf } from "../../src/lib/merkle";
 import {
@@ -10,6 +12,10 @@ import {
   verifierKey,
 } from "../../src/lib/signed-note";
 import { openSigningKey } from "../../src/lib/signing-key";
+import { answerResponse, parseSubmission } from "../../src/witness/add-checkpoint";
+import { ASSIGNMENT } from "../../src/witness/messages";
+import { openStore } from "../../src/witness/store";
+import { createWitness } from "../../src/witness/witness";
 import { leavesOf, nodesOf } from "../lib/trees";
 
 export type TestLog = ReturnType<typeof testLog>;
@@ -38,4 +44,76 @@ export function testLog(
       return { old, proof: this.proof(old, size), note: this.note(size) };
     },
   };
+}
+
+const HANDED = v.object({ note: v.string(), witnesses: v.array(v.string()) });
+
+/** A host that answers a desk as svc does, with a log in memory and a witness of its own; stopped when the scope ends. */
+export function testHost(folder: string, label: string, options: { readonly growsBy?: number } = {}) {
+  const name = `svc.host/${Bun.hash(label).toString(16).padStart(16, "0")}`;
+  const store = openStore(`${folder}/${label}.db`);
+  const witness = createWitness({ store, key: openSigningKey(`${folder}/${label}-witness`) });
+  const state = {
+    label,
+    log: testLog(folder, name),
+    size: 10,
+    /** How many rows the log gets when cosignatures are handed back. */
+    growsBy: options.growsBy ?? 2,
+    isUp: true,
+    witnesses: true,
+    /** What the desk has sent. */
+    handed: [] as Array<v.InferOutput<typeof HANDED>>,
+    restored: [] as unknown[],
+  };
+  const answer = async (request: Request): Promise<Response> => {
+    const { pathname, searchParams } = new URL(request.url);
+    const { log, size } = state;
+    if (!state.isUp) return Response.json({ error: "it is away" }, { status: 500 });
+    if (pathname === "/audit/key") return Response.json({ vkey: log.vkey });
+    if (pathname === "/audit/checkpoint") {
+      const old = Number(searchParams.get("old"));
+      return Response.json({
+        note: log.note(size),
+        size,
+        old,
+        proof: old > size ? null : log.proof(old, size),
+      });
+    }
+    if (pathname === "/audit/cosignatures") {
+      state.handed.push(v.parse(HANDED, await request.json()));
+      state.size += state.growsBy;
+      return Response.json({});
+    }
+    if (pathname === "/audit/restored") {
+      state.restored.push(await request.json());
+      return Response.json({ recorded: true });
+    }
+    if (!state.witnesses) return Response.json({ error: "not found" }, { status: 404 });
+    if (pathname === "/witness/logs") {
+      for (const one of v.parse(ASSIGNMENT, await request.json()).logs) store.register(one);
+      return Response.json({ vkey: witness.vkey });
+    }
+    if (pathname === "/witness/add-checkpoint") {
+      const submission = parseSubmission(await request.text());
+      return submission ? answerResponse(await witness.add(submission)) : new Response("", { status: 400 });
+    }
+    const [, hash = ""] = /^\/witness\/(\w+)\/checkpoint$/.exec(pathname) ?? [];
+    const note = witness.latest(hash);
+    return new Response(note, { status: note === undefined ? 404 : 200 });
+  };
+  const server = Bun.serve({ port: 0, fetch: answer });
+  return Object.assign(state, {
+    witness,
+    entry: {
+      label,
+      base_url: `http://127.0.0.1:${server.port}`,
+      token: "token-of-the-host",
+      tags: [],
+      member: { host_id: label.padEnd(32, "0"), host_key: "key", nonce: "A".repeat(22) },
+    },
+    [Symbol.dispose]() {
+      server.stop(true);
+      store.close();
+    },
+  });
 }

@@ -1,0 +1,71 @@
+/** The views of what a desk finds about the audit logs of its hosts. */
+import type * as v from "valibot";
+import { print } from "../src/cli/subcommand";
+import { view } from "../src/cli/view";
+import { printable } from "../src/lib/sanitize";
+import { listWitnessed, restoreLog, showFork } from "../src/witness/operations";
+
+type Host = v.InferOutput<typeof listWitnessed.output>["hosts"][number];
+
+const isGood = ({ state }: Host) => state === "ok" || state === "restored";
+
+const stateOf = ({ state }: Host) =>
+  isGood({ state } as Host) || state === "unknown" ? state : state.toUpperCase();
+
+export const verbs = {
+  witness: view(listWitnessed, {
+    on: false,
+    columns: ["LABEL", "STATE", "SINCE", "LEAVES", "SEEN", "PEERS", "REASON"],
+    rows: ({ hosts }) =>
+      hosts.map((host) => [
+        printable(host.label, 130),
+        stateOf(host),
+        host.since,
+        `${host.size}`,
+        host.seen ?? "never",
+        host.peers.map((peer) => printable(peer, 130)).join(","),
+        printable(host.reason, 300),
+      ]),
+    none: "no hosts have joined: `svc join-token` makes a string with which they do",
+    watch: { interval: 10, types: ["witness.*"] },
+    warnings: ({ watching, hosts }) => [
+      ...(watching || hosts.length === 0
+        ? []
+        : ["no server runs here, so nobody looks at the logs: this is what the last one found"]),
+      ...hosts
+        .filter(({ evidence }) => evidence > 0)
+        .map(
+          ({ label }) => `\`svc admin witness-fork ${printable(label, 130)}\` prints the proof of its fork`,
+        ),
+    ],
+    good: ({ hosts }) => hosts.every(isGood),
+    examples: [
+      ["$0 admin witness", "Exit code 1 when an audit log is not what it was, or silent"],
+      ["$0 admin witness --watch", "As it changes"],
+    ],
+  }),
+  "witness-fork": view(showFork, {
+    on: false,
+    positionals: ["label"],
+    async run({ call, globals, input }) {
+      const answer = await call(input);
+      print(globals, answer, () => answer.file.trimEnd());
+      return 0;
+    },
+    examples: [
+      ["$0 admin witness-fork lab-01 > fork.json", "For `svc audit verify-fork fork.json` on any machine"],
+    ],
+  }),
+  "witness-restore": view(restoreLog, {
+    on: false,
+    positionals: ["label"],
+    text: ({ label, origin }) =>
+      `${printable(label)}: the log ${printable(origin ?? "")} is accepted as it is now; a row there says so`,
+    examples: [
+      [
+        '$0 admin witness-restore lab-01 --reason "restored the backup of Monday"',
+        "After a restore that you have made",
+      ],
+    ],
+  }),
+};

@@ -1,0 +1,335 @@
+/**
+ * The collector of a desk: it looks at the audit log of each host that has joined, every 12 s, spread evenly; has good
+ * checkpoints cosigned by the desk's own witness and by peers; and hands the cosignatures back to the host.
+ *
+ * The promises: one look at a host at a time. A host that does not answer holds up no other. Handing back leaves rows in the log
+ * of the host, so it is done when the log has grown by more than that, else every 45 s: a log that has no more rows after it is muted.
+ */
+import * as v from "valibot";
+import { bodyOf } from "../client/call";
+import { type Carrier, RemoteError, type RemoteServer } from "../client/carrier";
+import { carrierTo } from "../client/connection";
+import type { Publish } from "../core/events";
+import { Failure, messageOf, notFound } from "../lib/errors";
+import type { SigningKey } from "../lib/signing-key";
+import type { Submission } from "./add-checkpoint";
+import { witnessChanged } from "./events";
+import { contradictionOf, evidenceText, tellingSize } from "./evidence";
+import { checkpointOf, type Found, keyOf, limits, lookAt } from "./look";
+import { createPeers, type Member, type Opinion } from "./peers";
+import { restore } from "./restore";
+import { afterLook, BROKEN, newRecord, RECORD, type Record, type State } from "./states";
+import type { Store } from "./store";
+import type { Witness } from "./witness";
+
+/** How often the log of a host is looked at, in milliseconds. */
+const EVERY_MS = 12_000;
+
+/** How often cosignatures are handed back to a host whose log does not grow by itself, in milliseconds. */
+const HAND_BACK_MS = 45_000;
+
+/** How much longer the pause between handing back is for each host of the desk, in milliseconds: a large desk has more to ask. */
+const PACE_MS = 60;
+
+/** How many rows this desk itself leaves in the log of a host: when it hands back, and perhaps when it looks. */
+const OWN_ROWS = 2;
+
+/** How often the address book is read and what was found is stored, in milliseconds. */
+const UPKEEP_MS = 1_000;
+
+/** An entry of the address book. */
+export interface Entry {
+  readonly label: string;
+  readonly member?: Member["member"] | undefined;
+}
+
+export interface CollectorOptions<E extends Entry> {
+  readonly store: Store;
+  readonly witness: Witness;
+  readonly book: { hosts(): readonly E[]; reach(entry: E): RemoteServer };
+  readonly deskKey: SigningKey;
+  readonly log: { warn(text: string): void };
+  readonly publish: Publish;
+}
+
+interface Watch<E> {
+  readonly hostId: string;
+  entry: E & Member;
+  record: Record;
+  isStored: boolean;
+  isBusy: boolean;
+  /** When the next look is due, and when the last good checkpoint came: on the clock that only goes forward. */
+  due: number;
+  heard: number;
+  /** When cosignatures were handed back last, how large the log was, and how many looks there were since. */
+  handed: { at: number; size: number; looks: number } | undefined;
+  /** Since when the log must have more leaves than `size`. */
+  owed: { since: number; size: number } | undefined;
+}
+
+export type Collector = ReturnType<typeof createCollector>;
+
+export function createCollector<E extends Entry>({
+  store,
+  witness,
+  book,
+  deskKey,
+  log,
+  publish,
+}: CollectorOptions<E>) {
+  const watches = new Map<string, Watch<E>>();
+  const stored = store.records();
+  const ending = new AbortController();
+  const peers = createPeers<E & Member>((member) => book.reach(member), deskKey);
+  let timer: Timer | undefined;
+  let kept = 0;
+
+  const begin = (entry: E & Member): Watch<E> => {
+    const hostId = entry.member.host_id;
+    const record = v.safeParse(RECORD, stored.get(hostId));
+    const now = performance.now();
+    return {
+      ...{ hostId, entry, isStored: true, isBusy: false, heard: now },
+      record: record.success ? record.output : newRecord(),
+      due: now + Math.random() * Math.min(EVERY_MS, 1_000 + PACE_MS * watches.size),
+      ...{ handed: undefined, owed: undefined },
+    };
+  };
+  /** Follows the address book: hosts join and leave. */
+  const followBook = () => {
+    const members = new Map(
+      book.hosts().flatMap((entry) => (isMember(entry) ? [[entry.member.host_id, entry] as const] : [])),
+    );
+    for (const [id, entry] of members) {
+      const watch = watches.get(id);
+      if (watch) watch.entry = entry;
+      else watches.set(id, begin(entry));
+    }
+    for (const id of watches.keys()) {
+      if (members.has(id)) continue;
+      watches.delete(id);
+      stored.delete(id);
+      peers.forget(id);
+      store.removeRecord(id);
+    }
+  };
+  const storeRecords = () => {
+    const changed = [...watches.values()].filter(({ isStored }) => !isStored);
+    if (changed.length === 0) return;
+    store.commit(() => {
+      for (const { hostId, record } of changed) store.setRecord(hostId, record);
+    });
+    for (const watch of changed) watch.isStored = true;
+  };
+
+  const keep = (watch: Watch<E>, record: Record) => {
+    const { state: former } = watch.record;
+    watch.isStored &&= record === watch.record;
+    watch.record = record;
+    const { state, size, reason } = record;
+    if (state === former) return;
+    const { entry, hostId } = watch;
+    publish(witnessChanged, { label: entry.label, host_id: hostId, state, former, size, reason });
+    if (BROKEN.includes(state)) log.warn(`the audit log of ${entry.label}: ${state}: ${reason}`);
+  };
+  const note = (watch: Watch<E>, found: Found) => {
+    const now = performance.now();
+    if (found.kind === "good") {
+      watch.heard = now;
+      if (watch.owed && found.size > watch.owed.size) watch.owed = undefined;
+    } else if (watch.owed) {
+      // A host that was restarted has time again.
+      watch.owed.since = now;
+    }
+    const owing = watch.owed ? now - watch.owed.since : 0;
+    keep(watch, afterLook(watch.record, found, { unheard: now - watch.heard, owing }));
+    const { origin } = watch.record;
+    if (found.evidence && origin !== null)
+      store.addEvidence(origin, Math.floor(Date.now() / 1_000), evidenceText(found.evidence));
+  };
+
+  /** What peers say about a good checkpoint. An objection that is true breaks the log. */
+  const askPeers = async (watch: Watch<E>, submission: Submission, carrier: Carrier) => {
+    const key = logOf(watch.record);
+    if (!key) return [];
+    const members = Array.from(watches.values(), ({ entry }) => entry);
+    const said: Array<readonly [E & Member, Opinion | undefined]> = [];
+    // Those that were asked together before need the same proof.
+    const proofs = new Map([[submission.old, submission]]);
+    const proofFrom = async (old: number) => {
+      const { note, proof } = proofs.get(old) ?? (await checkpointOf(carrier, old));
+      const made = { old, note, proof: proof ?? [] };
+      proofs.set(old, made);
+      return made;
+    };
+    for (const peer of peers.of(watch.hostId, members))
+      said.push([peer, await peers.ask(peer, key, submission, proofFrom)]);
+    for (const [peer, opinion] of said) {
+      if (opinion?.kind === "objects") note(watch, await objection(carrier, key, peer.label, opinion));
+    }
+    const good = said.flatMap(([{ member }, opinion]) =>
+      opinion?.kind === "cosigned" ? [{ ...opinion, id: member.host_id }] : [],
+    );
+    keep(watch, { ...watch.record, peers: good.map(({ id }) => id) });
+    return good;
+  };
+
+  const isDue = ({ handed }: Watch<E>, size: number): boolean => {
+    if (!handed) return true;
+    const pause = performance.now() - handed.at;
+    const grown = size - handed.size - OWN_ROWS - handed.looks;
+    return pause >= HAND_BACK_MS || (grown > 0 && pause >= PACE_MS * watches.size);
+  };
+
+  /** Has a good checkpoint cosigned, and hands that back when it is time. */
+  const spread = async (watch: Watch<E>, carrier: Carrier, size: number, submission: Submission) => {
+    if (watch.handed) watch.handed.looks++;
+    const isHanded = isDue(watch, size);
+    // At the same size it is cosigned again, with the time, when that is handed back.
+    if (submission.old === size && size > 0 && !isHanded) return;
+    const answer = await witness.add(submission);
+    if (answer.status !== 200 || !isHanded) return;
+    const others = await askPeers(watch, submission, carrier);
+    if (BROKEN.includes(watch.record.state)) return;
+    const all = [{ cosignatures: answer.cosignatures, vkey: witness.vkey }, ...others];
+    const body = JSON.stringify({
+      note: submission.note + all.map(({ cosignatures }) => cosignatures).join(""),
+      witnesses: all.map(({ vkey }) => vkey),
+    });
+    watch.handed = { at: performance.now(), size, looks: 0 };
+    const response = await carrier.ask({ method: "POST", path: "/audit/cosignatures", body }, limits());
+    // 503: the host can write no row. A mute log has to be seen all the same.
+    if (response.status === 200 || response.status === 503) watch.owed ??= { since: performance.now(), size };
+    bodyOf(response);
+  };
+
+  const look = async (watch: Watch<E>) => {
+    using carrier = await carrierTo(book.reach(watch.entry), ending.signal);
+    if (watch.record.origin === null) {
+      const { origin, vkey } = await keyOf(carrier);
+      store.register({ origin, vkey, epoch: watch.record.epoch });
+      keep(watch, { ...watch.record, origin, vkey });
+    }
+    const key = logOf(watch.record);
+    if (!key) return;
+    const found = await lookAt(carrier, key, store.head(key.origin));
+    note(watch, found);
+    if (found.kind !== "good" || !found.submission || BROKEN.includes(watch.record.state)) return;
+    try {
+      await spread(watch, carrier, found.size, found.submission);
+    } catch (error) {
+      // The look itself was good.
+      if (!(error instanceof RemoteError)) throw error;
+    }
+  };
+
+  const run = async (watch: Watch<E>) => {
+    watch.isBusy = true;
+    try {
+      await look(watch);
+    } catch (error) {
+      if (ending.signal.aborted) return;
+      if (!(error instanceof RemoteError || error instanceof Failure)) throw error;
+      note(watch, { kind: "none", reason: reasonOf(error) });
+    } finally {
+      watch.isBusy = false;
+      watch.due = performance.now() + EVERY_MS * (0.9 + Math.random() * 0.2);
+    }
+  };
+
+  const tick = () => {
+    const now = performance.now();
+    try {
+      if (now - kept >= UPKEEP_MS) {
+        kept = now;
+        followBook();
+        storeRecords();
+      }
+    } catch (error) {
+      log.warn(`what this desk finds about audit logs is not stored: ${messageOf(error)}`);
+    }
+    for (const watch of watches.values()) {
+      if (watch.isBusy || watch.due > now) continue;
+      run(watch).catch((error) => log.warn(`an audit log was not looked at: ${messageOf(error)}`));
+    }
+    const due = Math.min(now + UPKEEP_MS, ...Array.from(watches.values(), (watch) => watch.due));
+    timer = setTimeout(tick, Math.max(50, due - now));
+    timer.unref();
+  };
+
+  const watchOf = (label: string) => {
+    const found = [...watches.values()].find(({ entry }) => entry.label === label);
+    if (!found) throw notFound(`no host that has joined is labelled ${label}`);
+    return found;
+  };
+
+  return {
+    /** Begins to look at the logs, if it has not begun. */
+    start(): void {
+      if (!timer && !ending.signal.aborted) tick();
+    },
+    /** What it knows of each host, by its id. */
+    records: (): ReadonlyMap<string, Record> =>
+      new Map(Array.from(watches.values(), ({ hostId, record }) => [hostId, record])),
+    /** Looks at the log of a host now. Resolves when that is over. */
+    async lookNow(label: string): Promise<Record> {
+      followBook();
+      const watch = watchOf(label);
+      if (!watch.isBusy) await run(watch);
+      return watch.record;
+    },
+    /**
+     * Accepts the log of a host as it is now, on record on that host.
+     *
+     * @throws `conflict` when the host does not let it be put on record; a {@link RemoteError} when it does not answer.
+     */
+    async restore(label: string, reason: string, signal: AbortSignal): Promise<Record> {
+      followBook();
+      const watch = watchOf(label);
+      using carrier = await carrierTo(book.reach(watch.entry), signal);
+      const record = await restore(carrier, { store, deskKey, ...watch.entry, record: watch.record, reason });
+      watch.handed = undefined;
+      watch.owed = undefined;
+      keep(watch, record);
+      storeRecords();
+      watch.due = 0;
+      return record;
+    },
+    stop(): void {
+      clearTimeout(timer);
+      ending.abort();
+      storeRecords();
+    },
+  };
+}
+
+const isMember = <E extends Entry>(entry: E): entry is E & Member => entry.member !== undefined;
+
+const logOf = ({ origin, vkey, epoch }: Record) =>
+  origin === null || vkey === null ? undefined : { origin, vkey, epoch };
+
+/** What an objection of a peer means, once the log itself was asked. */
+async function objection(
+  carrier: Carrier,
+  { vkey }: { readonly vkey: string },
+  peer: string,
+  { note, size }: Extract<Opinion, { kind: "objects" }>,
+): Promise<Found> {
+  const newest = await checkpointOf(carrier, 0);
+  const broken = (state: State, reason: string) => ({ kind: "broken", state, reason }) as const;
+  if (newest.size < size)
+    return broken("shrank", `the log has ${newest.size} leaves, but ${peer} has cosigned ${size}`);
+  const old = newest.size === size ? size : tellingSize(size);
+  const telling = await checkpointOf(carrier, old);
+  const evidence = { vkey, notes: [note, telling.note] as const, proof: telling.proof ?? [], old };
+  if (contradictionOf(evidence) === null) return { kind: "none", reason: `${peer} does not cosign` };
+  return { ...broken("forked", `${peer} has cosigned other leaves`), evidence };
+}
+
+/** Why a look found nothing, for a person. */
+function reasonOf(error: RemoteError | Failure): string {
+  const status = error instanceof RemoteError ? error.refusal?.status : undefined;
+  if (status === 404)
+    return "the host keeps no log that can be witnessed: its svc is older, or runs with --no-audit";
+  return error.message;
+}

@@ -1,0 +1,57 @@
+/**
+ * The ceremony of a restore: an operator accepts that a log is not what it was, for instance after a backup was restored.
+ *
+ * The promise: it leaves a row in the log itself, signed by the desk, so that nobody can say later that there was no break.
+ */
+import { bodyOf } from "../client/call";
+import { type Carrier, RemoteError } from "../client/carrier";
+import { conflict } from "../lib/errors";
+import { toBase64 } from "../lib/signed-note";
+import type { SigningKey } from "../lib/signing-key";
+import { checkpointOf, keyOf, limits } from "./look";
+import { type Membership, restoredMessage } from "./messages";
+import type { Record } from "./states";
+import type { Store } from "./store";
+import { signedBy } from "./witness";
+
+interface Restore {
+  readonly store: Store;
+  readonly deskKey: SigningKey;
+  readonly member: Membership;
+  readonly record: Record;
+  readonly reason: string;
+}
+
+/** @returns the new record. @throws a {@link RemoteError}; `conflict` where the host shows no good checkpoint. */
+export async function restore(
+  carrier: Carrier,
+  { store, deskKey, member, record, reason }: Restore,
+): Promise<Record> {
+  const key = await keyOf(carrier);
+  const { note } = await checkpointOf(carrier, 0);
+  const signed = signedBy(note, (origin) => (origin === key.origin ? key.vkey : undefined));
+  if ("status" in signed) throw conflict(`the host shows no checkpoint of its key: ${signed.reason}`);
+  const about = {
+    former_origin: record.origin ?? key.origin,
+    former_size: record.size,
+    origin: key.origin,
+    size: signed.size,
+    root: toBase64(signed.root),
+    reason,
+    signed: new Date().toISOString(),
+  };
+  const signature = deskKey.sign(restoredMessage(member, about));
+  const body = JSON.stringify({ ...about, signature });
+  const answer = await carrier.ask({ method: "POST", path: "/audit/restored", body }, limits());
+  if (answer.status === 404) throw new RemoteError("answer", "the host has an older svc", true);
+  bodyOf(answer);
+  const epoch = record.epoch + 1;
+  store.register({ ...key, epoch });
+  return {
+    ...record,
+    ...key,
+    epoch,
+    ...{ state: "restored", since: about.signed, restored: about.signed, reason },
+    ...{ size: 0, peers: [] },
+  };
+}

@@ -1,0 +1,292 @@
+/** A desk that looks at the audit logs of its hosts. */
+import { describe, expect, test } from "bun:test";
+import * as v from "valibot";
+import { serverOf } from "../../src/fleet/host";
+import { parseNote, parseVerifierKey, verifiedBy } from "../../src/lib/signed-note";
+import { isSignedBy, openSigningKey } from "../../src/lib/signing-key";
+import { createCollector } from "../../src/witness/collector";
+import { checkEvidence, parseEvidence } from "../../src/witness/evidence";
+import { RESTORED, restoredMessage } from "../../src/witness/messages";
+import { openStore } from "../../src/witness/store";
+import { createWitness } from "../../src/witness/witness";
+import { movableClock, temporaryFolder } from "../support";
+import { testHost, testLog } from "./support";
+
+/** A desk of so many hosts, which looks when a test says so. */
+function testDesk(count: number) {
+  const folder = temporaryFolder();
+  const clock = movableClock();
+  const hosts = Array.from({ length: count }, (_, at) => testHost(folder.path, `host-${at}`));
+  const deskKey = openSigningKey(`${folder.path}/desk_key`);
+  const happened: unknown[] = [];
+  const open = (file = "desk.db") => {
+    const store = openStore(`${folder.path}/${file}`);
+    const witness = createWitness({ store, key: openSigningKey(`${folder.path}/desk_witness`) });
+    const collector = createCollector({
+      ...{ store, witness, deskKey, log: { warn() {} } },
+      book: { hosts: () => hosts.map(({ entry }) => entry), reach: (entry) => serverOf(entry) },
+      publish: (type, data) => void happened.push([type.name, data]),
+    });
+    return { store, witness, collector };
+  };
+  let now = open();
+  const made = {
+    clock,
+    deskKey,
+    happened,
+    folder: folder.path,
+    hosts,
+    host: hosts[0] as (typeof hosts)[number],
+    get store() {
+      return now.store;
+    },
+    get witness() {
+      return now.witness;
+    },
+    /** What the desk finds at the first host, or another, after some seconds. */
+    async look(after_s = 12, at = 0) {
+      clock.advance(after_s * 1_000);
+      return now.collector.lookNow(`host-${at}`);
+    },
+    restore: (reason: string) => now.collector.restore("host-0", reason, new AbortController().signal),
+    /** Another process of the desk, perhaps one that has lost what it knew. */
+    restart(file?: string) {
+      now.collector.stop();
+      now.store.close();
+      now = open(file);
+    },
+    [Symbol.dispose]() {
+      now.collector.stop();
+      now.store.close();
+      for (const host of hosts) host[Symbol.dispose]();
+      clock[Symbol.dispose]();
+      folder[Symbol.dispose]();
+    },
+  };
+  return made;
+}
+
+describe("the log of a host is", () => {
+  test("ok while each checkpoint goes on from the one before, also when it does not grow by itself", async () => {
+    using desk = testDesk(1);
+    for (const size of [10, 10, 17, 64, 64, 200]) {
+      desk.host.size = Math.max(desk.host.size, size);
+      expect(await desk.look()).toMatchObject({ state: "ok", reason: "" });
+    }
+    expect(desk.store.head(desk.host.log.origin)?.size).toBe(200);
+  });
+
+  test("shrank when it has fewer rows than the desk has cosigned, and stays so", async () => {
+    using desk = testDesk(1);
+    desk.host.size = 100;
+    await desk.look();
+    desk.host.size = 60;
+    expect(await desk.look()).toMatchObject({ state: "shrank", reason: expect.stringContaining("60") });
+    desk.host.size = 120;
+    expect(await desk.look()).toMatchObject({ state: "shrank" });
+    expect(desk.happened.at(-1)).toEqual([
+      "witness.changed",
+      expect.objectContaining({ state: "shrank", former: "ok" }),
+    ]);
+  });
+
+  for (const [size, later, at] of [
+    [100, 100, 50],
+    [100, 180, 99],
+    [64, 180, 5],
+  ] as const) {
+    test(`forked when row ${at} is another than in the ${size} that were cosigned, and ${later} prove it`, async () => {
+      using desk = testDesk(1);
+      desk.host.growsBy = 0;
+      desk.host.size = size;
+      await desk.look();
+      const { log } = desk.host;
+      desk.host.log = log.forkedAt(at);
+      desk.host.size = later;
+      expect(await desk.look()).toMatchObject({ state: "forked" });
+      const [file = ""] = desk.store.evidence(log.origin);
+      expect(checkEvidence(parseEvidence(file))).toMatchObject({ origin: log.origin, sizes: [size, later] });
+      desk.host.log = log;
+      expect(await desk.look()).toMatchObject({ state: "forked" });
+    });
+  }
+
+  test("of a changed key when another signs, in its own name or in that of the first", async () => {
+    using desk = testDesk(1);
+    using elsewhere = temporaryFolder();
+    const { log } = desk.host;
+    await desk.look();
+    desk.host.log = testLog(elsewhere.path, log.origin);
+    expect(await desk.look()).toMatchObject({
+      state: "key_changed",
+      reason: expect.stringContaining("signed"),
+    });
+    desk.restart("other.db");
+    desk.host.log = log;
+    await desk.look();
+    desk.host.log = testLog(elsewhere.path, "svc.host/eeeeeeeeeeeeeeee");
+    expect(await desk.look()).toMatchObject({
+      state: "key_changed",
+      reason: expect.stringContaining("name"),
+    });
+  });
+
+  test("late, then silent, when the host does not answer; ok when it does", async () => {
+    using desk = testDesk(1);
+    expect(await desk.look()).toMatchObject({ state: "ok" });
+    desk.host.isUp = false;
+    expect(await desk.look()).toMatchObject({ state: "ok" });
+    expect(await desk.look(30)).toMatchObject({ state: "late" });
+    expect(await desk.look(30)).toMatchObject({ state: "silent" });
+    desk.host.isUp = true;
+    expect(await desk.look()).toMatchObject({ state: "ok", reason: "" });
+  });
+
+  test("silent when the host answers, but what the desk changes there leaves no row", async () => {
+    using desk = testDesk(1);
+    await desk.look();
+    desk.host.growsBy = 0;
+    for (let passed = 0; passed < 90; passed += 12) await desk.look();
+    expect(await desk.look()).toMatchObject({ state: "silent", reason: expect.stringContaining("no row") });
+    desk.host.size += 1;
+    expect(await desk.look()).toMatchObject({ state: "ok" });
+  });
+
+  test("unknown where the host has none", async () => {
+    using desk = testDesk(1);
+    desk.host.isUp = false;
+    expect(await desk.look(100)).toMatchObject({ state: "unknown", reason: "HTTP 500: it is away" });
+  });
+});
+
+describe("cosignatures", () => {
+  test("of the desk and of three peers are handed back, and are good", async () => {
+    using desk = testDesk(6);
+    for (let at = 0; at < 6; at++) await desk.look(0, at);
+    const [{ note, witnesses } = { note: "", witnesses: [] }] = desk.host.handed;
+    const known = desk.hosts.slice(1).map(({ witness }) => witness.vkey);
+    expect(witnesses).toHaveLength(4);
+    expect([desk.witness.vkey, ...known]).toEqual(expect.arrayContaining(witnesses));
+    const signed = parseNote(note);
+    for (const vkey of witnesses) expect(verifiedBy(signed, parseVerifierKey(vkey))?.time).toBeGreaterThan(0);
+  });
+
+  test("come from other peers where one does not witness", async () => {
+    using desk = testDesk(6);
+    await desk.look();
+    const [first = ""] = (await desk.look(60)).peers;
+    const peer = desk.hosts.find(({ entry }) => entry.member.host_id === first);
+    if (peer) peer.witnesses = false;
+    await desk.look(60);
+    const { peers } = await desk.look(60);
+    expect(peers).toHaveLength(3);
+    expect(peers).not.toContain(first);
+  });
+
+  test("are handed back once in a while where the log grows by those rows only", async () => {
+    using desk = testDesk(1);
+    for (let passed = 0; passed < 600; passed += 12) await desk.look();
+    expect(desk.host.handed.length).toBeLessThan(16);
+    expect(desk.host.handed.length).toBeGreaterThan(9);
+    desk.host.size += 30;
+    const before = desk.host.handed.length;
+    await desk.look();
+    expect(desk.host.handed.length).toBe(before + 1);
+  });
+});
+
+describe("peers", () => {
+  test("object where the log shows them another face than a desk that has lost what it knew", async () => {
+    using desk = testDesk(4);
+    desk.host.size = 100;
+    await desk.look();
+    desk.restart("empty.db");
+    const { log } = desk.host;
+    desk.host.log = log.forkedAt(50);
+    desk.host.size = 150;
+    expect(await desk.look()).toMatchObject({
+      state: "forked",
+      reason: expect.stringMatching(/^host-\d has cosigned/),
+    });
+    const [file = ""] = desk.store.evidence(log.origin);
+    expect(checkEvidence(parseEvidence(file))).toMatchObject({ sizes: [100, 150] });
+  });
+
+  test("object where the log has shrunk", async () => {
+    using desk = testDesk(4);
+    desk.host.size = 100;
+    await desk.look();
+    desk.restart("empty.db");
+    desk.host.size = 60;
+    expect(await desk.look()).toMatchObject({
+      state: "shrank",
+      reason: expect.stringMatching(/host-\d has cosigned 100/),
+    });
+  });
+});
+
+describe("a restored log", () => {
+  test("is accepted with a row that the desk has signed, and is watched from there on, by peers too", async () => {
+    using desk = testDesk(4);
+    desk.host.size = 100;
+    await desk.look();
+    desk.host.log = desk.host.log.forkedAt(50);
+    desk.host.size = 60;
+    expect(await desk.look()).toMatchObject({ state: "shrank" });
+    await desk.restore("the disk was replaced");
+    const { signature, ...about } = v.parse(RESTORED, desk.host.restored[0]);
+    expect(about).toMatchObject({ former_size: 100, size: 60, reason: "the disk was replaced" });
+    expect(
+      isSignedBy(desk.deskKey.publicKey, restoredMessage(desk.host.entry.member, about), signature),
+    ).toBe(true);
+    const after = await desk.look(60);
+    expect(after).toMatchObject({ state: "restored", reason: "the disk was replaced", size: 60 });
+    expect(after.peers).toHaveLength(3);
+    desk.host.size = 40;
+    expect(await desk.look()).toMatchObject({ state: "shrank" });
+  });
+
+  test("may have another key", async () => {
+    using desk = testDesk(1);
+    using elsewhere = temporaryFolder();
+    await desk.look();
+    desk.host.log = testLog(elsewhere.path, "svc.host/eeeeeeeeeeeeeeee");
+    await desk.look();
+    await desk.restore("a new machine");
+    expect(await desk.look()).toMatchObject({ state: "restored", origin: "svc.host/eeeeeeeeeeeeeeee" });
+  });
+});
+
+test("what a desk has found outlives its process", async () => {
+  using desk = testDesk(1);
+  desk.host.size = 100;
+  await desk.look();
+  desk.host.size = 60;
+  await desk.look();
+  desk.restart();
+  desk.host.size = 120;
+  expect(await desk.look()).toMatchObject({
+    state: "shrank",
+    reason: expect.stringContaining("cosigned 100"),
+  });
+});
+
+test("kills of the desk, the host and peers, and a clock that jumps, raise no alarm", async () => {
+  using desk = testDesk(4);
+  const jumps = [0, -3_600_000, 86_400_000, 1];
+  const real = Date.now;
+  try {
+    for (let round = 0; round < 50; round++) {
+      const [host] = desk.hosts;
+      if (round % 5 === 0) desk.restart();
+      if (host) host.isUp = round % 7 !== 0;
+      const peer = desk.hosts[1 + (round % 3)];
+      if (peer) peer.witnesses = round % 2 === 0;
+      Date.now = () => real() + (jumps[round % 4] ?? 0);
+      if (host) host.size = Math.min(290, host.size + (round % 3));
+      expect(["ok", "unknown"]).toContain((await desk.look(3)).state);
+    }
+  } finally {
+    Date.now = real;
+  }
+});
