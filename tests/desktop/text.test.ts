@@ -6,7 +6,8 @@ import * as v from "valibot";
 import { findText } from "../../src/desktop/text/find";
 import { addLanguage, faultOf, listLanguages, removeLanguage } from "../../src/desktop/text/language";
 import { createReader } from "../../src/desktop/text/tesseract";
-import { runActions, temporaryFolder, testService, testWith } from "../support";
+import { focusByTitle } from "../../src/desktop/windows";
+import { runActions, temporaryFolder, testService, testWith, until } from "../support";
 import { desktopOn, forever, PROGRAMS, startDisplay } from "./support";
 
 setDefaultTimeout(180_000);
@@ -88,6 +89,58 @@ describe("reading:", () => {
         'the text "Delete" did not appear within 0.05 s: reading the screen takes longer; name a region, which is read better and faster',
     });
   });
+
+  testWith(
+    "Xvfb",
+    "openbox",
+    "yad",
+    "tesseract",
+  )(
+    "labels and buttons of a form are read on a whole screen, also light letters on a dark ground, with the focus and without",
+    async () => {
+      await using display = await startDisplay();
+      await using made = desktopOn(display.env);
+      const form = (theme: string, ...flags: string[]) =>
+        Bun.spawn(["yad", "--form", ...flags], {
+          env: { ...display.env, GTK_THEME: theme },
+          stdio: ["ignore", "ignore", "ignore"],
+        });
+      const light = [
+        "--title=Order",
+        "--field=Customer",
+        "--field=Amount",
+        "--button=Save:0",
+        "--button=Cancel:1",
+      ];
+      const dark = ["--title=Address", "--field=Street", "--button=Discard:0"];
+      const forms = [
+        form("Adwaita", "--geometry=400x220+700+150", ...light),
+        form("Adwaita:dark", "--geometry=400x200+150+450", ...dark),
+      ];
+      const wanted = ["Customer", "Amount", "Save", "Cancel", "Street", "Discard"];
+      try {
+        for (const title of ["Order", "Address"]) {
+          const query = { title_substring: title, case_sensitive: true };
+          await until(`the window ${title}`, () =>
+            focusByTitle(made.desktop, query, forever).catch(() => undefined),
+          );
+          await until(
+            `both forms to be read, ${title} with the focus`,
+            async () => {
+              const lines = await made.desktop.readLines(undefined, "eng", forever);
+              return wanted.every((text) =>
+                findText(lines, text, true).some(({ confidence }) => confidence >= 80),
+              );
+            },
+            { seconds: 80 },
+          );
+        }
+      } finally {
+        for (const one of forms) one.kill();
+        await Promise.all(forms.map(({ exited }) => exited));
+      }
+    },
+  );
 
   testReading("a language without data is a failure that says how to add it", async () => {
     await using screen = await reading("Hallo");

@@ -14,8 +14,12 @@ export interface Grey {
 const SQUARE = 8;
 /** A straight line of so many pixels is no part of a letter. */
 const LINE = 24;
-/** What is darker belongs to a line. */
+/** What is darker may be a line, and so may what is darker than white if it differs by no more levels from the next pixel. */
 const INK = 200;
+const WHITE = 250;
+const EVEN = 2;
+/** What a pixel may belong to. */
+const [PAPER, FAINT, INKED] = [0, 1, 2];
 
 export const cleaned = (picture: Picture): Grey => withoutLines(onWhite(greyOf(picture)));
 
@@ -81,13 +85,20 @@ function withoutLines({ width, height, levels }: Grey): Grey {
   const result = levels.slice();
   const erase = (lines: number, length: number, acrossStep: number, alongStep: number) => {
     for (let line = 0; line < lines; line++) {
+      const levelAt = (at: number) =>
+        at < 0 || at >= length ? 255 : (levels[line * acrossStep + at * alongStep] as number);
+      const isEven = (at: number) =>
+        Math.abs(levelAt(at) - levelAt(at - 1)) <= EVEN || Math.abs(levelAt(at) - levelAt(at + 1)) <= EVEN;
       let start = 0;
+      let last = PAPER;
       for (let at = 0; at <= length; at++) {
-        if (at < length && (levels[line * acrossStep + at * alongStep] as number) < INK) continue;
-        for (let ink = start; at - start >= LINE && ink < at; ink++) {
+        const level = levelAt(at);
+        const kind = level < INK ? INKED : level < WHITE && isEven(at) ? FAINT : PAPER;
+        if (kind === last && at < length) continue;
+        for (let ink = start; last !== PAPER && at - start >= LINE && ink < at; ink++) {
           result[line * acrossStep + ink * alongStep] = 255;
         }
-        start = at + 1;
+        [start, last] = [at, kind];
       }
     }
   };
