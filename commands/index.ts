@@ -38,6 +38,10 @@ const nouns: Registry["nouns"] = {
     describe: "Manage many hosts: address book, polls, broadcasts",
     load: () => import("./admin"),
   },
+  plan: {
+    describe: "Plan what many hosts do: waves, a queue, and a digest to apply it by",
+    load: () => import("./plan"),
+  },
   usb: { describe: "List and watch USB devices", load: () => import("./usb") },
   screenshot: { describe: "Take a screenshot", load: () => import("./screenshot") },
   locate: { describe: "Look for an image on the screen", load: () => import("./locate") },

@@ -38,7 +38,9 @@ import { eventTypes as requestEvents } from "./metrics/events";
 import { operations as metrics } from "./metrics/operations";
 import { eventTypes as sessionEvents } from "./peers/events";
 import { operations as sessions } from "./peers/operations";
+import { eventTypes as planEvents } from "./plans/events";
 import { operations as planJobs } from "./plans/job/operations";
+import { operations as plans } from "./plans/operations";
 import { eventTypes as runEvents } from "./runs/events";
 import { operations as runs } from "./runs/operations";
 import { operations as scripts } from "./runs/operations/scripts";
@@ -96,6 +98,7 @@ const all = [
   ...fleet,
   ...planJobs,
   ...witness,
+  ...plans,
 ] satisfies ReadonlyArray<Operation<InputSchema, OutputSchema, Service>>;
 
 /** Every type of event. */
@@ -109,6 +112,7 @@ export const eventTypes: readonly EventType[] = [
   ...sessionEvents,
   ...syncEvents,
   ...hostEvents,
+  ...planEvents,
   ...tokenEvents,
   ...jobEvents,
   ...auditEvents,

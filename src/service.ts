@@ -298,6 +298,19 @@ export function createService({
       stops.unshift(() => jobs.close());
       return jobs;
     }),
+    plans: stoppable(async () => {
+      const [{ createPlans }, { executeJob }] = await Promise.all([
+        import("./plans/plans"),
+        import("./plans/execute"),
+      ]);
+      return createPlans({
+        ...{ files, log, publish, events, deliver: executeJob, endings: tokens.endings },
+        book: await service.addressBook(),
+        links: () => service.hub()?.links() ?? [],
+        goesOn: () => runsJobs,
+      });
+    }),
+    existingPlans: async () => (existsSync(files.plans) ? service.plans() : null),
     poller: feature(async () => {
       const [{ createPoller }, { createFollower }] = await Promise.all([
         import("./fleet/poll"),
@@ -363,6 +376,7 @@ export function createService({
         if (joined || hasJoined) await (await keeper()).look();
         hasJoined = joined;
         if (runsJobs && existsSync(files.deskKey) && existsSync(files.adminHosts)) await watchLogs();
+        if (existsSync(files.plans)) (await service.plans()).runner.takeOver();
       };
       const endUpkeep = startUpkeep(service, look, tellPins);
       let leaving: Promise<void> | undefined;

@@ -115,6 +115,7 @@ const SETS: Readonly<Partial<Record<StepName, string>>> = {
   send: "sent_at = $now, way = $way",
   run: "sent_at = sent_at",
   wait: "way = NULL, sent_at = NULL",
+  unreachable: "way = NULL, sent_at = NULL, done_at = $now, error = $error, run_id = $run_id",
   retry: "way = NULL, sent_at = NULL, done_at = NULL, error = NULL, run_id = NULL, attempt = attempt + 1",
 };
 

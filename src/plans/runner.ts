@@ -34,6 +34,9 @@ const GRACE_MS = 30_000;
 /** How many hosts an event names. */
 const MAX_NAMED = 16;
 
+/** How a named token has ended; null while it is in force. @param since one of that name that was made later is another. */
+export type HowEnded = (name: string, since?: string) => "was revoked" | "has expired" | null;
+
 export interface RunnerUses {
   readonly ledger: Ledger;
   /** The folder of the locks. */
@@ -46,8 +49,7 @@ export interface RunnerUses {
   hostOf(label: string): (Target & { readonly identity: string }) | undefined;
   /** Whether it is known that the host is not there. */
   isOffline?(label: string): boolean;
-  /** How a token that was given a plan has ended since then; null while it is in force. */
-  endOf(token: string, since: number): "was revoked" | "has expired" | null;
+  endings(): Promise<HowEnded>;
   /** How many waiting jobs begin in a minute (default 6,000). */
   readonly startsPerMinute?: number;
 }
@@ -205,6 +207,10 @@ export function createRunner(uses: RunnerUses) {
   /** Goes on to the next wave, pauses after too many failures, ends the plan. */
   const settle = (run: Run): void => {
     if (!runs.has(run.plan.seq) || stopping.signal.aborted) return;
+    if (run.entries.size === 0) {
+      finish(run);
+      return;
+    }
     const { plan } = run;
     if (plan.state === "running" && run.failures() > plan.forgiven + plan.spec.max_failures) {
       const failed = `${run.failures() - plan.forgiven} failed`;
@@ -218,14 +224,13 @@ export function createRunner(uses: RunnerUses) {
       settle(run);
       return;
     }
-    if (run.entries.size === 0) {
-      finish(run);
-      return;
-    }
     if (plan.state !== "running" || !run.isWaveOver()) return;
     const now = Date.now();
     if (plan.wave_at === null) {
-      run.change(ledger, { wave_at: now + (run.hadWork ? plan.spec.pause_s * 1_000 : 0) });
+      const pause = run.hadWork ? plan.spec.pause_s * 1_000 : 0;
+      run.change(ledger, { wave_at: now + pause });
+      // Longer pauses end when it looks.
+      if (pause < LOOK_MS * 60) setTimeout(pump, pause).unref();
       settle(run);
       return;
     }
@@ -237,9 +242,11 @@ export function createRunner(uses: RunnerUses) {
     pump();
   };
   const finish = (run: Run): void => {
-    const { seq, id, state, reason } = run.plan;
+    const { seq, id, state, reason, spec } = run.plan;
     const ended = state === "running" || state === "paused" ? "done" : state;
-    ledger.update(seq, { state: ended, ended: Date.now(), wave_at: null });
+    const why = ended === "done" ? null : reason;
+    const wave = ended === "done" ? spec.waves.length - 1 : run.plan.wave;
+    ledger.update(seq, { state: ended, reason: why, ended: Date.now(), wave, wave_at: null });
     report(run);
     release(run);
     publish(planEnded, {
@@ -280,14 +287,16 @@ export function createRunner(uses: RunnerUses) {
     if (found?.identity === entry.identity)
       await uses.cancelJob?.(found, jobOf(entry.run.plan, entry), options).catch(() => {});
   };
-  const look = (): void => {
+  const look = async (): Promise<void> => {
+    const endOf = await uses.endings();
+    if (stopping.signal.aborted) return;
     const now = Date.now();
     for (const run of [...runs.values()]) {
       const { seq, token, applied } = run.plan;
       try {
         const fresh = ledger.expire(seq, now) ?? ledger.plan(seq);
         if (fresh.revision !== run.plan.revision) decide(run, () => fresh);
-        const ended = token === null ? null : uses.endOf(token, applied ?? now);
+        const ended = token === null ? null : endOf(token, new Date(applied ?? now).toISOString());
         const why = `its token ${token} ${ended}`;
         if (ended === "was revoked" && run.plan.state !== "cancelled" && run.plan.state !== "expired")
           decide(run, () => ledger.cancel(seq, why, now));
@@ -341,7 +350,7 @@ export function createRunner(uses: RunnerUses) {
       }
     },
     /** Sees at once what was decided about a plan. */
-    wake: (): void => look(),
+    wake: (): Promise<void> => look(),
     /** The host is there again: what waits for it begins soon. */
     hostUp(label: string): void {
       const entry = turns.first(label);

@@ -27,6 +27,7 @@ import type { HostLink, Hub } from "../link/links";
 import type { Metrics } from "../metrics/metrics";
 import type { Sessions } from "../peers/sessions";
 import type { PlanJobs } from "../plans/job/accept";
+import type { Plans } from "../plans/plans";
 import type { Executor } from "../runs/executor";
 import type { History } from "../runs/history";
 import type { Runs } from "../runs/runs";
@@ -104,6 +105,9 @@ export interface Service {
   metrics(): Promise<Metrics>;
   /** The jobs that this host takes from a desk. */
   planJobs(): Promise<PlanJobs>;
+  plans(): Promise<Plans>;
+  /** Null where no plan was ever made: looking does not make the file. */
+  existingPlans(): Promise<Plans | null>;
   poller(): Promise<Poller>;
   rest(): Promise<RestControl>;
   sessions(): Promise<Sessions>;

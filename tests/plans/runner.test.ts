@@ -120,7 +120,7 @@ describe("a plan that runs", () => {
   test("ends with its token", async () => {
     using made = testLedger();
     const fleet = testFleet(() => "slow");
-    using running = testRunner(made, { ...fleet, endOf: () => "was revoked" });
+    using running = testRunner(made, { ...fleet, endings: async () => () => "was revoked" });
     const { seq } = made.ledger.create(
       { ...(await import("./support")).newPlan(plannedHosts(3), { waves: [1, 3] }), maker: "anna" },
       plannedHosts(3),

@@ -121,7 +121,7 @@ export function testRunner(
       host_id: null,
       identity: `id-${label}`,
     }),
-    endOf: () => null,
+    endings: async () => () => null,
     ...more,
   });
   return {

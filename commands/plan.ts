@@ -1,0 +1,233 @@
+import type * as v from "valibot";
+import { SCRIPT, withActions } from "../src/cli/script";
+import { type Group, print } from "../src/cli/subcommand";
+import { answerHere, type Context, view } from "../src/cli/view";
+import type { Progress } from "../src/core/caller";
+import type { InputSchema, OutputSchema } from "../src/core/operation";
+import { cancelled } from "../src/lib/errors";
+import { createProgress } from "../src/lib/progress";
+import { findRunningServer } from "../src/lib/running-server";
+import { printable } from "../src/lib/sanitize";
+import { terminated } from "../src/lib/signals";
+import { table } from "../src/lib/table";
+import {
+  applyPlan,
+  cancelPlan,
+  listPlans,
+  newPlan,
+  pausePlan,
+  resumePlan,
+  retryPlan,
+  showPlan,
+} from "../src/plans/operations";
+import type { Service } from "../src/service";
+
+type Summary = v.InferOutput<typeof cancelPlan.output>;
+type Plan = v.InferOutput<typeof showPlan.output>;
+
+/** How often a plan that a server runs is looked at, in milliseconds. */
+const LOOK_MS = 1_000;
+
+/** The most hosts that are listed for a person. */
+const MAX_LISTED = 50;
+
+const one = { positionals: ["id"], on: false } as const;
+
+const hostsText = (count: number) => `${count} ${count === 1 ? "host" : "hosts"}`;
+
+const countsText = ({ counts }: Pick<Summary, "counts">) =>
+  Object.entries(counts)
+    .map(([state, count]) => `${count} ${state}`)
+    .join(", ");
+
+const waveText = ({ wave, waves }: Pick<Summary, "wave" | "waves">) =>
+  waves.length > 1 ? `, wave ${wave} of ${waves.length}` : "";
+
+const lineOf = (plan: Summary) => {
+  const state = plan.reason === null ? plan.state : `${plan.state} (${printable(plan.reason, 200)})`;
+  return `plan ${plan.id}: ${state}${waveText(plan)}; ${hostsText(plan.total)}: ${countsText(plan)}`;
+};
+
+/** Which hosts a person is shown: those that did not go well, or that were asked for. */
+function planText(plan: Plan, only?: readonly string[]): string {
+  const shown = plan.targets.filter(
+    ({ state }) => only !== undefined || (state !== "ok" && state !== "planned"),
+  );
+  const rows = shown
+    .slice(0, MAX_LISTED)
+    .map(({ label, wave, state, ended, error }) => [label, `${wave}`, state, ended ?? "", error ?? ""]);
+  const more = shown.length - rows.length;
+  return [
+    ...(rows.length > 0 ? [table(["HOST", "WAVE", "STATE", "ENDED", "ERROR"], rows)] : []),
+    ...(more > 0 ? [`and ${more} more: --json lists all`] : []),
+    lineOf(plan),
+  ].join("\n");
+}
+
+const isOver = ({ ended, state }: Summary) => ended !== null || state === "paused";
+
+const isGood = ({ state, counts, total }: Summary) => state === "done" && counts.ok === total;
+
+/** Shows how a plan goes on: a bar on a terminal, else a line for each wave. */
+function createWatcher(json: boolean) {
+  const bar = createProgress();
+  let shown = "";
+  return {
+    show({ what, done, total, item }: Progress): void {
+      if (json) return;
+      bar.show({ what, done, total });
+      if (process.stderr.isTTY) return;
+      const { wave, waves } = item as Summary;
+      const now = `wave ${wave} of ${waves.length}: ${hostsText(waves[wave - 1] ?? total)}`;
+      if (now !== shown && waves.length > 1) process.stderr.write(`${now}\n`);
+      shown = now;
+    },
+    end: bar.end,
+  };
+}
+
+const progressOf = (item: Summary): Progress => {
+  const { planned = 0, waiting = 0, sent = 0, running = 0 } = item.counts;
+  const what = `hosts have ended (wave ${item.wave} of ${item.waves.length})`;
+  return { what, done: item.total - planned - waiting - sent - running, total: item.total, item };
+};
+
+/** Begins, shows how it goes on until it is over or paused, and then what became of it. */
+async function begin<I extends InputSchema, O extends OutputSchema>(
+  { service, globals, call, input }: Context<I, O, Record<never, never>>,
+  id: string,
+): Promise<number> {
+  const watcher = createWatcher(globals.json);
+  const ending = new AbortController();
+  void terminated().then(() => ending.abort());
+  const { signal } = ending;
+  const inServer = findRunningServer(service.configDir) !== null;
+  try {
+    let plan = (await call(input, { signal, progress: (step) => watcher.show(step) })) as Plan;
+    while (inServer && !isOver(plan) && !signal.aborted) {
+      watcher.show(progressOf(plan));
+      await Promise.race([
+        Bun.sleep(LOOK_MS),
+        new Promise((resolve) => signal.addEventListener("abort", resolve)),
+      ]);
+      plan = await look(service, plan.id, ["none"]);
+    }
+    watcher.end();
+    if (signal.aborted) throw cancelled("cancelled");
+    if (inServer) plan = await look(service, plan.id);
+    print(globals, plan, () => planText(plan));
+    return isGood(plan) ? 0 : 1;
+  } catch (error) {
+    watcher.end();
+    if (!signal.aborted) throw error;
+    service.log.warn(
+      inServer
+        ? `the plan goes on in the server: \`svc plan show ${id} --watch\` follows it, \`svc plan cancel ${id}\` ends it`
+        : `nobody runs the plan any more: the same command goes on with it, and so does \`svc serve\``,
+    );
+    return 1;
+  }
+}
+
+const look = async (service: Service, id: string, only?: Plan["targets"][number]["state"][] | ["none"]) =>
+  (await answerHere(service, showPlan, { id, ...(only && { only }) })) as Plan;
+
+export default {
+  verbs: {
+    new: view(newPlan, {
+      on: false,
+      hidden: ["actions"],
+      extra: { script: SCRIPT },
+      positionals: ["script"],
+      run: ({ input, extra, call, show }) =>
+        withActions(extra.script, async (actions) => show(await call({ ...input, actions }))),
+      text({ id, digest, hosts, waves, commands }) {
+        const named = (from: number, to: number) => {
+          const labels = hosts
+            .slice(from, Math.min(to, from + MAX_LISTED))
+            .map((label) => printable(label, 130));
+          return `${labels.join(", ")}${to - from > MAX_LISTED ? `, and ${to - from - MAX_LISTED} more` : ""}`;
+        };
+        const rows = waves.map((end, at) => {
+          const from = waves[at - 1] ?? 0;
+          return [`${at + 1}`, `${end - from}`, named(from, end)];
+        });
+        return [
+          table(["WAVE", "HOSTS", "LABELS"], rows),
+          "",
+          `${hostsText(hosts.length)}, each of which runs ${commands.join(", ")}`,
+          `digest ${digest}`,
+          "",
+          "Nothing has run yet. To run exactly this:",
+          `  svc plan apply ${id} --digest ${digest}`,
+        ].join("\n");
+      },
+      examples: [
+        [
+          "$0 plan new update.json --on all --waves 1,10%,100% --pause 60s --max-failures 1% --queue",
+          "One host first; keep work for hosts that are off",
+        ],
+        [`$0 plan new '[["AC_screen_size"]]' --on tag:lab`, "All of them at once"],
+      ],
+    }),
+    apply: view(applyPlan, {
+      ...one,
+      hidden: ["wait"],
+      run: (context) => begin(context, context.input.id),
+      epilogue: "Ctrl-C stops waiting; a server that runs here goes on with the plan.",
+      examples: [["$0 plan apply 7d3f0c52 --digest 9f86d0…", "Run exactly what `svc plan new` showed"]],
+    }),
+    list: view(listPlans, {
+      columns: ["PLAN", "STATE", "CREATED", "WAVE", "HOSTS", "COUNTS", "TOKEN", "ON", "COMMANDS"],
+      rows: ({ plans }) =>
+        plans.map((plan) => [
+          plan.id.slice(0, 8),
+          plan.kind === "plan" ? plan.state : `${plan.state} (broadcast)`,
+          plan.created,
+          `${plan.wave}/${plan.waves.length}`,
+          `${plan.total}`,
+          countsText(plan),
+          plan.token ?? plan.maker ?? "",
+          printable(plan.on, 40),
+          printable(plan.commands.join(","), 60),
+        ]),
+      none: "no plans: `svc plan new` makes one",
+      examples: [["$0 plan list", "The newest first"]],
+    }),
+    show: view(showPlan, {
+      positionals: ["id"],
+      watch: { interval: 5, types: ["plan.*"] },
+      columns: ["HOST", "WAVE", "STATE", "ERROR"],
+      rows: ({ targets }) =>
+        targets.map(({ label, wave, state, error }) => [label, `${wave}`, state, error ?? ""]),
+      text: (plan, { only }) => planText(plan, only),
+      examples: [
+        ["$0 plan show 7d3f0c52", "The counts, and the hosts that are not ok"],
+        ["$0 plan show 7d3f0c52 --only failed,unknown", "Some of its hosts"],
+        ["$0 plan show 7d3f0c52 --watch", "As it goes on"],
+      ],
+    }),
+    pause: view(pausePlan, {
+      ...one,
+      text: lineOf,
+      examples: [["$0 plan pause 7d3f0c52", "What runs at hosts goes on to its end"]],
+    }),
+    resume: view(resumePlan, {
+      ...one,
+      hidden: ["wait"],
+      run: (context) => begin(context, context.input.id),
+      examples: [["$0 plan resume 7d3f0c52", "The failures so far do not count any more"]],
+    }),
+    cancel: view(cancelPlan, {
+      ...one,
+      text: lineOf,
+      examples: [["$0 plan cancel 7d3f0c52", "Nothing more begins"]],
+    }),
+    retry: view(retryPlan, {
+      ...one,
+      hidden: ["wait"],
+      run: (context) => begin(context, context.input.id),
+      examples: [["$0 plan retry 7d3f0c52 --state failed,expired", "The same again, on these hosts"]],
+    }),
+  },
+} satisfies Group;

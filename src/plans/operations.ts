@@ -1,0 +1,327 @@
+/**
+ * Plans: decided first, shown with all that they will do, and applied by their digest.
+ */
+import * as v from "valibot";
+import type { Caller } from "../core/caller";
+import { between, field, flag, NO_INPUT, seconds, secret, whole } from "../core/fields";
+import { operation } from "../core/operation";
+import { allows, type Grant, requireOwnToken, SCOPES } from "../core/rights";
+import { MAX_TIMEOUT_S, STOP_ON_ERROR } from "../core/run";
+import type { AddressBook } from "../fleet/address-book";
+import { sleep } from "../lib/deadline";
+import { notFound } from "../lib/errors";
+import { printable } from "../lib/sanitize";
+import { planPaused } from "./events";
+import { writeContent } from "./job/content";
+import type { Plan } from "./ledger";
+import { countOf, RETRIABLE, SHARE, type Spec, TARGET_STATES, wavesOf } from "./plan";
+import { identityOf, type Plans } from "./plans";
+import { PLAN_SUMMARY, PLAN_VIEW, summaryOf, viewOf } from "./view";
+
+interface Uses {
+  plans(): Promise<Plans>;
+}
+
+interface LookUses {
+  /** Null where no plan was ever made. */
+  existingPlans(): Promise<Plans | null>;
+}
+
+interface NewUses extends Uses {
+  addressBook(): Promise<Pick<AddressBook, "select">>;
+  executor(): Promise<{
+    /** @throws a `bad_input` failure that lists everything wrong with the actions. */
+    check(actions: unknown): { readonly commands: readonly string[]; readonly described: string };
+    /** @throws a `forbidden` failure when the caller may not use all of the commands. */
+    permit(commands: readonly string[], grant: Grant, who?: string): void;
+  }>;
+}
+
+interface ApplyUses extends Uses, Pick<NewUses, "executor"> {}
+
+const MAX_EXPIRES_S = 30 * 86_400;
+
+const SHARE_TEXT = v.pipe(v.string(), v.regex(SHARE, "a number, or a share such as 10%"));
+const A_SHARE = v.union([whole(0, 100_000), SHARE_TEXT]);
+
+const timeout = (most: number) => seconds(between(0.01, most));
+
+const ID = field(v.pipe(v.string(), v.nonEmpty(), v.maxLength(64)), "The plan: its id, or how the id begins");
+const ONE_PLAN = { id: ID };
+const example = { id: "7d3f0c52" };
+
+export const newPlan = operation({
+  name: "plan.new",
+  summary: "Make a plan: a list of actions for hosts of the address book, which runs when it is applied",
+  scope: "operate",
+  changes: "announces",
+  command: "AC_plan_new",
+  http: { method: "POST", path: "/plans/new" },
+  example: { actions: [["AC_screen_size"]], on: "tag:lab", waves: ["1", "10%", "100%"], queue: true },
+  input: v.strictObject({
+    // Not an ACTION_LIST: it does not run here. Its arguments may be secret.
+    actions: field(secret(v.array(v.unknown())), "Action list, as for POST /execute"),
+    on: field(
+      v.pipe(v.string(), v.nonEmpty(), v.maxLength(300_000)),
+      "Hosts: labels, tag:TAG or all, separated by commas; ! excludes",
+    ),
+    waves: field(
+      v.optional(v.pipe(v.array(SHARE_TEXT), v.maxLength(100)), ["100%"]),
+      "How many hosts have begun with each wave: numbers, or shares such as 10%; the last wave ends with all",
+    ),
+    pause_s: field(v.optional(seconds(between(0, MAX_EXPIRES_S)), 0), "Pause between two waves"),
+    max_failures: field(
+      v.optional(A_SHARE, "100%"),
+      "Pause the plan after more failures than this: a number, or a share such as 1%",
+    ),
+    queue: flag("Keep the work of hosts that are not there until they are, or the plan expires"),
+    expires_s: field(
+      v.optional(seconds(between(1, MAX_EXPIRES_S)), 86_400),
+      "How long after it is applied anything of it may begin",
+    ),
+    max_parallel: field(
+      v.optional(A_SHARE),
+      "Hosts that run at once: a number, or a share such as 25% (default: as many as this desk can)",
+    ),
+    stop_on_error: field(
+      STOP_ON_ERROR,
+      "On each host, stop at the first action that fails; `focus`: that fails to find or focus a window",
+    ),
+    delivery_timeout_s: field(
+      v.optional(timeout(3_600), 10),
+      "Time limit to deliver the list to a host, in seconds",
+    ),
+    timeout_s: field(v.optional(timeout(MAX_TIMEOUT_S), 300), "Time limit for the run on a host, in seconds"),
+  }),
+  output: v.object({
+    id: v.string(),
+    /** Stands for all that the plan does: `plan.apply` takes it. */
+    digest: v.string(),
+    /** The labels of the hosts, in the order in which they begin. */
+    hosts: v.array(v.string()),
+    waves: v.array(v.number()),
+    commands: v.array(v.string()),
+  }),
+  async run(service: NewUses, input, caller) {
+    const { grant } = caller;
+    requireOwnToken(grant, "a plan");
+    const { actions, on, stop_on_error, delivery_timeout_s, timeout_s, pause_s, queue, expires_s } = input;
+    const hosts = (await service.addressBook()).select(on);
+    const executor = await service.executor();
+    const { commands, described } = executor.check(actions);
+    executor.permit(commands, grant);
+    const total = hosts.length;
+    const max_parallel =
+      input.max_parallel === undefined ? null : Math.max(1, countOf(input.max_parallel, total));
+    const spec: Spec = {
+      kind: "plan",
+      ...{ on, commands: [...new Set(commands)], waves: wavesOf(input.waves, total), pause_s },
+      max_failures: countOf(input.max_failures, total),
+      ...{ queue, expires_s, max_parallel, delivery_timeout_s, timeout_s },
+    };
+    // The token of a host may allow more than that of the caller.
+    const scope = allows(grant, "admin") ? null : SCOPES.filter((one) => allows(grant, one));
+    const { content } = writeContent({ actions, commands: spec.commands, stop_on_error, timeout_s, scope });
+    await caller.announce(`plan.new on=${JSON.stringify(on)} hosts=${total} ${described}`);
+    const planned = hosts.map((host) => ({ label: host.label, identity: identityOf(host) }));
+    const { id, digest } = (await service.plans()).create(content, spec, planned, grant.name);
+    const labels = planned.map(({ label }) => label);
+    return { id, digest, hosts: labels, waves: [...spec.waves], commands: [...spec.commands] };
+  },
+});
+
+const WAIT = flag("Answer when the plan is over or paused, not when it has begun");
+
+/** What runs from now on, and is waited for where the caller asks or the process ends with its answer. */
+async function goOn(plans: Plans, plan: Plan, wait: boolean, { signal, progress }: Caller) {
+  plans.runner.run(plan.seq);
+  await plans.runner.wake();
+  if (wait || !plans.goesOn()) {
+    for (;;) {
+      const now = plans.ledger.plan(plan.seq);
+      progress?.({ ...progressOf(plans, now), item: summaryOf(plans.ledger, now) });
+      if (now.ended !== null || now.state === "paused") break;
+      // The process that ran it may have died.
+      plans.runner.run(plan.seq);
+      await Promise.race([plans.runner.over(plan.seq), sleep(POLL_MS, signal)]);
+      if (!plans.runner.has(plan.seq)) await sleep(SHORT_MS, signal);
+    }
+  }
+  return viewOf(plans.ledger, plan.seq);
+}
+
+/** How often who waits looks, in milliseconds. */
+const POLL_MS = 500;
+const SHORT_MS = 20;
+
+function progressOf({ ledger }: Plans, { seq, hosts, wave, spec }: Plan) {
+  const { planned = 0, waiting = 0, sent = 0, running = 0 } = ledger.counts(seq);
+  const what = `hosts have ended (wave ${Math.min(wave + 1, spec.waves.length)} of ${spec.waves.length})`;
+  return { what, done: hosts - planned - waiting - sent - running, total: hosts };
+}
+
+export const applyPlan = operation({
+  name: "plan.apply",
+  summary: "Run a plan: exactly what its digest stands for",
+  scope: "operate",
+  changes: "announces",
+  command: "AC_plan_apply",
+  answeredBy: "server or here",
+  http: { method: "POST", path: "/plans/{id}/apply" },
+  example: { ...example, digest: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" },
+  input: v.strictObject({
+    id: ID,
+    digest: field(
+      v.pipe(v.string(), v.nonEmpty(), v.maxLength(200)),
+      "The digest of the plan, as it was shown",
+    ),
+    wait: WAIT,
+  }),
+  output: PLAN_VIEW,
+  async run(service: ApplyUses, { id, digest, wait }, caller) {
+    const { grant } = caller;
+    requireOwnToken(grant, "a plan");
+    const plans = await service.plans();
+    const plan = plans.find(id, grant);
+    (await service.executor()).permit(plan.spec.commands, grant);
+    await caller.announce(`plan.apply id=${plan.id} digest=${plan.digest} hosts=${plan.hosts}`);
+    return goOn(
+      plans,
+      plans.apply(plan, digest.trim().toLowerCase(), grant.name, grant.scopes),
+      wait,
+      caller,
+    );
+  },
+});
+
+export const listPlans = operation({
+  name: "plan.list",
+  summary: "List the plans",
+  scope: "operate",
+  command: "AC_plan_list",
+  http: { method: "GET", path: "/plans" },
+  input: NO_INPUT,
+  output: v.object({ plans: v.array(PLAN_SUMMARY) }),
+  async run(service: LookUses, _input, { grant }) {
+    const plans = await service.existingPlans();
+    if (!plans) return { plans: [] };
+    return { plans: plans.list(grant).map((plan) => summaryOf(plans.ledger, plan)) };
+  },
+});
+
+export const showPlan = operation({
+  name: "plan.show",
+  summary: "Show a plan, and what became of it at each host",
+  scope: "operate",
+  command: "AC_plan_show",
+  http: { method: "GET", path: "/plans/{id}" },
+  example,
+  input: v.strictObject({
+    id: ID,
+    only: field(
+      v.optional(v.array(v.picklist([...TARGET_STATES, "none"]))),
+      "List the hosts in these states alone (`none`: no hosts)",
+    ),
+  }),
+  output: PLAN_VIEW,
+  async run(service: LookUses, { id, only }, { grant }) {
+    const plans = await service.existingPlans();
+    if (!plans) throw notFound(`there is no plan ${printable(id, 64)}`);
+    const states = only?.filter((state) => state !== "none");
+    return viewOf(plans.ledger, plans.find(id, grant).seq, states);
+  },
+});
+
+/** What the operations share that change a plan. */
+const CHANGE = {
+  scope: "operate",
+  changes: true,
+  answeredBy: "server or here",
+  example,
+  output: PLAN_SUMMARY,
+} as const;
+
+export const pausePlan = operation({
+  ...CHANGE,
+  name: "plan.pause",
+  summary: "Begin at no further host of a plan until it is resumed",
+  command: "AC_plan_pause",
+  http: { method: "POST", path: "/plans/{id}/pause" },
+  input: v.strictObject(ONE_PLAN),
+  async run(service: Uses, { id }, { grant }) {
+    const plans = await service.plans();
+    const reason = `by ${grant.name ?? "the owner"}`;
+    const plan = plans.ledger.pause(plans.find(id, grant).seq, reason);
+    plans.publish(planPaused, { id: plan.id, reason });
+    await plans.runner.wake();
+    return summaryOf(plans.ledger, plan);
+  },
+});
+
+export const cancelPlan = operation({
+  ...CHANGE,
+  name: "plan.cancel",
+  summary: "Cancel a plan: nothing more begins, and hosts are asked to end what runs",
+  command: "AC_plan_cancel",
+  http: { method: "POST", path: "/plans/{id}/cancel" },
+  input: v.strictObject(ONE_PLAN),
+  async run(service: Uses, { id }, { grant }) {
+    const plans = await service.plans();
+    const { seq } = plans.find(id, grant);
+    plans.ledger.cancel(seq, `by ${grant.name ?? "the owner"}`, Date.now());
+    await plans.runner.wake();
+    return summaryOf(plans.ledger, plans.ledger.plan(seq));
+  },
+});
+
+export const resumePlan = operation({
+  ...CHANGE,
+  name: "plan.resume",
+  summary: "Go on with a plan that is paused; the failures so far do not count any more",
+  command: "AC_plan_resume",
+  http: { method: "POST", path: "/plans/{id}/resume" },
+  input: v.strictObject({ ...ONE_PLAN, wait: WAIT }),
+  output: PLAN_VIEW,
+  async run(service: Uses, { id, wait }, caller) {
+    const plans = await service.plans();
+    return goOn(plans, plans.resume(plans.find(id, caller.grant)), wait, caller);
+  },
+});
+
+export const retryPlan = operation({
+  ...CHANGE,
+  name: "plan.retry",
+  summary: "Run a plan again on the hosts where it ended in one of these states",
+  command: "AC_plan_retry",
+  http: { method: "POST", path: "/plans/{id}/retry" },
+  input: v.strictObject({
+    ...ONE_PLAN,
+    state: field(
+      v.optional(v.array(v.picklist(RETRIABLE)), [
+        "failed",
+        "unreachable",
+        "refused",
+        "cancelled",
+        "expired",
+      ]),
+      "The states to repeat; at hosts that are `timeout` or `unknown` it may have run",
+    ),
+    wait: WAIT,
+  }),
+  output: PLAN_VIEW,
+  async run(service: Uses, { id, state, wait }, caller) {
+    const plans = await service.plans();
+    return goOn(plans, plans.retry(plans.find(id, caller.grant), state), wait, caller);
+  },
+});
+
+export const operations = [
+  newPlan,
+  applyPlan,
+  listPlans,
+  showPlan,
+  pausePlan,
+  resumePlan,
+  cancelPlan,
+  retryPlan,
+];

@@ -1,0 +1,143 @@
+/**
+ * The plans of a desk in one process: the ledger, the runner, and who may do what with a plan.
+ */
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import type { Publish } from "../core/events";
+import { allows, type Grant, type Scope } from "../core/rights";
+import type { AddressBook } from "../fleet/address-book";
+import type { Host } from "../fleet/host";
+import { conflict, notFound } from "../lib/errors";
+import type { Log } from "../lib/log";
+import { printable } from "../lib/sanitize";
+import { planCreated, planStarted } from "./events";
+import type { CancelJob, DeliverJob } from "./job/job";
+import { openLedger, type Plan } from "./ledger";
+import { digestOfContent, digestOfPlan, type PlannedHost, type Spec } from "./plan";
+import { plansToForget } from "./retention";
+import { createRunner, type HowEnded } from "./runner";
+
+/** For how long what the address book and the hub say of all hosts is used again, in milliseconds. */
+const SAME_MS = 500;
+
+export interface PlansUses {
+  /** The file, and the folder of its locks. */
+  readonly files: { readonly plans: string; readonly planLocks: string };
+  readonly log: Log;
+  readonly publish: Publish;
+  readonly book: Pick<AddressBook, "hosts" | "reach">;
+  readonly deliver: DeliverJob;
+  readonly cancelJob?: CancelJob;
+  endings(): Promise<HowEnded>;
+  /** The hosts that were linked since this process started, and whether they are. */
+  links(): ReadonlyArray<{ readonly label: string; readonly linked: boolean }>;
+  /** What happens in this process: hosts that are there again. */
+  readonly events: {
+    readonly newest: number;
+    at(seq: number): { readonly type: { readonly name: string }; readonly text: string } | undefined;
+    listen(listener: () => void): () => void;
+  };
+  /** Whether this process goes on after it has answered. */
+  goesOn(): boolean;
+}
+
+export type Plans = ReturnType<typeof createPlans>;
+
+/** What makes sure that the host under a label is the one that was meant. */
+export const identityOf = ({ member, base_url }: Host): string => member?.host_id ?? base_url;
+
+export function createPlans(uses: PlansUses) {
+  const { files, publish, book } = uses;
+  const ledger = openLedger(files.plans);
+  const hosts = kept(() => new Map(book.hosts().map((host) => [host.label, host])));
+  const away = kept(() => new Set(uses.links().flatMap(({ label, linked }) => (linked ? [] : [label]))));
+  const runner = createRunner({
+    ...uses,
+    ledger,
+    locks: files.planLocks,
+    hostOf(label) {
+      const host = hosts().get(label);
+      if (!host) return undefined;
+      const host_id = host.member?.host_id ?? null;
+      return { label, server: book.reach(host), host_id, identity: identityOf(host) };
+    },
+    isOffline: (label) => away().has(label),
+  });
+  let seen = uses.events.newest;
+  const endListening = uses.events.listen(() => {
+    for (; seen < uses.events.newest; seen++) {
+      const one = uses.events.at(seen + 1);
+      if (one?.type.name === "host.up") runner.hostUp(String(Object(JSON.parse(one.text)).label));
+    }
+  });
+  const started = (plan: Plan): Plan => {
+    publish(planStarted, { id: plan.id, hosts: plan.hosts, token: plan.token });
+    return plan;
+  };
+
+  return {
+    ledger,
+    runner,
+    publish,
+    goesOn: uses.goesOn,
+    /** Stores a plan; the oldest are forgotten where there are too many. @throws `busy` where all of them run. */
+    create(content: string, spec: Spec, planned: readonly PlannedHost[], maker: string | null): Plan {
+      const now = Date.now();
+      const forgotten = plansToForget(ledger.plans(), planned.length, now);
+      ledger.remove(forgotten.map(({ seq }) => seq));
+      for (const { id } of forgotten) rmSync(join(files.planLocks, `${id}.lock`), { force: true });
+      const content_digest = digestOfContent(content);
+      const digest = digestOfPlan(content_digest, spec, planned);
+      const id = crypto.randomUUID();
+      const plan = ledger.create({ id, digest, content, content_digest, spec, maker }, planned, now);
+      const waves = spec.waves.length;
+      publish(planCreated, { id, digest, hosts: plan.hosts, waves, token: maker });
+      return plan;
+    },
+    /** The plan of that id, or that begins so. @throws `not_found`, also for a token that may not see it. */
+    find(id: string, grant: Grant): Plan {
+      const plan = ledger.find(id);
+      if (maySee(plan, grant)) return plan;
+      throw notFound(`there is no plan ${printable(id, 64)}`);
+    },
+    /** Those that it may see, the newest first. */
+    list: (grant: Grant): Plan[] => ledger.plans().filter((plan) => maySee(plan, grant)),
+    /** @throws `conflict` when the plan is another than that of this digest, or has been applied and is over. */
+    apply(plan: Plan, digest: string, token: string | null, scopes: readonly Scope[]): Plan {
+      if (digest !== plan.digest) {
+        throw conflict(
+          `digest: the plan ${plan.id} has ${plan.digest}, not ${printable(digest, 80)}: look at it again`,
+        );
+      }
+      // Whoever stopped waiting for it goes on so.
+      if (plan.state === "running") return plan;
+      return started(ledger.apply(plan.seq, token, scopes, Date.now()));
+    },
+    resume: (plan: Plan): Plan => started(ledger.resume(plan.seq)),
+    retry(plan: Plan, states: Parameters<typeof ledger.retry>[1]) {
+      const { plan: now, retried } = ledger.retry(plan.seq, states, Date.now());
+      if (retried === 0) throw conflict(`the plan ${plan.id} has no host that is ${states.join(" or ")}`);
+      return started(now);
+    },
+    stop(): void {
+      endListening();
+      runner.stop();
+      ledger.close();
+    },
+  };
+}
+
+/** Whether a token sees the plan: that of a token of this name that was made later is another's. */
+function maySee({ maker, created }: Plan, grant: Grant): boolean {
+  if (allows(grant, "admin")) return true;
+  return grant.name !== null && !grant.limited && maker === grant.name && (grant.since ?? 0) <= created;
+}
+
+/** What `make` returned less than {@link SAME_MS} ago. */
+function kept<T>(make: () => T): () => T {
+  let found: { readonly at: number; readonly value: T } | undefined;
+  return () => {
+    if (!found || performance.now() - found.at > SAME_MS) found = { at: performance.now(), value: make() };
+    return found.value;
+  };
+}

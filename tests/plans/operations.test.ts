@@ -1,0 +1,152 @@
+/** Plans as their callers make, apply and see them. */
+import { describe, expect, test } from "bun:test";
+import { callOperation } from "../../src/core/call";
+import { localCaller } from "../../src/core/caller";
+import type { Scope } from "../../src/core/rights";
+import {
+  applyPlan,
+  cancelPlan,
+  listPlans,
+  newPlan,
+  pausePlan,
+  resumePlan,
+  retryPlan,
+  showPlan,
+} from "../../src/plans/operations";
+import { host } from "../fleet/support";
+import { post, testServer } from "../support";
+
+/** A desk with hosts, and who calls there. */
+async function desk(labels: readonly string[] = ["a", "b"]) {
+  const [here, there] = [await testServer(), await testServer()];
+  const book = await here.service.addressBook();
+  await book.addAll(
+    labels.map((label) => host(label, label.startsWith("dead") ? undefined : there.server.url)),
+    false,
+  );
+  const { service } = here;
+  const as = (name: string | null, ...scopes: Scope[]) => {
+    const caller = localCaller(service, "api", { grant: { name, scopes } });
+    return {
+      make: (more: object = {}) =>
+        callOperation(service, newPlan, { actions: [["AC_rest_api_status"]], on: "all", ...more }, caller),
+      apply: (id: string, digest: string) => callOperation(service, applyPlan, { id, digest }, caller),
+      show: (id: string, more: object = {}) => callOperation(service, showPlan, { id, ...more }, caller),
+      list: () => callOperation(service, listPlans, {}, caller),
+      pause: (id: string) => callOperation(service, pausePlan, { id }, caller),
+      resume: (id: string) => callOperation(service, resumePlan, { id }, caller),
+      cancel: (id: string) => callOperation(service, cancelPlan, { id }, caller),
+      retry: (id: string, ...state: string[]) => callOperation(service, retryPlan, { id, state }, caller),
+    };
+  };
+  return {
+    ...{ here, there, as, owner: as(null, "admin") },
+    async [Symbol.asyncDispose]() {
+      await here[Symbol.asyncDispose]();
+      await there[Symbol.asyncDispose]();
+    },
+  };
+}
+
+describe("a plan", () => {
+  test("runs nothing before it is applied, and then on each host what its digest stands for", async () => {
+    await using made = await desk(["a", "b", "dead"]);
+    const { owner, there, here } = made;
+    const { id, digest, ...plan } = await owner.make({ waves: ["1", "100%"] });
+    expect(plan).toEqual({ hosts: ["a", "b", "dead"], waves: [1, 3], commands: ["AC_rest_api_status"] });
+    expect((await there.service.runs()).list()).toEqual([]);
+    expect(await owner.show(id)).toMatchObject({ state: "new", counts: { planned: 3 }, applied: null });
+    const other = "0".repeat(64);
+    await expect(owner.apply(id, other)).rejects.toThrow(
+      `digest: the plan ${id} has ${digest}, not ${other}`,
+    );
+    const done = await owner.apply(id.slice(0, 8), digest);
+    expect(done).toMatchObject({
+      ...{ id, state: "done", counts: { ok: 2, unreachable: 1 }, total: 3 },
+      targets: [
+        { label: "a", wave: 1, state: "ok", run_id: expect.any(String) },
+        { label: "b", wave: 2, state: "ok" },
+        { label: "dead", wave: 2, state: "unreachable", error: "connection refused" },
+      ],
+    });
+    await expect(owner.apply(id, digest)).rejects.toThrow(`the plan ${id} is done`);
+    expect(await (await here.call("/audit/list")).text()).toContain(
+      `plan.apply id=${id} digest=${digest} hosts=3`,
+    );
+    expect((await owner.show(id, { only: ["unreachable"] })).targets).toMatchObject([{ label: "dead" }]);
+    expect((await owner.show(id, { only: ["none"] })).targets).toEqual([]);
+  });
+
+  test("is refused as a broadcast is: wrong actions, no hosts, a share that is none", async () => {
+    await using made = await desk();
+    const refused = [
+      [{ actions: [["AC_nope"]] }, "unknown command AC_nope"],
+      [{ on: "tag:none" }, "on: no host is tagged none"],
+      [{ waves: ["half"] }, "waves[0]: expected a number, or a share such as 10%"],
+      [{ expires_s: 0 }, "expires_s: expected at least 1"],
+    ] as const;
+    for (const [more, message] of refused) await expect(async () => made.owner.make(more)).toThrow(message);
+  });
+
+  test("is paused, resumed, cancelled and retried", async () => {
+    await using made = await desk(["dead-1", "a"]);
+    const { owner } = made;
+    const { id, digest } = await owner.make({ max_failures: 0, waves: ["1"] });
+    const paused = await owner.apply(id, digest);
+    expect(paused).toMatchObject({
+      state: "paused",
+      reason: "1 failed, more than 0",
+      counts: { planned: 1 },
+    });
+    expect(await owner.resume(id)).toMatchObject({ state: "done", counts: { unreachable: 1, ok: 1 } });
+    await expect(owner.pause(id)).rejects.toThrow(
+      `the plan ${id} is done: only one that is running can be paused`,
+    );
+    expect(await owner.retry(id, "unreachable")).toMatchObject({
+      ...{ state: "done", counts: { unreachable: 1, ok: 1 } },
+    });
+    await expect(owner.retry(id, "failed")).rejects.toThrow("has no host that is failed");
+    await expect(owner.cancel(id)).rejects.toThrow(`the plan ${id} is done`);
+    const other = await owner.make();
+    expect(await owner.cancel(other.id)).toMatchObject({ state: "cancelled", reason: "by the owner" });
+    await expect(owner.show("nope")).rejects.toThrow("there is no plan nope");
+  });
+
+  test("belongs to the token that made it: others neither see nor apply it, the owner does", async () => {
+    await using made = await desk();
+    const [anna, ben] = [made.as("anna", "operate"), made.as("ben", "operate")];
+    await expect(anna.make({ actions: [["AC_config_export"]] })).rejects.toThrow(
+      "AC_config_export needs admin",
+    );
+    const { id, digest } = await anna.make({ actions: [["AC_sleep", [0]]] });
+    for (const call of [() => ben.show(id), () => ben.apply(id, digest), () => ben.cancel(id)])
+      await expect(async () => call()).toThrow(`there is no plan ${id}`);
+    expect(await ben.list()).toEqual({ plans: [] });
+    expect(await made.owner.list()).toMatchObject({ plans: [{ id, maker: "anna", token: null }] });
+    await expect(async () => made.as("eve", "read").list()).toThrow("plan.list needs operate");
+    expect(await anna.cancel(id)).toMatchObject({
+      state: "cancelled",
+      reason: "by anna",
+      counts: { cancelled: 2 },
+    });
+  });
+
+  test("runs over HTTP and in scripts", async () => {
+    await using made = await desk();
+    const { here } = made;
+    const actions = [["AC_rest_api_status"]];
+    const { id, digest } = (await (
+      await here.call("/plans/new", post({ actions, on: "a", waves: ["100%"] }))
+    ).json()) as { id: string; digest: string };
+    const applied = await here.call(`/plans/${id}/apply`, post({ digest, wait: true }));
+    expect(await applied.json()).toMatchObject({ id, state: "done", counts: { ok: 1 } });
+    const script = [
+      ["AC_plan_new", { actions, on: "b", as: "plan" }],
+      ["AC_plan_apply", { id: "${plan.id}", digest: "${plan.digest}", wait: true }],
+    ];
+    const report = await (await here.call("/execute", post({ actions: script }))).json();
+    expect(report).toMatchObject({ ok: true, outcomes: [{}, { result: { counts: { ok: 1 } } }] });
+    expect(await (await here.call("/plans")).json()).toMatchObject({ plans: [{ on: "b" }, { id }] });
+    expect((await here.call(`/plans/${id}/apply`, post({ digest: "x" }))).status).toBe(409);
+  });
+});
