@@ -7,11 +7,15 @@ export default view(join, {
   names: { join_string: "file" },
   async run({ input, call, globals, service }) {
     const body = await call(input);
-    const { desk, label, url, served, asks_certificate } = body;
+    const { desk, label, url, dials, served, asks_certificate } = body;
     const name = printable(label);
-    print(globals, body, () => `joined the desk at ${desk} as ${name}; it will look for this host at ${url}`);
-    if (!served) service.log.warn(`no server runs here yet: start one that listens at ${url}`);
-    if (asks_certificate) {
+    const way = dials ? "this host dials it" : `it will look for this host at ${url}`;
+    print(globals, body, () => `joined the desk at ${desk} as ${name}; ${way}`);
+    if (!served) {
+      const server = dials ? "`svc serve` dials the desk" : `start one that listens at ${url}`;
+      service.log.warn(`no server runs here yet: ${server}`);
+    }
+    if (asks_certificate && !dials) {
       service.log.warn(
         "the server here wants a client certificate (--client-ca), and the desk has none: it cannot reach this host",
       );

@@ -128,6 +128,11 @@ export function createService({
     madeHub = await openHub(service, publish, await presence());
     return madeHub;
   });
+  const lookAtDesk = async () => {
+    const joined = existsSync(files.desk);
+    if (joined || hasJoined) await (await keeper()).look();
+    hasJoined = joined;
+  };
   const keeper = once(async () => (await import("./service/links")).createHostLink(service, configDir));
 
   const service: Service = {
@@ -372,9 +377,7 @@ export function createService({
         if (madeRuns || madeSessions || hasHooks || revocations.awaited()) await endRevoked();
         if (hasJobs()) await service.scheduler();
         if (hasHooks) (await service.webhooks()).start();
-        const joined = existsSync(files.desk);
-        if (joined || hasJoined) await (await keeper()).look();
-        hasJoined = joined;
+        await lookAtDesk();
         if (runsJobs && existsSync(files.deskKey) && existsSync(files.adminHosts)) await watchLogs();
         if (existsSync(files.plans)) (await service.plans()).runner.takeOver();
       };
@@ -468,6 +471,7 @@ export function createService({
       }
       await (await service.rest()).server?.refresh();
       if (runsJobs && hasJobs()) await (await service.scheduler()).refresh();
+      if (runsJobs) await lookAtDesk();
       if (runsJobs) void tellPins();
       await endRevoked();
     },

@@ -49,6 +49,8 @@ export interface Members {
 export interface DeskUses {
   readonly configDir: string;
   joinStrings(): Promise<JoinStrings>;
+  /** Null where the server takes no links. */
+  openHub(): Promise<object | null>;
   addressBook(): Promise<Members>;
 }
 
@@ -57,7 +59,7 @@ export interface DeskUses {
  */
 export async function acceptHost(service: DeskUses, request: JoinRequest, caller: Caller) {
   const strings = await service.joinStrings();
-  const { id, secret, host_key, url, pin, token, token_expires, label, time } = request;
+  const { id, secret, host_key, label, time } = request;
   const string = strings.find(id, secret);
   const message = joinMessage(string.pin, request);
   if (!isSignedBy(host_key, message, request.signature)) {
@@ -65,7 +67,7 @@ export async function acceptHost(service: DeskUses, request: JoinRequest, caller
   }
   const host_id = hostIdOf(host_key);
   strings.refuseOften(host_id);
-  checkUrl(url, caller);
+  const way = wayTo(host_id, request, (await service.openHub()) !== null, caller);
   const book = await service.addressBook();
   const nonce = Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString("base64url");
   const member = { host_id, host_key, nonce, request: sha256(message), time };
@@ -78,11 +80,8 @@ export async function acceptHost(service: DeskUses, request: JoinRequest, caller
 
   const host: Entry = {
     label: labelOf(request, string.label_prefix, known),
-    base_url: url,
-    token,
+    ...way,
     tags: string.tags,
-    ...(pin !== undefined && { pin }),
-    ...(token_expires !== undefined && { token_expires }),
     member,
   };
   const desk = openSigningKey(configFiles(service.configDir).deskKey);
@@ -95,7 +94,7 @@ export async function acceptHost(service: DeskUses, request: JoinRequest, caller
     return true;
   };
   const announce = (entryLabel: string) => {
-    const [kept, where] = [entryLabel, url].map((text) => printable(JSON.stringify(text), 200));
+    const [kept, where] = [entryLabel, way.base_url].map((text) => printable(JSON.stringify(text), 200));
     return caller.announce(`join.accept id=${id} host_id=${host_id} label=${kept} url=${where}`);
   };
   const exact = label !== undefined;
@@ -125,7 +124,7 @@ export async function acceptHost(service: DeskUses, request: JoinRequest, caller
     label: kept.label,
     desk_key: desk.publicKey,
     nonce: kept.member?.nonce ?? nonce,
-    carriers: [{ kind: "direct", url: kept.base_url }],
+    carriers: [kept.base_url.startsWith("link:") ? { kind: "link" } : { kind: "direct", url: kept.base_url }],
   };
 }
 
@@ -138,6 +137,25 @@ function labelOf({ label, name }: JoinRequest, prefix: string, known: Entry | un
   if (wanted === undefined) return `${prefix}${name}`;
   return wanted === known?.label || wanted.startsWith(prefix) ? wanted : `${prefix}${wanted}`;
 }
+
+/**
+ * How the desk reaches the host: over its link where it dials and the desk takes links; no token is kept then.
+ *
+ * @throws `conflict` where there is no way; as {@link checkUrl}.
+ */
+function wayTo(hostId: string, request: JoinRequest, takesLinks: boolean, caller: Caller) {
+  const { dials, url, pin, token, token_expires } = request;
+  if (dials && takesLinks) return { base_url: `link:${hostId}` };
+  if (url === undefined) throw conflict(NO_WAY);
+  checkUrl(url, caller);
+  return {
+    ...{ base_url: url, token },
+    ...(pin !== undefined && { pin }),
+    ...(token_expires !== undefined && { token_expires }),
+  };
+}
+
+const NO_WAY = "url: missing: this desk takes no links (`svc serve --hub`), so it has to reach the host";
 
 /** @throws `bad_input` for an address at which the desk would not reach the host that asks. */
 function checkUrl(url: string, { client }: Caller): void {

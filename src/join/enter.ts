@@ -13,7 +13,14 @@ import { withLock } from "../lib/lock";
 import { configFiles } from "../lib/paths";
 import { openSigningKey } from "../trust/identity";
 import { type JoinString, parseJoinString } from "./join-string";
-import { type Membership, pinsOfDesk, readMembership, removeMembership, writeMembership } from "./membership";
+import {
+  hasLink,
+  type Membership,
+  pinsOfDesk,
+  readMembership,
+  removeMembership,
+  writeMembership,
+} from "./membership";
 import { joinMessage, leaveMessage } from "./messages";
 import { accept, release } from "./operations/desk";
 import { type Listening, urlOfHost } from "./reach";
@@ -60,18 +67,29 @@ export async function joinDesk(service: HostUses, { join_string, label, direct }
       throw conflict(`this host has joined the desk at ${former.desk}: leave it first with \`svc leave\``);
     }
     const server = service.runningServer();
-    const url = urlOfHost(server, string.address, direct);
+    const way = wayFrom(server, string.address, direct);
     const identity = openSigningKey(files.hostKey);
-    const pin = /^https:/i.test(url) ? await service.ownPin() : undefined;
+    const pin = /^https:/i.test(way.url ?? "") ? await service.ownPin() : undefined;
     const tokens = await service.deskTokens();
     const { name: tokenName, token, expires: token_expires } = await tokens.add();
-    const host = { host_key: identity.publicKey, name: hostname(), label, url, pin };
+    const host = { host_key: identity.publicKey, name: hostname(), label, url: way.url, pin };
     // Later than its last request, also where the clock was set back since.
     const time = Math.max(Date.now(), Date.parse(former?.joined ?? "") + 1 || 0);
-    const about = { id: string.id, ...host, token, token_expires, time };
-    const signature = identity.sign(joinMessage(string.pin, about));
+    const known = { id: string.id, ...host, token, token_expires, time };
+    const askAs = (dials: true | undefined) => {
+      const about = { ...known, ...(dials && { dials }) };
+      const signature = identity.sign(joinMessage(string.pin, about));
+      return ask(string, { ...about, secret: string.secret, signature });
+    };
     try {
-      const answer = await ask(string, { ...about, secret: string.secret, signature });
+      const answer = await askAs(way.dials).catch((error) => {
+        if (!(error instanceof RemoteError)) throw error;
+        if (!way.dials || !hasToReach(error)) throw refusedBy(string.address, error);
+        if (way.url === undefined) throw way.problem;
+        return askAs(undefined).catch((again) => {
+          throw again instanceof RemoteError ? refusedBy(string.address, again) : again;
+        });
+      });
       const membership: Membership = {
         desk: string.address,
         desk_pin: string.pin,
@@ -80,12 +98,14 @@ export async function joinDesk(service: HostUses, { join_string, label, direct }
         joined: new Date().toISOString(),
       };
       writeMembership(files.desk, membership);
+      const linked = hasLink(membership);
       if (former) await tokens.remove(former.token);
       return {
         desk: string.address,
         host_id: answer.host_id,
         label: answer.label,
-        url,
+        url: linked ? `link:${answer.host_id}` : (way.url ?? ""),
+        dials: linked,
         served: server !== null,
         asks_certificate: server?.asks_certificate ?? false,
       };
@@ -96,11 +116,33 @@ export async function joinDesk(service: HostUses, { join_string, label, direct }
   });
 }
 
+/** How this host and the desk can come together: the address at which the desk reaches it, and whether it dials. */
+interface Way {
+  /** Undefined where it has none, or the user has to choose: that is the `problem`. */
+  readonly url?: string;
+  readonly dials?: true;
+  readonly problem?: unknown;
+}
+
+/** @param direct the address that the user says: then the desk shall use that. */
+function wayFrom(server: Listening | null, desk: string, direct: string | undefined): Way {
+  if (direct !== undefined) return { url: direct };
+  try {
+    return { url: urlOfHost(server, desk, undefined), dials: true };
+  } catch (problem) {
+    return { dials: true, problem };
+  }
+}
+
+/** Whether the desk knows nothing of links, as those of before, or takes none: then it has to reach this host. */
+const hasToReach = ({ refusal }: RemoteError) =>
+  refusal?.status === 400 || (refusal?.status === 409 && refusal.error.startsWith("url:"));
+
 /** How often a desk is asked that is busy, and the longest pause between, in milliseconds. */
 const ATTEMPTS = 8;
 const MAX_PAUSE_MS = 8_000;
 
-/** To ask twice is safe: the desk knows the host by its key. */
+/** To ask twice is safe: the desk knows the host by its key. @throws a {@link RemoteError}. */
 async function ask({ address, pin }: JoinString, request: Parameters<typeof accept.run>[1]) {
   const desk = { url: `https://${address}`, token: undefined, trust: { kind: "pin", pins: [pin] } } as const;
   for (let attempt = 1; ; attempt++) {
@@ -108,7 +150,7 @@ async function ask({ address, pin }: JoinString, request: Parameters<typeof acce
       return await callRemote(desk, accept, request, ANSWER_MS);
     } catch (error) {
       if (!(error instanceof RemoteError)) throw error;
-      if (!isBusy(error) || attempt === ATTEMPTS) throw refusedBy(address, error);
+      if (!isBusy(error) || attempt === ATTEMPTS) throw error;
       await Bun.sleep(Math.random() * Math.min(MAX_PAUSE_MS, 250 * 2 ** attempt));
     }
   }

@@ -44,6 +44,9 @@ export function readMembership(file: string): Membership | undefined {
 export const pinsOfDesk = ({ desk_pin, desk_next_pin }: Membership): string[] =>
   desk_next_pin === undefined ? [desk_pin] : [desk_pin, desk_next_pin];
 
+/** Whether the desk takes links and this host keeps one. */
+export const hasLink = ({ carriers }: Membership): boolean => carriers.some(({ kind }) => kind === "link");
+
 export const writeMembership = (file: string, membership: Membership): void =>
   writeFileAtomic(file, `${JSON.stringify(membership, null, 2)}\n`);
 

@@ -23,7 +23,11 @@ export const JOIN_REQUEST = v.strictObject({
   signature: SIGNATURE,
   name: field(text(128), "Name of the host"),
   label: field(v.optional(text(128)), "Label that it wants (default: made of its name)"),
-  url: field(v.pipe(text(2_048), v.url()), "Where the desk reaches the host"),
+  url: field(
+    v.optional(v.pipe(text(2_048), v.url())),
+    "Where the desk reaches the host, if it takes no links",
+  ),
+  dials: field(v.optional(v.literal(true)), "Set by a host that keeps a link to a desk which takes links"),
   pin: field(v.optional(text(100)), "Pin of the host's TLS key"),
   token: field(secret(text(512)), "Token of the host for the desk"),
   token_expires: field(v.optional(v.pipe(v.string(), v.isoTimestamp())), "When that token ends"),
@@ -59,8 +63,8 @@ export function joinMessage(deskPin: string, request: JoinStatement): string {
 }
 
 /** What a host asks for, in one text, but for its token: that is another when it has to ask once more. */
-export const wishesOf = ({ name, label, url, pin }: JoinStatement) =>
-  JSON.stringify([name, label ?? null, url, pin ?? null]);
+export const wishesOf = ({ name, label, url, pin, dials }: JoinStatement) =>
+  JSON.stringify([name, label ?? null, url ?? null, pin ?? null, ...(dials ? ["dials"] : [])]);
 
 /** The SHA-256 of a text, as 43 characters of base64url. */
 export const sha256 = (text: string): string =>

@@ -70,23 +70,26 @@ function aged<T>(read: () => T): () => T {
   };
 }
 
-/** Whether the desk has links, and this host dials it. */
-const isLinked = ({ carriers }: Membership) => carriers.some(({ kind }) => kind === "link");
-
 /** Keeps the link to the desk that this host has joined, if that has links. */
 export function createHostLink(service: Service, configDir: string) {
   const files = configFiles(configDir);
   let stamp: string | undefined;
   let membership: Membership | undefined;
+  /** Whether the desk takes links, and this host keeps one. */
+  let dials = false;
   let dialler: Dialler | undefined;
 
   const dial = once(() => import("../link/dial"));
   const read = async () => {
     const now = fileStamp(files.desk);
     if (now === stamp) return membership;
-    const { readMembership } = await import("../join/membership");
-    membership = readMembership(files.desk);
+    const { hasLink, readMembership } = await import("../join/membership");
+    // One that cannot be read is so once.
     stamp = now;
+    dials = false;
+    membership = undefined;
+    membership = readMembership(files.desk);
+    dials = membership !== undefined && hasLink(membership);
     return membership;
   };
   const start = async (): Promise<Dialler> => {
@@ -117,17 +120,24 @@ export function createHostLink(service: Service, configDir: string) {
     });
   };
   let nonce: string | undefined;
+  let hasStopped = false;
+  let turn = Promise.resolve();
+  const settle = async () => {
+    const joined = await read();
+    const wanted = dials && !hasStopped ? joined?.nonce : undefined;
+    if (wanted === nonce) return;
+    nonce = wanted;
+    const former = dialler;
+    dialler = undefined;
+    await former?.stop();
+    if (wanted !== undefined) dialler = await start();
+  };
   return {
-    /** Begins or ends the link where the membership is another than before. */
-    async look(): Promise<void> {
-      const joined = await read();
-      const wanted = joined && isLinked(joined) ? joined.nonce : undefined;
-      if (wanted === nonce) return;
-      nonce = wanted;
-      const former = dialler;
-      dialler = undefined;
-      await former?.stop();
-      if (wanted !== undefined) dialler = await start();
+    /** Begins or ends the link where the membership is another than before. One look after the other. */
+    look(): Promise<void> {
+      const now = turn.then(settle);
+      turn = now.catch(() => {});
+      return now;
     },
     /** How it is; null where this host has joined no desk. */
     async state(): Promise<HostLink | null> {
@@ -137,17 +147,15 @@ export function createHostLink(service: Service, configDir: string) {
       const about = { desk, host_id, label };
       const now = dialler?.state();
       if (!now) {
-        const problem = isLinked(joined)
-          ? "no server runs here"
-          : "the desk reaches this host: it has no links";
+        const problem = dials ? "no server runs here" : "the desk reaches this host: it has no links";
         return { ...about, state: "off", since: null, next: null, problem, rtt_ms: null, twin: null };
       }
       const { since, next } = now;
       return { ...about, ...now, since: since.toISOString(), next: next?.toISOString() ?? null };
     },
-    async stop(): Promise<void> {
-      nonce = "";
-      await dialler?.stop();
+    stop(): Promise<void> {
+      hasStopped = true;
+      return this.look();
     },
   };
 }

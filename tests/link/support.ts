@@ -1,5 +1,4 @@
 /** Desks that take links, and hosts that dial them. */
-import { readFileSync, writeFileSync } from "node:fs";
 import { deadlineIn } from "../../src/client/carrier";
 import type { RestServerOptions } from "../../src/http/options";
 import { configFiles } from "../../src/lib/paths";
@@ -21,10 +20,7 @@ export type LinkServer = Awaited<ReturnType<typeof linkServer>>;
 /** Lets `host` join `desk`. */
 export async function joinDesk(desk: LinkServer, host: LinkServer): Promise<string> {
   const { join_string } = await joinString(desk);
-  const { host_id } = await joinWith(host, join_string);
-  const membership = JSON.parse(readFileSync(host.files.desk, "utf8"));
-  writeFileSync(host.files.desk, JSON.stringify({ ...membership, carriers: [{ kind: "link" }] }));
-  return host_id;
+  return (await joinWith(host, join_string)).host_id;
 }
 
 /** Resolves once the service has published an event of that type since it was made, with its data. */

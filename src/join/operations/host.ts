@@ -39,14 +39,16 @@ export const join = operation({
           v.maxLength(2_048),
         ),
       ),
-      "URL at which the desk reaches this host (default: where its server listens)",
+      "URL at which the desk reaches this host (default: this host dials a desk that takes links, else where its server listens)",
     ),
   }),
   output: v.object({
     desk: v.string(),
     host_id: v.string(),
     label: v.string(),
+    /** Where the desk reaches this host; `link:` and its id, where it dials the desk. */
     url: v.string(),
+    dials: v.boolean(),
     /** Whether a server runs here. */
     served: v.boolean(),
     /** Whether it takes clients with a certificate only (`--client-ca`): then the desk cannot reach it. */
