@@ -2,18 +2,26 @@
  * Many hosts in one process, with what goes wrong with hosts (`sim-host.ts`):
  *
  *     sim.ts --hosts 2000 --dead 10% --slow 1% --lose 0.1% --dup 0.1% --seed 7
+ *     sim.ts --hosts 5000 --carrier link --hub wss://127.0.0.1:9939 --pin spki:… --flap 30 --skew 60
  *
- * Every address of 127/8 answers as the host of that number does. Says `{"url", "seed"}` once it listens; `GET /sim/faults` at
- * any address says what must not have happened.
+ * `--carrier https`: every address of 127/8 answers as the host of that number does. `link`: each dials the hub. `all`: one
+ * WebSocket carries the requests to all of them. Times in seconds, but for `--run-ms`.
+ *
+ * Says `{"url", "seed"}` once it listens; `GET /sim` says how many are linked, what ended links, how many jobs ran and what must not
+ * have happened.
  */
 import { parseArgs } from "node:util";
 import { createFleet, faultsIn } from "./sim-host";
 import { serveHosts } from "./sim-https";
+import { linkHosts } from "./sim-links";
 import { parseShare } from "./sim-seed";
 
 const { values } = parseArgs({
   options: {
     hosts: { type: "string", default: "2000" },
+    carrier: { type: "string", default: "https" },
+    hub: { type: "string", default: "" },
+    pin: { type: "string", default: "" },
     seed: { type: "string", default: `${Math.floor(Math.random() * 2 ** 32)}` },
     dead: { type: "string", default: "0%" },
     slow: { type: "string", default: "0%" },
@@ -24,14 +32,22 @@ const { values } = parseArgs({
     "run-ms": { type: "string", default: "0" },
   },
 });
-const [dead, slow, lose, dup] = [values.dead, values.slow, values.lose, values.dup].map(parseShare) as [
-  number,
-  number,
-  number,
-  number,
-];
-const skewMs = Number(values.skew) * 1_000;
-const faults = { dead, slow, lose, dup, skewMs, flapMs: Number(values.flap) * 1_000 };
-const fleet = createFleet(Number(values.hosts), values.seed, faults, { runMs: Number(values["run-ms"]) });
-const { port } = serveHosts(fleet.hosts, { more: () => faultsIn(fleet.runs, skewMs) });
-console.log(JSON.stringify({ url: `http://127.0.0.1:${port}`, seed: values.seed }));
+const { seed, hub: url, pin, carrier } = values;
+const faults = {
+  dead: parseShare(values.dead),
+  slow: parseShare(values.slow),
+  lose: parseShare(values.lose),
+  dup: parseShare(values.dup),
+  skewMs: Number(values.skew) * 1_000,
+  flapMs: Number(values.flap) * 1_000,
+};
+const { hosts, runs } = createFleet(Number(values.hosts), seed, faults, { runMs: Number(values["run-ms"]) });
+const links = carrier === "link" ? linkHosts(hosts, { url, seed, pin }) : undefined;
+const about = () => ({
+  linked: links?.linked() ?? 0,
+  ended: Object.fromEntries(links?.reasons ?? []),
+  runs: runs.length,
+  faults: faultsIn(runs, faults.skewMs),
+});
+const { port } = serveHosts(carrier === "link" ? [] : hosts, { about });
+console.log(JSON.stringify({ url: `http://127.0.0.1:${port}`, seed }));

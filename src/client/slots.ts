@@ -5,12 +5,9 @@
  * when none is free, the caller that has the fewest gets the next one.
  */
 import { deadline } from "../lib/deadline";
-import { descriptorLimit } from "../lib/descriptors";
+import { descriptorLimit, outgoingOf } from "../lib/descriptors";
 import { isWithinShare } from "../lib/quota";
 import { RemoteError } from "./carrier";
-
-/** The most connections, where the limit of open files allows it. */
-const MOST = 4_096;
 
 /**
  * A caller may have this many times as many slots as are free ({@link isWithinShare}): alone it gets seven eighths of all, the
@@ -93,6 +90,6 @@ let slots: ReturnType<typeof createSlots> | undefined;
 
 /** Waits for one of the slots of this process. The limit of open files is the process's, so no service owns them. */
 export function takeSlot(signal?: AbortSignal, token?: string | null): Promise<() => void> {
-  slots ??= createSlots(Math.min(MOST, Math.floor(descriptorLimit() / 2)));
+  slots ??= createSlots(outgoingOf(descriptorLimit()));
   return slots(signal, token);
 }

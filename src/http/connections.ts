@@ -7,7 +7,7 @@
  * by trying to accept again and again. Not on Windows, where a socket is no file descriptor.
  */
 import { deadline } from "../lib/deadline";
-import { descriptorLimit, openDescriptors } from "../lib/descriptors";
+import { descriptorLimit, openDescriptors, outgoingOf } from "../lib/descriptors";
 import { messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { createSocketTable, type Peer } from "../lib/socket-table";
@@ -79,13 +79,13 @@ const FEW = 64;
 /** Accepted connections that are remembered while there are so few; with more, those that have gone are forgotten. */
 const MAX_REMEMBERED = 8_192;
 
-/** Descriptors that are left to everything but connections to this server and to others, which have half of them each. */
+/** Descriptors that are left to everything but connections to this server and to others. */
 const RESERVE = 64;
 const LEAST = 16;
 
-/** `max`, or as many connections as half of the descriptors allow. */
+/** `max`, or as many connections as the descriptors allow. */
 export const withinDescriptors = (max: number, limit = descriptorLimit()): number =>
-  Math.min(max, Math.max(LEAST, Math.floor(limit / 2) - RESERVE));
+  Math.min(max, Math.max(LEAST, limit - outgoingOf(limit) - RESERVE));
 
 export interface ConnectionParts {
   readonly limits: ConnectionLimits;

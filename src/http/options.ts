@@ -37,7 +37,7 @@ export const SERVER_FIELDS = {
   ),
   max_connections: field(
     v.optional(whole(1, 1_000_000), 4_096),
-    "Maximum number of connections; at most half of the files that svc may have open",
+    "Maximum number of connections; at most as many as the files that svc may have open allow",
   ),
   max_client_connections: field(
     v.optional(whole(1, 1_000_000), 128),

@@ -16,6 +16,12 @@ export function descriptorLimit(): number {
   }
 }
 
+/** The most connections to other servers, where the limit of open files allows it. */
+const MAX_OUTGOING = 4_096;
+
+/** How many of so many descriptors are for connections to other servers; the others are for those to this one. */
+export const outgoingOf = (limit: number): number => Math.min(MAX_OUTGOING, Math.floor(limit / 2));
+
 /** Where the limit is unknown: that of macOS (`OPEN_MAX` in its syslimits.h). */
 const MAX_GUESSED = 10_240;
 

@@ -33,9 +33,10 @@ test("in total, one client's first connection goes before another's second", () 
   expect(ended("aaabbBc-", 5, 10)).toEqual(["1 total", "2 total", "4 total"]);
 });
 
-test("connections may have less than half of the file descriptors", () => {
+test("connections may have what files and connections to others leave of the file descriptors", () => {
   expect(withinDescriptors(4_096, 1_024)).toBe(448);
   expect(withinDescriptors(4_096, 20)).toBe(16);
+  expect(withinDescriptors(100_000, 20_000)).toBe(15_840);
   expect(withinDescriptors(4_096, 1_000_000)).toBe(4_096);
 });
 
