@@ -72,6 +72,7 @@ async function scrape(before: (metrics: Metrics) => void): Promise<string> {
     runs: async () => ({ totals: () => ({ active: 1, ended }) }),
     events: () => ({ counts: () => new Map([["run.ended", 3]]) }),
     eventStreams: async () => ({ count: () => 2 }),
+    foundLogs: async () => new Map([["host", { state: "ok" }]]),
     tokens: async () => ({ list: () => [{ name: "prometheus", expires: "2027-01-01T00:00:00.000Z" }] }),
   });
   before(metrics);
@@ -155,6 +156,7 @@ const LABELS = `## Labels
 | \`status\` of a run | ${RUN_ENDINGS.map((status) => `\`${status}\``).join(", ")} |
 | \`name\` | the name of a named token |
 | \`type\` | the type of an event, such as \`run.ended\` ([events.md](events.md)) |
+| \`state\` of an audit log | what \`svc admin witness\` says of it: \`ok\`, \`silent\`, \`forked\` and others ([audit.md](audit.md#witnesses)) |
 | \`version\`, \`commit\`, \`platform\`, \`arch\` | of the binary |`;
 
 const QUERIES = `## Queries

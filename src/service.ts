@@ -279,6 +279,12 @@ export function createService({
     ),
     existingWitness: async () => (existsSync(files.witness) ? service.witness() : null),
     watchedLogs: async () => madeCollector?.() ?? null,
+    async foundLogs() {
+      const watched = await service.watchedLogs();
+      if (watched) return watched.records();
+      const open = await service.existingWitness();
+      return open ? (await import("./witness/states")).recordsIn(open.store.records()) : new Map();
+    },
     deskTokens: tokens.forDesks,
     async ownPin() {
       const running = findRunningServer(configDir);

@@ -15,6 +15,7 @@ export const CHECKS = {
   rest_api: async () => (await import("./checks/rest-api")).restApi,
   tls_certificate: async () => (await import("./checks/tls-certificate")).tlsCertificate,
   address_book: async () => (await import("./checks/address-book")).addressBook,
+  witness: async () => (await import("./checks/witness")).witness,
 };
 
 /** The names of all checks, in the order of the report. */

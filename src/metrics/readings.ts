@@ -17,6 +17,7 @@ export interface MetricSources {
   runs(): Promise<{ totals(): RunTotals }>;
   events(): { counts(): ReadonlyMap<string, number> };
   eventStreams(): Promise<{ count(): number }>;
+  foundLogs(): Promise<ReadonlyMap<string, { readonly state: string }>>;
   tokens(): Promise<{ list(): ReadonlyArray<{ readonly name: string; readonly expires: string | null }> }>;
 }
 
@@ -90,6 +91,9 @@ const PROCESS_LINUX: readonly Reading[] = [
 /** The most tokens with a metric each. */
 const MAX_TOKENS = 100;
 
+/** What a desk finds about an audit log: also those of no log, so that an alert ends. */
+const LOG_STATES = ["unknown", "ok", "late", "silent", "shrank", "forked", "key_changed", "restored"];
+
 const SERVICE: readonly Reading[] = [
   {
     name: "service_rest_uptime_seconds",
@@ -153,6 +157,19 @@ const SERVICE: readonly Reading[] = [
           : { labels: { name }, value: (Date.parse(expires) - Date.now()) / 1_000 };
       });
       return ending.sort((a, b) => a.value - b.value).slice(0, MAX_TOKENS);
+    },
+  },
+  {
+    name: "service_witness_logs",
+    help: "Audit logs of hosts that have joined this desk, by what it finds about them; absent elsewhere",
+    labels: ["state"],
+    async read(service) {
+      const found = [...(await service.foundLogs()).values()];
+      const states = found.length > 0 ? LOG_STATES : [];
+      return states.map((state) => ({
+        labels: { state },
+        value: found.filter((one) => one.state === state).length,
+      }));
     },
   },
   {

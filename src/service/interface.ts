@@ -41,6 +41,7 @@ import type { Webhooks } from "../webhooks/webhooks";
 import type { Collector } from "../witness/collector";
 import type { Membership } from "../witness/messages";
 import type { Open } from "../witness/operations";
+import type { Record as WatchedLog } from "../witness/states";
 import type { ServerReport } from "./running";
 
 /** The state of one process. Each feature is a function that makes it on the first call. */
@@ -98,6 +99,8 @@ export interface Service {
   existingWitness(): Promise<Open | null>;
   /** What looks at the audit logs of hosts that have joined; null where this process does not. */
   watchedLogs(): Promise<Collector | null>;
+  /** What that, or the server before, has found about each host, by its id. */
+  foundLogs(): Promise<ReadonlyMap<string, WatchedLog>>;
   /** The tokens that this host makes for desks. */
   deskTokens(): Promise<DeskTokens>;
   /** The pin of the TLS key with which a server here speaks. */

@@ -5,7 +5,6 @@
  * The promises: one look at a host at a time. A host that does not answer holds up no other. Handing back leaves rows in the log
  * of the host, so it is done when the log has grown by more than that, else every 45 s: a log that has no more rows after it is muted.
  */
-import * as v from "valibot";
 import { bodyOf } from "../client/call";
 import { type Carrier, RemoteError, type RemoteServer } from "../client/carrier";
 import { carrierTo } from "../client/connection";
@@ -18,7 +17,7 @@ import { contradictionOf, evidenceText, tellingSize } from "./evidence";
 import { checkpointOf, type Found, keyOf, limits, lookAt } from "./look";
 import { createPeers, type Member, type Opinion } from "./peers";
 import { restore } from "./restore";
-import { afterLook, BROKEN, newRecord, RECORD, type Record, type State } from "./states";
+import { afterLook, BROKEN, newRecord, type Record, recordsIn, type State } from "./states";
 import type { Store } from "./store";
 import type { Witness } from "./witness";
 
@@ -78,7 +77,7 @@ export function createCollector<E extends Entry>({
   publish,
 }: CollectorOptions<E>) {
   const watches = new Map<string, Watch<E>>();
-  const stored = store.records();
+  const stored = recordsIn(store.records());
   const ending = new AbortController();
   const peers = createPeers<E & Member>((member) => book.reach(member), deskKey);
   let timer: Timer | undefined;
@@ -86,11 +85,10 @@ export function createCollector<E extends Entry>({
 
   const begin = (entry: E & Member): Watch<E> => {
     const hostId = entry.member.host_id;
-    const record = v.safeParse(RECORD, stored.get(hostId));
     const now = performance.now();
     return {
       ...{ hostId, entry, isStored: true, isBusy: false, heard: now },
-      record: record.success ? record.output : newRecord(),
+      record: stored.get(hostId) ?? newRecord(),
       due: now + Math.random() * Math.min(EVERY_MS, 1_000 + PACE_MS * watches.size),
       ...{ handed: undefined, owed: undefined },
     };

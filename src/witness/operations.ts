@@ -151,7 +151,9 @@ interface Entry {
 interface DeskUses extends Pick<Uses, "existingWitness"> {
   addressBook(): Promise<{ hosts(): readonly Entry[] }>;
   /** Null where this process looks at no logs. */
-  watchedLogs(): Promise<Pick<Collector, "records" | "restore" | "lookNow"> | null>;
+  watchedLogs(): Promise<Pick<Collector, "restore"> | null>;
+  /** What this process, or the server before, has found about each host, by its id. */
+  foundLogs(): Promise<ReadonlyMap<string, Record>>;
 }
 
 const WATCHED = v.object({
@@ -163,19 +165,6 @@ const WATCHED = v.object({
   /** How many files of evidence there are. */
   evidence: v.number(),
 });
-
-/** What this process, or the server before, has found about each host. */
-async function recordsOf(service: DeskUses): Promise<ReadonlyMap<string, Record>> {
-  const watched = await service.watchedLogs();
-  if (watched) return watched.records();
-  const stored = (await service.existingWitness())?.store.records() ?? new Map<string, unknown>();
-  return new Map(
-    [...stored].flatMap(([id, value]) => {
-      const read = v.safeParse(RECORD, value);
-      return read.success ? [[id, read.output] as const] : [];
-    }),
-  );
-}
 
 export const listWitnessed = operation({
   name: "admin.witness",
@@ -191,7 +180,7 @@ export const listWitnessed = operation({
     hosts: v.array(WATCHED),
   }),
   async run(service: DeskUses) {
-    const records = await recordsOf(service);
+    const records = await service.foundLogs();
     const store = (await service.existingWitness())?.store;
     const members = (await service.addressBook())
       .hosts()
@@ -221,7 +210,7 @@ export const showFork = operation({
   output: v.object({ file: v.string() }),
   async run(service: DeskUses, { label: wanted }) {
     const entry = (await service.addressBook()).hosts().find((one) => one.label === wanted);
-    const origin = (await recordsOf(service)).get(entry?.member?.host_id ?? "")?.origin;
+    const origin = (await service.foundLogs()).get(entry?.member?.host_id ?? "")?.origin;
     const [file] = (origin && (await service.existingWitness())?.store.evidence(origin)) || [];
     if (file === undefined) throw notFound("there is no file that proves a fork of the log of this host");
     return { file };

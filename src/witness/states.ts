@@ -60,6 +60,15 @@ export const RECORD = v.object({
 
 export type Record = v.InferOutput<typeof RECORD>;
 
+/** The records among `stored`, which may be those of another version. */
+export const recordsIn = (stored: ReadonlyMap<string, unknown>): Map<string, Record> =>
+  new Map(
+    [...stored].flatMap(([id, value]) => {
+      const read = v.safeParse(RECORD, value);
+      return read.success ? [[id, read.output] as const] : [];
+    }),
+  );
+
 export const newRecord = (): Record => ({
   origin: null,
   vkey: null,

@@ -12,6 +12,7 @@ const SOURCES: MetricSources = {
   runs: async () => ({ totals: () => ({ active: 4, ended: ENDED }) }),
   events: () => ({ counts: () => new Map([["run.ended", 3]]) }),
   eventStreams: async () => ({ count: () => 2 }),
+  foundLogs: async () => new Map(),
   tokens: async () => ({ list: () => [] }),
 };
 
