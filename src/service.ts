@@ -310,12 +310,14 @@ export function createService({
       return jobs;
     }),
     plans: stoppable(async () => {
-      const [{ createPlans }, { executeJob }] = await Promise.all([
+      const [{ createPlans }, { createDelivery }, { openSigningKey }] = await Promise.all([
         import("./plans/plans"),
-        import("./plans/execute"),
+        import("./plans/deliver"),
+        import("./trust/identity"),
       ]);
+      const { deliver, cancel: cancelJob } = createDelivery(() => openSigningKey(files.deskKey));
       return createPlans({
-        ...{ files, log, publish, events, deliver: executeJob, endings: tokens.endings },
+        ...{ files, log, publish, events, deliver, cancelJob, endings: tokens.endings },
         book: await service.addressBook(),
         links: () => service.hub()?.links() ?? [],
         goesOn: () => runsJobs,

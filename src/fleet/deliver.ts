@@ -21,8 +21,7 @@ const MAX_REPORT_BYTES = 8 * 1_048_576;
 const GRACE_MS = 1_000;
 
 /** A list that passed the check against the local table, and the limits of its run, as the input of a broadcast has them. */
-export interface Delivery
-  extends Pick<Broadcast, "actions" | "stop_on_error" | "delivery_timeout_s" | "timeout_s"> {
+interface Delivery extends Pick<Broadcast, "actions" | "stop_on_error" | "delivery_timeout_s" | "timeout_s"> {
   /** The names of its commands, nested ones included. */
   readonly commands: readonly string[];
   /** The scopes of the caller, which the host limits the run to; undefined for all. */
@@ -30,6 +29,10 @@ export interface Delivery
   readonly signal?: AbortSignal | undefined;
   /** The name of the token that broadcasts: its connections count together. */
   readonly client?: string | null;
+  /** Is awaited before the list is sent: when it throws, it is not. */
+  readonly sent?: () => void | Promise<void>;
+  /** Takes why there is no report of a run. */
+  readonly failed?: (error: RemoteError) => void;
 }
 
 const COMMANDS = v.object({ commands: v.array(v.string()) });
@@ -76,6 +79,7 @@ export async function deliver(
     const missing = delivery.commands.filter((name) => !offered.has(name));
     const lacks = `the host has no ${missing.join(", ")}`;
     if (missing.length > 0) return result("failed", false, { error: lacks });
+    await delivery.sent?.();
     sending = true;
     const report = await run(carrier, delivery, deadline);
     const { ok, status, error_text, ...reported } = report;
@@ -84,6 +88,7 @@ export async function deliver(
     return result(status === "timeout" ? "timeout" : "failed", true, { ...reported, error });
   } catch (error) {
     if (!(error instanceof RemoteError)) throw error;
+    delivery.failed?.(error);
     // A host that refuses the token has run nothing.
     const delivered = sending && error.sent && error.fault !== "unauthorized";
     return result(statusOf(error, delivered), delivered, { error: messageFor(error, delivered, delivery) });
@@ -108,7 +113,7 @@ async function run(carrier: Carrier, delivery: Delivery, deadline: Deadline): Pr
 }
 
 /** Why the run is not ok; undefined when it is. */
-function errorOf({ ok, error_text, outcomes, result }: Report): string | undefined {
+export function errorOf({ ok, error_text, outcomes, result }: Report): string | undefined {
   const failed = outcomes?.find((outcome) => !outcome.ok);
   if (failed) return printable(`${failed.command ?? "an action"}: ${failed.error ?? "failed"}`, 300);
   if (ok === false) return printable(error_text ?? "not every action ran", 300);
@@ -123,7 +128,7 @@ function looksFailed(returned: unknown): boolean {
   return typeof returned === "object" && returned !== null && "error" in returned;
 }
 
-function statusOf({ fault }: RemoteError, delivered: boolean): DeliveryStatus {
+export function statusOf({ fault }: RemoteError, delivered: boolean): DeliveryStatus {
   if (fault === "unauthorized" || fault === "cancelled") return fault;
   if (!delivered) return "unreachable";
   return fault === "timeout" ? "timeout" : "failed";

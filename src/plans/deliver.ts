@@ -1,0 +1,253 @@
+/**
+ * The way of a job from the desk to a host, and of what became of it back.
+ *
+ * The promise: at most once, and known. A host that knows jobs gets one as often as it takes to learn what became of it, and runs it
+ * once; while it runs, it is asked for its end and no connection is held for long. A host of before, which runs what it is sent, gets
+ * it once: where its answer is lost, that is `unknown`.
+ */
+import { typed } from "../client/call";
+import { deadlineIn, RemoteError, type Response } from "../client/carrier";
+import { carrierTo } from "../client/connection";
+import { errorOf, statusOf } from "../fleet/deliver";
+import type { Delivered } from "../fleet/results";
+import { sleep } from "../lib/deadline";
+import type { SigningKey } from "../trust/identity";
+import { executeJob, hasDoneNothing, isRefusal } from "./execute";
+import { JOB_ANSWER, type JobAnswer } from "./job/answer";
+import { seal } from "./job/envelope";
+import type { CancelJob, DeliverJob, DeliverOptions, Job, JobResult, JobState, Target } from "./job/job";
+
+/** The largest answer of a host about a job, in bytes. */
+const MAX_ANSWER_BYTES = 9 * 1_048_576;
+
+/** How long a host may take to answer, besides what it was asked to wait, in milliseconds. */
+const ANSWER_MS = 15_000;
+
+/** How much longer than its run a job may seem to run, in milliseconds: until its host has ended it. */
+const OVERTIME_MS = 60_000;
+
+/** The pauses before a host whose answer was lost is asked what it knows, in milliseconds. */
+const AGAIN_MS = [500, 1_500, 4_000];
+
+/** How a desk waits for jobs. */
+interface Waiting {
+  /** How long the answer to a job that was sent waits for its end, in seconds. */
+  readonly firstS: number;
+  /** How long one that asks again waits, in seconds, and how many do so at once: the others ask now and then. */
+  readonly longS: number;
+  readonly most: number;
+  /** How long such a one asks nothing, in milliseconds: a tenth of the time that its job has run, within these. */
+  readonly pauseMs: readonly [shortest: number, longest: number];
+}
+
+const WAITING: Waiting = { firstS: 10, longS: 20, most: 256, pauseMs: [5_000, 60_000] };
+
+/** The desk's part of jobs. */
+export interface Delivery {
+  readonly deliver: DeliverJob;
+  readonly cancel: CancelJob;
+}
+
+/** @param key the desk's key for jobs; it is read when the first job is signed. */
+export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> = {}): Delivery {
+  const { firstS, longS, most, pauseMs } = { ...WAITING, ...waiting };
+  let opened: SigningKey | undefined;
+  const signing = () => {
+    opened ??= key();
+    return opened;
+  };
+  const sealed = (job: Job, operation: "execute" | "cancel", { host_id }: Target) =>
+    seal(job, operation, host_id, host_id === null ? null : signing());
+  /** The hosts that are known to know jobs, by their addresses. */
+  const able = new Set<string>();
+  let long = 0;
+
+  const post = async (
+    { server }: Target,
+    path: string,
+    body: object,
+    { delivery_timeout_s }: Job,
+    { signal, client }: Pick<DeliverOptions, "signal" | "client">,
+    waitS = 0,
+  ): Promise<JobAnswer> => {
+    using carrier = await carrierTo(server, signal, client);
+    const request = { method: "POST", path, body: JSON.stringify(body) } as const;
+    const limits = {
+      deadline: deadlineIn(delivery_timeout_s * 1_000),
+      answerWithinMs: waitS * 1_000 + ANSWER_MS,
+      maxBytes: MAX_ANSWER_BYTES,
+    };
+    const response = await carrier.ask(request, limits);
+    // One that answers everything is no svc host, or one of before.
+    const isOdd = response.status === 200 && !("content" in body) && !isAnswer(response);
+    if (NO_ROUTE.includes(response.status) || isOdd) throw new NoJobs();
+    return typed(JOB_ANSWER, response);
+  };
+
+  const deliver: DeliverJob = async (target, job, options) => {
+    const { signal, before = null, sent, running } = options;
+    const { label, server } = target;
+    const started = performance.now();
+    const end = (
+      state: JobState,
+      status: Delivered["status"],
+      delivered: boolean,
+      more: Partial<Delivered>,
+    ): JobResult => {
+      const duration_ms = Math.round(performance.now() - started);
+      return { state, result: { label, ok: state === "ok", status, delivered, duration_ms, ...more } };
+    };
+    const refused = (error: string) => end("refused", "failed", false, { error });
+    const unknown = (error: string) => end("unknown", "failed", true, { error });
+    if (before === "execute")
+      return unknown("its answer was lost, and this host cannot say what became of it: it may have run");
+    const hasExpired = () => Date.now() >= Date.parse(job.expires);
+    const expired = () => end("expired", "cancelled", false, { error: `expired at ${job.expires}` });
+    const lost = (error: RemoteError) =>
+      end("lost", statusOf(error, true), true, { error: `${error.message}: it may have run` });
+    /** Where it has done nothing. */
+    const unsent = (error: RemoteError) => {
+      const isRefused = error.fault === "unauthorized" || isRefusal(error);
+      const status = isRefused && error.fault === "answer" ? "failed" : statusOf(error, false);
+      return end(isRefused ? "refused" : "offline", status, false, { error: error.message });
+    };
+    const asking = sealed(job, "execute", target);
+    const ask = (waitS: number, content?: string) =>
+      post(
+        target,
+        "/plans/jobs",
+        { ...asking, wait_s: waitS, ...(content !== undefined && { content }) },
+        job,
+        options,
+        waitS,
+      );
+    const pause = (ms: number) =>
+      sleep(ms * (0.75 + Math.random() / 2), signal, () => {
+        throw new RemoteError("cancelled", "cancelled", true);
+      });
+
+    const known = ({ state, outcome }: JobAnswer): JobResult | undefined => {
+      if (state === "expired") return expired();
+      if (state === "forgotten")
+        return before ? unknown("this host no longer knows whether it ran it") : expired();
+      if (state === "cancelled")
+        return end("cancelled", "cancelled", false, { error: "cancelled before it began" });
+      if (state === "interrupted") return end("failed", "failed", true, { error: INTERRUPTED });
+      if (!outcome) return undefined;
+      const { run_id, result, outcomes, by_desk, results_kept } = outcome;
+      const more = { run_id, ...(results_kept && { result, outcomes }) };
+      if (outcome.ok) return end("ok", "ok", true, more);
+      const error = errorOf(outcome) ?? "failed";
+      if (by_desk) return end("cancelled", "cancelled", true, { ...more, error });
+      const status = outcome.status === "timeout" ? "timeout" : "failed";
+      return end(status, status, true, { ...more, error });
+    };
+
+    /** Waits for the end of a job that runs. */
+    const wait = async (): Promise<JobResult> => {
+      running();
+      const began = performance.now();
+      const [shortest, longest] = pauseMs;
+      for (let faults = 0; ; ) {
+        const elapsed = performance.now() - began;
+        if (elapsed > job.timeout_s * 1_000 + OVERTIME_MS)
+          return end("timeout", "timeout", true, {
+            error: `timeout after ${job.timeout_s} s: it may still run`,
+          });
+        const isLong = long < most;
+        if (isLong) long++;
+        else await pause(Math.min(longest, Math.max(shortest, elapsed / 10)));
+        try {
+          const answer = await ask(isLong ? longS : 0);
+          faults = 0;
+          const result = known(answer);
+          if (result) return result;
+          // Its file of jobs is gone.
+          if (answer.state === "unseen") return unknown("this host no longer knows the job: it may have run");
+        } catch (error) {
+          if (error instanceof NoJobs) return unknown(NO_LONGER);
+          if (!(error instanceof RemoteError)) throw error;
+          const ms = AGAIN_MS[faults++];
+          if (error.fault === "cancelled" || ms === undefined) return lost(error);
+          await pause(ms);
+        } finally {
+          if (isLong) long--;
+        }
+      }
+    };
+
+    /** Sends it until the host says that it has it. @param isAgain whether it may have been sent before. */
+    const bring = async (isAgain: boolean): Promise<JobResult> => {
+      for (let faults = 0, mayRun = isAgain, isAsking = isAgain; ; ) {
+        try {
+          const answer = isAsking ? await ask(0) : await ask(Math.min(firstS, job.timeout_s), job.content);
+          const result = known(answer);
+          if (result) return result;
+          if (answer.state === "running") return await wait();
+          if (hasExpired()) return expired();
+          isAsking = false;
+        } catch (error) {
+          if (error instanceof NoJobs) {
+            return mayRun ? unknown(NO_LONGER) : refused(NO_LONGER);
+          }
+          if (!(error instanceof RemoteError)) throw error;
+          if (!isAsking && (isRefusal(error) || (!mayRun && hasDoneNothing(error)))) return unsent(error);
+          mayRun ||= !hasDoneNothing(error);
+          const ms = AGAIN_MS[faults++];
+          const isGone = isAgain && !error.sent;
+          if (error.fault === "cancelled" || ms === undefined || isGone) return lost(error);
+          await pause(ms);
+          isAsking = true;
+        }
+      }
+    };
+
+    if (before) return bring(true);
+    if (hasExpired()) return expired();
+    try {
+      if (!able.has(server.url)) {
+        const result = known(await ask(0));
+        able.add(server.url);
+        if (result) return result;
+      }
+    } catch (error) {
+      if (error instanceof NoJobs) return (await executeJob(target, job, options)) ?? refused(NO_FILES);
+      if (error instanceof RemoteError) return unsent(error);
+      throw error;
+    }
+    await sent("job");
+    return bring(false);
+  };
+
+  const cancel: CancelJob = async (target, job, options) => {
+    try {
+      await post(target, "/plans/jobs/cancel", sealed(job, "cancel", target), job, options);
+      return true;
+    } catch (error) {
+      if (error instanceof RemoteError || error instanceof NoJobs) return false;
+      throw error;
+    }
+  };
+
+  return { deliver, cancel };
+}
+
+const INTERRUPTED =
+  "interrupted: svc ended on this host in the middle of it, and nobody knows how far it came";
+const NO_FILES = "this host takes no files with a plan: update svc on it";
+const NO_LONGER = "this host no longer takes jobs of plans";
+
+function isAnswer(response: Response): boolean {
+  try {
+    typed(JOB_ANSWER, response);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The host has no route for jobs. */
+class NoJobs extends Error {}
+
+/** What servers answer for a route that they do not have. */
+const NO_ROUTE = [404, 405, 501];

@@ -1,0 +1,306 @@
+/** The way of a job to a host and back, through whatever happens to a connection. */
+import { describe, expect, test } from "bun:test";
+import { createServer, request } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { createDelivery } from "../../src/plans/deliver";
+import type { DeliverOptions, Job, Target, Way } from "../../src/plans/job/job";
+import { openSigningKey } from "../../src/trust/identity";
+import { TOKEN, temporaryFolder, testServer, until } from "../support";
+import { at, countingTable, madeUpJob } from "./job/support";
+
+using folder = temporaryFolder();
+const key = openSigningKey(join(folder.path, "desk_key"));
+const delivery = () => createDelivery(() => key);
+
+const targetAt = (url: string): Target => ({
+  label: "lab-01",
+  server: { url, token: TOKEN, trust: { kind: "any" } },
+  host_id: null,
+});
+
+/** Delivers, and takes note of what it was told. */
+async function brought(target: Target, job: Job, more: Partial<DeliverOptions> = {}, by = delivery()) {
+  const ways: Way[] = [];
+  let running = 0;
+  const options = {
+    ...{ signal: new AbortController().signal, client: null, sent: (way: Way) => void ways.push(way) },
+    running: () => void running++,
+    ...more,
+  };
+  return { ...(await by.deliver(target, job, options)), ways, running };
+}
+
+const hostWith = async () => {
+  const table = countingTable();
+  return { table, host: await testServer({ service: { operations: table.operations } }) };
+};
+
+/** What happens to a request: it arrives and is answered; it arrives and the answer is lost; it is answered in place of the host. */
+type Fate = "good" | "lost" | number;
+
+/** A server in front of `url`. @param fateOf decides what becomes of a request, by its path and whether it has a content. */
+async function between(url: string, fateOf: (path: string, body: { readonly content?: string }) => Fate) {
+  const asked: string[] = [];
+  const server = createServer(async (from, to) => {
+    const pieces: Uint8Array[] = [];
+    for await (const piece of from) pieces.push(piece as Uint8Array);
+    const body = Buffer.concat(pieces).toString();
+    const { content } = body === "" ? {} : JSON.parse(body);
+    asked.push(`${from.url}${content === undefined ? "" : " with content"}`);
+    const fate = fateOf(from.url ?? "", { content });
+    if (typeof fate === "number") {
+      to.writeHead(fate, { "content-type": "application/json" }).end('{"error":"no"}');
+      return;
+    }
+    const options = { method: from.method, headers: { ...from.headers, host: new URL(url).host } };
+    const asking = request(`${url}${from.url}`, options, async (answer) => {
+      const whole: Uint8Array[] = [];
+      for await (const piece of answer) whole.push(piece as Uint8Array);
+      if (fate === "lost") from.socket.destroy();
+      else
+        to.writeHead(answer.statusCode ?? 500, { "content-type": "application/json" }).end(
+          Buffer.concat(whole),
+        );
+    });
+    asking.on("error", () => to.destroy()).end(body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    asked,
+    target: targetAt(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
+    [Symbol.dispose]() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+test("a job is brought to a host, and its results back", async () => {
+  const { table, host } = await hostWith();
+  await using _ = host;
+  const { state, result, ways } = await brought(targetAt(host.server.url), madeUpJob());
+  expect([state, ways]).toEqual(["ok", ["job"]]);
+  expect(result).toMatchObject({
+    ...{ label: "lab-01", ok: true, status: "ok", delivered: true, run_id: expect.any(String) },
+    result: { 'execute: ["AC_count"]': 1 },
+  });
+  expect(table.ran()).toBe(1);
+});
+
+test("one that fails says why", async () => {
+  await using host = await testServer();
+  const job = madeUpJob({ actions: [["AC_fail", { message: "no disk" }]] });
+  const { state, result } = await brought(targetAt(host.server.url), job);
+  expect(state).toBe("failed");
+  expect(result).toMatchObject({ status: "failed", delivered: true, error: "AC_fail: no disk" });
+});
+
+test("an answer that is lost is asked for again, and nothing runs twice", async () => {
+  const { table, host } = await hostWith();
+  await using _ = host;
+  let lost = 0;
+  using way = await between(host.server.url, (_path, { content }) =>
+    content && lost++ === 0 ? "lost" : "good",
+  );
+  expect(await brought(way.target, madeUpJob())).toMatchObject({ state: "ok", ways: ["job"] });
+  expect(way.asked).toEqual(["/plans/jobs", "/plans/jobs with content", "/plans/jobs"]);
+  expect(table.ran()).toBe(1);
+});
+
+test("while every answer is lost it is lost; later the host says what became of it", async () => {
+  const { table, host } = await hostWith();
+  await using _ = host;
+  let isBroken = false;
+  using way = await between(host.server.url, () => (isBroken ? "lost" : "good"));
+  const job = madeUpJob();
+  const by = delivery();
+  const sent = () => {
+    isBroken = true;
+  };
+  expect(await brought(way.target, job, { sent }, by)).toMatchObject({
+    state: "lost",
+    result: { ok: false, delivered: true, error: expect.stringContaining("it may have run") },
+  });
+  isBroken = false;
+  // Another process, after a restart.
+  expect(await brought(way.target, job, { before: "job" })).toMatchObject({ state: "ok", ways: [] });
+  expect(table.ran()).toBe(1);
+}, 60_000);
+
+test("a job that was sent before and never arrived runs, unless it has expired meanwhile", async () => {
+  const { table, host } = await hostWith();
+  await using _ = host;
+  const target = targetAt(host.server.url);
+  expect(await brought(target, madeUpJob(), { before: "job" })).toMatchObject({ state: "ok" });
+  const late = madeUpJob({}, { not_before: at(-60_000), expires: at(-1) });
+  expect(await brought(target, late, { before: "job" })).toMatchObject({
+    state: "expired",
+    result: { delivered: false },
+  });
+  expect(table.ran()).toBe(1);
+});
+
+test("a job that has expired is not sent", async () => {
+  let asked = 0;
+  using way = await between("http://127.0.0.1:1", () => 404 + 0 * asked++);
+  const late = madeUpJob({}, { not_before: at(-60_000), expires: at(-1) });
+  expect(await brought(way.target, late)).toMatchObject({
+    state: "expired",
+    ways: [],
+    result: { delivered: false },
+  });
+  expect(asked).toBe(0);
+});
+
+describe("nothing is sent", () => {
+  test("to a host that is not there", async () => {
+    const { state, result, ways } = await brought(targetAt("http://127.0.0.1:1"), madeUpJob());
+    expect([state, ways]).toEqual(["offline", []]);
+    expect(result).toMatchObject({ status: "unreachable", delivered: false, error: "connection refused" });
+  });
+
+  test("with a token that the host refuses", async () => {
+    await using host = await testServer();
+    const target = targetAt(host.server.url);
+    const odd = { ...target, server: { ...target.server, token: "wrong" } };
+    expect(await brought(odd, madeUpJob())).toMatchObject({
+      ...{ state: "refused", ways: [] },
+      result: { status: "unauthorized", delivered: false },
+    });
+  });
+
+  test("where it cannot be put on record", async () => {
+    const { table, host } = await hostWith();
+    await using _ = host;
+    const sent = () => Promise.reject(new Error("the disk is full"));
+    const refused = brought(targetAt(host.server.url), madeUpJob(), { sent });
+    expect(refused).rejects.toThrow("the disk is full");
+    await refused.catch(() => {});
+    expect(table.ran()).toBe(0);
+  });
+});
+
+test("what a host refuses has run nothing; what is too much for it now may come again", async () => {
+  await using host = await testServer();
+  const wrong = await brought(targetAt(host.server.url), madeUpJob({ actions: [["AC_nonsense"]] }));
+  expect(wrong).toMatchObject({
+    state: "refused",
+    result: { delivered: false, error: expect.stringContaining("AC_nonsense") },
+  });
+  for (const status of [429, 503]) {
+    using way = await between(host.server.url, (_path, { content }) => (content ? status : "good"));
+    expect(await brought(way.target, madeUpJob())).toMatchObject({
+      state: "offline",
+      result: { delivered: false },
+    });
+  }
+});
+
+test("a long job is waited for with connections that are short, also by many at once", async () => {
+  const { table, host } = await hostWith();
+  await using _ = host;
+  using way = await between(host.server.url, () => "good");
+  const by = createDelivery(() => key, { firstS: 0, longS: 0.05, most: 1, pauseMs: [1, 1] });
+  const ended = Promise.all(
+    Array.from({ length: 8 }, () => brought(way.target, madeUpJob({ actions: [["AC_hold"]] }), {}, by)),
+  );
+  await until("some questions", () => way.asked.length > 60);
+  table.letGo();
+  for (const one of await ended) expect(one).toMatchObject({ state: "ok", running: 1 });
+  expect(way.asked.filter((path) => path.endsWith("content"))).toHaveLength(8);
+  expect(table.ran()).toBe(8);
+});
+
+test("a job that its desk cancels while it runs is cancelled, as is one that arrives later", async () => {
+  const { table, host } = await hostWith();
+  await using _ = host;
+  const target = targetAt(host.server.url);
+  const by = createDelivery(() => key, { firstS: 0 });
+  const job = madeUpJob({ actions: [["AC_hold"]] });
+  const ended = brought(target, job, {}, by);
+  await table.reached;
+  const options = { signal: new AbortController().signal, client: null };
+  expect(await by.cancel(target, job, options)).toBe(true);
+  expect(await ended).toMatchObject({ state: "cancelled", result: { delivered: true, status: "cancelled" } });
+  const next = madeUpJob();
+  expect(await by.cancel(target, next, options)).toBe(true);
+  expect(await brought(target, next)).toMatchObject({ state: "cancelled", result: { delivered: false } });
+  expect(await by.cancel(targetAt("http://127.0.0.1:1"), job, options)).toBe(false);
+  expect(table.ran()).toBe(1);
+});
+
+test("who stops waiting cancels nothing on the host", async () => {
+  const { table, host } = await hostWith();
+  await using _ = host;
+  const leaving = new AbortController();
+  const job = madeUpJob({ actions: [["AC_hold"]] });
+  const ended = brought(targetAt(host.server.url), job, { signal: leaving.signal });
+  await table.reached;
+  leaving.abort();
+  expect(await ended).toMatchObject({ state: "lost" });
+  table.letGo();
+  expect(await brought(targetAt(host.server.url), job, { before: "job" })).toMatchObject({ state: "ok" });
+  expect(table.ran()).toBe(1);
+});
+
+describe("a host that knows no jobs", () => {
+  const old = (path: string): Fate => (path === "/plans/jobs" ? 404 : "good");
+
+  test("runs what it is sent", async () => {
+    const { table, host } = await hostWith();
+    await using _ = host;
+    using way = await between(host.server.url, old);
+    expect(await brought(way.target, madeUpJob())).toMatchObject({
+      ...{ state: "ok", ways: ["execute"] },
+      result: { ok: true, delivered: true, result: { 'execute: ["AC_count"]': 1 } },
+    });
+    expect(way.asked).toEqual(["/plans/jobs", "/commands", "/execute"]);
+    expect(table.ran()).toBe(1);
+  });
+
+  test("is not asked again: an answer that is lost is unknown", async () => {
+    const { table, host } = await hostWith();
+    await using _ = host;
+    using way = await between(host.server.url, (path) => (path === "/execute" ? "lost" : old(path)));
+    const job = madeUpJob();
+    expect(await brought(way.target, job)).toMatchObject({
+      ...{ state: "unknown", ways: ["execute"] },
+      result: { ok: false, delivered: true },
+    });
+    expect(await brought(way.target, job, { before: "execute" })).toMatchObject({
+      state: "unknown",
+      ways: [],
+    });
+    expect(way.asked).toHaveLength(3);
+    expect(table.ran()).toBe(1);
+  });
+
+  test("gets no job with files, nor one that may have been sent to it as a job", async () => {
+    await using host = await testServer();
+    using way = await between(host.server.url, old);
+    const travelling = { name: "main.json", files: new Map([["a.png", new Uint8Array([1])]]) };
+    expect(await brought(way.target, madeUpJob({ travelling }))).toMatchObject({
+      state: "refused",
+      ways: [],
+    });
+    expect(await brought(way.target, madeUpJob(), { before: "job" })).toMatchObject({
+      state: "unknown",
+      ways: [],
+    });
+    expect(way.asked).toEqual(["/plans/jobs", "/plans/jobs"]);
+  });
+
+  test("that lacks a command runs nothing", async () => {
+    const { table, host } = await hostWith();
+    await using _ = host;
+    using way = await between(host.server.url, old);
+    const job = madeUpJob({ commands: ["AC_count", "AC_newer"] });
+    expect(await brought(way.target, job)).toMatchObject({
+      state: "failed",
+      ways: [],
+      result: { error: "the host has no AC_newer" },
+    });
+    expect(table.ran()).toBe(0);
+  });
+});
