@@ -133,7 +133,9 @@ export function createService({
     if (joined || hasJoined) await (await keeper()).look();
     hasJoined = joined;
   };
-  const keeper = once(async () => (await import("./service/links")).createHostLink(service, configDir));
+  const keeper = once(async () =>
+    (await import("./service/links")).createHostLink(service, configDir, tokens.prolong),
+  );
 
   const service: Service = {
     get configDir() {

@@ -4,7 +4,7 @@
 import type { Publish } from "../core/events";
 import type { Presence } from "../fleet/presence";
 import type { Membership } from "../join/membership";
-import { unavailable } from "../lib/errors";
+import { messageOf, unavailable } from "../lib/errors";
 import { fileStamp } from "../lib/files";
 import { once } from "../lib/once";
 import { configFiles } from "../lib/paths";
@@ -70,14 +70,35 @@ function aged<T>(read: () => T): () => T {
   };
 }
 
-/** Keeps the link to the desk that this host has joined, if that has links. */
-export function createHostLink(service: Service, configDir: string) {
+/** How often the token of a desk that is linked is looked at, in milliseconds. */
+const PROLONG_MS = 3_600_000;
+
+/**
+ * Keeps the link to the desk that this host has joined, if that has links.
+ *
+ * @param prolong lets the token of that name, with whose rights the desk asks, work as long again when it ends soon.
+ */
+export function createHostLink(
+  service: Service,
+  configDir: string,
+  prolong: (token: string) => Promise<void>,
+) {
   const files = configFiles(configDir);
   let stamp: string | undefined;
   let membership: Membership | undefined;
   /** Whether the desk takes links, and this host keeps one. */
   let dials = false;
   let dialler: Dialler | undefined;
+
+  let prolonged = Number.NEGATIVE_INFINITY;
+  /** A desk that is linked has no token to replace. */
+  const prolongOnce = (token: string) => {
+    if (performance.now() - prolonged < PROLONG_MS) return;
+    prolonged = performance.now();
+    prolong(token).catch((error) =>
+      service.log.warn(`the token of the desk was not prolonged: ${messageOf(error)}`),
+    );
+  };
 
   const dial = once(() => import("../link/dial"));
   const read = async () => {
@@ -113,6 +134,7 @@ export function createHostLink(service: Service, configDir: string) {
         const { server } = await service.rest();
         if (!server) throw unavailable("no server runs here");
         const { token, desk } = now();
+        prolongOnce(token);
         return server.enter(request, token, new URL(`https://${desk}`).hostname);
       },
       version,

@@ -43,6 +43,14 @@ export function createTokenUses(
         return worksNow(found) ? null : "has expired";
       };
     },
+    /** Lets a token that its desk uses over a link, and does not replace, work as long again. @throws as `prolongToken`. */
+    async prolong(name: string): Promise<void> {
+      const [{ store }, { prolongToken }] = await Promise.all([
+        namedTokens(),
+        import("../trust/named-tokens"),
+      ]);
+      await prolongToken(store, name);
+    },
     /** Those for desks. */
     async forDesks(): Promise<DeskTokens> {
       const [{ store }, { addToken, NEW_TOKEN, removeToken }] = await Promise.all([

@@ -15,7 +15,7 @@ import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
 import { tokenAdded, tokenChanged, tokenRemoved } from "./events";
 import { checkToken } from "./owner-token";
-import { MAX_LIFETIME_S, ROTATES, type Rotating, recordOf } from "./rotation";
+import { inSeconds, MAX_LIFETIME_S, ROTATES, type Rotating, recordOf } from "./rotation";
 import { type GrantOf, sameToken, type TokenDigest } from "./scopes";
 import { idOf, newToken } from "./token";
 
@@ -168,6 +168,27 @@ export function changeToken<T extends { readonly kept: Rotating }>(
     const { sha256, id, generated, expires, lifetime_s, previous } = changed.kept;
     list.update(name, { sha256, id, generated, expires, lifetime_s, previous });
     return changed;
+  });
+}
+
+/** A token is prolonged when it has less than this left, in milliseconds: 30 days, of 90 that it has by default. */
+const PROLONG_BELOW_MS = 30 * 86_400_000;
+
+/**
+ * Lets a token that ends soon work as long again as it was made for, as of now. One that has ended stays so.
+ *
+ * @throws `unavailable` when the file cannot be read or written.
+ */
+export async function prolongToken(store: JsonStore<NamedToken>, name: string): Promise<void> {
+  const dueIn = (entries: readonly NamedToken[]) =>
+    entries.find((token) => {
+      const left = endOf(token.expires) - Date.now();
+      return token.name === name && left > 0 && left < PROLONG_BELOW_MS;
+    });
+  if (!dueIn(store.entries())) return;
+  await store.change((list) => {
+    const due = dueIn(list.entries);
+    if (due) list.update(name, { expires: inSeconds(due.lifetime_s ?? LIFETIME_S) });
   });
 }
 

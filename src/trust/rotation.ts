@@ -123,7 +123,8 @@ const replaced = ({ sha256, generated, expires }: Rotating, until: string, renew
 const inForce = ({ previous }: Pick<Rotating, "previous">) =>
   previous.filter(({ until }) => Date.parse(until) > Date.now());
 
-const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1_000).toISOString();
+/** The time so many seconds from now, ISO 8601. */
+export const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1_000).toISOString();
 
 function successor(old: Rotating, previous: Rotating["previous"], make: () => string): Successor {
   if (previous.length > MAX_PREVIOUS) {
