@@ -21,7 +21,7 @@ const linesOf = (text: string) =>
 async function linkedFleet(options: Parameters<typeof linkServer>[1] = {}) {
   const desk = await linkServer(true);
   const host = await linkServer(false, options);
-  const id = await joinDesk(desk, host);
+  await joinDesk(desk, host);
   await desk.service.runJobs();
   await host.service.runJobs();
   await untilEvent(desk, "host.up");
@@ -29,9 +29,8 @@ async function linkedFleet(options: Parameters<typeof linkServer>[1] = {}) {
   const [{ label = "" } = {}] = book.hosts();
   const ask = caller(desk.server.url, TOKEN);
   const call = (path: string, init: RequestInit = {}) => ask(path, { ...init, ...insecure });
-  await call("/admin/hosts/set", post({ label, base_url: `link:${id}` }));
   return {
-    ...{ desk, host, id, label, book, call },
+    ...{ desk, host, label, book, call },
     /** Runs a subcommand on the desk, in another process. */
     async svc(...args: string[]) {
       const env = { ...process.env, SVC_CONFIG_DIR: desk.configDir, SVC_TOKEN: TOKEN };
