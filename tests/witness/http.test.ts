@@ -1,0 +1,125 @@
+/** A witness over HTTP: without a token, and on record only where it refuses. */
+import { describe, expect, test } from "bun:test";
+import { existsSync, writeFileSync } from "node:fs";
+import type * as v from "valibot";
+import { configFiles } from "../../src/lib/paths";
+import { openSigningKey } from "../../src/lib/signing-key";
+import { submissionText } from "../../src/witness/add-checkpoint";
+import { assignmentMessage, type RESTORED, restoredMessage } from "../../src/witness/messages";
+import { originHash } from "../../src/witness/store";
+import { post, temporaryFolder, testServer } from "../support";
+import { testLog } from "./support";
+
+/** A host that has joined a desk, whose key is in `folder`. */
+async function joinedHost() {
+  const folder = temporaryFolder();
+  const host = await testServer();
+  const deskKey = openSigningKey(`${folder.path}/desk_key`);
+  const membership = { host_id: "a".repeat(32), nonce: "N".repeat(22) };
+  const join = {
+    ...{
+      desk: "desk.lab:9939",
+      desk_pin: `spki:${"A".repeat(43)}`,
+      label: "lab-01",
+      carriers: [],
+      token: "desk",
+    },
+    ...{ ...membership, desk_key: deskKey.publicKey, joined: new Date().toISOString() },
+  };
+  writeFileSync(configFiles(host.configDir).desk, JSON.stringify(join));
+  const log = testLog(folder.path);
+  const open = (path: string, body?: string) =>
+    fetch(host.server.url + path, { ...(body !== undefined && { method: "POST", body }) });
+  return {
+    ...host,
+    ...{ deskKey, membership, log, open },
+    assign(signer = deskKey, signed = new Date().toISOString(), nonce = membership.nonce) {
+      const about = { logs: [{ origin: log.origin, vkey: log.vkey, epoch: 0 }], signed };
+      const signature = signer.sign(assignmentMessage({ ...membership, nonce }, about));
+      return host.call("/witness/logs", post({ ...about, signature }));
+    },
+    rows: async () => (await (await host.service.audit())?.list({ limit: 100 }))?.map(({ detail }) => detail),
+    async [Symbol.asyncDispose]() {
+      await host[Symbol.asyncDispose]();
+      folder[Symbol.dispose]();
+    },
+  };
+}
+
+describe("a host that witnesses nothing", () => {
+  test("answers 404, and makes no files", async () => {
+    await using host = await joinedHost();
+    const asked = await host.open("/witness/add-checkpoint", submissionText(host.log.submission(0, 5)));
+    expect(asked.status).toBe(404);
+    expect((await host.open(`/witness/${originHash(host.log.origin)}/checkpoint`)).status).toBe(404);
+    expect((await host.call("/witness/key")).status).toBe(404);
+    const { witness, witnessKey } = configFiles(host.configDir);
+    expect([witness, witnessKey].map((file) => existsSync(file))).toEqual([false, false]);
+  });
+});
+
+describe("a peer", () => {
+  test("cosigns the logs that its desk has named, without a token", async () => {
+    await using host = await joinedHost();
+    expect((await host.assign()).status).toBe(200);
+    const answer = await host.open("/witness/add-checkpoint", submissionText(host.log.submission(0, 5)));
+    expect([answer.status, await answer.text()]).toEqual([
+      200,
+      expect.stringMatching(/^— svc\.witness\/\w{16} /),
+    ]);
+    const conflict = await host.open("/witness/add-checkpoint", submissionText(host.log.submission(0, 7)));
+    expect([conflict.status, conflict.headers.get("content-type"), await conflict.text()]).toEqual([
+      409,
+      "text/x.tlog.size",
+      "5\n",
+    ]);
+    const note = await host.open(`/witness/${originHash(host.log.origin)}/checkpoint`);
+    expect(await note.text()).toStartWith(host.log.text(5));
+  });
+
+  test("leaves a row where it refuses, and none where it cosigns", async () => {
+    await using host = await joinedHost();
+    await host.assign();
+    const before = (await host.rows())?.length ?? 0;
+    for (const [old, size] of [[0, 5], [5, 9], [9, 9]] as const) // biome-ignore format: one line
+      await host.open("/witness/add-checkpoint", submissionText(host.log.submission(old, size)));
+    expect(await host.rows()).toHaveLength(before);
+    await host.open("/witness/add-checkpoint", "something else");
+    expect((await host.rows())?.[0]).toBe("POST /witness/add-checkpoint -> failed:400");
+  });
+
+  test("refuses a request that is too large, and one that is not text", async () => {
+    await using host = await joinedHost();
+    await host.assign();
+    expect((await host.open("/witness/add-checkpoint", "x".repeat(16_385))).status).toBe(413);
+    const bytes = Buffer.concat([Buffer.from(submissionText(host.log.submission(0, 5))), Buffer.of(0xff)]);
+    const init = { method: "POST", body: bytes };
+    expect((await fetch(`${host.server.url}/witness/add-checkpoint`, init)).status).toBe(400);
+  });
+
+  test("takes logs from its own desk only, for this membership, and none from before", async () => {
+    await using host = await joinedHost();
+    using elsewhere = temporaryFolder();
+    const stranger = openSigningKey(`${elsewhere.path}/key`);
+    const later = new Date(Date.now() + 1_000).toISOString();
+    expect((await host.assign(stranger)).status).toBe(403);
+    expect((await host.assign(host.deskKey, later, "M".repeat(22))).status).toBe(403);
+    expect(existsSync(configFiles(host.configDir).witness)).toBe(false);
+    expect((await host.assign(host.deskKey, later)).status).toBe(200);
+    expect((await host.assign(host.deskKey, new Date(0).toISOString())).status).toBe(409);
+  });
+});
+
+test("a host puts on record that its desk accepts a break, when the desk has signed that", async () => {
+  await using host = await joinedHost();
+  const about: Omit<v.InferOutput<typeof RESTORED>, "signature"> = {
+    ...{ former_origin: host.log.origin, former_size: 100, origin: host.log.origin, size: 60 },
+    ...{ root: "r", reason: "the disk was replaced", signed: new Date().toISOString() },
+  };
+  const signature = host.deskKey.sign(restoredMessage(host.membership, about));
+  const send = (body: object) => host.call("/audit/restored", post(body));
+  expect((await send({ ...about, size: 61, signature })).status).toBe(403);
+  expect((await send({ ...about, signature })).status).toBe(200);
+  expect((await host.rows())?.[1]).toContain("-> started audit.restored");
+  expect((await host.rows())?.[1]).toContain("the disk was replaced");
+});
