@@ -259,9 +259,11 @@ function createReader({ http, input }: RoutedOperation, maxBytes: number): (exch
       return inPath ? after(read, (fields) => withPath(fields, ofPath, request.param())) : read;
     };
   }
+  const inQuery = (name: string) => name !== body && !path.includes(`{${name}}`);
+  const readsQuery = !http.public || Object.keys(input.entries).some(inQuery);
   // Links to a page may carry any query, and load balancers add one to what they ask; neither means anything here.
   const queryOf = ({ request: { url } }: Exchange) =>
-    url.includes("?") && !http.public ? fromQuery(input, queryIn(url, http)) : {};
+    url.includes("?") && readsQuery ? fromQuery(input, queryIn(url, http)) : {};
   const readBody = http.text ? readText : readJson;
   if (body !== undefined) {
     return async (exchange) => {

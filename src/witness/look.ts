@@ -49,7 +49,9 @@ export async function keyOf(carrier: Carrier): Promise<LogKey> {
 /** The newest checkpoint, and the proof from `old`. @throws a {@link RemoteError}. */
 export async function checkpointOf(carrier: Carrier, old: number) {
   const path = `/audit/checkpoint?old=${old}`;
-  return typed(CHECKPOINT, await carrier.ask({ method: "GET", path }, limits()));
+  const found = typed(CHECKPOINT, await carrier.ask({ method: "GET", path }, limits()));
+  if (found.old === old) return found;
+  throw new RemoteError("answer", `expected a proof from ${old} leaves, but got one from ${found.old}`, true);
 }
 
 /** @param head what this desk has cosigned last. @throws a {@link RemoteError}. */

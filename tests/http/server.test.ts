@@ -74,6 +74,21 @@ describe("public paths", () => {
     }
   });
 
+  test("with fields in their query read those", async () => {
+    const tide = operation({
+      name: "tide.measure",
+      summary: "Measure the tide",
+      scope: "read",
+      http: { method: "GET", path: "/tide", public: true },
+      input: v.strictObject({ old: field(v.optional(v.number(), 0), "The last one") }),
+      output: v.object({ old: v.number() }),
+      run: (_service: object, { old }) => ({ old }),
+    });
+    await using host = await testServer({ service: { operations: [...operations, tide] } });
+    expect(await (await fetch(`${host.server.url}/tide?old=7`)).json()).toEqual({ old: 7 });
+    expect((await fetch(`${host.server.url}/tide?older=7`)).status).toBe(400);
+  });
+
   test("are not limited", async () => {
     await using host = await testServer({ rate_limit: 1, rate_burst: 1 });
     for (let i = 0; i < 20; i++) expect((await fetch(`${host.server.url}/health`)).status).toBe(200);
