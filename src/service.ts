@@ -11,6 +11,7 @@ import { parseInput } from "./core/input";
 import { OWNER, type Permission } from "./core/rights";
 import { createBus } from "./events/bus";
 import { createHandOver } from "./events/hand-over";
+import { messageOf } from "./lib/errors";
 import { silentLog } from "./lib/log";
 import { once } from "./lib/once";
 import { configFiles } from "./lib/paths";
@@ -325,6 +326,30 @@ export function createService({
         goesOn: () => runsJobs,
       });
     }),
+    async recordBroadcast({ input, on, hosts, commands, maxFailures, maxParallel, grant }) {
+      try {
+        const [{ identityOf }, { digestOfContent }] = await Promise.all([
+          import("./plans/plans"),
+          import("./plans/plan"),
+        ]);
+        const { canary, delivery_timeout_s, timeout_s, actions, stop_on_error } = input;
+        const first = Math.min(canary, hosts.length);
+        return (await service.plans()).attend({
+          content_digest: digestOfContent(JSON.stringify({ actions, stop_on_error, timeout_s })),
+          hosts: hosts.map((host) => ({ label: host.label, identity: identityOf(host) })),
+          grant,
+          spec: {
+            ...{ kind: "broadcast", on, commands: [...new Set(commands)], delivery_timeout_s, timeout_s },
+            waves: first > 0 && first < hosts.length ? [first, hosts.length] : [hosts.length],
+            ...{ pause_s: 0, max_failures: maxFailures, queue: false, max_parallel: maxParallel },
+            expires_s: 86_400,
+          },
+        });
+      } catch (error) {
+        log.warn(`this broadcast is not in the list of plans: ${messageOf(error)}`);
+        return null;
+      }
+    },
     existingPlans: async () => (existsSync(files.plans) ? service.plans() : null),
     poller: feature(async () => {
       const [{ createPoller }, { createFollower }] = await Promise.all([

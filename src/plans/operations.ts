@@ -11,7 +11,6 @@ import type { AddressBook } from "../fleet/address-book";
 import { sleep } from "../lib/deadline";
 import { notFound } from "../lib/errors";
 import { printable } from "../lib/sanitize";
-import { planPaused } from "./events";
 import { writeContent } from "./job/content";
 import type { Plan } from "./ledger";
 import { countOf, RETRIABLE, SHARE, type Spec, TARGET_STATES, wavesOf } from "./plan";
@@ -121,10 +120,16 @@ export const newPlan = operation({
     };
     // The token of a host may allow more than that of the caller.
     const scope = allows(grant, "admin") ? null : SCOPES.filter((one) => allows(grant, one));
-    const { content } = writeContent({ actions, commands: spec.commands, stop_on_error, timeout_s, scope });
+    const { content, digest: content_digest } = writeContent({
+      actions,
+      commands: spec.commands,
+      stop_on_error,
+      timeout_s,
+      scope,
+    });
     await caller.announce(`plan.new on=${JSON.stringify(on)} hosts=${total} ${described}`);
     const planned = hosts.map((host) => ({ label: host.label, identity: identityOf(host) }));
-    const { id, digest } = (await service.plans()).create(content, spec, planned, grant.name);
+    const { id, digest } = (await service.plans()).create(content, content_digest, spec, planned, grant.name);
     const labels = planned.map(({ label }) => label);
     return { id, digest, hosts: labels, waves: [...spec.waves], commands: [...spec.commands] };
   },
@@ -251,8 +256,7 @@ export const pausePlan = operation({
   async run(service: Uses, { id }, { grant }) {
     const plans = await service.plans();
     const reason = `by ${grant.name ?? "the owner"}`;
-    const plan = plans.ledger.pause(plans.find(id, grant).seq, reason);
-    plans.publish(planPaused, { id: plan.id, reason });
+    const plan = plans.pause(plans.find(id, grant), reason);
     await plans.runner.wake();
     return summaryOf(plans.ledger, plan);
   },

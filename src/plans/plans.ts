@@ -8,12 +8,14 @@ import { allows, type Grant, type Scope } from "../core/rights";
 import type { AddressBook } from "../fleet/address-book";
 import type { Host } from "../fleet/host";
 import { conflict, notFound } from "../lib/errors";
+import { tryLock } from "../lib/lock";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
-import { planCreated, planStarted } from "./events";
+import { type Attended, attend } from "./attended";
+import { planCreated, planPaused, planStarted } from "./events";
 import type { CancelJob, DeliverJob } from "./job/job";
 import { openLedger, type Plan } from "./ledger";
-import { digestOfContent, digestOfPlan, type PlannedHost, type Spec } from "./plan";
+import { digestOfPlan, type PlannedHost, type Spec } from "./plan";
 import { plansToForget } from "./retention";
 import { createRunner, type HowEnded } from "./runner";
 
@@ -39,6 +41,14 @@ export interface PlansUses {
   };
   /** Whether this process goes on after it has answered. */
   goesOn(): boolean;
+}
+
+/** What a broadcast is, besides its actions. */
+export interface Broadcast {
+  readonly content_digest: string;
+  readonly spec: Spec;
+  readonly hosts: readonly PlannedHost[];
+  readonly grant: Grant;
 }
 
 export type Plans = ReturnType<typeof createPlans>;
@@ -75,24 +85,36 @@ export function createPlans(uses: PlansUses) {
     return plan;
   };
 
-  return {
+  const plans = {
     ledger,
     runner,
-    publish,
     goesOn: uses.goesOn,
     /** Stores a plan; the oldest are forgotten where there are too many. @throws `busy` where all of them run. */
-    create(content: string, spec: Spec, planned: readonly PlannedHost[], maker: string | null): Plan {
+    create(
+      content: string,
+      content_digest: string,
+      spec: Spec,
+      planned: readonly PlannedHost[],
+      maker: string | null,
+    ): Plan {
       const now = Date.now();
       const forgotten = plansToForget(ledger.plans(), planned.length, now);
       ledger.remove(forgotten.map(({ seq }) => seq));
       for (const { id } of forgotten) rmSync(join(files.planLocks, `${id}.lock`), { force: true });
-      const content_digest = digestOfContent(content);
       const digest = digestOfPlan(content_digest, spec, planned);
       const id = crypto.randomUUID();
       const plan = ledger.create({ id, digest, content, content_digest, spec, maker }, planned, now);
       const waves = spec.waves.length;
       publish(planCreated, { id, digest, hosts: plan.hosts, waves, token: maker });
       return plan;
+    },
+    /** A broadcast that this process begins, as a plan. */
+    attend({ content_digest, spec, hosts: planned, grant }: Broadcast): Attended {
+      const made = plans.create("", content_digest, spec, planned, grant.name);
+      const release = tryLock(join(files.planLocks, `${made.id}.lock`));
+      return attend(ledger, started(ledger.apply(made.seq, grant.name, grant.scopes, Date.now())), uses, () =>
+        release?.(),
+      );
     },
     /** The plan of that id, or that begins so. @throws `not_found`, also for a token that may not see it. */
     find(id: string, grant: Grant): Plan {
@@ -113,8 +135,18 @@ export function createPlans(uses: PlansUses) {
       if (plan.state === "running") return plan;
       return started(ledger.apply(plan.seq, token, scopes, Date.now()));
     },
-    resume: (plan: Plan): Plan => started(ledger.resume(plan.seq)),
+    pause(plan: Plan, reason: string): Plan {
+      requirePlan(plan);
+      const paused = ledger.pause(plan.seq, reason);
+      publish(planPaused, { id: plan.id, reason });
+      return paused;
+    },
+    resume(plan: Plan): Plan {
+      requirePlan(plan);
+      return started(ledger.resume(plan.seq));
+    },
     retry(plan: Plan, states: Parameters<typeof ledger.retry>[1]) {
+      requirePlan(plan);
       const { plan: now, retried } = ledger.retry(plan.seq, states, Date.now());
       if (retried === 0) throw conflict(`the plan ${plan.id} has no host that is ${states.join(" or ")}`);
       return started(now);
@@ -125,6 +157,13 @@ export function createPlans(uses: PlansUses) {
       ledger.close();
     },
   };
+  return plans;
+}
+
+/** A broadcast keeps no actions, and ends with its process. @throws `conflict`. */
+function requirePlan({ id, spec }: Plan): void {
+  if (spec.kind === "plan") return;
+  throw conflict(`the plan ${id} is a broadcast: \`svc admin broadcast --retry\` repeats one`);
 }
 
 /** Whether a token sees the plan: that of a token of this name that was made later is another's. */

@@ -14,6 +14,7 @@ import type { Bus } from "../events/bus";
 import type { HandedOver } from "../events/hand-over";
 import type { Streams } from "../events/stream";
 import type { AddressBook } from "../fleet/address-book";
+import type { BroadcastUses } from "../fleet/operations/fleet";
 import type { Poller } from "../fleet/poll";
 import type { PageAssets } from "../http/assets";
 import type { RestControl } from "../http/server";
@@ -109,6 +110,8 @@ export interface Service {
   /** The jobs that this host takes from a desk. */
   planJobs(): Promise<PlanJobs>;
   plans(): Promise<Plans>;
+  /** Keeps a broadcast as a plan; null, with a warning, where it cannot be kept. */
+  recordBroadcast: BroadcastUses["recordBroadcast"];
   /** Null where no plan was ever made: looking does not make the file. */
   existingPlans(): Promise<Plans | null>;
   poller(): Promise<Poller>;

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { callOperation } from "../../src/core/call";
 import { localCaller } from "../../src/core/caller";
 import type { Scope } from "../../src/core/rights";
+import { broadcastExecute } from "../../src/fleet/operations/fleet";
 import {
   applyPlan,
   cancelPlan,
@@ -15,6 +16,7 @@ import {
 } from "../../src/plans/operations";
 import { host } from "../fleet/support";
 import { post, testServer } from "../support";
+import { specOf } from "./support";
 
 /** A desk with hosts, and who calls there. */
 async function desk(labels: readonly string[] = ["a", "b"]) {
@@ -148,5 +150,56 @@ describe("a plan", () => {
     expect(report).toMatchObject({ ok: true, outcomes: [{}, { result: { counts: { ok: 1 } } }] });
     expect(await (await here.call("/plans")).json()).toMatchObject({ plans: [{ on: "b" }, { id }] });
     expect((await here.call(`/plans/${id}/apply`, post({ digest: "x" }))).status).toBe(409);
+  });
+});
+
+describe("a broadcast", () => {
+  const broadcast = async (made: Awaited<ReturnType<typeof desk>>, input: object) =>
+    callOperation(
+      made.here.service,
+      broadcastExecute,
+      { actions: [["AC_sleep", { seconds: 0 }]], on: "all", ...input },
+      localCaller(made.here.service, "api", { grant: { name: "anna", scopes: ["operate"] } }),
+    );
+
+  test("is a plan that is listed, with what became of it, and without its actions", async () => {
+    await using made = await desk(["a", "dead", "b", "c"]);
+    const results = await broadcast(made, { canary: 2, max_failures: 0 });
+    expect(results.map(({ status }) => status)).toEqual(["ok", "unreachable", "cancelled", "cancelled"]);
+    const { plans } = await made.owner.list();
+    expect(plans).toMatchObject([
+      {
+        ...{
+          kind: "broadcast",
+          state: "cancelled",
+          reason: "not begun: 1 failed",
+          maker: "anna",
+          waves: [2, 4],
+        },
+        counts: { ok: 1, unreachable: 1, cancelled: 2 },
+      },
+    ]);
+    const { id = "" } = plans[0] ?? {};
+    expect((await made.owner.show(id)).targets[0]).toMatchObject({ state: "ok", run_id: results[0]?.run_id });
+    await expect(async () => made.owner.retry(id, "cancelled")).toThrow("is a broadcast");
+    const kept = (await made.here.service.plans()).ledger.find(id);
+    expect(kept.content).toBe("");
+  });
+
+  test("whose process has died begins nothing more", async () => {
+    await using made = await desk(["a", "b"]);
+    const plans = await made.here.service.plans();
+    const hosts = ["a", "b"].map((label) => ({ label, identity: label }));
+    const spec = { ...specOf(2), kind: "broadcast" } as const;
+    const { seq } = plans.create("", "digest", spec, hosts, null);
+    plans.ledger.apply(seq, null, ["admin"], Date.now());
+    plans.ledger.commit([{ plan: seq, n: 0, step: "send", way: "execute" }], Date.now());
+    plans.runner.takeOver();
+    await plans.runner.over(seq);
+    expect(plans.ledger.plan(seq)).toMatchObject({
+      ...{ state: "cancelled", reason: "the process that ran it has ended" },
+    });
+    expect(plans.ledger.counts(seq)).toEqual({ unknown: 1, cancelled: 1 });
+    expect((await made.there.service.runs()).list()).toEqual([]);
   });
 });

@@ -34,8 +34,26 @@ interface PollUses extends Uses {
   poller(): Promise<Poller>;
 }
 
-interface BroadcastUses extends Uses {
+/** What became of a broadcast so far, for those who look from elsewhere. */
+export interface BroadcastRecord {
+  /** Resolves once it is on disk that the host may have the list; with false where nothing may be sent to it any more. */
+  begin(label: string): Promise<boolean>;
+  done(result: Delivered): void;
+  close(): Promise<void>;
+}
+
+export interface BroadcastUses extends Uses {
   readonly log: Log;
+  /** Keeps a broadcast as a plan; null where it cannot be kept. */
+  recordBroadcast(about: {
+    readonly input: Broadcast;
+    readonly on: string;
+    readonly hosts: readonly Host[];
+    readonly commands: readonly string[];
+    readonly maxFailures: number;
+    readonly maxParallel: number;
+    readonly grant: Grant;
+  }): Promise<BroadcastRecord | null>;
   executor(): Promise<{
     /** @throws a `bad_input` failure that lists everything wrong with the actions. */
     check(actions: unknown): { readonly commands: readonly string[]; readonly described: string };
@@ -218,25 +236,37 @@ async function broadcastTo(
   const scope = allows(grant, "admin") ? undefined : SCOPES.filter((one) => allows(grant, one));
   const [{ broadcast }, { deliver }] = await Promise.all([import("../broadcast"), import("../deliver")]);
   let finished = 0;
-  const options: BroadcastOptions = {
+  const limits = {
     maxParallel: Math.max(1, countOf(input.max_parallel, hosts.length)),
     maxFailures: countOf(input.max_failures, hosts.length),
+  };
+  const record =
+    hosts.length === 0
+      ? null
+      : await service.recordBroadcast({ input, on, hosts, commands, ...limits, grant });
+  const options: BroadcastOptions = {
+    ...limits,
     canary: input.canary,
     signal,
     // The error of a file that cannot be written has the results.
     keep: file ? undefined : keep,
     done(item) {
       file?.add(item);
+      record?.done(item);
       caller.progress?.({ what: "hosts", done: ++finished, total: hosts.length, item });
     },
   };
   if (input.ask_again) await book.askAgain(hosts);
-  const results = await broadcast(hosts, options, (host) =>
-    deliver(
-      { label: host.label, server: book.reach(host) },
-      { ...input, commands, scope, signal, client: shareOf(grant) },
-    ),
-  );
+  const results = await broadcast(hosts, options, async (host) => {
+    const { label } = host;
+    if ((await record?.begin(label)) === false) {
+      const error = "not begun: its plan was cancelled";
+      return { label, ok: false, status: "cancelled", delivered: false, duration_ms: 0, error };
+    }
+    const delivery = { ...input, commands, scope, signal, client: shareOf(grant) };
+    return deliver({ label, server: book.reach(host) }, delivery);
+  });
+  await record?.close();
   file?.close(results);
   return results;
 }
