@@ -1,14 +1,10 @@
-import { constants } from "node:fs";
-import { access } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
-import * as v from "valibot";
+import { resolve } from "node:path";
+import type * as v from "valibot";
 import { isInline, mustExist, SCRIPT, withActions } from "../src/cli/script";
-import { outcomeLine, VARIABLE_FIELDS, withVariables } from "../src/cli/script-run";
+import { outcomeLine, TRACE_FIELD, traced, VARIABLE_FIELDS, withVariables } from "../src/cli/script-run";
 import { type GlobalFlags, oneOf, print } from "../src/cli/subcommand";
 import { answerHere, view } from "../src/cli/view";
-import { field, flag } from "../src/core/fields";
-import { badInput, messageOf, systemCode } from "../src/lib/errors";
-import { printable } from "../src/lib/sanitize";
+import { flag } from "../src/core/fields";
 import { checkActionList, executeActions, executeFile, variableFaults } from "../src/runs/operations";
 import { PERMISSION_FIELDS, type Service } from "../src/service";
 
@@ -17,10 +13,7 @@ type Report = Omit<v.InferOutput<typeof executeActions.output>, "result">;
 /** The flags of the command line alone. */
 const OWN = {
   check: flag("Check the script and run nothing"),
-  trace: field(
-    v.optional(v.pipe(v.string(), v.regex(/^[^\0]*\.zip$/i, "a path that ends in .zip"))),
-    "File to write a trace to: each action, with pictures of the screen around those that look or act",
-  ),
+  ...TRACE_FIELD,
   ...VARIABLE_FIELDS,
   ...PERMISSION_FIELDS,
 };
@@ -65,30 +58,6 @@ const file = view(executeFile, {
     return show(await traced(service, extra.trace, (trace) => call({ ...input, trace })));
   },
 });
-
-/** What `run` answers; its trace is in `file` then, where one is named. */
-async function traced<R extends { readonly run_id: string }>(
-  service: Service,
-  file: string | undefined,
-  run: (trace: boolean) => Promise<R>,
-): Promise<R> {
-  if (file === undefined) return run(false);
-  // Before the run: it cannot be repeated to have its trace.
-  await access(dirname(file), constants.W_OK).catch((error) => {
-    throw badInput(`--trace: ${printable(dirname(file), 200)} cannot be written to (${systemCode(error)})`);
-  });
-  const report = await run(true);
-  const traces = await service.traces();
-  try {
-    const { steps, pictures, bytes } = traces.moveTo(report.run_id, file, "--trace");
-    const size = `${steps} steps, ${pictures} pictures, ${Math.ceil(bytes / 1_024)} KiB`;
-    service.log.info(`trace: ${printable(file, 200)} (${size}); svc trace show ${printable(file, 200)}`);
-  } catch (error) {
-    // The run is over, and what it did is the answer.
-    service.log.error(`${messageOf(error)}; svc trace list shows whether the host has the trace`);
-  }
-  return report;
-}
 
 async function check(
   service: Service,

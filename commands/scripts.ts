@@ -1,6 +1,6 @@
 import type * as v from "valibot";
 import { SCRIPT, withActions } from "../src/cli/script";
-import { outcomeLine, VARIABLE_FIELDS, withVariables } from "../src/cli/script-run";
+import { outcomeLine, TRACE_FIELD, traced, VARIABLE_FIELDS, withVariables } from "../src/cli/script-run";
 import type { Group } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { addScript, listScripts, removeScript, runScript } from "../src/runs/operations/scripts";
@@ -56,14 +56,21 @@ export default {
       cancellable: true,
       kind: "script",
       positionals: ["name"],
-      extra: { ...VARIABLE_FIELDS, ...PERMISSION_FIELDS },
+      hidden: ["trace"],
+      here: ["trace"],
+      extra: { ...TRACE_FIELD, ...VARIABLE_FIELDS, ...PERMISSION_FIELDS },
       service: ({ allow_shell, allow_audit_clear }) => ({ allow_shell, allow_audit_clear }),
       complete: withVariables,
+      run: async ({ service, input, extra, call, show }) =>
+        show(await traced(service, extra.trace, (trace) => call({ ...input, trace }))),
       text: ({ outcomes }) => outcomes.map(outcomeLine).join("\n"),
       good: ({ ok }) => ok,
       problems: ({ ok, run_id, status, error_text }) =>
         ok ? [] : [`run ${run_id} (${status}): ${error_text}`],
-      examples: [["$0 scripts run order --var customer=ACME", "Run it here, as its owner"]],
+      examples: [
+        ["$0 scripts run order --var customer=ACME", "Run it here, as its owner"],
+        ["$0 scripts run order --trace run.zip", "See each step of it with `svc trace show run.zip`"],
+      ],
     }),
   },
 } satisfies Group;

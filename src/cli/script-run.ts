@@ -1,10 +1,15 @@
 /**
- * What `svc execute` and `svc scripts run` share: the flags that set variables, and how a person sees the outcomes.
+ * What `svc execute` and `svc scripts run` share: the flags that set variables, the trace, and how a person sees the outcomes.
  */
+import { constants } from "node:fs";
+import { access } from "node:fs/promises";
+import { dirname } from "node:path";
 import * as v from "valibot";
 import { assignments, field, secret } from "../core/fields";
 import type { Outcome } from "../core/run";
+import { badInput, messageOf, systemCode } from "../lib/errors";
 import { printable } from "../lib/sanitize";
+import type { Service } from "../service";
 
 export const VARIABLE_FIELDS = {
   var: field(
@@ -52,6 +57,37 @@ function jsonOrText(text: string): unknown {
   } catch {
     return text;
   }
+}
+
+export const TRACE_FIELD = {
+  trace: field(
+    v.optional(v.pipe(v.string(), v.regex(/^[^\0]*\.zip$/i, "a path that ends in .zip"))),
+    "File to write a trace to: each action, with pictures of the screen around those that look or act",
+  ),
+};
+
+/** What `run` answers; its trace is in `file` then, where one is named. */
+export async function traced<R extends { readonly run_id: string }>(
+  service: Service,
+  file: string | undefined,
+  run: (trace: boolean) => Promise<R>,
+): Promise<R> {
+  if (file === undefined) return run(false);
+  // Before the run: it cannot be repeated to have its trace.
+  await access(dirname(file), constants.W_OK).catch((error) => {
+    throw badInput(`--trace: ${printable(dirname(file), 200)} cannot be written to (${systemCode(error)})`);
+  });
+  const report = await run(true);
+  const traces = await service.traces();
+  try {
+    const { steps, pictures, bytes } = traces.moveTo(report.run_id, file, "--trace");
+    const size = `${steps} steps, ${pictures} pictures, ${Math.ceil(bytes / 1_024)} KiB`;
+    service.log.info(`trace: ${printable(file, 200)} (${size}); svc trace show ${printable(file, 200)}`);
+  } catch (error) {
+    // The run is over, and what it did is the answer.
+    service.log.error(`${messageOf(error)}; svc trace list shows whether the host has the trace`);
+  }
+  return report;
 }
 
 /** An outcome on one line. */

@@ -6,6 +6,7 @@ import * as v from "valibot";
 import { callOperation } from "../core/call";
 import { type Caller, localCaller } from "../core/caller";
 import type { InputSchema, Operation, OutputSchema } from "../core/operation";
+import { badInput } from "../lib/errors";
 import { createProgress } from "../lib/progress";
 import { findRunningServer } from "../lib/running-server";
 import { terminated } from "../lib/signals";
@@ -97,6 +98,8 @@ export interface ViewOptions<I extends InputSchema, O extends OutputSchema, X ex
   readonly extra?: X;
   /** Leaves `--on` out, which operations with a JSON route otherwise have. */
   readonly on?: false;
+  /** Flags of the command line alone that are refused beside `--on`. */
+  readonly here?: ReadonlyArray<keyof X & string>;
   /** Adds `--watch`. */
   readonly watch?: Watched<v.InferInput<I>, Body<O>>;
   /** A signal to end cancels the operation, and svc waits for its end (default: it ends svc). */
@@ -134,6 +137,9 @@ export function view<I extends InputSchema, O extends OutputSchema, X extends v.
     async run(given, globals) {
       const extra = v.parse(extraSchema, pick(given, extraSchema.entries));
       const where = v.parse(v.object(ON), pick(given, on));
+      const local =
+        where.on === undefined ? undefined : options.here?.find((name) => given[name] !== undefined);
+      if (local !== undefined) throw badInput(`${local}: works on this host only, so not beside --on`);
       const again = v.parse(v.object(watchFields(watch?.interval ?? 1)), pick(given, watched));
       const typed = pick(given, own) as v.InferInput<I>;
       const work = async (service: Service) => {

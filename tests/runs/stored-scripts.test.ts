@@ -54,6 +54,24 @@ test("a token for one script runs it, whatever its commands need, and nothing el
   expect(refused[0]?.body).toEqual({ error: "this token allows run:nightly, but this needs run:other" });
 });
 
+test("a run of a stored script is traced for a caller with the scope screen, whatever the script may do", async () => {
+  await using made = await hostWith();
+  const traced = async (...scope: Scope[]) =>
+    (await made.as(...scope))("/scripts/nightly/run", { trace: true });
+  const refused = await traced("run:nightly");
+  expect([refused.status, refused.body.error]).toEqual([
+    403,
+    "this token allows run:nightly, but trace needs screen",
+  ]);
+  const { body } = await traced("run:nightly", "screen");
+  expect(body.ok).toBe(true);
+  const listed = await (await made.host.call("/traces")).json();
+  expect(listed).toMatchObject({
+    count: 1,
+    traces: [{ run_id: body.run_id, script_path: "script:nightly" }],
+  });
+});
+
 test("a job that a script added ends with the script; removing it names the tokens that still name it", async () => {
   await using made = await hostWith();
   const { host } = made;

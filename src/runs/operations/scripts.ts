@@ -104,14 +104,20 @@ export const runScript = operation({
   changes: "announces",
   leftOut: { script: "`AC_run_script` covers it" },
   http: { method: "POST", path: "/scripts/{name}/run", long: "run" },
-  input: v.strictObject({ name: NAME, variables: RUN_OPTIONS.entries.variables }),
+  input: v.strictObject({
+    name: NAME,
+    variables: RUN_OPTIONS.entries.variables,
+    trace: RUN_OPTIONS.entries.trace,
+  }),
   output: RUN_REPORT,
-  async run(service: Uses, { name, variables }, caller) {
+  async run(service: Uses, { name, variables, trace }, caller) {
     const isGiven = caller.grant.scopes.includes(`run:${name}`);
     // Nobody else learns which scripts there are.
     if (!isGiven && !allows(caller.grant, "operate")) {
       throw forbidden(beyond(caller.grant, `this needs run:${name}`));
     }
+    // What the script itself may see is not for whoever may run it.
+    if (trace && !allows(caller.grant, "screen")) throw forbidden(beyond(caller.grant, "trace needs screen"));
     const { actions, parameters, sha256, stop_on_error, timeout_s } = (await service.storedScripts()).get(
       name,
     );
@@ -124,8 +130,8 @@ export const runScript = operation({
     const path = `script:${name}`;
     const checked = await executor.link(executor.prepare(actions, false), path);
     const list = { ...checked, described: `script=${name} stored=sha256:${sha256} ${checked.described}` };
-    const grant = isGiven ? grantOf(caller.grant, name, executor, checked) : caller.grant;
-    return executor.run(list, { ...caller, grant }, { stop_on_error, timeout_s, variables, path });
+    const grant = isGiven ? grantOf(caller.grant, name, executor, checked, trace) : caller.grant;
+    return executor.run(list, { ...caller, grant }, { stop_on_error, timeout_s, variables, path, trace });
   },
   brief: withoutResults,
 });
@@ -136,9 +142,15 @@ function noParameters(script: string, odd: string): string {
 }
 
 /** What a run of this list may do that was allowed by its name: what its commands need, under the name of the token. */
-const grantOf = (grant: Grant, script: string, executor: Executor, { commands }: CheckedList): Grant => ({
+const grantOf = (
+  grant: Grant,
+  script: string,
+  executor: Executor,
+  { commands }: CheckedList,
+  trace: boolean,
+): Grant => ({
   ...grant,
-  scopes: executor.scopesOf(commands),
+  scopes: [...executor.scopesOf(commands), ...(trace ? (["screen"] as const) : [])],
   script,
 });
 
