@@ -137,7 +137,7 @@ describe("svc completion", () => {
   testWith("bash")("bash", async () => {
     const input = `source <(svc completion bash)
 COMP_WORDS=(svc audit ver); COMP_CWORD=2; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
-    expect(await asked(["bash"], input)).toEqual(["verify"]);
+    expect(await asked(["bash"], input)).toEqual(["verify", "verify-fork"]);
   });
 
   testWith("zsh")("zsh", async () => {
@@ -156,6 +156,7 @@ words=(svc token ro) CURRENT=3; _svc`;
     const input = `svc completion fish | source; complete -C 'svc audit ver'`;
     expect(await asked(["fish", "--no-config"], input)).toEqual([
       "verify\tVerify the chain of the audit log, or of an export",
+      "verify-fork\tCheck whether a file proves that an audit log contradicts itself",
     ]);
   });
 });
