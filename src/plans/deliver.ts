@@ -105,6 +105,7 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
     const expired = () => end("expired", "cancelled", false, { error: `expired at ${job.expires}` });
     const lost = (error: RemoteError) =>
       end("lost", statusOf(error, true), true, { error: `${error.message}: it may have run` });
+    const left = () => lost(new RemoteError("cancelled", "cancelled", true));
     /** Where it has done nothing. */
     const unsent = (error: RemoteError) => {
       const isRefused = error.fault === "unauthorized" || isRefusal(error);
@@ -121,10 +122,12 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
         options,
         waitS,
       );
+    /** @returns false when nobody waits any more. */
     const pause = (ms: number) =>
-      sleep(ms * (0.75 + Math.random() / 2), signal, () => {
-        throw new RemoteError("cancelled", "cancelled", true);
-      });
+      sleep(ms * (0.75 + Math.random() / 2), signal).then(
+        () => true,
+        () => false,
+      );
 
     const known = ({ state, outcome }: JobAnswer): JobResult | undefined => {
       if (state === "expired") return expired();
@@ -156,7 +159,7 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
           });
         const isLong = long < most;
         if (isLong) long++;
-        else await pause(Math.min(longest, Math.max(shortest, elapsed / 10)));
+        else if (!(await pause(Math.min(longest, Math.max(shortest, elapsed / 10))))) return left();
         try {
           const answer = await ask(isLong ? longS : 0);
           faults = 0;
@@ -168,8 +171,7 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
           if (error instanceof NoJobs) return unknown(NO_LONGER);
           if (!(error instanceof RemoteError)) throw error;
           const ms = AGAIN_MS[faults++];
-          if (error.fault === "cancelled" || ms === undefined) return lost(error);
-          await pause(ms);
+          if (error.fault === "cancelled" || ms === undefined || !(await pause(ms))) return lost(error);
         } finally {
           if (isLong) long--;
         }
@@ -195,8 +197,9 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
           mayRun ||= !hasDoneNothing(error);
           const ms = AGAIN_MS[faults++];
           const isGone = isAgain && !error.sent;
-          if (error.fault === "cancelled" || ms === undefined || isGone) return lost(error);
-          await pause(ms);
+          if (error.fault === "cancelled" || ms === undefined || isGone || !(await pause(ms))) {
+            return lost(error);
+          }
           isAsking = true;
         }
       }

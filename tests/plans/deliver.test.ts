@@ -244,6 +244,26 @@ test("who stops waiting cancels nothing on the host", async () => {
   expect(table.ran()).toBe(1);
 });
 
+test("who stops waiting between two questions learns that the answer is lost", async () => {
+  const { table, host } = await hostWith();
+  await using _ = host;
+  const leaving = new AbortController();
+  const lose = () => {
+    setImmediate(() => leaving.abort());
+    return "lost" as const;
+  };
+  using way = await between(host.server.url, (_path, { content }) => (content ? lose() : "good"));
+  expect(await brought(way.target, madeUpJob(), { signal: leaving.signal })).toMatchObject({ state: "lost" });
+  const by = createDelivery(() => key, { firstS: 0, most: 0, pauseMs: [60_000, 60_000] });
+  const next = new AbortController();
+  const job = madeUpJob({ actions: [["AC_hold"]] });
+  const running = () => void setImmediate(() => next.abort());
+  expect(await brought(targetAt(host.server.url), job, { signal: next.signal, running }, by)).toMatchObject({
+    state: "lost",
+  });
+  expect(table.ran()).toBe(2);
+});
+
 describe("a host that knows no jobs", () => {
   const old = (path: string): Fate => (path === "/plans/jobs" ? 404 : "good");
 
