@@ -18,7 +18,7 @@ function textOf({ host, hub }: Shown): string {
     lines.push(`desk ${desk}, as ${label}: ${parts.join("; ")}`);
     if (twin !== null) lines.push(`  another host with the identity of this one is at ${twin}`);
   }
-  if (hub) lines.push(`${hub.links} hosts are linked to this desk, ${hub.gone} have lost their link`);
+  if (hub) lines.push(`hosts linked to this desk: ${hub.links}; that have lost their link: ${hub.gone}`);
   return lines.join("\n") || "no links: this host has joined no desk, and its server runs without --hub";
 }
 

@@ -6,7 +6,7 @@
  * says so, is noticed within 46 s.
  */
 
-import { sleep } from "../lib/deadline";
+import { resolvesWithin, sleep } from "../lib/deadline";
 import { messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
@@ -17,6 +17,9 @@ import { type Answers, createAnswers, type Enter } from "./serve";
 /** How long a link may take to come up, and the answer to a ping, in milliseconds. */
 const READY_MS = 15_000;
 const PONG_MS = 10_000;
+
+/** How long requests under way may take when svc stops, in milliseconds. */
+const GRACE_MS = 8_000;
 
 /** A ping is sent after this time, or up to a fifth more or less, in milliseconds. */
 const PING_MS = 30_000;
@@ -120,7 +123,10 @@ export function keepLink(parts: DialParts) {
       },
     );
     const timers = watch(socket, (rtt_ms) => set({ rtt_ms }), random);
-    const leave = () => socket.close(1_000, "svc stops");
+    const leave = async () => {
+      await resolvesWithin(GRACE_MS, answers?.finish() ?? Promise.resolve());
+      socket.close(1_000, "svc stops");
+    };
     stopping.signal.addEventListener("abort", leave);
     if (stopping.signal.aborted) socket.terminate();
     const end = (reason: string) => socket.close(CODE.protocol, reason);
@@ -204,6 +210,7 @@ const failed = (error: unknown): End => ({
 /** Ends a link that does not come up, or that does not answer pings any longer. A ping has how long the answer to the last one took. */
 function watch(socket: ClientSocket, answered: (rttMs: number) => void, random: () => number) {
   let timer = setTimeout(() => socket.terminate(), READY_MS);
+  let pauseMs = FIRST_MS;
   let rtt = "";
   let hasEnded = false;
   const ping = () => {
@@ -218,7 +225,9 @@ function watch(socket: ClientSocket, answered: (rttMs: number) => void, random: 
     });
   };
   const again = () => {
-    if (!hasEnded) timer = setTimeout(ping, PING_MS * (0.8 + 0.4 * random()));
+    if (!hasEnded) timer = setTimeout(ping, pauseMs * (0.8 + 0.4 * random()));
+    // The desk learns soon how long the first one took.
+    pauseMs = PING_MS;
   };
   return {
     ready(): void {

@@ -24,6 +24,8 @@ export type Answers = ReturnType<typeof createAnswers>;
 
 export function createAnswers(outlet: Outlet, enter: Enter, log: Pick<Log, "error">) {
   const asked = new Map<number, Asked>();
+  /** Set once no further request is taken: called when there is none. */
+  let finished: (() => void) | undefined;
   const say = (frame: object) => outlet.send(JSON.stringify(frame));
 
   const requestOf = ({ method, path, accept, key, bytes, within_ms }: Ask, { control, body }: Asked) => {
@@ -54,11 +56,10 @@ export function createAnswers(outlet: Outlet, enter: Enter, log: Pick<Log, "erro
     const reader = response.body?.getReader();
     try {
       for (let read = await reader?.read(); read && !read.done; read = await reader?.read()) {
-        sent += read.value.length;
-        if (sent > MAX_BODY_BYTES && !isStream) {
-          return say({ t: "end", id, error: `it is larger than ${MAX_BODY_BYTES / 1_048_576} MiB` });
-        }
+        // The desk refuses what is larger, once it sees that.
+        if (sent > MAX_BODY_BYTES && !isStream) return say({ t: "end", id, error: "it is too large" });
         if (!(await one.sender.write(read.value))) return;
+        sent += read.value.length;
       }
       say({ t: "end", id });
     } finally {
@@ -69,6 +70,7 @@ export function createAnswers(outlet: Outlet, enter: Enter, log: Pick<Log, "erro
   const begin = (ask: Ask) => {
     const { id, bytes = 0 } = ask;
     if (asked.has(id)) return;
+    if (finished) return say({ t: "end", id, error: "svc stops" });
     if (asked.size >= MAX_ASKS) return say({ t: "end", id, error: `${MAX_ASKS} requests are under way` });
     if (!ask.path.startsWith("/")) return say({ t: "end", id, error: "the path has no / in front" });
     const one: Asked = {
@@ -95,6 +97,7 @@ export function createAnswers(outlet: Outlet, enter: Enter, log: Pick<Log, "erro
     one.control.abort();
     one.sender.stop();
     one.body?.finish(new Error("the desk has ended its request"));
+    if (asked.size === 0) finished?.();
   };
 
   return {
@@ -112,6 +115,13 @@ export function createAnswers(outlet: Outlet, enter: Enter, log: Pick<Log, "erro
       if (!one.body || one.left < 0 || !one.body.push(bytes)) return false;
       if (one.left === 0) one.body.finish();
       return true;
+    },
+    /** Takes no further request. Resolves when those under way are answered. */
+    finish(): Promise<void> {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      finished = resolve;
+      if (asked.size === 0) resolve();
+      return promise;
     },
     /** The link has ended, and with it all requests. */
     endAll(): void {

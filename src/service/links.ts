@@ -132,7 +132,7 @@ export function createHostLink(
       sign,
       async enter(request) {
         const { server } = await service.rest();
-        if (!server) throw unavailable("no server runs here");
+        if (!server) return Response.json({ error: "the server of this host stops" }, { status: 503 });
         const { token, desk } = now();
         prolongOnce(token);
         return server.enter(request, token, new URL(`https://${desk}`).hostname);

@@ -1,43 +1,148 @@
 /** A link: a host dials its desk, and answers requests over the connection. */
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
+import { deadlineIn } from "../../src/client/carrier";
 import { callOperation } from "../../src/core/call";
 import { localCaller } from "../../src/core/caller";
+import { readMembership } from "../../src/join/membership";
 import { showDesk } from "../../src/join/operations/host";
-import { joinDesk, limits, linkServer, untilEvent } from "./support";
+import { get, limits, linked, linkServer, until, untilEvent, waits } from "./support";
+
+/** What a promise rejects with. */
+const errorOf = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => undefined,
+    (error) => error,
+  );
 
 const textOf = (body: Uint8Array) => Buffer.from(body).toString();
 
-/** A desk and a host that is linked to it. */
-async function linked(options: Parameters<typeof linkServer>[1] = {}) {
-  const desk = await linkServer(true);
-  const host = await linkServer(false, options);
-  const host_id = await joinDesk(desk, host);
-  await desk.service.runJobs();
-  await host.service.runJobs();
-  const up = await untilEvent(desk, "host.up");
-  const hub = desk.service.hub();
-  if (!hub) throw new Error("the desk has no hub");
-  return {
-    ...{ desk, host, host_id, hub, up },
-    async [Symbol.asyncDispose]() {
-      await host[Symbol.asyncDispose]();
-      await desk[Symbol.asyncDispose]();
-    },
-  };
-}
+test("a host that has joined dials, is up, and answers as it does over HTTP", async () => {
+  await using all = await linked();
+  const { hub, host_id, up, host } = all;
+  const [link] = hub.links();
+  expect(link).toMatchObject({ host_id, linked: true, address: "127.0.0.1", twin: null });
+  expect(up).toMatchObject({ label: link?.label });
+  const answer = await hub.ask(host_id, get("/desk"), limits());
+  const shown = await callOperation(host.service, showDesk, {}, localCaller(host.service, "cli"));
+  expect(answer.status).toBe(200);
+  expect(JSON.parse(textOf(answer.body))).toEqual(shown);
+  // It has the request only once it knows that it is linked.
+  expect(await host.service.hostLink()).toMatchObject({ state: "linked", host_id, problem: null });
+});
 
-describe("a host that has joined", () => {
-  test("dials, is up, and answers as it does over HTTP", async () => {
-    await using all = await linked();
-    const { hub, host_id, up, host } = all;
-    const [link] = hub.links();
-    expect(link).toMatchObject({ host_id, linked: true, address: "127.0.0.1", twin: null });
-    expect(up).toMatchObject({ label: link?.label });
-    const answer = await hub.ask(host_id, { method: "GET", path: "/desk" }, limits());
-    const shown = await callOperation(host.service, showDesk, {}, localCaller(host.service, "cli"));
-    expect(answer.status).toBe(200);
-    expect(JSON.parse(textOf(answer.body))).toEqual(shown);
-    // It has the request only once it knows that it is linked.
-    expect(await host.service.hostLink()).toMatchObject({ state: "linked", host_id, problem: null });
+test("bodies of many windows go both ways, at once", async () => {
+  await using all = await linked();
+  const { hub, host_id } = all;
+  const text = "é".repeat(2_000_000);
+  const sent = hub.ask(
+    host_id,
+    { method: "POST", path: "/echo/count", body: JSON.stringify({ text }) },
+    limits(),
+  );
+  const sizes = [0, 1, 65_536, 1_048_577, 5_000_000];
+  const got = await Promise.all(
+    sizes.map((bytes) => hub.ask(host_id, get(`/echo?bytes=${bytes}`), limits())),
+  );
+  expect(got.map(({ status, body }) => [status, body.length])).toEqual(sizes.map((bytes) => [200, bytes]));
+  expect(JSON.parse(textOf((await sent).body))).toEqual({ length: text.length });
+});
+
+test("an answer larger than allowed is refused, and the link goes on", async () => {
+  await using all = await linked();
+  const { hub, host_id } = all;
+  const small = { ...limits(), maxBytes: 1_048_576 };
+  expect(await errorOf(hub.ask(host_id, get("/echo?bytes=3000000"), small))).toMatchObject({
+    fault: "answer",
+    message: "answer larger than 1 MiB",
   });
+  const large = await errorOf(hub.ask(host_id, get("/echo?bytes=40000000"), limits()));
+  expect(large).toMatchObject({ fault: "answer", message: "answer larger than 32 MiB" });
+  expect((await hub.ask(host_id, get("/echo?bytes=10"), limits())).body.length).toBe(10);
+});
+
+test("a deadline or a cancelled call ends the request on the host", async () => {
+  await using all = await linked();
+  const { hub, host_id } = all;
+  const before = { ...waits };
+  expect(await errorOf(hub.ask(host_id, get("/echo/wait"), limits(200)))).toMatchObject({
+    ...{ fault: "timeout", message: "timeout after 0.2 s", sent: true },
+  });
+  const control = new AbortController();
+  const cancelled = errorOf(hub.ask(host_id, get("/echo/wait"), limits(), control.signal));
+  await until(() => waits.begun === before.begun + 2);
+  control.abort();
+  expect(await cancelled).toMatchObject({ fault: "cancelled" });
+  await until(() => waits.gone === before.gone + 2);
+});
+
+test("a stream of events comes as it is made, and ends with the link", async () => {
+  await using all = await linked();
+  const { hub, host_id, host } = all;
+  const opened = await hub.open(host_id, "/events?types=host.added", deadlineIn(60_000), 60_000);
+  expect(opened).toMatchObject({ status: 200, type: "text/event-stream" });
+  const book = await host.service.addressBook();
+  await book.add({ label: "other", base_url: "http://127.0.0.1:1", token: "t", tags: [] });
+  let seen = "";
+  for await (const piece of opened.pieces) {
+    seen += textOf(piece);
+    if (seen.includes('"label":"other"')) break;
+  }
+  expect(seen).toContain("event: host.added");
+});
+
+test("a host without a link is unreachable, and nothing was sent", async () => {
+  await using all = await linked();
+  const { hub, host_id, host, desk } = all;
+  const { begun } = waits;
+  const lost = errorOf(hub.ask(host_id, get("/echo/wait"), limits()));
+  await until(() => waits.begun > begun);
+  await (await host.service.rest()).stop();
+  await host.service.stop();
+  expect(await lost).toMatchObject({ fault: "unreachable", message: "the link was lost", sent: true });
+  expect(await untilEvent(desk, "host.down")).toMatchObject({ error: "the link was lost" });
+  expect(await errorOf(hub.ask(host_id, get("/desk"), limits()))).toMatchObject({
+    ...{ fault: "unreachable", sent: false },
+    message: expect.stringMatching(/^not linked \(last seen 20/),
+  });
+  expect(await errorOf(hub.ask("0".repeat(32), get("/desk"), limits()))).toMatchObject({
+    message: "not linked (not seen since this desk started)",
+  });
+});
+
+test("a request has the rights of the token that the host made for its desk, and leaves rows as one over HTTP", async () => {
+  await using all = await linked();
+  const { hub, host_id, host } = all;
+  expect((await hub.ask(host_id, get("/join-tokens"), limits())).status).toBe(403);
+  expect((await hub.ask(host_id, get("/sessions"), limits())).status).toBe(200);
+  const audit = await host.service.audit();
+  const rows = ((await audit?.list({ limit: 100 })) ?? []).map(({ detail }) => detail);
+  expect(rows).toContain("GET /sessions -> ok:200 token=desk via=link");
+  const name = readMembership(host.files.desk)?.token ?? "";
+  await (await host.service.deskTokens()).remove(name);
+  expect((await hub.ask(host_id, get("/sessions"), limits())).status).toBe(401);
+});
+
+test("a host is back after its desk was started again", async () => {
+  await using all = await linked();
+  const { hub, host_id, host, desk } = all;
+  const { port } = desk.server;
+  const rest = await desk.service.rest();
+  await rest.stop();
+  await until(async () => (await host.service.hostLink())?.state !== "linked");
+  expect(await errorOf(hub.ask(host_id, get("/desk"), limits()))).toMatchObject({
+    fault: "unreachable",
+    sent: false,
+  });
+  await rest.start({ port, token: "test-token-0123456789", tls: true });
+  await untilEvent(desk, "host.up", 2);
+  expect((await hub.ask(host_id, get("/sessions"), limits())).status).toBe(200);
+});
+
+test("a server without --hub takes no link", async () => {
+  await using desk = await linkServer(false);
+  const answer = await fetch(`${desk.server.url}/link`, {
+    headers: { upgrade: "websocket", connection: "upgrade", "sec-websocket-protocol": "svc.link.v1" },
+    tls: { rejectUnauthorized: false },
+  });
+  expect(answer.status).toBe(404);
 });
