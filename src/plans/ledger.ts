@@ -29,8 +29,7 @@ export interface Plan {
   readonly seq: number;
   readonly id: string;
   readonly digest: string;
-  /** What each host runs, and its digest. */
-  readonly content: string;
+  /** The digest of what each host runs. */
   readonly content_digest: string;
   readonly spec: Spec;
   readonly hosts: number;
@@ -108,6 +107,10 @@ const planOf = (row: Row): Plan => ({
   scopes: JSON.parse(row.scopes) as Scope[],
 });
 
+/** All but the content, which may be large. */
+const COLUMNS = `seq, id, digest, content_digest, spec, hosts, state, reason, maker, token, scopes, created, applied, expires,
+  ended, wave, wave_at, forgiven, revision`;
+
 const listed = (states: readonly string[]) => states.map((state) => `'${state}'`).join(", ");
 
 /** What a step sets besides the state. */
@@ -133,7 +136,7 @@ export function openLedger(path: string) {
     (Object.keys(STEPS) as StepName[]).map((name) => [name, db.prepare(stepSql(name, "AND n = $n"))]),
   );
   const bySeq = (seq: number) => {
-    const row = db.query<Row, [number]>("SELECT * FROM plan WHERE seq = ?1").get(seq);
+    const row = db.query<Row, [number]>(`SELECT ${COLUMNS} FROM plan WHERE seq = ?1`).get(seq);
     if (!row) throw notFound("the plan is no longer kept");
     return planOf(row);
   };
@@ -171,7 +174,7 @@ export function openLedger(path: string) {
   return {
     /** Stores a plan with its hosts, all or nothing. */
     create: (
-      plan: Pick<Plan, "id" | "digest" | "content" | "content_digest" | "spec" | "maker">,
+      plan: Pick<Plan, "id" | "digest" | "content_digest" | "spec" | "maker"> & { readonly content: string },
       hosts: readonly PlannedHost[],
       now: number,
     ): Plan =>
@@ -199,7 +202,7 @@ export function openLedger(path: string) {
      */
     find(id: string): Plan {
       const found = db
-        .query<Row, [string]>("SELECT * FROM plan WHERE substr(id, 1, length(?1)) = ?1 LIMIT 2")
+        .query<Row, [string]>(`SELECT ${COLUMNS} FROM plan WHERE substr(id, 1, length(?1)) = ?1 LIMIT 2`)
         .all(id);
       const [first, second] = found;
       if (!first || id === "") throw notFound(`there is no plan ${printable(id, 64)}`);
@@ -207,11 +210,15 @@ export function openLedger(path: string) {
       return planOf(first);
     },
     plan: bySeq,
+    /** What each host of a plan runs. */
+    content: (seq: number): string =>
+      db.query<{ content: string }, [number]>("SELECT content FROM plan WHERE seq = ?1").get(seq)?.content ??
+      "",
     /** The newest first. @param options.open those that are applied and not over alone. */
     plans: ({ open = false, limit = -1 }: { open?: boolean; limit?: number } = {}): Plan[] =>
       db
         .query<Row, [number]>(
-          `SELECT * FROM plan ${open ? "WHERE applied IS NOT NULL AND ended IS NULL" : ""} ORDER BY seq DESC LIMIT ?1`,
+          `SELECT ${COLUMNS} FROM plan ${open ? "WHERE applied IS NOT NULL AND ended IS NULL" : ""} ORDER BY seq DESC LIMIT ?1`,
         )
         .all(limit)
         .map(planOf),

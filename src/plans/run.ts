@@ -24,8 +24,8 @@ export interface Entry {
 
 export type Run = ReturnType<typeof createRun>;
 
-/** @param failed how many have failed so far. */
-export function createRun(plan: Plan, failed: number, release: () => void) {
+/** @param content what each host runs. @param failed how many have failed so far. */
+export function createRun(plan: Plan, content: string, failed: number, release: () => void) {
   let ready: Entry[] = [];
   let next = 0;
   let changed: Array<{ label: string; state: TargetState }> = [];
@@ -37,6 +37,7 @@ export function createRun(plan: Plan, failed: number, release: () => void) {
   };
   const run = {
     plan,
+    content,
     entries: new Map<number, Entry>(),
     /** How many are at work. */
     busy: 0,

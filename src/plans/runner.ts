@@ -126,7 +126,7 @@ export function createRunner(uses: RunnerUses) {
     if (!before && uses.isOffline?.(label)) return offline(entry, "not linked");
     const freeSlot = slots.take();
     try {
-      const job = jobOf(run.plan, entry);
+      const job = jobOf(entry);
       const { state, result } = await uses.deliver(found, job, {
         signal: stopping.signal,
         client: run.plan.token,
@@ -285,7 +285,7 @@ export function createRunner(uses: RunnerUses) {
     const found = uses.hostOf(entry.label);
     const options = { signal: stopping.signal, client: entry.run.plan.token };
     if (found?.identity === entry.identity)
-      await uses.cancelJob?.(found, jobOf(entry.run.plan, entry), options).catch(() => {});
+      await uses.cancelJob?.(found, jobOf(entry), options).catch(() => {});
   };
   const look = async (): Promise<void> => {
     const endOf = await uses.endings();
@@ -332,7 +332,7 @@ export function createRunner(uses: RunnerUses) {
         release();
         return false;
       }
-      const run = createRun(plan, ledger.failures(seq), release);
+      const run = createRun(plan, ledger.content(seq), ledger.failures(seq), release);
       runs.set(seq, run);
       decide(run, () => plan);
       // They had their turn before all others.
@@ -377,10 +377,10 @@ function laterThan([first, longest]: readonly [number, number], tries: number): 
   return Date.now() + Math.min(longest, first * 2 ** Math.min(tries, 20)) * (0.5 + Math.random() / 2);
 }
 
-const jobOf = (plan: Plan, { n, attempt }: Entry): Job => ({
+const jobOf = ({ run: { plan, content }, n, attempt }: Entry): Job => ({
   id: jobId(plan.id, n, attempt),
   plan: plan.id,
-  content: plan.content,
+  content,
   digest: plan.content_digest,
   not_before: new Date(plan.applied ?? plan.created).toISOString(),
   expires: new Date(plan.expires ?? plan.created).toISOString(),
