@@ -1,0 +1,112 @@
+/** Hosts behind links, with the compiled binary and real programs. */
+import { expect } from "bun:test";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { SIZE, startDisplay } from "../desktop/support";
+import { BINARY, type ServerProcess, serveBinary, temporaryFolder, testWith, until } from "../support";
+
+/** Runs a subcommand beside a server. */
+async function svc({ configDir, token }: ServerProcess, ...args: string[]): Promise<string> {
+  const child = Bun.spawn([BINARY, ...args], {
+    env: { ...process.env, SVC_CONFIG_DIR: configDir, SVC_TOKEN: token },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+  expect([await child.exited, stderr]).toEqual([0, expect.any(String)]);
+  return stdout.trim();
+}
+
+/** A desk, and a host that has dialled it. */
+async function linkedPair(hostEnv: NodeJS.ProcessEnv = {}) {
+  const desk = await serveBinary(["--hub", "--tls"]);
+  const host = await serveBinary(["--tls"], { env: { ...process.env, ...hostEnv } });
+  const string = join(host.configDir, "string");
+  writeFileSync(string, await svc(desk, "join-token", "--tag", "floor"));
+  await svc(host, "join", "--file", string, "--label", "lab one");
+  await until("the link", async () => {
+    const { links } = JSON.parse(await svc(desk, "link", "list", "--json"));
+    return links[0]?.linked;
+  });
+  return {
+    ...{ desk, host },
+    async [Symbol.asyncDispose]() {
+      await host[Symbol.asyncDispose]();
+      await desk[Symbol.asyncDispose]();
+    },
+  };
+}
+
+testWith("Xvfb")("svc screenshot --on has a picture of a host behind a link", async () => {
+  await using display = await startDisplay({ managed: false });
+  await using pair = await linkedPair(display.env);
+  using folder = temporaryFolder();
+  await svc(pair.desk, "screenshot", "--on", "all", "--output", folder.path);
+  const [name = ""] = readdirSync(folder.path);
+  const picture = readFileSync(join(folder.path, name));
+  expect(picture.subarray(1, 4).toString()).toBe("PNG");
+  expect([picture.readUInt32BE(16), picture.readUInt32BE(20)]).toEqual([SIZE.width, SIZE.height]);
+});
+
+testWith("prometheus")(
+  "Prometheus scrapes a host at its desk, which reaches it over a link",
+  async () => {
+    await using pair = await linkedPair();
+    using folder = temporaryFolder();
+    const at = (name: string) => join(folder.path, name);
+    writeFileSync(at("desk.pem"), await svc(pair.desk, "tls", "cert"));
+    writeFileSync(at("token"), await svc(pair.desk, "token", "add", "prometheus", "--scope", "metrics"));
+    writeFileSync(
+      at("prometheus.yml"),
+      `scrape_configs:
+  - job_name: svc
+    scrape_interval: 1s
+    tls_config: &svc { ca_file: desk.pem }
+    authorization: &scraper { type: Bearer, credentials_file: token }
+    http_sd_configs:
+      - url: ${pair.desk.url}/admin/targets
+        tls_config: *svc
+        authorization: *scraper
+        refresh_interval: 1s
+`,
+    );
+    const listen = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+    const address = `127.0.0.1:${listen.port}`;
+    listen.stop(true);
+    const prometheus = Bun.spawn(
+      [
+        "prometheus",
+        `--config.file=${at("prometheus.yml")}`,
+        `--storage.tsdb.path=${at("tsdb")}`,
+        `--web.listen-address=${address}`,
+      ],
+      { stdio: ["ignore", "ignore", "ignore"] },
+    );
+    /** The value of each host. */
+    const query = async (text: string): Promise<string[]> => {
+      const answer = await fetch(`http://${address}/api/v1/query?query=${encodeURIComponent(text)}`).catch(
+        () => null,
+      );
+      if (!answer?.ok) return [];
+      const { data } = (await answer.json()) as {
+        data: { result: Array<{ metric: Record<string, string>; value: [number, string] }> };
+      };
+      return data.result.map(
+        ({ metric, value }) => `${metric.svc_host} floor=${metric.svc_tag_floor} ${value[1]}`,
+      );
+    };
+    const sees = (text: string, wanted: string[]) =>
+      until(`Prometheus to see ${wanted}`, async () => Bun.deepEquals(await query(text), wanted), {
+        seconds: 60,
+        everyMs: 100,
+      });
+    try {
+      await sees("up", ["lab one floor=true 1"]);
+      process.kill(pair.host.pid, "SIGKILL");
+      await sees("up", ["lab one floor=true 0"]);
+    } finally {
+      prometheus.kill();
+      await prometheus.exited;
+    }
+  },
+  180_000,
+);
