@@ -1,4 +1,4 @@
-import type * as v from "valibot";
+import * as v from "valibot";
 import {
   auditStatus,
   clearAudit,
@@ -8,10 +8,12 @@ import {
   pruneAudit,
   verifyAudit,
 } from "../src/audit/operations";
+import { auditCheckpoint, auditKey, auditProof, verifyProofFile } from "../src/audit/witness/operations";
 import { type Group, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
-import { flag } from "../src/core/fields";
+import { field, flag, path } from "../src/core/fields";
 import { badInput } from "../src/lib/errors";
+import { writeNamedFile } from "../src/lib/files";
 import { printable } from "../src/lib/sanitize";
 import { verifyFork } from "../src/witness/operations";
 
@@ -58,6 +60,50 @@ export default {
         ["$0 audit verify", "Chain OK (1234 rows), or exit code 1"],
         ["$0 audit verify --file export.jsonl", "An export, on any machine"],
         ["$0 audit verify --noted 1200:5f…", "Check that row 1200 has not changed"],
+        ["$0 audit verify --witnessed", "Check what witnesses have cosigned, too"],
+      ],
+    }),
+    key: view(auditKey, {
+      columns: ["KEY"],
+      rows: ({ vkey }) => [[vkey]],
+      text: ({ vkey }) => printable(vkey),
+      examples: [["$0 audit key", "What verifies checkpoints and proofs of this log: keep it elsewhere"]],
+    }),
+    checkpoint: view(auditCheckpoint, {
+      columns: ["SIZE", "SIGNED", "LOG"],
+      rows: ({ size, made, note }) => [[`${size}`, made, note.split("\n", 1)[0] ?? ""]],
+      text: ({ note }) =>
+        note
+          .trimEnd()
+          .split("\n")
+          .map((line) => printable(line))
+          .join("\n"),
+      examples: [["$0 audit checkpoint", "The newest one, with its signature and cosignatures"]],
+    }),
+    proof: view(auditProof, {
+      positionals: ["id"],
+      extra: {
+        output: field(v.optional(path(v.string()), "-"), "File to write (.tlog-proof), - for stdout"),
+      },
+      async run({ call, input, extra, globals }) {
+        const answer = await call(input);
+        const proof = await answer.text();
+        if (extra.output === "-") print(globals, { proof }, () => proof.trimEnd());
+        else {
+          writeNamedFile(extra.output, proof, "--output");
+          print(globals, { output: extra.output }, () => printable(extra.output));
+        }
+        return 0;
+      },
+      examples: [["$0 audit proof 1200 --output row-1200.tlog-proof", "For somebody who trusts a witness"]],
+    }),
+    "verify-proof": view(verifyProofFile, {
+      positionals: ["proof"],
+      text: provenLines,
+      good: ({ ok }) => ok,
+      examples: [
+        ["$0 audit verify-proof row-1200.tlog-proof --key svc.host/…", "A proof of another host, anywhere"],
+        ["$0 audit verify-proof row.tlog-proof --witness svc.witness/…", "And that this witness saw it"],
       ],
     }),
     export: view(exportAudit, {
@@ -124,10 +170,41 @@ function verdictLine({
   broken_at_id,
   total_rows,
   reason,
+  head,
+  witnessed,
 }: v.InferOutput<typeof verifyAudit.output>): string {
-  if (ok) return `Chain OK (${total_rows} rows)`;
+  const seen = witnessed ? `; ${witnessedText(witnessed)}` : "";
+  if (ok) return `Chain OK (${total_rows} rows)${seen}`;
+  // A chain that is broken has no head.
+  if (head !== null) return `Chain OK (${total_rows} rows), but not witnessed: ${printable(reason ?? "")}`;
   const where = broken_at_id === null ? "" : ` at row id ${broken_at_id} of ${total_rows}`;
   return `Chain broken${where}: ${printable(reason ?? "")}`;
+}
+
+function witnessedText({
+  row_id,
+  by,
+  since,
+}: NonNullable<v.InferOutput<typeof auditStatus.output>["witnessed"]>) {
+  const names = by.map(({ name, time }) => `${printable(name, 100)} at ${time}`).join(", ");
+  return `witnessed up to row ${row_id ?? "none"} by ${names}; first at ${since}`;
+}
+
+function provenLines({
+  ok,
+  reason,
+  origin,
+  size,
+  index,
+  row,
+  witnesses,
+}: v.InferOutput<typeof verifyProofFile.output>) {
+  if (!ok) return `Proves nothing: ${printable(reason ?? "")}`;
+  return [
+    `Proven: leaf ${index} of ${size} of ${printable(origin)}`,
+    ...witnesses.map(({ name, time }) => `Cosigned at ${time} by ${printable(name, 100)}`),
+    ...(row ? [rowLine(row)] : []),
+  ].join("\n");
 }
 
 function rowLine({ id, ts, event_type, host_id, viewer_id, detail }: Row): string {

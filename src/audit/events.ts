@@ -1,6 +1,7 @@
 import * as v from "valibot";
 import { eventType } from "../core/events";
 import { LISTED_ROW } from "./row";
+import { WITNESSED } from "./witnessed";
 
 export const auditAppended = eventType({
   name: "audit.appended",
@@ -26,4 +27,11 @@ export const auditRemoved = eventType({
   }),
 });
 
-export const eventTypes = [auditAppended, auditRemoved];
+export const auditWitnessed = eventType({
+  name: "audit.witnessed",
+  summary: "Witnesses cosigned a checkpoint of the audit log",
+  scope: "audit",
+  data: WITNESSED,
+});
+
+export const eventTypes = [auditAppended, auditRemoved, auditWitnessed];

@@ -12,10 +12,11 @@ import { type Protocol, type Remote, startChild } from "../lib/child";
 import { deadline } from "../lib/deadline";
 import { cancelled, messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
+import { once } from "../lib/once";
 import { configFiles } from "../lib/paths";
 import { selfCommand } from "../lib/self-command";
 import { share } from "../lib/share";
-import { VERDICT, type Verdict } from "./chain";
+import { broken, VERDICT, type Verdict } from "./chain";
 import { auditRemoved } from "./events";
 import type { ExportStep } from "./export";
 import { AuditFile } from "./file";
@@ -28,6 +29,8 @@ import { type AuditEvent, rowTime, storable } from "./row";
 import { createTeller } from "./tell";
 import { type VerifyOptions, verdictFor } from "./verify";
 import type { Tree } from "./witness/tree";
+import type { WitnessedLog } from "./witness/witnessed-log";
+import { TREE_SCAN, type Witnessed } from "./witnessed";
 import type { AuditCalls, AuditEvents } from "./worker";
 
 export type AuditLog = Awaited<ReturnType<typeof openAuditLog>>;
@@ -69,7 +72,12 @@ interface Waiting extends NewRow {
 
 const PROTOCOL: Protocol<AuditCalls, AuditEvents> = {
   answers: {
-    verify: v.object({ verdict: VERDICT, missing: v.array(v.tuple([v.string(), VERDICT])) }),
+    join: v.boolean(),
+    verify: v.object({
+      verdict: VERDICT,
+      missing: v.array(v.tuple([v.string(), VERDICT])),
+      tree: v.nullable(TREE_SCAN),
+    }),
     prune: PRUNED,
   },
   events: { progress: v.tuple([v.number(), v.number()]) },
@@ -126,6 +134,7 @@ export async function openAuditLog({
         report(error);
         for (const { reject } of batch) reject(error);
       }
+      madeWitness?.noticed(batch.length);
       void limit.check(tally?.rows ?? 0);
     }
     flushing = undefined;
@@ -153,6 +162,7 @@ export async function openAuditLog({
 
   const beginScan = () => {
     const heads = new Set<string>();
+    const keys = new Set<string>();
     const listeners = new Set<AuditEvents["progress"]>();
     const progress: AuditEvents["progress"] = (done, total) => {
       for (const listener of listeners) listener(done, total);
@@ -165,27 +175,40 @@ export async function openAuditLog({
       signal.throwIfAborted();
       // A new log gets its high-water mark. One that cannot be opened here may still be readable.
       const unopened = await file.read(() => {}).catch((error) => error);
-      const { verdict, missing } = await inChild(
-        (audit) => audit.verify(path, [...heads]),
+      const { verdict, missing, tree } = await inChild(
+        (audit) => audit.verify(path, [...heads], [...keys][0] ?? null),
         signal,
         progress,
       ).catch((error) => {
         throw unopened ?? error;
       });
-      return { verdict, missing: new Map(missing) };
+      return { verdict, missing: new Map(missing), tree };
     });
     scanning = work.ended;
-    const scan = { heads, listeners, work };
+    const scan = { heads, keys, listeners, work };
     return scan;
   };
 
-  const verify = async ({ noted, progress, signal }: VerifyCall = {}): Promise<Verdict> => {
+  const scanned = ({ noted, progress, signal }: VerifyCall, vkey?: string) => {
     if (!next || next.work.signal.aborted) next = beginScan();
-    const { heads, listeners, work } = next;
+    const { heads, keys, listeners, work } = next;
     if (noted !== undefined) heads.add(noted);
+    if (vkey !== undefined) keys.add(vkey);
     if (progress) listeners.add(progress);
-    return verdictFor(noted, await work.join(signal));
+    return work.join(signal);
   };
+
+  const verify = async (call: VerifyCall = {}): Promise<Verdict> =>
+    verdictFor(call.noted, await scanned(call));
+
+  /** Loaded where checkpoints are signed or asked for. */
+  const witness = once(async () => {
+    const { createWitnessedLog } = await import("./witness/witnessed-log");
+    const joinAll = () => inChild((audit) => audit.join(path));
+    madeWitness = createWitnessedLog({ file, log, publish, joinAll });
+    return madeWitness;
+  });
+  let madeWitness: WitnessedLog | undefined;
 
   const prune = async (options: PruneOptions): Promise<Pruned> => {
     const pruned = await inChild((audit) => audit.prune(path, options));
@@ -235,6 +258,24 @@ export async function openAuditLog({
     /** {@link verify} by the names that programs know. */
     verify_chain: verify,
     verifyChain: verify,
+    /** {@link verify}, of the tree too, and how far witnesses have seen it. */
+    async verifyWitnessed(
+      call: VerifyCall = {},
+    ): Promise<Verdict & { readonly witnessed: Witnessed | null }> {
+      const { vkey } = (await witness()).key();
+      const found = await scanned(call, vkey);
+      const verdict = verdictFor(call.noted, found);
+      const { fault = null, witnessed = null } = found.tree ?? {};
+      if (!verdict.ok || fault === null) return { ...verdict, witnessed };
+      return { ...broken(verdict.total_rows, fault.id, fault.reason), witnessed };
+    },
+    /** The log as witnesses see it. */
+    witness,
+    /** How far witnesses have seen it; null when none has. @throws an `unavailable` failure when it cannot be read. */
+    witnessed: async () => {
+      const { witnessedIn } = await import("./witness/checkpoints");
+      return file.read(witnessedIn);
+    },
     /** The whole log as it is now, as JSON lines. @throws an `unavailable` failure when it cannot be read. */
     async *exported(): AsyncGenerator<ExportStep> {
       const { exportAll } = await import("./export");
@@ -246,6 +287,8 @@ export async function openAuditLog({
     async clear(by: string): Promise<number> {
       const { clearRows } = await import("./prune");
       const verdict = await verify().catch(() => null);
+      // No row may go that is no leaf.
+      await (await witness()).join();
       const deleted = await file.write((db) => clearRows(db, by, verdict));
       tally = await file.read(countRows);
       file.remember(tally.head);
@@ -255,6 +298,10 @@ export async function openAuditLog({
     },
     /** Moves the oldest rows to an archive, in another process. @throws what `pruneRows` throws. */
     prune,
+    /** From now on, signs checkpoints by itself. */
+    async keepCheckpoints(): Promise<void> {
+      (await witness()).keep();
+    },
     /** From now on, moves the oldest rows to `audit-archive` when there are more than `maxRows`; 0: never. */
     limitRows(maxRows: number): void {
       limit.maxRows = maxRows;
@@ -264,6 +311,7 @@ export async function openAuditLog({
     async close(): Promise<void> {
       closing.abort(cancelled("cancelled"));
       await flushing;
+      await madeWitness?.end();
       teller.finish();
       file.close();
     },

@@ -2,7 +2,7 @@ import { userInfo } from "node:os";
 import { resolve } from "node:path";
 import * as v from "valibot";
 import { type Caller, isRemote } from "../core/caller";
-import { field, NO_INPUT, path, whole } from "../core/fields";
+import { field, flag, NO_INPUT, path, whole } from "../core/fields";
 import { operation } from "../core/operation";
 import { allows, notPermitted, type Permission } from "../core/rights";
 import { badInput, forbidden, unavailable } from "../lib/errors";
@@ -14,6 +14,8 @@ import { LIST_QUERY, TIME, timeBound } from "./list";
 import type { AuditLog } from "./log";
 import { PRUNED } from "./retention";
 import { LISTED_ROW } from "./row";
+import { operations as witnessOperations } from "./witness/operations";
+import { WITNESSED } from "./witnessed";
 
 /** What the operations use of the service. */
 interface Uses {
@@ -52,14 +54,21 @@ export const auditStatus = operation({
   command: "AC_audit_log_status",
   http: { method: "GET", path: "/audit/status" },
   input: NO_INPUT,
-  /** `may_clear`: whether this caller may use `AC_audit_log_clear` here. */
-  output: v.object({ rows: v.number(), event_types: v.array(v.string()), may_clear: v.boolean() }),
+  output: v.object({
+    rows: v.number(),
+    event_types: v.array(v.string()),
+    /** Whether this caller may use `AC_audit_log_clear` here. */
+    may_clear: v.boolean(),
+    /** How far witnesses have cosigned the log; null where none has. */
+    witnessed: v.nullable(WITNESSED),
+  }),
   async run(service: Uses, _input, { grant }) {
     const log = await openLog(service);
     return {
       rows: log.rowCount(),
       event_types: await log.types(),
       may_clear: service.permits("audit_clear") && allows(grant, "admin"),
+      witnessed: await log.witnessed(),
     };
   },
 });
@@ -108,13 +117,23 @@ export const verifyAudit = operation({
       "The `head` of an earlier verification: the log must still have this row",
     ),
     file: field(v.optional(PATH), "Verify this export or archive instead (.jsonl, .gz); not over HTTP"),
+    witnessed: flag("Verify the tree and the checkpoints too, and that a witness has cosigned one"),
   }),
-  output: VERDICT,
-  async run(service: Uses, { noted, file }, { kind, grant, progress, signal }) {
+  output: v.object({
+    ...VERDICT.entries,
+    /** How far witnesses have cosigned the log; null where none has, or that was not asked for. */
+    witnessed: v.optional(v.nullable(WITNESSED)),
+  }),
+  mismatch: ({ file, witnessed }) =>
+    witnessed && file !== undefined
+      ? { field: "witnessed", message: "expected without file: an export has no checkpoints" }
+      : undefined,
+  async run(service: Uses, { noted, file, witnessed }, { kind, grant, progress, signal }) {
     const report = (what: string) => (done: number, total: number) => progress?.({ what, done, total });
     if (file === undefined) {
       const log = await openLog(service);
-      return log.verify({ noted, signal, ...(progress && { progress: report("rows verified") }) });
+      const call = { noted, signal, ...(progress && { progress: report("rows verified") }) };
+      return witnessed ? unlessUnseen(await log.verifyWitnessed(call)) : log.verify(call);
     }
     // A token for the log must not find out about files of the host, also by way of a job.
     if (isRemote({ kind }) || !allows(grant, "admin"))
@@ -123,6 +142,12 @@ export const verifyAudit = operation({
     return verifyExport(resolve(file), { noted, progress: report("bytes verified") });
   },
 });
+
+/** A log that nobody has seen is not witnessed. */
+const unlessUnseen = <V extends { ok: boolean; witnessed: unknown }>(verdict: V) =>
+  verdict.ok && verdict.witnessed === null
+    ? { ...verdict, ok: false, reason: "no witness has cosigned a checkpoint of this log" }
+    : verdict;
 
 const BULKY = "the answer can be larger than any other; export on the host and copy the file";
 
@@ -199,6 +224,7 @@ export const pruneAudit = operation({
 });
 
 export const operations = [
+  ...witnessOperations,
   listAudit,
   auditStatus,
   verifyAudit,

@@ -18,6 +18,8 @@ import { appendRows, headOf, moveFirst, moveHead, readHighWater } from "./high-w
 import type { Pruned } from "./retention";
 import { rowTime, storable } from "./row";
 import { verifyDatabase } from "./verify";
+import { joinAll } from "./witness/join";
+import { joinStep } from "./witness/tree";
 
 /** The types of the rows that record a removal. */
 const CLEARED = "audit_cleared";
@@ -53,6 +55,8 @@ interface Range {
  */
 export function clearRows(db: Database, by: string, verdict: Verdict | null): number {
   const head = headOf(readHighWater(db));
+  // What another program appended just now.
+  joinStep(db, head.id);
   const found = db
     .query<{ rows: number; firstId: number | null }, []>(
       "SELECT count(*) AS rows, min(id) AS firstId FROM events",
@@ -81,6 +85,8 @@ export function clearRows(db: Database, by: string, verdict: Verdict | null): nu
  */
 export async function pruneRows(file: AuditFile, { what, archive, by }: PruneOptions): Promise<Pruned> {
   return withLock(configFiles(dirname(file.path)).pruneLock, async () => {
+    // No row may go that is no leaf.
+    await joinAll(file);
     const range = await file.read((db) => rangeOf(db, what));
     if (!range) return { deleted: 0, archive: null };
     const path = "file" in archive ? archive.file : nameIn(archive.folder, range);

@@ -6,6 +6,7 @@ import { lowerPriority } from "../lib/priority";
 import { AuditFile } from "./file";
 import { type PruneOptions, pruneRows } from "./prune";
 import { scanDatabase } from "./verify";
+import { joinAll } from "./witness/join";
 
 export interface AuditEvents {
   progress(rows: number, total: number): void;
@@ -15,9 +16,20 @@ export interface AuditEvents {
 export type AuditCalls = ReturnType<typeof calls>;
 
 const calls = ({ progress }: AuditEvents) => ({
-  verify(path: string, heads: readonly string[]) {
+  /** @param vkey the key of the log, where its tree is to be verified too. */
+  async verify(path: string, heads: readonly string[], vkey: string | null) {
     const { verdict, missing } = scanDatabase(path, heads, progress);
-    return { verdict, missing: [...missing] };
+    const tree = vkey === null ? null : (await import("./witness/scan")).scanTree(path, vkey, progress);
+    return { verdict, missing: [...missing], tree };
+  },
+  async join(path: string): Promise<boolean> {
+    const file = new AuditFile(path);
+    try {
+      await joinAll(file);
+      return true;
+    } finally {
+      file.close();
+    }
   },
   async prune(path: string, options: PruneOptions) {
     const file = new AuditFile(path);

@@ -49,7 +49,14 @@ export interface ServerUses {
   executor(): Promise<{ readonly runOne: RunOne }>;
   /** Aborted once the token of that name is revoked. */
   untilRevoked(token: string): AbortSignal;
-  audit(): Promise<(AuditLog & { limitRows(max: number): void; problem(): Promise<string | null> }) | null>;
+  audit(): Promise<
+    | (AuditLog & {
+        limitRows(max: number): void;
+        keepCheckpoints(): Promise<void>;
+        problem(): Promise<string | null>;
+      })
+    | null
+  >;
   metrics(): Promise<
     RequestMetrics & { recordAuditFailure(): void; recordRefusedConnection(limit: ConnectionLimit): void }
   >;
@@ -142,6 +149,7 @@ async function startRestServer(service: ServerUses, repeats: Repeats, given: Res
     );
   }
   auditLog?.limitRows(options.audit_max_rows);
+  void auditLog?.keepCheckpoints();
   const audit = createRequestAudit(auditLog, () => metrics.recordAuditFailure());
   const connections = createConnections({
     limits: { total: withinDescriptors(options.max_connections), client: options.max_client_connections },

@@ -44,6 +44,8 @@ export const configFiles = (configDir: string) => ({
   settings: join(configDir, "host_service.json"),
   auditLog: join(configDir, "audit.db"),
   auditHead: join(configDir, "audit_head"),
+  /** The key that signs checkpoints of the audit log: never leaves the folder. */
+  auditKey: join(configDir, "audit_key"),
   history: join(configDir, "history.db"),
   jobs: join(configDir, "jobs.json"),
   token: join(configDir, "rest_token"),

@@ -13,7 +13,9 @@ import { HASH_BYTES, type Hash, leafHash, type NodeAt, nodeHash } from "../../li
 import { TREE_MARK, TREE_TABLES } from "../schema";
 
 const BITS = 4;
-const WIDTH = 2 ** BITS;
+
+/** Hashes in a tile. */
+export const WIDTH = 2 ** BITS;
 
 /** Rows that join in one transaction: others wait for the lock as long. */
 export const STEP = 2_000;
@@ -218,18 +220,23 @@ export function nodesOf(db: Database): NodeAt {
   };
 }
 
+/** Rows whose ids have no gap, and their leaves. */
+export interface Run {
+  readonly firstId: number;
+  readonly firstLeaf: number;
+  readonly rows: number;
+}
+
 /** The leaf of the row with this id; undefined when it has none. */
 export function leafIndex(db: Database, id: number): number | undefined {
   const run = db
-    .query<{ leaf: number; id: number; next: number | null }, [number]>(
-      `SELECT first_leaf AS leaf, first_id AS id,
-         (SELECT min(first_leaf) FROM svc_runs WHERE first_leaf > run.first_leaf) AS next
-       FROM svc_runs AS run WHERE first_id <= ? ORDER BY first_leaf DESC LIMIT 1`,
+    .query<Run, [number, number]>(
+      `SELECT * FROM (SELECT first_id AS firstId, first_leaf AS firstLeaf,
+         lead(first_leaf, 1, ?) OVER (ORDER BY first_leaf) - first_leaf AS rows FROM svc_runs)
+       WHERE firstId <= ? ORDER BY firstLeaf DESC LIMIT 1`,
     )
-    .get(id);
-  if (!run) return undefined;
-  const leaf = run.leaf + id - run.id;
-  return leaf < (run.next ?? endOf(db).size) ? leaf : undefined;
+    .get(endOf(db).size, id);
+  return run && id < run.firstId + run.rows ? run.firstLeaf + id - run.firstId : undefined;
 }
 
 /** The id of the row of leaf `leaf`, which the tree has. */

@@ -1,0 +1,33 @@
+/**
+ * The key that signs the checkpoints of this host's log: `{config_dir}/audit_key`, used for nothing else, and in no bundle.
+ */
+import { formatVerifierKey, SIGNATURE, signNote, type VerifierKey, verifierKey } from "../../lib/signed-note";
+import { openSigningKey, readSigningKey, type SigningKey } from "../../lib/signing-key";
+
+export interface AuditKey {
+  /** Its name is that of the log, its origin. */
+  readonly verifier: VerifierKey;
+  /** {@link verifier} as text. */
+  readonly vkey: string;
+  /** The line of the signature of a checkpoint. */
+  sign(checkpoint: string): string;
+}
+
+/** The key in `file`, which is made where there is none. @throws `unavailable` when it cannot be read or written. */
+export const openAuditKey = (file: string): AuditKey => auditKey(openSigningKey(file));
+
+/** The key in `file`; undefined when there is none. @throws as {@link openAuditKey}. */
+export function readAuditKey(file: string): AuditKey | undefined {
+  const key = readSigningKey(file);
+  return key && auditKey(key);
+}
+
+function auditKey(key: SigningKey): AuditKey {
+  const name = originOf(key.publicKey);
+  const verifier = verifierKey(name, SIGNATURE, key.publicKey);
+  return { verifier, vkey: formatVerifierKey(verifier), sign: (text) => signNote(text, name, key) };
+}
+
+/** The name of the log whose key this is: another key makes another log. */
+export const originOf = (publicKey: string): string =>
+  `svc.host/${Bun.SHA256.hash(Buffer.from(publicKey, "base64url"), "hex").slice(0, 16)}`;

@@ -1,0 +1,41 @@
+/** What a verification of the tree finds, and how far the log is witnessed: as answers, events and processes have it. */
+import * as v from "valibot";
+import { LISTED_ROW } from "./row";
+
+export const WITNESSED = v.object({
+  /** The number of leaves of the newest checkpoint that is cosigned. */
+  size: v.number(),
+  /** The id of the row of the last of them; null for an empty log. */
+  row_id: v.nullable(v.number()),
+  by: v.array(v.object({ name: v.string(), time: v.string() })),
+  /** When the first checkpoint that is cosigned was: what came before is not witnessed. */
+  since: v.string(),
+});
+
+export type Witnessed = v.InferOutput<typeof WITNESSED>;
+
+/** What a verification of the tree found. */
+export const TREE_SCAN = v.object({
+  /** What is wrong, and the row at fault where one can be named; null when nothing is. */
+  fault: v.nullable(v.object({ id: v.nullable(v.number()), reason: v.string() })),
+  witnessed: v.nullable(WITNESSED),
+});
+
+export type TreeScan = v.InferOutput<typeof TREE_SCAN>;
+
+/** What a proof was found to show. */
+export const PROVEN = v.object({
+  ok: v.boolean(),
+  /** Why it proves nothing, in words; null when it does. */
+  reason: v.nullable(v.string()),
+  origin: v.string(),
+  /** The number of leaves of the checkpoint. */
+  size: v.number(),
+  index: v.number(),
+  /** Null where the file has none. */
+  row: v.nullable(LISTED_ROW),
+  /** The witnesses that were asked for and have cosigned the checkpoint. */
+  witnesses: v.array(v.object({ name: v.string(), time: v.string() })),
+});
+
+export type Proven = v.InferOutput<typeof PROVEN>;
