@@ -1,0 +1,173 @@
+/** What a hub and a host do with a peer that does not keep to the protocol. */
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { pieceFrame } from "../../src/link/frames";
+import { get, limits, plainHub, rawLink, until, untilEvent } from "./support";
+
+/** What a promise rejects with. */
+const errorOf = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => undefined,
+    (error) => error,
+  );
+
+describe("a hub", () => {
+  test("takes no host that does not sign its nonce with the key that joined", async () => {
+    await using desk = await plainHub();
+    const { host_id, key } = desk;
+    const about = { t: "host", host_id, process: "p", version: "1", yields: false };
+    const refusals = [
+      { ...about, signature: key.sign(`svc-link-v1\nother\n\n${host_id}`) },
+      { ...about, host_id: "0".repeat(32), signature: "x" },
+      { ...about, signature: 7 },
+      { t: "head", id: 1, status: 200, type: "" },
+    ];
+    for (const frame of refusals) {
+      const link = await rawLink(desk);
+      await link.next("hello");
+      link.say(frame);
+      expect((await link.closed).code).toBe(4_000);
+    }
+    expect(desk.hub.links()).toEqual([]);
+    const audit = await desk.service.audit();
+    const rows = ((await audit?.list({ limit: 50 })) ?? []).map(({ detail }) => detail);
+    expect(rows.filter((row) => row === "GET /link -> failed:403").length).toBe(refusals.length);
+  });
+
+  test("ends a link whose host does not keep to the protocol, and is there for the next", async () => {
+    await using desk = await plainHub();
+    const { host_id, key, hub } = desk;
+    const head = { t: "head", id: 1, status: 200, type: "a/b" };
+    const faults: Array<(link: Awaited<ReturnType<typeof rawLink>>) => void> = [
+      (link) => link.socket.send("not json"),
+      (link) => link.socket.send(new Uint8Array(3)),
+      (link) => link.socket.send(new Uint8Array(70_000)),
+      (link) => link.say({ t: "host" }),
+      (link) => [head, head].forEach(link.say),
+      // More than the window: 17 pieces of 64 KiB that nobody has asked for.
+      (link) => Array.from({ length: 17 }, () => link.socket.send(pieceFrame(1, new Uint8Array(65_536)))),
+    ];
+    for (const [nth, fault] of faults.entries()) {
+      const link = await rawLink(desk);
+      await link.prove(key, host_id, { process: `p${nth}` });
+      const asked = errorOf(hub.ask(host_id, get("/x"), limits()));
+      await link.next("ask");
+      fault(link);
+      expect((await link.closed).code).toBe(1_002);
+      expect(await asked).toMatchObject({ fault: "unreachable", sent: true });
+    }
+  });
+
+  test("ignores frames of requests that there are not, and ends a link that has thousands of them", async () => {
+    await using desk = await plainHub();
+    const { host_id, key, hub } = desk;
+    const link = await rawLink(desk);
+    await link.prove(key, host_id);
+    for (let id = 1_000; id < 2_000; id++) link.say({ t: "end", id });
+    const asked = hub.ask(host_id, get("/x"), limits());
+    const { id } = await link.next("ask");
+    link.say({ t: "head", id, status: 204, type: "" });
+    link.say({ t: "end", id });
+    expect((await asked).status).toBe(204);
+    for (let nth = 0; nth < 45_000; nth++) link.say({ t: "end", id: nth });
+    expect((await link.closed).code).toBe(1_002);
+  });
+
+  test("takes any bytes from a host, before and after it has proved who it is", async () => {
+    await using desk = await plainHub();
+    const { host_id, key, hub } = desk;
+    const frame = fc.oneof(
+      fc.string(),
+      fc.json(),
+      fc.uint8Array({ maxLength: 200 }),
+      fc.record({
+        t: fc.constantFrom("host", "head", "end", "more", "ask", "drain", "__proto__"),
+        id: fc.oneof(fc.integer(), fc.constant(1), fc.double(), fc.string()),
+        status: fc.oneof(fc.integer(), fc.constant(200)),
+        type: fc.string(),
+        bytes: fc.oneof(fc.integer(), fc.maxSafeNat()),
+        host_id: fc.oneof(fc.string(), fc.constant(host_id)),
+        signature: fc.string(),
+        process: fc.string(),
+        version: fc.string(),
+        yields: fc.boolean(),
+      }),
+    );
+    let nth = 0;
+    const attack = async (frames: unknown[], proves: boolean) => {
+      const link = await rawLink(desk);
+      nth += 1;
+      if (proves) {
+        await link.prove(key, host_id, { process: `p${nth}` }).catch(() => {});
+        hub.ask(host_id, get("/x"), limits(500)).catch(() => {});
+      }
+      for (const one of frames) {
+        if (link.socket.readyState !== WebSocket.OPEN) break;
+        if (one instanceof Uint8Array) link.socket.send(new Uint8Array(one));
+        else link.socket.send(typeof one === "string" ? one : JSON.stringify(one));
+      }
+      link.socket.close();
+      await link.closed;
+    };
+    await fc.assert(fc.asyncProperty(fc.array(frame, { maxLength: 20 }), fc.boolean(), attack), {
+      numRuns: 60,
+    });
+    const answer = await fetch(`${desk.server.url}/health`);
+    expect(answer.status).toBe(200);
+  });
+
+  test("ends the oldest of the connections that do not say who they are; a host still gets its link", async () => {
+    await using desk = await plainHub({ max_client_connections: 5_000, max_connections: 5_000 });
+    const { host_id, key, hub } = desk;
+    const silent = await Promise.all(Array.from({ length: 1_100 }, () => rawLink(desk)));
+    await Promise.race(silent.map(({ closed }) => closed));
+    const link = await rawLink(desk);
+    await link.prove(key, host_id);
+    expect(hub.links()).toMatchObject([{ host_id, linked: true }]);
+    for (const { socket } of silent) socket.terminate();
+  });
+});
+
+describe("two hosts with one identity", () => {
+  test("the newer has the link, both are notified, and the desk shows it", async () => {
+    await using desk = await plainHub();
+    const { host_id, key, hub } = desk;
+    const older = await rawLink(desk);
+    await older.prove(key, host_id, { process: "older" });
+    const newer = await rawLink(desk);
+    await newer.prove(key, host_id, { process: "newer" });
+    expect(await older.next("replaced")).toMatchObject({ address: "127.0.0.1" });
+    older.socket.close(4_001, "replaced");
+    expect(await newer.next("twin")).toMatchObject({ address: "127.0.0.1" });
+    expect(await untilEvent(desk, "link.replaced")).toMatchObject({ host_id, label: "member" });
+    expect(hub.links()).toMatchObject([{ host_id, linked: true, twin: { address: "127.0.0.1" } }]);
+    // The one that has lost it does not take it back while the other is there.
+    const again = await rawLink(desk);
+    expect(await errorOf(again.prove(key, host_id, { process: "older", yields: true }))).toBeDefined();
+    expect((await again.closed).code).toBe(4_002);
+  });
+
+  test("a process that dials again is not another host", async () => {
+    await using desk = await plainHub();
+    const { host_id, key, hub } = desk;
+    const first = await rawLink(desk);
+    await first.prove(key, host_id, { process: "one" });
+    const second = await rawLink(desk);
+    await second.prove(key, host_id, { process: "one" });
+    await first.closed;
+    expect(hub.links()).toMatchObject([{ linked: true, twin: null }]);
+    const bus = desk.service.events();
+    const names = Array.from({ length: bus.newest }, (_, index) => bus.at(index + 1)?.type.name);
+    expect(names.filter((name) => /^(link|host\.(up|down))/.test(name ?? ""))).toEqual(["host.up"]);
+  });
+});
+
+test("a host that has left the address book loses its link", async () => {
+  await using desk = await plainHub();
+  const { host_id, key, hub } = desk;
+  const link = await rawLink(desk);
+  await link.prove(key, host_id);
+  await (await desk.service.addressBook()).remove("member");
+  expect((await link.closed).code).toBe(4_000);
+  await until(() => hub.links().length === 0);
+});
