@@ -160,6 +160,13 @@ describe("nothing is sent", () => {
     expect(result).toMatchObject({ status: "unreachable", delivered: false, error: "connection refused" });
   });
 
+  test("to a host that takes connections and says nothing, within the time to deliver", async () => {
+    using silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+    const target = targetAt(`http://127.0.0.1:${silent.port}`);
+    const { state, result, ways } = await brought(target, { ...madeUpJob(), delivery_timeout_s: 0.2 });
+    expect([state, result.error, ways]).toEqual(["offline", "timeout after 0.2 s", []]);
+  });
+
   test("with a token that the host refuses", async () => {
     await using host = await testServer();
     const target = targetAt(host.server.url);
