@@ -5,10 +5,10 @@
 import type { Answer, SimulatedHost } from "./sim-host";
 import { addressOf } from "./sim-seed";
 
-/** Never: nobody hears of it. */
-const LOST = Promise.withResolvers<never>().promise;
+/** Never: nobody hears of a dead host. */
+const SILENCE = Promise.withResolvers<never>().promise;
 
-/** A request on the WebSocket for all hosts, and its answer; absent where none comes. */
+/** A request on the WebSocket for all hosts, and its answer; with status 0 where it was lost. */
 export type AskOne = readonly [id: number, nth: number, method: string, path: string, body: string];
 export type AnswerOne = readonly [id: number, status: number, body: string];
 
@@ -28,6 +28,7 @@ export function serveHosts(
     hostname: "0.0.0.0",
     port: 0,
     idleTimeout: 60,
+    development: false,
     async fetch(request, server) {
       if (!server.requestIP(request)?.address.startsWith("127.")) return new Response(null, { status: 403 });
       const { hostname, pathname } = new URL(request.url);
@@ -36,8 +37,8 @@ export function serveHosts(
       const host = byAddress.get(hostname);
       if (!host) return new Response(null, { status: 404 });
       seen(host, pathname);
-      const { status, body } = await answerOf(host, request.method, pathname, await request.text());
-      return Response.json(body, { status });
+      const answer = await answerOf(host, request.method, pathname, await request.text());
+      return answer ? Response.json(answer.body, { status: answer.status }) : new Response(broken());
     },
     websocket: {
       async message(socket, message) {
@@ -45,7 +46,7 @@ export function serveHosts(
         const host = hosts[nth];
         if (!host) return;
         seen(host, path);
-        const { status, body } = await answerOf(host, method, path, text);
+        const { status, body } = (await answerOf(host, method, path, text)) ?? { status: 0, body: null };
         socket.send(JSON.stringify([id, status, JSON.stringify(body)] satisfies AnswerOne));
       },
     },
@@ -53,12 +54,21 @@ export function serveHosts(
   return { port: server.port ?? 0, [Symbol.asyncDispose]: () => server.stop(true) };
 }
 
-/** What the one who asked gets to see of the host's answer. */
-async function answerOf(host: SimulatedHost, method: string, path: string, body: string): Promise<Answer> {
+/** A body at which the connection breaks before anything is sent. */
+const broken = () => new ReadableStream({ pull: (body) => body.error("lost") });
+
+/** What the one who asks gets to see of the host's answer; null: the connection breaks. */
+async function answerOf(
+  host: SimulatedHost,
+  method: string,
+  path: string,
+  body: string,
+): Promise<Answer | null> {
   const fate = host.fate();
-  if (host.isDead || fate.lost === "request") return LOST;
+  if (host.isDead) return SILENCE;
   if (fate.delayMs > 0) await Bun.sleep(fate.delayMs);
+  if (fate.lost === "request") return null;
   const answers = Array.from({ length: fate.twice ? 2 : 1 }, () => host.answer(method, path, body));
   const [answer] = await Promise.all(answers);
-  return fate.lost === "answer" || answer === undefined ? LOST : answer;
+  return fate.lost === "answer" ? null : (answer ?? null);
 }

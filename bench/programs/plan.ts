@@ -1,0 +1,147 @@
+/**
+ * `plan.ts FOLDER HOSTS URL SEED DEAD`: a plan as the server of a desk runs it, for simulated hosts to which one WebSocket at `URL` leads
+ * (`sim.ts --carrier all`), but for the share of them that is not linked. Then the same in a bare loop, which signs a job for each host,
+ * sends it and writes down how it ended. Says what came of both.
+ */
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
+import { type Carrier, RemoteError, type Request, type Via } from "../../src/client/carrier";
+import { silentLog } from "../../src/lib/log";
+import { createDelivery } from "../../src/plans/deliver";
+import { digestOf, seal } from "../../src/plans/job/envelope";
+import type { Spec } from "../../src/plans/plan";
+import { createPlans } from "../../src/plans/plans";
+import { openSigningKey } from "../../src/trust/identity";
+import type { AnswerOne, AskOne } from "./sim-https";
+import { identityOf, labelOf, parseShare, seeded, shareOf } from "./sim-seed";
+
+const [folder = "", count = "", url = "", seed = "", dead = ""] = process.argv.slice(2);
+const isDead = shareOf(Number(count), parseShare(dead), seeded(seed, "dead"));
+const key = openSigningKey(join(folder, "desk_key"));
+
+const socket = new WebSocket(`${url.replace("http", "ws")}/all`);
+await new Promise((resolve) => socket.addEventListener("open", resolve));
+const waiting = new Map<number, (answer: AnswerOne) => void>();
+let asked = 0;
+socket.onmessage = ({ data }) => {
+  const answer: AnswerOne = JSON.parse(`${data}`);
+  waiting.get(answer[0])?.(answer);
+  waiting.delete(answer[0]);
+};
+const ask = (nth: number, { method, path, body = "" }: Request): Promise<AnswerOne> => {
+  const { promise, resolve } = Promise.withResolvers<AnswerOne>();
+  const id = asked++;
+  waiting.set(id, resolve);
+  socket.send(JSON.stringify([id, nth, method, path, body] satisfies AskOne));
+  return promise;
+};
+
+/** The hosts as the address book has them, and as the hub does. */
+const hosts = Array.from({ length: Number(count) }, (_, nth) => {
+  const { hostId: host_id, publicKey: host_key } = identityOf(seed, nth);
+  const member = { host_id, host_key, nonce: "" };
+  return { label: labelOf(nth), base_url: `link:${host_id}`, tags: [], token: undefined, member };
+});
+const links = hosts.map(({ label }, nth) => ({ label, linked: !isDead.has(nth) }));
+const numbers = new Map(hosts.map(({ base_url }, nth) => [base_url, nth]));
+
+/** As that of a hub. */
+const via: Via = async (address) => {
+  const nth = numbers.get(address) ?? -1;
+  const carrier: Carrier = {
+    async ask(request, { deadline }) {
+      if (isDead.has(nth)) throw new RemoteError("unreachable", "not linked", false);
+      if (deadline.at < performance.now()) throw new RemoteError("timeout", "too late", false);
+      const [, status, body] = await ask(nth, request);
+      if (status === 0) throw new RemoteError("unreachable", "the link was lost", true);
+      return { status, body: Buffer.from(body) };
+    },
+    open() {
+      throw new Error("not asked for");
+    },
+    pin: () => undefined,
+    [Symbol.dispose]() {},
+  };
+  return carrier;
+};
+
+const { deliver, cancel } = createDelivery(() => key);
+const plans = createPlans({
+  files: { plans: join(folder, "plans.db"), planLocks: join(folder, "locks") },
+  log: silentLog,
+  publish() {},
+  book: {
+    hosts: () => hosts,
+    reach: ({ base_url }) => ({ url: base_url, token: undefined, trust: { kind: "any" }, via }),
+  },
+  deliver,
+  cancelJob: cancel,
+  endings: async () => () => null,
+  links: () => links,
+  events: { newest: 0, at: () => undefined, listen: () => () => {} },
+  goesOn: () => true,
+});
+
+const content = JSON.stringify({
+  actions: [["AC_screenshot", { file: "x.png" }]],
+  commands: ["AC_screenshot"],
+  ...{ stop_on_error: false, timeout_s: 300, scope: null, name: "", files: {}, blobs: {} },
+});
+
+async function run() {
+  const started = performance.now();
+  const spec: Spec = {
+    ...{ kind: "plan", on: "all", commands: ["AC_screenshot"], waves: [hosts.length], pause_s: 0 },
+    ...{ max_failures: hosts.length, queue: false, expires_s: 86_400, max_parallel: null },
+    ...{ delivery_timeout_s: 10, timeout_s: 300 },
+  };
+  const planned = hosts.map(({ label, member }) => ({ label, identity: member.host_id }));
+  const plan = plans.create(content, digestOf(content), spec, planned, null);
+  plans.apply(plan, plan.digest, null, ["admin"]);
+  plans.runner.run(plan.seq);
+  await plans.runner.over(plan.seq);
+  const ms = performance.now() - started;
+  const bytes = process.memoryUsage.rss();
+  return { ms, bytes, counts: plans.ledger.counts(plan.seq) };
+}
+
+/** What anybody would write first. */
+async function bare() {
+  const started = performance.now();
+  const db = new Database(join(folder, "bare.db"));
+  db.run("PRAGMA journal_mode = WAL");
+  db.run("PRAGMA synchronous = FULL");
+  db.run("CREATE TABLE target (n INTEGER PRIMARY KEY, state TEXT)");
+  const insert = db.prepare("INSERT INTO target VALUES (?, 'planned')");
+  const update = db.prepare("UPDATE target SET state = ? WHERE n = ?");
+  const write = db.transaction((ended: ReadonlyArray<readonly [string, number]>) => {
+    for (const one of ended) update.run(...one);
+  });
+  db.transaction(() => hosts.forEach((_, nth) => void insert.run(nth)))();
+  const [not_before, expires] = [new Date(), new Date(Date.now() + 86_400_000)].map((at) => at.toISOString());
+  const about = {
+    plan: "bare-plan",
+    content,
+    digest: digestOf(content),
+    delivery_timeout_s: 10,
+    timeout_s: 300,
+  };
+  for (let from = 0; from < hosts.length; from += 2_000) {
+    const batch = hosts.slice(from, from + 2_000).map(async ({ member }, at) => {
+      const nth = from + at;
+      if (isDead.has(nth)) return ["unreachable", nth] as const;
+      const job = { ...about, id: `bare-job-${nth}`, not_before: `${not_before}`, expires: `${expires}` };
+      const body = JSON.stringify({ ...seal(job, "execute", member.host_id, key), content, wait_s: 10 });
+      await ask(nth, { method: "POST", path: "/plans/jobs", body });
+      return ["ok", nth] as const;
+    });
+    write(await Promise.all(batch));
+  }
+  db.close();
+  return performance.now() - started;
+}
+
+const first = await run();
+const again = await run();
+console.log(JSON.stringify({ first, again, bareMs: await bare() }));
+process.exit();
