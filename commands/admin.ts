@@ -97,8 +97,12 @@ export default {
     remove: view(removeHost, {
       on: false,
       positionals: ["label"],
-      text: ({ removed }, { label }) =>
-        removed ? `${label} removed` : `no host is labelled ${printable(label)}`,
+      async run({ input, globals, call, show }) {
+        const body = await call(input);
+        if (body.removed || globals.json) return show(body);
+        throw notFound(`no host is labelled ${printable(input.label)}`);
+      },
+      text: (_, { label }) => `${label} removed`,
       warnings: ({ problem }) =>
         problem === null
           ? []

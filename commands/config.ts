@@ -28,7 +28,7 @@ export default {
         passphrase_file: PASSPHRASE_FIELD,
       },
       positionals: ["file"],
-      async run({ call, input, extra, globals }) {
+      async run({ service, call, input, extra, globals }) {
         const { file, encrypt } = extra;
         if (extra.passphrase_file !== undefined && !encrypt) {
           throw badInput("passphrase_file: expected with --encrypt only");
@@ -38,6 +38,11 @@ export default {
         const sealing = encrypt ? await passphraseOf(extra.passphrase_file, true) : undefined;
         await writeSealable(file, text, sealing);
         const files = Object.keys(bundle.files);
+        if (!encrypt && files.length > 0) {
+          service.log.warn(
+            "the bundle is not encrypted, and may have tokens and keys: --encrypt asks for a passphrase",
+          );
+        }
         if (file !== "-") {
           print(globals, { file, files }, () => `${printable(file)}: ${files.join(", ") || "no files"}`);
         }

@@ -1,10 +1,12 @@
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import type * as v from "valibot";
 import { isInline, mustExist, SCRIPT, withActions } from "../src/cli/script";
 import { outcomeLine, TRACE_FIELD, traced, VARIABLE_FIELDS, withVariables } from "../src/cli/script-run";
 import { type GlobalFlags, oneOf, print } from "../src/cli/subcommand";
 import { answerHere, view } from "../src/cli/view";
 import { flag } from "../src/core/fields";
+import { configFiles } from "../src/lib/paths";
+import { missingFiles } from "../src/runs/missing-files";
 import { checkActionList, executeActions, executeFile, variableFaults } from "../src/runs/operations";
 import { PERMISSION_FIELDS, type Service } from "../src/service";
 
@@ -65,9 +67,14 @@ async function check(
   script: string,
   { variables = {} }: { readonly variables?: Readonly<Record<string, unknown>> | undefined },
 ): Promise<number> {
-  const body = await withActions(script, (actions) =>
-    answerHere(service, checkActionList, { actions, ...(isInline(script) ? {} : { path: resolve(script) }) }),
-  );
+  const folder = isInline(script) ? process.cwd() : dirname(resolve(script));
+  const [body, missing] = await withActions(script, async (actions) => {
+    const path = isInline(script) ? {} : { path: resolve(script) };
+    const checked = await answerHere(service, checkActionList, { actions, ...path });
+    const list = (await service.executor()).check(actions);
+    return [checked, missingFiles(list.actions, [folder, configFiles(service.configDir).images])] as const;
+  });
+  for (const fault of missing) service.log.warn(fault);
   for (const fault of variableFaults(body.variables, Object.keys(variables), "--var"))
     service.log.warn(fault);
   print(globals, body, () => `no errors; actions: ${body.count}; nothing has run`);

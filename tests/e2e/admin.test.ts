@@ -230,7 +230,8 @@ describe("the address book", () => {
     expect(await machine.run(["admin", "remove", "lab-02"])).toMatchObject({ exitCode: 0 });
     expect(await machine.run(["admin", "remove", "lab-02"])).toMatchObject({
       exitCode: 1,
-      stdout: "no host is labelled lab-02\n",
+      stdout: "",
+      stderr: "svc: no host is labelled lab-02\n",
     });
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({

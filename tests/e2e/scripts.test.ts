@@ -99,6 +99,21 @@ test("svc scripts add names what is wrong with its place, and warns of variables
   expect(checked.stderr).toContain("--var name: the list has no ${name}");
 });
 
+test("svc execute --check warns of pictures that are not there, from the folder of the script on", async () => {
+  using machine = installed();
+  machine.script([], "there.png");
+  const looks = ["there.png", "iVBORw0KGgo=", "${name}.png", "save.png"].map((image) => [
+    "AC_wait_image",
+    { image },
+  ]);
+  const script = machine.script([["AC_loop", { times: 1, body: looks }]]);
+  const checked = await machine.run("execute", script, "--check", "--var", "name=a");
+  expect(checked).toMatchObject({
+    stderr: '[warn] actions[0].body[3]: image: there is no file "save.png" now\n',
+    exitCode: 0,
+  });
+});
+
 test("svc execute --check names what is wrong with its place, and runs nothing", async () => {
   using machine = installed();
   const good = machine.script([["AC_sleep", [600]]]);
