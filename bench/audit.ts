@@ -8,8 +8,10 @@ import { AuditFile } from "../src/audit/file";
 import { appendRows, headOf, readHighWater } from "../src/audit/high-water";
 import { type AuditLog, openAuditLog } from "../src/audit/log";
 import type { AuditRow } from "../src/audit/row";
+import { joinStep, nodesOf } from "../src/audit/witness/tree";
 import { silentLog } from "../src/lib/log";
-import { type Figure, paired, requestsPerSecond, startSvc, TOKEN, temporaryFolder } from "./support";
+import { inclusionProof } from "../src/lib/merkle";
+import { type Figure, paired, requestsPerSecond, startSvc, TOKEN, temporaryFolder, timed } from "./support";
 
 const EVENT = {
   event_type: "rest_api",
@@ -25,7 +27,7 @@ const HEALTH_P99_MS = 20;
 const BATCHED_ROWS_PER_SECOND = 50_000;
 
 export async function bench(): Promise<Figure[]> {
-  return [await served(), ...(await appended()), ...(await verified())];
+  return [await served(), ...(await appended()), await inTree(), ...(await treed()), ...(await verified())];
 }
 
 async function served(): Promise<Figure> {
@@ -75,6 +77,70 @@ async function appended(): Promise<Figure[]> {
       ratio: batched.ratio,
       goal: `>= ${Math.floor(goal * 100) / 100}`,
       detail: `${Math.round(batched.subject)} / ${Math.round(batched.baseline)} rows/s, 1,000 a commit`,
+    },
+  ];
+}
+
+/** Single appends with the tree and without: a log in which too many rows have not joined lets none join. */
+async function inTree(): Promise<Figure> {
+  using folder = temporaryFolder();
+  const open = (name: string) => openAuditLog({ path: join(folder.path, name, "audit.db"), log: silentLog });
+  const [log, bare] = [await open("tree"), await open("bare")];
+  await bare.append(EVENT);
+  using db = new Database(join(folder.path, "bare", "audit.db"));
+  db.run("UPDATE svc_tree SET last_id = last_id - 1000000");
+  const { ratio, subject, baseline } = await paired(
+    () => rate(50, () => each(50, () => log.append(EVENT))),
+    () => rate(50, () => each(50, () => bare.append(EVENT))),
+    SHORT_ROUNDS,
+  );
+  await log.close();
+  await bare.close();
+  return {
+    name: "single appends with the tree / without it",
+    ratio,
+    goal: ">= 0.9",
+    detail: `${Math.round(subject)} / ${Math.round(baseline)} rows/s, each on disk`,
+  };
+}
+
+/** A million rows that join, against three bare hashes for each; proofs in that tree, against a hundred. */
+async function treed(): Promise<Figure[]> {
+  using folder = temporaryFolder();
+  const file = new AuditFile(join(folder.path, "audit.db"));
+  await file.write((db) =>
+    db.run(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${MILLION})
+      INSERT INTO events (ts, event_type, row_hash) SELECT '2026', 'test', lower(hex(randomblob(32))) FROM n`),
+  );
+  const started = performance.now();
+  while (!(await file.write((db) => joinStep(db, MILLION).isComplete)));
+  const joined = performance.now() - started;
+  const block = new Uint8Array(65);
+  const hashes = (count: number) => {
+    for (let nth = 0; nth < count; nth++) Bun.SHA256.hash(block);
+  };
+  const bare = await timed(() => hashes(3 * MILLION))();
+  const proofs = await file.read((db) =>
+    paired(
+      timed(() => {
+        for (let nth = 0; nth < 1_000; nth++) inclusionProof((nth * 997_003) % MILLION, MILLION, nodesOf(db));
+      }),
+      timed(() => hashes(100_000)),
+    ),
+  );
+  file.close();
+  return [
+    {
+      name: "a million rows join the tree / three million hashes",
+      ratio: joined / bare,
+      goal: "<= 6",
+      detail: `${(joined / 1_000).toFixed(1)} s / ${(bare / 1_000).toFixed(1)} s`,
+    },
+    {
+      name: "a proof in a tree of a million rows / a hundred hashes",
+      ratio: proofs.ratio,
+      goal: "<= 4",
+      detail: `${(proofs.subject / 1_000).toFixed(3)} ms / ${(proofs.baseline / 1_000).toFixed(3)} ms`,
     },
   ];
 }
