@@ -211,7 +211,7 @@ export function createCollector<E extends Entry>({
     const key = logOf(watch.record);
     if (!key) return;
     const found = await lookAt(carrier, key, store.head(key.origin));
-    note(watch, found);
+    note(watch, found.kind === "good" && isContradicted(key.origin, watch.record) ? TWO_FACES : found);
     if (found.kind !== "good" || !found.submission || BROKEN.includes(watch.record.state)) return;
     try {
       await spread(watch, carrier, found.size, found.submission);
@@ -220,6 +220,10 @@ export function createCollector<E extends Entry>({
       if (!(error instanceof RemoteError)) throw error;
     }
   };
+
+  /** Whether somebody has shown this witness what proves a fork. */
+  const isContradicted = (origin: string, { restored }: Record): boolean =>
+    store.hasEvidence(origin, restored === null ? 0 : Math.ceil(Date.parse(restored) / 1_000));
 
   const run = async (watch: Watch<E>) => {
     watch.isBusy = true;
@@ -300,6 +304,14 @@ export function createCollector<E extends Entry>({
     },
   };
 }
+
+/** The host itself shows a good log. */
+const TWO_FACES = {
+  kind: "broken",
+  state: "forked",
+  reason:
+    "somebody has shown another log that its key has signed: the key was copied, or the host shows two logs",
+} as const;
 
 const isMember = <E extends Entry>(entry: E): entry is E & Member => entry.member !== undefined;
 

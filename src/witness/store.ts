@@ -122,6 +122,9 @@ export function openStore(file: string) {
         file,
       });
     },
+    /** Whether there is evidence about a log that was found later than that, in seconds since 1970. */
+    hasEvidence: (origin: string, after: number): boolean =>
+      db.query("SELECT 1 FROM evidence WHERE origin = ? AND found > ?").get(origin, after) !== null,
     /** The evidence about a log, oldest first. */
     evidence: (origin: string): string[] =>
       v
