@@ -4,7 +4,7 @@ import { type Group, print } from "../src/cli/subcommand";
 import { answerHere, type Context, view } from "../src/cli/view";
 import type { Progress } from "../src/core/caller";
 import type { InputSchema, OutputSchema } from "../src/core/operation";
-import { cancelled } from "../src/lib/errors";
+import { cancelled, unavailable } from "../src/lib/errors";
 import { createProgress } from "../src/lib/progress";
 import { findRunningServer } from "../src/lib/running-server";
 import { printable } from "../src/lib/sanitize";
@@ -27,6 +27,9 @@ type Plan = v.InferOutput<typeof showPlan.output>;
 
 /** How often a plan that a server runs is looked at, in milliseconds. */
 const LOOK_MS = 1_000;
+
+/** How often in a row no server may be there that runs it. */
+const MAX_MISSED = 10;
 
 /** The most hosts that are listed for a person. */
 const MAX_LISTED = 50;
@@ -102,6 +105,7 @@ async function begin<I extends InputSchema, O extends OutputSchema>(
   void terminated().then(() => ending.abort());
   const { signal } = ending;
   const inServer = findRunningServer(service.configDir) !== null;
+  let missed = 0;
   try {
     let plan = (await call(input, { signal, progress: (step) => watcher.show(step) })) as Plan;
     while (inServer && !isOver(plan) && !signal.aborted) {
@@ -111,6 +115,13 @@ async function begin<I extends InputSchema, O extends OutputSchema>(
         new Promise((resolve) => signal.addEventListener("abort", resolve)),
       ]);
       plan = await look(service, plan.id, ["none"]);
+      // One that is restarted goes on with the plan.
+      missed = findRunningServer(service.configDir) ? 0 : missed + 1;
+      if (missed > MAX_MISSED) {
+        throw unavailable(
+          `the server that ran the plan has ended: \`svc serve\` goes on with the plan ${plan.id}`,
+        );
+      }
     }
     watcher.end();
     if (signal.aborted) throw cancelled("cancelled");

@@ -79,6 +79,7 @@ function privateFiles(configDir: string): Array<{ name: string; path: string; le
     { name: "desk_key", path: files.deskKey, leaked: ["delete it, and let the hosts join again"] },
     { name: "desk.json", path: files.desk },
     { name: "idempotency.db", path: files.idempotency },
+    { name: "plans.db", path: files.plans },
     { name: "seen_jobs.db", path: files.seenJobs },
     { name: "webhooks.json", path: files.webhooks, leaked: ["svc webhook remove, and add it again"] },
     { name: "webhooks.db", path: files.webhookQueue },
