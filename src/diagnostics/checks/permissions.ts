@@ -76,6 +76,11 @@ function privateFiles(configDir: string): Array<{ name: string; path: string; le
     { name: "rest_token_previous.json", path: files.previousTokens },
     { name: "tokens.json", path: files.tokens },
     { name: "host_key", path: files.hostKey, leaked: ["svc leave, delete it, and join again"] },
+    {
+      name: "audit_key",
+      path: files.auditKey,
+      leaked: ["delete it and restart svc: the log has another key then"],
+    },
     { name: "desk_key", path: files.deskKey, leaked: ["delete it, and let the hosts join again"] },
     { name: "desk.json", path: files.desk },
     { name: "idempotency.db", path: files.idempotency },
