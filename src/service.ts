@@ -134,6 +134,7 @@ export function createService({
     if (joined || hasJoined) await (await keeper()).look();
     hasJoined = joined;
   };
+  const linkWay = stoppable(async () => (await import("./link/via")).createLinkWay(service));
   const keeper = once(async () =>
     (await import("./service/links")).createHostLink(service, configDir, tokens.prolong),
   );
@@ -153,7 +154,7 @@ export function createService({
       ]);
       const lock = files.adminLock;
       const refusals = createRefusals({ file: files.refusedTokens, lock });
-      const via: Via = async (...asked) => (await import("./link/via")).viaLinks(service)(...asked);
+      const via: Via = async (...asked) => (await linkWay()).via(...asked);
       return createAddressBook({ file: files.adminHosts, lock }, log, refusals, publish, { "link:": via });
     }),
     audit: feature(async () => {

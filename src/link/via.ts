@@ -1,9 +1,19 @@
 /**
  * The way to linked hosts: over their links where this process is the hub, else through the server of this desk.
  */
-import { type Carrier, type Deadline, RemoteError, type Request, type Via } from "../client/carrier";
+import {
+  type Carrier,
+  type Deadline,
+  type Limits,
+  RemoteError,
+  type Request,
+  type Response,
+  type Via,
+} from "../client/carrier";
 import { connectionTo } from "../client/connection";
 import { localServer } from "../client/local-server";
+import { createSlots } from "../client/slots";
+import { deadline } from "../lib/deadline";
 import { messageOf } from "../lib/errors";
 import { findRunningServer } from "../lib/running-server";
 import type { Hub } from "./links";
@@ -18,14 +28,19 @@ interface Uses {
 /** How much later than a host the server of this desk has to answer, in milliseconds. */
 const GRACE_MS = 2_000;
 
-/** The way to the host whose id is behind `link:`. A host without a link is `unreachable`; so is each where no hub runs. */
-export const viaLinks =
-  (service: Uses): Via =>
-  async (url, signal = new AbortController().signal) => {
+/** How many connections to the server of this desk are kept for requests that read: to open one costs more than a request. */
+const MAX_KEPT = 32;
+
+/** The way to hosts whose id is behind `link:`. A host without a link is `unreachable`; so is each where no hub runs. */
+export function createLinkWay(service: Uses) {
+  const kept = createKept(service.configDir);
+  const via: Via = async (url, signal = new AbortController().signal, client = null) => {
     const hostId = url.replace(/^link:/, "");
     const hub = service.hub();
-    return hub ? overLink(hub, hostId, signal) : throughServer(service.configDir, hostId, signal);
+    return hub ? overLink(hub, hostId, signal) : throughServer(kept, hostId, signal, client);
   };
+  return { via, stop: kept.stop };
+}
 
 function overLink(hub: Pick<Hub, "ask" | "open">, hostId: string, signal: AbortSignal): Carrier {
   const closed = new AbortController();
@@ -38,8 +53,12 @@ function overLink(hub: Pick<Hub, "ask" | "open">, hostId: string, signal: AbortS
   };
 }
 
-function throughServer(configDir: string, hostId: string, signal: AbortSignal): Carrier {
-  const server = serverOn(configDir);
+async function throughServer(
+  kept: Kept,
+  hostId: string,
+  signal: AbortSignal,
+  client: string | null,
+): Promise<Carrier> {
   const address = (path: string, { at, ms }: Deadline, more: Record<string, number | undefined>) => {
     const query = new URLSearchParams({ path });
     const times = { within_ms: Math.max(0, at - performance.now()), of_ms: ms, ...more };
@@ -47,24 +66,98 @@ function throughServer(configDir: string, hostId: string, signal: AbortSignal): 
       if (value !== undefined) query.set(name, `${Math.ceil(value)}`);
     return `/link/hosts/${hostId}/ask?${query}`;
   };
-  const reading = connectionTo(server, signal);
-  const posting = () => connectionTo(server, signal);
+  // Before deadlines begin.
+  let reading: KeptConnection | undefined = await kept.take(signal, client);
+  const giveBack = (isGood: boolean) => {
+    reading?.giveBack(isGood);
+    reading = undefined;
+  };
+  let open: Carrier | undefined;
+  const read = async (asked: Request, limits: Limits): Promise<Response> => {
+    reading ??= await kept.take(signal, client);
+    const aborted = () => {
+      throw new RemoteError("cancelled", "cancelled", true);
+    };
+    try {
+      return await deadline(reading.connection.ask(asked, limits), { signal, aborted });
+    } catch (error) {
+      giveBack(false);
+      throw error;
+    }
+  };
   return {
-    async ask({ path, ...request }: Request, { deadline, answerWithinMs, maxBytes }) {
+    async ask({ path, ...request }, { deadline: until, answerWithinMs, maxBytes }) {
       const more = { max_bytes: maxBytes, answer_within_ms: answerWithinMs };
-      const asked = { ...request, path: address(path, deadline, more) };
-      const until = later(deadline, answerWithinMs);
-      if (request.method === "GET") return relayed(await reading.ask(asked, { deadline: until, maxBytes }));
-      // One for each: on none may it be sent again, as the host may have done it.
-      using connection = posting();
-      return relayed(await connection.ask(asked, { deadline: until, maxBytes }));
+      const asked = { ...request, path: address(path, until, more) };
+      const limits = { deadline: later(until, answerWithinMs), maxBytes };
+      if (request.method === "GET") return relayed(await read(asked, limits));
+      // It may take long; and on a connection that was used, it might be sent twice.
+      giveBack(true);
+      using connection = connectionTo(kept.server(), signal);
+      return relayed(await connection.ask(asked, limits));
     },
-    async open(path, deadline, silentMs) {
-      const asked = address(path, deadline, { silent_ms: silentMs });
-      return relayed(await reading.open(asked, later(deadline), silentMs + GRACE_MS));
+    async open(path, until, silentMs) {
+      giveBack(true);
+      open = connectionTo(kept.server(), signal);
+      const asked = address(path, until, { silent_ms: silentMs });
+      return relayed(await open.open(asked, later(until), silentMs + GRACE_MS));
     },
     pin: () => undefined,
-    [Symbol.dispose]: () => reading[Symbol.dispose](),
+    [Symbol.dispose]() {
+      giveBack(true);
+      open?.[Symbol.dispose]();
+    },
+  };
+}
+
+interface KeptConnection {
+  readonly connection: Carrier;
+  /** @param isGood whether it can carry another request. */
+  giveBack(isGood: boolean): void;
+}
+
+type Kept = ReturnType<typeof createKept>;
+
+/** Connections to the server on `configDir`: a few, which are used again. */
+function createKept(configDir: string) {
+  const slots = createSlots(MAX_KEPT);
+  let free: Carrier[] = [];
+  let known = "";
+  const stop = () => {
+    for (const connection of free) connection[Symbol.dispose]();
+    free = [];
+  };
+  /** @throws a {@link RemoteError} where no other process of this desk is a server. */
+  const server = () => {
+    const found = serverOn(configDir);
+    const key = JSON.stringify(found);
+    if (key !== known) stop();
+    known = key;
+    return found;
+  };
+  return {
+    server,
+    stop,
+    /** @throws a {@link RemoteError}, also once `signal` is aborted. */
+    async take(signal: AbortSignal, client: string | null): Promise<KeptConnection> {
+      const leave = await slots(signal, client);
+      try {
+        const found = server();
+        const key = known;
+        const connection = free.pop() ?? connectionTo(found);
+        return {
+          connection,
+          giveBack(isGood) {
+            if (isGood && key === known) free.push(connection);
+            else connection[Symbol.dispose]();
+            leave();
+          },
+        };
+      } catch (error) {
+        leave();
+        throw error;
+      }
+    },
   };
 }
 

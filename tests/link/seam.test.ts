@@ -1,10 +1,12 @@
 /** Hosts behind `link:` are asked as those behind https, in the process of the hub and in others of its desk. */
 import { describe, expect, test } from "bun:test";
-import { deadlineIn } from "../../src/client/carrier";
+import { deadlineIn, RemoteError } from "../../src/client/carrier";
 import { carrierTo } from "../../src/client/connection";
 import { followEvents } from "../../src/client/events";
-import { post, TOKEN } from "../support";
-import { GONE, ID, linkedDesk } from "./fake-hub";
+import type { Hub } from "../../src/link/links";
+import { IDLE_SESSIONS } from "../client/support";
+import { post, SOURCE, TOKEN, until } from "../support";
+import { entry, GONE, ID, linkedDesk } from "./fake-hub";
 
 const NOT_LINKED = "not linked (last seen never)";
 
@@ -119,6 +121,62 @@ describe("in another process of the desk", () => {
     Object.assign(made.desk.service, { hub: () => hub });
     const { stdout } = await made.svc("admin", "poll", "--on", "lab", "--timeout", "1", "--json");
     expect(JSON.parse(stdout)).toMatchObject([{ label: "lab", healthy: false, error: "timeout after 1 s" }]);
+  });
+
+  test("a list that a host may have run before its link was lost is said to be such", async () => {
+    await using made = await linkedDesk();
+    const real = made.desk.service.hub();
+    const lost = async () => {
+      throw new RemoteError("unreachable", "the link was lost", true);
+    };
+    const ask: Hub["ask"] = (id, request, ...rest) =>
+      request.method === "POST" ? lost() : (real?.ask(id, request, ...rest) ?? lost());
+    Object.assign(made.desk.service, { hub: () => ({ ask }) });
+    const list = `${made.desk.configDir}/list.json`;
+    await Bun.write(list, '[["AC_set_var", {"name": "a", "value": 7}]]');
+    const { stdout } = await made.svc("admin", "broadcast", list, "--on", "lab", "--json");
+    expect(JSON.parse(stdout)).toMatchObject([
+      { status: "failed", delivered: true, error: "the link was lost: it may have run" },
+    ]);
+  });
+
+  test("what nobody waits for any longer is cancelled on the link", async () => {
+    await using made = await linkedDesk();
+    const asked = Promise.withResolvers<AbortSignal | undefined>();
+    const ask: Hub["ask"] = (_id, _request, _limits, signal) => {
+      asked.resolve(signal);
+      return new Promise(() => {});
+    };
+    Object.assign(made.desk.service, { hub: () => ({ ask }) });
+    const env = { ...process.env, SVC_CONFIG_DIR: made.desk.configDir, SVC_TOKEN: TOKEN };
+    const child = Bun.spawn([...SOURCE, "admin", "poll", "--on", "lab", "--timeout", "60"], {
+      env,
+      stdio: ["ignore", "ignore", "ignore"],
+    });
+    const signal = await asked.promise;
+    child.kill();
+    await until("the request to be cancelled", () => signal?.aborted);
+    await child.exited;
+  });
+
+  test("a poll of many hosts takes a few connections of the server", async () => {
+    await using made = await linkedDesk();
+    const hosts = Array.from({ length: 150 }, (_, nth) => entry(`h${nth}`, `${nth}`.padStart(32, "0")));
+    await Bun.write(made.files.adminHosts, JSON.stringify({ hosts }));
+    let [now, most] = [0, 0];
+    const ask: Hub["ask"] = async (_id, { path }) => {
+      now += 1;
+      most = Math.max(most, now);
+      await Bun.sleep(1);
+      now -= 1;
+      const body = path === "/sessions" ? IDLE_SESSIONS : '{"jobs":[]}';
+      return { status: 200, body: Buffer.from(body) };
+    };
+    Object.assign(made.desk.service, { hub: () => ({ ask }) });
+    const { stdout } = await made.svc("admin", "poll", "--timeout", "60", "--json");
+    const healthy = JSON.parse(stdout).filter((one: { healthy: boolean }) => one.healthy);
+    expect(healthy).toHaveLength(150);
+    expect(most).toBeLessThanOrEqual(32);
   });
 
   test("an error says where there is no server, or one that takes no links", async () => {
