@@ -6,8 +6,13 @@ import { type GlobalFlags, oneOf, print } from "../src/cli/subcommand";
 import { answerHere, view } from "../src/cli/view";
 import { flag } from "../src/core/fields";
 import { configFiles } from "../src/lib/paths";
-import { missingFiles } from "../src/runs/missing-files";
-import { checkActionList, executeActions, executeFile, variableFaults } from "../src/runs/operations";
+import {
+  checkActionList,
+  executeActions,
+  executeFile,
+  missingFiles,
+  variableFaults,
+} from "../src/runs/operations";
 import { PERMISSION_FIELDS, type Service } from "../src/service";
 
 type Report = Omit<v.InferOutput<typeof executeActions.output>, "result">;

@@ -318,6 +318,7 @@ export const listHistory = operation({
   }),
 });
 
+export { missingFiles } from "./missing-files";
 export { variableFaults } from "./variable-use";
 
 export const operations = [
