@@ -78,7 +78,10 @@ export function openClientSocket(url: URL, server: Pick<RemoteServer, "trust">, 
       setTimeout(() => socket.destroy(), CLOSE_MS).unref();
       finish();
     });
-  const terminate = () => void socket.destroy();
+  const terminate = (why = CLOSED) => {
+    if (end.reason === CLOSED) end = { code: BROKEN, reason: why };
+    socket.destroy();
+  };
   const guard = () => {
     if (socket.writableLength > MAX_UNSENT_BYTES) terminate();
   };
@@ -102,7 +105,7 @@ export function openClientSocket(url: URL, server: Pick<RemoteServer, "trust">, 
     },
     close(code: number, reason: string): void {
       protocol.close(reason, code);
-      setTimeout(terminate, CLOSE_MS).unref();
+      setTimeout(() => terminate(), CLOSE_MS).unref();
     },
     terminate,
   };

@@ -209,13 +209,13 @@ const failed = (error: unknown): End => ({
 
 /** Ends a link that does not come up, or that does not answer pings any longer. A ping has how long the answer to the last one took. */
 function watch(socket: ClientSocket, answered: (rttMs: number) => void, random: () => number) {
-  let timer = setTimeout(() => socket.terminate(), READY_MS);
+  let timer = setTimeout(() => socket.terminate("the desk does not answer"), READY_MS);
   let pauseMs = FIRST_MS;
   let rtt = "";
   let hasEnded = false;
   const ping = () => {
     const sent = performance.now();
-    timer = setTimeout(() => socket.terminate(), PONG_MS);
+    timer = setTimeout(() => socket.terminate("the desk does not answer"), PONG_MS);
     socket.ping(rtt, () => {
       clearTimeout(timer);
       const ms = performance.now() - sent;
