@@ -36,7 +36,7 @@ const FILE = v.object({ kind: v.literal("svc audit fork"), version: v.literal(1)
 export function parseEvidence(text: string): Evidence {
   const read = v.safeParse(v.pipe(v.string(), v.parseJson(), FILE), text);
   if (read.success) return read.output;
-  throw badInput("file: expected evidence of a fork, as `svc admin witness fork` prints it");
+  throw badInput("file: expected evidence of a fork, as `svc admin witness-fork` prints it");
 }
 
 /** What a piece of evidence shows. */
