@@ -1,5 +1,6 @@
+import { resolve } from "node:path";
 import type * as v from "valibot";
-import { SCRIPT, withActions } from "../src/cli/script";
+import { isInline, SCRIPT, withActions } from "../src/cli/script";
 import { type Group, print } from "../src/cli/subcommand";
 import { answerHere, type Context, view } from "../src/cli/view";
 import type { Progress } from "../src/core/caller";
@@ -147,11 +148,14 @@ export default {
   verbs: {
     new: view(newPlan, {
       on: false,
-      hidden: ["actions"],
+      hidden: ["actions", "path"],
       extra: { script: SCRIPT },
       positionals: ["script"],
-      run: ({ input, extra, call, show }) =>
-        withActions(extra.script, async (actions) => show(await call({ ...input, actions }))),
+      run: ({ input, extra: { script }, call, show }) =>
+        withActions(script, async (actions) => {
+          const path = isInline(script) ? {} : { path: resolve(script) };
+          return show(await call({ ...input, ...path, actions }));
+        }),
       text({ id, digest, hosts, waves, commands }) {
         const named = (from: number, to: number) => {
           const labels = hosts

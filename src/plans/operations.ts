@@ -1,17 +1,18 @@
 /**
  * Plans: decided first, shown with all that they will do, and applied by their digest.
  */
+import { isAbsolute } from "node:path";
 import * as v from "valibot";
 import type { Caller } from "../core/caller";
-import { between, field, flag, NO_INPUT, seconds, secret, whole } from "../core/fields";
+import { between, field, flag, NO_INPUT, path, seconds, secret, whole } from "../core/fields";
 import { operation } from "../core/operation";
-import { allows, type Grant, requireOwnToken, SCOPES } from "../core/rights";
+import { allows, beyond, type Grant, requireOwnToken, SCOPES } from "../core/rights";
 import { MAX_TIMEOUT_S, STOP_ON_ERROR } from "../core/run";
 import type { AddressBook } from "../fleet/address-book";
 import { sleep } from "../lib/deadline";
-import { notFound } from "../lib/errors";
+import { badInput, forbidden, notFound } from "../lib/errors";
 import { printable } from "../lib/sanitize";
-import { writeContent } from "./job/content";
+import { type Travelling, writeContent } from "./job/content";
 import type { Plan } from "./ledger";
 import { countOf, RETRIABLE, SHARE, type Spec, TARGET_STATES, wavesOf } from "./plan";
 import { identityOf, type Plans } from "./plans";
@@ -29,14 +30,24 @@ interface LookUses {
 interface NewUses extends Uses {
   addressBook(): Promise<Pick<AddressBook, "select">>;
   executor(): Promise<{
-    /** @throws a `bad_input` failure that lists everything wrong with the actions. */
-    check(actions: unknown): { readonly commands: readonly string[]; readonly described: string };
+    /**
+     * @param from the path of the list: the files that it refers to from there travel with it.
+     * @throws a `bad_input` failure that lists everything wrong with the actions.
+     */
+    checkTravelling(actions: unknown, from: string): Promise<CheckedList>;
     /** @throws a `forbidden` failure when the caller may not use all of the commands. */
     permit(commands: readonly string[], grant: Grant, who?: string): void;
   }>;
 }
 
 interface ApplyUses extends Uses, Pick<NewUses, "executor"> {}
+
+interface CheckedList {
+  /** Of the list, and of the scripts that travel with it. */
+  readonly commands: readonly string[];
+  readonly described: string;
+  readonly travelling: Travelling | undefined;
+}
 
 const MAX_EXPIRES_S = 30 * 86_400;
 
@@ -91,6 +102,10 @@ export const newPlan = operation({
       "Time limit to deliver the list to a host, in seconds",
     ),
     timeout_s: field(v.optional(timeout(MAX_TIMEOUT_S), 300), "Time limit for the run on a host, in seconds"),
+    path: field(
+      v.optional(path(v.pipe(v.string(), v.nonEmpty(), v.maxLength(4_096)))),
+      "Path of the list on this desk: scripts and pictures that it refers to from there travel with the plan (needs `admin`; in a script default: its own path)",
+    ),
   }),
   output: v.object({
     id: v.string(),
@@ -107,7 +122,8 @@ export const newPlan = operation({
     const { actions, on, stop_on_error, delivery_timeout_s, timeout_s, pause_s, queue, expires_s } = input;
     const hosts = (await service.addressBook()).select(on);
     const executor = await service.executor();
-    const { commands, described } = executor.check(actions);
+    const from = pathOf(input.path, caller);
+    const { commands, described, travelling } = await executor.checkTravelling(actions, from);
     executor.permit(commands, grant);
     const total = hosts.length;
     const max_parallel =
@@ -126,14 +142,24 @@ export const newPlan = operation({
       stop_on_error,
       timeout_s,
       scope,
+      travelling,
     });
-    await caller.announce(`plan.new on=${JSON.stringify(on)} hosts=${total} ${described}`);
+    const files = travelling ? `files=${travelling.files.size} ` : "";
+    await caller.announce(`plan.new on=${JSON.stringify(on)} hosts=${total} ${files}${described}`);
     const planned = hosts.map((host) => ({ label: host.label, identity: identityOf(host) }));
     const { id, digest } = (await service.plans()).create(content, content_digest, spec, planned, grant.name);
     const labels = planned.map(({ label }) => label);
     return { id, digest, hosts: labels, waves: [...spec.waves], commands: [...spec.commands] };
   },
 });
+
+/** Where the list is; empty where it is in no file. @throws `forbidden` for a caller that may not name files of this desk. */
+function pathOf(given: string | undefined, { grant, run }: Caller): string {
+  if (given === undefined) return run && isAbsolute(run.script) ? run.script : "";
+  if (!allows(grant, "admin")) throw forbidden(beyond(grant, "path, a file on this desk, needs admin"));
+  if (!isAbsolute(given)) throw badInput("path: expected an absolute path");
+  return given;
+}
 
 const WAIT = flag("Answer when the plan is over or paused, not when it has begun");
 

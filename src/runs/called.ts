@@ -51,6 +51,8 @@ interface Parts {
   check(list: unknown): Checked;
   /** Whether messages may quote a path. */
   readonly quote: boolean;
+  /** Whether a script with this path is left out: by default, none is. */
+  readonly skips?: (path: string) => boolean;
 }
 
 /**
@@ -85,7 +87,7 @@ export async function linkCalled(
 ): Promise<void> {
   for (const action of flatten(actions)) {
     const { operation, input, deferred, at, pathTo } = action;
-    if (operation.command !== CALLS.command) continue;
+    if (operation.command !== CALLS.command || parts.skips?.(`${input.path}`)) continue;
     try {
       if (!deferred.includes(CALLS.field)) {
         // A call in an inner list may depend on something: scripts that call themselves so come to an end.

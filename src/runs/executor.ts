@@ -184,6 +184,25 @@ export class Executor {
     return { ...checked, called, commands: [...commands], described };
   }
 
+  /**
+   * {@link check} with the files that travel to the hosts on which it runs, and all commands, also those of such scripts.
+   *
+   * @param from the absolute path of the list; empty for one that is in no file, with which none travels.
+   * @throws as {@link check}; a `bad_input` failure that says where a file cannot be used.
+   */
+  async checkTravelling(list: unknown, from: string) {
+    const checked = this.check(list);
+    if (from === "") return { ...checked, travelling: undefined };
+    const called: Called = new Map();
+    const { staysThere, travellingWith } = await import("./travel");
+    await linkCalled({ ...this.linking(true, false), skips: staysThere }, checked.actions, from, called, [
+      from,
+    ]);
+    const all = new Set([...checked.commands, ...[...called.values()].flatMap(({ commands }) => commands)]);
+    const travelling = await travellingWith(checked.actions, from, called);
+    return { ...checked, commands: [...all], travelling };
+  }
+
   private linking(quote: boolean, here = true) {
     const { stored } = this.parts;
     const check = (list: unknown) => (here ? this.prepare(list, false) : this.check(list, false));
