@@ -49,7 +49,10 @@ async function desk(files: Readonly<Record<string, unknown>>) {
   };
   return {
     ...{ here, there, folder: folder.path, make, apply },
-    contentOf: async (id: string) => readContent((await here.service.plans()).ledger.find(id).content),
+    async contentOf(id: string) {
+      const { ledger } = await here.service.plans();
+      return readContent(ledger.content(ledger.find(id).seq));
+    },
     async [Symbol.asyncDispose]() {
       await here[Symbol.asyncDispose]();
       await there[Symbol.asyncDispose]();
