@@ -75,7 +75,7 @@ const FIXED: Readonly<Record<string, unknown>> = {
     viewer: { connected: false, host_id: null },
   },
   "/jobs": { jobs: [] },
-  "/commands": { commands: ["AC_sleep", "AC_set_var", "AC_screenshot", "AC_shell_command"] },
+  "/commands": { commands: ["AC_sleep", "AC_set_var", "AC_screenshot"] },
   "/health": { status: "ok" },
 };
 
