@@ -5,6 +5,7 @@ import { ask } from "./dialog.js";
 import { button, el, labelled, setText } from "./dom.js";
 import { counted, milliseconds } from "./format.js";
 import { actionButton, badge, json, nothing, notice, panel, prose } from "./parts.js";
+import { makePlan } from "./plan-form.js";
 import { parseScript, stopChoice } from "./script.js";
 import { table } from "./table.js";
 
@@ -43,10 +44,11 @@ export function broadcastPanel({ api, signal }, selected) {
   const parallel = el("input", { value: "64", pattern: "\\d+%?" });
   const stop = stopChoice();
   const go = actionButton("Broadcast…", start, (error) => made.tell(error), { class: "primary" });
+  const plan = actionButton("Plan…", makeOne, (error) => made.tell(error));
   const cancel = button("Cancel", () => running?.abort());
   cancel.hidden = true;
   const summary = el("div", { role: "status" });
-  const made = panel("Broadcast", { tools: [cancel, go] });
+  const made = panel("Broadcast", { tools: [cancel, plan, go] });
   const results = table({
     label: "Results, in order of arrival",
     columns: [
@@ -87,10 +89,18 @@ export function broadcastPanel({ api, signal }, selected) {
     setText(go, selected.size === 0 ? "Broadcast…" : `Broadcast to ${counted(selected.size, "host")}…`);
   }
 
-  async function start() {
+  function wanted() {
     if (selected.size === 0) throw new Error("Select at least one host above.");
-    const actions = parseScript(text.value);
-    const labels = [...selected];
+    return { labels: [...selected], actions: parseScript(text.value) };
+  }
+
+  async function makeOne() {
+    const { labels, actions } = wanted();
+    await makePlan(api, labels, actions, stop.value());
+  }
+
+  async function start() {
+    const { labels, actions } = wanted();
     const question = [
       el("p", {}, labels.join(", ")),
       el("pre", { class: "json", tabindex: 0 }, JSON.stringify(actions, null, 2)),

@@ -231,15 +231,28 @@ export function openLedger(path: string) {
           .all(seq)
           .map(({ state, count: found }) => [state, found]),
       ),
+    /** {@link counts} of each wave, as far as it has hosts. */
+    countsByWave(seq: number): Counts[] {
+      const found = db
+        .query<{ wave: number; state: TargetState; count: number }, [number]>(
+          "SELECT wave, state, count(*) AS count FROM target WHERE plan = ?1 GROUP BY wave, state",
+        )
+        .all(seq);
+      const waves: Array<Record<string, number>> = [];
+      for (const { wave, state, count: hosts } of found) {
+        waves[wave] = { ...waves[wave], [state]: hosts };
+      }
+      return waves;
+    },
     failures: (seq: number): number => count(seq, FAILURES),
     /** In their order. */
-    targets: (seq: number, states?: readonly TargetState[]): Target[] =>
+    targets: (seq: number, states?: readonly TargetState[], limit = -1): Target[] =>
       db
-        .query<Target, [number]>(
+        .query<Target, [number, number]>(
           `SELECT n, label, identity, wave, state, attempt, way, sent_at, done_at, error, run_id FROM target
-           WHERE plan = ?1 ${states ? `AND state IN (${listed(states)})` : ""} ORDER BY n`,
+           WHERE plan = ?1 ${states ? `AND state IN (${listed(states)})` : ""} ORDER BY n LIMIT ?2`,
         )
-        .all(seq),
+        .all(seq, limit),
     /**
      * Takes note of what happened to hosts, all or nothing.
      *

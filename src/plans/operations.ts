@@ -253,13 +253,14 @@ export const showPlan = operation({
       v.optional(v.array(v.picklist([...TARGET_STATES, "none"]))),
       "List the hosts in these states alone (`none`: no hosts)",
     ),
+    limit: field(v.optional(whole(1, 100_000)), "List at most so many hosts (default: all)"),
   }),
   output: PLAN_VIEW,
-  async run(service: LookUses, { id, only }, { grant }) {
+  async run(service: LookUses, { id, only, limit }, { grant }) {
     const plans = await service.existingPlans();
     if (!plans) throw notFound(`there is no plan ${printable(id, 64)}`);
     const states = only?.filter((state) => state !== "none");
-    return viewOf(plans.ledger, plans.find(id, grant).seq, states);
+    return viewOf(plans.ledger, plans.find(id, grant).seq, states, limit);
   },
 });
 

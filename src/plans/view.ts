@@ -37,6 +37,8 @@ export const PLAN_SUMMARY = v.object(SUMMARY);
 
 export const PLAN_VIEW = v.object({
   ...SUMMARY,
+  /** `counts` of the hosts of each wave alone. */
+  wave_counts: v.array(v.record(v.string(), v.number())),
   targets: v.array(
     v.object({
       label: v.string(),
@@ -66,15 +68,17 @@ export function summaryOf(ledger: Ledger, plan: Plan): v.InferInput<typeof PLAN_
   };
 }
 
-/** @param states those of the hosts to list (default: all). */
+/** @param states those of the hosts to list (default: all). @param limit how many of them at most. */
 export function viewOf(
   ledger: Ledger,
   seq: number,
   states?: readonly TargetState[],
+  limit?: number,
 ): v.InferInput<typeof PLAN_VIEW> {
   const targetOf = ({ label, wave, state, sent_at, done_at, error, run_id }: Target) => {
     return { label, wave: wave + 1, state, sent: iso(sent_at), ended: iso(done_at), error, run_id };
   };
-  const targets = ledger.targets(seq, states).map(targetOf);
-  return { ...summaryOf(ledger, ledger.plan(seq)), targets };
+  const targets = ledger.targets(seq, states, limit).map(targetOf);
+  const wave_counts = ledger.countsByWave(seq).map((counts) => ({ ...counts }));
+  return { ...summaryOf(ledger, ledger.plan(seq)), wave_counts, targets };
 }

@@ -77,6 +77,9 @@ describe("a plan", () => {
     );
     expect((await owner.show(id, { only: ["unreachable"] })).targets).toMatchObject([{ label: "dead" }]);
     expect((await owner.show(id, { only: ["none"] })).targets).toEqual([]);
+    const first = await owner.show(id, { limit: 1 });
+    expect(first.targets).toMatchObject([{ label: "a" }]);
+    expect(first.wave_counts).toEqual([{ ok: 1 }, { ok: 1, unreachable: 1 }]);
   });
 
   test("is refused as a broadcast is: wrong actions, no hosts, a share that is none", async () => {

@@ -1,0 +1,113 @@
+/** Plans on the dashboard, in Chromium. */
+import { expect } from "bun:test";
+import { browserTest, openPage, useBrowser } from "../browser";
+import { post, serveSource, TOKEN } from "../support";
+
+const test = browserTest();
+const browser = useBrowser();
+
+/** A desk with three hosts, the first of which is not there. */
+async function desk() {
+  const host = await serveSource(["--rate-limit", "0"]);
+  const hosts = { gone: "http://127.0.0.1:9", "lab-01": host.url, "lab-02": host.url };
+  for (const [label, base_url] of Object.entries(hosts)) {
+    await host.call("/admin/hosts/add", post({ label, base_url, token: host.token, tags: ["lab"] }));
+  }
+  return host;
+}
+
+test("a plan is made of the selected hosts, shown whole before it is applied, and its waves are shown as they go", async () => {
+  await using host = await desk();
+  await using tab = await openPage(browser, `${host.url}/dashboard#admin`, { token: TOKEN });
+  const { page } = tab;
+  const dialog = page.getByRole("dialog");
+  await page.getByRole("button", { name: "Plan…" }).click();
+  await page.getByText("Select at least one host above.").waitFor();
+  await page.getByRole("group", { name: "Select hosts" }).getByRole("button", { name: "all" }).click();
+  await page.getByLabel("Actions for the hosts").fill('[["AC_sleep", {"seconds": 0}]]');
+  await page.getByRole("button", { name: "Plan…" }).click();
+  await dialog.getByLabel("Waves", { exact: true }).fill("some");
+  await dialog.getByRole("button", { name: "Next" }).click();
+  await dialog.getByText("a number, or a share such as 10%").waitFor();
+  await dialog.getByLabel("Waves", { exact: true }).fill("1, 100%");
+  await dialog.getByLabel("Pause between two waves").fill("0");
+  await dialog.getByLabel("Max. failures").fill("0");
+  await dialog.getByLabel("Hosts that are off").uncheck();
+  await dialog.getByRole("button", { name: "Next" }).click();
+  await dialog.getByText("Run this plan on 3 hosts?").waitFor();
+  const shown = await dialog.textContent();
+  expect(shown).toContain("gone, lab-01, lab-02");
+  expect(shown).toContain("Waves: 1, 3");
+  expect(shown).toMatch(/Commands: AC_sleep.*Digest [0-9a-f]{64}/);
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+
+  // What was not applied is kept, and can be.
+  await page.getByRole("heading", { level: 1, name: "Plans" }).waitFor();
+  await page.getByText("0 of 3 hosts have ended.").waitFor();
+  await page.getByRole("button", { name: "Apply…" }).click();
+  await dialog.getByRole("button", { name: "Apply" }).click();
+  await page.getByText("1 of 3 hosts has ended.").waitFor();
+  const waves = page.getByRole("table", { name: "Waves" });
+  await waves.getByRole("row", { name: /^1 1 begun 1 unreachable/ }).waitFor();
+  await waves.getByRole("row", { name: /^2 2 – 2 planned/ }).waitFor();
+  const hosts = page.getByRole("table", { name: "Hosts of the plan" });
+  await hosts.getByRole("row", { name: /^gone 1 unreachable/ }).waitFor();
+
+  await page.getByRole("button", { name: "Resume" }).click();
+  await page.getByText("3 of 3 hosts have ended.").waitFor();
+  await waves.getByRole("row", { name: /^2 2 begun 2 ok/ }).waitFor();
+  await page.getByLabel("Hosts in the state").selectOption("ok");
+  await hosts.getByRole("row", { name: /^gone/ }).waitFor({ state: "detached" });
+  expect(await hosts.getByRole("row").count()).toBe(3);
+
+  await page.getByRole("button", { name: "Retry…" }).click();
+  await dialog.getByLabel("unreachable: 1 host").waitFor();
+  await dialog.getByRole("button", { name: "Retry" }).click();
+  await dialog.waitFor({ state: "hidden" });
+  await page.getByText("3 of 3 hosts have ended.").waitFor();
+  await page
+    .getByRole("row", { name: /done.*lab-01.*AC_sleep.*2 ok.*1 unreachable/s })
+    .first()
+    .waitFor();
+  expect(tab.complaints.filter((text) => !text.includes("400"))).toEqual([]);
+});
+
+test("a plan that is made elsewhere appears, is paused and cancelled, and a broadcast is listed", async () => {
+  await using host = await desk();
+  await using tab = await openPage(browser, `${host.url}/dashboard#plans`, { token: TOKEN });
+  const { page } = tab;
+  await page.getByText("No plans").waitFor();
+  const made = await host.call(
+    "/plans/new",
+    post({ actions: [["AC_sleep", { seconds: 0 }]], on: "lab-01,lab-02", waves: ["1"], pause_s: 3_600 }),
+  );
+  const { id, digest } = (await made.json()) as { id: string; digest: string };
+  await page.getByText("0 of 2 hosts have ended.").waitFor();
+  await host.call(`/plans/${id}/apply`, post({ digest }));
+  await page.getByText("1 of 2 hosts has ended.").waitFor();
+  await page.getByRole("button", { name: "Pause" }).click();
+  await page.getByText("paused: by the owner. 1 of 2 hosts has ended.").waitFor();
+  await page.getByRole("button", { name: "Cancel…" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel the plan" }).click();
+  await page.getByText("cancelled: by the owner. 2 of 2 hosts have ended.").waitFor();
+  expect(await page.getByRole("button", { name: "Cancel…" }).isVisible()).toBe(false);
+
+  // A broadcast is listed, and has nothing to press.
+  const ran = await host.call(
+    "/admin/broadcast",
+    post({ actions: [["AC_sleep", { seconds: 0 }]], on: "lab-01" }),
+  );
+  await ran.text();
+  await page
+    .getByRole("row", { name: /broadcast: AC_sleep/ })
+    .getByRole("button", { name: /^Show/ })
+    .click();
+  await page.getByText("done. 1 of 1 host has ended.").waitFor();
+  expect(
+    await page
+      .getByRole("button", { name: /^(Apply|Pause|Resume|Retry)/ })
+      .filter({ visible: true })
+      .count(),
+  ).toBe(0);
+  expect(tab.complaints).toEqual([]);
+});
