@@ -8,6 +8,7 @@ import { icon } from "./icons.js";
 import { paging } from "./paging.js";
 import { actionButton, nothing, notice, offer, panel, prose, time } from "./parts.js";
 import { table } from "./table.js";
+import { witnessedLine } from "./witnessed.js";
 
 /** Rows of a page. */
 const PAGE = 50;
@@ -93,7 +94,8 @@ export function open(view) {
   const chain = panel("Chain", {
     tools: [actionButton([icon("ok"), "Verify chain"], verify, (error) => chain.tell(error))],
   });
-  chain.body.append(verdict);
+  const witnesses = witnessedLine(signal);
+  chain.body.append(verdict, witnesses.root);
 
   /** The row at which the chain is broken; null while none is known. @type {number | null} */
   let broken = null;
@@ -163,9 +165,11 @@ export function open(view) {
   });
   const state = view.poll({
     path: "audit/status",
-    on: [],
+    on: ["audit.witnessed"],
     every: 60,
-    show({ event_types, may_clear }) {
+    apply: (answer, { data }) => ({ ...answer, witnessed: /** @type {typeof answer.witnessed} */ (data) }),
+    show({ event_types, may_clear, witnessed }) {
+      witnesses.show(witnessed);
       offerTypes(event_types);
       clearing.hidden = !may_clear;
     },

@@ -74,6 +74,7 @@ export const createDashboard = async () =>
       "uplot.js": import("uplot/dist/uPlot.esm.js", { with: { type: "file" } }),
       "usb.js": import("../../dashboard/usb.js", { with: { type: "file" } }),
       "view.js": import("../../dashboard/view.js", { with: { type: "file" } }),
+      "witnessed.js": import("../../dashboard/witnessed.js", { with: { type: "file" } }),
       "zip.js": import("../../dashboard/zip.js", { with: { type: "file" } }),
     }),
   });

@@ -13,6 +13,7 @@ import { spkiPin } from "../../src/lib/spki";
 import { listJobs } from "../../src/scheduler/operations";
 import { createService } from "../../src/service";
 import { addToken, tokenStore } from "../../src/trust/named-tokens";
+import { newWitness } from "../audit/witness/support";
 import { browserTest, openPage as openDashboard, openTab, settled, useBrowser } from "../browser";
 import { selfSigned } from "../client/support";
 import { openTerminal, PROGRAMS, SIZE, startDisplay } from "../desktop/support";
@@ -441,6 +442,30 @@ test("text from elsewhere is shown as text, whatever it says", async () => {
   await page.evaluate("location.hash = 'overview'");
   await page.getByText("<img src=x onerror=alert(1)>").waitFor();
   expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(360);
+  expect(tab.complaints).toEqual([]);
+});
+
+test("the audit page says how far witnesses have seen the log, as it happens", async () => {
+  await using tab = await openPage("audit");
+  const { page } = tab;
+  const line = page.locator(".witnessed");
+  await line.getByText("not witnessed", { exact: true }).waitFor();
+  const cosign = async (names: readonly string[], time: number) => {
+    const { note } = v.parse(
+      v.object({ note: v.string() }),
+      await (await host.call("/audit/checkpoint")).json(),
+    );
+    const witnesses = names.map(newWitness);
+    const cosigned = witnesses.reduce((text, one) => one.cosign(text, time), note);
+    const body = { note: cosigned, witnesses: witnesses.map(({ vkey }) => vkey) };
+    expect((await host.call("/audit/cosignatures", post(body))).status).toBe(200);
+  };
+  const now = Math.floor(Date.now() / 1_000);
+  await cosign(["svc.witness/desk"], now - 3_600);
+  await line.getByText("no longer witnessed", { exact: true }).waitFor();
+  await line.getByText(/^up to row [\d,]+ by 1 witness, last 1 h ago, since /).waitFor();
+  await cosign(["svc.witness/one", "svc.witness/two"], now);
+  await line.getByText(/^witnessed up to row [\d,]+ by [23] witnesses$/).waitFor();
   expect(tab.complaints).toEqual([]);
 });
 
