@@ -36,8 +36,7 @@ const BASE_URL = v.pipe(
   v.rawCheck(({ dataset: { value, typed }, addIssue }) => {
     if (!typed || baseUrl(value) !== undefined) return;
     addIssue({
-      message:
-        "an http or https address without credentials, query or fragment; or link: and the id of a host that has joined",
+      message: "an http or https address without credentials or query, or link:ID",
       // An address with an @ may hold a password.
       received: value.includes("@") ? "…@…" : JSON.stringify(value).replace(/\?.*/s, '?…"'),
     });

@@ -18,7 +18,11 @@ const request = (more: object = {}) => ({
 test("guesses of a join string are limited, few are on record, and nobody else is locked out", async () => {
   await using desk = await serveBinary([]);
   const ask = (path: string, body: unknown) => fetch(desk.url + path, post(body));
-  const said = await Promise.all(Array.from({ length: 200 }, () => ask("/join", request())));
+  const said: Response[] = [];
+  // Fewer at once than one client may have connections without a token.
+  for (let rounds = 0; rounds < 4; rounds++) {
+    said.push(...(await Promise.all(Array.from({ length: 50 }, () => ask("/join", request())))));
+  }
   const statuses = Map.groupBy(said, ({ status }) => status);
   expect([...statuses.keys()].sort()).toEqual([404, 429]);
   expect((await ask("/leave", { host_id: "0".repeat(32), signature: request().signature })).status).toBe(429);

@@ -132,9 +132,9 @@ test("three tabs that get no events ask little more often than one", async () =>
     await context.clock.runFor(100);
     await until("every answer", () => answered === asked);
   }
-  // One a second for the inspector, one now and then for the shell.
+  // One a second for the inspector, and some for the shell. Tabs that do not share ask three times as often: 12 at least.
   expect(asked).toBeGreaterThan(0);
-  expect(asked).toBeLessThanOrEqual(7);
+  expect(asked).toBeLessThanOrEqual(9);
   await context.close();
 });
 
