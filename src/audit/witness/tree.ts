@@ -168,16 +168,16 @@ export function put(
     tile.push(added);
     if (tile.length < WIDTH) return;
     full(level, Math.floor(at / WIDTH), tile);
-    added = fold(tile, 0, WIDTH);
+    added = fold(Buffer.concat(tile), 0, WIDTH);
     edge[level] = [];
   }
 }
 
 /** The hash above the `width` hashes of a tile from `first` on; `width` is a power of two. */
-function fold(tile: readonly Hash[], first: number, width: number): Hash {
+function fold(tile: Uint8Array, first: number, width: number): Hash {
   if (width > 1) return nodeHash(fold(tile, first, width / 2), fold(tile, first + width / 2, width / 2));
-  const hash = tile[first];
-  if (!hash) throw unavailable(DAMAGED);
+  const hash = tile.subarray(first * HASH_BYTES, (first + 1) * HASH_BYTES);
+  if (hash.length < HASH_BYTES) throw unavailable(DAMAGED);
   return hash;
 }
 
@@ -195,26 +195,32 @@ function writeTile(db: Database, level: number, at: number, hashes: readonly Has
   db.query(put).run(placeOf(level, at), Buffer.concat(hashes));
 }
 
+const queryTile = (db: Database) =>
+  db.query<{ hashes: unknown }, [number]>("SELECT hashes FROM svc_tiles WHERE place = ?");
+
+/** The bytes of the tile at `place`; none where it is not there. */
+function bytesOf(query: ReturnType<typeof queryTile>, place: number): Uint8Array {
+  const found = query.get(place)?.hashes;
+  return found instanceof Uint8Array ? found : new Uint8Array();
+}
+
 /** The hashes of a tile; none where it is not there. */
 export function readTile(db: Database, level: number, at: number): Hash[] {
-  const found = db
-    .query<{ hashes: unknown }, [number]>("SELECT hashes FROM svc_tiles WHERE place = ?")
-    .get(placeOf(level, at))?.hashes;
-  if (!(found instanceof Uint8Array)) return [];
+  const found = bytesOf(queryTile(db), placeOf(level, at));
   const count = Math.floor(found.length / HASH_BYTES);
   return Array.from({ length: count }, (_, nth) => found.subarray(nth * HASH_BYTES, (nth + 1) * HASH_BYTES));
 }
 
 /** The nodes of the tree, as they are read. @throws an `unavailable` failure for one that is not there. */
 export function nodesOf(db: Database): NodeAt {
-  const tiles = new Map<number, Hash[]>();
+  const query = queryTile(db);
+  const tiles = new Map<number, Uint8Array>();
   return (level, index) => {
     const above = Math.floor(level / BITS);
     const width = 2 ** (level % BITS);
     const first = index * width;
-    const at = Math.floor(first / WIDTH);
-    const place = placeOf(above, at);
-    const tile = tiles.get(place) ?? readTile(db, above, at);
+    const place = placeOf(above, Math.floor(first / WIDTH));
+    const tile = tiles.get(place) ?? bytesOf(query, place);
     tiles.set(place, tile);
     return fold(tile, first % WIDTH, width);
   };
