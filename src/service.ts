@@ -323,7 +323,7 @@ export function createService({
       return createPlans({
         ...{ files, log, publish, events, deliver, cancelJob, endings: tokens.endings },
         book: await service.addressBook(),
-        links: () => service.hub()?.links() ?? [],
+        isGone: (hostId) => service.hub()?.isGone(hostId) ?? false,
         goesOn: () => runsJobs,
       });
     }),

@@ -13,6 +13,7 @@ const rest = await service.rest();
 const options = { port: 0, token: TOKEN, rate_limit: 0, max_connections: 1_000_000 };
 const { url } = await rest.start(options);
 const links = () => (service.hub()?.links() ?? []).filter(({ linked }) => linked);
+const count = () => service.hub()?.counts().links ?? 0;
 
 async function askAll() {
   const hub = service.hub();
@@ -32,7 +33,7 @@ const control = Bun.serve({
   async fetch({ url: asked }) {
     const { pathname } = new URL(asked);
     if (pathname === "/ask") return Response.json(await askAll());
-    return Response.json(pathname === "/hub" ? url.replace("http", "ws") : links().length);
+    return Response.json(pathname === "/hub" ? url.replace("http", "ws") : count());
   },
 });
 console.log(JSON.stringify({ url: `http://127.0.0.1:${control.port}` }));

@@ -42,7 +42,6 @@ const hosts = Array.from({ length: Number(count) }, (_, nth) => {
   const member = { host_id, host_key, nonce: "" };
   return { label: labelOf(nth), base_url: `link:${host_id}`, tags: [], token: undefined, member };
 });
-const links = hosts.map(({ label }, nth) => ({ label, linked: !isDead.has(nth) }));
 const numbers = new Map(hosts.map(({ base_url }, nth) => [base_url, nth]));
 
 /** As that of a hub. */
@@ -77,7 +76,7 @@ const plans = createPlans({
   deliver,
   cancelJob: cancel,
   endings: async () => () => null,
-  links: () => links,
+  isGone: (hostId) => isDead.has(numbers.get(`link:${hostId}`) ?? -1),
   events: { newest: 0, at: () => undefined, listen: () => () => {} },
   goesOn: () => true,
 });

@@ -100,9 +100,12 @@ const ERROR_BODY = v.object({ error: v.string() });
 /** Far more than any answer needs: JSON can be too deep to be serialized again. */
 const LIMITS = { bytes: Number.POSITIVE_INFINITY, depth: 500 };
 
+const UTF_8 = new TextDecoder("utf-8", { fatal: true });
+
 function parsed(body: Uint8Array): unknown {
   try {
-    const value: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body));
+    const value: unknown = JSON.parse(UTF_8.decode(body));
+    if (body.length <= LIMITS.depth) return value;
     return sizeWithin(value, LIMITS) === undefined ? undefined : value;
   } catch {
     return undefined;

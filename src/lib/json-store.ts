@@ -53,6 +53,7 @@ interface Snapshot<E> {
   /** The whole file. */
   readonly content: Readonly<Record<string, unknown>>;
   readonly items: ReadonlyArray<Item<E>>;
+  readonly entries: readonly E[];
   readonly faults: readonly string[];
 }
 
@@ -76,7 +77,7 @@ export function createJsonStore<E extends object>(options: JsonStoreOptions<E>, 
     if (complaint !== "" && complaint !== known?.faults.join("; ")) {
       log.warn(`${file}: left out ${printable(complaint, 1_000)}`);
     }
-    known = { stamp, content: content.output, items, faults };
+    known = { stamp, content: content.output, items, entries: entriesOf(items), faults };
     return known;
   };
 
@@ -95,15 +96,15 @@ export function createJsonStore<E extends object>(options: JsonStoreOptions<E>, 
   };
 
   return {
-    /** The valid entries, as the file is now. @throws `unavailable` when the file is broken or cannot be read. */
+    /** The valid entries, as the file is now; the same array while it is the same. @throws `unavailable` when the file is broken or cannot be read. */
     entries(): readonly E[] {
       const found = read();
       if (!found) throw unavailable(`${name} is not ${what}: mend it or move it away`);
-      return entriesOf(found.items);
+      return found.entries;
     },
     /** The valid entries. A broken file is set aside, and then there are none. @throws `unavailable`. */
     async load(): Promise<readonly E[]> {
-      return entriesOf((read() ?? (await withLock(lock, readOrSetAside))).items);
+      return (read() ?? (await withLock(lock, readOrSetAside))).entries;
     },
     /**
      * Changes the file, alone among all processes. A broken file is set aside first.

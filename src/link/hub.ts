@@ -196,6 +196,8 @@ export function createHub(parts: HubParts): LinkHub {
         throw error;
       }
     },
+    counts: () => ({ links: links.size, gone: gone.size }),
+    isGone: (hostId) => gone.has(hostId),
     links() {
       const now = [...links.values()].map((link) => ({
         ...{ host_id: link.hostId, label: link.label, linked: true },
@@ -219,16 +221,27 @@ const MAX_REFUSAL_BYTES = 65_536;
 
 async function wholeOf(call: Call, maxBytes: number): Promise<Answer> {
   const { status, retry_after_s } = await call.head;
-  const body = new Bun.ArrayBufferSink();
+  // Most bodies are one piece.
+  let first: Uint8Array = new Uint8Array();
+  let all: Bun.ArrayBufferSink | undefined;
   let bytes = 0;
   for (let piece = await call.next(); piece; piece = await call.next()) {
     bytes += piece.length;
     if (bytes > maxBytes) throw tooLarge(maxBytes);
-    body.write(piece);
+    if (bytes === piece.length) {
+      first = piece;
+      continue;
+    }
+    if (!all) {
+      all = new Bun.ArrayBufferSink();
+      all.write(first);
+    }
+    all.write(piece);
   }
+  const body = all ? new Uint8Array(all.end()) : first;
   const isEarly = status === 409 && retry_after_s !== undefined;
   return {
-    ...{ status, body: new Uint8Array(body.end()), knowsRepeats: true, isEarly },
+    ...{ status, body, knowsRepeats: true, isEarly },
     ...(retry_after_s !== undefined && retry_after_s > 0 && { retryAfterS: retry_after_s }),
   };
 }

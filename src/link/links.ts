@@ -41,6 +41,10 @@ export interface Hub {
   ): Promise<Opened>;
   /** All that are or were linked. */
   links(): readonly LinkState[];
+  /** How many are linked, and how many others were. */
+  counts(): { readonly links: number; readonly gone: number };
+  /** Whether a host was linked and is not any longer. */
+  isGone(hostId: string): boolean;
 }
 
 /** The link of this host to the desk that it has joined. */

@@ -70,12 +70,7 @@ export const showLink = operation({
     ),
   }),
   async run(service: Uses) {
-    const links = service.hub()?.links();
-    const up = links?.filter(({ linked }) => linked).length ?? 0;
-    return {
-      host: await service.hostLink(),
-      hub: links === undefined ? null : { links: up, gone: links.length - up },
-    };
+    return { host: await service.hostLink(), hub: service.hub()?.counts() ?? null };
   },
 });
 

@@ -4,7 +4,6 @@
  *
  * The promise: each host of a plan is in exactly one state, and goes from one to the next only as {@link STEPS} says.
  */
-import { createHash } from "node:crypto";
 
 /**
  * `planned`: its turn has not come. `waiting`: it was not there, or an earlier plan waits for it, and it is queued. `sent`: it may
@@ -95,7 +94,7 @@ export interface PlannedHost {
   readonly identity: string;
 }
 
-const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
+const sha256 = (text: string): string => Bun.SHA256.hash(text, "hex");
 
 /** The SHA-256 of what a host of the plan runs. */
 export const digestOfContent = sha256;

@@ -19,7 +19,7 @@ import { digestOfPlan, type PlannedHost, type Spec } from "./plan";
 import { plansToForget } from "./retention";
 import { createRunner, type HowEnded } from "./runner";
 
-/** For how long what the address book and the hub say of all hosts is used again, in milliseconds. */
+/** For how long what the address book says of all hosts is used again, in milliseconds. */
 const SAME_MS = 500;
 
 export interface PlansUses {
@@ -31,8 +31,8 @@ export interface PlansUses {
   readonly deliver: DeliverJob;
   readonly cancelJob?: CancelJob;
   endings(): Promise<HowEnded>;
-  /** The hosts that were linked since this process started, and whether they are. */
-  links(): ReadonlyArray<{ readonly label: string; readonly linked: boolean }>;
+  /** Whether the host of that id was linked to this process and is not any longer. */
+  isGone(hostId: string): boolean;
   /** What happens in this process: hosts that are there again. */
   readonly events: {
     readonly newest: number;
@@ -59,8 +59,7 @@ export const identityOf = ({ member, base_url }: Host): string => member?.host_i
 export function createPlans(uses: PlansUses) {
   const { files, publish, book } = uses;
   const ledger = openLedger(files.plans);
-  const hosts = kept(() => new Map(book.hosts().map((host) => [host.label, host])));
-  const away = kept(() => new Set(uses.links().flatMap(({ label, linked }) => (linked ? [] : [label]))));
+  const hosts = kept(book.hosts, (all) => new Map(all.map((host) => [host.label, host])));
   const runner = createRunner({
     ...uses,
     ledger,
@@ -71,7 +70,10 @@ export function createPlans(uses: PlansUses) {
       const host_id = host.member?.host_id ?? null;
       return { label, server: book.reach(host), host_id, identity: identityOf(host) };
     },
-    isOffline: (label) => away().has(label),
+    isOffline(label) {
+      const id = hosts().get(label)?.member?.host_id;
+      return id !== undefined && uses.isGone(id);
+    },
   });
   let seen = uses.events.newest;
   const endListening = uses.events.listen(() => {
@@ -172,11 +174,15 @@ function maySee({ maker, created }: Plan, grant: Grant): boolean {
   return grant.name !== null && !grant.limited && maker === grant.name && (grant.since ?? 0) <= created;
 }
 
-/** What `make` returned less than {@link SAME_MS} ago. */
-function kept<T>(make: () => T): () => T {
-  let found: { readonly at: number; readonly value: T } | undefined;
+/** What is made of what `read` returned less than {@link SAME_MS} ago: once, as long as it returns the same. */
+function kept<S, T>(read: () => S, make: (found: S) => T): () => T {
+  let known: { readonly from: S; readonly value: T; at: number } | undefined;
   return () => {
-    if (!found || performance.now() - found.at > SAME_MS) found = { at: performance.now(), value: make() };
-    return found.value;
+    const now = performance.now();
+    if (known && now - known.at <= SAME_MS) return known.value;
+    const from = read();
+    if (known?.from === from) known.at = now;
+    else known = { from, value: make(from), at: now };
+    return known.value;
   };
 }

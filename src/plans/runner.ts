@@ -141,6 +141,8 @@ export function createRunner(uses: RunnerUses) {
           void write(entry, "run");
         },
       });
+      // Writing down how it ended needs none.
+      freeSlot();
       if (stopping.signal.aborted) return;
       if (state === "offline" && !before) return offline(entry, result.error ?? "unreachable");
       if (state === "lost" || state === "offline") return lost(entry);
