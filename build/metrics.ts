@@ -72,6 +72,11 @@ async function scrape(before: (metrics: Metrics) => void): Promise<string> {
     runs: async () => ({ totals: () => ({ active: 1, ended }) }),
     events: () => ({ counts: () => new Map([["run.ended", 3]]) }),
     eventStreams: async () => ({ count: () => 2 }),
+    hub: () => ({ links: () => [{ linked: true }] }),
+    hostLink: async () => ({ desk: "desk.example:9939", state: "linked", dials: 1 }),
+    existingPlans: async () => ({
+      ledger: { plans: () => [{ seq: 1, state: "running" }], counts: () => ({ ok: 1 }) },
+    }),
     foundLogs: async () => new Map([["host", { state: "ok" }]]),
     tokens: async () => ({ list: () => [{ name: "prometheus", expires: "2027-01-01T00:00:00.000Z" }] }),
   });
@@ -157,6 +162,9 @@ const LABELS = `## Labels
 | \`name\` | the name of a named token |
 | \`type\` | the type of an event, such as \`run.ended\` ([events.md](events.md)) |
 | \`state\` of an audit log | what \`svc admin witness\` says of it: \`ok\`, \`silent\`, \`forked\` and others ([audit.md](audit.md#witnesses)) |
+| \`state\` of links | \`linked\`, \`gone\`: the host has lost its link ([links.md](links.md)) |
+| \`desk\` | the address of the desk that this host has joined |
+| \`state\` of plans, and of hosts of a plan | as in [plans.md](plans.md#states) |
 | \`version\`, \`commit\`, \`platform\`, \`arch\` | of the binary |`;
 
 const QUERIES = `## Queries

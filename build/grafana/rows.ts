@@ -251,6 +251,46 @@ export const rows = (): ReadonlyArray<readonly [title: string, panels: ReadonlyA
     ],
   ],
   [
+    "Links and plans",
+    [
+      graph(
+        {
+          title: "Linked hosts",
+          description:
+            "Hosts that are linked to each desk. A sudden drop: the network of the desk, or the desk itself.",
+          unit: "none",
+        },
+        [[at("service_hub_links", 'state="linked"'), "{{instance}}"]],
+      ),
+      graph(
+        {
+          title: "Dials of the desk",
+          description: "Per minute, by host; the ten with most. A link that stays up needs none.",
+          unit: "opm",
+        },
+        [[mostOf(`${perHost(rate("service_desk_link_dials_total"))} * 60`), "{{instance}}"]],
+      ),
+      stacked(
+        graph(
+          {
+            title: "Hosts of plans by state",
+            description: "Of the plans that are not over.",
+            unit: "none",
+          },
+          [[`sum by (state) (${at("service_plan_targets")})`, "{{state}}"]],
+        ),
+      ),
+      graph(
+        {
+          title: "Plans that are not over",
+          description: "Running, and paused: by hand, or after too many failures.",
+          unit: "none",
+        },
+        [[`sum by (state) (${at("service_plans")})`, "{{state}}"]],
+      ),
+    ],
+  ],
+  [
     "Process",
     [
       graph(

@@ -61,6 +61,8 @@ export interface DialState {
   /** Why the last link ended, or did not come up. */
   readonly problem: string | null;
   readonly rtt_ms: number | null;
+  /** How often it has dialled. */
+  readonly dials: number;
   /** The address of another host with the same identity, which the desk has seen. */
   readonly twin: string | null;
 }
@@ -87,7 +89,7 @@ export function keepLink(parts: DialParts) {
   const stopping = new AbortController();
   let state: DialState = {
     ...{ state: "dialling", since: new Date(), next: null },
-    ...{ problem: null, rtt_ms: null, twin: null },
+    ...{ problem: null, rtt_ms: null, dials: 0, twin: null },
   };
   const set = (change: Partial<DialState>) => {
     state = { ...state, ...change };
@@ -176,7 +178,7 @@ export function keepLink(parts: DialParts) {
 
   const keep = async () => {
     for (let attempt = 0; !stopping.signal.aborted; ) {
-      set({ state: "dialling", since: new Date(), next: null });
+      set({ state: "dialling", since: new Date(), next: null, dials: state.dials + 1 });
       const { code, reason, upMs, retryMs } = await link().catch(failed);
       if (stopping.signal.aborted) return;
       if (upMs >= GOOD_MS) attempt = 0;

@@ -59,5 +59,7 @@ export interface HostLink {
   readonly next: string | null;
   readonly problem: string | null;
   readonly rtt_ms: number | null;
+  /** How often it has dialled since the server started. */
+  readonly dials: number;
   readonly twin: string | null;
 }

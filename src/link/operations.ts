@@ -31,6 +31,8 @@ const HOST_LINK = v.object({
   problem: v.nullable(v.string()),
   /** How long the answer to the last ping took. */
   rtt_ms: v.nullable(v.number()),
+  /** How often it has dialled since the server started. */
+  dials: v.number(),
   /** The address of another host with the identity of this one. */
   twin: v.nullable(v.string()),
 });

@@ -18,6 +18,14 @@ export interface MetricSources {
   events(): { counts(): ReadonlyMap<string, number> };
   eventStreams(): Promise<{ count(): number }>;
   foundLogs(): Promise<ReadonlyMap<string, { readonly state: string }>>;
+  hub(): { links(): ReadonlyArray<{ readonly linked: boolean }> } | null;
+  hostLink(): Promise<{ readonly desk: string; readonly state: string; readonly dials: number } | null>;
+  existingPlans(): Promise<{
+    readonly ledger: {
+      plans(which: { readonly open: true }): ReadonlyArray<{ readonly seq: number; readonly state: string }>;
+      counts(seq: number): Readonly<Partial<Record<string, number>>>;
+    };
+  } | null>;
   tokens(): Promise<{ list(): ReadonlyArray<{ readonly name: string; readonly expires: string | null }> }>;
 }
 
@@ -173,12 +181,76 @@ const SERVICE: readonly Reading[] = [
     },
   },
   {
+    name: "service_hub_links",
+    help: "Hosts that are linked to this desk, and that were since its server started; absent without --hub",
+    labels: ["state"],
+    read(service) {
+      const links = service.hub()?.links();
+      if (!links) return [];
+      const linked = links.filter((one) => one.linked).length;
+      return [
+        { labels: { state: "linked" }, value: linked },
+        { labels: { state: "gone" }, value: links.length - linked },
+      ];
+    },
+  },
+  {
+    name: "service_desk_link_up",
+    help: "1 while this host has its link to the desk, else 0; absent where it keeps none",
+    labels: ["desk"],
+    read: (service) => ofDeskLink(service, ({ state }) => (state === "linked" ? 1 : 0)),
+  },
+  {
+    name: "service_desk_link_dials_total",
+    help: "How often this host has dialled its desk; absent where it keeps no link",
+    type: "counter",
+    labels: ["desk"],
+    read: (service) => ofDeskLink(service, ({ dials }) => dials),
+  },
+  {
+    name: "service_plans",
+    help: "Plans that were applied and are not over, by state; absent where no plan was made",
+    labels: ["state"],
+    async read(service) {
+      const open = (await service.existingPlans())?.ledger.plans({ open: true });
+      const states = open ? ["running", "paused"] : [];
+      return states.map((state) => ({
+        labels: { state },
+        value: open?.filter((plan) => plan.state === state).length ?? 0,
+      }));
+    },
+  },
+  {
+    name: "service_plan_targets",
+    help: "Hosts of the plans that are not over, by state; absent without such a plan",
+    labels: ["state"],
+    async read(service) {
+      const ledger = (await service.existingPlans())?.ledger;
+      const sums = new Map<string, number>();
+      for (const { seq } of ledger?.plans({ open: true }) ?? []) {
+        for (const [state, hosts = 0] of Object.entries(ledger?.counts(seq) ?? {})) {
+          sums.set(state, (sums.get(state) ?? 0) + hosts);
+        }
+      }
+      return Array.from(sums, ([state, value]) => ({ labels: { state }, value }));
+    },
+  },
+  {
     name: "service_build_info",
     help: "Always 1; the labels name the build",
     labels: ["version", "commit", "platform", "arch"],
     read: () => [{ labels: { version, commit, platform: process.platform, arch: process.arch }, value: 1 }],
   },
 ];
+
+/** A sample for the link of this host to its desk, where it keeps one. */
+async function ofDeskLink(
+  service: MetricSources,
+  sampleOf: (link: { readonly state: string; readonly dials: number }) => number,
+): Promise<Sample[]> {
+  const link = await service.hostLink();
+  return link && link.state !== "off" ? [{ labels: { desk: link.desk }, value: sampleOf(link) }] : [];
+}
 
 /** Adds all of them to `registry`. */
 export function addReadings(registry: Registry, service: MetricSources): void {

@@ -170,7 +170,10 @@ export function createHostLink(
       const now = dialler?.state();
       if (!now) {
         const problem = dials ? "no server runs here" : "the desk reaches this host: it has no links";
-        return { ...about, state: "off", since: null, next: null, problem, rtt_ms: null, twin: null };
+        return {
+          ...about,
+          ...{ state: "off", since: null, next: null, problem, rtt_ms: null, dials: 0, twin: null },
+        };
       }
       const { since, next } = now;
       return { ...about, ...now, since: since.toISOString(), next: next?.toISOString() ?? null };

@@ -12,6 +12,9 @@ const SOURCES: MetricSources = {
   runs: async () => ({ totals: () => ({ active: 4, ended: ENDED }) }),
   events: () => ({ counts: () => new Map([["run.ended", 3]]) }),
   eventStreams: async () => ({ count: () => 2 }),
+  hub: () => null,
+  hostLink: async () => null,
+  existingPlans: async () => null,
   foundLogs: async () => new Map(),
   tokens: async () => ({ list: () => [] }),
 };
@@ -20,6 +23,35 @@ const linesOf = async (sources: Partial<MetricSources> = {}) =>
   (await createMetrics({ ...SOURCES, ...sources }).render()).split("\n");
 
 describe("a scrape", () => {
+  test("counts links and plans where there are some, and has no series of them elsewhere", async () => {
+    const without = await linesOf();
+    const ours = /^service_(hub_links|desk_link|plan)/;
+    expect(without.filter((line) => ours.test(line))).toEqual([]);
+    const open = [
+      { seq: 1, state: "running" },
+      { seq: 2, state: "paused" },
+    ];
+    const lines = await linesOf({
+      hub: () => ({ links: () => [{ linked: true }, { linked: true }, { linked: false }] }),
+      hostLink: async () => ({ desk: "desk:9939", state: "waiting", dials: 7 }),
+      existingPlans: async () => ({
+        ledger: { plans: () => open, counts: (seq) => (seq === 1 ? { ok: 5 } : { ok: 1, failed: 2 }) },
+      }),
+    });
+    expect(lines.filter((line) => ours.test(line))).toEqual([
+      'service_hub_links{state="linked"} 2',
+      'service_hub_links{state="gone"} 1',
+      'service_desk_link_up{desk="desk:9939"} 0',
+      'service_desk_link_dials_total{desk="desk:9939"} 7',
+      'service_plans{state="running"} 1',
+      'service_plans{state="paused"} 1',
+      'service_plan_targets{state="ok"} 6',
+      'service_plan_targets{state="failed"} 2',
+    ]);
+    const off = { desk: "desk:9939", state: "off", dials: 0 };
+    expect((await linesOf({ hostLink: async () => off })).filter((line) => ours.test(line))).toEqual([]);
+  });
+
   test("has the six families, the durations and the build", async () => {
     await using host = await testServer();
     await host.call("/commands");
