@@ -42,7 +42,7 @@ export function attend(
   const writes: Array<Promise<boolean>> = [];
   let stopped: string | undefined;
   const write = (label: string, step: StepName, more: object = {}) =>
-    writer.write({ plan: plan.seq, n: places.get(label) ?? -1, step, ...more });
+    writer.write({ plan: plan.seq, n: places.get(label) ?? -1, attempt: 0, step, ...more });
   return {
     begin: (label) => write(label, "send", { way: "execute" }),
     done({ label, status, delivered, error, run_id }) {

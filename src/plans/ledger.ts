@@ -78,6 +78,8 @@ export interface Target {
 export interface Step {
   readonly plan: number;
   readonly n: number;
+  /** Of which attempt it is: what is still heard of an earlier one changes nothing. */
+  readonly attempt: number;
   readonly step: StepName;
   readonly way?: Way | undefined;
   readonly error?: string | undefined;
@@ -133,7 +135,10 @@ export function openLedger(path: string) {
   const db = openDatabase(path, { synchronous: "FULL", busyMs: BUSY_MS, prepare });
   const transaction = <T>(work: () => T): T => db.transaction(work).immediate();
   const steps = new Map(
-    (Object.keys(STEPS) as StepName[]).map((name) => [name, db.prepare(stepSql(name, "AND n = $n"))]),
+    (Object.keys(STEPS) as StepName[]).map((name) => [
+      name,
+      db.prepare(stepSql(name, "AND n = $n AND attempt = $attempt")),
+    ]),
   );
   const bySeq = (seq: number) => {
     const row = db.query<Row, [number]>(`SELECT ${COLUMNS} FROM plan WHERE seq = ?1`).get(seq);
@@ -256,14 +261,14 @@ export function openLedger(path: string) {
     /**
      * Takes note of what happened to hosts, all or nothing.
      *
-     * @returns whether each step was made: one that does not fit the state of its host is not.
+     * @returns whether each step was made: one that does not fit the attempt and state of its host is not.
      */
     commit: (taken: readonly Step[], now: number): boolean[] =>
       transaction(() =>
-        taken.map(({ plan, n, step, way = null, error = null, run_id = null }) => {
+        taken.map(({ plan, n, attempt, step, way = null, error = null, run_id = null }) => {
           const given = step === "send" ? { now, way } : { now, error, run_id };
           const isBare = step === "run" || step === "wait" || step === "retry";
-          const result = steps.get(step)?.run({ plan, n, ...(isBare ? {} : given) });
+          const result = steps.get(step)?.run({ plan, n, attempt, ...(isBare ? {} : given) });
           return (result?.changes ?? 0) > 0;
         }),
       ),

@@ -68,7 +68,13 @@ export function createRunner(uses: RunnerUses) {
   let timer: Timer | undefined;
 
   const write = async (entry: Entry, step: StepName, more: Partial<Step> = {}): Promise<boolean> => {
-    const made = await writer.write({ plan: entry.run.plan.seq, n: entry.n, step, ...more });
+    const made = await writer.write({
+      plan: entry.run.plan.seq,
+      n: entry.n,
+      attempt: entry.attempt,
+      step,
+      ...more,
+    });
     if (!made) return false;
     entry.state = STEPS[step].to;
     if (step === "send") entry.way = more.way ?? null;

@@ -83,6 +83,7 @@ describe("a ledger", () => {
     const HOSTS = 6;
     const step = fc.record({
       n: fc.nat(HOSTS - 1),
+      attempt: fc.constantFrom(0, 0, 0, 1, 2),
       step: fc.constantFrom(...names.filter((name) => name !== "retry")),
     });
     const batch = fc.array(step, { maxLength: 8 });
@@ -94,7 +95,7 @@ describe("a ledger", () => {
         const states = () => ledger.targets(plan.seq).map(({ state }) => state);
         for (const event of events) {
           const before = states();
-          if (event === "retry") ledger.retry(plan.seq, ["failed", "expired"], 0);
+          if (event === "retry") ledger.retry(plan.seq, ["failed", "cancelled", "expired"], 0);
           else if (event === "expire") ledger.expire(plan.seq, 3_600_001);
           else if (typeof event === "string") {
             try {
@@ -106,8 +107,12 @@ describe("a ledger", () => {
             }
           } else {
             const expected = [...before];
-            const allowed = event.map(({ n, step: name }) => {
-              const fits = (STEPS[name].from as readonly TargetState[]).includes(expected[n] as TargetState);
+            const attempts = ledger.targets(plan.seq).map(({ attempt }) => attempt);
+            const allowed = event.map(({ n, attempt, step: name }) => {
+              const isPossible = (STEPS[name].from as readonly TargetState[]).includes(
+                expected[n] as TargetState,
+              );
+              const fits = isPossible && attempt === attempts[n];
               if (fits) expected[n] = STEPS[name].to;
               return fits;
             });
@@ -130,8 +135,8 @@ describe("a ledger", () => {
     const { ledger } = made;
     const { seq } = ledger.create(newPlan(plannedHosts(3)), plannedHosts(3), 0);
     ledger.apply(seq, "anna", ["operate"], 5);
-    ledger.commit([{ plan: seq, n: 0, step: "unreachable", error: "connection refused" }], 6);
-    ledger.commit([{ plan: seq, n: 1, step: "expired" }], 6);
+    ledger.commit([{ plan: seq, n: 0, attempt: 0, step: "unreachable", error: "connection refused" }], 6);
+    ledger.commit([{ plan: seq, n: 1, attempt: 0, step: "expired" }], 6);
     expect(ledger.failures(seq)).toBe(1);
     ledger.pause(seq, "too many");
     expect(ledger.resume(seq)).toMatchObject({ state: "running", forgiven: 1, token: "anna", reason: null });
@@ -168,7 +173,7 @@ describe("a ledger", () => {
       const { openLedger } = await import(${JSON.stringify(module)});
       const ledger = openLedger(${JSON.stringify(path)});
       for (let n = 0; n < 500; n++) {
-        ledger.commit([{ plan: ${seq}, n, step: "send", way: "job" }, { plan: ${seq}, n, step: "ok" }], 1);
+        ledger.commit([{ plan: ${seq}, n, attempt: 0, step: "send", way: "job" }, { plan: ${seq}, n, attempt: 0, step: "ok" }], 1);
         process.stdout.write(n + "\\n");
       }`;
     const child = Bun.spawn([process.execPath, "-e", program], { stdout: "pipe", stderr: "inherit" });

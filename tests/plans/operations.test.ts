@@ -196,7 +196,7 @@ describe("a broadcast", () => {
     const spec = { ...specOf(2), kind: "broadcast" } as const;
     const { seq } = plans.create("", "digest", spec, hosts, null);
     plans.ledger.apply(seq, null, ["admin"], Date.now());
-    plans.ledger.commit([{ plan: seq, n: 0, step: "send", way: "execute" }], Date.now());
+    plans.ledger.commit([{ plan: seq, n: 0, attempt: 0, step: "send", way: "execute" }], Date.now());
     plans.runner.takeOver();
     await plans.runner.over(seq);
     expect(plans.ledger.plan(seq)).toMatchObject({

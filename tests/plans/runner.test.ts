@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type Ledger, openLedger } from "../../src/plans/ledger";
-import { END_STATES } from "../../src/plans/plan";
+import { END_STATES, jobId } from "../../src/plans/plan";
 import { until } from "../support";
 import { type Fate, plannedHosts, testFleet, testLedger, testRunner } from "./support";
 
@@ -261,6 +261,37 @@ describe("who runs a plan", () => {
     second.runner.takeOver();
     await second.runner.over(seq);
     expect(made.ledger.counts(seq)).toEqual({ ok: 1 });
+  });
+
+  test("sends no job of an attempt that was cancelled and repeated before its host answered", async () => {
+    using made = testLedger();
+    const fleet = testFleet();
+    const { promise: isThere, resolve: answers } = Promise.withResolvers<void>();
+    const asked: string[] = [];
+    const sent: string[] = [];
+    const deliver: typeof fleet.deliver = async (target, job, options) => {
+      asked.push(job.id);
+      await isThere;
+      return fleet.deliver(target, job, {
+        ...options,
+        async sent(way) {
+          await options.sent(way);
+          sent.push(job.id);
+        },
+      });
+    };
+    using running = testRunner(made, { deliver });
+    const { seq, id } = running.run(plannedHosts(1));
+    await until("the host is asked", () => asked.length === 1);
+    made.ledger.cancel(seq, "by anna", Date.now());
+    await running.runner.wake();
+    made.ledger.retry(seq, ["cancelled"], Date.now());
+    running.runner.run(seq);
+    await running.runner.wake();
+    answers();
+    await until("the second attempt", () => made.ledger.counts(seq).ok);
+    expect(sent).toEqual([jobId(id, 0, 1)]);
+    expect(asked).toEqual([jobId(id, 0, 0), jobId(id, 0, 1)]);
   });
 
   test("may die at any commit: no job runs twice, and every host ends", async () => {
