@@ -271,7 +271,7 @@ test("what a desk has found outlives its process", async () => {
   });
 });
 
-test("kills of the desk, the host and peers, and a clock that jumps, raise no alarm", async () => {
+test("a desk that starts anew, hosts and peers that come and go, and a clock that jumps raise no alarm", async () => {
   using desk = testDesk(4);
   const jumps = [0, -3_600_000, 86_400_000, 1];
   const real = Date.now;
