@@ -35,7 +35,7 @@ function sizeOf(path: string): string {
   return (Bun.file(path).size / 1_048_576).toFixed(1);
 }
 
-/** Sums over the binaries of targets and what tells of them, as `sha256sum --check` reads them. */
+/** Sums over the binaries of targets and the files about them, as `sha256sum --check` reads them. */
 async function writeSums(): Promise<void> {
   const names = (await readdir(DIST)).filter((name) => name.startsWith("svc-")).sort();
   const lines = names.map(async (name) => {

@@ -1,5 +1,5 @@
 /**
- * The libraries that are linked into a native addon, as far as it tells: Rust leaves the names of the crates that may
+ * The libraries that are linked into a native addon, as far as it shows: Rust leaves the names of the crates that may
  * panic, C leaves symbols and the versions that a library prints. What leaves no trace is not found.
  */
 import type { Component } from "../src/licenses/operations";
@@ -66,7 +66,7 @@ const LIBRARIES: readonly Library[] = [
 
 const RUST = "Apache-2.0 OR MIT";
 
-/** By crate, as crates.io tells; a test fails for one that is linked and is not here. */
+/** By crate, as crates.io says; a test fails for one that is linked and is not here. */
 const CRATE_LICENCES: Readonly<Record<string, string>> = {
   "core-foundation": RUST,
   fdeflate: RUST,
@@ -96,7 +96,7 @@ const CRATE_LICENCES: Readonly<Record<string, string>> = {
 const CRATE = /crates\.io-[0-9a-f]+[\\/]([A-Za-z0-9_-]+?)-(\d+\.\d+\.\d+[\w.+-]*)[\\/]/g;
 
 /**
- * @param addon its bytes as latin1, and whatever else tells how it was built.
+ * @param addon its bytes as latin1, and whatever else shows how it was built.
  * @param holder what goes before the references of its libraries, as those of several addons may be the same.
  */
 export function linkedInto(addon: string, holder: string): Component[] {

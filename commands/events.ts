@@ -17,10 +17,10 @@ interface Line {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** How long a host may take to send what it has, in milliseconds. */
+/** How long a host may take to send the events that it keeps, in milliseconds. */
 const WITHIN_MS = 30_000;
 
-/** The most that is taken of what one host has: twice what it keeps, as more can happen meanwhile. */
+/** The most that is read from one host: twice the events that it keeps, as more can happen meanwhile. */
 const MOST = { events: 16_384, characters: 16 * 1_048_576 };
 
 const own = view(listEvents, {
@@ -70,7 +70,7 @@ const own = view(listEvents, {
     ["$0 events --follow", "A line for each thing that happens on this host"],
     ["$0 events --follow --types run.ended,usb.* --json", "Lines of JSON, for a program"],
     ["$0 events --follow --on tag:lab", "What happens on many hosts"],
-    ["$0 events", "What the server still has of what happened"],
+    ["$0 events", "The events that the server still keeps"],
   ],
 });
 
@@ -81,11 +81,11 @@ const types = view(eventReference, {
 
 export default { own, verbs: { types } };
 
-/** What is left of {@link MOST} for each host. */
+/** Counts what each host has sent, up to {@link MOST}. */
 function createRoom() {
   const taken = new Map<string | undefined, { events: number; characters: number }>();
   return {
-    /** @returns false when it is too much. */
+    /** @returns false when the host has sent more. */
     takes(label: string | undefined, one: Followed): boolean {
       if (one.kind === "cut") return true;
       const { events, characters } = taken.get(label) ?? { events: 0, characters: 0 };
@@ -96,13 +96,13 @@ function createRoom() {
   };
 }
 
-/** What was said of the streams, and whether every host was heard. */
+/** Prints events and warnings about the streams, each warning once; knows whether every host was heard. */
 function createReport(globals: GlobalFlags, log: Log, event: (line: Line) => void) {
   const cut = new Map<string | undefined, string>();
   let isGood = true;
   return {
     isGood: () => isGood,
-    /** Says that a host sends more than it can have. */
+    /** Warns that a host sends more than {@link MOST}. */
     isFull(label: string | undefined): true {
       isGood = false;
       log.warn(
@@ -134,7 +134,7 @@ function createReport(globals: GlobalFlags, log: Log, event: (line: Line) => voi
 function show(globals: GlobalFlags, line: Line): boolean {
   return print(globals, line, () => {
     const { at, ...data } = line.data;
-    // A cut line must not lose how it went.
+    // First, as the end of a long line is cut.
     const { status, error_text, ...others } = data;
     const facts = factsOf({ status, error_text, ...others });
     const words = [at, line.label, line.type.padEnd(16), ...facts];

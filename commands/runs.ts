@@ -31,8 +31,8 @@ const outcomeRows = ({ outcomes }: Shown) =>
     omitted ? "(too large to be kept)" : ok ? jsonLine(result ?? null) : (error ?? ""),
   ]);
 
-/** Why there are no outcomes: a server has none of what `svc execute` runs beside it. */
-function noneOf({ outcomes_kept, source_type, status }: Shown): string {
+/** Why there are no outcomes: the server has none of a run of `svc execute`, which is another process. */
+function noOutcomes({ outcomes_kept, source_type, status }: Shown): string {
   if (outcomes_kept !== false) return "no outcomes yet";
   const why =
     source_type === "manual"
@@ -60,7 +60,7 @@ export default {
       names: { run_id: "id" },
       columns: OUTCOMES,
       rows: outcomeRows,
-      text: (run) => table(OUTCOMES, outcomeRows(run), noneOf(run)) + logText(run),
+      text: (run) => table(OUTCOMES, outcomeRows(run), noOutcomes(run)) + logText(run),
       none: "no outcomes",
       warnings: ({ status, error_text }) => (error_text === null ? [] : [`${status}: ${error_text}`]),
       examples: [["$0 runs show 9f1c2e4a", "The outcome of each action, and what it logged"]],

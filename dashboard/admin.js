@@ -32,7 +32,7 @@ const TRUST = {
 };
 
 /**
- * The last poll after another one found something else, which an event tells of.
+ * The last poll that found something else than the one before, of which there is an event.
  *
  * @param {Polled[]} found
  * @param {import("./events.js").Happening} happened

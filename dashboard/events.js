@@ -72,7 +72,7 @@ const REFUSED = { delivered: false, blocked: true, refused: true, retryAfter: 0 
 export class Events extends EventTarget {
   /** @type {State} */
   state = "opening";
-  /** When the last event or reset came: answers of before may lack what it tells. In milliseconds since 1970. */
+  /** When the last event or reset came: earlier answers may lack its change. In milliseconds since 1970. */
   changedAt = 0;
   /** The id of the last event; empty while what is shown is not as of any. */
   #newest = "";

@@ -18,7 +18,7 @@ const ROWS = 6;
 /** Audit rows that are kept, of which those of changes are shown. */
 const KEPT_ROWS = 200;
 
-/** Seconds between requests for what no event tells, where events come. */
+/** Seconds between requests for what has no events, where events come. */
 const REST_S = 120;
 
 /** @typedef {import("./wire").Answer<"overview">} Overview */

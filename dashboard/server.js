@@ -23,7 +23,7 @@ import { legend, plot } from "./plot.js";
 /** @typedef {import("./wire").Answer<"requests">} Requests */
 /** @typedef {import("./wire").Answer<"config/import">} ImportReport */
 
-/** Seconds between requests for what no event tells, where events come. */
+/** Seconds between requests for what has no events, where events come. */
 const REST_S = 60;
 
 /** Times that the plot has at most: an hour. */

@@ -9,7 +9,7 @@ import { table } from "./table.js";
 /** Seconds between requests of the list while the watcher reports no change. */
 const LIST_EVERY_S = 15;
 
-/** The same where events come: while nobody watches, no event tells of a device. */
+/** The same where events come: while nobody watches, there are no events about devices. */
 const LIST_REST_S = 30;
 
 /** Events that are shown. */

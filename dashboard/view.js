@@ -29,7 +29,7 @@ import { ApiError } from "./api.js";
  * @property {Asked | (() => Asked)} path
  * @property {readonly string[]} on the types of events that concern it; `run.*` for all that begin so
  * @property {number} every seconds between requests where no events come
- * @property {number} [rest] seconds between requests where events come: for what no event tells
+ * @property {number} [rest] seconds between requests where events come: for what has no events
  * @property {(answer: import("./wire").Answer<Asked>, happened: import("./events.js").Happening) => import("./wire").Answer<Asked> | null} [apply]
  *   the answer after an event, so that no request is needed; the same where nothing changes, and null to ask. An event can
  *   come that the answer has already

@@ -27,7 +27,7 @@ import { SERVICE_OPTIONS, type ServiceOptions } from "./service/options";
 import { serverReport } from "./service/running";
 import { startJob } from "./service/start-job";
 import { createTokenUses } from "./service/token-uses";
-import { createTellPins, startUpkeep } from "./service/upkeep";
+import { createNotifyPins, startUpkeep } from "./service/upkeep";
 import type { Syncs } from "./sync/manager";
 import { createRevocations } from "./trust/revocations";
 import type { Collector } from "./witness/collector";
@@ -408,7 +408,7 @@ export function createService({
       if (existsSync(files.traces)) (await service.traces()).clear();
       await madeScheduler?.start();
       const look = async () => {
-        // Whoever revokes a token may not be able to tell this process.
+        // Whoever revokes a token may not be able to notify this process.
         const hasHooks = existsSync(files.webhooks);
         if (madeRuns || madeSessions || hasHooks || revocations.awaited()) await endRevoked();
         if (hasJobs()) await service.scheduler();
@@ -496,7 +496,7 @@ export function createService({
       return jobs;
     },
     endJobsOfScript: async (name) => (hasJobs() ? (await service.scheduler()).disown("script", name) : 0),
-    tellServer: async () =>
+    notifyServer: async () =>
       handOver
         ? handOver.refresh()
         : void (await (await import("./client/local-server")).refreshLocalServer(configDir)),
@@ -540,6 +540,6 @@ export function createService({
     madeCollector = collector;
     (await collector()).start();
   };
-  const tellPins = createTellPins(service, configDir);
+  const tellPins = createNotifyPins(service, configDir);
   return service;
 }

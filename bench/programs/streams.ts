@@ -18,8 +18,8 @@ async function open(token: string) {
     const at = now();
     stream.text += bytes.toString("latin1");
     if (stream.text.includes("event: mark")) opened.resolve();
-    const [, told] = /event: run\.ended\ndata: \{"at":"([^"]+)"/.exec(stream.text) ?? [];
-    if (told !== undefined) stream.ended(at - Date.parse(told));
+    const [, sent] = /event: run\.ended\ndata: \{"at":"([^"]+)"/.exec(stream.text) ?? [];
+    if (sent !== undefined) stream.ended(at - Date.parse(sent));
   });
   const head = [
     "GET /events?types=run.ended HTTP/1.1",

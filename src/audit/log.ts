@@ -24,9 +24,9 @@ import { appendRows, type Head, headOf, laterHead, type NewRow, readHighWater } 
 import { type ListQuery, latestRow, listRows, listTypes } from "./list";
 import type { Epoch } from "./open-file";
 import type { PruneOptions } from "./prune";
+import { createPublisher } from "./publish";
 import { createLimit, PRUNED, type Pruned } from "./retention";
 import { type AuditEvent, rowTime, storable } from "./row";
-import { createTeller } from "./tell";
 import { type VerifyOptions, verdictFor } from "./verify";
 import type { Tree } from "./witness/tree";
 import type { WitnessedLog } from "./witness/witnessed-log";
@@ -94,7 +94,7 @@ export async function openAuditLog({
   const file = new AuditFile(path, lockWaitMs, log);
   const closing = new AbortController();
   let tally: Tally | undefined;
-  const teller = createTeller(() => tally?.rows ?? 0, publish);
+  const publisher = createPublisher(() => tally?.rows ?? 0, publish);
   let waiting: Waiting[] = [];
   let flushing: Promise<void> | undefined;
   let failure: string | null = null;
@@ -126,7 +126,7 @@ export async function openAuditLog({
         const first = written.head.id - batch.length + 1;
         for (const [nth, { resolve }] of batch.entries()) resolve(first + nth);
         const rows = batch.map(({ ts, event }, nth) => ({ id: first + nth, ts, ...event }));
-        teller.take(
+        publisher.take(
           rows,
           batch.every(({ quiet }) => quiet),
         );
@@ -312,7 +312,7 @@ export async function openAuditLog({
       closing.abort(cancelled("cancelled"));
       await flushing;
       await madeWitness?.end();
-      teller.finish();
+      publisher.finish();
       file.close();
     },
   };

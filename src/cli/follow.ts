@@ -7,7 +7,7 @@ import type { Service } from "../service";
 
 export type { Followed } from "../client/events";
 
-/** How often a host is asked again because of its events at most, in milliseconds: it limits its requests. */
+/** The time between two calls because of the events of one host at least, in milliseconds: a host limits its requests. */
 const HOST_MS = 3_000;
 
 /** What to follow. */
@@ -23,10 +23,10 @@ export interface FollowOptions {
 }
 
 /**
- * Hands what comes to `take`, until the signal is aborted or nothing is left to follow.
+ * Hands each event to `take`, until the signal is aborted or every stream has ended.
  *
- * @param take gets the label of the host, undefined for this one, and what came; true ends the stream of that host, which is
- *   not read meanwhile.
+ * @param take gets the label of the host (undefined for this host) and the event. It is awaited before the next one of that host
+ *   is read; true ends the stream.
  * @throws `unavailable` where this host is to be followed, and no server runs on it; as `servers` of the address book.
  */
 export async function followHosts(
@@ -51,8 +51,8 @@ export async function followHosts(
 }
 
 /**
- * Calls `changed` with the label of a host, undefined for this one, at each event there, and when its stream breaks or begins
- * again; for one host every {@link HOST_MS} at most. Never rejects: where nothing can be followed, nothing is.
+ * Calls `changed` with the label of a host (undefined for this host) at each event there, and when its stream breaks or begins
+ * again; for one host every {@link HOST_MS} at most. Never rejects: a host that cannot be followed is left out.
  */
 export async function followChanges(
   service: Service,
@@ -70,7 +70,7 @@ export async function followChanges(
     const wasFollowed = followed.get(label);
     const isFollowed = one.kind !== "cut";
     followed.set(label, isFollowed);
-    // What happened before a stream began is not in it; why there still is none is no news.
+    // A stream lacks what happened before it began. Another failure to open it is no change.
     if (wasFollowed !== isFollowed || one.kind === "event" || one.kind === "reset") report(label);
     return false;
   }).catch(() => {});

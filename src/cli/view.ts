@@ -223,7 +223,7 @@ export async function answerHere<I extends InputSchema, O extends OutputSchema>(
     const options = { signal: signal ?? cancel.signal, progress: progress ?? bar.show, warn, logged };
     const body = await callOperation(service, operation, input, localCaller(service, kind, options));
     // The change is in force when the command returns.
-    if (changes && !uses) await service.tellServer();
+    if (changes && !uses) await service.notifyServer();
     return body;
   } finally {
     bar.end();

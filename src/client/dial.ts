@@ -61,8 +61,11 @@ export class Dialler extends Agent {
 /** What {@link RemoteError} says where the server ended the connection. */
 export const CLOSED = "connection closed";
 
-/** What {@link RemoteError} says where the certificate has none of the pins. */
-export const NOT_PINNED = "the certificate is not the pinned one";
+/** What {@link RemoteError} says where the certificate has none of the pins, of which some are of a certificate; or all of keys. */
+export const NOT_PINNED = {
+  certificate: "the certificate is not the pinned one",
+  key: "the key is not the pinned one",
+} as const;
 
 /**
  * The certificate, DER, that the https server at `url` shows. Nothing else is sent or asked.
@@ -104,7 +107,7 @@ export function dial(url: URL, { trust, identity, address }: Checked, ready: (pi
   if (isPlain) return connect(where, () => ready());
   const socket: TLSSocket = connectTls({
     ...where,
-    // The name that the certificate must have, and that the server is told (RFC 6066 section 3: never an address).
+    // The name that the certificate must have, and that is sent to the server (RFC 6066 section 3: never an address).
     ...(address !== undefined && !isIP(host) && { servername: host }),
     rejectUnauthorized: trust.kind === "system" || trust.kind === "ca",
     ...(trust.kind === "ca" && { ca: trust.pem }),
@@ -114,8 +117,9 @@ export function dial(url: URL, { trust, identity, address }: Checked, ready: (pi
     if (trust.kind === "pin") {
       const { raw } = socket.getPeerCertificate();
       const pin = trust.pins.find((one) => hasPin(raw, one));
-      if (pin === undefined) socket.destroy(unreachable(NOT_PINNED));
-      else ready(pin);
+      if (pin !== undefined) return ready(pin);
+      const isOfKey = trust.pins.length > 0 && trust.pins.every((one) => one.startsWith("spki:"));
+      socket.destroy(unreachable(NOT_PINNED[isOfKey ? "key" : "certificate"]));
     } else if (trust.kind === "any" || socket.authorized) ready();
     else socket.destroy(unreachable("the certificate is not trusted"));
   });

@@ -1,5 +1,5 @@
 /**
- * What commands with lists of actions inside them share: the run around them, and what they tell of those lists.
+ * What commands with lists of actions inside them share: the run around them, and what they say about those lists.
  */
 import * as v from "valibot";
 import { badInput, Failure } from "../lib/errors";

@@ -100,7 +100,7 @@ export interface Backend {
   close(): Promise<void>;
 }
 
-/** What a backend tells its owner. */
+/** What a backend reports to its owner. */
 export interface BackendEvents {
   /** The display has gone; the backend is of no use any more. */
   lost(): void;
@@ -108,7 +108,7 @@ export interface BackendEvents {
   clipboard(owned: boolean): void;
 }
 
-/** What the child process tells its parent. */
+/** What the child process reports to its parent. */
 export type DesktopEvents = Pick<BackendEvents, "clipboard">;
 
 /** The calls that the child process (`worker-child.ts`) answers: most are the backend's own. */

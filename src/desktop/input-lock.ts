@@ -48,20 +48,20 @@ export function createInputLock(lockFile: string, releaseAll: () => Promise<void
      * @throws a `cancelled` failure when `signal` aborts first.
      */
     async take(signal: AbortSignal, who = "a program", waiting = () => {}) {
-      let isTold = false;
-      const tell = () => {
-        if (isTold) return;
-        isTold = true;
+      let isNotified = false;
+      const notify = () => {
+        if (isNotified) return;
+        isNotified = true;
         log.info(`${who} waits for pointer and keyboard: ${holder()} uses them`);
         waiting();
       };
-      if (count++ > 0) tell();
+      if (count++ > 0) notify();
       const before = last;
       const { promise: ended, resolve: passOn } = Promise.withResolvers<void>();
       last = before.then(() => ended);
       try {
         await deadline(before, { signal, aborted });
-        const release = await lockBetweenProcesses(lockFile, signal, tell);
+        const release = await lockBetweenProcesses(lockFile, signal, notify);
         taken = who;
         leaveName(holderFile, who);
         let held = true;
@@ -113,21 +113,21 @@ function otherHolder(file: string): string {
 async function lockBetweenProcesses(
   lockFile: string,
   signal: AbortSignal,
-  tell: () => void,
+  notify: () => void,
 ): Promise<Release> {
-  const next = await lockPatiently(`${lockFile}-next`, signal, tell);
+  const next = await lockPatiently(`${lockFile}-next`, signal, notify);
   try {
-    return await lockPatiently(lockFile, signal, tell);
+    return await lockPatiently(lockFile, signal, notify);
   } finally {
     next();
   }
 }
 
-async function lockPatiently(lockFile: string, signal: AbortSignal, tell: () => void): Promise<Release> {
+async function lockPatiently(lockFile: string, signal: AbortSignal, notify: () => void): Promise<Release> {
   for (;;) {
     const release = tryLock(lockFile);
     if (release) return release;
-    tell();
+    notify();
     await sleep(POLL_MS, signal, aborted);
   }
 }

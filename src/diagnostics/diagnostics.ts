@@ -47,8 +47,8 @@ export function createDiagnostics<S extends { readonly log: Log }>(
   /** What each check found last. */
   const found = new Map<string, string>();
 
-  /** Tells of a check that finds something else than before, the first time also of one that finds a problem. */
-  const tell = (result: CheckResult) => {
+  /** Publishes a result that differs from the one before; the first result, where it is a problem. */
+  const publishChange = (result: CheckResult) => {
     const { name, ok, severity, detail } = result;
     const before = found.get(name);
     const now = JSON.stringify([ok, severity]);
@@ -77,7 +77,7 @@ export function createDiagnostics<S extends { readonly log: Log }>(
     const duration_ms = Math.round((performance.now() - started) * 1_000) / 1_000;
     const result = { name, ...finding, detail: printable(finding.detail, 500), duration_ms };
     // One that was cut off has found nothing.
-    if (!caller.signal.aborted) tell(result);
+    if (!caller.signal.aborted) publishChange(result);
     return result;
   };
 

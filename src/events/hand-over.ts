@@ -61,7 +61,7 @@ export function createHandOver(
     timer ??= setTimeout(() => void flush(false), isBusy ? LATER_MS : SOON_MS);
   });
   return {
-    /** Sends what there is, and makes the server read its files again. Never rejects. */
+    /** Sends the events that wait, and makes the server read its files again. Never rejects. */
     refresh: () => flush(true),
     /** Sends what is left. Never rejects. */
     async end(): Promise<void> {

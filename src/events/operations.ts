@@ -42,7 +42,7 @@ const STREAM_HEADERS = {
 
 export const listEvents = operation({
   name: "events.list",
-  summary: "Follow what happens on this host: server-sent events, or with `wait` what there is after an id",
+  summary: "Follow what happens on this host: server-sent events, or with `wait` those after an id",
   scope: "any",
   http: { method: "GET", path: "/events", stream: EVENT_STREAM },
   subcommand: "events",

@@ -210,7 +210,7 @@ export function createStreams(bus: Bus) {
         controller?.enqueue(chunk);
         wait?.resolve();
       };
-      /** What comes first: a reset, what there is already, and a mark: from then on it is up to date. */
+      /** What comes first: a reset, the events that happened already, and a mark. After the mark, the stream is up to date. */
       const first = () => {
         if (greeting) {
           const chunk = greeting;

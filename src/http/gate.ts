@@ -189,7 +189,7 @@ export function createGate({ guessable, generated }: TokensInForce, options: Rat
     check(client: string, authorization: string | null, now: number, relayed?: string): Verdict {
       const until = lockedUntil.get(client) ?? 0;
       const locked = until > now;
-      // While a client is locked out, not even the time of an answer may tell whether a guess is right.
+      // While a client is locked out, not even the time of an answer may show whether a guess is right.
       const grantOf = locked ? generated : anyToken;
       const guess = authorization !== null;
       const sent = guess ? tokenIn(authorization) : "";

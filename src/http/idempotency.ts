@@ -35,7 +35,7 @@ export interface KeptAnswer {
  */
 export type Ending = KeptAnswer | { readonly status: number } | "interrupted" | null;
 
-/** What there is of a request; `large`: it was answered with this status, and the answer was too large to be kept. */
+/** How far a request has come; `large`: it was answered with this status, and the answer was too large to be kept. */
 export type Found =
   | { readonly kind: "new"; end(answer: Ending): void }
   | { readonly kind: "answered"; readonly answer: KeptAnswer }
@@ -95,7 +95,7 @@ export function createFirstAnswers(path: string, { now = Date.now, most = MAX } 
 
   return {
     /**
-     * What there is of this request. When it is `new`, it is on disk as begun, and `end` takes how it ends.
+     * How far this request has come. When it is `new`, it is on disk as begun, and `end` takes how it ends.
      *
      * @param request what it asks for: another one must not have the same key.
      * @throws the SQLite error when the file cannot be written: then the request must not begin.
@@ -151,7 +151,7 @@ function foundIn(
   return { kind: "answered", answer: JSON.parse(openedWith(seal, answer)) };
 }
 
-/** What names a request in the file, what its content is compared by, and what seals its answer: none tells of the others. */
+/** What names a request in the file, what its content is compared by, and what seals its answer: none of them reveals another. */
 function keysOf(key: string, owner: string) {
   const bytes = Buffer.from(hkdfSync("sha256", key, owner, "svc Idempotency-Key", 96));
   return { id: bytes.subarray(0, 32), request: bytes.subarray(32, 64), seal: bytes.subarray(64) };

@@ -19,7 +19,7 @@ const MAX_KEY = 255;
 const QUOTED = /^"((?:[ !#-[\]-~]|\\["\\])*)"$/;
 const BARE = /^[\w.~:+/=-]+$/;
 
-/** Whether a repeat of it must not do the same again. What is signed has its own way to tell a repeat. */
+/** Whether a repeat of it must not do the same again. What is signed detects a repeat in its own way. */
 export const takesIdempotencyKey = ({ changes, http }: Operation): boolean =>
   changes !== undefined && http !== undefined && http.public === undefined && !http.repeatable;
 
@@ -135,7 +135,7 @@ const answerOf = (status: number, headers: Readonly<Record<string, string>>, bod
     ? { status }
     : { status, headers, body };
 
-/** A stream that fails, or whose reader goes, is broken off, as its work is then: a repeat is told that it was interrupted. */
+/** A stream that fails, or whose reader goes, is broken off, as its work is then: a repeat is answered that it was interrupted. */
 function keptWhole(response: Response, keep: Keep): Response {
   const source = response.body?.getReader();
   const decoder = new TextDecoder();

@@ -117,7 +117,7 @@ export function createSockets() {
       about.ended();
       return failureResponse(badInput("expected a WebSocket of version 13"));
     },
-    /** Tells the features of those that are open that the server stops. */
+    /** Notifies the features of open sockets that the server stops. */
     stopping(): void {
       for (const { answer } of open) answer.handlers.stopping();
     },

@@ -14,8 +14,8 @@ import { inspectorReset, inspectorSampled } from "./events";
 /** Samples in the window by default: ten minutes at one a second. */
 export const DEFAULT_CAPACITY = 600;
 
-/** How often events tell of new samples, in milliseconds. */
-const TELL_MS = 1_000;
+/** The time between two events about new samples at least, in milliseconds. */
+const EVENT_MS = 1_000;
 
 /** A sample in an answer: `age_seconds` counts back from the newest sample of the same answer. */
 export const TIMED_SAMPLE = v.object({ age_seconds: v.number(), ...LINK_SAMPLE.entries });
@@ -50,7 +50,7 @@ export function createInspector({
     return session === undefined ? samples : samples.filter((sample) => sample.session === session);
   };
 
-  const tell = atMost(TELL_MS, () => publish(inspectorSampled, inspector.summary()));
+  const publishSummary = atMost(EVENT_MS, () => publish(inspectorSampled, inspector.summary()));
   const inspector = {
     /**
      * Adds a sample, of the session it belongs to if any, taken `ageSeconds` ago.
@@ -64,7 +64,7 @@ export function createInspector({
       if (kept.length > capacity) kept.shift();
       newestAt = Math.max(newestAt, at);
       recorded(stats, at === newestAt);
-      tell.call();
+      publishSummary.call();
     },
     /** The newest `n` samples, oldest first; of one session, if given. */
     recent(n: number, session?: string) {

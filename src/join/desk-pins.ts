@@ -35,8 +35,8 @@ interface Uses<H extends Joined> {
   pins(): Promise<{ readonly pin: string; readonly next_pin?: string | undefined }>;
 }
 
-/** Tells hosts that have joined the pins of this desk; each host once, until there are others. */
-export function createPinTeller<H extends Joined>(service: Uses<H>) {
+/** A function that sends the pins of this desk to the hosts that have joined: to each host once, and again when they change. */
+export function createPinNotifier<H extends Joined>(service: Uses<H>) {
   /** The pins that each membership knows, by its nonce. */
   const sent = new Map<string, string>();
   return async () => {

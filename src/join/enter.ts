@@ -162,7 +162,7 @@ const isBusy = ({ message, refusal }: RemoteError) =>
 
 function refusedBy(address: string, { message, refusal, sent }: RemoteError): Failure {
   if (refusal) return conflict(`the desk at ${address} refuses: ${refusal.error}`);
-  if (message === NOT_PINNED) {
+  if (message === NOT_PINNED.key) {
     return conflict(`the server at ${address} has another key than the join string names: nothing was sent`);
   }
   if (!sent) return unavailable(`the desk at ${address} cannot be reached: ${message}`);
@@ -172,7 +172,7 @@ function refusedBy(address: string, { message, refusal, sent }: RemoteError): Fa
 }
 
 /**
- * Leaves the desk: tells it, ends its token, forgets it.
+ * Leaves the desk: notifies it, ends its token, forgets it.
  *
  * @returns why the desk was not notified; null when it was.
  * @throws `not_found` when this host has joined no desk.

@@ -55,7 +55,7 @@ export async function confine(
 }
 
 /**
- * A rule of Landlock names a folder itself, not its path. @returns a function that tells whether one of the `paths` has been
+ * A rule of Landlock names a folder itself, not its path. @returns a function that says whether one of the `paths` has been
  * replaced or removed since.
  */
 export function watchFolders(paths: readonly string[]): () => boolean {

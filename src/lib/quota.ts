@@ -35,7 +35,7 @@ export function firstToGo(users: ReadonlyArray<string | null>): number {
   return who === undefined ? -1 : users.indexOf(who);
 }
 
-/** What there is a limited number of. */
+/** Something that is limited in number. */
 export interface Quota {
   /** In words: `runs`. */
   readonly what: string;

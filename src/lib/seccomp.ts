@@ -114,7 +114,7 @@ const SOCKETS: readonly Condition[] = [
   { call: [307, 269], argument: 3, without: MSG_FASTOPEN },
 ];
 
-/** What tells another process, or the kernel about it, by its id. */
+/** System calls that signal or change another process, by its id. */
 const processes = (pid: number): readonly Condition[] => [
   // kill, tgkill, prlimit64
   { call: [62, 129], argument: 0, only: [pid] },

@@ -5,16 +5,16 @@
  */
 import { PIECE_BYTES, pieceFrame, WINDOW_BYTES } from "./frames";
 
-/** After how many bytes that were read the sender is told. */
+/** How many bytes are read before the sender may send as many more. */
 const MORE_BYTES = WINDOW_BYTES / 4;
 
-/** So many pieces wait as they are. */
+/** How many pieces wait as they came; more are copied together. */
 const FEW = 64;
 
-/** The way out of a side. */
+/** Where one side of a link sends. */
 export interface Outlet {
   send(message: string | Uint8Array<ArrayBuffer>): void;
-  /** Resolves when another piece may be sent: not much waits. */
+  /** Resolves when another piece may be sent; undefined where it may be sent now. */
   ready(): Promise<void> | undefined;
 }
 
@@ -22,7 +22,7 @@ export interface Outlet {
 export interface Sending {
   /** The receiver has read so many bytes. */
   more(bytes: number): void;
-  /** Nobody reads it any longer: what waits rejects. */
+  /** Nobody reads it any longer: `write` returns false. */
   stop(): void;
 }
 
@@ -79,7 +79,7 @@ export class Receiver {
   private open: { readonly room: Uint8Array; used: number } | undefined;
   private end: { readonly error?: unknown } | undefined;
 
-  /** @param report tells the sender how many bytes were read. */
+  /** @param report notifies the sender of how many bytes were read. */
   constructor(private readonly report: (bytes: number) => void) {}
 
   /** @returns false where the sender has sent more than it may. */

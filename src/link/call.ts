@@ -8,10 +8,10 @@ import type { FromHost } from "./frames";
 
 type Head = Extract<FromHost, { t: "head" }>;
 
-/** The link that it is on. */
+/** The link that a request is on. */
 interface Way extends Outlet {
   say(frame: object): void;
-  /** It is over. */
+  /** The request is over. */
   forget(id: number): void;
 }
 
@@ -49,7 +49,7 @@ export class Call implements Disposable {
     return this.receiver.next();
   }
 
-  /** The head is here. @returns false where it was. */
+  /** The head has come. @returns false for a second one. */
   begin(head: Head): boolean {
     if (this.hasHead) return false;
     this.hasHead = true;
@@ -57,7 +57,7 @@ export class Call implements Disposable {
     return true;
   }
 
-  /** A piece is here. @returns false where it is more than was asked for. */
+  /** A piece of the answer has come. @returns false where the host has sent more than it may. */
   push(bytes: Uint8Array): boolean {
     return this.receiver.push(bytes);
   }

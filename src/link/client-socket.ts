@@ -14,22 +14,22 @@ export interface ClientHandlers {
   /** It is open. @param pin of the certificate; undefined without TLS. */
   opened(pin: string | undefined): void;
   message(message: string | Uint8Array): void;
-  /** It has ended. @param code of the other end, or 1006 (RFC 6455 section 7.1.5) where it said none. */
+  /** It has ended. @param code that the other end sent; 1006 (RFC 6455 section 7.1.5) where it sent none. */
   closed(code: number, reason: string): void;
 }
 
-/** How many bytes may wait before the next piece of a body waits too. */
+/** How many bytes may wait in the socket before `ready` waits for them. */
 const MAX_WAITING = 262_144;
 
-/** How long an end may take that the other end has to answer, in milliseconds. */
+/** How long the other end may take to answer a close frame, in milliseconds. */
 const CLOSE_MS = 3_000;
 
-/** The code of a connection that ended without a word. */
+/** The code of a connection that ended without a close frame. */
 const BROKEN = 1_006;
 
 export type ClientSocket = ReturnType<typeof openClientSocket>;
 
-/** Opens one. What goes wrong is its `closed`. */
+/** Opens one. An error is reported to `closed`. */
 export function openClientSocket(url: URL, server: Pick<RemoteServer, "trust">, handlers: ClientHandlers) {
   const address = `${url.protocol === "https:" ? "wss" : "ws"}://${url.host}${url.pathname}`;
   const protocol = driver.client(address, { protocols: [PROTOCOL], maxLength: MAX_MESSAGE_BYTES });

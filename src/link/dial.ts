@@ -28,7 +28,7 @@ const PING_MS = 30_000;
 const FIRST_MS = 1_000;
 const MAX_MS = 60_000;
 
-/** A link that was up for so long was a good one: the next attempt is a first one. In milliseconds. */
+/** After a link that was up for so long, attempts are counted from the first again; in milliseconds. */
 const GOOD_MS = 30_000;
 
 /** A desk that has links. */
@@ -51,10 +51,10 @@ export interface DialParts {
   readonly random?: () => number;
 }
 
-/** How the link of a host is. */
+/** The state of the link of a host. */
 export interface DialState {
   readonly state: "dialling" | "linked" | "waiting";
-  /** When it came to be so. */
+  /** Since when. */
   readonly since: Date;
   /** When it dials again. */
   readonly next: Date | null;
@@ -73,11 +73,11 @@ interface End {
   readonly reason: string;
   /** How long it was up, in milliseconds. */
   readonly upMs: number;
-  /** The desk stops, and is to be dialled after a part of this time. */
+  /** The desk stops: it is dialled again after a random part of this time. */
   readonly retryMs: number | undefined;
 }
 
-/** The time before the nth attempt: full jitter, and nothing is clamped after it. */
+/** The time before the nth attempt: full jitter, which no minimum narrows. */
 export const pauseBefore = (attempt: number, random: () => number): number =>
   random() * Math.min(MAX_MS, FIRST_MS * 2 ** attempt);
 
@@ -209,7 +209,7 @@ const failed = (error: unknown): End => ({
   retryMs: undefined,
 });
 
-/** Ends a link that does not come up, or that does not answer pings any longer. A ping has how long the answer to the last one took. */
+/** Ends a link that does not come up, or that answers no ping. A ping carries how long the answer to the last one took. */
 function watch(socket: ClientSocket, answered: (rttMs: number) => void, random: () => number) {
   let timer = setTimeout(() => socket.terminate("the desk does not answer"), READY_MS);
   let pauseMs = FIRST_MS;

@@ -1,7 +1,7 @@
 /**
  * The frames of the link protocol, `svc.link.v1`: what a hub and a host say to each other over a WebSocket.
  *
- * Text frames are JSON, `t` says what they are; a binary frame is a piece of a body: the id of its request, 4 bytes, and the bytes.
+ * Text frames are JSON, and `t` names their kind; a binary frame is a piece of a body: the id of its request, 4 bytes, and the bytes.
  *
  *     hub                            host
  *     hello {nonce}            ->
@@ -46,7 +46,7 @@ export const CODE = {
   refused: 4_000,
   /** Another host with this identity has a link now. */
   replaced: 4_001,
-  /** Another host with this identity has a link, and this one has lost its own to it. */
+  /** Another host with this identity has taken over the link of this one. */
   held: 4_002,
 } as const;
 
@@ -59,9 +59,9 @@ const more = v.object({ t: v.literal("more"), id, bytes: whole(WINDOW_BYTES) });
 export const FROM_HUB = v.variant("t", [
   v.object({ t: v.literal("hello"), v: v.literal(1), nonce: text(64) }),
   v.object({ t: v.literal("ready"), label: text(256) }),
-  /** Another host with this identity had a link until now; where. */
+  /** The address of another host with this identity, which had a link until now. */
   v.object({ t: v.literal("twin"), address: text(100) }),
-  /** Another host with this identity has a link now. The host closes with {@link CODE.replaced}: so the hub knows that it lives. */
+  /** Another host with this identity has a link now. The host answers with {@link CODE.replaced}, so the hub knows that it runs. */
   v.object({ t: v.literal("replaced"), address: text(100) }),
   v.object({
     t: v.literal("ask"),
@@ -73,12 +73,12 @@ export const FROM_HUB = v.variant("t", [
     key: v.optional(text(100)),
     /** How long its body is; absent where it has none. */
     bytes: v.optional(whole(MAX_BODY_BYTES)),
-    /** After which nobody waits for the answer. */
+    /** How long the hub waits for the answer. */
     within_ms: v.optional(whole(0x7fff_ffff)),
   }),
   v.object({ t: v.literal("cancel"), id }),
   more,
-  /** The hub stops: the host dials again after a part of this time. */
+  /** The hub stops: the host dials again after a random part of this time. */
   v.object({ t: v.literal("drain"), retry_ms: whole(600_000) }),
 ]);
 
@@ -89,7 +89,7 @@ export const FROM_HOST = v.variant("t", [
     host_id: text(64),
     /** Of {@link linkMessage}, by the identity key. */
     signature: text(100),
-    /** Another one for each process: two hosts with one identity differ in it. */
+    /** Differs for each process, also of two hosts with one identity. */
     process: text(64),
     version: text(40),
     /** Whether it lets another host with this identity keep its link. */

@@ -3,7 +3,7 @@
  *
  * Promises. A host is known by its identity key alone, and no token crosses a link. Of two hosts with one identity the newer has
  * the link, and both are notified. A request that was handed to a link ends with it. Whatever a host sends, its share of memory is
- * bounded: by the window of each body, by the number of requests, and by what may wait to be sent. One timer looks after all links.
+ * bounded: by the window of each body, by the number of requests, and by what may wait to be sent. One timer serves all links.
  */
 import { type Answer, askAgain } from "../client/again";
 import { deadlineIn, type Limits, RemoteError, type Request } from "../client/carrier";
@@ -19,10 +19,10 @@ import { CODE, MAX_BODY_BYTES } from "./frames";
 import { type Gone, type Home, type HostFrame, Link, type Member } from "./link";
 import type { Hub } from "./links";
 
-/** How often all links are looked after, in milliseconds. */
+/** How often the time limits of all links are checked, in milliseconds. */
 const LOOK_MS = 5_000;
 
-/** How long a host may take to prove who it is, or to go, in milliseconds. */
+/** How long a host may take to prove who it is, or to close its link, in milliseconds. */
 const PROVE_MS = 10_000;
 
 /** The most connections that have not proved who they are; one more ends the oldest. */
@@ -31,7 +31,7 @@ const MAX_WAITING = 1_024;
 /** How often a host may get a link. */
 const DIALS = { ratePerMinute: 60, burst: 20 };
 
-/** How long hosts are told to wait for a hub that stops, in milliseconds: for each of them, and at least. */
+/** How long hosts wait before they dial a hub that stops, in milliseconds: so long for each host, and the least. */
 const RETRY_MS_EACH = 1;
 const MIN_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 600_000;
@@ -44,14 +44,14 @@ export interface HubParts {
   member(hostId: string): Member | undefined;
   /** The pins of this server's TLS key, now and before; an empty one without TLS. */
   pins(): readonly string[];
-  /** Says that a host is there, or has gone and why. */
+  /** Publishes that a host is linked, or no longer linked and why. */
   up(hostId: string, label: string): void;
   down(hostId: string, label: string, error: string): void;
 }
 
 /** A hub, and how connections get to it. */
 export interface LinkHub extends Hub {
-  /** What becomes of a connection from that address. */
+  /** The handlers of a connection from that address. */
   accept(address: string): SocketHandlers;
   stop(): void;
 }
@@ -116,7 +116,7 @@ export function createHub(parts: HubParts): LinkHub {
     retryMs: () => Math.min(MAX_RETRY_MS, Math.max(MIN_RETRY_MS, links.size * RETRY_MS_EACH)),
   };
 
-  /** The one that was replaced has said that it lives: there are two. */
+  /** The host whose link was replaced still runs: two hosts have one identity. */
   const noteTwin = (old: Link) => {
     const link = links.get(old.hostId);
     if (!link?.hasTwin(old.address)) return;

@@ -18,7 +18,7 @@ import {
 } from "./frames";
 import type { LinkState } from "./links";
 
-/** Frames between two looks that belong to no request. */
+/** The most frames between two checks that belong to no request. */
 const MAX_STRANGE = 20_000;
 
 /** How long a host may be silent, in milliseconds: it pings every 36 s at least. */
@@ -33,7 +33,7 @@ export interface Member {
   readonly host_key: string;
 }
 
-/** What is known of a host that has no link any longer. */
+/** A host whose link has ended. */
 export type Gone = Omit<LinkState, "host_id" | "label" | "linked">;
 
 /** What a link needs of its hub. */
@@ -140,7 +140,7 @@ export class Link implements SocketHandlers {
     this.home.closed(this, code);
   }
 
-  /** What is known of it. @param since when it came up, or went down. */
+  /** The host as it is listed. @param since when the link came up, or went down. */
   state(since: Date): Gone {
     const { address, seen, rtt, version, twin } = this;
     const last_seen = new Date(seen).toISOString();
@@ -155,14 +155,14 @@ export class Link implements SocketHandlers {
     this.say({ t: "ready", label: this.label });
   }
 
-  /** Another connection of this host takes its place. The same process has lost this one and does not hear it. */
+  /** Another connection of this host takes its place. A host that is the same process no longer has this one. */
   replacedBy({ instance, address }: Link): void {
     this.replacedAt = Date.now();
     if (instance === this.instance) this.terminate();
     else this.say({ t: "replaced", address });
   }
 
-  /** Another host with this identity lives. @returns false where that was said a minute ago. */
+  /** Notes that another host with this identity runs. @returns false where that was noted less than a minute ago. */
   hasTwin(address: string): boolean {
     const isNew = !this.twin || Date.now() - Date.parse(this.twin.at) > 60_000;
     this.twin = { at: new Date().toISOString(), address };
@@ -234,7 +234,7 @@ export class Link implements SocketHandlers {
     this.socket?.terminate();
   }
 
-  /** It is not the host that it says. */
+  /** Ends the connection of a host that has not proved who it is. */
   refuse(reason: string): void {
     this.socket?.refuse();
     this.end(CODE.refused, reason);

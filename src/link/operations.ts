@@ -1,5 +1,5 @@
 /**
- * Links: how a host's own is, and which a hub has.
+ * Links: the state of a host's own, and the list of those of a hub.
  */
 import * as v from "valibot";
 import { NO_INPUT } from "../core/fields";
@@ -24,7 +24,7 @@ const HOST_LINK = v.object({
   label: v.string(),
   /** `waiting`: for its next attempt; `off`: it does not dial. */
   state: v.picklist(["dialling", "linked", "waiting", "off"]),
-  /** When it came to be so, and when it dials again, ISO 8601. */
+  /** Since when, and when it dials again, ISO 8601. */
   since: v.nullable(v.string()),
   next: v.nullable(v.string()),
   /** Why the last link ended or did not come up. */

@@ -17,7 +17,7 @@ interface Uses {
   hub(): Pick<Hub, "ask" | "open"> | null;
 }
 
-/** What a timer takes at most. */
+/** The longest delay of a timer. */
 const MILLISECONDS = whole(0, 2 ** 31 - 1);
 
 const FIELDS = {
@@ -30,7 +30,7 @@ const FIELDS = {
     "Path of the request to the host, and its query",
   ),
   within_ms: field(MILLISECONDS, "How long it may take, in milliseconds"),
-  of_ms: field(MILLISECONDS, "Of how long that is the rest, in milliseconds"),
+  of_ms: field(MILLISECONDS, "The whole time limit of which that is left, in milliseconds"),
   max_bytes: field(v.optional(whole(0, 2 ** 31 - 1), 65_536), "Largest body of the answer, in bytes"),
 };
 
@@ -120,7 +120,7 @@ function hubFor(service: Uses, { grant }: Caller) {
   return hub;
 }
 
-/** What the failure of a request becomes, and how it is read again. */
+/** The failure that stands for each fault of a request. */
 const FAILURE_OF = {
   unreachable: "unavailable",
   unauthorized: "unavailable",
@@ -129,7 +129,7 @@ const FAILURE_OF = {
   answer: "unavailable",
 } as const satisfies Record<RemoteError["fault"], FailureCode>;
 
-/** @throws `error`; where it says why a host did not answer, as a failure that {@link relayed} knows. */
+/** @throws `error`; one that says why a host did not answer as a failure that {@link relayed} reads. */
 function refused(error: unknown): never {
   if (!(error instanceof RemoteError)) throw error;
   const { fault, message, sent } = error;
@@ -181,14 +181,14 @@ const REFUSAL = v.object({
   sent: v.optional(v.boolean(), false),
 });
 
-/** `answer`, which is that of a host. @throws a {@link RemoteError} that says why there is none. */
+/** @returns `answer`, where it is that of a host. @throws a {@link RemoteError} that says why the host did not answer. */
 export function relayed<A extends Answer>(answer: A): A {
   if (answer.isRelayed) return answer;
   let said: unknown;
   try {
     said = JSON.parse(Buffer.from(answer.body).toString());
   } catch {
-    // Not even that of svc.
+    // Not an answer of svc.
   }
   const { success, output } = v.safeParse(REFUSAL, said);
   const { error = `HTTP ${answer.status}`, fault, sent = false } = success ? output : {};

@@ -13,7 +13,7 @@ export type Enter = (request: Request) => Promise<Response>;
 
 interface Asked {
   readonly control: AbortController;
-  /** The body that is still to come, and how much of it. */
+  /** The body, and how much of it is still to come. */
   readonly body: Receiver | undefined;
   left: number;
   readonly sender: Sender;
@@ -24,7 +24,7 @@ export type Answers = ReturnType<typeof createAnswers>;
 
 export function createAnswers(outlet: Outlet, enter: Enter, log: Pick<Log, "error">) {
   const asked = new Map<number, Asked>();
-  /** Set once no further request is taken: called when there is none. */
+  /** Set once no further request is taken: called when the last one is answered. */
   let finished: (() => void) | undefined;
   const say = (frame: object) => outlet.send(JSON.stringify(frame));
 

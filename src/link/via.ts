@@ -25,7 +25,7 @@ interface Uses {
   hub(): Pick<Hub, "ask" | "open"> | null;
 }
 
-/** How much later than a host the server of this desk has to answer, in milliseconds. */
+/** How much longer the server of this desk may take to answer than the host, in milliseconds. */
 const GRACE_MS = 2_000;
 
 /** How many connections to the server of this desk are kept for requests that read: to open one costs more than a request. */
@@ -66,7 +66,7 @@ async function throughServer(
       if (value !== undefined) query.set(name, `${Math.ceil(value)}`);
     return `/link/hosts/${hostId}/ask?${query}`;
   };
-  // Before deadlines begin.
+  // Awaited here: deadlines begin after this function.
   let reading: KeptConnection | undefined = await kept.take(signal, client);
   const giveBack = (isGood: boolean) => {
     reading?.giveBack(isGood);
@@ -118,7 +118,7 @@ interface KeptConnection {
 
 type Kept = ReturnType<typeof createKept>;
 
-/** Connections to the server on `configDir`: a few, which are used again. */
+/** A few connections to the server on `configDir`, which are used again. */
 function createKept(configDir: string) {
   const slots = createSlots(MAX_KEPT);
   let free: Carrier[] = [];

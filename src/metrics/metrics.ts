@@ -56,8 +56,8 @@ const LINK_METRICS = [
   },
 ] as const;
 
-/** How often events tell of requests, in milliseconds. */
-const TELL_MS = 1_000;
+/** The time between two events about requests at least, in milliseconds. */
+const EVENT_MS = 1_000;
 
 /** The metrics of `service`, and of the process. */
 export function createMetrics(service: MetricSources, publish: Publish = unheard) {
@@ -112,7 +112,7 @@ export function createMetrics(service: MetricSources, publish: Publish = unheard
       failed_auth: sum((await failedAuth.get()).values),
     };
   };
-  const tell = atMost(TELL_MS, async () => publish(requestsCounted, await requestTotals()));
+  const publishTotals = atMost(EVENT_MS, async () => publish(requestsCounted, await requestTotals()));
 
   return {
     /** Takes a sample of a peer link. @param isNewest whether none was taken later. */
@@ -132,7 +132,7 @@ export function createMetrics(service: MetricSources, publish: Publish = unheard
     recordRequest(method: string, path: string, status: number, seconds: number): void {
       record(method, path, status, seconds);
       timeline.record(status);
-      tell.call();
+      publishTotals.call();
     },
     /** Counts a request with a wrong or malformed token. */
     recordFailedAuth: (): void => failedAuth.inc(),

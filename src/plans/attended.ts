@@ -1,7 +1,7 @@
 /**
- * A broadcast as a plan: `fleet/broadcast.ts` decides what begins, and the ledger has what became of it at each host.
+ * A broadcast as a plan: `fleet/broadcast.ts` decides which host is next, and the ledger keeps the state of each host.
  *
- * Promises. It ends with its process: whoever finds it afterwards begins nothing more of it. Its actions are not kept, only their
+ * Promises. It ends with its process: no other process continues it. Its actions are not kept, only their
  * digest.
  */
 import type { Delivered } from "../fleet/results";
@@ -21,12 +21,12 @@ const STEP_OF = {
   cancelled: "cancelled",
 } as const satisfies Record<Delivered["status"], EndState>;
 
-/** What a broadcast says to the ledger. */
+/** What a broadcast reports to the ledger. */
 export interface Attended {
-  /** Resolves once it is on disk that the host may have the list; with false where nothing may be sent to it any more. */
+  /** Resolves once it is on disk that the host may have the list; with false where the list may no longer be sent to it. */
   begin(label: string): Promise<boolean>;
   done(result: Delivered): void;
-  /** When all hosts have ended. */
+  /** Called when all hosts have ended. */
   close(): Promise<void>;
 }
 
@@ -46,7 +46,7 @@ export function attend(
   return {
     begin: (label) => write(label, "send", { way: "execute" }),
     done({ label, status, delivered, error, run_id }) {
-      // One that is no longer waited for may still run.
+      // After the wait was given up, the host may still run the list.
       const step = status === "cancelled" && delivered ? "unknown" : STEP_OF[status];
       if (step === "cancelled") stopped ??= error;
       writes.push(write(label, step, { error, run_id }));

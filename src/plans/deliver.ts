@@ -1,9 +1,9 @@
 /**
- * The way of a job from the desk to a host, and of what became of it back.
+ * Sends a job from the desk to a host, and gets its result back.
  *
- * The promise: at most once, and known. A host that knows jobs gets one as often as it takes to learn what became of it, and runs it
- * once; while it runs, it is asked for its end and no connection is held for long. A host of before, which runs what it is sent, gets
- * it once: where its answer is lost, that is `unknown`.
+ * The promise: the job runs at most once, and its result is known. A host that supports jobs gets the job again until its result is
+ * known, and runs it once; while it runs, the desk asks for its result now and then and holds no connection for long. A host with an
+ * older svc, which runs whatever it gets, gets it once: where its answer is lost, the result is `unknown`.
  */
 import { typed } from "../client/call";
 import { deadlineIn, RemoteError, type Response } from "../client/carrier";
@@ -23,26 +23,26 @@ const MAX_ANSWER_BYTES = 9 * 1_048_576;
 /** How long a host may take to answer, besides what it was asked to wait, in milliseconds. */
 const ANSWER_MS = 15_000;
 
-/** How much longer than its run a job may seem to run, in milliseconds: until its host has ended it. */
+/** How much longer than the time limit of its run a job may be `running`, in milliseconds: its host has to end it. */
 const OVERTIME_MS = 60_000;
 
-/** The pauses before a host whose answer was lost is asked what it knows, in milliseconds. */
+/** The pauses before a host whose answer was lost is asked about the job, in milliseconds. */
 const AGAIN_MS = [500, 1_500, 4_000];
 
 /** How a desk waits for jobs. */
 interface Waiting {
   /** How long the answer to a job that was sent waits for its end, in seconds. */
   readonly firstS: number;
-  /** How long one that asks again waits, in seconds, and how many do so at once: the others ask now and then. */
+  /** How long the answer to a repeated request waits, in seconds, and how many such requests are open at once. */
   readonly longS: number;
   readonly most: number;
-  /** How long such a one asks nothing, in milliseconds: a tenth of the time that its job has run, within these. */
+  /** The pause between requests of the other jobs, in milliseconds: a tenth of the time that the job has run, within these. */
   readonly pauseMs: readonly [shortest: number, longest: number];
 }
 
 const WAITING: Waiting = { firstS: 10, longS: 20, most: 256, pauseMs: [5_000, 60_000] };
 
-/** The desk's part of jobs. */
+/** How a desk sends jobs. */
 export interface Delivery {
   readonly deliver: DeliverJob;
   readonly cancel: CancelJob;
@@ -58,7 +58,7 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
   };
   const sealed = (job: Job, operation: "execute" | "cancel", { host_id }: Target) =>
     seal(job, operation, host_id, host_id === null ? null : signing());
-  /** The hosts that are known to know jobs, by their addresses. */
+  /** The addresses of hosts that are known to support jobs. */
   const able = new Set<string>();
   let long = 0;
 
@@ -72,7 +72,7 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
   ): Promise<JobAnswer> => {
     using carrier = await carrierTo(server, signal, client);
     const request = { method: "POST", path, body: JSON.stringify(body) } as const;
-    // A host that is asked for nothing but what it knows answers at once: one that is silent is not there.
+    // A host that is only asked about a job answers at once: one that is silent is unreachable.
     const takesTime = waitS > 0 || "content" in body;
     const limits = {
       deadline: deadlineIn(delivery_timeout_s * 1_000),
@@ -80,7 +80,7 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
       maxBytes: MAX_ANSWER_BYTES,
     };
     const response = await carrier.ask(request, limits);
-    // One that answers everything is no svc host, or one of before.
+    // A server that answers any path with 200 is no svc, or an older one.
     const isOdd = response.status === 200 && !("content" in body) && !isAnswer(response);
     if (NO_ROUTE.includes(response.status) || isOdd) throw new NoJobs();
     return typed(JOB_ANSWER, response);
@@ -108,7 +108,7 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
     const lost = (error: RemoteError) =>
       end("lost", statusOf(error, true), true, { error: `${error.message}: it may have run` });
     const left = () => lost(new RemoteError("cancelled", "cancelled", true));
-    /** Where it has done nothing. */
+    /** The result where the host has done nothing. */
     const unsent = (error: RemoteError) => {
       const isRefused = error.fault === "unauthorized" || isRefusal(error);
       const status = isRefused && error.fault === "answer" ? "failed" : statusOf(error, false);
@@ -124,7 +124,7 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
         options,
         waitS,
       );
-    /** @returns false when nobody waits any more. */
+    /** @returns false when the caller has given up. */
     const pause = (ms: number) =>
       sleep(ms * (0.75 + Math.random() / 2), signal).then(
         () => true,
@@ -167,7 +167,7 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
           faults = 0;
           const result = known(answer);
           if (result) return result;
-          // Its file of jobs is gone.
+          // The file of jobs of the host is gone.
           if (answer.state === "unseen") return unknown("this host no longer knows the job: it may have run");
         } catch (error) {
           if (error instanceof NoJobs) return unknown(NO_LONGER);
@@ -180,7 +180,7 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
       }
     };
 
-    /** Sends it until the host says that it has it. @param isAgain whether it may have been sent before. */
+    /** Sends the job until the host has confirmed it. @param isAgain whether it may have been sent before. */
     const bring = async (isAgain: boolean): Promise<JobResult> => {
       for (let faults = 0, mayRun = isAgain, isAsking = isAgain; ; ) {
         try {

@@ -26,7 +26,7 @@ export const planWave = eventType({
   name: "plan.wave",
   summary: "A wave of a plan begins",
   scope: "operate",
-  /** `wave` is the number of it, from 1 on; `hosts`, how many have begun with it. */
+  /** `wave`: its number, from 1 on; `hosts`: how many have begun, with those of earlier waves. */
   data: v.object({ id, wave: count, waves: count, hosts: count }),
 });
 
@@ -37,7 +37,7 @@ export const planTarget = eventType({
   data: v.object({
     id,
     targets: v.array(v.object({ label: v.string(), state: v.picklist(TARGET_STATES) })),
-    /** How many more there are. */
+    /** How many hosts are not named. */
     more: count,
     counts,
   }),

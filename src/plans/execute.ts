@@ -1,5 +1,5 @@
 /**
- * A job for a host that knows none, and runs what it is sent: once, and where its answer is lost, nobody knows.
+ * A job for a host with an older svc, which runs whatever it gets: it is sent once. Where the answer is lost, the result is unknown.
  */
 import type { RemoteError } from "../client/carrier";
 import { deliver } from "../fleet/deliver";
@@ -7,7 +7,7 @@ import type { Delivered } from "../fleet/results";
 import { readContent } from "./job/content";
 import type { DeliverOptions, Job, JobResult, JobState, Target } from "./job/job";
 
-/** @returns null for one with files, which such a host does not take: nothing was sent. @throws what `sent` throws. */
+/** @returns null for a job with files, which such a host does not take: then nothing was sent. @throws what `sent` throws. */
 export async function executeJob(
   target: Target,
   { content, delivery_timeout_s, timeout_s }: Job,
@@ -38,7 +38,7 @@ function stateOf({ status }: Delivered, fault: RemoteError | undefined): JobStat
 export const isRefusal = ({ refusal }: RemoteError): boolean =>
   refusal !== undefined && refusal.status >= 400 && refusal.status < 500 && refusal.status !== 429;
 
-/** Whether the host has not taken it: what is too much for now may come again. */
+/** Whether the host has done nothing: one that is too busy may take the job later. */
 export const hasDoneNothing = (error: RemoteError): boolean =>
   !error.sent ||
   error.fault === "unauthorized" ||

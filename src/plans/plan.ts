@@ -6,8 +6,8 @@
  */
 
 /**
- * `planned`: its turn has not come. `waiting`: it was not there, or an earlier plan waits for it, and it is queued. `sent`: it may
- * have the job. `running`: it said that it runs.
+ * `planned`: its turn has not come. `waiting`: it was unreachable, or has jobs of earlier plans, and its job is queued. `sent`: it
+ * may have the job. `running`: it has confirmed that the job runs.
  */
 export const OPEN_STATES = ["planned", "waiting", "sent", "running"] as const;
 
@@ -39,7 +39,7 @@ export const RETRIABLE = END_STATES.filter((state) => state !== "ok");
 
 /** What can happen at a host of a plan: from which states, and to which. No step but `retry` leaves an end state. */
 export const STEPS = {
-  /** The host is not there, and its job waits for it. */
+  /** The host is unreachable, and its job is queued. */
   wait: { from: ["planned", "sent"], to: "waiting" },
   send: { from: ["planned", "waiting"], to: "sent" },
   run: { from: ["sent"], to: "running" },

@@ -1,5 +1,5 @@
 /**
- * Which plans are kept: none that may still run is forgotten.
+ * Which plans are kept. A plan that may still run is never forgotten.
  */
 import { busy } from "../lib/errors";
 import { firstToGo } from "../lib/quota";

@@ -39,13 +39,13 @@ export function createRun(plan: Plan, content: string, failed: number, release: 
     plan,
     content,
     entries: new Map<number, Entry>(),
-    /** How many are at work. */
+    /** How many hosts are at work. */
     busy: 0,
     /** Whether its wave had hosts that had not ended. */
     hadWork: true,
     over: Promise.withResolvers<void>(),
     release,
-    /** Those whose answer was lost and whose time is over: they count as failed, and hold up no wave. */
+    /** Hosts whose answer was lost and whose time is over: they count as failed, and delay no wave. */
     overdue: new Set<Entry>(),
     failures: (): number => failed + run.overdue.size,
     hasRoom: (): boolean => run.busy < (run.plan.spec.max_parallel ?? Number.POSITIVE_INFINITY),
@@ -57,7 +57,7 @@ export function createRun(plan: Plan, content: string, failed: number, release: 
       }
       return undefined;
     },
-    /** Those that were before it at its host have ended. */
+    /** The jobs before it at its host have ended. */
     again(entry: Entry): void {
       if (isReady(entry)) ready.push(entry);
     },
@@ -76,7 +76,7 @@ export function createRun(plan: Plan, content: string, failed: number, release: 
       changed = [];
       return found;
     },
-    /** Whether no host of the waves so far that is there is still to end, and another wave is to come. */
+    /** Whether every reachable host of the waves so far has ended, and another wave is to come. */
     isWaveOver(): boolean {
       if (run.plan.wave >= run.plan.spec.waves.length - 1) return false;
       for (const entry of run.entries.values())

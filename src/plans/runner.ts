@@ -47,7 +47,7 @@ export interface RunnerUses {
   readonly cancelJob?: CancelJob;
   /** The host as the address book has it now; undefined where it has none. */
   hostOf(label: string): (Target & { readonly identity: string }) | undefined;
-  /** Whether it is known that the host is not there. */
+  /** Whether the host is known to be unreachable. */
   isOffline?(label: string): boolean;
   endings(): Promise<HowEnded>;
   /** How many waiting jobs begin in a minute (default 6,000). */
@@ -152,7 +152,7 @@ export function createRunner(uses: RunnerUses) {
       if (stopping.signal.aborted) return;
       if (state === "offline" && !before) return offline(entry, result.error ?? "unreachable");
       if (state === "lost" || state === "offline") return lost(entry);
-      // One that does not say that it sends: what ran was sent.
+      // The step `sent` may be missing: what ran was sent.
       if (entry.way === null && (STEPS[state].from as readonly string[]).indexOf("planned") < 0)
         await write(entry, "send", { way: "job" });
       return end(entry, state, result);
@@ -343,13 +343,13 @@ export function createRunner(uses: RunnerUses) {
       const run = createRun(plan, ledger.content(seq), ledger.failures(seq), release);
       runs.set(seq, run);
       decide(run, () => plan);
-      // They had their turn before all others.
+      // Jobs that may run already come before all others.
       for (const entry of run.entries.values()) if (entry.way !== null) turns.take(entry.label, entry);
       if (runs.size === 1) timer = setInterval(look, LOOK_MS);
       setImmediate(look);
       return true;
     },
-    /** Runs what was applied and nobody runs: after a restart, or where another process has died. */
+    /** Runs the plans that were applied and that no process runs: after a restart, or where another process has died. */
     takeOver(): void {
       for (const { seq, spec, state } of ledger.plans({ open: true }).toReversed()) {
         if (runs.has(seq) || !runner.run(seq) || spec.kind === "plan" || state === "cancelled") continue;
@@ -357,16 +357,16 @@ export function createRunner(uses: RunnerUses) {
         if (run) decide(run, () => ledger.cancel(seq, "the process that ran it has ended", Date.now()));
       }
     },
-    /** Sees at once what was decided about a plan. */
+    /** Reads at once what was decided about a plan. */
     wake: (): Promise<void> => look(),
-    /** The host is there again: what waits for it begins soon. */
+    /** The host is reachable again: its queued jobs begin soon. */
     hostUp(label: string): void {
       const entry = turns.first(label);
       if (entry) entry.due = 0;
     },
     /** Resolves when this process no longer runs the plan. */
     over: async (seq: number): Promise<void> => runs.get(seq)?.over.promise,
-    /** Leaves the plans to who runs them next. */
+    /** Stops running plans; another process may continue them. */
     stop(): void {
       stopping.abort();
       clearInterval(timer);
@@ -380,7 +380,7 @@ export function createRunner(uses: RunnerUses) {
 /** The host has ended in the ledger meanwhile. */
 class Gone extends Error {}
 
-/** A random time from now on, the longer the more tries there were. */
+/** A random time from now on, which grows with the number of tries. */
 function laterThan([first, longest]: readonly [number, number], tries: number): number {
   return Date.now() + Math.min(longest, first * 2 ** Math.min(tries, 20)) * (0.5 + Math.random() / 2);
 }

@@ -2,7 +2,7 @@
  * Whose turn it is at each host: jobs of several plans for one host run in the order in which they came, one after the other.
  */
 export interface Turns<E> {
-  /** Takes a place behind those that are there; one that has a place keeps it. @returns whether it is the first. */
+  /** Takes the last place; one that has a place keeps it. @returns whether it is the first. */
   take(label: string, one: E): boolean;
   first(label: string): E | undefined;
   /** Those behind the first. */

@@ -1,5 +1,5 @@
 /**
- * A plan as callers see it. It has nothing of what the actions say or returned.
+ * A plan as callers see it, without its actions and their results.
  */
 import * as v from "valibot";
 import type { Ledger, Plan, Target } from "./ledger";

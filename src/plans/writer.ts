@@ -1,6 +1,6 @@
 /**
- * Writing to the ledger: what happens within some milliseconds is one commit, so that thousands of hosts cost some dozens of waits
- * for the disk.
+ * Writing to the ledger: the steps of some milliseconds are one commit, so that a plan with thousands of hosts waits for the disk
+ * some dozens of times.
  */
 import { messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";

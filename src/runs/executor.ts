@@ -283,13 +283,13 @@ export class Executor {
       caller.logged?.(message);
       return active.log(message);
     };
-    const told = { ...active, log: logs };
+    const logging = { ...active, log: logs };
     const runner = new Runner({
       service,
       log,
       id,
       path,
-      active: told,
+      active: logging,
       caller,
       variables,
       trace,
@@ -297,15 +297,15 @@ export class Executor {
       call,
     });
     let done = 0;
-    const tell = (what: string) => caller.progress?.({ what, done, total: actions.length });
+    const progress = (what: string) => caller.progress?.({ what, done, total: actions.length });
     const keep = (outcome: Outcome) => {
       active.keep(keepable(outcome, runner, tellBegun && MAX_UNATTENDED_BYTES));
       done++;
-      tell("actions");
+      progress("actions");
     };
     const turn = {
       who: `run ${id.slice(0, 8)} (${[source.type, source.id].filter(Boolean).join(" ")})`,
-      waiting: (holder: string) => tell(`actions, waiting for ${holder}`),
+      waiting: (holder: string) => progress(`actions, waiting for ${holder}`),
     };
     try {
       const all = [actions, ...[...called.values()].map((script) => script.actions)].flat();

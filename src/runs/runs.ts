@@ -35,7 +35,7 @@ const LAST_MS = 1_500;
 /** The most lines that are kept of what a run logs. */
 const MAX_LOG = 200;
 
-/** A run tells of its actions once in this time at most, in milliseconds. */
+/** The time between two events about the actions of a run at least, in milliseconds. */
 const STEP_MS = 100;
 
 type Begun = "run_id" | "source_type" | "source_id" | "token" | "script_path" | "commands";
@@ -225,7 +225,7 @@ export class Runs {
     return record;
   }
 
-  /** Tells how far a run is, each {@link STEP_MS} at most. */
+  /** Publishes how far a run is, every {@link STEP_MS} at most. */
   private stepsOf(entry: Entry) {
     let done = 0;
     let outcome: v.InferInput<typeof runStep.data>["outcome"] = null;

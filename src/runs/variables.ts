@@ -48,7 +48,7 @@ export class Variables extends Map<string, unknown> {
     return this.isTurn(reference) || this.open.has(reference.name);
   }
 
-  /** What `reference` stands for. @throws a `bad_input` failure that says what there is not; it quotes no value. */
+  /** What `reference` stands for. @throws a `bad_input` failure that names what is missing; it quotes no value. */
   resolve(reference: Reference): unknown {
     if (this.isTurn(reference)) return this.turn;
     const { name, path } = reference;

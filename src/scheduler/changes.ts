@@ -1,5 +1,5 @@
 /**
- * Telling what has changed about the jobs, whoever changed their file.
+ * Publishing what has changed about the jobs, whoever changed their file.
  */
 import type { Publish } from "../core/events";
 import { JOB_EVENTS } from "./events";
@@ -14,10 +14,10 @@ interface Seen {
 }
 
 /**
- * A function that compares the jobs with those that it was given before, and publishes how they differ. Of the first jobs it
- * tells nothing, and without jobs it looks whether the runs of the last ones are others.
+ * A function that compares the jobs with those of the call before, and publishes how they differ; of the first call it publishes
+ * nothing. Without an argument, it compares the runs of the jobs of the call before.
  *
- * @param hadNone whether there were no jobs before: then it tells of the first ones too.
+ * @param hadNone whether there were no jobs before: then it publishes those of the first call too.
  */
 export function createJobWatch(
   stateOf: (job: Job) => JobState,

@@ -57,7 +57,7 @@ export interface SchedulerParts {
   readonly log: Log;
   /** Takes the events of jobs. */
   readonly publish?: Publish;
-  /** Whether there were no jobs so far: then the first ones are told of as added. */
+  /** Whether there were no jobs so far: then the first ones are published as added. */
   readonly hadNone?: boolean;
   /** Default {@link POLL_MS}. */
   readonly pollMs?: number;
@@ -90,14 +90,14 @@ export class Scheduler {
 
   private readonly store;
   private readonly clock: Clock;
-  /** Tells what has changed since the jobs were seen last. */
-  private readonly tell;
+  /** Publishes what has changed since its last call. */
+  private readonly publishChanges;
 
   constructor(private readonly parts: SchedulerParts) {
     const format = { what: "a list of jobs", list: "jobs", key: "job_id", parse: parseBy(JOB) } as const;
     this.store = createJsonStore<Job>({ ...parts.files, ...format }, parts.log);
     this.clock = parts.clock ?? systemClock;
-    this.tell = createJobWatch((job) => this.stateOf(job), parts.publish, parts.hadNone);
+    this.publishChanges = createJobWatch((job) => this.stateOf(job), parts.publish, parts.hadNone);
   }
 
   /**
@@ -235,16 +235,16 @@ export class Scheduler {
     }
   }
 
-  /** Changes the file, and tells of it. */
+  /** Changes the file, and publishes the change. */
   private async change<T>(edit: (list: EntryList<Job>) => T | Promise<T>): Promise<T> {
     let after: readonly Job[] = [];
     const result = await this.store.change(async (list) => {
-      this.tell(list.entries);
+      this.publishChanges(list.entries);
       const edited = await edit(list);
       after = list.entries;
       return edited;
     });
-    this.tell(after);
+    this.publishChanges(after);
     return result;
   }
 
@@ -296,7 +296,7 @@ export class Scheduler {
     if (setBack) this.startedAt = now;
     const stale = (job: Job) => job.enabled && (setBack || job.next_run_at === null || timeOf(job) <= now);
     let jobs = await this.store.load();
-    this.tell(jobs);
+    this.publishChanges(jobs);
     if (jobs.some(stale)) {
       const due: Job[] = [];
       const move = async (found: Job) => {
@@ -399,10 +399,10 @@ export class Scheduler {
     const { job_id } = job;
     const run = await this.parts.start(job, signal);
     this.going.set(job_id, run.runId);
-    this.tell();
+    this.publishChanges();
     void run.ended.then(async ({ run_id, status, error_text }) => {
       this.going.delete(job_id);
-      this.tell();
+      this.publishChanges();
       if (status !== "ok") {
         this.parts.log.warn(`job ${job_id}: run ${run_id}: ${status}: ${printable(error_text ?? "")}`);
       }

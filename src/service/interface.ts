@@ -149,8 +149,8 @@ export interface Service {
    * @throws `bad_input` when that is no list of events.
    */
   refresh(happened?: readonly HandedOver[]): Promise<void>;
-  /** Makes a server that runs on `{config_dir}` in another process use its files as they are now, and tells it what happened here. */
-  tellServer(): Promise<void>;
+  /** Makes a server that runs on `{config_dir}` in another process read its files again, and hands it the events of this process. */
+  notifyServer(): Promise<void>;
   /**
    * Runs the jobs in this process from now on, ends within a second what revoked tokens have started, and follows the hosts
    * of the address book to their next keys. A host without jobs does not load the scheduler.

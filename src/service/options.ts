@@ -46,7 +46,7 @@ export interface ServiceOptions extends v.InferInput<typeof SERVICE_OPTIONS> {
   readonly log?: Log;
   /** Whether link statistics also go to the server that runs on this `{config_dir}` (default false). */
   readonly forwardSamples?: boolean;
-  /** Whether what happens here is told to the server that runs on this `{config_dir}` in another process (default false). */
+  /** Whether events of this process go to the server that runs on this `{config_dir}` in another process (default false). */
   readonly handsOver?: boolean;
   /** Whether it is logged when audit rows cannot be written (default true); whoever needs one gets a failure anyway. */
   readonly logsAuditFailures?: boolean;

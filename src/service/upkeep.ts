@@ -53,10 +53,10 @@ async function followKeys(service: Service, signal: AbortSignal): Promise<void> 
 }
 
 /** Makes the function that lets hosts that have joined follow this desk to another key. It never throws. */
-export function createTellPins(service: Service, configDir: string): () => Promise<void> {
+export function createNotifyPins(service: Service, configDir: string): () => Promise<void> {
   const { deskKey, adminHosts } = configFiles(configDir);
-  const teller = once(async () => {
-    const [{ createPinTeller }, { status }] = await Promise.all([
+  const notifier = once(async () => {
+    const [{ createPinNotifier }, { status }] = await Promise.all([
       import("../join/desk-pins"),
       import("../trust/operations/tls"),
     ]);
@@ -64,14 +64,14 @@ export function createTellPins(service: Service, configDir: string): () => Promi
       const { pin, next_spki } = await status.run(service, {}, localCaller(service, "scheduler"));
       return { pin, ...(next_spki !== null && { next_pin: next_spki }) };
     };
-    return createPinTeller({ configDir, log: service.log, addressBook: service.addressBook, pins });
+    return createPinNotifier({ configDir, log: service.log, addressBook: service.addressBook, pins });
   });
   return async () => {
     if (!existsSync(deskKey) || !existsSync(adminHosts)) return;
     try {
-      await (await teller())();
+      await (await notifier())();
     } catch (error) {
-      service.log.warn(`hosts were not told of the key of this desk: ${messageOf(error)}`);
+      service.log.warn(`hosts were not notified of the key of this desk: ${messageOf(error)}`);
     }
   };
 }

@@ -2,7 +2,7 @@
  * The tokens that svc generates: `svct_<id>_<secret><checksum>`.
  *
  * The prefix lets secret scanners recognise a leaked one (`svct_[0-9A-Za-z]{8}_[0-9A-Za-z_-]{49}`), the id says which it is
- * without its secret, and the checksum tells a mistyped one before anything is looked up.
+ * without its secret, and the checksum reveals a mistyped one before anything is looked up.
  */
 import { checksumOf } from "../lib/checksum";
 

@@ -2,8 +2,9 @@
  * The collector of a desk: it looks at the audit log of each host that has joined, every 12 s, spread evenly; has good
  * checkpoints cosigned by the desk's own witness and by peers; and hands the cosignatures back to the host.
  *
- * The promises: one look at a host at a time. A host that does not answer holds up no other. Handing back leaves rows in the log
- * of the host, so it is done when the log has grown by more than that, else every 45 s: a log that has no more rows after it is muted.
+ * The promises: one look at a host at a time. A host that does not answer delays no other. Handing back leaves rows in the log
+ * of the host, so it is done when the log has grown by more than these rows, else every 45 s. A log without these rows afterwards
+ * counts as silent.
  */
 import { bodyOf } from "../client/call";
 import { type Carrier, RemoteError, type RemoteServer } from "../client/carrier";
@@ -57,7 +58,7 @@ interface Watch<E> {
   record: Record;
   isStored: boolean;
   isBusy: boolean;
-  /** When the next look is due, and when the last good checkpoint came: on the clock that only goes forward. */
+  /** When the next look is due, and when the last good checkpoint came: on the monotonic clock. */
   due: number;
   heard: number;
   /** When cosignatures were handed back last, how large the log was, and how many looks there were since. */
@@ -136,7 +137,7 @@ export function createCollector<E extends Entry>({
       watch.heard = now;
       if (watch.owed && found.size > watch.owed.size) watch.owed = undefined;
     } else if (watch.owed) {
-      // A host that was restarted has time again.
+      // A host that was restarted gets the whole time again.
       watch.owed.since = now;
     }
     const owing = watch.owed ? now - watch.owed.since : 0;
@@ -152,7 +153,7 @@ export function createCollector<E extends Entry>({
     if (!key) return [];
     const members = Array.from(watches.values(), ({ entry }) => entry);
     const said: Array<readonly [E & Member, Opinion | undefined]> = [];
-    // Those that were asked together before need the same proof.
+    // Peers that cosigned the same size last need the same proof.
     const proofs = new Map([[submission.old, submission]]);
     const proofFrom = async (old: number) => {
       const { note, proof } = proofs.get(old) ?? (await checkpointOf(carrier, old));
@@ -196,7 +197,7 @@ export function createCollector<E extends Entry>({
     });
     watch.handed = { at: performance.now(), size, looks: 0 };
     const response = await carrier.ask({ method: "POST", path: "/audit/cosignatures", body }, limits());
-    // 503: the host can write no row. A mute log has to be seen all the same.
+    // 503: the host can write no row. A log that gets no rows must be noticed all the same.
     if (response.status === 200 || response.status === 503) watch.owed ??= { since: performance.now(), size };
     bodyOf(response);
   };
@@ -221,7 +222,7 @@ export function createCollector<E extends Entry>({
     }
   };
 
-  /** Whether somebody has shown this witness what proves a fork. */
+  /** Whether this witness has evidence of a fork. */
   const isContradicted = (origin: string, { restored }: Record): boolean =>
     store.hasEvidence(origin, restored === null ? 0 : Math.ceil(Date.parse(restored) / 1_000));
 
@@ -330,8 +331,8 @@ async function objection(
   if (newest.size < size)
     return broken("shrank", `the log has ${newest.size} leaves, but ${peer} has cosigned ${size}`);
   const old = newest.size === size ? size : tellingSize(size);
-  const telling = await checkpointOf(carrier, old);
-  const evidence = { vkey, notes: [note, telling.note] as const, proof: telling.proof ?? [], old };
+  const proving = await checkpointOf(carrier, old);
+  const evidence = { vkey, notes: [note, proving.note] as const, proof: proving.proof ?? [], old };
   if (contradictionOf(evidence) === null) return { kind: "none", reason: `${peer} does not cosign` };
   return { ...broken("forked", `${peer} has cosigned other leaves`), evidence };
 }

@@ -5,7 +5,7 @@ import { STATES } from "./states";
 
 export const witnessChanged = eventType({
   name: "witness.changed",
-  summary: "What this desk finds about the audit log of a host is another than before",
+  summary: "This desk has found another state of the audit log of a host than before",
   scope: "read",
   data: v.object({
     label: v.string(),

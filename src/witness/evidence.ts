@@ -1,5 +1,5 @@
 /**
- * Evidence that a log contradicts itself: two checkpoints that its key has signed and that no one log has, in one file.
+ * Evidence that a log contradicts itself: two checkpoints that its key has signed and that cannot be of one log, in one file.
  *
  * The promise: whoever has the file and knows the key of the log needs to trust nobody. Two checkpoints of one size have different
  * roots; or a proof leads to the root of the later one, and shows another root for its beginning than the earlier one has.
@@ -74,7 +74,7 @@ export function checkEvidence({ vkey, notes, proof, old }: Evidence): Contradict
   };
 }
 
-/** {@link checkEvidence}, for notes of which it is not known whether they are good. Never throws. */
+/** As {@link checkEvidence}; null also for notes that are wrong. Never throws. */
 export function contradictionOf(evidence: Evidence): Contradiction | null {
   try {
     return checkEvidence(evidence);

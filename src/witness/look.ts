@@ -93,8 +93,8 @@ async function evidenceOf(
   const old = tellingSize(size);
   if (old === size || old < 1) return { vkey, notes: [first, note], proof };
   try {
-    const telling = await checkpointOf(carrier, old);
-    return { vkey, notes: [first, telling.note], proof: telling.proof ?? [], old };
+    const proving = await checkpointOf(carrier, old);
+    return { vkey, notes: [first, proving.note], proof: proving.proof ?? [], old };
   } catch (error) {
     if (error instanceof RemoteError) return undefined;
     throw error;

@@ -39,7 +39,7 @@ export const ASSIGNMENT = v.strictObject({
 
 type Assignment = Omit<v.InferOutput<typeof ASSIGNMENT>, "signature">;
 
-/** Who is meant: the membership of a host, so that what is signed for one is worth nothing to another. */
+/** The membership of the host that is meant, so that a signature for one host is worthless for another. */
 export interface Membership {
   readonly host_id: string;
   readonly nonce: string;

@@ -92,7 +92,7 @@ const showKey = operation({
   },
 });
 
-/** What a desk signs is good from when it was signed: nothing older is taken. */
+/** An assignment that the desk signed before the last one is refused. */
 const LAST_ASSIGNMENT = "assignment signed";
 
 const assign = operation({

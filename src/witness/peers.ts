@@ -21,7 +21,7 @@ import { signedBy } from "./witness";
 /** How many peers witness a log. */
 export const PEERS = 3;
 
-/** How long a peer that does not witness is left alone, in milliseconds: one that is away, and one that cannot. */
+/** How long a peer that does not witness is not asked, in milliseconds: one that is unreachable, and one that cannot witness. */
 const AWAY_MS = 60_000;
 const UNABLE_MS = 3_600_000;
 
@@ -32,18 +32,18 @@ export interface Member {
 }
 
 interface Peer {
-  /** The key of its cosignatures, once it has said that. */
+  /** The key of its cosignatures; unknown before its first answer. */
   vkey: string | undefined;
   readonly logs: Map<string, Log>;
   /** What it knows of them. */
   readonly known: Map<string, number>;
   /** The size that it has cosigned last, by the name of the log. */
   readonly sizes: Map<string, number>;
-  /** Until when it is left alone, on the clock that only goes forward. */
+  /** Until when it is not asked, on the monotonic clock. */
   until: number;
 }
 
-/** What a peer has to say about a checkpoint. */
+/** What a peer answers about a checkpoint. */
 export type Opinion =
   | { readonly kind: "cosigned"; readonly cosignatures: string; readonly vkey: string }
   /** It has cosigned `note`, which the log does not go on from. */
@@ -158,7 +158,7 @@ export function createPeers<M extends Member>(reach: (member: M) => RemoteServer
         await assign(carrier, peerHost, peer, log);
         const said = await offer(carrier, peer, log, submission, proofFrom);
         if (peer.known.has(log.origin)) return said;
-        // It has lost what it knew.
+        // It has lost its store.
         await assign(carrier, peerHost, peer, log);
         return await offer(carrier, peer, log, submission, proofFrom);
       } catch (error) {

@@ -1,8 +1,8 @@
 /**
  * What a desk finds about the audit log of a host, and what it remembers of it.
  *
- * The promise: no clock of another machine and no change of this one's matters, as spans are measured by a clock that only goes
- * forward. What says that a log was tampered with stays until an operator has restored the log (`restore.ts`).
+ * The promise: neither the clocks of other machines nor a change of this machine's clock matter, as time spans are measured by the
+ * monotonic clock. What says that a log was tampered with stays until an operator has restored the log (`restore.ts`).
  */
 import * as v from "valibot";
 
@@ -31,7 +31,7 @@ export const BROKEN: readonly State[] = ["shrank", "forked", "key_changed"];
 export const LATE_MS = 35_000;
 export const SILENT_MS = 65_000;
 
-/** After how long a log is silent that lacks rows of which the desk knows, in milliseconds: a checkpoint comes within 10 s. */
+/** After how long a log that lacks rows of which the desk knows is silent, in milliseconds: a checkpoint comes within 10 s. */
 export const OWING_MS = 30_000;
 
 /** How long a log counts as restored, in milliseconds. */
@@ -48,7 +48,7 @@ export const RECORD = v.object({
   /** Since when it is in that state, and when its last good checkpoint came; ISO 8601. */
   since: v.string(),
   seen: v.nullable(v.string()),
-  /** Why it is in that state, for a person; empty where it is as it should be. */
+  /** Why it is in that state, for a person; empty in a good state. */
   reason: v.string(),
   /** How many leaves this desk has cosigned. */
   size: v.number(),
@@ -82,13 +82,13 @@ export const newRecord = (): Record => ({
   peers: [],
 });
 
-/** What one look at a log says. */
+/** What one look at a log has found. */
 export type Look =
   | { readonly kind: "good"; readonly size: number }
   | { readonly kind: "broken"; readonly state: State; readonly reason: string }
   | { readonly kind: "none"; readonly reason: string };
 
-/** Spans of the clock that only goes forward, in milliseconds. */
+/** Spans of the monotonic clock, in milliseconds. */
 export interface Spans {
   /** Since the last good checkpoint, or since this desk began to watch. */
   readonly unheard: number;
@@ -100,7 +100,7 @@ export interface Spans {
 export function afterLook(record: Record, look: Look, { unheard, owing }: Spans): Record {
   const isBroken = BROKEN.includes(record.state);
   if (look.kind === "broken") {
-    // What was found first says most.
+    // The first finding is the most precise.
     return isBroken ? record : become(record, look.state, look.reason);
   }
   if (look.kind === "none") {

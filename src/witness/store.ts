@@ -41,7 +41,7 @@ CREATE TABLE IF NOT EXISTS evidence(id INTEGER PRIMARY KEY, origin TEXT NOT NULL
 CREATE TABLE IF NOT EXISTS hosts(host_id TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS settings(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;`;
 
-/** The most logs, and the pieces of evidence that are kept of each: the first, which say most. */
+/** The most logs, and the pieces of evidence that are kept of each log: the first are kept. */
 const MAX_LOGS = 50_000;
 const MAX_EVIDENCE = 8;
 
@@ -81,7 +81,7 @@ export function openStore(file: string) {
     /**
      * Makes `next` the head of a log, whose head is `former`.
      *
-     * @returns false where it is another by now: then nothing has changed.
+     * @returns false where the head is another by now: then nothing has changed.
      */
     advance(origin: string, former: Head | undefined, next: Head): boolean {
       const { changes } = former
@@ -149,7 +149,7 @@ export function openStore(file: string) {
       one(v.object({ value: v.string() }), db.query("SELECT value FROM settings WHERE name = ?").get(name))
         ?.value,
     setSetting: (name: string, value: string): void => void setSetting.run(name, value),
-    /** Does all of `work` in one commit, which is on disk when this returns. @throws what it throws; then nothing is done. */
+    /** Does all of `work` in one commit, which is on disk when this returns. @throws what `work` throws; then nothing has changed. */
     commit: <T>(work: () => T): T => db.transaction(work).immediate(),
     close: () => db.close(),
   };

@@ -118,7 +118,7 @@ for (const [what, mode, run] of [
 }
 
 (isRoot ? testWith("setpriv") : test.skip)(
-  "root that lacks the right to become the owner is told so, and touches nothing",
+  "root that lacks the right to become the owner gets an error, and touches nothing",
   async () => {
     using machine = machineOf(0o755);
     const { exitCode, stderr } = await machine.run(

@@ -1,4 +1,4 @@
-/** The attack: variables that make the runtime in svc's children run other code, or tell them the token. */
+/** The attack: variables that make the runtime in svc's children run other code, or give them the token. */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { selfSigned } from "../client/support";

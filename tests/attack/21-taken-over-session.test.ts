@@ -88,7 +88,7 @@ test.skipIf(process.platform !== "linux")(
 );
 
 test.skipIf(process.platform !== "linux")(
-  "a session writes to no other folder, whatever its process is told",
+  "a session writes to no other folder, whatever its process receives",
   async () => {
     using home = temporaryFolder();
     const at = (name: string) => join(home.path, name);
@@ -127,7 +127,7 @@ test.skipIf(process.platform !== "linux")(
   },
 );
 
-describe("what the process of a session tells the server", () => {
+describe("what the process of a session sends to the server", () => {
   const LIES: Readonly<Record<string, string>> = {
     "that its session has ended, and was another token's": JSON.stringify({
       event: "stats",

@@ -6,18 +6,18 @@ import { type Log, silentLog } from "../../src/lib/log";
 import { until } from "../support";
 import { event, forgetSvc, noteOf, rowsOf, testLog, withDatabase } from "./support";
 
-/** Opens the log at `path` for `work`, and returns what the process's log was told meanwhile. */
+/** Opens the log at `path` for `work`, and returns what was logged meanwhile. */
 async function reopened(
   path: string,
   work: (log: AuditLog) => Promise<unknown> = async () => {},
 ): Promise<string[]> {
-  const told: string[] = [];
-  const tell = (text: string) => void told.push(text);
-  const processLog: Log = { info: tell, warn: tell, error: tell };
+  const logged: string[] = [];
+  const write = (text: string) => void logged.push(text);
+  const processLog: Log = { info: write, warn: write, error: write };
   const log = await openAuditLog({ path, log: processLog });
   await work(log);
   await log.close();
-  return told;
+  return logged;
 }
 
 async function append(log: AuditLog, rows: number): Promise<void> {
@@ -61,14 +61,14 @@ describe("the note outside of the log", () => {
   test("that cannot be written is reported, and rows are written all the same", async () => {
     await using made = await testLog();
     mkdirSync(noteOf(made.path));
-    const told = await reopened(made.path, (log) => append(log, 1));
-    expect(told).toEqual([expect.stringContaining("the end of the audit log cannot be noted")]);
+    const logged = await reopened(made.path, (log) => append(log, 1));
+    expect(logged).toEqual([expect.stringContaining("the end of the audit log cannot be noted")]);
     expect(verifyDatabase(made.path)).toMatchObject({ ok: true, total_rows: 1 });
   });
 });
 
 describe("a log that is not what was noted", () => {
-  test("an old copy: the missing rows are named before and after svc opens it, and it is told once", async () => {
+  test("an old copy: the missing rows are named before and after svc opens it, and it is logged once", async () => {
     await using grown = await grownLog();
     copyFileSync(grown.old, grown.path);
     const gone = { ok: false, broken_at_id: 7, reason: "the newest rows are gone: rows 7 to 10 are gone" };
@@ -109,8 +109,8 @@ describe("a log that is not what was noted", () => {
     await append(other.log, 12);
     await other.log.close();
     copyFileSync(other.path, grown.path);
-    const told = "audit.db was changed: row 10 is not the one in audit_head";
-    expect(await reopened(grown.path, (log) => append(log, 3))).toEqual([told]);
+    const logged = "audit.db was changed: row 10 is not the one in audit_head";
+    expect(await reopened(grown.path, (log) => append(log, 3))).toEqual([logged]);
     expect(verifyDatabase(grown.path)).toMatchObject({ ok: false, broken_at_id: 10 });
   });
 

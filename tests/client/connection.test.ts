@@ -410,8 +410,10 @@ describe("over https", () => {
     await using host = await serve(other);
     const [ofKey = "", ofCertificate = ""] = pinsOf(other);
     expect(await asked(host.server.url, pinned(ofCertificate))).toBe(200);
-    for (const pin of pinsOf(ours)) {
-      expect(await asked(host.server.url, pinned(pin))).toBe("the certificate is not the pinned one");
+    const [otherKey = "", otherCertificate = ""] = pinsOf(ours);
+    expect(await asked(host.server.url, pinned(otherKey))).toBe("the key is not the pinned one");
+    for (const pins of [[otherCertificate], [otherKey, otherCertificate]]) {
+      expect(await asked(host.server.url, pinned(...pins))).toBe("the certificate is not the pinned one");
     }
     expect(await asked(host.server.url, pinned())).toBe("the certificate is not the pinned one");
     expect(await asked(host.server.url, pinned(...pinsOf(ours), ofKey))).toBe(200);

@@ -101,7 +101,7 @@ test("a token that only reads sees no button that it may not use, and no page as
   expect(tab.complaints).toEqual([]);
 });
 
-test("a token in its last week is told when it ends, and a later one is not", async () => {
+test("a token in its last week is shown when it ends, and a later one is not", async () => {
   const store = tokenStore(configFiles(host.configDir), silentLog);
   const ending = { name: "ending", scope: ["audit" as const], expires_s: 6 * 86_400 };
   await using tab = await signedIn(await addToken(store, ending));

@@ -50,7 +50,7 @@ test("the lock waits for another process on the same folder", async () => {
   await (await lockIn(folder.path).take(forever)).end("finished");
 });
 
-test("who waits is told, and who holds the lock is named: of this process, or of another", async () => {
+test("who waits is notified, and who holds the lock is named: of this process, or of another", async () => {
   using folder = temporaryFolder();
   const lines: string[] = [];
   const log = { ...silentLog, info: (line: string) => void lines.push(line) };
@@ -58,9 +58,9 @@ test("who waits is told, and who holds the lock is named: of this process, or of
   const [here, there] = [1, 2].map(() => createInputLock(join(folder.path, "input.lock"), release, log));
   if (!here || !there) throw new Error("two locks");
   const first = await here.take(forever, "run 1");
-  let told = 0;
-  const second = here.take(forever, "run 2", () => void told++);
-  expect([told, here.holder()]).toEqual([1, "run 1"]);
+  let notified = 0;
+  const second = here.take(forever, "run 2", () => void notified++);
+  expect([notified, here.holder()]).toEqual([1, "run 1"]);
   const { promise: waits, resolve } = Promise.withResolvers<void>();
   const third = there.take(forever, "run 3", resolve);
   await waits;

@@ -1,5 +1,5 @@
 /**
- * The backend of macOS and Windows, as far as Linux can tell: its addons have the same functions here, and the rest of it
+ * The backend of macOS and Windows, as far as Linux can test it: its addons have the same functions here, and the rest of it
  * is the same. What is each system's own (`native/macos.ts`, `native/windows.ts`) does not run here.
  */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";

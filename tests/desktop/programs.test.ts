@@ -81,14 +81,14 @@ unix("a program that a script launches", () => {
     process.kill(-pid, "SIGKILL");
   });
 
-  test("tells of its end", async () => {
-    const told: unknown[] = [];
-    const programs = createPrograms((type, data) => void told.push([type.name, data]));
+  test("publishes its end", async () => {
+    const published: unknown[] = [];
+    const programs = createPrograms((type, data) => void published.push([type.name, data]));
     const run = { id: "a-run", atEnd() {} };
     const pid = await programs.launch({ command: "exit 3", detach: false }, run);
-    await until("the event", () => told.length > 0);
+    await until("the event", () => published.length > 0);
     const ended = { run_id: "a-run", pid, exit_code: 3, signal: null, detached: false };
-    expect(told).toEqual([["program.exited", ended]]);
+    expect(published).toEqual([["program.exited", ended]]);
   });
 
   test("that cannot be started is refused without its words", async () => {

@@ -81,7 +81,7 @@ describe("pointer:", () => {
   });
 });
 
-/** A window that tells what it is struck with, focused, the pointer over it. */
+/** A window that reports its input, focused, the pointer over it. */
 async function focusedListener(
   title: string,
   on: { env: NodeJS.ProcessEnv; desktop: Desktop } = { env: display.env, desktop },

@@ -110,7 +110,7 @@ describe("optional_deps", () => {
     });
   });
 
-  test("a host that leaves out the picture of the screen is not told that there is no screen", async () => {
+  test("a host that leaves out the picture of the screen is not warned that there is no screen", async () => {
     const desktop = async () => {
       throw unavailable("no display");
     };

@@ -1,4 +1,4 @@
-/** What the pages tell an operator to type: the subcommands and flags are there. */
+/** The subcommands and flags that the pages show exist. */
 import { describe, expect, test } from "bun:test";
 import { registry } from "../../commands";
 import { parseFlags } from "../../src/cli/parser";

@@ -1,4 +1,4 @@
-/** The metrics reference: it tells what a scrape gives. */
+/** The metrics reference lists what a scrape gives. */
 import { describe, expect, test } from "bun:test";
 import { metricFamilies, metricReference } from "../../build/metrics";
 import { post, testServer } from "../support";

@@ -32,7 +32,7 @@ test("a desk follows the key that a host announces, and needs a new pin for one 
   expect([await poll(), await pins()]).toEqual([null, [second, null]]);
 
   await onHost("tls", "renew", "--new-key", "--overlap", "0");
-  expect([await poll(), await pins()]).toEqual(["the certificate is not the pinned one", [second, null]]);
+  expect([await poll(), await pins()]).toEqual(["the key is not the pinned one", [second, null]]);
   const { pin: third } = await onHost("pin");
   await desk.run(["admin", "set", "lab", "--pin", third]);
   expect([await poll(), await pins()]).toEqual([null, [third, null]]);

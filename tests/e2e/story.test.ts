@@ -138,7 +138,7 @@ testStory(
       ["kiosk-2", false],
       ["kiosk-3", true],
     ]);
-    // Its record, carried to another machine, tells so there too.
+    // Its record, carried to another machine, shows it there too.
     await svc("kiosk-2", "audit", "export", "kiosk-2.jsonl");
     const elsewhere = await installed.run(["audit", "verify", "--file", "kiosk-2.jsonl"], {
       before: inside,

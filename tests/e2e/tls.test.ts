@@ -178,7 +178,7 @@ test("certificate and key are exchanged under 200 requests a second: none fails,
   await more();
   await host.run("tls", "renew", "--new-key", "--overlap", "0");
   // This one was not announced.
-  expect(await polled()).toContain("the certificate is not the pinned one");
+  expect(await polled()).toContain("the key is not the pinned one");
   pins.push(next_spki, await pinAt(server.port));
   expect(new Set(pins).size).toBe(3);
   await more();

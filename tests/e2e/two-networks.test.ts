@@ -77,7 +77,7 @@ testWith(
     ]);
     expect(JSON.parse(listed)).toMatchObject([{ label: "lab-1", tags: ["lab"], trust: "key", pin }]);
     expect(JSON.parse(intercepted)).toMatchObject([
-      { label: "lab-1", healthy: false, error: "the certificate is not the pinned one" },
+      { label: "lab-1", healthy: false, error: "the key is not the pinned one" },
     ]);
     expect(JSON.parse(heard)).toEqual({ rows: [], count: 0 });
     console.info(`from join to the first green poll: ${took} ms`);

@@ -47,7 +47,7 @@ describe("a process beside a server", () => {
     const input = { name: "anna", scope: ["read" as const] };
     await callOperation(other, makeToken, input, localCaller(other, "cli"));
     const [{ at }] = eventsOf(other.events(), "token.added");
-    await other.tellServer();
+    await other.notifyServer();
     expect(await publishedBy(host)).toMatchObject([{ at, data: { name: "anna" } }]);
     await other.stop();
     expect(await publishedBy(host)).toHaveLength(1);

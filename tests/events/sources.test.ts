@@ -1,4 +1,4 @@
-/** What features tell: runs, jobs, the audit log, diagnoses. */
+/** The events of runs, jobs, the audit log and diagnoses. */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { localCaller } from "../../src/core/caller";
@@ -26,8 +26,8 @@ function kept() {
   return { events, publish };
 }
 
-describe("a run tells", () => {
-  test("when it begins, of its actions, and how it ended", async () => {
+describe("a run", () => {
+  test("publishes when it begins, each action, and how it ended", async () => {
     await using host = await testServer();
     const actions = [
       ["AC_sleep", [0]],
@@ -47,14 +47,14 @@ describe("a run tells", () => {
     ]);
   });
 
-  test("of many quick actions together, and of the last of them before it goes on", async () => {
+  test("publishes many quick actions together, and the last of them before it goes on", async () => {
     const { events, publish } = kept();
     const runs = new Runs(() => {}, publish);
     const begun = { source_type: "manual", source_id: "", token: null, script_path: "", commands: [] };
     const run = runs.begin({ ...begun, run_id: "1", timeout_s: 60 });
     for (let nth = 1; nth <= 100; nth++)
       run.keep({ command: "AC_sleep", ok: true, result: "secret", duration_ms: 1 });
-    await until("the last is told", () => events.length === 3);
+    await until("the last is published", () => events.length === 3);
     expect(events.map(({ type }) => type)).toEqual(["run.started", "run.step", "run.step"]);
     expect(events.at(-1)?.data).toMatchObject({ done: 100, outcome: { command: "AC_sleep" } });
     expect(JSON.stringify(events)).not.toContain("secret");
@@ -63,7 +63,7 @@ describe("a run tells", () => {
   });
 });
 
-test("a job tells when it is added, paused, resumed, run and removed, whoever changes it", async () => {
+test("adding, pausing, resuming, running and removing a job are published, whoever does it", async () => {
   await using host = await testServer();
   const script = join(host.configDir, "script.json");
   await Bun.write(script, '[["AC_sleep", [0]]]');
@@ -102,14 +102,14 @@ test("a job tells when it is added, paused, resumed, run and removed, whoever ch
   expect(runs.length).toBeGreaterThan(0);
 });
 
-test("the audit log tells of its rows, many of them together, and of its end", async () => {
+test("the audit log publishes its rows, many of them together, and that it was cleared", async () => {
   await using host = await testServer({ service: { allow_audit_clear: true } });
   const audit = await host.service.audit();
   const detail = "x".repeat(900);
   await audit?.log("first", { detail });
   await Promise.all(Array.from({ length: 50 }, (_, nth) => audit?.log(`tide ${nth}`, { detail })));
   const appended = () => eventsOf(host.service.events()).filter(({ type }) => type === "audit.appended");
-  await until("all are told", () => appended().length === 2);
+  await until("all are published", () => appended().length === 2);
   expect(appended()).toMatchObject([
     { data: { rows: 1, appended: 1, newest: [{ event_type: "first", detail }] } },
     { data: { rows: 51, appended: 50, truncated: true } },
@@ -123,7 +123,7 @@ test("the audit log tells of its rows, many of them together, and of its end", a
   });
 });
 
-test("a diagnosis tells of a check that finds something else than before", async () => {
+test("a diagnosis publishes a check that finds something else than before", async () => {
   const { events, publish } = kept();
   let isFine = true;
   const run = () => (isFine ? fine("all is well") : failed("it is flooded", ["close the door"]));

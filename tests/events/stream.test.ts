@@ -153,7 +153,7 @@ describe("a stream", () => {
 });
 
 describe("a poll", () => {
-  test("answers at once with what there is after an id", async () => {
+  test("answers at once with the events after an id", async () => {
     await using host = await testServer(options);
     const { publish, boot } = host.service.events();
     for (let nth = 1; nth <= 2; nth++) publish(tide, { nth });

@@ -45,7 +45,7 @@ test("a certificate is the one that the connection showed, whatever the host say
 test("a host with another key than the pinned one gives none", async () => {
   const [key, cert] = pairFor("lab-01");
   using shown = hostWith(key, cert, { pin: spkiPin(pairFor("lab-01")[1]) });
-  expect(await only(shown.entry)).toMatchObject({ error: "the certificate is not the pinned one" });
+  expect(await only(shown.entry)).toMatchObject({ error: "the key is not the pinned one" });
 });
 
 test("a host that speaks plain http gives none", async () => {

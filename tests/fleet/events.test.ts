@@ -1,4 +1,4 @@
-/** What a desk tells of its hosts: the entries of the address book, and what polls find. */
+/** The events about hosts of a desk: entries of the address book, and what polls find. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Publish } from "../../src/core/events";
@@ -11,14 +11,14 @@ import { temporaryFolder } from "../support";
 import { host } from "./support";
 
 function kept() {
-  const told: unknown[] = [];
-  const publish: Publish = ({ name }, data) => void told.push([name, data]);
-  return { told, publish };
+  const published: unknown[] = [];
+  const publish: Publish = ({ name }, data) => void published.push([name, data]);
+  return { published, publish };
 }
 
-test("an address book tells of each entry that changes, without its token", async () => {
+test("an address book publishes each entry that changes, without its token", async () => {
   using folder = temporaryFolder();
-  const { told, publish } = kept();
+  const { published, publish } = kept();
   const paths = { file: join(folder.path, "hosts.json"), lock: join(folder.path, "lock") };
   const book = createAddressBook(paths, silentLog, undefined, publish);
   const { base_url } = host("a");
@@ -26,7 +26,7 @@ test("an address book tells of each entry that changes, without its token", asyn
   await book.addAll([host("a"), host("b")], true);
   await book.set("a", () => ({ tags: ["lab"] }));
   await book.remove("b");
-  expect(told).toEqual([
+  expect(published).toEqual([
     ["host.added", { label: "a", base_url, tags: [] }],
     ["host.changed", { label: "a", base_url, tags: [] }],
     ["host.added", { label: "b", base_url, tags: [] }],
@@ -35,8 +35,8 @@ test("an address book tells of each entry that changes, without its token", asyn
   ]);
 });
 
-test("polls tell when a host goes down and comes back, once each; of an impatient or abandoned poll nothing", async () => {
-  const { told, publish } = kept();
+test("polls publish when a host goes down and comes back, once each; an impatient or abandoned poll publishes nothing", async () => {
+  const { published, publish } = kept();
   let answers = ok(IDLE_SESSIONS);
   await using server = await rawServer((socket) =>
     socket.on("data", (asked) => socket.write(asked.includes("/jobs ") ? ok('{"jobs":[]}') : answers)),
@@ -49,19 +49,19 @@ test("polls tell when a host goes down and comes back, once each; of an impatien
   const poll = (timeoutMs = 3_000, signal?: AbortSignal) =>
     poller.poll(book, [host("a", server.url)], { concurrency: 1, timeoutMs, signal });
   await poll();
-  expect(told).toEqual([]);
+  expect(published).toEqual([]);
   answers = "";
   await poll(20);
   await poll(3_000, AbortSignal.abort()).catch(() => {});
   answers = "HTTP/1.1 429 Too Many Requests\r\nContent-Length: 0\r\n\r\n";
   await poll();
-  expect(told).toEqual([]);
+  expect(published).toEqual([]);
   answers = "HTTP/1.1 500 Oh\r\nContent-Length: 0\r\n\r\n";
   await poll();
   await poll();
-  expect(told).toEqual([["host.down", { label: "a", base_url: server.url, error: "HTTP 500" }]]);
+  expect(published).toEqual([["host.down", { label: "a", base_url: server.url, error: "HTTP 500" }]]);
   answers = ok(IDLE_SESSIONS);
   await poll();
   await poll();
-  expect(told.slice(1)).toEqual([["host.up", { label: "a", base_url: server.url }]]);
+  expect(published.slice(1)).toEqual([["host.up", { label: "a", base_url: server.url }]]);
 });

@@ -84,7 +84,7 @@ withOpenssl("a key that the old one announced is trusted, and alone once it was 
   expect(await made.poll()).toBeNull();
   expect(made.pins()).toEqual([next.pin, undefined]);
   await made.use(old);
-  expect(await made.poll()).toBe("the certificate is not the pinned one");
+  expect(await made.poll()).toBe("the key is not the pinned one");
   expect(made.pins()).toEqual([next.pin, undefined]);
 });
 
@@ -101,14 +101,14 @@ withOpenssl("each step of it is on record before it is made", async () => {
   ]);
 });
 
-withOpenssl("a key that nobody has announced is not trusted, and is told nothing", async () => {
+withOpenssl("a key that nobody has announced is not trusted, and nothing is sent", async () => {
   await using made = await deskAndHost();
   made.announces(next.pin);
   await made.poll();
   await made.use(third);
   made.asked.length = 0;
   made.announces(third.pin);
-  expect(await made.poll()).toBe("the certificate is not the pinned one");
+  expect(await made.poll()).toBe("the key is not the pinned one");
   expect(made.asked).toEqual([]);
   expect(made.pins()).toEqual([old.pin, next.pin]);
 });
@@ -152,7 +152,7 @@ withOpenssl("a new pin by hand ends what the old key has announced", async () =>
   });
   expect(made.pins()).toEqual([third.pin, undefined]);
   await made.use(next);
-  expect(await made.poll()).toBe("the certificate is not the pinned one");
+  expect(await made.poll()).toBe("the key is not the pinned one");
 });
 
 withOpenssl("a host that is pinned by its certificate, or not pinned, is not asked", async () => {

@@ -100,7 +100,7 @@ for (const [way, go] of Object.entries(WAYS)) {
       await using desk = await testServer();
       const book = await desk.service.addressBook();
       await book.add({ label: "lab", base_url: man.url, token: TOKEN, tags: [], pin: ours });
-      expect(JSON.stringify(await go(desk))).toContain("the certificate is not the pinned one");
+      expect(JSON.stringify(await go(desk))).toContain("the key is not the pinned one");
       const [records = [], ...more] = await man.records();
       expect([man.requests(), more]).toEqual(["", []]);
       // With TLS 1.3, the end of the handshake looks like data; a client that leaves at once may keep it to itself.

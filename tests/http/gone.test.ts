@@ -8,7 +8,7 @@ import { silentLog } from "../../src/lib/log";
 import { operations } from "../../src/operations";
 import { post, testServer, until } from "../support";
 
-/** A server with an operation that waits until its caller's signal is aborted or it is told to end. */
+/** A server with an operation that waits until its caller's signal is aborted or it is made to end. */
 async function serverThatWaits(changes?: true) {
   const begun = Promise.withResolvers<AbortSignal>();
   const end = Promise.withResolvers<null>();

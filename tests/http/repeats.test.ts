@@ -142,8 +142,11 @@ describe("an answer in pieces", () => {
         pull,
       }),
     );
-  /** What a repeat is told after `response` went through the answers and `use` was made of it. */
-  async function told(response: Response, use: (body: ReadableStream<Uint8Array>) => Promise<unknown>) {
+  /** What a repeat is answered after `response` went through the answers and `use` was made of it. */
+  async function answerAfter(
+    response: Response,
+    use: (body: ReadableStream<Uint8Array>) => Promise<unknown>,
+  ) {
     using folder = temporaryFolder();
     const repeats = createRepeats(() => join(folder.path, "idempotency.db"), silentLog);
     const exchange = { grant: null, announce: async () => {} } as unknown as Exchange;
@@ -158,7 +161,7 @@ describe("an answer in pieces", () => {
 
   test("that fails is interrupted", async () => {
     const fails = source((controller) => controller.error(new Error("gone")));
-    expect(await told(fails, (body) => new Response(body).text())).toContain("interrupted: ");
+    expect(await answerAfter(fails, (body) => new Response(body).text())).toContain("interrupted: ");
   });
 
   test("that nobody reads to its end is interrupted, also while a piece of it is awaited", async () => {
@@ -170,7 +173,7 @@ describe("an answer in pieces", () => {
       await next;
     };
     expect(
-      await told(
+      await answerAfter(
         source(() => new Promise(() => {})),
         leave,
       ),
@@ -179,7 +182,7 @@ describe("an answer in pieces", () => {
 
   test("is limited in bytes, not in characters", async () => {
     const wide = new Response("\u20ac".repeat(400_000));
-    expect(await told(wide, (body) => new Response(body).text())).toContain("too large");
+    expect(await answerAfter(wide, (body) => new Response(body).text())).toContain("too large");
   });
 });
 

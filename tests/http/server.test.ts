@@ -149,7 +149,7 @@ describe("without a valid token", () => {
     expect((await fetch(`${host.server.url}/commands`)).status).toBe(429);
   });
 
-  test("no answer to an unknown path tells a right token from a wrong one", async () => {
+  test("no answer to an unknown path shows whether a token is right", async () => {
     await using host = await testServer({ rate_limit: 60, rate_burst: 1 });
     const wrong = { headers: { authorization: "Bearer wrong" } };
     await host.call("/nope", wrong);

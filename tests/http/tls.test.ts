@@ -107,7 +107,7 @@ describe("whether a server speaks TLS", () => {
 describe("a running server", () => {
   const trusting = { tls: { rejectUnauthorized: false } };
 
-  test("tells its pin, and the next key as soon as there is one", async () => {
+  test("shows its pin, and the next key as soon as there is one", async () => {
     await using host = await testServer({ tls: true });
     const ask = async () => (await host.call("/status")).json() as Promise<Record<string, unknown>>;
     const pin = await pinAt(host.server.port);
@@ -168,7 +168,7 @@ describe("a running server", () => {
       const other = spkiPin(makeCertificate(parseKey(makeKey()), "other", [], new Date()));
       writeFileSync(runFile, readFileSync(runFile, "utf8").replace(`${host.server.pin()}`, other));
       const asked = callLocalServer(host.configDir, listCommands, {});
-      await expect(asked).rejects.toThrow("the certificate is not the pinned one");
+      await expect(asked).rejects.toThrow("the key is not the pinned one");
     } finally {
       delete process.env.SVC_TOKEN;
     }

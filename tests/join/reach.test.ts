@@ -14,7 +14,7 @@ describe("a host", () => {
     );
   });
 
-  test("with a server on every address gives the only one of the machine, and must be told with several", () => {
+  test("with a server on every address gives the only one of the machine; with several, the user has to choose", () => {
     expect(urlOfHost(everywhere, DESK, undefined, ONE)).toBe("https://10.0.0.5:8443");
     expect(() => urlOfHost(everywhere, DESK, undefined, TWO)).toThrow(
       "this host has several addresses: say which one the desk reaches (https://10.0.0.5:8443, https://172.17.0.1:8443)",
@@ -40,7 +40,7 @@ describe("a host", () => {
 });
 
 describe("a desk", () => {
-  test("gives the address of its server, and must be told with several", () => {
+  test("gives the address of its server; with several, the user has to choose", () => {
     expect(addressOfDesk({ url: "https://10.0.0.9:9939", host: "10.0.0.9" }, undefined, TWO)).toBe(DESK);
     expect(addressOfDesk(everywhere, undefined, ONE)).toBe("10.0.0.5:8443");
     expect(() => addressOfDesk(everywhere, undefined, TWO)).toThrow("say which one hosts reach");

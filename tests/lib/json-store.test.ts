@@ -132,10 +132,10 @@ test("adding never replaces: not under the same name, nor with spaces around it,
   expect(store.entries()).toEqual([{ name: names[0], legs: 3 }]);
 });
 
-test("a store tells which entries its own changes have added, changed and removed, once they are on disk", async () => {
+test("a store reports which entries its own changes have added, changed and removed, once they are on disk", async () => {
   using made = testStore();
-  const told: unknown[] = [];
-  const store = made.open((what, { name }) => told.push([what, name, made.content().pets.length]));
+  const reported: unknown[] = [];
+  const store = made.open((what, { name }) => reported.push([what, name, made.content().pets.length]));
   await store.change((list) => {
     list.add(cat);
     list.add(hen);
@@ -144,7 +144,7 @@ test("a store tells which entries its own changes have added, changed and remove
   await store.change((list) => list.update("cat", { legs: 3 }));
   await store.change((list) => list.remove("hen"));
   await store.change((list) => list.has("cat"));
-  expect(told).toEqual([
+  expect(reported).toEqual([
     ["added", "cat", 2],
     ["added", "hen", 2],
     ["changed", "cat", 3],

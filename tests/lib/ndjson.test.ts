@@ -1,19 +1,19 @@
-/** Answers that tell things as they happen. */
+/** Answers that report things as they happen. */
 import { expect, test } from "bun:test";
 import { streamLines } from "../../src/lib/ndjson";
 
 test("each value is its own line, sent at once", async () => {
   const ended = Promise.withResolvers<void>();
-  let tell: (value: unknown) => void = () => {};
+  let report: (value: unknown) => void = () => {};
   const response = await streamLines((given) => {
-    tell = given;
+    report = given;
     return { begun: Promise.resolve(), ended: ended.promise };
   });
   expect(response.headers.get("content-type")).toBe("application/x-ndjson");
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
-  tell({ text: "line\nbreak" });
+  report({ text: "line\nbreak" });
   expect((await reader?.read())?.value).toBe('{"text":"line\\nbreak"}\n');
-  tell(2);
+  report(2);
   expect((await reader?.read())?.value).toBe("2\n");
   ended.resolve();
   expect((await reader?.read())?.done).toBe(true);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { createSharing } from "../../src/lib/share";
 
-/** Shared work that counts how often it began, and ends when it is told to. */
+/** Shared work that counts how often it began, and ends when the test says so. */
 function counted() {
   const shared = createSharing<number>();
   const begun: AbortSignal[] = [];

@@ -22,7 +22,7 @@ function twoPeers(
   { most = 16, ice = { servers: [], relayOnly: false } }: { most?: number; ice?: IceConfig } = {},
 ) {
   const logged: string[] = [];
-  const told: unknown[][] = [];
+  const published: unknown[][] = [];
   const measured = { a: Promise.withResolvers<void>(), b: Promise.withResolvers<void>() };
   const make = (name: "a" | "b") =>
     createSessions({
@@ -39,7 +39,7 @@ function twoPeers(
         maxFiles: 0,
         minFree: 0,
       }),
-      publish: ({ name: type }, data) => void told.push([name, type, (data as SessionRecord).state]),
+      publish: ({ name: type }, data) => void published.push([name, type, (data as SessionRecord).state]),
       record(sample) {
         if (sample.rtt_ms !== null && sample.bitrate_kbps !== null) measured[name].resolve();
       },
@@ -49,7 +49,7 @@ function twoPeers(
     a,
     b,
     logged,
-    told,
+    published,
     measured: [measured.a.promise, measured.b.promise],
     inbox: join(home, "b", "inbox", "a-viewer"),
   };
@@ -58,18 +58,18 @@ function twoPeers(
 const connect = (from: Sessions, to: Sessions) => from.connect((offer) => to.answer(offer), tmpdir());
 
 describe("a session", () => {
-  test("tells that it began, that it is open, and that it ended", async () => {
+  test("publishes that it began, that it is open, and that it ended", async () => {
     using home = temporaryFolder();
-    const { a, b, told } = twoPeers(home.path);
+    const { a, b, published } = twoPeers(home.path);
     const session = await connect(a, b);
     await session.close("done");
     await session.closed;
-    const ofA = told.filter(([name]) => name === "a").map(([, type, state]) => [type, state]);
+    const ofA = published.filter(([name]) => name === "a").map(([, type, state]) => [type, state]);
     expect(ofA[0]).toEqual(["session.opened", "connecting"]);
     expect(ofA).toContainEqual(["session.changed", "open"]);
     expect(ofA.at(-1)).toEqual(["session.closed", "closed"]);
-    const ofB = () => told.filter(([name]) => name === "b").at(-1)?.[1];
-    await until("the other side has told of the end", () => ofB() === "session.closed");
+    const ofB = () => published.filter(([name]) => name === "b").at(-1)?.[1];
+    await until("the other side has published the end", () => ofB() === "session.closed");
   });
 
   test("carries files into the other side's inbox for this sender", async () => {

@@ -19,7 +19,7 @@ const targetAt = (url: string): Target => ({
   host_id: null,
 });
 
-/** Delivers, and takes note of what it was told. */
+/** Delivers, and takes note of what it was called with. */
 async function brought(target: Target, job: Job, more: Partial<DeliverOptions> = {}, by = delivery()) {
   const ways: Way[] = [];
   let running = 0;

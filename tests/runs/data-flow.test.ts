@@ -360,12 +360,12 @@ test("AC_log leaves messages in the record of the run and as events, without sec
     ["AC_log", ["with ${pw}"]],
     ["AC_loop", { times: 300, body: [["AC_log", ["turn ${loop.index}"]]] }],
   ];
-  const told: string[] = [];
-  const caller = localCaller(host.service, "api", { logged: (message) => void told.push(message) });
+  const logged: string[] = [];
+  const caller = localCaller(host.service, "api", { logged: (message) => void logged.push(message) });
   const report = await runActions(host.service, actions, { variables: { pw: "hunter2-secret" } }, caller);
   expect(report.outcomes[0]?.result).toEqual({ message: "with hunter2-secret", kept: true });
-  expect(told).toHaveLength(301);
-  expect(told.slice(0, 2)).toEqual(["with ***", "turn 1"]);
+  expect(logged).toHaveLength(301);
+  expect(logged.slice(0, 2)).toEqual(["with ***", "turn 1"]);
   expect(report.log).toHaveLength(200);
   expect(report.log?.[0]?.message).toBe("with ***");
   const { log, outcomes } = (await host.service.runs()).show(report.run_id);

@@ -259,7 +259,7 @@ describe("AC_if_var", () => {
     });
   }
 
-  test("fails where there is no order, without telling the values", async () => {
+  test("fails where there is no order, without showing the values", async () => {
     await using host = testService();
     const { report } = await trailOf(host.service, [["AC_if_var", { name: "it", op: "lt", value: 7 }]], {
       it: "s3cret",

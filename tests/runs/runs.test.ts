@@ -183,10 +183,10 @@ test("two runs that touch the input devices take turns, others do not wait", asy
 
   const holder = `run ${running.run_id.slice(0, 8)} (manual)`;
   expect(runs.list().map(({ waiting_for }) => waiting_for)).toEqual([null, holder, null]);
-  const { promise: told, resolve: progress } = Promise.withResolvers<Progress>();
+  const { promise: reported, resolve: progress } = Promise.withResolvers<Progress>();
   const caller = localCaller(host.service, "api", { progress });
   const third = runActions(host.service, [["AC_test_press", ["c"]]], {}, caller);
-  expect(await told).toEqual({ what: `actions, waiting for ${holder}`, done: 0, total: 1 });
+  expect(await reported).toEqual({ what: `actions, waiting for ${holder}`, done: 0, total: 1 });
 
   runs.cancel(running.run_id, "cancelled");
   expect((await first).status).toBe("cancelled");
@@ -221,11 +221,11 @@ test("a run that is cancelled while it waits for its turn has run nothing", asyn
 });
 
 const SECRET = "hunter2-s3cret";
-const tell: Operation = operation({
-  name: "test.tell",
+const answerSecret: Operation = operation({
+  name: "test.answer_secret",
   summary: "Answer with a secret",
   scope: "operate",
-  command: "AC_test_tell",
+  command: "AC_test_answer_secret",
   input: v.strictObject({ text: field(secret(v.string()), "Secret") }),
   output: v.object({ plain: v.string(), inner: v.object({ token: v.nullable(secret(v.string())) }) }),
   run: (_service, { text }) => ({ plain: "fine", inner: { token: `${text}` } }),
@@ -304,13 +304,13 @@ test("secrets are in the reply and nowhere else", async () => {
     error: (text: string) => logged.push(text),
   };
   const announced: string[] = [];
-  await using host = testService({ operations: [...operations, tell], log });
+  await using host = testService({ operations: [...operations, answerSecret], log });
   const report = await runActions(
     host.service,
     [
-      ["AC_test_tell", { text: SECRET }],
+      ["AC_test_answer_secret", { text: SECRET }],
       ["AC_set_var", { name: "password", value: SECRET }],
-      ["AC_loop", { times: 1, body: [["AC_test_tell", { text: "${password}" }]] }],
+      ["AC_loop", { times: 1, body: [["AC_test_answer_secret", { text: "${password}" }]] }],
       ["AC_sleep", { seconds: "${password}" }],
       ["AC_if_var", { name: "password", op: "lt", value: 1 }],
     ],
@@ -331,7 +331,7 @@ test("secrets are in the reply and nowhere else", async () => {
   expect(announced).toEqual([
     expect.stringMatching(
       new RegExp(
-        `^run=${report.run_id} commands=AC_test_tell,AC_set_var,AC_loop,AC_sleep,AC_if_var args=sha256:[0-9a-f]{64}$`,
+        `^run=${report.run_id} commands=AC_test_answer_secret,AC_set_var,AC_loop,AC_sleep,AC_if_var args=sha256:[0-9a-f]{64}$`,
       ),
     ),
   ]);

@@ -138,7 +138,7 @@ describe("in a run", () => {
     expect(outcomes[3]?.error).toContain("variables: expected at most 4194304 bytes");
   });
 
-  test("an error is told and cleaned up after also when there is no room for variables", async () => {
+  test("an error is reported and cleaned up after also when there is no room for variables", async () => {
     await using host = testService();
     const fails = ["AC_try", { body: [["AC_if_var", { name: "none", value: 1 }]], error_var: "why" }];
     const { outcomes } = await runActions(

@@ -89,7 +89,7 @@ test("revoking a token disables its jobs, says why, and cancels what runs", asyn
   }
 });
 
-test("a token that another process revokes ends its runs, also when the server is not told", async () => {
+test("a token that another process revokes ends its runs, also when the server is not notified", async () => {
   const made = await hostOfAnna([["AC_sleep", [60]]]);
   await using host = made.host;
   await host.call("/jobs/run", post({ job_id: "hers" }));

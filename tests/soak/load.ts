@@ -36,7 +36,7 @@ const BODIES: Readonly<Record<string, (nth: number) => unknown>> = {
   "/jobs/remove": (nth) => ({ job_id: `job-${nth % 50}` }),
 };
 
-/** What would stay open is asked for what there is. */
+/** Requests whose answers would stay open ask for what is there already. */
 const QUERIES: Readonly<Record<string, string>> = { "/events": "?wait=0" };
 
 export interface Load {
@@ -109,7 +109,7 @@ export async function run(
   let begun = 0;
   let again = 0;
   const progress = () => ({ tally, rate: begun / elapsed(), again });
-  const telling = setInterval(() => everyMinute(progress()), 60_000);
+  const reporting = setInterval(() => everyMinute(progress()), 60_000);
   const ask = async () => {
     const nth = begun++;
     const request = requests[nth % requests.length];
@@ -148,6 +148,6 @@ export async function run(
     }
     await Promise.all(open);
   }
-  clearInterval(telling);
+  clearInterval(reporting);
   return progress();
 }

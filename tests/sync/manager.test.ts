@@ -289,18 +289,18 @@ test("a path that is not a folder is bad input", async () => {
   }
 });
 
-test("a sync tells that it began, what it has sent, and that it ended, without the names of files", async () => {
+test("a sync publishes that it began, what it has sent, and that it ended, without the names of files", async () => {
   using home = temporaryFolder();
-  const told: Array<{ type: string; data: Partial<SyncInfo> }> = [];
+  const published: Array<{ type: string; data: Partial<SyncInfo> }> = [];
   const publish: Publish = ({ name }, data) =>
-    void told.push({ type: name, data: data as Partial<SyncInfo> });
+    void published.push({ type: name, data: data as Partial<SyncInfo> });
   const { syncs, request, dir } = syncsIn(home.path, undefined, undefined, publish);
   const { id } = await syncs.start(request);
   writeFileSync(join(dir, "a-name"), "12345");
-  await until("the file is told of", () => told.some(({ data }) => data.sent_files === 1));
+  await until("the file is published", () => published.some(({ data }) => data.sent_files === 1));
   await syncs.stop(id, OWNER);
-  expect(told[0]).toMatchObject({ type: "sync.started", data: { id, to: "lab", sent_files: 0 } });
-  expect(told.at(-1)).toMatchObject({ type: "sync.ended", data: { id, sent_bytes: 5, pending: 0 } });
-  expect(new Set(told.slice(1, -1).map(({ type }) => type))).toEqual(new Set(["sync.changed"]));
-  expect(JSON.stringify(told)).not.toContain("a-name");
+  expect(published[0]).toMatchObject({ type: "sync.started", data: { id, to: "lab", sent_files: 0 } });
+  expect(published.at(-1)).toMatchObject({ type: "sync.ended", data: { id, sent_bytes: 5, pending: 0 } });
+  expect(new Set(published.slice(1, -1).map(({ type }) => type))).toEqual(new Set(["sync.changed"]));
+  expect(JSON.stringify(published)).not.toContain("a-name");
 });

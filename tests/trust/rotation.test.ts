@@ -38,7 +38,7 @@ async function serving(options: { token?: string } = {}) {
       if (next === undefined) throw new Error("no token");
       return next;
     },
-    /** As `svc token rotate` does, which tells the server. */
+    /** As `svc token rotate` does, which notifies the server. */
     async rotate(input: object) {
       const caller = localCaller(made.service, "cli");
       const answer = await callOperation(made.service, replaceToken, input, caller);

@@ -29,7 +29,7 @@ export async function startMachine(path: string, command: string, env: NodeJS.Pr
   const devpath = (port: number) => `/devices/pci0000:00/0000:00:14.0/usb1/1-${port}`;
   const folder = (port: number) => join(sys, devpath(port));
   const link = (port: number) => join(sys, "bus/usb/devices", `1-${port}`);
-  const tell = (action: string, port: number, address: number) => {
+  const report = (action: string, port: number, address: number) => {
     child.stdin.write(`${action} ${devpath(port)} 001 00${address}\n`);
     child.stdin.flush();
   };
@@ -43,12 +43,12 @@ export async function startMachine(path: string, command: string, env: NodeJS.Pr
       writeFileSync(join(folder(port), "devpath"), `${port}\n`);
       writeFileSync(join(folder(port), "devnum"), `${address}\n`);
       symlinkSync(`../../..${devpath(port)}`, link(port));
-      tell("add", port, address);
+      report("add", port, address);
     },
     unplug(port: number, address: number) {
       rmSync(link(port));
       rmSync(folder(port), { recursive: true });
-      tell("remove", port, address);
+      report("remove", port, address);
     },
     async [Symbol.asyncDispose]() {
       child.kill();

@@ -176,7 +176,7 @@ describe("10,000 events through the ring", () => {
     return usb;
   }
 
-  test("the newest 500 are kept, and a caller can tell that it missed some", async () => {
+  test("the newest 500 are kept, and a caller sees that it missed some", async () => {
     using usb = await flood();
     const { events, oldest_seq, newest_seq } = usb.watcher.recentEvents({ since: 100 });
     expect(events).toHaveLength(MAX_EVENTS);

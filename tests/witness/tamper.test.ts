@@ -1,5 +1,5 @@
 /**
- * Twelve ways to tamper with the audit log of a host, and who notices: the host itself, its desk, and peers that tell a desk which
+ * Twelve ways to tamper with the audit log of a host, and who notices: the host itself, its desk, and peers that show a desk which
  * has lost what it knew. `docs/audit.md` has the same table.
  */
 import { Database } from "bun:sqlite";

@@ -1,6 +1,6 @@
 /**
- * When checkpoints are signed: each {@link ROWS} rows, {@link ROW_MS} after a row, and each {@link IDLE_MS} while nothing happens,
- * as other programs append rows too.
+ * When checkpoints are signed: after {@link ROWS} rows, {@link ROW_MS} after a row, and every {@link IDLE_MS} while this process
+ * appends nothing, as other programs append rows too.
  */
 import type { Database } from "bun:sqlite";
 import { messageOf } from "../../lib/errors";
@@ -43,7 +43,7 @@ export function createCheckpointer({ write, read, key, joinAll }: Uses, log: Log
 
   const make = () => joined((db, { size }) => signCheckpoint(db, key(), size, Date.now()));
 
-  /** One at a time; who asks meanwhile gets the same. */
+  /** One at a time: callers meanwhile get the same checkpoint. */
   const sign = (): Promise<StoredCheckpoint> => {
     making ??= make().finally(() => {
       making = undefined;
@@ -101,7 +101,7 @@ export function createCheckpointer({ write, read, key, joinAll }: Uses, log: Log
       const isNew = newest && Math.abs(Date.now() - newest.made) < ROW_MS && newest.size > index;
       return isNew ? newest : sign();
     },
-    /** Waits for what is being signed. */
+    /** Stops signing by itself, and waits for the checkpoint that is being signed. */
     async end(): Promise<void> {
       isKept = false;
       clearTimeout(timer);

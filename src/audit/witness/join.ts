@@ -1,5 +1,5 @@
 /**
- * Letting every row join the tree, in steps: those from before it, and thousands that another program appended.
+ * Letting every row join the tree, in steps: rows older than the tree, and rows that other programs appended.
  */
 import type { AuditFile } from "../file";
 import { headOf, readHighWater } from "../high-water";

@@ -1,7 +1,7 @@
 /**
  * Proofs that a row is in the log (https://c2sp.org/tlog-proof): one file, which is verified anywhere.
  *
- * `extra` holds the row as JSON, as its hash, which is the leaf, is made of it.
+ * `extra` holds the row as JSON: the leaf is its hash.
  */
 import * as v from "valibot";
 import { isCount, parseCheckpoint, parseHash } from "../../lib/checkpoint";
@@ -66,7 +66,7 @@ export function parseProof(text: string): ParsedProof {
   };
 }
 
-/** Extra data may be anything: what is not a row is none. */
+/** The row in the extra data, which may be anything; undefined where it is no row. */
 function rowOf(extra: Buffer): AuditRow | undefined {
   const read = v.safeParse(v.pipe(v.string(), v.parseJson(), AUDIT_ROW), extra.toString());
   return read.success ? read.output : undefined;

@@ -2,7 +2,7 @@
  * Verifying the tree: that its leaves are those of the rows, that its nodes are those of its leaves, and that it has every
  * checkpoint that was signed and cosigned.
  *
- * The promise: whoever made the chain anew cannot make it fit to a cosigned checkpoint.
+ * The promise: a chain that was made anew does not fit a cosigned checkpoint.
  */
 import type { Database } from "bun:sqlite";
 import { parseCheckpoint } from "../../lib/checkpoint";

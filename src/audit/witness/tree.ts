@@ -1,8 +1,8 @@
 /**
  * The Merkle tree beside the chain: a leaf for each row, in the order of their ids, counted from the first that joined.
  *
- * The promise: what has joined stays, whatever becomes of the row, so that the tree only ever grows; a row joins in the
- * transaction that appends it. Rows of other programs, and those from before the tree, join later, oldest first.
+ * The promise: a leaf stays when its row is removed, so that the tree only ever grows; a row joins in the
+ * transaction that appends it. Rows of other programs, and rows older than the tree, join later, oldest first.
  *
  * The complete subtrees are kept in tiles of {@link WIDTH} hashes, each on one level of every {@link BITS}: 35 bytes a row. The
  * rest is computed from these.

@@ -137,7 +137,7 @@ export async function waitForImage(
 /**
  * What `look` finds, which is asked again until it finds something.
  *
- * @param look is told whether it looks for the last time; it throws then, if there is nothing.
+ * @param look gets whether this is its last call; then it throws if it finds nothing.
  * @throws what `look` throws; `cancelled`.
  */
 export async function until<T>(

@@ -82,28 +82,28 @@ async function loaded<T>(name: string, load: () => Promise<T>): Promise<T> {
   }
 }
 
-/** A window as far as the system tells: it throws for what it does not know, and for a window that is closed just now. */
+/** What is known of a window: the system throws for what it does not know, and for a window that has just been closed. */
 function rowOf(window: Window): DesktopWindow {
-  const told = <T>(ask: () => T, otherwise: T): T => {
+  const orElse = <T>(ask: () => T, otherwise: T): T => {
     try {
       return ask();
     } catch {
       return otherwise;
     }
   };
-  const isMaximized = () => told(() => window.isMaximized(), false);
+  const isMaximized = () => orElse(() => window.isMaximized(), false);
   return {
     hwnd: window.id(),
-    title: told(() => window.title(), ""),
-    x: told(() => window.x(), 0),
-    y: told(() => window.y(), 0),
-    width: told(() => window.width(), 0),
-    height: told(() => window.height(), 0),
+    title: orElse(() => window.title(), ""),
+    x: orElse(() => window.x(), 0),
+    y: orElse(() => window.y(), 0),
+    width: orElse(() => window.width(), 0),
+    height: orElse(() => window.height(), 0),
     desktop: null,
-    pid: told(() => window.pid() || null, null),
-    process: told(() => window.appName() || null, null),
-    state: told(() => window.isMinimized(), false) ? "minimized" : isMaximized() ? "maximized" : "normal",
-    focused: told(() => window.isFocused(), false),
+    pid: orElse(() => window.pid() || null, null),
+    process: orElse(() => window.appName() || null, null),
+    state: orElse(() => window.isMinimized(), false) ? "minimized" : isMaximized() ? "maximized" : "normal",
+    focused: orElse(() => window.isFocused(), false),
   };
 }
 

@@ -60,7 +60,7 @@ const CLOSE = `on run {processId, windowTitle}
 end run`;
 
 /** What `script` printed for the window `hwnd`. @throws `not_found` without it; `unavailable` with what the system said. */
-async function tell(
+async function runScript(
   { screens, hwnd, failed }: { readonly screens: Screens; readonly hwnd: number; readonly failed: string },
   script: string,
   ...args: readonly number[]
@@ -115,14 +115,14 @@ export function createMacos(): Platform {
       }
     },
     async focus(hwnd, { screens }) {
-      await tell({ screens, hwnd, failed: "did not get the focus" }, RAISE);
+      await runScript({ screens, hwnd, failed: "did not get the focus" }, RAISE);
     },
     async place(hwnd, wanted, screens) {
       const window = screens.Window.all().find((candidate) => candidate.id() === hwnd);
       if (!window) throw notFound(`there is no window ${hwnd}`);
       const now = { x: window.x(), y: window.y(), width: window.width(), height: window.height() };
       const { x, y, width, height } = { ...now, ...wanted };
-      const printed = await tell({ screens, hwnd, failed: "was not moved" }, PLACE, x, y, width, height);
+      const printed = await runScript({ screens, hwnd, failed: "was not moved" }, PLACE, x, y, width, height);
       const [newX = x, newY = y, newWidth = width, newHeight = height] = printed
         .trim()
         .split(" ")
@@ -137,7 +137,7 @@ export function createMacos(): Platform {
       }
       const [failed, script] =
         what === "close" ? ["was not asked to close", CLOSE] : ["was not minimised", MINIMIZE];
-      await tell({ screens, hwnd, failed }, script);
+      await runScript({ screens, hwnd, failed }, script);
     },
     clipboard: () => pasteboard("pbpaste", ""),
     async setClipboard(text) {

@@ -108,7 +108,9 @@ function recordOf(client: XClient): Promise<XRecord> {
   const { promise, resolve, reject } = Promise.withResolvers<XRecord>();
   client.require("record", (error, extension) => {
     if (error)
-      reject(unavailable("the X server has no RECORD extension, which tells what keys and buttons are used"));
+      reject(
+        unavailable("the X server has no RECORD extension, which reports what keys and buttons are used"),
+      );
     else resolve(extension);
   });
   return promise;

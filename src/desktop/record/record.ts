@@ -83,8 +83,7 @@ export async function record(parts: RecordingParts): Promise<Deed[]> {
     waiting.push(() => {
       const found = templateAt(stroke, before, around);
       if (found) Object.assign(place, { image: keep(found.png), offset: found.offset });
-      else
-        log.warn(`the place ${stroke.x}, ${stroke.y} cannot be told from others: its click has coordinates`);
+      else log.warn(`the place ${stroke.x}, ${stroke.y} looks like other places: its click has coordinates`);
     });
     if (waiting.length > MAX_WAITING) drain();
     return place;

@@ -30,7 +30,7 @@ export function createArrange(
   { placeOf, marginOf, stateOf }: WindowLook,
 ): Pick<Backend, "place" | "request"> {
   /** Asks the window manager. */
-  const tell = async (hwnd: number, message: string, ...data: readonly number[]) => {
+  const send = async (hwnd: number, message: string, ...data: readonly number[]) => {
     const filled = [...data, 0, 0, 0, 0, 0].slice(0, 5).map((value) => value >>> 0);
     client.SendClientMessage(screen.root, hwnd, await atom(message), 32, filled);
     await settled();
@@ -40,7 +40,7 @@ export function createArrange(
 
   const setStates = async (hwnd: number, action: number, ...names: readonly string[]) => {
     const [first = 0, second = 0] = await Promise.all(names.map((name) => atom(`_NET_WM_STATE_${name}`)));
-    await tell(hwnd, "_NET_WM_STATE", action, first, second, FROM_PAGER);
+    await send(hwnd, "_NET_WM_STATE", action, first, second, FROM_PAGER);
   };
 
   const requireWindow = async (hwnd: number) => {
@@ -84,13 +84,13 @@ export function createArrange(
     }
     const { x = 0, y = 0, width = 0, height = 0 } = inner;
     const given = Object.keys(inner).reduce((bits, name) => bits | GIVEN[name as keyof Place], 0);
-    await tell(hwnd, "_NET_MOVERESIZE_WINDOW", NORTH_WEST | given | (FROM_PAGER << 12), x, y, width, height);
+    await send(hwnd, "_NET_MOVERESIZE_WINDOW", NORTH_WEST | given | (FROM_PAGER << 12), x, y, width, height);
   };
 
   const requests = {
     async close(hwnd: number) {
       if (await understands("_NET_CLOSE_WINDOW")) {
-        return tell(hwnd, "_NET_CLOSE_WINDOW", 0, FROM_PAGER);
+        return send(hwnd, "_NET_CLOSE_WINDOW", 0, FROM_PAGER);
       }
       const [protocols, close] = [await atom("WM_PROTOCOLS"), await atom("WM_DELETE_WINDOW")];
       if (!((await numbersOf(hwnd, "WM_PROTOCOLS")) ?? []).includes(close)) {
@@ -102,7 +102,7 @@ export function createArrange(
     async minimize(hwnd: number) {
       await requireManager(hwnd, "minimised");
       const isDone = async () => (await stateOf(hwnd)) === "minimized";
-      if (await ensure(() => tell(hwnd, "WM_CHANGE_STATE", ICONIC), isDone)) return;
+      if (await ensure(() => send(hwnd, "WM_CHANGE_STATE", ICONIC), isDone)) return;
       throw unavailable(`window ${hwnd} was not minimised: the window manager did not do it`);
     },
     async maximize(hwnd: number) {

@@ -30,7 +30,7 @@ const MAX_TARGETS = 64;
 
 type Clipboard = Pick<Backend, "clipboard" | "setClipboard">;
 
-/** @param owns is told whether the text is to be handed to others from here. */
+/** @param owns gets whether this process hands the text to others from now on. */
 export function createClipboard(owns: (owned: boolean) => void): Clipboard & { readonly close: () => void } {
   let opened: Promise<Awaited<ReturnType<typeof open>>> | undefined;
   const use = () => {

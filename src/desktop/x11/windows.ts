@@ -60,7 +60,7 @@ export function createWindows(
   }
 }
 
-/** The name of the program that process `pid` runs; undefined where the system does not tell. */
+/** The name of the program that process `pid` runs; undefined where the system does not say. */
 function programOf(pid: number): string | undefined {
   try {
     return basename(readlinkSync(`/proc/${pid}/exe`)).replace(/ \(deleted\)$/, "");

@@ -69,12 +69,12 @@ export async function judgeCapabilities(
       }
     }),
   );
-  const told = tried.flat();
-  const available = told.filter((one) => "found" in one);
-  const lacking = told.filter((one) => "reason" in one);
+  const results = tried.flat();
+  const available = results.filter((one) => "found" in one);
+  const lacking = results.filter((one) => "reason" in one);
   const missing = lacking.map(({ steps, ...one }) => one);
   const extra = { available, missing };
-  const detail = `${available.length} of ${told.length} found`;
+  const detail = `${available.length} of ${results.length} found`;
   if (missing.length === 0) return fine(detail, extra);
   const advice = lacking.flatMap(({ name, purpose, steps = [] }) =>
     steps.map((step) => `${name} (${purpose}): ${step}`),

@@ -31,7 +31,7 @@ const TAG = v.pipe(
 
 const LISTED = {
   id: v.string(),
-  /** What hosts are told of this desk. */
+  /** What hosts learn about this desk. */
   address: v.string(),
   tags: v.array(v.string()),
   label_prefix: v.string(),

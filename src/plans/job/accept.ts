@@ -45,7 +45,7 @@ interface JobExecutor<L> {
 }
 
 interface JobParts<L> {
-  /** Opens what is known of jobs; on the first call, which makes the file. */
+  /** Opens the file of jobs; the first call makes it. */
   seen(): SeenJobs;
   /** Where the files of jobs are while they run: a folder of its own. */
   readonly folder: string;
@@ -62,7 +62,7 @@ interface JobParts<L> {
 interface Running {
   readonly job: SeenJob;
   readonly at: number;
-  /** That of its run; empty before it has begun. */
+  /** The id of its run; empty before it has begun. */
   run_id: string;
   /** Whether the desk has cancelled it. */
   isCancelled: boolean;
@@ -91,7 +91,7 @@ export function createPlanJobs<L extends { readonly id: string }>({
   let opened: SeenJobs | undefined;
   const seen = () => {
     if (opened) return opened;
-    // What a process that was killed has left.
+    // Files that a killed process has left.
     removeFiles(folder);
     opened = parts.seen();
     return opened;
@@ -107,7 +107,7 @@ export function createPlanJobs<L extends { readonly id: string }>({
     return { id, state: state === "running" ? "interrupted" : state, outcome: null };
   };
 
-  /** The answer to what was taken before; undefined for what was not. @throws as {@link requireSame}. */
+  /** The answer about a job that was taken before; undefined for a new one. @throws as {@link requireSame}. */
   const known = (envelope: Envelope, grant: Grant): JobAnswer | undefined => {
     const { id } = envelope;
     const one = running.get(id);
@@ -171,7 +171,7 @@ export function createPlanJobs<L extends { readonly id: string }>({
     }
   };
 
-  /** Begins a job. Of two that are sent at once, one does: nothing is awaited before it counts as running. */
+  /** Begins a job. Nothing is awaited before it counts as running, so of two identical requests at once only one begins it. */
   const start = (job: SeenJob, content: string, isSigned: boolean, caller: Caller): Running => {
     const begun = Promise.withResolvers<void>();
     begun.promise.catch(() => {});
@@ -199,7 +199,7 @@ export function createPlanJobs<L extends { readonly id: string }>({
     /**
      * Takes a job, or says what became of it where it was taken before; waits for its end.
      *
-     * @param content what its digest stands for; absent to ask only.
+     * @param content of the job, which has its digest; absent to only ask about the job.
      * @param wait_s how long to wait, in seconds.
      * @throws why it is not taken, as a failure: then nothing has run.
      */

@@ -1,5 +1,5 @@
 /**
- * What a host says of a job.
+ * What a host answers about a job.
  */
 import * as v from "valibot";
 import { secret } from "../../core/fields";
@@ -36,7 +36,7 @@ export type JobReport = v.InferOutput<typeof REPORT>;
 export const JOB_ANSWER = v.object({
   id: v.string(),
   state: v.picklist(STATES),
-  /** Where it is `done`. */
+  /** Set where it is `done`. */
   outcome: v.nullable(
     v.object({
       ...REPORT.entries,

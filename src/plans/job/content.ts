@@ -70,7 +70,7 @@ export function writeContent({ travelling, ...parts }: ContentParts): {
     [...files].map(([file, bytes]) => [digests.get(file), Buffer.from(bytes).toString("base64")]),
   );
   const content = JSON.stringify({ ...parts, name, files: Object.fromEntries(digests), blobs });
-  // As text inside a request.
+  // As a JSON string inside the request.
   if (files.size > 0 && Buffer.byteLength(JSON.stringify(content)) > MAX_BYTES)
     throw badInput(`actions: with the files that they refer to, expected at most ${MAX_BYTES} bytes`);
   return { content, digest: digestOf(content) };
@@ -87,7 +87,7 @@ export function readContent(text: string): Content & { readonly bytes: ReadonlyM
   const names = Object.keys(files);
   if (names.length > MAX_FILES) throw badInput(`content: expected at most ${MAX_FILES} files`);
   const bytes = new Map(names.map((file) => [file, blobOf(blobs, files[file])]));
-  // Some file systems take names for the same that are not.
+  // Some file systems take names that differ in case or Unicode form for one.
   const places = [name, ...names].filter(Boolean).map((file) => file.normalize("NFC").toLowerCase());
   const isInOther = places.some((file) => places.some((other) => other.startsWith(`${file}/`)));
   if (new Set(places).size < places.length || isInOther) throw badInput("content: expected each file once");

@@ -2,7 +2,7 @@
  * The envelope of a job: which job, of which plan, for whom, what and when; signed by the desk's key for jobs (Ed25519).
  *
  * The promise: what the host reads is what the desk signed, byte for byte. The envelope travels as the text that was signed, and
- * has the digest of what is to be done; so nothing is written anew to be compared. Whatever is changed in any of it is refused.
+ * has the digest of what is to be done; so nothing is serialised again to be compared. Any change to it is refused.
  */
 import * as v from "valibot";
 import { badInput, conflict, forbidden } from "../../lib/errors";
@@ -43,7 +43,7 @@ export interface Sealed {
   readonly signature?: string | undefined;
 }
 
-/** The desk that a host has joined, as far as its jobs go. */
+/** What a host needs to know of its desk to check jobs. */
 export interface Signer {
   /** The id that the host has there. */
   readonly host_id: string;
@@ -69,7 +69,7 @@ export function seal(
 }
 
 /**
- * What an envelope says, once its sender is sure.
+ * The content of an envelope, after its sender was verified.
  *
  * @param signer the desk whose token sends it; null for any other token.
  * @throws `bad_input` for what is no envelope; `forbidden` when that desk has not signed it, or not for this host.

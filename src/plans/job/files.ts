@@ -42,7 +42,7 @@ export function placeFiles(folder: string, name: string, files: ReadonlyMap<stri
   }
 }
 
-/** Removes what is there of jobs that do not run. Never throws. */
+/** Removes the files of jobs that no longer run. Never throws. */
 export function removeFiles(folder: string): void {
   try {
     rmSync(folder, { recursive: true, force: true });

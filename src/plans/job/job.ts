@@ -1,8 +1,8 @@
 /**
  * A job: what a plan has one host do, and what became of it.
  *
- * The promise of this folder: *at most once, and known*. A host runs a job once or not at all, whoever repeats it and whatever
- * ends in the middle; and whoever asks the host again learns what became of it. Where the host itself cannot say that, the job
+ * The promise of this folder: *at most once, and known*. A host runs a job once or not at all, however often the request is repeated
+ * and whichever process dies; and it answers how the job ended as often as it is asked. Where the host itself does not know, the job
  * is `unknown` and is not sent again.
  */
 import type { RemoteServer } from "../../client/carrier";
@@ -52,7 +52,7 @@ export interface JobResult {
   readonly result: Delivered;
 }
 
-/** How a job goes to a host: as a `job`, which the host runs once; or as an `execute` of before, to a host that knows no jobs. */
+/** How a job goes to a host: as a `job`, which the host runs once; or by `/execute`, to a host with an older svc. */
 export type Way = "job" | "execute";
 
 /** A host of a plan. */
@@ -66,11 +66,11 @@ export interface Target {
 export interface DeliverOptions {
   /** Ends the wait: the result is `lost` where the job was sent. It cancels nothing on the host. */
   readonly signal: AbortSignal;
-  /** The named token of this desk for which it is; null for the owner. */
+  /** The named token on whose behalf it is sent; null for the owner. */
   readonly client: string | null;
   /** The way of a delivery before this one which may have reached the host; null (the default) where none was begun. */
   readonly before?: Way | null;
-  /** Keeps that it may reach the host from now on, and on which way, before it is sent. When it throws, nothing is sent. */
+  /** Called before it is sent, to record that it may reach the host, and in which way. When it throws, nothing is sent. */
   readonly sent: (way: Way) => void | Promise<void>;
   /** It runs: it no longer needs a turn of the caller, only a connection now and then. */
   readonly running: () => void;

@@ -1,5 +1,5 @@
 /**
- * What a desk asks of a host for its plans.
+ * What a desk requests from a host for its plans.
  */
 import * as v from "valibot";
 import { between, field, seconds, secret } from "../../core/fields";
@@ -32,7 +32,7 @@ const SEALED = {
 
 export const takeJob = operation({
   name: "plan.take_job",
-  summary: "Run a job of a plan once, or tell what became of it",
+  summary: "Run a job of a plan once, or answer how it ended",
   scope: "operate",
   changes: "announces",
   http: { method: "POST", path: "/plans/jobs", repeatable: true },
@@ -41,7 +41,7 @@ export const takeJob = operation({
     ...SEALED,
     content: field(
       v.optional(secret(v.string())),
-      "What to do: JSON text, whose SHA-256 is the digest (default: only ask what became of it)",
+      "What to do: JSON text, whose SHA-256 is the digest (default: only ask how it ended)",
     ),
     wait_s: field(v.optional(seconds(between(0, MAX_WAIT_S)), 0), "How long to wait for its end"),
   }),

@@ -1,9 +1,9 @@
 /**
  * `{config_dir}/seen_jobs.db`: the jobs that this host has taken, and what became of each.
  *
- * The promise: a job is on disk as begun before anything of it runs, so that whoever kills this process at whatever moment, it is
- * not run again. One that has no end in the file when a server starts was interrupted. A row is kept until long after the job
- * has expired; what came to be forgotten is known to have expired, whatever the clock says later.
+ * The promise: a job is on disk as begun before anything of it runs, so that it is not run again,
+ * whenever this process is killed. One that has no end in the file when a server starts was interrupted. A row is kept until long after the job
+ * has expired; one that was forgotten is known to have expired, even if the clock is set back later.
  */
 import type { Database } from "bun:sqlite";
 import { busy, conflict } from "../../lib/errors";
@@ -77,7 +77,7 @@ export function openSeenJobs(path: string, { now = Date.now, most = MAX_ROWS, ke
       const row = found.get(id);
       return row ? { ...row, ending: row.ending === null ? null : JSON.parse(row.ending) } : undefined;
     },
-    /** Whether one that expires then may have been taken and forgotten. */
+    /** Whether a job with this expiry may have been taken and forgotten. */
     mayHaveForgotten,
     /**
      * Puts a job on disk: as `running` before it runs, or as `cancelled` so that it never does.
@@ -88,10 +88,9 @@ export function openSeenJobs(path: string, { now = Date.now, most = MAX_ROWS, ke
     begin(job: SeenJob, state: "running" | "cancelled"): void {
       forget.immediate();
       if (mayHaveForgotten(job.expires)) throw conflict("this job has expired");
-      if (mayHaveForgotten(job.expires)) throw conflict("this job has expired");
       const free = most - (countAll.get()?.rows ?? 0);
       const own = countBy.get(job.token)?.rows ?? 0;
-      // The desk and the owner have none to leave anything to.
+      // The desk and the owner need not leave room for other tokens.
       if (free <= 0 || (job.token !== null && !isWithinShare(own, 1, free, 7)))
         throw busy(
           `this host knows ${most - free} jobs, and takes more once some of them have expired`,
