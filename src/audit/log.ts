@@ -4,34 +4,28 @@
  * The promise: `append` resolves when the row is on disk; the chain stays one chain, also when other programs write to
  * it. Rows that wait at the same time share a commit.
  */
-import type { Database } from "bun:sqlite";
 import { dirname } from "node:path";
-import * as v from "valibot";
 import type { Publish } from "../core/events";
-import { type Protocol, type Remote, startChild } from "../lib/child";
-import { deadline } from "../lib/deadline";
 import { cancelled, messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { once } from "../lib/once";
 import { configFiles } from "../lib/paths";
-import { selfCommand } from "../lib/self-command";
-import { share } from "../lib/share";
-import { broken, VERDICT, type Verdict } from "./chain";
+import { broken, type Verdict } from "./chain";
+import { createInChild } from "./child";
 import { auditRemoved } from "./events";
 import type { ExportStep } from "./export";
 import { AuditFile } from "./file";
-import { appendRows, type Head, headOf, laterHead, type NewRow, readHighWater } from "./high-water";
+import { type NewRow, readHighWater } from "./high-water";
 import { type ListQuery, latestRow, listRows, listTypes } from "./list";
-import type { Epoch } from "./open-file";
 import type { PruneOptions } from "./prune";
 import { createPublisher } from "./publish";
-import { createLimit, PRUNED, type Pruned } from "./retention";
+import { createLimit, type Pruned } from "./retention";
 import { type AuditEvent, rowTime, storable } from "./row";
-import { type VerifyOptions, verdictFor } from "./verify";
-import type { Tree } from "./witness/tree";
+import { createScans, type VerifyCall } from "./scans";
+import { appendBatch, countRows, type Tally } from "./tally";
+import { verdictFor } from "./verify";
 import type { WitnessedLog } from "./witness/witnessed-log";
-import { TREE_SCAN, type Witnessed } from "./witnessed";
-import type { AuditCalls, AuditEvents } from "./worker";
+import type { Witnessed } from "./witnessed";
 
 export type AuditLog = Awaited<ReturnType<typeof openAuditLog>>;
 
@@ -58,30 +52,11 @@ const MAX_BATCH = 1_000;
 /** What a row says besides its type. */
 type EventDetails = Partial<Omit<AuditEvent, "event_type">>;
 
-/** Who asks for a verification. */
-interface VerifyCall extends VerifyOptions {
-  /** Ends the wait; the scan ends when nobody waits for it. */
-  readonly signal?: AbortSignal | undefined;
-}
-
 interface Waiting extends NewRow {
   readonly quiet: boolean;
   resolve(id: number): void;
   reject(error: unknown): void;
 }
-
-const PROTOCOL: Protocol<AuditCalls, AuditEvents> = {
-  answers: {
-    join: v.boolean(),
-    verify: v.object({
-      verdict: VERDICT,
-      missing: v.array(v.tuple([v.string(), VERDICT])),
-      tree: v.nullable(TREE_SCAN),
-    }),
-    prune: PRUNED,
-  },
-  events: { progress: v.tuple([v.number(), v.number()]) },
-};
 
 /** Opens the log at `path`; the first row makes it. Never throws: while the file cannot be opened, each call tries again and fails. */
 export async function openAuditLog({
@@ -94,14 +69,12 @@ export async function openAuditLog({
   const file = new AuditFile(path, lockWaitMs, log);
   const closing = new AbortController();
   let tally: Tally | undefined;
+  const inChild = createInChild(log, closing.signal);
+  const scanned = createScans(file, inChild, closing.signal);
   const publisher = createPublisher(() => tally?.rows ?? 0, publish);
   let waiting: Waiting[] = [];
   let flushing: Promise<void> | undefined;
   let failure: string | null = null;
-  let scanning: Promise<unknown> = Promise.resolve();
-  /** The scan that has not begun yet. It serves all who ask meanwhile, so that no queue grows. */
-  let next: ReturnType<typeof beginScan> | undefined;
-
   /** Logs when writing begins to fail and when it works again, not each row. */
   const report = (error?: unknown) => {
     if (logsFailures && error !== undefined && failure === null)
@@ -138,64 +111,6 @@ export async function openAuditLog({
       void limit.check(tally?.rows ?? 0);
     }
     flushing = undefined;
-  };
-
-  /**
-   * Runs `work` in a child process, so that this one answers meanwhile.
-   *
-   * @throws the failure that the child met; `cancelled` when `signal` is aborted; `unavailable` when the child ended.
-   */
-  const inChild = async <T>(
-    work: (audit: Remote<AuditCalls>) => Promise<T>,
-    signal = closing.signal,
-    progress: AuditEvents["progress"] = () => {},
-  ): Promise<T> => {
-    await using child = startChild<AuditCalls, AuditEvents>({
-      command: selfCommand(["audit-child"]),
-      protocol: PROTOCOL,
-      what: "the process that reads the audit log",
-      log,
-      events: { progress },
-    });
-    return await deadline(work(child.calls()), { signal });
-  };
-
-  const beginScan = () => {
-    const heads = new Set<string>();
-    const keys = new Set<string>();
-    const listeners = new Set<AuditEvents["progress"]>();
-    const progress: AuditEvents["progress"] = (done, total) => {
-      for (const listener of listeners) listener(done, total);
-    };
-    const work = share(async (abandoned) => {
-      // One at a time: each occupies a processor.
-      await scanning;
-      if (next === scan) next = undefined;
-      const signal = AbortSignal.any([closing.signal, abandoned]);
-      signal.throwIfAborted();
-      // A new log gets its high-water mark. One that cannot be opened here may still be readable.
-      const unopened = await file.read(() => {}).catch((error) => error);
-      const { verdict, missing, tree } = await inChild(
-        (audit) => audit.verify(path, [...heads], [...keys][0] ?? null),
-        signal,
-        progress,
-      ).catch((error) => {
-        throw unopened ?? error;
-      });
-      return { verdict, missing: new Map(missing), tree };
-    });
-    scanning = work.ended;
-    const scan = { heads, keys, listeners, work };
-    return scan;
-  };
-
-  const scanned = ({ noted, progress, signal }: VerifyCall, vkey?: string) => {
-    if (!next || next.work.signal.aborted) next = beginScan();
-    const { heads, keys, listeners, work } = next;
-    if (noted !== undefined) heads.add(noted);
-    if (vkey !== undefined) keys.add(vkey);
-    if (progress) listeners.add(progress);
-    return work.join(signal);
   };
 
   const verify = async (call: VerifyCall = {}): Promise<Verdict> =>
@@ -316,33 +231,4 @@ export async function openAuditLog({
       file.close();
     },
   };
-}
-
-/** The number of rows, and the state of the log that it belongs to. */
-interface Tally {
-  readonly rows: number;
-  readonly removedRows: number;
-  readonly head: Head;
-  /** Undefined when it was read, not written. */
-  readonly epoch?: Epoch;
-  /** As this process left it. */
-  readonly tree?: Tree | undefined;
-}
-
-function countRows(db: Database): Tally {
-  const highWater = readHighWater(db);
-  const rows = db.query<{ rows: number }, []>("SELECT count(*) AS rows FROM events").get()?.rows ?? 0;
-  return { rows, removedRows: highWater.removed_rows, head: headOf(highWater) };
-}
-
-function appendBatch(db: Database, epoch: Epoch, batch: readonly Waiting[], tally: Tally | undefined): Tally {
-  const known = tally ?? countRows(db);
-  const highWater = known.epoch === epoch ? undefined : readHighWater(db);
-  // Never from before the row that this process wrote last: if that is gone or another one, the chain shows it.
-  const from = highWater ? laterHead(headOf(highWater), known.head) : known.head;
-  const { head, tree } = appendRows(db, from, batch, known.tree);
-  const removedRows = highWater?.removed_rows ?? known.removedRows;
-  // Ids have no gaps, so this also counts the rows that other processes appended and removed meanwhile.
-  const rows = known.rows + (head.id - known.head.id) - (removedRows - known.removedRows);
-  return { rows, removedRows, head, epoch, tree };
 }

@@ -1,0 +1,67 @@
+/**
+ * Scans that verify the log, in a child process.
+ *
+ * The promise: one scan at a time, as each occupies a processor. A scan answers all who ask before it begins, so that no queue
+ * grows.
+ */
+import { share } from "../lib/share";
+import type { InChild } from "./child";
+import type { AuditFile } from "./file";
+import type { VerifyOptions } from "./verify";
+import type { AuditEvents } from "./worker";
+
+/** Who asks for a verification. */
+export interface VerifyCall extends VerifyOptions {
+  /** Ends the wait; the scan ends when nobody waits for it. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** @param closing ends the scans. */
+export function createScans(file: AuditFile, inChild: InChild, closing: AbortSignal) {
+  let scanning: Promise<unknown> = Promise.resolve();
+  /** The scan that has not begun yet. */
+  let next: ReturnType<typeof beginScan> | undefined;
+
+  const beginScan = () => {
+    const heads = new Set<string>();
+    const keys = new Set<string>();
+    const listeners = new Set<AuditEvents["progress"]>();
+    const progress: AuditEvents["progress"] = (done, total) => {
+      for (const listener of listeners) listener(done, total);
+    };
+    const work = share(async (abandoned) => {
+      await scanning;
+      if (next === scan) next = undefined;
+      const signal = AbortSignal.any([closing, abandoned]);
+      signal.throwIfAborted();
+      // A new log gets its high-water mark. One that cannot be opened here may still be readable.
+      const unopened = await file.read(() => {}).catch((error) => error);
+      const { verdict, missing, tree } = await inChild(
+        (audit) => audit.verify(file.path, [...heads], [...keys][0] ?? null),
+        signal,
+        progress,
+      ).catch((error) => {
+        throw unopened ?? error;
+      });
+      return { verdict, missing: new Map(missing), tree };
+    });
+    scanning = work.ended;
+    const scan = { heads, keys, listeners, work };
+    return scan;
+  };
+
+  /**
+   * What a scan finds that begins from now on.
+   *
+   * @param vkey the key of the log, where its tree is to be verified too.
+   * @throws an `unavailable` failure when the log cannot be read.
+   */
+  return ({ noted, progress, signal }: VerifyCall, vkey?: string) => {
+    if (!next || next.work.signal.aborted) next = beginScan();
+    const { heads, keys, listeners, work } = next;
+    if (noted !== undefined) heads.add(noted);
+    if (vkey !== undefined) keys.add(vkey);
+    if (progress) listeners.add(progress);
+    return work.join(signal);
+  };
+}
