@@ -15,6 +15,8 @@ export const CHECKS = {
   rest_api: async () => (await import("./checks/rest-api")).restApi,
   tls_certificate: async () => (await import("./checks/tls-certificate")).tlsCertificate,
   address_book: async () => (await import("./checks/address-book")).addressBook,
+  link: async () => (await import("./checks/link")).link,
+  plans: async () => (await import("./checks/plans")).plans,
   witness: async () => (await import("./checks/witness")).witness,
 };
 

@@ -63,6 +63,8 @@ export interface DialState {
   readonly rtt_ms: number | null;
   /** How often it has dialled. */
   readonly dials: number;
+  /** Since when there is no link; null while there is one. */
+  readonly lost: Date | null;
   /** The address of another host with the same identity, which the desk has seen. */
   readonly twin: string | null;
 }
@@ -89,7 +91,7 @@ export function keepLink(parts: DialParts) {
   const stopping = new AbortController();
   let state: DialState = {
     ...{ state: "dialling", since: new Date(), next: null },
-    ...{ problem: null, rtt_ms: null, dials: 0, twin: null },
+    ...{ problem: null, rtt_ms: null, dials: 0, lost: new Date(), twin: null },
   };
   const set = (change: Partial<DialState>) => {
     state = { ...state, ...change };
@@ -152,7 +154,7 @@ export function keepLink(parts: DialParts) {
           yields = false;
           upSince = performance.now();
           answers = createAnswers(socket, parts.enter, log);
-          set({ state: "linked", since: new Date(), next: null, problem: null });
+          set({ state: "linked", since: new Date(), next: null, problem: null, lost: null });
           log.info(`linked to the desk at ${new URL(desk.url).host} as ${printable(frame.label, 130)}`);
           return timers.ready();
         case "twin":
@@ -187,7 +189,14 @@ export function keepLink(parts: DialParts) {
       const problem = printable(reason || `closed with ${code}`, 200);
       if (problem !== state.problem) log.warn(`no link to the desk: ${problem}`);
       const next = new Date(Date.now() + pause);
-      set({ state: "waiting", since: new Date(), next, problem, rtt_ms: null });
+      set({
+        state: "waiting",
+        since: new Date(),
+        next,
+        problem,
+        rtt_ms: null,
+        lost: state.lost ?? new Date(),
+      });
       await sleep(pause, stopping.signal).catch(() => {});
     }
   };

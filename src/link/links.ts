@@ -61,5 +61,7 @@ export interface HostLink {
   readonly rtt_ms: number | null;
   /** How often it has dialled since the server started. */
   readonly dials: number;
+  /** Since when there is no link; null while there is one, and where it does not dial. */
+  readonly lost: string | null;
   readonly twin: string | null;
 }

@@ -33,6 +33,8 @@ const HOST_LINK = v.object({
   rtt_ms: v.nullable(v.number()),
   /** How often it has dialled since the server started. */
   dials: v.number(),
+  /** Since when there is no link, ISO 8601; null while there is one, and where it does not dial. */
+  lost: v.nullable(v.string()),
   /** The address of another host with the identity of this one. */
   twin: v.nullable(v.string()),
 });

@@ -172,11 +172,12 @@ export function createHostLink(
         const problem = dials ? "no server runs here" : "the desk reaches this host: it has no links";
         return {
           ...about,
-          ...{ state: "off", since: null, next: null, problem, rtt_ms: null, dials: 0, twin: null },
+          ...{ state: "off", since: null, next: null, problem, rtt_ms: null, dials: 0 },
+          ...{ lost: null, twin: null },
         };
       }
-      const { since, next } = now;
-      return { ...about, ...now, since: since.toISOString(), next: next?.toISOString() ?? null };
+      const [since, next, lost] = [now.since, now.next, now.lost].map((at) => at?.toISOString() ?? null);
+      return { ...about, ...now, ...{ since: since ?? null, next: next ?? null, lost: lost ?? null } };
     },
     stop(): Promise<void> {
       hasStopped = true;

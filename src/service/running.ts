@@ -6,6 +6,7 @@ import { callOperation } from "../core/call";
 import { localCaller } from "../core/caller";
 import type { overview as overviewOperation } from "../http/operations";
 import type { RunningServer } from "../lib/running-server";
+import type { HostLink } from "../link/links";
 import type { Service } from "./interface";
 
 /** Asks the running server. Both throw where it does not answer. */
@@ -13,6 +14,8 @@ export interface ServerReport {
   /** Asks over HTTP, also in this process: whether that works is the question. */
   health(): Promise<unknown>;
   overview(): Promise<v.InferInput<typeof overviewOperation.output>>;
+  /** The link of this host to its desk; null where it has joined none. */
+  link(): Promise<HostLink | null>;
 }
 
 /** The reports of the server that was found running on the `{config_dir}` of `service`. */
@@ -28,6 +31,14 @@ export function serverReport(service: Service, { pid }: RunningServer): ServerRe
       const [{ callLocalServer }, { overview }] = await modules();
       if (pid === process.pid) return callOperation(service, overview, {}, localCaller(service, "api"));
       return callLocalServer(configDir, overview, {});
+    },
+    async link() {
+      if (pid === process.pid) return service.hostLink();
+      const [{ callLocalServer }, { showLink }] = await Promise.all([
+        import("../client/local-server"),
+        import("../link/operations"),
+      ]);
+      return (await callLocalServer(configDir, showLink, {})).host;
     },
   };
 }

@@ -37,6 +37,7 @@ export const SERVER = {
   url: "http://127.0.0.1:9939",
   pid: 42,
   health: async (): Promise<unknown> => ({ status: "ok" }),
+  link: async () => null,
   overview: async () => ({ server: { version: "0.1.0", uptime_seconds: 61.4 }, audit: { failures: 0 } }),
 };
 
@@ -71,6 +72,9 @@ export const host = (different: Partial<Host> = {}): Host => ({
   configDir: "/nonexistent",
   inbox: "/nonexistent/inbox",
   addressBook: async () => ({ trust: () => [], hosts: () => [] }),
+  hostLink: async () => null,
+  membership: async () => undefined,
+  existingPlans: async () => null,
   foundLogs: async () => new Map(),
   desktop: async () => DESKTOP,
   existingAudit: async () => LOG,
