@@ -1,18 +1,15 @@
 /**
- * The executor: checks an action list against the table, puts the run on record, then runs it.
+ * The executor: puts a run of a checked list on record, then runs it.
  */
 import { parseCall } from "../core/call";
 import { type Caller, isRemote } from "../core/caller";
-import { type Operation, redact } from "../core/operation";
 import {
   allows,
   beyond,
   type Grant,
   limitedTo,
   notPermitted,
-  type Permission,
   requireOwnToken,
-  type Scope,
   shareOf,
 } from "../core/rights";
 import {
@@ -23,28 +20,20 @@ import {
   type RunStatus,
   type StartedRun,
 } from "../core/run";
-import { readScript, withPlaces } from "../core/script";
-import { badInput, cancelled, Failure, forbidden, messageOf } from "../lib/errors";
+import { badInput, cancelled, forbidden, messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
-import { createYamlReader } from "../lib/yaml";
-import { type Action, type Command, type CommandTable, checkActions, flatten, listFields } from "./actions";
-import { type Called, callsUnknown, link, linkCalled } from "./called";
+import { type Action, flatten } from "./actions";
+import { type Called, callsUnknown, link } from "./called";
+import { type CheckedList, Checker, type CheckerParts, checkedList } from "./checker";
 import { keepable } from "./redact";
-import { errorOf, Runner, type StepRecorder } from "./runner";
+import { judge, resultOf } from "./report";
+import { Runner, type StepRecorder } from "./runner";
 import type { ActiveRun, Runs } from "./runs";
-import type { StoredScript } from "./stored-scripts";
 import type { RunOptions, RunReport, RunSource } from "./types";
-import { variableUse } from "./variable-use";
 import { variablesOf } from "./variables";
 
 /** The most that is kept of a run whose answer nobody waits for, in bytes: the results of 2,000 hosts. */
 const MAX_UNATTENDED_BYTES = 256 * 1_024;
-
-/** A list that passed the check. */
-export interface CheckedList extends ReturnType<Executor["check"]> {
-  /** The scripts that it calls, once they have been read and checked. */
-  readonly called?: Called;
-}
 
 /** The right to use pointer and keyboard, which one run at a time has. */
 interface InputLock {
@@ -59,16 +48,11 @@ interface InputLock {
 }
 
 /** What the executor is handed. */
-export interface ExecutorParts {
+export interface ExecutorParts extends CheckerParts {
   /** What operations run on. */
   readonly service: object;
-  readonly operations: readonly Operation[];
   readonly log: Log;
-  /** What scripts may do in this process. */
-  permits(need: Permission): boolean;
   runs(): Promise<Pick<Runs, "begin" | "refuse">>;
-  /** The stored script of this name. @throws `not_found` for an unknown name; `unavailable` for one that was edited. */
-  stored(name: string): Promise<StoredScript>;
   /** The lock on pointer and keyboard. */
   inputLock(): Promise<InputLock>;
   /**
@@ -90,123 +74,10 @@ interface RunTrace extends StepRecorder {
   ): Promise<unknown>;
 }
 
-/** Checks and runs action lists, over those operations that have a command name. */
-export class Executor {
-  /** The operations scripts may call, by name, sorted. */
-  readonly commands: CommandTable;
-  /** Reads scripts that are written in YAML. */
-  readonly yaml = createYamlReader();
-
+/** Checks and runs action lists. */
+export class Executor extends Checker {
   constructor(private readonly parts: ExecutorParts) {
-    const named = parts.operations.filter((one): one is Command => one.command !== undefined);
-    const sorted = named.toSorted((a, b) => (a.command < b.command ? -1 : 1));
-    this.commands = new Map(sorted.map((operation) => [operation.command, operation]));
-  }
-
-  /** Whether this process may run the command. */
-  allows({ needs }: Command): boolean {
-    return needs === undefined || this.parts.permits(needs);
-  }
-
-  /** The names of the commands that a process may run which permits this (default: this process), sorted. */
-  allowed(permits: (need: Permission) => boolean = this.parts.permits): string[] {
-    return [...this.commands.values()].flatMap(({ command, needs }) =>
-      needs === undefined || permits(needs) ? command : [],
-    );
-  }
-
-  /**
-   * Checks a list that will run elsewhere: whether this process may run it does not matter.
-   *
-   * @param quote whether messages may quote arguments.
-   * @throws a `bad_input` failure that lists every fault.
-   */
-  check(list: unknown, quote = true) {
-    return checkedList(checkActions(this.commands, list, { quote }));
-  }
-
-  /**
-   * Checks a list that will run here.
-   *
-   * @throws as {@link check}; a `forbidden` failure when this process may not run all of it.
-   */
-  prepare(list: unknown, quote = true): CheckedList {
-    const checked = this.check(list, quote);
-    const needs = flatten(checked.actions).map(({ operation }) => operation);
-    const refused = needs.find((command) => !this.allows(command));
-    if (refused?.needs === undefined) return checked;
-    throw notPermitted(refused.command, refused.needs);
-  }
-
-  /** @throws a `forbidden` failure that names the commands that a caller with this grant may not use. */
-  permit(names: readonly string[], grant: Grant, who?: string): void {
-    const refused = names.flatMap((name) => {
-      const scope = this.commands.get(name)?.scope;
-      return scope === undefined || allows(grant, scope) ? [] : [`${name} needs ${scope}`];
-    });
-    if (refused.length > 0) throw forbidden(beyond(grant, refused.join(", "), who));
-  }
-
-  /** The scopes that these commands need, each once. */
-  scopesOf(names: readonly string[]): Scope[] {
-    const scopes = names.flatMap((name) => this.commands.get(name)?.scope ?? []);
-    return [...new Set(scopes.filter((scope) => scope !== "any"))];
-  }
-
-  /**
-   * {@link prepare} for the script at `path`. @throws a `bad_input` failure also when it cannot be read. No message quotes
-   * an argument: the caller may not be allowed to read the file.
-   */
-  async prepareFile(path: string): Promise<CheckedList> {
-    const script = await readScript(path, this.yaml);
-    return withPlaces(script, () => this.link(this.prepare(script.actions, false), path, false));
-  }
-
-  /**
-   * A checked list with the scripts that it calls, which are read and checked now.
-   *
-   * @param from the path of its script, `script:` and its name for a stored one; empty for a list that was sent.
-   * @param quote whether messages may quote paths.
-   * @param here whether it will run here, so that this process must permit all of it.
-   * @throws a `bad_input` failure that says where a script cannot be called.
-   */
-  async link(checked: CheckedList, from: string, quote = true, here = true): Promise<CheckedList> {
-    const called: Called = new Map();
-    await linkCalled(this.linking(quote, here), checked.actions, from, called, [from]);
-    if (called.size === 0) return { ...checked, called };
-    const scripts = [...called.values()];
-    const commands = new Set([...checked.commands, ...scripts.flatMap((script) => script.commands)]);
-    const digest = Bun.SHA256.hash(
-      JSON.stringify(scripts.map(({ path, described }) => [path, described])),
-      "hex",
-    );
-    const described = `${checked.described} calls=sha256:${digest}`;
-    return { ...checked, called, commands: [...commands], described };
-  }
-
-  /**
-   * {@link check} with the files that travel to the hosts on which it runs, and all commands, also those of such scripts.
-   *
-   * @param from the absolute path of the list; empty for one that is in no file, with which none travels.
-   * @throws as {@link check}; a `bad_input` failure that says where a file cannot be used.
-   */
-  async checkTravelling(list: unknown, from: string) {
-    const checked = this.check(list);
-    if (from === "") return { ...checked, travelling: undefined };
-    const called: Called = new Map();
-    const { staysThere, travellingWith } = await import("./travel");
-    await linkCalled({ ...this.linking(true, false), skips: staysThere }, checked.actions, from, called, [
-      from,
-    ]);
-    const all = new Set([...checked.commands, ...[...called.values()].flatMap(({ commands }) => commands)]);
-    const travelling = await travellingWith(checked.actions, from, called);
-    return { ...checked, commands: [...all], travelling };
-  }
-
-  private linking(quote: boolean, here = true) {
-    const { stored } = this.parts;
-    const check = (list: unknown) => (here ? this.prepare(list, false) : this.check(list, false));
-    return { yaml: this.yaml, stored, check, quote };
+    super(parts);
   }
 
   /**
@@ -412,53 +283,6 @@ export class Executor {
   }
 }
 
-function checkedList(actions: readonly Action[]) {
-  const names = flatten(actions).map(({ operation }) => operation.command);
-  const commands = [...new Set(names)];
-  const digest = Bun.SHA256.hash(JSON.stringify(actions.map(redacted)), "hex");
-  return {
-    /** Of its run, which has not begun. */
-    id: crypto.randomUUID(),
-    actions,
-    /** The number of actions, nested ones included. */
-    count: names.length,
-    /** The names in it, nested ones included, each once. */
-    commands,
-    variables: variableUse(actions),
-    /** For an audit row: the commands, and a digest of the arguments without secrets. */
-    described: `commands=${commands.join(",")} args=sha256:${digest}`,
-  };
-}
-
-function judge(
-  outcomes: readonly Outcome[],
-  expected: number,
-  signal: AbortSignal,
-): { status: RunStatus; error: string | null } {
-  const failed = outcomes.filter(({ ok }) => !ok);
-  const [first] = failed;
-  if (failed.length === 0 && outcomes.length === expected) return { status: "ok", error: null };
-  if (signal.aborted) {
-    const code = signal.reason instanceof Failure ? signal.reason.code : undefined;
-    const status = code === "cancelled" || code === "timeout" ? code : "error";
-    return { status, error: messageOf(signal.reason) };
-  }
-  const more = failed.length > 1 ? ` (and ${failed.length - 1} more)` : "";
-  return { status: "error", error: `${first ? errorOf(first) : ""}${more}` };
-}
-
-function resultOf(actions: readonly Action[], outcomes: readonly Outcome[]): Record<string, unknown> {
-  const result: Record<string, unknown> = {};
-  const seen = new Map<string, number>();
-  outcomes.forEach(({ ok, result: returned, error, detail }, index) => {
-    const key = `execute: ${JSON.stringify(actions[index]?.source)}`;
-    const nth = (seen.get(key) ?? 0) + 1;
-    seen.set(key, nth);
-    result[nth === 1 ? key : `${key} #${nth}`] = ok ? (returned ?? null) : { error, ...detail };
-  });
-  return result;
-}
-
 /** @param id the client or job. */
 function sourceOf(kind: Caller["kind"], id: string, script: string): RunSource {
   if (isRemote({ kind })) return { type: "rest", id, script };
@@ -468,11 +292,3 @@ function sourceOf(kind: Caller["kind"], id: string, script: string): RunSource {
 const begun = (run_id: string, { name: token }: Grant, { type, id, script }: RunSource) => ({
   ...{ run_id, source_type: type, source_id: id, token, script_path: script },
 });
-
-function redacted({ operation, input, as, lists }: Action): unknown {
-  const plain = redact(operation.input, input);
-  for (const field of listFields(operation.input)) {
-    if (plain[field] !== undefined) plain[field] = (lists[field] ?? []).map(redacted);
-  }
-  return as === undefined ? [operation.command, plain] : [operation.command, plain, as];
-}

@@ -33,7 +33,11 @@ describe("completing", () => {
 
   test("a flag before the subcommand does not hide it", async () => {
     expect(await offered("--json", "audit", "ver")).toEqual(["verify-proof", "verify", "verify-fork"]);
-    expect(await offered("--config-dir", "there", "audit", "ver")).toEqual(["verify-proof", "verify", "verify-fork"]);
+    expect(await offered("--config-dir", "there", "audit", "ver")).toEqual([
+      "verify-proof",
+      "verify",
+      "verify-fork",
+    ]);
   });
 
   test("the value of a flag is no argument", async () => {
