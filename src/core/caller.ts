@@ -26,6 +26,8 @@ export interface Caller {
    * seconds to read the rest. For `rest`.
    */
   readonly ended?: () => void;
+  /** Of a request that is handed on to another host (`relays` of the route), for `rest`. */
+  readonly relay?: Relay;
   /** The run that the operation is an action of; absent when it was called by itself. */
   readonly run?: RunContext;
   /** Set when nobody waits for the answer: takes the id of the run, once it is on record and has begun. */
@@ -45,6 +47,19 @@ export interface Caller {
   announce(subject: string): Promise<void>;
   /** Puts on record that what was announced failed; absent where the surface or the run records outcomes itself. */
   recordFailure?(subject: string, error: unknown): Promise<void>;
+}
+
+/** What an operation says of a request that it hands on to another host. What it does not hand on is limited and on record here. */
+export interface Relay {
+  /**
+   * To be called before: a token may hand on so much to each host.
+   *
+   * @param host its label in the address book.
+   * @throws a `too_many` failure.
+   */
+  to(host: string): void;
+  /** The request needs no row here: the other host has one. */
+  recorded(): void;
 }
 
 /** Whether the call came over a network. */

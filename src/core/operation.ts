@@ -49,8 +49,8 @@ export interface HttpRoute {
   /** Set where doing it again is safe and its answer must not be kept: it takes no `Idempotency-Key`. */
   readonly repeatable?: true;
   /**
-   * Set where it hands a request on to another host, which has limits and a log of its own: the host's own token spends from no
-   * bucket, a named one from one for each path, and it leaves a row only where it announces one.
+   * Set where it hands a request on to another host, which has limits and a log of its own: `run` says so by `caller.relay`. The
+   * host's own token then spends from no bucket, a named one from one for each host.
    */
   readonly relays?: true;
   /** What each line is, where `content` is lines of JSON. */

@@ -118,7 +118,7 @@ export function call(
   };
 
   const callerOf = (
-    { request, server, client, grant, announce, link }: Exchange,
+    { request, server, client, grant, announce, relay, link }: Exchange,
     goesOn: boolean,
   ): Caller => {
     let open: ReturnType<OpenAnswers["open"]> | undefined;
@@ -145,6 +145,7 @@ export function call(
         return request.raw.signal;
       },
       announce,
+      ...(relay && { relay }),
       ...(staysOpen && {
         ended() {
           open?.ended();

@@ -2,7 +2,7 @@
  * A request on its way to its answer. It passes steps, each one concern in a file of its own; `app.ts` has their order.
  */
 import type { HonoRequest } from "hono";
-import type { Caller } from "../core/caller";
+import type { Caller, Relay } from "../core/caller";
 import type { Grant } from "../core/rights";
 import type { Client } from "./client-address";
 import type { Refusal } from "./gate";
@@ -51,6 +51,10 @@ export class Exchange {
   refusal: Refusal | null = null;
   /** Puts a change on record; a public route changes nothing. */
   announce: Caller["announce"] = noRecord;
+  /** What its operation says of it as it hands it on (`relays` of the route); null elsewhere. */
+  relay: Relay | null = null;
+  /** Whether it needs no row, as another host has one. */
+  isElsewhere = false;
 
   constructor(
     readonly request: HonoRequest,

@@ -7,9 +7,10 @@
  */
 import type { Grant } from "../core/rights";
 import { createBuckets, type Rate, RecentMap } from "../lib/buckets";
+import { tooMany } from "../lib/errors";
 import { digestToken, type GrantOf, type TokensInForce } from "../trust/scopes";
 import { isMistyped } from "../trust/token";
-import { after, type Exchange, type Step } from "./exchange";
+import { type Answer, after, type Exchange, type Handler, type Step } from "./exchange";
 import type { RequestMetrics } from "./measure";
 import { errorResponse } from "./responses";
 
@@ -20,18 +21,42 @@ export const passGate =
   (exchange) => {
     const key = exchange.client?.key ?? "unknown";
     const authorization = exchange.request.raw.headers.get("authorization");
-    const relayed = exchange.route.relays ? exchange.request.path : undefined;
+    const isRelay = exchange.route.relays === true;
     const verdict = exchange.link
       ? gate.admit(key, exchange.link.grant(), exchange.started)
-      : gate.check(key, authorization, exchange.started, relayed);
+      : gate.check(key, authorization, exchange.started, isRelay);
     if (verdict.kind === "pass") {
       exchange.grant = verdict.grant;
-      return next(exchange);
+      return isRelay ? passOn(gate, key, exchange, verdict.grant, next) : next(exchange);
     }
     if (verdict.guess) metrics.recordFailedAuth();
     exchange.refusal = verdict.kind;
-    return verdict.kind === "unauthorized" ? unauthorized() : tooMany(verdict);
+    return verdict.kind === "unauthorized" ? unauthorized() : tooManyResponse(verdict);
   };
+
+/** Has a request spend from the bucket of the host that it is handed on to; one that is handed on to none, as any other. */
+function passOn(gate: Gate, key: string, exchange: Exchange, grant: Grant, next: Handler): Answer {
+  const { started, link } = exchange;
+  let isSpent = link !== null;
+  let limit: Limited | undefined;
+  exchange.relay = {
+    to(host) {
+      if (isSpent) return;
+      isSpent = true;
+      limit = gate.spend(key, grant, started, host);
+      if (limit) throw tooMany("rate limited");
+    },
+    recorded() {
+      exchange.isElsewhere = true;
+    },
+  };
+  return after(next(exchange), (response) => {
+    if (!isSpent) limit = gate.spend(key, grant, started);
+    if (!limit) return response;
+    exchange.refusal = limit.kind;
+    return tooManyResponse(limit);
+  });
+}
 
 /** The answer to a request without a token in force. */
 const unauthorized = () => errorResponse(401, "unauthorized", { "www-authenticate": "Bearer" });
@@ -64,7 +89,7 @@ export const passUnknown =
   (exchange) => {
     const limit = gate.refuse(exchange.client?.key ?? "unknown", exchange.started);
     exchange.refusal = limit?.kind ?? "failed:404";
-    return limit ? tooMany(limit) : next(exchange);
+    return limit ? tooManyResponse(limit) : next(exchange);
   };
 
 /** Lets requests pass that prove who sends them; a client whose requests are refused has the limit of refused requests. */
@@ -76,7 +101,7 @@ export const passSigned =
     const limit = gate.refuse(key, exchange.started, 0) ?? gate.collide(key, exchange.started, 0);
     if (limit) {
       exchange.refusal = limit.kind;
-      return tooMany(limit);
+      return tooManyResponse(limit);
     }
     return after(next(exchange), (response) => {
       if (response.ok || response.status === 101) return response;
@@ -88,7 +113,7 @@ export const passSigned =
     });
   };
 
-const tooMany = ({ kind, retryAfterSeconds }: Limited) =>
+const tooManyResponse = ({ kind, retryAfterSeconds }: Limited) =>
   errorResponse(429, kind === "rate_limited" ? "rate limited" : "too many failed auth attempts", {
     "retry-after": String(retryAfterSeconds),
   });
@@ -143,10 +168,8 @@ export function createGate({ guessable, generated }: TokensInForce, options: Rat
   const spendRefusal = createBuckets(options);
   const spendConflict = createBuckets(options.ratePerMinute === 0 ? options : CONFLICTS);
   /** A bucket for each token of a client: one that allows less must not use up the requests of another. */
-  const spend = (client: string, { name }: Grant, now: number, relayed?: string): number => {
-    if (relayed === undefined) return spendPass(`${client} ${name ?? ""}`, now);
-    return name === null ? 0 : spendRelay(`${client} ${name} ${relayed}`, now);
-  };
+  const spend = (client: string, { name }: Grant, now: number): number =>
+    spendPass(`${client} ${name ?? ""}`, now);
   const guesses = new RecentMap<number[]>(MAX_CLIENTS);
   const lockedUntil = new Map<string, number>();
 
@@ -183,10 +206,9 @@ export function createGate({ guessable, generated }: TokensInForce, options: Rat
      * @param client the client's `key` (`client-address.ts`).
      * @param authorization the header, or null when there is none.
      * @param now milliseconds of a clock that only goes forward.
-     * @param relayed the path of a request that is handed on to another host, which limits it: it costs the host's own token
-     *   nothing, and others have a bucket for each path.
+     * @param isRelay whether the request may be handed on to another host: `spend` counts it, once that is known.
      */
-    check(client: string, authorization: string | null, now: number, relayed?: string): Verdict {
+    check(client: string, authorization: string | null, now: number, isRelay = false): Verdict {
       const until = lockedUntil.get(client) ?? 0;
       const locked = until > now;
       // While a client is locked out, not even the time of an answer may show whether a guess is right.
@@ -197,7 +219,7 @@ export function createGate({ guessable, generated }: TokensInForce, options: Rat
       // Before it refuses a token, the gate reads changed files again: a token just made is accepted at once.
       const grant = token && (grantOf(token) ?? grantOf(token, true));
       if (grant) {
-        const wait = spend(client, grant, now, relayed);
+        const wait = isRelay ? 0 : spend(client, grant, now);
         return wait === 0 ? { kind: "pass", grant } : limited("rate_limited", wait, false);
       }
       if (locked) return limited("locked_out", until - now, false);
@@ -209,8 +231,20 @@ export function createGate({ guessable, generated }: TokensInForce, options: Rat
     /** Decides on a request whose sender is known without a token, and counts it. @param grant undefined: none is in force. */
     admit(client: string, grant: Grant | undefined, now: number): Verdict {
       if (!grant) return { kind: "unauthorized", guess: false };
-      const wait = spendPass(`${client} ${grant.name ?? ""}`, now);
+      const wait = spend(client, grant, now);
       return wait === 0 ? { kind: "pass", grant } : limited("rate_limited", wait, false);
+    },
+    /**
+     * Counts a request that `check` has let pass to be handed on.
+     *
+     * @param host that it is handed on to, which limits it too: others than the host's own token have a bucket for each.
+     * @returns undefined within the limit; always for the host's own token.
+     */
+    spend(client: string, grant: Grant, now: number, host?: string): Limited | undefined {
+      if (grant.name === null) return undefined;
+      const wait =
+        host === undefined ? spend(client, grant, now) : spendRelay(`${client} ${grant.name} ${host}`, now);
+      return wait === 0 ? undefined : limited("rate_limited", wait, false);
     },
     /** What the token of this digest (hexadecimal) allows now; undefined when it is not in force any longer. */
     now: (sha256: string): Grant | undefined => anyToken(Buffer.from(sha256, "hex"), true),

@@ -1,8 +1,8 @@
 /**
  * The rows that requests leave in the audit log.
  *
- * The promise: every request for a path that there is, with a valid token, leaves its rows; one that is handed on to another host,
- * where it only reads, leaves them there. Refused requests, and those for
+ * The promise: every request for a path that there is, with a valid token, leaves its rows; one that only reads and that another
+ * host has answered leaves them there. Refused requests, and those for
  * other paths, whose token is not looked at, and signed ones that change nothing, leave at most {@link MAX_REFUSED_ROWS} rows a minute and as many counts, however
  * many they are and wherever they come from.
  */
@@ -35,7 +35,7 @@ export const record =
       const isUnchanged = exchange.route.entry === "signed" && subject === null;
       const unchanged = response.status === 101 ? "opened" : "unchanged";
       const refusal = exchange.refusal ?? (isUnchanged ? unchanged : null);
-      const isElsewhere = exchange.route.relays && subject === null;
+      const isElsewhere = exchange.isElsewhere && subject === null;
       if (refusal) await audit.refused(entryOf(exchange), refusal);
       else if (!isElsewhere) await audit.answered(entryOf(exchange), outcomeOf(response.status), subject);
       // The answer goes out first.

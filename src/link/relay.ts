@@ -62,6 +62,8 @@ export const readLinked = operation({
   output: v.instance(Response),
   async run(service: Uses, { host_id, path, within_ms, of_ms, max_bytes, silent_ms }, caller) {
     const hub = hubFor(service, caller);
+    // Nor does the owner's own poll of a host that has no link leave a row.
+    caller.relay?.recorded();
     const deadline = { at: performance.now() + within_ms, ms: of_ms };
     if (silent_ms !== undefined) {
       const { signal, ended } = caller;

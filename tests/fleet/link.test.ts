@@ -191,6 +191,7 @@ describe("Prometheus", () => {
       expect([answer.status, answer.headers.get("content-type")]).toEqual([200, METRICS]);
       expect(await answer.text()).toContain("service_build_info");
     }
+    expect(made.rows()).toEqual([]);
     for (const [name, status, error] of [
       ["gone", 503, "gone: not linked (last seen never)"],
       ["none", 404, "no host is labelled none"],
@@ -198,7 +199,40 @@ describe("Prometheus", () => {
       const answer = await made.desk.call(`/admin/hosts/${name}/metrics`);
       expect([answer.status, await answer.json()]).toEqual([status, { error }]);
     }
-    expect(made.rows()).toEqual([]);
+    expect(made.rows()).toEqual([
+      "GET /admin/hosts/gone/metrics -> failed:503",
+      "GET /admin/hosts/none/metrics -> failed:404",
+    ]);
+  });
+
+  test("leaves a row on the desk for what its token may not ask, and what no host has answered", async () => {
+    await using made = await linkedDesk({ rate_limit: 1, rate_burst: 2 });
+    const tokenOf = async (scope: string) =>
+      (await made.svc("token", "add", scope, "--scope", scope)).stdout.trim();
+    const [reader, scraper] = [await tokenOf("read"), await tokenOf("metrics")];
+    const before = made.rows().length;
+    const ask = async (token: string, path: string, init: RequestInit = {}) => {
+      const headers = { ...init.headers, authorization: `Bearer ${token}` };
+      return (await fetch(`${made.desk.server.url}${path}`, { ...init, headers })).status;
+    };
+    const asked = `/link/hosts/${ID}/ask?path=/sessions&within_ms=1000&of_ms=1000`;
+    expect(await ask(reader, asked)).toBe(403);
+    expect(await ask(reader, asked, post({ body: {} }))).toBe(403);
+    expect(await ask(reader, "/admin/hosts/lab/metrics")).toBe(429);
+    expect(await ask(scraper, "/admin/hosts/lab/metrics", { method: "DELETE" })).toBe(405);
+    const found: number[] = [];
+    for (const name of ["n1", "n2", "lab"]) found.push(await ask(scraper, `/admin/hosts/${name}/metrics`));
+    // What is not handed on is limited as anything else is, and uses up nothing of what is.
+    expect(found).toEqual([404, 429, 200]);
+    const path = `/link/hosts/${ID}/ask`;
+    expect(made.rows().slice(before)).toEqual([
+      `GET ${path} -> failed:403 token=read`,
+      `POST ${path} -> failed:403 token=read`,
+      "GET /admin/hosts/lab/metrics -> rate_limited token=read",
+      "DELETE /admin/hosts/lab/metrics -> failed:405 token=metrics",
+      "GET /admin/hosts/n1/metrics -> failed:404 token=metrics",
+      "GET /admin/hosts/n2/metrics -> rate_limited token=metrics",
+    ]);
   });
 
   test("is limited for each host behind the desk, and never by another", async () => {
@@ -209,7 +243,7 @@ describe("Prometheus", () => {
       return (await fetch(`${made.desk.server.url}/admin/hosts/${name}/metrics`, { headers })).status;
     };
     const found: number[] = [];
-    for (const name of ["lab", "lab", "lab", "gone", ID]) found.push(await scrape(name));
-    expect(found).toEqual([200, 200, 429, 503, 200]);
+    for (const name of ["lab", "%20lab", ID, "l%61b", "gone"]) found.push(await scrape(name));
+    expect(found).toEqual([200, 200, 429, 429, 503]);
   });
 });

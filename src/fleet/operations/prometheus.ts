@@ -81,12 +81,13 @@ export const hostMetrics = operation({
     ),
   }),
   output: v.instance(Response),
-  async run(service: Uses, { label }, { grant, headers, signal }) {
+  async run(service: Uses, { label }, { grant, headers, signal, relay }) {
     const book = await service.addressBook();
     const hosts = book.hosts();
     const host =
       hosts.find((one) => one.label === label) ?? hosts.find(({ member }) => member?.host_id === label);
     if (!host) throw notFound(`no host is labelled ${printable(label, 130)}`);
+    relay?.to(host.label);
     const within = Number(headers?.get("x-prometheus-scrape-timeout-seconds") ?? 0) * 1_000;
     const ms = within > 0 && within < ANSWER_MS ? within : ANSWER_MS;
     // Loaded on first use: the modules for dialling are large.
@@ -99,6 +100,7 @@ export const hostMetrics = operation({
       const limits = { deadline: deadlineIn(ms), maxBytes: MAX_BYTES };
       const answer = await carrier.ask({ method: "GET", path: "/metrics" }, limits);
       if (answer.status !== 200) bodyOf(answer);
+      relay?.recorded();
       return new Response(Buffer.from(answer.body), { headers: { "content-type": METRICS_CONTENT_TYPE } });
     } catch (error) {
       if (!(error instanceof RemoteError)) throw error;
