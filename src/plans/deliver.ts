@@ -87,7 +87,7 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
   };
 
   const deliver: DeliverJob = async (target, job, options) => {
-    const { signal, before = null, sent, running } = options;
+    const { signal, before = null, maySend = () => true, sent, running } = options;
     const { label, server } = target;
     const started = performance.now();
     const end = (
@@ -183,6 +183,7 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
     /** Sends the job until the host has confirmed it. @param isAgain whether it may have been sent before. */
     const bring = async (isAgain: boolean): Promise<JobResult> => {
       for (let faults = 0, mayRun = isAgain, isAsking = isAgain; ; ) {
+        if (!isAsking && !maySend()) return end("unseen", "failed", false, { error: "not sent" });
         try {
           const answer = isAsking ? await ask(0) : await ask(Math.min(firstS, job.timeout_s), job.content);
           const result = known(answer);

@@ -297,10 +297,11 @@ export function openLedger(path: string) {
         requireState(plan, ["paused"], "can be resumed");
         return decide(plan, { state: "running", reason: null, forgiven: count(plan.seq, FAILURES) });
       }),
-    /** Nothing more begins. */
+    /** Nothing more begins. Of a plan that is cancelled and not over, hosts are asked again to end what they may have. */
     cancel: (id: number, reason: string, now: number): Plan =>
       transaction(() => {
         const plan = bySeq(id);
+        if (plan.state === "cancelled" && plan.ended === null) return decide(plan, {});
         requireState(plan, ["new", "running", "paused"], "can be cancelled");
         return end(plan, "cancelled", reason, now);
       }),

@@ -20,6 +20,9 @@ export interface Entry {
   due: number;
   tries: number;
   isBusy: boolean;
+  /** When its host is asked to end it; never while it is asked so, and once it has answered. */
+  cancelDue: number;
+  cancelTries: number;
 }
 
 export type Run = ReturnType<typeof createRun>;
@@ -96,7 +99,16 @@ export function createRun(plan: Plan, content: string, failed: number, release: 
         const old = run.entries.get(target.n);
         if (old && old.attempt === target.attempt) continue;
         run.entries.set(target.n, {
-          ...{ ...target, run, since: sent_at ?? 0, due: 0, tries: 0, isBusy: false },
+          ...{
+            ...target,
+            run,
+            since: sent_at ?? 0,
+            due: 0,
+            tries: 0,
+            isBusy: false,
+            cancelDue: 0,
+            cancelTries: 0,
+          },
         });
       }
       makeReady();

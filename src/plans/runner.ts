@@ -3,7 +3,8 @@
  *
  * Promises. One process runs a plan at a time (a lock of the plan). Before a job is sent, the ledger knows: whoever goes on after a
  * crash asks the host for that job, and sends no other. A host has one job of this desk at a time, in the order in which plans came
- * to it. Jobs that have waited for their host begin at a limited rate. Nothing begins after its plan has expired.
+ * to it. Jobs that have waited for their host begin at a limited rate. Nothing is sent but while its plan runs; where it was cancelled,
+ * hosts are asked to refuse or end what they may have until they answer.
  */
 import { join } from "node:path";
 import type { Publish } from "../core/events";
@@ -116,6 +117,12 @@ export function createRunner(uses: RunnerUses) {
     else await end(entry, "unknown", { error: "the answer was lost: it may have run" });
   };
 
+  /** The host does not have it. It may have it yet: what was sent before may be on its way. */
+  const unseen = async (entry: Entry) => {
+    if (entry.run.plan.state === "cancelled") return lost(entry);
+    entry.due = laterThan(ASK_MS, entry.tries++);
+  };
+
   const attempt = async (entry: Entry): Promise<void> => {
     const { run, label } = entry;
     const before = entry.way;
@@ -137,6 +144,7 @@ export function createRunner(uses: RunnerUses) {
         signal: stopping.signal,
         client: run.plan.token,
         before,
+        maySend: () => run.plan.state === "running",
         async sent(way) {
           if (entry.way !== null) return;
           entry.since = Date.now();
@@ -151,6 +159,7 @@ export function createRunner(uses: RunnerUses) {
       freeSlot();
       if (stopping.signal.aborted) return;
       if (state === "offline" && !before) return offline(entry, result.error ?? "unreachable");
+      if (state === "unseen") return unseen(entry);
       if (state === "lost" || state === "offline") return lost(entry);
       // The step `sent` may be missing: what ran was sent.
       if (entry.way === null && (STEPS[state].from as readonly string[]).indexOf("planned") < 0)
@@ -282,18 +291,27 @@ export function createRunner(uses: RunnerUses) {
   const decide = (run: Run, change: () => Plan): void => {
     run.plan = change();
     const { gone, sent } = run.load(ledger.targets(run.plan.seq, OPEN_STATES));
+    for (const entry of sent) Object.assign(entry, { due: 0, cancelDue: 0 });
     for (const entry of gone) if (!entry.isBusy) drop(entry);
     if (run.plan.state !== "running") {
       for (const entry of run.entries.values()) if (!entry.isBusy && entry.way === null) leave(entry);
     }
-    if (run.plan.state === "cancelled" && run.plan.spec.kind === "plan")
-      for (const entry of sent) void cancelAt(entry);
+    cancelAtHosts(run, Date.now());
+  };
+  /** Has hosts end what they may have, until each has answered. */
+  const cancelAtHosts = ({ plan, entries }: Run, now: number): void => {
+    if (plan.state !== "cancelled" || plan.spec.kind !== "plan") return;
+    for (const entry of entries.values())
+      if (entry.way === "job" && entry.cancelDue <= now) void cancelAt(entry);
   };
   const cancelAt = async (entry: Entry): Promise<void> => {
     const found = uses.hostOf(entry.label);
     const options = { signal: stopping.signal, client: entry.run.plan.token };
-    if (found?.identity === entry.identity)
-      await uses.cancelJob?.(found, jobOf(entry), options).catch(() => {});
+    if (found?.identity !== entry.identity) return;
+    entry.cancelDue = Number.POSITIVE_INFINITY;
+    const isDone = await uses.cancelJob?.(found, jobOf(entry), options).catch(() => false);
+    if (isDone) entry.due = 0;
+    else entry.cancelDue = laterThan(ASK_MS, entry.cancelTries++);
   };
   const look = async (): Promise<void> => {
     const endOf = await uses.endings();
@@ -312,6 +330,7 @@ export function createRunner(uses: RunnerUses) {
           decide(run, () => ledger.pause(seq, why));
           publish(planPaused, { id: run.plan.id, reason: why });
         }
+        cancelAtHosts(run, now);
         tryAgain(run, now);
         report(run);
       } catch (error) {
@@ -362,7 +381,9 @@ export function createRunner(uses: RunnerUses) {
     /** The host is reachable again: its queued jobs begin soon. */
     hostUp(label: string): void {
       const entry = turns.first(label);
-      if (entry) entry.due = 0;
+      if (!entry) return;
+      entry.due = 0;
+      if (entry.cancelDue < Number.POSITIVE_INFINITY) entry.cancelDue = 0;
     },
     /** Resolves when this process no longer runs the plan. */
     over: async (seq: number): Promise<void> => runs.get(seq)?.over.promise,

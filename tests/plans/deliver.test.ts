@@ -141,6 +141,18 @@ test("a job that was sent before and never arrived runs, unless it has expired m
   expect(table.ran()).toBe(1);
 });
 
+test("a job that may not be sent is asked for, and does not begin", async () => {
+  const { table, host } = await hostWith();
+  await using _ = host;
+  const target = targetAt(host.server.url);
+  const job = madeUpJob();
+  const maySend = () => false;
+  expect(await brought(target, job, { before: "job", maySend })).toMatchObject({ state: "unseen" });
+  expect(await brought(target, job, { maySend })).toMatchObject({ state: "unseen", ways: ["job"] });
+  expect(table.ran()).toBe(0);
+  expect(await brought(target, job, { before: "job" })).toMatchObject({ state: "ok" });
+});
+
 test("a job that has expired is not sent", async () => {
   let asked = 0;
   using way = await between("http://127.0.0.1:1", () => 404 + 0 * asked++);

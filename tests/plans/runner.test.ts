@@ -1,9 +1,10 @@
 /** The runner of plans, against hosts that run each job once. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import type { CancelJob, DeliverJob, JobResult } from "../../src/plans/job/job";
 import { type Ledger, openLedger } from "../../src/plans/ledger";
 import { END_STATES, jobId } from "../../src/plans/plan";
-import { until } from "../support";
+import { nextTurn, until } from "../support";
 import { type Fate, plannedHosts, testFleet, testLedger, testRunner } from "./support";
 
 const labelsOf = (hosts: ReturnType<typeof plannedHosts>) => hosts.map(({ label }) => label);
@@ -245,6 +246,94 @@ describe("a plan whose answers are lost", () => {
     });
     expect(fleet.ran.size).toBe(1);
     expect(timesRun(fleet, "h0")).toBe(1);
+  });
+});
+
+describe("a plan whose job may not have arrived", () => {
+  /** A host that answers nothing until it is up; what was sent to it before never arrived. */
+  const silentHost = () => {
+    const host = { isUp: false, isCancelled: false, ran: 0, asked: 0, cancels: 0 };
+    const deliver: DeliverJob = async ({ label }, _job, { before, sent, maySend }) => {
+      await nextTurn();
+      const answer = (state: JobResult["state"]): JobResult => ({
+        state,
+        result: { label, ok: state === "ok", status: "failed", delivered: true, duration_ms: 1 },
+      });
+      if (!before) {
+        await sent("job");
+        return answer("lost");
+      }
+      if (!host.isUp) return answer("lost");
+      host.asked++;
+      if (host.isCancelled) return answer("cancelled");
+      if (maySend?.() === false) return answer("unseen");
+      host.ran++;
+      return answer("ok");
+    };
+    const cancelJob: CancelJob = async () => {
+      host.cancels++;
+      if (host.isUp) host.isCancelled = true;
+      return host.isUp;
+    };
+    return { host, deliver, cancelJob };
+  };
+
+  test("does not begin there after the plan was cancelled: the host is asked to refuse it until it answers", async () => {
+    using made = testLedger();
+    const { host, ...uses } = silentHost();
+    using running = testRunner(made, uses);
+    const { seq } = running.run(plannedHosts(1));
+    await until("it is sent", () => made.ledger.counts(seq).sent);
+    made.ledger.cancel(seq, "by anna", Date.now());
+    await running.runner.wake();
+    expect(host.cancels).toBeGreaterThan(0);
+    host.isUp = true;
+    running.runner.hostUp("h0");
+    await until("the host has answered", () => made.ledger.plan(seq).ended);
+    expect(made.ledger.counts(seq)).toEqual({ cancelled: 1 });
+    expect(host.ran).toBe(0);
+  });
+
+  test("is refused by its host after a cancel while nobody ran the plan, and after a second cancel", async () => {
+    using made = testLedger();
+    const { host, ...uses } = silentHost();
+    using first = testRunner(made, uses);
+    const { seq } = first.run(plannedHosts(1));
+    await until("it is sent", () => made.ledger.counts(seq).sent);
+    first.runner.stop();
+    made.ledger.cancel(seq, "by anna", Date.now());
+    using next = testRunner(made, uses);
+    next.runner.takeOver();
+    await until("the host is asked", () => host.cancels > 0);
+    const before = host.cancels;
+    expect(made.ledger.cancel(seq, "by anna", Date.now())).toMatchObject({ state: "cancelled", ended: null });
+    await next.runner.wake();
+    expect(host.cancels).toBeGreaterThan(before);
+    host.isUp = true;
+    next.runner.hostUp("h0");
+    await next.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ cancelled: 1 });
+    expect(() => made.ledger.cancel(seq, "by anna", Date.now())).toThrow("can be cancelled");
+    expect(host.ran).toBe(0);
+  });
+
+  test("does not begin there while the plan is paused", async () => {
+    using made = testLedger();
+    const { host, ...uses } = silentHost();
+    using running = testRunner(made, uses);
+    const { seq } = running.run(plannedHosts(1));
+    await until("it is sent", () => made.ledger.counts(seq).sent);
+    made.ledger.pause(seq, "by anna");
+    await running.runner.wake();
+    host.isUp = true;
+    running.runner.hostUp("h0");
+    await until("the host is asked", () => host.asked > 0);
+    expect(host.ran).toBe(0);
+    expect(made.ledger.counts(seq)).toEqual({ sent: 1 });
+    made.ledger.resume(seq);
+    await running.runner.wake();
+    await running.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ ok: 1 });
   });
 });
 

@@ -26,8 +26,8 @@ export interface Job {
 }
 
 /**
- * How a job can end, and two states in which it has not: `lost`, it was sent and the answer is unknown, so that the host has to be asked
- * again; `offline`, it was not sent.
+ * How a job can end, and three states in which it has not: `lost`, it was sent and the answer is unknown, so that the host has to be asked
+ * again; `unseen`, the host does not have it, and it may not be sent now; `offline`, it was not sent.
  *
  * `unknown` is an end: the host cannot say what became of it. `refused`: the host did not take it, and nothing ran; `expired`: nor
  * did anything. `cancelled`: by the desk, before its run or during it, as `delivered` of the result says. A job whose host died in
@@ -42,6 +42,7 @@ export const JOB_STATES = [
   "expired",
   "unknown",
   "lost",
+  "unseen",
   "offline",
 ] as const;
 
@@ -72,6 +73,8 @@ export interface DeliverOptions {
   readonly before?: Way | null;
   /** Called before it is sent, to record that it may reach the host, and in which way. When it throws, nothing is sent. */
   readonly sent: (way: Way) => void | Promise<void>;
+  /** Whether it may be sent, asked each time before it is (default: it may). Where it may not, the host is only asked. */
+  readonly maySend?: () => boolean;
   /** It runs: it no longer needs a turn of the caller, only a connection now and then. */
   readonly running: () => void;
 }
