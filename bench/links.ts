@@ -4,6 +4,7 @@
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { RUNTIME_OPTIONS } from "../src/cli/reexec";
 import { identityOf, labelOf } from "./programs/sim-seed";
 import {
   BINARY,
@@ -55,7 +56,8 @@ export async function bench(): Promise<Figure[]> {
 }
 
 const program = (name: string) => join(import.meta.dir, "programs", `${name}.ts`);
-const run = (name: string, ...args: string[]) => startServer([process.execPath, program(name), ...args]);
+const run = (name: string, ...args: string[]) =>
+  startServer([process.execPath, program(name), ...args], name === "sim" ? {} : RUNTIME_OPTIONS);
 
 /** How long it takes until all are linked, and then until all have answered, and what a link costs the hub in memory. */
 async function plain(hub: Server) {

@@ -4,6 +4,7 @@
  * and writes down how it ended (`programs/plan.ts`).
  */
 import { join } from "node:path";
+import { RUNTIME_OPTIONS } from "../src/cli/reexec";
 import { type Figure, mebibytes, startServer, temporaryFolder } from "./support";
 
 const HOSTS = 50_000;
@@ -24,6 +25,7 @@ export async function bench(): Promise<Figure[]> {
   const args = [folder.path, `${HOSTS}`, fleet.url, SEED, DEAD];
   const child = Bun.spawn([process.execPath, program("plan"), ...args], {
     stdio: ["ignore", "pipe", "inherit"],
+    env: { ...process.env, ...RUNTIME_OPTIONS },
   });
   const { first, again, bareMs } = (await child.stdout.json()) as { first: Ran; again: Ran; bareMs: number };
   await child.exited;

@@ -17,7 +17,7 @@ export interface HandedOver extends Parsed {
 const VARIABLE = "SVC_PARSED_COMMAND_LINE";
 
 /** Options of JavaScriptCore (OptionsList.h in its source) for a process that stays. */
-const RUNTIME_OPTIONS = {
+export const RUNTIME_OPTIONS = {
   // A start calls some functions over a thousand times, for the schemas of the table. Code is compiled when it is hotter
   // than that (a call counts 15; the own value is 500). This leaves the compiler's pages, some 2.5 MiB, out of an idle server.
   BUN_JSC_thresholdForJITAfterWarmUp: "60000",

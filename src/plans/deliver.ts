@@ -61,6 +61,14 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
   /** The addresses of hosts that are known to support jobs. */
   const able = new Set<string>();
   let long = 0;
+  /** The content that was sent last, as JSON: that of a plan is the same for all of its hosts. */
+  let quoted = { content: "", text: '""' };
+  const textOf = (body: object, content: string | undefined) => {
+    const text = JSON.stringify(body);
+    if (content === undefined) return text;
+    if (quoted.content !== content) quoted = { content, text: JSON.stringify(content) };
+    return `${text.slice(0, -1)},"content":${quoted.text}}`;
+  };
 
   const post = async (
     { server }: Target,
@@ -69,11 +77,12 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
     { delivery_timeout_s }: Job,
     { signal, client }: Pick<DeliverOptions, "signal" | "client">,
     waitS = 0,
+    content?: string,
   ): Promise<JobAnswer> => {
     using carrier = await carrierTo(server, signal, client);
-    const request = { method: "POST", path, body: JSON.stringify(body) } as const;
+    const request = { method: "POST", path, body: textOf(body, content) } as const;
     // A host that is only asked about a job answers at once: one that is silent is unreachable.
-    const takesTime = waitS > 0 || "content" in body;
+    const takesTime = waitS > 0 || content !== undefined;
     const limits = {
       deadline: deadlineIn(delivery_timeout_s * 1_000),
       ...(takesTime && { answerWithinMs: waitS * 1_000 + ANSWER_MS }),
@@ -81,7 +90,7 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
     };
     const response = await carrier.ask(request, limits);
     // A server that answers any path with 200 is no svc, or an older one.
-    const isOdd = response.status === 200 && !("content" in body) && !isAnswer(response);
+    const isOdd = response.status === 200 && content === undefined && !isAnswer(response);
     if (NO_ROUTE.includes(response.status) || isOdd) throw new NoJobs();
     return typed(JOB_ANSWER, response);
   };
@@ -116,14 +125,7 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
     };
     const asking = sealed(job, "execute", target);
     const ask = (waitS: number, content?: string) =>
-      post(
-        target,
-        "/plans/jobs",
-        { ...asking, wait_s: waitS, ...(content !== undefined && { content }) },
-        job,
-        options,
-        waitS,
-      );
+      post(target, "/plans/jobs", { ...asking, wait_s: waitS }, job, options, waitS, content);
     /** @returns false when the caller has given up. */
     const pause = (ms: number) =>
       sleep(ms * (0.75 + Math.random() / 2), signal).then(
