@@ -47,8 +47,17 @@ const countsText = ({ counts }: Pick<Summary, "counts">) =>
 const waveText = ({ wave, waves }: Pick<Summary, "wave" | "waves">) =>
   waves.length > 1 ? `, wave ${wave} of ${waves.length}` : "";
 
+/** What a person reads of a plan that no process runs. */
+const STALLED = "nobody runs it: `svc serve` goes on with it";
+
+const stateText = ({ state, kind, stalled }: Summary) => {
+  const more = [...(kind === "broadcast" ? [kind] : []), ...(stalled ? ["nobody runs it"] : [])];
+  return more.length === 0 ? state : `${state} (${more.join(", ")})`;
+};
+
 const lineOf = (plan: Summary) => {
-  const state = plan.reason === null ? plan.state : `${plan.state} (${printable(plan.reason, 200)})`;
+  const why = plan.stalled ? STALLED : plan.reason === null ? "" : printable(plan.reason, 200);
+  const state = why === "" ? plan.state : `${plan.state} (${why})`;
   return `plan ${plan.id}: ${state}${waveText(plan)}; ${hostsText(plan.total)}: ${countsText(plan)}`;
 };
 
@@ -197,7 +206,7 @@ export default {
       rows: ({ plans }) =>
         plans.map((plan) => [
           plan.id.slice(0, 8),
-          plan.kind === "plan" ? plan.state : `${plan.state} (broadcast)`,
+          stateText(plan),
           plan.created,
           `${plan.wave}/${plan.waves.length}`,
           `${plan.total}`,

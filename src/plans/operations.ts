@@ -170,7 +170,7 @@ async function goOn(plans: Plans, plan: Plan, wait: boolean, { signal, progress 
   if (wait || !plans.goesOn()) {
     for (;;) {
       const now = plans.ledger.plan(plan.seq);
-      progress?.({ ...progressOf(plans, now), item: summaryOf(plans.ledger, now) });
+      progress?.({ ...progressOf(plans, now), item: summaryOf(plans, now) });
       if (now.ended !== null || now.state === "paused") break;
       // The process that ran it may have died.
       plans.runner.run(plan.seq);
@@ -178,7 +178,7 @@ async function goOn(plans: Plans, plan: Plan, wait: boolean, { signal, progress 
       if (!plans.runner.has(plan.seq)) await sleep(SHORT_MS, signal);
     }
   }
-  return viewOf(plans.ledger, plan.seq);
+  return viewOf(plans, plan.seq);
 }
 
 /** How often who waits looks, in milliseconds. */
@@ -236,7 +236,7 @@ export const listPlans = operation({
   async run(service: LookUses, _input, { grant }) {
     const plans = await service.existingPlans();
     if (!plans) return { plans: [] };
-    return { plans: plans.list(grant).map((plan) => summaryOf(plans.ledger, plan)) };
+    return { plans: plans.list(grant).map((plan) => summaryOf(plans, plan)) };
   },
 });
 
@@ -260,7 +260,7 @@ export const showPlan = operation({
     const plans = await service.existingPlans();
     if (!plans) throw notFound(`there is no plan ${printable(id, 64)}`);
     const states = only?.filter((state) => state !== "none");
-    return viewOf(plans.ledger, plans.find(id, grant).seq, states, limit);
+    return viewOf(plans, plans.find(id, grant).seq, states, limit);
   },
 });
 
@@ -285,7 +285,7 @@ export const pausePlan = operation({
     const reason = `by ${grant.name ?? "the owner"}`;
     const plan = plans.pause(plans.find(id, grant), reason);
     await plans.runner.wake();
-    return summaryOf(plans.ledger, plan);
+    return summaryOf(plans, plan);
   },
 });
 
@@ -301,7 +301,7 @@ export const cancelPlan = operation({
     const { seq } = plans.find(id, grant);
     plans.ledger.cancel(seq, `by ${grant.name ?? "the owner"}`, Date.now());
     await plans.runner.wake();
-    return summaryOf(plans.ledger, plans.ledger.plan(seq));
+    return summaryOf(plans, plans.ledger.plan(seq));
   },
 });
 

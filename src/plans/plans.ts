@@ -8,7 +8,7 @@ import { allows, type Grant, type Scope } from "../core/rights";
 import type { AddressBook } from "../fleet/address-book";
 import type { Host } from "../fleet/host";
 import { conflict, notFound } from "../lib/errors";
-import { tryLock } from "../lib/lock";
+import { isLocked, tryLock } from "../lib/lock";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
 import { type Attended, attend } from "./attended";
@@ -118,6 +118,9 @@ export function createPlans(uses: PlansUses) {
         release?.(),
       );
     },
+    /** Whether a plan is running and no process runs it. */
+    isStalled: ({ seq, id, state }: Plan): boolean =>
+      state === "running" && !runner.has(seq) && !isLocked(join(files.planLocks, `${id}.lock`)),
     /** The plan of that id, or that begins so. @throws `not_found`, also for a token that may not see it. */
     find(id: string, grant: Grant): Plan {
       const plan = ledger.find(id);

@@ -10,6 +10,8 @@ const time = v.nullable(v.string());
 const SUMMARY = {
   id: v.string(),
   state: v.picklist(PLAN_STATES),
+  /** Whether it is running and no process runs it: that of its server has ended. */
+  stalled: v.boolean(),
   /** Why it is paused, cancelled or expired. */
   reason: v.nullable(v.string()),
   kind: v.picklist(["plan", "broadcast"]),
@@ -56,12 +58,19 @@ export const PLAN_VIEW = v.object({
 
 const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString());
 
-export function summaryOf(ledger: Ledger, plan: Plan): v.InferInput<typeof PLAN_SUMMARY> {
+/** Where plans are looked up. */
+interface Plans {
+  readonly ledger: Ledger;
+  isStalled(plan: Plan): boolean;
+}
+
+export function summaryOf(plans: Plans, plan: Plan): v.InferInput<typeof PLAN_SUMMARY> {
   const { id, state, reason, digest, spec, hosts, seq, wave, maker, token } = plan;
   const { kind, on, commands, waves, queue } = spec;
   return {
     ...{ id, state, reason, kind, digest, on, total: hosts, commands: [...commands] },
-    counts: { ...ledger.counts(seq) },
+    stalled: plans.isStalled(plan),
+    counts: { ...plans.ledger.counts(seq) },
     ...{ wave: Math.min(wave + 1, waves.length), waves: [...waves], queue, maker, token },
     created: new Date(plan.created).toISOString(),
     ...{ applied: iso(plan.applied), expires: iso(plan.expires), ended: iso(plan.ended) },
@@ -70,7 +79,7 @@ export function summaryOf(ledger: Ledger, plan: Plan): v.InferInput<typeof PLAN_
 
 /** @param states those of the hosts to list (default: all). @param limit how many of them at most. */
 export function viewOf(
-  ledger: Ledger,
+  plans: Plans,
   seq: number,
   states?: readonly TargetState[],
   limit?: number,
@@ -78,7 +87,8 @@ export function viewOf(
   const targetOf = ({ label, wave, state, sent_at, done_at, error, run_id }: Target) => {
     return { label, wave: wave + 1, state, sent: iso(sent_at), ended: iso(done_at), error, run_id };
   };
+  const { ledger } = plans;
   const targets = ledger.targets(seq, states, limit).map(targetOf);
   const wave_counts = ledger.countsByWave(seq).map((counts) => ({ ...counts }));
-  return { ...summaryOf(ledger, ledger.plan(seq)), wave_counts, targets };
+  return { ...summaryOf(plans, ledger.plan(seq)), wave_counts, targets };
 }

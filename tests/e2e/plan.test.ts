@@ -36,10 +36,14 @@ test("a plan goes on after its server was killed, and runs once at each host", a
     await until("the first host", async () => (await show()).counts.ok);
     server.kill("SIGKILL");
     await server.exited;
-    expect(await show()).toMatchObject({ state: "running" });
+    expect(await show()).toMatchObject({ state: "running", stalled: true });
+    expect((await desk.run(["plan", "list"])).stdout).toContain("running (nobody runs it)");
+    expect((await desk.run(["plan", "show", made.id])).stdout).toContain(
+      `plan ${made.id}: running (nobody runs it: \`svc serve\` goes on with it), wave 1 of 2; 4 hosts`,
+    );
     server = serve();
     await until("the others", async () => (await show()).counts.ok === 3);
-    expect(await show()).toMatchObject({ state: "running", counts: { ok: 3, waiting: 1 } });
+    expect(await show()).toMatchObject({ state: "running", stalled: false, counts: { ok: 3, waiting: 1 } });
     await until("the cancellation", async () => (await desk.run(["plan", "cancel", made.id])).exitCode === 0);
     expect(await show()).toMatchObject({ state: "cancelled", counts: { ok: 3, cancelled: 1 } });
     // It has waited through the restart.

@@ -1,9 +1,11 @@
 /** Plans as their callers make, apply and see them. */
 import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { callOperation } from "../../src/core/call";
 import { localCaller } from "../../src/core/caller";
 import type { Scope } from "../../src/core/rights";
 import { broadcastExecute } from "../../src/fleet/operations/fleet";
+import { tryLock } from "../../src/lib/lock";
 import {
   applyPlan,
   cancelPlan,
@@ -51,6 +53,21 @@ async function desk(labels: readonly string[] = ["a", "b"]) {
 }
 
 describe("a plan", () => {
+  test("says that nobody runs it where its process has ended", async () => {
+    await using made = await desk();
+    const { owner, here } = made;
+    const { id, digest } = await owner.make();
+    const stalled = async () => (await owner.list()).plans.map((plan) => plan.stalled);
+    expect(await stalled()).toEqual([false]);
+    const plans = await here.service.plans();
+    plans.apply(plans.ledger.find(id), digest, null, ["admin"]);
+    expect(await stalled()).toEqual([true]);
+    const release = tryLock(join(here.configDir, "run", "plans", `${id}.lock`));
+    expect(await stalled()).toEqual([false]);
+    release?.();
+    expect((await owner.apply(id, digest)).stalled).toBe(false);
+  });
+
   test("runs nothing before it is applied, and then on each host what its digest stands for", async () => {
     await using made = await desk(["a", "b", "dead"]);
     const { owner, there, here } = made;
