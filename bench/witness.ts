@@ -1,0 +1,157 @@
+/**
+ * What witnessing costs a desk: cosigning checkpoints of a thousand logs against the bare signatures and one commit for each
+ * thousand, and the processor time of a look at a log that does not grow against that of a bare fetch of its checkpoint.
+ */
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
+import { type Host, serverOf } from "../src/fleet/host";
+import { checkpointText } from "../src/lib/checkpoint";
+import { consistencyProof, leafHash, type NodeAt, nodeHash, rootOf } from "../src/lib/merkle";
+import {
+  formatVerifierKey,
+  noteOf,
+  SIGNATURE,
+  signNote,
+  toBase64,
+  verifierKey,
+} from "../src/lib/signed-note";
+import { isSignedBy, openSigningKey, type SigningKey } from "../src/lib/signing-key";
+import type { Submission } from "../src/witness/add-checkpoint";
+import { createCollector } from "../src/witness/collector";
+import { openStore } from "../src/witness/store";
+import { createWitness } from "../src/witness/witness";
+import { type Figure, paired, TOKEN, temporaryFolder } from "./support";
+
+const LOGS = 1_000;
+const WATCHED = 100;
+const ROUNDS = 5;
+/** How many rows a log has first, and how many more with each checkpoint. */
+const ROWS = 100;
+
+export async function bench(): Promise<Figure[]> {
+  return [await cosigned(), await looked()];
+}
+
+const leafOf = (at: number) => leafHash(Buffer.from(`${at}`));
+
+const node: NodeAt = (level, index) =>
+  level === 0 ? leafOf(index) : nodeHash(node(level - 1, 2 * index), node(level - 1, 2 * index + 1));
+
+const nameOf = (at: number) => `svc.host/${at.toString(16).padStart(16, "0")}`;
+
+const vkeyOf = (at: number, key: SigningKey) =>
+  formatVerifierKey(verifierKey(nameOf(at), SIGNATURE, key.publicKey));
+
+function noteFor(at: number, size: number, root: Uint8Array, key: SigningKey): string {
+  const text = checkpointText({ origin: nameOf(at), size, root });
+  return noteOf(text, [signNote(text, nameOf(at), key)]);
+}
+
+/** A thousand logs that grow together. */
+async function cosigned(): Promise<Figure> {
+  using folder = temporaryFolder();
+  const key = openSigningKey(join(folder.path, "log_key"));
+  const own = openSigningKey(join(folder.path, "own_key"));
+  const store = openStore(join(folder.path, "witness.db"));
+  const witness = createWitness({ store, key: own });
+  for (let at = 0; at < LOGS; at++) store.register({ origin: nameOf(at), vkey: vkeyOf(at, key), epoch: 0 });
+  const rounds = Array.from({ length: ROUNDS + 1 }, (_, round): Submission[] => {
+    const [old, size] = [round * ROWS, (round + 1) * ROWS];
+    const proof = consistencyProof(old, size, node).map(toBase64);
+    const root = rootOf(size, node);
+    return Array.from({ length: LOGS }, (_, at) => ({ old, proof, note: noteFor(at, size, root, key) }));
+  });
+  using bare = new Database(join(folder.path, "bare.db"));
+  bare.run("PRAGMA journal_mode = WAL");
+  bare.run("PRAGMA synchronous = FULL");
+  bare.run("CREATE TABLE heads(at INTEGER PRIMARY KEY, note TEXT)");
+  const put = bare.query("INSERT OR REPLACE INTO heads VALUES (?, ?)");
+  const text = "x".repeat(200);
+  const signature = key.sign(text);
+  const perSecond = async (work: () => unknown) => {
+    const started = performance.now();
+    await work();
+    return (LOGS * 1_000) / (performance.now() - started);
+  };
+  const { ratio, subject, baseline } = await paired(
+    () =>
+      perSecond(async () => {
+        const answers = await Promise.all((rounds.shift() ?? []).map(witness.add));
+        if (answers.length < LOGS || answers.some(({ status }) => status !== 200))
+          throw new Error("expected that each checkpoint is cosigned");
+      }),
+    () =>
+      perSecond(() =>
+        bare
+          .transaction(() => {
+            for (let at = 0; at < LOGS; at++) {
+              if (!isSignedBy(key.publicKey, text, signature)) throw new Error("expected a good signature");
+              put.run(at, own.sign(text));
+            }
+          })
+          .immediate(),
+      ),
+    ROUNDS,
+  );
+  store.close();
+  return {
+    name: "checkpoints that a desk cosigns / bare signatures and commits",
+    ratio,
+    goal: ">= 0.5",
+    detail: `${Math.round(subject)} / ${Math.round(baseline)} a second, of ${LOGS} logs`,
+  };
+}
+
+/** What a look costs at a log that does not grow. */
+async function looked(): Promise<Figure> {
+  using folder = temporaryFolder();
+  const key = openSigningKey(join(folder.path, "log_key"));
+  const root = rootOf(ROWS, node);
+  const notes = Array.from({ length: WATCHED }, (_, at) => noteFor(at, ROWS, root, key));
+  using server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch(request) {
+      const { pathname, searchParams } = new URL(request.url);
+      const [, which = "0", ...path] = pathname.split("/");
+      if (path.join("/") === "audit/key") return Response.json({ vkey: vkeyOf(Number(which), key) });
+      if (path.join("/") !== "audit/checkpoint") return Response.json({});
+      const old = Number(searchParams.get("old"));
+      return Response.json({ note: notes[Number(which)], size: ROWS, old, proof: [] });
+    },
+  });
+  const hosts = Array.from({ length: WATCHED }, (_, at): Host => {
+    const member = { host_id: at.toString(16).padStart(32, "0"), host_key: "key", nonce: "N".repeat(22) };
+    return { label: `${at}`, base_url: `${server.url}${at}`, token: TOKEN, tags: [], member };
+  });
+  const store = openStore(join(folder.path, "witness.db"));
+  const collector = createCollector({
+    ...{ store, log: { warn() {} }, publish() {} },
+    witness: createWitness({ store, key: openSigningKey(join(folder.path, "own_key")) }),
+    deskKey: openSigningKey(join(folder.path, "desk_key")),
+    book: { hosts: () => hosts, reach: (host: Host) => serverOf(host) },
+  });
+  const each = async (look: (host: Host) => Promise<unknown>) => {
+    const before = process.cpuUsage();
+    for (const host of hosts) await look(host);
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / 1_000 / WATCHED;
+  };
+  const { ratio, subject, baseline } = await paired(
+    () => each(({ label }) => collector.lookNow(label)),
+    () =>
+      each(async ({ base_url }) =>
+        (await fetch(`${base_url}/audit/checkpoint?old=${ROWS}`, { keepalive: false })).text(),
+      ),
+  );
+  const states = [...collector.records().values()].map(({ state }) => state);
+  collector.stop();
+  store.close();
+  if (states.some((state) => state !== "ok")) throw new Error(`expected ok, but found ${states.join(", ")}`);
+  return {
+    name: "a look at a log that does not grow / a bare fetch of its checkpoint",
+    ratio,
+    goal: "<= 6",
+    detail: `${subject.toFixed(2)} / ${baseline.toFixed(2)} ms of processor time with the answer; a desk makes one of each host each 12 s`,
+  };
+}
