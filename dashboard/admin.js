@@ -20,6 +20,7 @@ const POLL_REST_S = 30;
 
 /** @typedef {import("./wire").Answer<"admin/hosts">[number]} Host */
 /** @typedef {import("./wire").Answer<"admin/poll">[number]} Polled */
+/** @typedef {import("./wire").Answer<"links">["links"][number]} Link */
 
 /** What makes sure that it is the host which answers. */
 const TRUST = {
@@ -72,6 +73,8 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
   let hosts = [];
   /** The last poll of each host, by label. @type {Map<string, Polled>} */
   let found = new Map();
+  /** The links of this desk, by label: null before a host is there that dials it. @type {Map<string, Link> | null} */
+  let links = null;
   let offered = "";
   /** Whether a person asked for the next poll: it also asks the hosts that refused their token. */
   let askAgain = false;
@@ -102,12 +105,13 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
         label: "Select",
         kind: "tight",
         hidden: !may("operate"),
-        cell: (/** @type {Host & { polled: Polled | null }} */ { label }) => checkbox(label),
+        cell: (/** @type {Host & { polled: Polled | null, link: Link | null }} */ { label }) =>
+          checkbox(label),
       },
       {
         label: "Host",
         kind: "wide",
-        cell: ({ label, base_url, trust, next_pin }) =>
+        cell: ({ label, base_url, trust, next_pin, link }) =>
           el(
             "div",
             {},
@@ -120,6 +124,7 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
                   { class: "hint" },
                   `${TRUST[trust]}${next_pin === null ? "" : "; another announced"}`,
                 ),
+            link && linkOf(link),
           ),
       },
       {
@@ -181,7 +186,13 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
   made.body.append(picks, listed.root);
 
   function show() {
-    listed.show(hosts.map((host) => ({ ...host, polled: found.get(host.label) ?? null })));
+    listed.show(
+      hosts.map((host) => ({
+        ...host,
+        polled: found.get(host.label) ?? null,
+        link: links?.get(host.label) ?? null,
+      })),
+    );
     offer(hosts.length > 0 ? [...new Set(hosts.flatMap((host) => host.tags))].sort() : null);
     tellSelection();
   }
@@ -239,9 +250,27 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
       hosts = answer;
       for (const label of selected) if (!hosts.some((host) => host.label === label)) selected.delete(label);
       show();
+      if (links === null && hosts.some(({ trust }) => trust === "identity")) followLinks();
     },
     fail: made.fail,
   });
+
+  function followLinks() {
+    links = new Map();
+    poll({
+      path: "links",
+      on: ["host.up", "host.down", "link.*"],
+      every: 15,
+      rest: 60,
+      show(answer) {
+        links = new Map(answer.links.map((link) => [link.label, link]));
+        show();
+      },
+      // A desk without links: the poll says that of each host.
+      fail() {},
+    });
+  }
+
   const polled = may("operate")
     ? poll({
         path() {
@@ -361,6 +390,20 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
 
 /** @param {number | null | undefined} value */
 const number = (value) => (value === null || value === undefined ? "–" : count(value));
+
+/** How the link of a host is. @param {Link} link */
+function linkOf({ linked, since, last_seen, rtt_ms, address, twin }) {
+  const state = linked
+    ? ["linked ", time(since), ` from ${address}${rtt_ms === null ? "" : `, ${milliseconds(rtt_ms)}`}`]
+    : ["not linked, last seen ", time(last_seen)];
+  return el(
+    "div",
+    {},
+    el("div", { class: "hint" }, ...state),
+    twin && badge("warn", "two hosts with this identity"),
+    twin && el("div", { class: "hint" }, `another one at ${twin.address}, `, time(twin.at)),
+  );
+}
 
 /** @param {Polled | null} polled */
 function health(polled) {

@@ -33,3 +33,26 @@ test("a host behind a link is polled, has no token to rotate, and keeps its link
   await until("the tags", () => book.host("lab").tags.includes("second"));
   expect(book.host("lab")).toMatchObject({ base_url: `link:${ID}`, member: { host_id: ID } });
 });
+
+test("the admin page says since when a host is linked, and that two have one identity", async () => {
+  await using made = await linkedDesk();
+  const ago = (s: number) => new Date(Date.now() - s * 1_000).toISOString();
+  const common = { address: "192.0.2.9", version: "0.1.0", last_seen: ago(7_300) };
+  const twin = { at: ago(7_300), address: "192.0.2.7" };
+  const links = [
+    { ...common, host_id: ID, label: "lab", linked: true, since: ago(7_300), rtt_ms: 12, twin },
+    { ...common, host_id: "x", label: "gone", linked: false, since: ago(7_300), rtt_ms: null, twin: null },
+  ];
+  await using tab = await openPage(browser, `${made.desk.server.url}/dashboard#admin`, {
+    token: TOKEN,
+    async prepare(page) {
+      await page.route("**/links", (route) => route.fulfill({ json: { links } }));
+    },
+  });
+  const row = (label: string) => tab.page.getByRole("row", { name: new RegExp(`Select ${label}`) });
+  await row("lab").getByText("linked 2 h ago from 192.0.2.9, 12 ms").waitFor();
+  await row("lab").getByText("two hosts with this identity").waitFor();
+  await row("lab").getByText("another one at 192.0.2.7, 2 h ago").waitFor();
+  await row("gone").getByText("not linked, last seen 2 h ago").waitFor();
+  expect(tab.complaints).toEqual([]);
+});
