@@ -7,7 +7,16 @@ import { join } from "node:path";
 import { search } from "../src/desktop/images/search";
 import { encodePng } from "../src/desktop/png";
 import { makeScene, type Scene } from "../tests/desktop/scenes";
-import { type Figure, healthDuring, median, p99, startSvc, TOKEN, temporaryFolder } from "./support";
+import {
+  type Figure,
+  healthDuring,
+  median,
+  p99,
+  startDisplay,
+  startSvc,
+  TOKEN,
+  temporaryFolder,
+} from "./support";
 
 /** Debian's, for which its packages are. */
 const PYTHON = "/usr/bin/python3";
@@ -160,26 +169,4 @@ async function onScreen({ size, limitMs }: (typeof SCREENS)[number]): Promise<Fi
       detail: `${p99(health).toFixed(1)} / ${HEALTH_LIMIT_MS} ms over ${health.length} requests`,
     },
   ];
-}
-
-async function startDisplay(size: string): Promise<AsyncDisposable & { readonly name: string }> {
-  const server = Bun.spawn(["Xvfb", "-displayfd", "1", "-screen", "0", `${size}x24`, "-nolisten", "tcp"], {
-    stdio: ["ignore", "pipe", "ignore"],
-  });
-  const { value } = await server.stdout.getReader().read();
-  const name = `:${new TextDecoder().decode(value).trim()}`;
-  const text = "head -c 200000 /dev/urandom | base64 -w 600; exec sleep 600";
-  const window = Bun.spawn(["xterm", "-geometry", "640x160+0+0", "-e", "sh", "-c", text], {
-    env: { ...process.env, DISPLAY: name },
-    stdio: ["ignore", "ignore", "ignore"],
-  });
-  await Bun.sleep(2_000);
-  return {
-    name,
-    async [Symbol.asyncDispose]() {
-      window.kill();
-      server.kill("SIGKILL");
-      await Promise.all([window.exited, server.exited]);
-    },
-  };
 }

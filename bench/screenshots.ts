@@ -2,7 +2,16 @@
  * What screenshots cost everybody else: how long `/health` takes while a hundred of them are taken, on a display of its
  * own that is full of text.
  */
-import { type Figure, healthDuring, p99, type Server, startSvc, TOKEN, temporaryFolder } from "./support";
+import {
+  type Figure,
+  healthDuring,
+  p99,
+  type Server,
+  startDisplay,
+  startSvc,
+  TOKEN,
+  temporaryFolder,
+} from "./support";
 
 const NAME = "GET /health (p99) while 100 screenshots are taken, against 20 ms";
 const LIMIT_MS = 20;
@@ -15,7 +24,7 @@ export async function bench(): Promise<Figure[]> {
   if (missing.length > 0) {
     return [{ name: NAME, ratio: Number.NaN, goal: "<= 1", detail: `needs ${missing.join(", ")}` }];
   }
-  await using display = await startDisplay();
+  await using display = await startDisplay("1920x1080");
   using configDir = temporaryFolder();
   process.env.DISPLAY = display.name;
   await using svc = await startSvc(configDir.path);
@@ -40,26 +49,4 @@ async function takeScreenshots({ url }: Server, count: number): Promise<void> {
     stdio: ["ignore", "ignore", "inherit"],
   });
   if ((await child.exited) !== 0) throw new Error("curl: a screenshot failed");
-}
-
-async function startDisplay(): Promise<AsyncDisposable & { readonly name: string }> {
-  const server = Bun.spawn(["Xvfb", "-displayfd", "1", "-screen", "0", "1920x1080x24", "-nolisten", "tcp"], {
-    stdio: ["ignore", "pipe", "ignore"],
-  });
-  const { value } = await server.stdout.getReader().read();
-  const name = `:${new TextDecoder().decode(value).trim()}`;
-  const text = "head -c 30000 /dev/urandom | base64 -w 300; exec sleep 600";
-  const window = Bun.spawn(["xterm", "-geometry", "320x80+0+0", "-e", "sh", "-c", text], {
-    env: { ...process.env, DISPLAY: name },
-    stdio: ["ignore", "ignore", "ignore"],
-  });
-  await Bun.sleep(2_000);
-  return {
-    name,
-    async [Symbol.asyncDispose]() {
-      window.kill();
-      server.kill("SIGKILL");
-      await Promise.all([window.exited, server.exited]);
-    },
-  };
 }

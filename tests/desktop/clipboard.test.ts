@@ -1,10 +1,10 @@
 /** The clipboard of a real X server, shared with a program that is not ours; and dragging. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
+import { describe, expect, setDefaultTimeout } from "bun:test";
 import type { Desktop } from "../../src/desktop/desktop";
 import { drag } from "../../src/desktop/drag";
 import { focusByTitle, waitForTitle } from "../../src/desktop/windows";
 import { testWith, until } from "../support";
-import { childOf, desktopOn, forever, openListener, PROGRAMS, startDisplay } from "./support";
+import { childOf, desktopOn, forAllTests, forever, openListener, PROGRAMS, startDisplay } from "./support";
 
 setDefaultTimeout(180_000);
 const PROGRAMS_HERE = [...PROGRAMS, "xclip"];
@@ -13,17 +13,9 @@ const test = testWith(...PROGRAMS_HERE);
 const LONG = "Grüße, 世界 🌍\n".repeat(40_001);
 
 let display: Awaited<ReturnType<typeof startDisplay>>;
-let made: ReturnType<typeof desktopOn>;
 let desktop: Desktop;
-beforeAll(async () => {
-  if (PROGRAMS_HERE.some((name) => Bun.which(name) === null)) return;
-  display = await startDisplay();
-  made = desktopOn(display.env);
-  desktop = made.desktop;
-});
-afterAll(async () => {
-  await made?.[Symbol.asyncDispose]();
-  await display?.[Symbol.asyncDispose]();
+forAllTests(PROGRAMS_HERE, (started) => {
+  ({ display, desktop } = started);
 });
 
 /** What another program finds on the clipboard. */

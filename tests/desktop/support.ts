@@ -1,6 +1,8 @@
 /**
  * A display of a test's own: Xvfb with openbox, programs that show windows on it, and what svc is asked to do there.
  */
+
+import { afterAll, beforeAll } from "bun:test";
 import { appendFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Subprocess } from "bun";
@@ -76,6 +78,24 @@ export function desktopOn(
       folder[Symbol.dispose]();
     },
   };
+}
+
+/** Hands `take` a display and its desktop for all tests of a file; neither is started where one of `programs` is missing. */
+export function forAllTests(
+  programs: readonly string[],
+  take: (started: {
+    readonly display: Awaited<ReturnType<typeof startDisplay>>;
+    readonly desktop: Desktop;
+  }) => void,
+): void {
+  const stack = new AsyncDisposableStack();
+  beforeAll(async () => {
+    if (programs.some((name) => Bun.which(name) === null)) return;
+    const display = stack.use(await startDisplay());
+    const { desktop } = stack.use(desktopOn(display.env));
+    take({ display, desktop });
+  });
+  afterAll(() => stack.disposeAsync());
 }
 
 /** What a pager asks the window manager on the display of `env` for, about a window (0: the root). */

@@ -1,9 +1,18 @@
 /** Where windows are and in which state, and moving, resizing, closing and awaiting them, on a real X server. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
+import { describe, expect, setDefaultTimeout } from "bun:test";
 import type { Desktop } from "../../src/desktop/desktop";
 import { findWindow, focusByTitle, matches, waitForTitle, waitUntilGone } from "../../src/desktop/windows";
 import { runActions, testService, testWith, until } from "../support";
-import { askManager, desktopOn, forever, openTerminal, PROGRAMS, SIZE, startDisplay } from "./support";
+import {
+  askManager,
+  desktopOn,
+  forAllTests,
+  forever,
+  openTerminal,
+  PROGRAMS,
+  SIZE,
+  startDisplay,
+} from "./support";
 
 setDefaultTimeout(180_000);
 const PROGRAMS_HERE = [...PROGRAMS, "xwininfo"];
@@ -15,17 +24,9 @@ const named = (title_substring: string) => ({ title_substring, case_sensitive: f
 const awaited = (title: string) => ({ ...named(title), ...PATIENCE });
 
 let display: Awaited<ReturnType<typeof startDisplay>>;
-let made: ReturnType<typeof desktopOn>;
 let desktop: Desktop;
-beforeAll(async () => {
-  if (PROGRAMS_HERE.some((name) => Bun.which(name) === null)) return;
-  display = await startDisplay();
-  made = desktopOn(display.env);
-  desktop = made.desktop;
-});
-afterAll(async () => {
-  await made?.[Symbol.asyncDispose]();
-  await display?.[Symbol.asyncDispose]();
+forAllTests(PROGRAMS_HERE, (started) => {
+  ({ display, desktop } = started);
 });
 
 /** An xterm that is there, and its row. */

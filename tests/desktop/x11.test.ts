@@ -1,5 +1,5 @@
 /** The desktop of a real X server, with a window manager and a real window. */
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
+import { describe, expect, setDefaultTimeout } from "bun:test";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -12,6 +12,7 @@ import {
   askManager,
   childOf,
   desktopOn,
+  forAllTests,
   forever,
   openListener,
   openTerminal,
@@ -35,17 +36,9 @@ const query = (title_substring: string, case_sensitive = false, patience = PATIE
 });
 
 let display: Awaited<ReturnType<typeof startDisplay>>;
-let made: ReturnType<typeof desktopOn>;
 let desktop: Desktop;
-beforeAll(async () => {
-  if (PROGRAMS.some((name) => Bun.which(name) === null)) return;
-  display = await startDisplay();
-  made = desktopOn(display.env);
-  desktop = made.desktop;
-});
-afterAll(async () => {
-  await made?.[Symbol.asyncDispose]();
-  await display?.[Symbol.asyncDispose]();
+forAllTests(PROGRAMS, (started) => {
+  ({ display, desktop } = started);
 });
 
 /**
