@@ -61,8 +61,11 @@ export function openClientSocket(url: URL, server: Pick<RemoteServer, "trust">, 
       wake();
       finish();
     });
+  // Whatever it is: a message, or the answer to a ping.
   protocol.io.on("data", (bytes: Buffer) => {
-    if (!socket.destroyed) socket.write(bytes);
+    if (socket.destroyed) return;
+    socket.write(bytes);
+    if (socket.writableLength > MAX_UNSENT_BYTES) terminate("the desk does not read");
   });
   protocol
     .on("open", () => handlers.opened(pin))
@@ -82,15 +85,11 @@ export function openClientSocket(url: URL, server: Pick<RemoteServer, "trust">, 
     if (end.reason === CLOSED) end = { code: BROKEN, reason: why };
     socket.destroy();
   };
-  const guard = () => {
-    if (socket.writableLength > MAX_UNSENT_BYTES) terminate();
-  };
   return {
     send(message: string | Uint8Array<ArrayBuffer>): void {
       if (hasEnded) return;
       if (typeof message === "string") protocol.text(message);
       else protocol.binary(Buffer.from(message.buffer, message.byteOffset, message.length));
-      guard();
     },
     /** Resolves when another piece may be sent. */
     ready(): Promise<void> | undefined {

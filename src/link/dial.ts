@@ -108,6 +108,7 @@ export function keepLink(parts: DialParts) {
     let retryMs: number | undefined;
     let answers: Answers | undefined;
     let key = "";
+    let hasProved = false;
     const trust = { kind: "pin", pins: desk.pins } as const;
     const socket: ClientSocket = openClientSocket(
       new URL("/link", desk.url),
@@ -145,12 +146,15 @@ export function keepLink(parts: DialParts) {
       if (!frame) return end("not a frame of this protocol");
       switch (frame.t) {
         case "hello": {
+          if (hasProved) return end("a second hello");
+          hasProved = true;
           const { host_id } = desk;
           const signature = parts.sign(linkMessage(frame.nonce, key, host_id));
           const about = { host_id, signature, process, version: parts.version, yields };
           return socket.send(JSON.stringify({ t: "host", ...about }));
         }
         case "ready":
+          if (answers || !hasProved) return end("ready, which the link is already or cannot be");
           yields = false;
           upSince = performance.now();
           answers = createAnswers(socket, parts.enter, log);

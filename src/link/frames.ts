@@ -53,6 +53,8 @@ export const CODE = {
 const text = (max: number) => v.pipe(v.string(), v.maxLength(max));
 const whole = (max: number) => v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(max));
 const id = whole(0xffff_ffff);
+/** RFC 9110 section 8.3.1, without parameters; empty where there is no body. */
+const MEDIA_TYPE = /^([\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+)?$/;
 const more = v.object({ t: v.literal("more"), id, bytes: whole(WINDOW_BYTES) });
 
 /** What a hub says. */
@@ -100,7 +102,7 @@ export const FROM_HOST = v.variant("t", [
     id,
     status: v.pipe(v.number(), v.integer(), v.minValue(200), v.maxValue(599)),
     /** The media type, without parameters. */
-    type: text(200),
+    type: v.pipe(text(200), v.regex(MEDIA_TYPE)),
     retry_after_s: v.optional(whole(86_400)),
   }),
   /** The body is complete; with `error`, it broke off. */

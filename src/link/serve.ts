@@ -13,6 +13,8 @@ export type Enter = (request: Request) => Promise<Response>;
 
 interface Asked {
   readonly control: AbortController;
+  /** After it, nobody waits for the answer. */
+  readonly timer: Timer | undefined;
   /** The body, and how much of it is still to come. */
   readonly body: Receiver | undefined;
   left: number;
@@ -28,9 +30,8 @@ export function createAnswers(outlet: Outlet, enter: Enter, log: Pick<Log, "erro
   let finished: (() => void) | undefined;
   const say = (frame: object) => outlet.send(JSON.stringify(frame));
 
-  const requestOf = ({ method, path, accept, key, bytes, within_ms }: Ask, { control, body }: Asked) => {
-    const signals = within_ms === undefined ? [] : [AbortSignal.timeout(within_ms)];
-    return new Request(`http://link${path}`, {
+  const requestOf = ({ method, path, accept, key, bytes }: Ask, { control, body }: Asked) =>
+    new Request(`http://link${path}`, {
       method,
       headers: {
         accept,
@@ -38,9 +39,8 @@ export function createAnswers(outlet: Outlet, enter: Enter, log: Pick<Log, "erro
         ...(bytes !== undefined && { "content-type": "application/json", "content-length": String(bytes) }),
       },
       ...(body && { body: streamOf(body) }),
-      signal: AbortSignal.any([control.signal, ...signals]),
+      signal: control.signal,
     });
-  };
 
   const answer = async (ask: Ask, one: Asked): Promise<void> => {
     const { id } = ask;
@@ -68,13 +68,15 @@ export function createAnswers(outlet: Outlet, enter: Enter, log: Pick<Log, "erro
   };
 
   const begin = (ask: Ask) => {
-    const { id, bytes = 0 } = ask;
+    const { id, bytes = 0, within_ms } = ask;
     if (asked.has(id)) return;
     if (finished) return say({ t: "end", id, error: "svc stops" });
     if (asked.size >= MAX_ASKS) return say({ t: "end", id, error: `${MAX_ASKS} requests are under way` });
     if (!ask.path.startsWith("/")) return say({ t: "end", id, error: "the path has no / in front" });
+    const control = new AbortController();
     const one: Asked = {
-      control: new AbortController(),
+      control,
+      timer: within_ms === undefined ? undefined : setTimeout(() => control.abort(), within_ms),
       body: bytes > 0 ? new Receiver((read) => say({ t: "more", id, bytes: read })) : undefined,
       left: bytes,
       sender: new Sender(id, outlet),
@@ -94,6 +96,7 @@ export function createAnswers(outlet: Outlet, enter: Enter, log: Pick<Log, "erro
     const one = asked.get(id);
     if (!one) return;
     asked.delete(id);
+    clearTimeout(one.timer);
     one.control.abort();
     one.sender.stop();
     one.body?.finish(new Error("the desk has ended its request"));

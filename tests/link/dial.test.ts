@@ -1,5 +1,7 @@
 /** What a host does with its desk: when it dials, what it sends to whom, and what a hostile desk can do. */
 import { expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { createServer, type Socket } from "node:net";
 import fc from "fast-check";
 import { silentLog } from "../../src/lib/log";
 import { keepLink, pauseBefore } from "../../src/link/dial";
@@ -15,7 +17,10 @@ test("a host waits a random part of a time that doubles up to a minute, and no p
 });
 
 /** A desk that says what a test likes. */
-function hostileDesk(opened: (ws: Bun.ServerWebSocket<undefined>) => void) {
+function hostileDesk(
+  opened: (ws: Bun.ServerWebSocket<undefined>) => void,
+  closed: (code: number) => void = () => {},
+) {
   const seen: Array<string | Buffer> = [];
   let links = 0;
   const server = Bun.serve({
@@ -30,6 +35,7 @@ function hostileDesk(opened: (ws: Bun.ServerWebSocket<undefined>) => void) {
         links += 1;
         opened(ws);
       },
+      close: (_ws, code) => closed(code),
       message: (_ws, message) => void seen.push(message),
     },
   });
@@ -122,4 +128,55 @@ test("more requests at once than a link carries are refused, each by itself", as
   const refused = () => desk.seen.map(String).filter((text) => text.includes("requests are under way"));
   await until(() => refused().length === 6);
   expect(begun).toBe(64);
+});
+
+test("a desk that says hello or ready a second time, or ready at first, loses its host", async () => {
+  const hello = { t: "hello", v: 1, nonce: "n" };
+  const ready = { t: "ready", label: "x" };
+  const faults = [[hello, hello], [ready], [hello, ready, ready], [hello, ready, hello]];
+  const closed: number[] = [];
+  let nth = 0;
+  await using desk = hostileDesk(
+    (ws) => {
+      for (const frame of faults[nth++] ?? []) say(ws, frame);
+    },
+    (code) => closed.push(code),
+  );
+  await using _host = hostOf(desk.url);
+  await until(() => closed.length >= faults.length);
+  expect(closed.slice(0, faults.length)).toEqual(faults.map(() => 1_002));
+});
+
+test("a desk that pings without end and does not read loses its host, whose answers do not pile up", async () => {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on("error", () => {});
+    socket.once("data", (head) => {
+      const key = /sec-websocket-key: (.*)\r/i.exec(head.toString())?.[1] ?? "";
+      const accept = createHash("sha1").update(`${key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
+      socket.pause();
+      socket.write(
+        `HTTP/1.1 101 x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\nSec-WebSocket-Protocol: svc.link.v1\r\n\r\n`,
+      );
+      const ping = Buffer.alloc(127, "a");
+      ping.set([0x89, 125]);
+      const many = Buffer.concat(Array(1_000).fill(ping));
+      const flood = () => {
+        while (!socket.destroyed && socket.write(many));
+      };
+      socket.on("drain", flood);
+      flood();
+    });
+  });
+  const { promise, resolve } = Promise.withResolvers<void>();
+  server.listen(0, "127.0.0.1", resolve);
+  await promise;
+  const { port } = server.address() as { port: number };
+  const host = hostOf(`http://127.0.0.1:${port}`);
+  await until(() => host.link.state().problem !== null);
+  expect(host.link.state().problem).toBe("the desk does not read");
+  await host[Symbol.asyncDispose]();
+  for (const socket of sockets) socket.destroy();
+  server.close();
 });

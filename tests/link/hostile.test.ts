@@ -44,6 +44,8 @@ describe("a hub", () => {
       (link) => link.socket.send(new Uint8Array(70_000)),
       (link) => link.say({ t: "host" }),
       (link) => [head, head].forEach(link.say),
+      (link) => link.say({ ...head, type: "a/b\r\nset-cookie: c" }),
+      (link) => link.say({ ...head, type: "a" }),
       // More than the window: 17 pieces of 64 KiB that nobody has asked for.
       (link) => Array.from({ length: 17 }, () => link.socket.send(pieceFrame(1, new Uint8Array(65_536)))),
     ];
