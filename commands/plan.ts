@@ -1,7 +1,6 @@
 import { resolve } from "node:path";
-import type * as v from "valibot";
 import { isInline, SCRIPT, withActions } from "../src/cli/script";
-import { type Group, print } from "../src/cli/subcommand";
+import { type GlobalFlags, type Group, print } from "../src/cli/subcommand";
 import { answerHere, type Context, view } from "../src/cli/view";
 import type { Progress } from "../src/core/caller";
 import type { InputSchema, OutputSchema } from "../src/core/operation";
@@ -10,7 +9,6 @@ import { createProgress } from "../src/lib/progress";
 import { findRunningServer } from "../src/lib/running-server";
 import { printable } from "../src/lib/sanitize";
 import { terminated } from "../src/lib/signals";
-import { table } from "../src/lib/table";
 import {
   applyPlan,
   cancelPlan,
@@ -22,9 +20,18 @@ import {
   showPlan,
 } from "../src/plans/operations";
 import type { Service } from "../src/service";
-
-type Summary = v.InferOutput<typeof cancelPlan.output>;
-type Plan = v.InferOutput<typeof showPlan.output>;
+import {
+  countsText,
+  hostsOf,
+  hostsText,
+  lineOf,
+  type Plan,
+  planText,
+  type Review,
+  reviewText,
+  type Summary,
+  stateText,
+} from "./plan-text";
 
 /** How often a plan that a server runs is looked at, in milliseconds. */
 const LOOK_MS = 1_000;
@@ -32,68 +39,31 @@ const LOOK_MS = 1_000;
 /** How often in a row no server may be there that runs it. */
 const MAX_MISSED = 10;
 
-/** The most hosts that are listed for a person. */
-const MAX_LISTED = 50;
-
 const one = { positionals: ["id"], on: false } as const;
-
-const hostsText = (count: number) => `${count} ${count === 1 ? "host" : "hosts"}`;
-
-const countsText = ({ counts }: Pick<Summary, "counts">) =>
-  Object.entries(counts)
-    .map(([state, count]) => `${count} ${state}`)
-    .join(", ");
-
-const waveText = ({ wave, waves }: Pick<Summary, "wave" | "waves">) =>
-  waves.length > 1 ? `, wave ${wave} of ${waves.length}` : "";
-
-/** What a person reads of a plan that no process runs. */
-const STALLED = "nobody runs it: `svc serve` goes on with it";
-
-const stateText = ({ state, kind, stalled }: Summary) => {
-  const more = [...(kind === "broadcast" ? [kind] : []), ...(stalled ? ["nobody runs it"] : [])];
-  return more.length === 0 ? state : `${state} (${more.join(", ")})`;
-};
-
-const lineOf = (plan: Summary) => {
-  const why = plan.stalled ? STALLED : plan.reason === null ? "" : printable(plan.reason, 200);
-  const state = why === "" ? plan.state : `${plan.state} (${why})`;
-  return `plan ${plan.id}: ${state}${waveText(plan)}; ${hostsText(plan.total)}: ${countsText(plan)}`;
-};
-
-/** Which hosts a person is shown: those that did not go well, or that were asked for. */
-function planText(plan: Plan, only?: readonly string[]): string {
-  const shown = plan.targets.filter(
-    ({ state }) => only !== undefined || (state !== "ok" && state !== "planned"),
-  );
-  const rows = shown
-    .slice(0, MAX_LISTED)
-    .map(({ label, wave, state, ended, error }) => [label, `${wave}`, state, ended ?? "", error ?? ""]);
-  const more = shown.length - rows.length;
-  return [
-    ...(rows.length > 0 ? [table(["HOST", "WAVE", "STATE", "ENDED", "ERROR"], rows)] : []),
-    ...(more > 0 ? [`and ${more} more: --json lists all`] : []),
-    lineOf(plan),
-  ].join("\n");
-}
 
 const isOver = ({ ended, state }: Summary) => ended !== null || state === "paused";
 
 const isGood = ({ state, counts, total }: Summary) => state === "done" && counts.ok === total;
 
-/** Shows how a plan goes on: a bar on a terminal, else a line for each wave. */
-function createWatcher(json: boolean) {
+/**
+ * Shows how a plan goes on: a bar on a terminal, else a line for each wave that begins.
+ *
+ * @param begun how many waves had begun before.
+ */
+function createWatcher(json: boolean, begun: number) {
   const bar = createProgress();
-  let shown = "";
+  let shown = begun;
   return {
     show({ what, done, total, item }: Progress): void {
       if (json) return;
       bar.show({ what, done, total });
       if (process.stderr.isTTY) return;
       const { wave, waves } = item as Summary;
-      const now = `wave ${wave} of ${waves.length}: ${hostsText(waves[wave - 1] ?? total)}`;
-      if (now !== shown && waves.length > 1) process.stderr.write(`${now}\n`);
-      shown = now;
+      if (waves.length === 1) return;
+      while (shown < wave) {
+        shown++;
+        process.stderr.write(`wave ${shown} of ${waves.length}: ${hostsText(hostsOf(waves, shown))}\n`);
+      }
     },
     end: bar.end,
   };
@@ -110,7 +80,8 @@ async function begin<I extends InputSchema, O extends OutputSchema>(
   { service, globals, call, input }: Context<I, O, Record<never, never>>,
   id: string,
 ): Promise<number> {
-  const watcher = createWatcher(globals.json);
+  const before = await look(service, id, ["none"]);
+  const watcher = createWatcher(globals.json, isOver(before) && before.state !== "paused" ? 0 : before.wave);
   const ending = new AbortController();
   void terminated().then(() => ending.abort());
   const { signal } = ending;
@@ -133,10 +104,13 @@ async function begin<I extends InputSchema, O extends OutputSchema>(
         );
       }
     }
+    watcher.show(progressOf(plan));
     watcher.end();
     if (signal.aborted) throw cancelled("cancelled");
     if (inServer) plan = await look(service, plan.id);
     print(globals, plan, () => planText(plan));
+    if (plan.state === "paused")
+      service.log.warn(`the plan is paused: \`svc plan resume ${plan.id}\` goes on with it`);
     return isGood(plan) ? 0 : 1;
   } catch (error) {
     watcher.end();
@@ -151,7 +125,13 @@ async function begin<I extends InputSchema, O extends OutputSchema>(
 }
 
 const look = async (service: Service, id: string, only?: Plan["targets"][number]["state"][] | ["none"]) =>
-  (await answerHere(service, showPlan, { id, ...(only && { only }) })) as Plan;
+  (await answerHere(service, showPlan, { id, ...(only && { only }) })) as Review;
+
+const quoted = (text: string) => (/^[\w./~-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+
+/** What a command needs that is printed for later. */
+const folderFlag = ({ configDir }: GlobalFlags) =>
+  configDir === undefined ? "" : ` --config-dir ${quoted(configDir)}`;
 
 export default {
   verbs: {
@@ -160,32 +140,17 @@ export default {
       hidden: ["actions", "path"],
       extra: { script: SCRIPT },
       positionals: ["script"],
-      run: ({ input, extra: { script }, call, show }) =>
+      run: ({ service, globals, input, extra: { script }, call, show }) =>
         withActions(script, async (actions) => {
           const path = isInline(script) ? {} : { path: resolve(script) };
-          return show(await call({ ...input, ...path, actions }));
+          const made = await call({ ...input, ...path, actions });
+          if (globals.json) return show(made);
+          const plan = await look(service, made.id);
+          const apply = `svc plan apply ${made.id} --digest ${made.digest}${folderFlag(globals)}`;
+          const last = ["", "Nothing has run yet. To run exactly this:", `  ${apply}`];
+          print(globals, made, () => [reviewText(plan), ...last].join("\n"));
+          return 0;
         }),
-      text({ id, digest, hosts, waves, commands }) {
-        const named = (from: number, to: number) => {
-          const labels = hosts
-            .slice(from, Math.min(to, from + MAX_LISTED))
-            .map((label) => printable(label, 130));
-          return `${labels.join(", ")}${to - from > MAX_LISTED ? `, and ${to - from - MAX_LISTED} more` : ""}`;
-        };
-        const rows = waves.map((end, at) => {
-          const from = waves[at - 1] ?? 0;
-          return [`${at + 1}`, `${end - from}`, named(from, end)];
-        });
-        return [
-          table(["WAVE", "HOSTS", "LABELS"], rows),
-          "",
-          `${hostsText(hosts.length)}, each of which runs ${commands.join(", ")}`,
-          `digest ${digest}`,
-          "",
-          "Nothing has run yet. To run exactly this:",
-          `  svc plan apply ${id} --digest ${digest}`,
-        ].join("\n");
-      },
       examples: [
         [
           "$0 plan new update.json --on all --waves 1,10%,100% --pause 60s --max-failures 1% --queue",
@@ -199,7 +164,12 @@ export default {
       hidden: ["wait"],
       run: (context) => begin(context, context.input.id),
       epilogue: "Ctrl-C stops waiting; a server that runs here goes on with the plan.",
-      examples: [["$0 plan apply 7d3f0c52 --digest 9f86d0…", "Run exactly what `svc plan new` showed"]],
+      examples: [
+        [
+          "$0 plan apply 7d3f0c52 --digest 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+          "Run exactly what `svc plan new` showed",
+        ],
+      ],
     }),
     list: view(listPlans, {
       columns: ["PLAN", "STATE", "CREATED", "WAVE", "HOSTS", "COUNTS", "TOKEN", "ON", "COMMANDS"],
@@ -224,7 +194,10 @@ export default {
       columns: ["HOST", "WAVE", "STATE", "ERROR"],
       rows: ({ targets }) =>
         targets.map(({ label, wave, state, error }) => [label, `${wave}`, state, error ?? ""]),
-      text: (plan, { only }) => planText(plan, only),
+      text: (plan, { only, limit }) =>
+        plan.state === "new" && !only && limit === undefined
+          ? [reviewText(plan), "", lineOf(plan)].join("\n")
+          : planText(plan, only),
       examples: [
         ["$0 plan show 7d3f0c52", "The counts, and the hosts that are not ok"],
         ["$0 plan show 7d3f0c52 --only failed,unknown", "Some of its hosts"],

@@ -26,7 +26,7 @@ export const planWave = eventType({
   name: "plan.wave",
   summary: "A wave of a plan begins",
   scope: "operate",
-  /** `wave`: its number, from 1 on; `hosts`: how many have begun, with those of earlier waves. */
+  /** `wave`: its number, from 1 on; `hosts`: how many it has of its own. */
   data: v.object({ id, wave: count, waves: count, hosts: count }),
 });
 

@@ -16,7 +16,7 @@ import { type Travelling, writeContent } from "./job/content";
 import type { Plan } from "./ledger";
 import { countOf, RETRIABLE, SHARE, type Spec, TARGET_STATES, wavesOf } from "./plan";
 import { identityOf, type Plans } from "./plans";
-import { PLAN_SUMMARY, PLAN_VIEW, summaryOf, viewOf } from "./view";
+import { PLAN_REVIEW, PLAN_SUMMARY, PLAN_VIEW, reviewOf, summaryOf, viewOf } from "./view";
 
 interface Uses {
   plans(): Promise<Plans>;
@@ -38,6 +38,11 @@ interface NewUses extends Uses {
     /** @throws a `forbidden` failure when the caller may not use all of the commands. */
     permit(commands: readonly string[], grant: Grant, who?: string): void;
   }>;
+}
+
+interface ShowUses extends LookUses {
+  /** `shown`: a list as it was written, without its secrets. @throws where it is wrong. */
+  executor(): Promise<{ shown(list: unknown): unknown[] }>;
 }
 
 interface ApplyUses extends Uses, Pick<NewUses, "executor"> {}
@@ -215,13 +220,9 @@ export const applyPlan = operation({
     const plans = await service.plans();
     const plan = plans.find(id, grant);
     (await service.executor()).permit(plan.spec.commands, grant);
-    await caller.announce(`plan.apply id=${plan.id} digest=${plan.digest} hosts=${plan.hosts}`);
-    return goOn(
-      plans,
-      plans.apply(plan, digest.trim().toLowerCase(), grant.name, grant.scopes),
-      wait,
-      caller,
-    );
+    const sent = digest.trim().toLowerCase();
+    await caller.announce(`plan.apply id=${plan.id} digest=${printable(sent, 80)} hosts=${plan.hosts}`);
+    return goOn(plans, plans.apply(plan, sent, grant.name, grant.scopes), wait, caller);
   },
 });
 
@@ -242,7 +243,7 @@ export const listPlans = operation({
 
 export const showPlan = operation({
   name: "plan.show",
-  summary: "Show a plan, and what became of it at each host",
+  summary: "Show a plan: what its digest stands for, and what became of it at each host",
   scope: "operate",
   command: "AC_plan_show",
   http: { method: "GET", path: "/plans/{id}" },
@@ -255,12 +256,15 @@ export const showPlan = operation({
     ),
     limit: field(v.optional(whole(1, 100_000)), "List at most so many hosts (default: all)"),
   }),
-  output: PLAN_VIEW,
-  async run(service: LookUses, { id, only, limit }, { grant }) {
+  output: PLAN_REVIEW,
+  async run(service: ShowUses, { id, only, limit }, { grant }) {
     const plans = await service.existingPlans();
     if (!plans) throw notFound(`there is no plan ${printable(id, 64)}`);
     const states = only?.filter((state) => state !== "none");
-    return viewOf(plans, plans.find(id, grant).seq, states, limit);
+    const { seq } = plans.find(id, grant);
+    const executor = await service.executor();
+    const review = reviewOf(plans.ledger.content(seq), (list) => executor.shown(list));
+    return { ...viewOf(plans, seq, states, limit), ...review };
   },
 });
 

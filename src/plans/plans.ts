@@ -133,7 +133,7 @@ export function createPlans(uses: PlansUses) {
     apply(plan: Plan, digest: string, token: string | null, scopes: readonly Scope[]): Plan {
       if (digest !== plan.digest) {
         throw conflict(
-          `digest: the plan ${plan.id} has ${plan.digest}, not ${printable(digest, 80)}: look at it again`,
+          `digest: ${printable(digest, 80)} is not that of the plan ${plan.id}: look at what it does again`,
         );
       }
       // Whoever stopped waiting for it goes on so.

@@ -255,7 +255,8 @@ export function createRunner(uses: RunnerUses) {
     run.change(ledger, { wave: plan.wave + 1, wave_at: null });
     const { waves } = plan.spec;
     const wave = run.plan.wave + 1;
-    publish(planWave, { id: plan.id, wave, waves: waves.length, hosts: waves[wave - 1] ?? plan.hosts });
+    const hosts = (waves[wave - 1] ?? plan.hosts) - (waves[wave - 2] ?? 0);
+    publish(planWave, { id: plan.id, wave, waves: waves.length, hosts });
     pump();
   };
   const finish = (run: Run): void => {

@@ -1,7 +1,9 @@
 /**
- * A plan as callers see it, without its actions and their results.
+ * A plan as callers see it, without the results of its actions and the values of their secrets.
  */
 import * as v from "valibot";
+import { SCOPES } from "../core/rights";
+import { readContent } from "./job/content";
 import type { Ledger, Plan, Target } from "./ledger";
 import { PLAN_STATES, TARGET_STATES, type TargetState } from "./plan";
 
@@ -22,9 +24,11 @@ const SUMMARY = {
   commands: v.array(v.string()),
   /** How many hosts are in each state; states without hosts are left out, and the sum is `total`. */
   counts: v.record(v.string(), v.number()),
-  /** Which wave has begun, from 1 on, and how many hosts have begun with each. */
+  /** Which wave has begun, from 1 on and 0 before it is applied, and how many hosts have begun with each. */
   wave: v.number(),
   waves: v.array(v.number()),
+  /** When the next wave begins; null where it waits for hosts of this one, or there is none. */
+  next_wave: time,
   queue: v.boolean(),
   /** The named token that made it, and the one with whose rights it runs; null for the owner of the desk. */
   maker: v.nullable(v.string()),
@@ -39,6 +43,13 @@ export const PLAN_SUMMARY = v.object(SUMMARY);
 
 export const PLAN_VIEW = v.object({
   ...SUMMARY,
+  /** Its limits, as `plan.new` takes them; `max_failures` and `max_parallel` are numbers of hosts. */
+  pause_s: v.number(),
+  max_failures: v.number(),
+  max_parallel: v.nullable(v.number()),
+  expires_s: v.number(),
+  delivery_timeout_s: v.number(),
+  timeout_s: v.number(),
   /** `counts` of the hosts of each wave alone. */
   wave_counts: v.array(v.record(v.string(), v.number())),
   targets: v.array(
@@ -56,6 +67,21 @@ export const PLAN_VIEW = v.object({
   ),
 });
 
+/** An action list as it was written; the values of secrets are `"***"`. Null where this version cannot read it. */
+const ACTIONS = v.nullable(v.array(v.unknown()));
+
+/** A plan, and all that its digest stands for. */
+export const PLAN_REVIEW = v.object({
+  ...PLAN_VIEW.entries,
+  /** Null for a broadcast, which keeps none. */
+  actions: ACTIONS,
+  stop_on_error: v.nullable(v.union([v.boolean(), v.literal("focus")])),
+  /** What the runs are limited to; null for all that the tokens of the hosts allow. */
+  scope: v.nullable(v.array(v.picklist(SCOPES))),
+  /** The scripts and pictures that travel with it; `actions` of a script. */
+  files: v.array(v.object({ name: v.string(), sha256: v.string(), bytes: v.number(), actions: ACTIONS })),
+});
+
 const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString());
 
 /** Where plans are looked up. */
@@ -71,7 +97,8 @@ export function summaryOf(plans: Plans, plan: Plan): v.InferInput<typeof PLAN_SU
     ...{ id, state, reason, kind, digest, on, total: hosts, commands: [...commands] },
     stalled: plans.isStalled(plan),
     counts: { ...plans.ledger.counts(seq) },
-    ...{ wave: Math.min(wave + 1, waves.length), waves: [...waves], queue, maker, token },
+    wave: plan.applied === null ? 0 : Math.min(wave + 1, waves.length),
+    ...{ waves: [...waves], next_wave: iso(plan.wave_at), queue, maker, token },
     created: new Date(plan.created).toISOString(),
     ...{ applied: iso(plan.applied), expires: iso(plan.expires), ended: iso(plan.ended) },
   };
@@ -90,5 +117,36 @@ export function viewOf(
   const { ledger } = plans;
   const targets = ledger.targets(seq, states, limit).map(targetOf);
   const wave_counts = ledger.countsByWave(seq).map((counts) => ({ ...counts }));
-  return { ...summaryOf(plans, ledger.plan(seq)), wave_counts, targets };
+  const plan = ledger.plan(seq);
+  const { pause_s, max_failures, max_parallel, expires_s, delivery_timeout_s, timeout_s } = plan.spec;
+  return {
+    ...summaryOf(plans, plan),
+    ...{ pause_s, max_failures, max_parallel, expires_s, delivery_timeout_s, timeout_s },
+    ...{ wave_counts, targets },
+  };
+}
+
+/** What hosts run, for a person. @param shown a list without its secrets; it throws for one that is wrong. */
+export function reviewOf(content: string, shown: (list: unknown) => unknown[]) {
+  const read = content === "" ? undefined : orNull(() => readContent(content));
+  const actionsOf = (list: () => unknown) => orNull(() => shown(list()));
+  const files = Object.entries(read?.files ?? {}).map(([name, sha256]) => {
+    const bytes = read?.bytes.get(name) ?? new Uint8Array();
+    return {
+      name,
+      sha256,
+      bytes: bytes.length,
+      actions: actionsOf(() => JSON.parse(Buffer.from(bytes).toString())),
+    };
+  });
+  const actions = read ? actionsOf(() => read.actions) : null;
+  return { actions, stop_on_error: read?.stop_on_error ?? null, scope: read?.scope ?? null, files };
+}
+
+function orNull<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch {
+    return null;
+  }
 }

@@ -6,7 +6,15 @@ import { allows, beyond, type Grant, notPermitted, type Permission, type Scope }
 import { readScript, withPlaces } from "../core/script";
 import { forbidden } from "../lib/errors";
 import { createYamlReader } from "../lib/yaml";
-import { type Action, type Command, type CommandTable, checkActions, flatten, listFields } from "./actions";
+import {
+  type Action,
+  asWritten,
+  type Command,
+  type CommandTable,
+  checkActions,
+  flatten,
+  listFields,
+} from "./actions";
 import { type Called, linkCalled } from "./called";
 import type { StoredScript } from "./stored-scripts";
 import { variableUse } from "./variable-use";
@@ -72,6 +80,11 @@ export class Checker {
     const refused = needs.find((command) => !this.allows(command));
     if (refused?.needs === undefined) return checked;
     throw notPermitted(refused.command, refused.needs);
+  }
+
+  /** A list that has been checked elsewhere, for a person: as it was written; secrets are `"***"`. @throws as {@link check}. */
+  shown(list: unknown): unknown[] {
+    return this.check(list, false).actions.map(shownAction);
   }
 
   /** @throws a `forbidden` failure that names the commands that a caller with this grant may not use. */
@@ -163,6 +176,16 @@ export function checkedList(actions: readonly Action[]) {
     /** For an audit row: the commands, and a digest of the arguments without secrets. */
     described: `commands=${commands.join(",")} args=sha256:${digest}`,
   };
+}
+
+function shownAction({ operation, source, as, lists }: Action): unknown {
+  const inner = Object.entries(lists).map(([field, list]) => [field, list.map(shownAction)]);
+  const fields = {
+    ...asWritten(operation.input, source[1]),
+    ...Object.fromEntries(inner),
+    ...(as !== undefined && { as }),
+  };
+  return Object.keys(fields).length > 0 ? [operation.command, fields] : [operation.command];
 }
 
 function redacted({ operation, input, as, lists }: Action): unknown {

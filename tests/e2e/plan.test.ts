@@ -65,12 +65,14 @@ test("svc plan apply without a server runs it, and says with its exit code how i
   await desk.run(["admin", "add", "a", host.url, "--token-file", "token"]);
   const { stdout } = await desk.run(["plan", "new", '[["AC_sleep", [0]]]', "--on", "all"]);
   expect(stdout).toMatch(
-    /^WAVE +HOSTS +LABELS\n1 +1 +a\n\n1 host, each of which runs AC_sleep\ndigest [0-9a-f]{64}\n/,
+    /^WAVE +HOSTS +LABELS\n1 +1 +a\n\n1 host \(all\), each of which runs:\n {2}AC_sleep \{"seconds":0\}\n\n/,
   );
+  expect(stdout).toMatch(/\ndigest [0-9a-f]{64}\n/);
   const [, id = "", digest = ""] = /svc plan apply (\S+) --digest (\S+)/.exec(stdout) ?? [];
   const wrong = await desk.run(["plan", "apply", id, "--digest", "0".repeat(64)]);
   expect(wrong.exitCode).toBe(1);
-  expect(wrong.stderr).toContain(`--digest: the plan ${id} has ${digest}, not ${"0".repeat(64)}`);
+  expect(wrong.stderr).toContain(`--digest: ${"0".repeat(64)} is not that of the plan ${id}`);
+  expect(wrong.stderr).not.toContain(digest);
   const done = await desk.run(["plan", "apply", id, "--digest", digest]);
   expect(done).toMatchObject({ exitCode: 0, stdout: `plan ${id}: done; 1 host: 1 ok\n` });
 }, 60_000);

@@ -76,9 +76,10 @@ describe("a plan", () => {
     expect((await there.service.runs()).list()).toEqual([]);
     expect(await owner.show(id)).toMatchObject({ state: "new", counts: { planned: 3 }, applied: null });
     const other = "0".repeat(64);
-    await expect(owner.apply(id, other)).rejects.toThrow(
-      `digest: the plan ${id} has ${digest}, not ${other}`,
-    );
+    await expect(owner.apply(id, other)).rejects.toThrow(`digest: ${other} is not that of the plan ${id}`);
+    const rows = async () => (await here.call("/audit/list")).text();
+    expect(await rows()).toContain(`plan.apply id=${id} digest=${other}`);
+    expect(await rows()).not.toContain(digest);
     const done = await owner.apply(id.slice(0, 8), digest);
     expect(done).toMatchObject({
       ...{ id, state: "done", counts: { ok: 2, unreachable: 1 }, total: 3 },
@@ -97,6 +98,48 @@ describe("a plan", () => {
     const first = await owner.show(id, { limit: 1 });
     expect(first.targets).toMatchObject([{ label: "a" }]);
     expect(first.wave_counts).toEqual([{ ok: 1 }, { ok: 1, unreachable: 1 }]);
+  });
+
+  test("shows all that its digest stands for, without secrets", async () => {
+    await using made = await desk(["a", "b", "c"]);
+    const actions = [
+      ["AC_set_var", { name: "n", value: "hush" }],
+      [
+        "AC_loop",
+        {
+          times: 2,
+          body: [
+            ["AC_sleep", [0.5]],
+            ["AC_rest_api_status", { as: "status" }],
+          ],
+        },
+      ],
+    ];
+    const { id } = await made.owner.make({ actions, waves: ["1", "2"], pause_s: 60, max_failures: 1 });
+    expect(await made.owner.show(id)).toMatchObject({
+      ...{ state: "new", wave: 0, waves: [1, 2, 3], next_wave: null, pause_s: 60, max_failures: 1 },
+      ...{
+        max_parallel: null,
+        expires_s: 86_400,
+        delivery_timeout_s: 10,
+        timeout_s: 300,
+        stop_on_error: false,
+      },
+      ...{ scope: null, files: [] },
+      actions: [
+        ["AC_set_var", { name: "n", value: "***" }],
+        [
+          "AC_loop",
+          {
+            times: 2,
+            body: [
+              ["AC_sleep", { seconds: 0.5 }],
+              ["AC_rest_api_status", { as: "status" }],
+            ],
+          },
+        ],
+      ],
+    });
   });
 
   test("is refused as a broadcast is: wrong actions, no hosts, a share that is none", async () => {

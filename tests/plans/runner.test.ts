@@ -44,8 +44,8 @@ describe("a plan that runs", () => {
     expect(
       running.published.filter(({ name }) => name === "plan.wave").map(({ data }) => data),
     ).toMatchObject([
-      { wave: 2, waves: 3, hosts: 3 },
-      { wave: 3, waves: 3, hosts: 6 },
+      { wave: 2, waves: 3, hosts: 2 },
+      { wave: 3, waves: 3, hosts: 3 },
     ]);
   });
 
