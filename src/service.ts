@@ -324,6 +324,7 @@ export function createService({
         ...{ files, log, publish, events, deliver, cancelJob, endings: tokens.endings },
         book: await service.addressBook(),
         isGone: (hostId) => service.hub()?.isGone(hostId) ?? false,
+        isExpected: (hostId) => service.hub()?.isExpected(hostId) ?? false,
         goesOn: () => runsJobs,
       });
     }),

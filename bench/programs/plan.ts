@@ -76,6 +76,7 @@ const plans = createPlans({
   deliver,
   cancelJob: cancel,
   endings: async () => () => null,
+  isExpected: () => false,
   isGone: (hostId) => isDead.has(numbers.get(`link:${hostId}`) ?? -1),
   events: { newest: 0, at: () => undefined, listen: () => () => {} },
   goesOn: () => true,

@@ -36,6 +36,9 @@ const RETRY_MS_EACH = 1;
 const MIN_RETRY_MS = 1_000;
 const MAX_RETRY_MS = 600_000;
 
+/** How long after the start of the hub each host that is there has dialled, in milliseconds: the longest pause of `dial.ts`. */
+const ALL_DIALLED_MS = 60_000;
+
 /** What a hub needs. */
 export interface HubParts {
   readonly log: Log;
@@ -64,6 +67,7 @@ export function createHub(parts: HubParts): LinkHub {
   const waiting = new Set<Link>();
   const leaving = new Set<Link>();
   const mayDial = createBuckets(DIALS);
+  const made = performance.now();
   let isStopping = false;
   let timer: Timer | undefined;
 
@@ -198,6 +202,8 @@ export function createHub(parts: HubParts): LinkHub {
     },
     counts: () => ({ links: links.size, gone: gone.size }),
     isGone: (hostId) => gone.has(hostId),
+    isExpected: (hostId) =>
+      !links.has(hostId) && !gone.has(hostId) && performance.now() - made < ALL_DIALLED_MS,
     links() {
       const now = [...links.values()].map((link) => ({
         ...{ host_id: link.hostId, label: link.label, linked: true },

@@ -45,6 +45,8 @@ export interface Hub {
   counts(): { readonly links: number; readonly gone: number };
   /** Whether a host was linked and is not any longer. */
   isGone(hostId: string): boolean;
+  /** Whether a host may yet dial for the first time since this desk started. */
+  isExpected(hostId: string): boolean;
 }
 
 /** The link of this host to the desk that it has joined. */

@@ -33,6 +33,8 @@ export interface PlansUses {
   endings(): Promise<HowEnded>;
   /** Whether the host of that id was linked to this process and is not any longer. */
   isGone(hostId: string): boolean;
+  /** Whether the host of that id has not been linked to this process yet, and may be soon. */
+  isExpected(hostId: string): boolean;
   /** What happens in this process: hosts that are there again. */
   readonly events: {
     readonly newest: number;
@@ -73,6 +75,13 @@ export function createPlans(uses: PlansUses) {
     isOffline(label) {
       const id = hosts().get(label)?.member?.host_id;
       return id !== undefined && uses.isGone(id);
+    },
+    isExpected(label) {
+      const host = hosts().get(label);
+      const id = host?.member?.host_id;
+      return (
+        host !== undefined && id !== undefined && uses.isExpected(id) && book.reach(host).via !== undefined
+      );
     },
   });
   let seen = uses.events.newest;

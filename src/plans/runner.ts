@@ -50,6 +50,8 @@ export interface RunnerUses {
   hostOf(label: string): (Target & { readonly identity: string }) | undefined;
   /** Whether the host is known to be unreachable. */
   isOffline?(label: string): boolean;
+  /** Whether nobody can know yet, since this process has just started: it is waited for. */
+  isExpected?(label: string): boolean;
   endings(): Promise<HowEnded>;
   /** How many waiting jobs begin in a minute (default 6,000). */
   readonly startsPerMinute?: number;
@@ -123,8 +125,29 @@ export function createRunner(uses: RunnerUses) {
     entry.due = laterThan(ASK_MS, entry.tries++);
   };
 
+  /** Hosts that are waited for since this process has just started. */
+  const expected = new Map<string, PromiseWithResolvers<void>>();
+  const arrival = (label: string): Promise<void> | undefined => {
+    if (!uses.isExpected?.(label)) return undefined;
+    const found = expected.get(label) ?? Promise.withResolvers<void>();
+    expected.set(label, found);
+    return found.promise;
+  };
+  /** Goes on with the hosts that have come, or no longer will. */
+  const admit = (): void => {
+    for (const [label, { resolve }] of expected) {
+      if (uses.isExpected?.(label) && !stopping.signal.aborted) continue;
+      expected.delete(label);
+      resolve();
+    }
+  };
+
   const attempt = async (entry: Entry): Promise<void> => {
     const { run, label } = entry;
+    if (entry.way === null) await arrival(label);
+    if (stopping.signal.aborted) return;
+    if (entry.way === null && run.plan.state === "paused") return leave(entry);
+    if (entry.way === null && run.plan.state !== "running") return drop(entry);
     const before = entry.way;
     const found = uses.hostOf(label);
     const fault =
@@ -195,11 +218,17 @@ export function createRunner(uses: RunnerUses) {
         if (!entry) break;
         if (turns.take(entry.label, entry)) start(entry);
         // Else it goes on when those before it have ended.
-        else if (run.plan.spec.queue && turns.first(entry.label)?.state === "waiting")
-          void write(entry, "wait");
+        else waitBehind(entry);
       }
       settle(run);
     }
+  };
+  const waitBehind = (entry: Entry): void => {
+    const first = turns.first(entry.label);
+    if (first?.state !== "waiting") return;
+    if (entry.run.plan.spec.queue) void write(entry, "wait");
+    // Whether the host is there has to be known now.
+    else first.due = 0;
   };
   const mayBegin = (run: Run) =>
     run.plan.state === "running" && Date.now() < (run.plan.expires ?? 0) && run.hasRoom() && slots.isFree();
@@ -216,7 +245,12 @@ export function createRunner(uses: RunnerUses) {
       const isSent = entry.state === "sent" || entry.state === "running";
       if (!isSent && (entry.state !== "waiting" || !mayBegin(run))) continue;
       if (!turns.take(entry.label, entry) && !isSent) continue;
-      if (!isSent && (uses.isOffline?.(entry.label) || mayStart("", performance.now()) > 0)) continue;
+      if (!isSent && uses.isOffline?.(entry.label)) {
+        // What came after it does not wait for ever.
+        if (turns.behind(entry.label).some(({ state }) => state === "planned")) start(entry);
+        continue;
+      }
+      if (!isSent && mayStart("", performance.now()) > 0) continue;
       start(entry);
     }
   };
@@ -317,6 +351,7 @@ export function createRunner(uses: RunnerUses) {
   const look = async (): Promise<void> => {
     const endOf = await uses.endings();
     if (stopping.signal.aborted) return;
+    admit();
     const now = Date.now();
     for (const run of [...runs.values()]) {
       const { seq, token, applied } = run.plan;
@@ -391,6 +426,7 @@ export function createRunner(uses: RunnerUses) {
     /** Stops running plans; another process may continue them. */
     stop(): void {
       stopping.abort();
+      admit();
       clearInterval(timer);
       writer.close();
       for (const run of [...runs.values()]) release(run);

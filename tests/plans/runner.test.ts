@@ -230,6 +230,38 @@ describe("a plan with a queue", () => {
   });
 });
 
+describe("a plan and hosts that nobody has seen since the desk started", () => {
+  test("waits for them as long as they may yet come", async () => {
+    using made = testLedger();
+    const expected = new Set(["h0", "h1"]);
+    const fleet = testFleet((label) => (label === "h1" ? "offline" : "ok"));
+    using running = testRunner(made, { ...fleet, isExpected: (label) => expected.has(label) });
+    const { seq } = running.run(plannedHosts(3));
+    await until("the host that is there", () => made.ledger.counts(seq).ok);
+    await running.runner.wake();
+    expect(made.ledger.counts(seq)).toEqual({ ok: 1, planned: 2 });
+    expected.clear();
+    await running.runner.wake();
+    await running.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ ok: 2, unreachable: 1 });
+  });
+});
+
+describe("a plan without a queue behind work that waits for a host", () => {
+  test.each([true, false])("does not wait for it, whether links say that it is gone: %p", async (isKnown) => {
+    using made = testLedger();
+    const fleet = testFleet((label) => (label === "h0" ? "offline" : "ok"));
+    const isOffline = (label: string) => isKnown && label === "h0";
+    using running = testRunner(made, { ...fleet, isOffline });
+    const first = running.run(plannedHosts(1), { queue: true });
+    await until("it waits", () => made.ledger.counts(first.seq).waiting);
+    const { seq } = running.run(plannedHosts(3), { waves: [1, 3] });
+    await running.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ ok: 2, unreachable: 1 });
+    expect(made.ledger.counts(first.seq)).toEqual({ waiting: 1 });
+  });
+});
+
 describe("a plan whose answers are lost", () => {
   test("asks the host for the same job until it is known", async () => {
     using made = testLedger();
