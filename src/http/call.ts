@@ -13,7 +13,7 @@ import type { Log } from "../lib/log";
 import { readJson, readText } from "./body";
 import type { Connections } from "./connections";
 import { after, type Exchange, type Handler } from "./exchange";
-import { type Gate, passAgain } from "./gate";
+import { FALSE_PROOF, type Gate, passAgain } from "./gate";
 import type { OpenAnswers } from "./open-answers";
 import { type Keeper, keyIn, type Repeats, takesIdempotencyKey } from "./repeats";
 import { entryOf, type RequestAudit } from "./request-audit";
@@ -39,7 +39,7 @@ export interface CallParts {
   readonly untilRevoked: (token: string) => AbortSignal;
   readonly unread: Unread;
   readonly openAnswers: OpenAnswers;
-  readonly gate: Pick<Gate, "now" | "refuse">;
+  readonly gate: Pick<Gate, "now" | "unproved">;
   readonly sockets: OpenSockets;
   readonly connections: Pick<Connections, "accept">;
   readonly audit: Pick<RequestAudit, "refused">;
@@ -110,8 +110,8 @@ export function call(
       signal: open?.signal,
       ended: () => open?.ended(),
       accept: () => connections.accept(peer),
-      refuse() {
-        gate.refuse(key, performance.now());
+      refuse(isStranger) {
+        gate.unproved(key, performance.now(), isStranger ? 1 : FALSE_PROOF);
         void audit.refused(entry, "failed:403");
       },
     });

@@ -98,7 +98,10 @@ export const passSigned =
   (next) =>
   (exchange) => {
     const key = exchange.client?.key ?? "unknown";
-    const limit = gate.refuse(key, exchange.started, 0) ?? gate.collide(key, exchange.started, 0);
+    const { isSocket } = exchange.route;
+    const limit = isSocket
+      ? gate.unproved(key, exchange.started, 0)
+      : (gate.refuse(key, exchange.started, 0) ?? gate.collide(key, exchange.started, 0));
     if (limit) {
       exchange.refusal = limit.kind;
       return tooManyResponse(limit);
@@ -106,6 +109,10 @@ export const passSigned =
     return after(next(exchange), (response) => {
       if (response.ok || response.status === 101) return response;
       exchange.refusal = `failed:${response.status}`;
+      if (isSocket) {
+        gate.unproved(key, exchange.started, FALSE_PROOF);
+        return response;
+      }
       // Neither is a guess: who has what the request needs to know comes too late, or too often.
       if (response.status === 409) gate.collide(key, exchange.started);
       else if (response.status !== 429) gate.refuse(key, exchange.started);
@@ -152,6 +159,15 @@ export const LOCKOUT_WINDOW_MS = 60_000;
  */
 const CONFLICTS: Rate = { ratePerMinute: 1_200, burst: 2_400 };
 
+/**
+ * WebSockets of one client that did not prove who it is. Hosts in their thousands are behind one address, all of them dial a hub that
+ * has started again, and some have left it: those that prove who they are cost nothing, and a stranger costs one.
+ */
+const PROOFS: Rate = { ratePerMinute: 6_000, burst: 12_000 };
+
+/** What one costs that proves something false, or nothing. */
+export const FALSE_PROOF = 20;
+
 /** Clients whose guesses are kept; those unseen for longest are dropped first. */
 const MAX_CLIENTS = 32_768;
 
@@ -167,6 +183,7 @@ export function createGate({ guessable, generated }: TokensInForce, options: Rat
   const spendRelay = createBuckets(options);
   const spendRefusal = createBuckets(options);
   const spendConflict = createBuckets(options.ratePerMinute === 0 ? options : CONFLICTS);
+  const spendProof = createBuckets(options.ratePerMinute === 0 ? options : PROOFS);
   /** A bucket for each token of a client: one that allows less must not use up the requests of another. */
   const spend = (client: string, { name }: Grant, now: number): number =>
     spendPass(`${client} ${name ?? ""}`, now);
@@ -256,6 +273,11 @@ export function createGate({ guessable, generated }: TokensInForce, options: Rat
      */
     refuse(client: string, now: number, cost: 0 | 1 = 1): Limited | undefined {
       const wait = spendRefusal(client, now, cost);
+      return wait === 0 ? undefined : limited("rate_limited", wait, false);
+    },
+    /** Counts a WebSocket that did not prove who it is: {@link PROOFS}. Else as `refuse`. */
+    unproved(client: string, now: number, cost: number): Limited | undefined {
+      const wait = spendProof(client, now, cost);
       return wait === 0 ? undefined : limited("rate_limited", wait, false);
     },
     /** Counts a request that came too late: {@link CONFLICTS}. Else as `refuse`. */

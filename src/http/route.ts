@@ -22,6 +22,8 @@ export interface Route {
   readonly staysOpen: boolean;
   /** Whether it hands requests on to another host (`relays` of the operation). */
   readonly relays?: boolean;
+  /** Whether it becomes a WebSocket (`socket` of the operation). */
+  readonly isSocket?: boolean;
   /** Whether it leaves a row when it is refused only (`routine` of the operation). */
   readonly isRoutine: boolean;
 }
@@ -35,6 +37,7 @@ export const routeOf = (http: HttpRoute, handle: Handler): Route => ({
   handle,
   staysOpen: http.stream !== undefined,
   relays: http.relays === true,
+  isSocket: http.socket !== undefined,
   isRoutine: http.routine === true,
 });
 

@@ -19,7 +19,7 @@ interface Connection {
   /** Of those that are open. */
   readonly open: Set<Connection>;
   readonly accept: () => void;
-  readonly refuse: () => void;
+  readonly refuse: (isStranger: boolean) => void;
   /** Aborted when it has to end. */
   readonly signal: AbortSignal | undefined;
   /** To be called when it has ended. */
@@ -82,8 +82,8 @@ class OpenSocket implements Socket {
     this.ws.data.accept();
   }
 
-  refuse(): void {
-    this.ws.data.refuse();
+  refuse(isStranger = false): void {
+    this.ws.data.refuse(isStranger);
   }
 }
 

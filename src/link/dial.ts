@@ -28,6 +28,9 @@ const PING_MS = 30_000;
 const FIRST_MS = 1_000;
 const MAX_MS = 60_000;
 
+/** As {@link MAX_MS}, where the desk says that this host has not joined it. */
+const MAX_REFUSED_MS = 900_000;
+
 /** After a link that was up for so long, attempts are counted from the first again; in milliseconds. */
 const GOOD_MS = 30_000;
 
@@ -80,8 +83,8 @@ interface End {
 }
 
 /** The time before the nth attempt: full jitter, which no minimum narrows. */
-export const pauseBefore = (attempt: number, random: () => number): number =>
-  random() * Math.min(MAX_MS, FIRST_MS * 2 ** attempt);
+export const pauseBefore = (attempt: number, random: () => number, maxMs = MAX_MS): number =>
+  random() * Math.min(maxMs, FIRST_MS * 2 ** attempt);
 
 /** Keeps a link until it is stopped. */
 export type Dialler = ReturnType<typeof keepLink>;
@@ -188,9 +191,14 @@ export function keepLink(parts: DialParts) {
       const { code, reason, upMs, retryMs } = await link().catch(failed);
       if (stopping.signal.aborted) return;
       if (upMs >= GOOD_MS) attempt = 0;
-      const pause = retryMs === undefined ? pauseBefore(attempt, random) : random() * retryMs;
+      const isRefused = code === CODE.refused;
+      const maxMs = isRefused ? MAX_REFUSED_MS : MAX_MS;
+      const pause = retryMs === undefined ? pauseBefore(attempt, random, maxMs) : random() * retryMs;
       attempt += 1;
-      const problem = printable(reason || `closed with ${code}`, 200);
+      const why = printable(reason || `closed with ${code}`, 200);
+      const problem = isRefused
+        ? `${why}: join it again; until then it dials ever more rarely, every ${MAX_REFUSED_MS / 60_000} minutes at most`
+        : why;
       if (problem !== state.problem) log.warn(`no link to the desk: ${problem}`);
       const next = new Date(Date.now() + pause);
       set({

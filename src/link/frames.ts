@@ -42,12 +42,16 @@ export const CODE = {
   away: 1_001,
   /** The other end does not keep to the protocol. */
   protocol: 1_002,
-  /** The hub does not take the host. */
+  /** No host with this identity has joined the desk: it dials rarely from now on. */
   refused: 4_000,
   /** Another host with this identity has a link now. */
   replaced: 4_001,
   /** Another host with this identity has taken over the link of this one. */
   held: 4_002,
+  /** It has not proved who it is. */
+  unproved: 4_003,
+  /** It has had too many links: it may dial again, as after any link that was lost (1013: IANA WebSocket close codes). */
+  later: 1_013,
 } as const;
 
 const text = (max: number) => v.pipe(v.string(), v.maxLength(max));

@@ -45,7 +45,7 @@ export interface HubParts {
   readonly publish: Publish;
   /** The host with this id; undefined where none has joined. */
   member(hostId: string): Member | undefined;
-  /** The pins of this server's TLS key, now and before; an empty one without TLS. */
+  /** The pins of this server's TLS key, now and until a minute ago; an empty one without TLS. */
   pins(): readonly string[];
   /** Publishes that a host is linked, or no longer linked and why. */
   up(hostId: string, label: string): void;
@@ -74,7 +74,7 @@ export function createHub(parts: HubParts): LinkHub {
   /** Why a host that has proved who it is gets no link, and the code for that. */
   const refusalOf = ({ host_id, process, yields }: HostFrame): [number, string] | undefined => {
     if (isStopping) return [CODE.away, "the server stops"];
-    if (mayDial(host_id, performance.now()) > 0) return [CODE.refused, "too many links a minute"];
+    if (mayDial(host_id, performance.now()) > 0) return [CODE.later, "too many links a minute"];
     const former = links.get(host_id);
     if (!yields || !former || former.instance === process) return undefined;
     return [CODE.held, "another host with this identity has a link"];

@@ -21,6 +21,8 @@ import type { LinkState } from "./links";
 /** The most frames between two checks that belong to no request. */
 const MAX_STRANGE = 20_000;
 
+const NOT_JOINED = "this host has not joined this desk";
+
 /** How long a host may be silent, in milliseconds: it pings every 36 s at least. */
 const SILENT_MS = 75_000;
 
@@ -40,7 +42,7 @@ export type Gone = Omit<LinkState, "host_id" | "label" | "linked">;
 export interface Home {
   /** The host with this id; undefined where none has joined. */
   member(hostId: string): Member | undefined;
-  /** The pins of this server's TLS key, now and before; an empty one without TLS. */
+  /** The pins of this server's TLS key, now and until a minute ago; an empty one without TLS. */
   pins(): readonly string[];
   opened(link: Link): void;
   /** The host has proved who it is. */
@@ -178,7 +180,7 @@ export class Link implements SocketHandlers {
     }
     const member = this.home.member(this.hostId);
     if (member) this.label = member.label;
-    else this.end(CODE.refused, "this host has not joined this desk");
+    else this.end(CODE.refused, NOT_JOINED);
   }
 
   /** @throws an `unreachable` {@link RemoteError} where as many requests are under way as may be. */
@@ -237,7 +239,7 @@ export class Link implements SocketHandlers {
   /** Ends the connection of a host that has not proved who it is. */
   refuse(reason: string): void {
     this.socket?.refuse();
-    this.end(CODE.refused, reason);
+    this.end(CODE.unproved, reason);
   }
 
   private prove(host: HostFrame, nonce: string): void {
@@ -250,7 +252,8 @@ export class Link implements SocketHandlers {
         .pins()
         .some((pin) => isSignedBy(member.host_key, linkMessage(nonce, pin, host_id), signature));
     if (!member) {
-      this.refuse("this host has not joined this desk");
+      this.socket?.refuse(true);
+      this.end(CODE.refused, NOT_JOINED);
       return;
     }
     if (!isSigned) {

@@ -16,8 +16,8 @@ import type { Service } from "./interface";
 /** How old the index of the address book, and the pin, may be, in milliseconds. */
 const AGE_MS = 1_000;
 
-/** How many pins of keys that were in use since the start a host may have seen. */
-const MAX_PINS = 4;
+/** How long a host that has seen the former key may take to prove who it is, in milliseconds. */
+const FORMER_MS = 60_000;
 
 /** Makes the hub of a server. */
 export async function openHub(service: Service, publish: Publish, presence: Presence) {
@@ -37,12 +37,18 @@ export async function openHub(service: Service, publish: Publish, presence: Pres
       return new Map();
     }
   });
-  let pins: readonly string[] = [];
-  const look = aged(() => {
-    const pin = rest.server?.pin() ?? "";
-    if (!pins.includes(pin)) pins = [pin, ...pins].slice(0, MAX_PINS);
-    return pins;
-  });
+  let pin: string | undefined;
+  let former: { readonly pin: string; readonly until: number } | undefined;
+  const pins = () => {
+    const { server } = rest;
+    // The first hosts come as soon as the port is open.
+    if (!server) return pin === undefined ? [] : [pin];
+    const now = performance.now();
+    const current = server.pin() ?? "";
+    if (pin !== undefined && pin !== current) former = { pin, until: now + FORMER_MS };
+    pin = current;
+    return former && former.until > now ? [pin, former.pin] : [pin];
+  };
   const entry = (hostId: string, label: string) => ({
     label,
     base_url: members().get(hostId)?.base_url ?? `link:${hostId}`,
@@ -54,7 +60,7 @@ export async function openHub(service: Service, publish: Publish, presence: Pres
       const host = members().get(hostId);
       return host?.member && { label: host.label, host_key: host.member.host_key };
     },
-    pins: look,
+    pins,
     up: (hostId, label) => presence.linked(entry(hostId, label)),
     down: (hostId, label, error) => presence.gone(entry(hostId, label), error),
   });

@@ -180,3 +180,13 @@ test("a desk that pings without end and does not read loses its host, whose answ
   for (const socket of sockets) socket.destroy();
   server.close();
 });
+
+test("a host that has not joined says so, and dials ever more rarely", async () => {
+  await using desk = hostileDesk((ws) => ws.close(4_000, "this host has not joined this desk"));
+  await using host = hostOf(desk.url);
+  await until(() => host.link.state().problem !== null);
+  expect(host.link.state().problem).toBe(
+    "this host has not joined this desk: join it again; until then it dials ever more rarely, every 15 minutes at most",
+  );
+  expect(pauseBefore(20, () => 1, 900_000)).toBe(900_000);
+});

@@ -17,21 +17,37 @@ describe("a hub", () => {
     const { host_id, key } = desk;
     const about = { t: "host", host_id, process: "p", version: "1", yields: false };
     const refusals = [
-      { ...about, signature: key.sign(`svc-link-v1\nother\n\n${host_id}`) },
-      { ...about, host_id: "0".repeat(32), signature: "x" },
-      { ...about, signature: 7 },
-      { t: "head", id: 1, status: 200, type: "" },
-    ];
-    for (const frame of refusals) {
+      [4_003, { ...about, signature: key.sign(`svc-link-v1\nother\n\n${host_id}`) }],
+      [4_000, { ...about, host_id: "0".repeat(32), signature: "x" }],
+      [4_003, { ...about, signature: 7 }],
+      [4_003, { t: "head", id: 1, status: 200, type: "" }],
+    ] as const;
+    for (const [code, frame] of refusals) {
       const link = await rawLink(desk);
       await link.next("hello");
       link.say(frame);
-      expect((await link.closed).code).toBe(4_000);
+      expect((await link.closed).code).toBe(code);
     }
     expect(desk.hub.links()).toEqual([]);
     const audit = await desk.service.audit();
     const rows = ((await audit?.list({ limit: 50 })) ?? []).map(({ detail }) => detail);
     expect(rows.filter((row) => row === "GET /link -> failed:403").length).toBe(refusals.length);
+  });
+
+  test("takes a host whose neighbours behind the same address are strangers or prove nothing", async () => {
+    await using desk = await plainHub({ rate_limit: 1, rate_burst: 2 });
+    const { host_id, key } = desk;
+    const about = { t: "host", process: "p", version: "1", yields: false, signature: "x" };
+    for (let nth = 0; nth < 20; nth++) {
+      const link = await rawLink(desk);
+      await link.next("hello");
+      link.say({ ...about, host_id: nth % 2 ? host_id : "0".repeat(32) });
+      await link.closed;
+      await fetch(`${desk.server.url}/sessions`);
+    }
+    const link = await rawLink(desk);
+    await link.prove(key, host_id);
+    expect(desk.hub.links()).toMatchObject([{ host_id, linked: true }]);
   });
 
   test("ends a link whose host does not keep to the protocol, and is there for the next", async () => {
