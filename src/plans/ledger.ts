@@ -205,14 +205,16 @@ export function openLedger(path: string) {
      *
      * @throws `not_found` where there is none, `bad_input` where there are several.
      */
-    find(id: string): Plan {
+    find(id: string, maySee: (plan: Plan) => boolean = () => true): Plan {
       const found = db
-        .query<Row, [string]>(`SELECT ${COLUMNS} FROM plan WHERE substr(id, 1, length(?1)) = ?1 LIMIT 2`)
-        .all(id);
+        .query<Row, [string]>(`SELECT ${COLUMNS} FROM plan WHERE substr(id, 1, length(?1)) = ?1`)
+        .all(id)
+        .map(planOf)
+        .filter(maySee);
       const [first, second] = found;
       if (!first || id === "") throw notFound(`there is no plan ${printable(id, 64)}`);
       if (second) throw badInput(`id: several plans begin with ${printable(id, 64)}`);
-      return planOf(first);
+      return first;
     },
     plan: bySeq,
     /** What each host of a plan runs. */

@@ -7,7 +7,7 @@ import type { Publish } from "../core/events";
 import { allows, type Grant, type Scope } from "../core/rights";
 import type { AddressBook } from "../fleet/address-book";
 import type { Host } from "../fleet/host";
-import { conflict, notFound } from "../lib/errors";
+import { conflict } from "../lib/errors";
 import { isLocked, tryLock } from "../lib/lock";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
@@ -132,9 +132,7 @@ export function createPlans(uses: PlansUses) {
       state === "running" && !runner.has(seq) && !isLocked(join(files.planLocks, `${id}.lock`)),
     /** The plan of that id, or that begins so. @throws `not_found`, also for a token that may not see it. */
     find(id: string, grant: Grant): Plan {
-      const plan = ledger.find(id);
-      if (maySee(plan, grant)) return plan;
-      throw notFound(`there is no plan ${printable(id, 64)}`);
+      return ledger.find(id, (plan) => maySee(plan, grant));
     },
     /** Those that it may see, the newest first. */
     list: (grant: Grant): Plan[] => ledger.plans().filter((plan) => maySee(plan, grant)),

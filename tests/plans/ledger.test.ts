@@ -193,3 +193,12 @@ describe("a ledger", () => {
     }
   });
 });
+
+test("a prefix counts only the plans that its caller may see", () => {
+  using made = testLedger();
+  const hosts = plannedHosts(1);
+  for (const id of ["ab-1", "ab-2"]) made.ledger.create(newPlan(hosts, {}, id), hosts, 0);
+  expect(() => made.ledger.find("ab")).toThrow("several plans begin with ab");
+  expect(made.ledger.find("ab", ({ id }) => id === "ab-2").id).toBe("ab-2");
+  expect(() => made.ledger.find("ab", () => false)).toThrow("there is no plan ab");
+});

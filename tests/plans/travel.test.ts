@@ -131,6 +131,17 @@ describe("a plan is refused", () => {
     await Promise.allSettled([make("none.json"), make("wrong.json")]);
   });
 
+  test("with a file whose name hosts refuse, and with more than they take", async () => {
+    await using made = await desk({ "main.json": null, ".d/one.json": LOG("x") });
+    const making = made.make([["AC_run_script", { path: ".d/one.json" }]], "main.json");
+    await expect(making).rejects.toThrow("the file .d/one.json cannot travel");
+    const large = made.make(
+      Array.from({ length: 950 }, () => ["AC_log", { message: "x".repeat(1_000) }]),
+      "main.json",
+    );
+    await expect(large).rejects.toThrow("expected at most 900000 bytes, with the files");
+  });
+
   test("with what is no picture, so that no other file leaves the desk", async () => {
     await using made = await desk({ "main.json": null, "secret.png": { password: "x" } });
     const making = made.make([["AC_locate_image_center", { image: "secret.png" }]], "main.json");

@@ -7,6 +7,7 @@ import * as v from "valibot";
 import { SCOPES } from "../../core/rights";
 import { MAX_TIMEOUT_S, STOP_ON_ERROR, type StopOnError } from "../../core/run";
 import { badInput } from "../../lib/errors";
+import { printable } from "../../lib/sanitize";
 import { digestOf } from "./envelope";
 
 /** The most files that travel with a plan, and the size of a request with them: hosts take 1,000,000 bytes (`--max-body`). */
@@ -65,14 +66,22 @@ export function writeContent({ travelling, ...parts }: ContentParts): {
   const { name = "", files = new Map<string, Uint8Array>() } = travelling ?? {};
   if (files.size > MAX_FILES)
     throw badInput(`actions: expected to refer to at most ${MAX_FILES} files but found ${files.size}`);
+  const odd = files.size > 0 ? [name, ...files.keys()].find((file) => !v.is(FILE_NAME, file)) : undefined;
+  if (odd !== undefined)
+    throw badInput(
+      `actions: the file ${printable(odd, 200)} cannot travel: expected no part of its name to begin with a dot or to have one of \\ : * ? " < > |`,
+    );
   const digests = new Map([...files].map(([file, bytes]) => [file, Bun.SHA256.hash(bytes, "hex")]));
   const blobs = Object.fromEntries(
     [...files].map(([file, bytes]) => [digests.get(file), Buffer.from(bytes).toString("base64")]),
   );
   const content = JSON.stringify({ ...parts, name, files: Object.fromEntries(digests), blobs });
   // As a JSON string inside the request.
-  if (files.size > 0 && Buffer.byteLength(JSON.stringify(content)) > MAX_BYTES)
-    throw badInput(`actions: with the files that they refer to, expected at most ${MAX_BYTES} bytes`);
+  const size = Buffer.byteLength(JSON.stringify(content));
+  if (size > MAX_BYTES)
+    throw badInput(
+      `actions: expected at most ${MAX_BYTES} bytes, with the files that they refer to, but found ${size}`,
+    );
   return { content, digest: digestOf(content) };
 }
 
