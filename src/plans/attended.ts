@@ -28,6 +28,8 @@ export interface Attended {
   done(result: Delivered): void;
   /** Called when all hosts have ended. */
   close(): Promise<void>;
+  /** Writes nothing more: the process ends, and the next server notes that the broadcast ended with it. */
+  abandon(): void;
 }
 
 /** @param plan has been applied, and this process has its lock, which `release` gives up. */
@@ -53,13 +55,15 @@ export function attend(
     },
     async close() {
       await Promise.all(writes);
+      release();
+      if (writer.isClosed) return;
       writer.close();
       const { seq, id, spec } = plan;
       const state = stopped === undefined ? "done" : "cancelled";
       const reason = stopped ?? null;
       ledger.update(seq, { state, reason, ended: Date.now(), wave: spec.waves.length - 1 });
-      release();
       publish(planEnded, { id, state, reason, counts: ledger.counts(seq) });
     },
+    abandon: writer.close,
   };
 }

@@ -84,6 +84,8 @@ export function createPlans(uses: PlansUses) {
       );
     },
   });
+  /** The broadcasts of this process. */
+  const attended = new Set<Attended>();
   let seen = uses.events.newest;
   const endListening = uses.events.listen(() => {
     for (; seen < uses.events.newest; seen++) {
@@ -123,9 +125,13 @@ export function createPlans(uses: PlansUses) {
     attend({ content_digest, spec, hosts: planned, grant }: Broadcast): Attended {
       const made = plans.create("", content_digest, spec, planned, grant.name);
       const release = tryLock(join(files.planLocks, `${made.id}.lock`));
-      return attend(ledger, started(ledger.apply(made.seq, grant.name, grant.scopes, Date.now())), uses, () =>
-        release?.(),
-      );
+      const plan = started(ledger.apply(made.seq, grant.name, grant.scopes, Date.now()));
+      const one = attend(ledger, plan, uses, () => {
+        attended.delete(one);
+        release?.();
+      });
+      attended.add(one);
+      return one;
     },
     /** Whether a plan is running and no process runs it. */
     isStalled: ({ seq, id, state }: Plan): boolean =>
@@ -165,6 +171,7 @@ export function createPlans(uses: PlansUses) {
     },
     stop(): void {
       endListening();
+      for (const one of attended) one.abandon();
       runner.stop();
       ledger.close();
     },

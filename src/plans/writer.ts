@@ -50,17 +50,23 @@ export function createWriter(ledger: Pick<Ledger, "commit">, log: Log, written: 
   return {
     /** Resolves when the step is on disk: with false where the host is not in a state for it. */
     write(step: Step): Promise<boolean> {
+      if (isClosed) return Promise.resolve(false);
       const { promise, resolve } = Promise.withResolvers<boolean>();
       pending.push({ step, resolve });
       const wait = COMMIT_MS - (performance.now() - last);
       timer ??= wait <= 0 ? setImmediate(flush) : setTimeout(flush, wait);
       return promise;
     },
-    /** Writes what waits at once; nothing is written afterwards. */
+    /** Writes what waits at once; nothing is written afterwards, and whoever waits for a step gets false. */
     close(): void {
       flush();
       isClosed = true;
       clearTimeout(timer as Timer);
+      for (const { resolve } of pending) resolve(false);
+      pending = [];
+    },
+    get isClosed() {
+      return isClosed;
     },
   };
 }

@@ -19,7 +19,7 @@ test.each([
   "%s, a plan runs once as a signed job with the files beside its list, and a long one is cancelled",
   async (_way, flags) => {
     await using desk = await serveBinary(["--tls", ...flags]);
-    await using host = await serveBinary(["--tls"]);
+    await using host = await serveBinary(["--tls", "--rate-limit", "0"]);
     using folder = temporaryFolder();
     const svc = async ({ configDir, token }: ServerProcess, ...args: string[]) => {
       const child = Bun.spawn([BINARY, ...args], {
