@@ -26,10 +26,11 @@ export const countsText = ({ counts }: Pick<Summary, "counts">) =>
 export const hostsOf = (waves: readonly number[], wave: number) =>
   (waves[wave - 1] ?? 0) - (waves[wave - 2] ?? 0);
 
-const waveText = ({ wave, waves, next_wave }: Summary) =>
-  waves.length > 1 && wave > 0
-    ? `, wave ${wave} of ${waves.length}${next_wave === null ? "" : ` (the next at ${next_wave})`}`
-    : "";
+const waveText = ({ wave, waves, next_wave, state, stalled }: Summary) => {
+  if (waves.length === 1 || wave === 0) return "";
+  const isDue = next_wave !== null && state === "running" && !stalled;
+  return `, wave ${wave} of ${waves.length}${isDue ? ` (the next at ${next_wave})` : ""}`;
+};
 
 /** What a person reads of a plan that no process runs. */
 const STALLED = "nobody runs it: `svc serve` goes on with it";
