@@ -5,7 +5,7 @@ import { listLinks, showLink } from "../src/link/operations";
 
 type Shown = v.InferOutput<typeof showLink.output>;
 
-function textOf({ host, hub }: Shown): string {
+function textOf({ served, host, hub }: Shown): string {
   const lines: string[] = [];
   if (host) {
     const { desk, label, state, since, next, problem, rtt_ms, twin } = host;
@@ -19,7 +19,9 @@ function textOf({ host, hub }: Shown): string {
     if (twin !== null) lines.push(`  another host with the identity of this one is at ${twin}`);
   }
   if (hub) lines.push(`hosts linked to this desk: ${hub.links}; that have lost their link: ${hub.gone}`);
-  return lines.join("\n") || "no links: this host has joined no desk, and its server runs without --hub";
+  if (lines.length > 0) return lines.join("\n");
+  if (!served) return "no links: no server runs here, and this host has joined no desk";
+  return "no links: this host has joined no desk, and its server runs without --hub";
 }
 
 export default {

@@ -6,11 +6,13 @@ import { NO_INPUT } from "../core/fields";
 import { operation } from "../core/operation";
 import { SocketAnswer } from "../core/socket";
 import { notFound } from "../lib/errors";
+import { findRunningServer } from "../lib/running-server";
 import { PROTOCOL } from "./frames";
 import type { LinkHub } from "./hub";
 import type { HostLink, Hub } from "./links";
 
 interface Uses {
+  readonly configDir: string;
   hub(): Hub | null;
   openHub(): Promise<LinkHub | null>;
   hostLink(): Promise<HostLink | null>;
@@ -66,6 +68,8 @@ export const showLink = operation({
   leftOut: { script: NOT_HERE },
   input: NO_INPUT,
   output: v.object({
+    /** Whether a server runs here: links are its. */
+    served: v.boolean(),
     /** Null where this host has joined no desk. */
     host: v.nullable(HOST_LINK),
     /** Null where the server takes no links. */
@@ -74,7 +78,8 @@ export const showLink = operation({
     ),
   }),
   async run(service: Uses) {
-    return { host: await service.hostLink(), hub: service.hub()?.counts() ?? null };
+    const served = findRunningServer(service.configDir) !== null;
+    return { served, host: await service.hostLink(), hub: service.hub()?.counts() ?? null };
   },
 });
 

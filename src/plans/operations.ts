@@ -160,8 +160,9 @@ export const newPlan = operation({
 
 /** Where the list is; empty where it is in no file. @throws `forbidden` for a caller that may not name files of this desk. */
 function pathOf(given: string | undefined, { grant, run }: Caller): string {
-  if (given === undefined) return run && isAbsolute(run.script) ? run.script : "";
-  if (!allows(grant, "admin")) throw forbidden(beyond(grant, "path, a file on this desk, needs admin"));
+  const mayName = allows(grant, "admin");
+  if (given === undefined) return run && mayName && isAbsolute(run.script) ? run.script : "";
+  if (!mayName) throw forbidden(beyond(grant, "path, a file on this desk, needs admin"));
   if (!isAbsolute(given)) throw badInput("path: expected an absolute path");
   return given;
 }

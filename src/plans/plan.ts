@@ -4,6 +4,7 @@
  *
  * The promise: each host of a plan is in exactly one state, and goes from one to the next only as {@link STEPS} says.
  */
+import { badInput } from "../lib/errors";
 
 /**
  * `planned`: its turn has not come. `waiting`: it was unreachable, or has jobs of earlier plans, and its job is queued. `sent`: it
@@ -132,8 +133,19 @@ export function countOf(share: string | number, total: number, atLeastOne = fals
   return atLeastOne ? Math.max(1, count) : count;
 }
 
-/** `1,10%,100%` of `total` hosts as {@link Spec.waves}: each wave has some hosts of its own, and the last ends with all. */
-export function wavesOf(shares: readonly (string | number)[], total: number): number[] {
+/**
+ * `1,10%,100%` of `total` hosts as {@link Spec.waves}: each wave has some hosts of its own, and the last ends with all.
+ *
+ * @throws `bad_input` for a wave of no host, and for numbers or shares that do not grow.
+ */
+export function wavesOf(shares: readonly string[], total: number): number[] {
+  for (const [at, share] of shares.entries()) {
+    if (Number.parseInt(share, 10) === 0)
+      throw badInput(`waves: expected 1 or more hosts in each, not ${share}`);
+    const before = shares.slice(0, at).findLast((one) => one.endsWith("%") === share.endsWith("%"));
+    if (before !== undefined && Number.parseInt(share, 10) < Number.parseInt(before, 10))
+      throw badInput(`waves: expected numbers that grow, as in 1,10%,100%: ${share} follows ${before}`);
+  }
   const ends = [...shares.map((share) => countOf(share, total, true)), total];
   return ends.filter((end, at) => end > Math.max(0, ...ends.slice(0, at)));
 }

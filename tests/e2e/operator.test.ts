@@ -114,7 +114,12 @@ test("three hosts are added, given the right token, rotated, asked, missed, comm
   expect(await good("desk", ["diagnose", "--on", "all"])).not.toMatch(/screenshot|FAIL/);
 
   // The second desk has an entry of its own, which stays; the rest is merged into its book, after a look at what changes.
-  await good("desk", ["config", "export", "desk.json"]);
+  const unsealed =
+    "[warn] the bundle is not encrypted, and may have tokens and keys: --encrypt asks for a passphrase\n";
+  expect(await as("desk", ["config", "export", "desk.json"])).toMatchObject({
+    exitCode: 0,
+    stderr: unsealed,
+  });
   await good("second", ["admin", "add", "lab-1", url1, "--tag", "mine"], tokenOf("lab-1"));
   const merge = (...flags: string[]) => as("second", ["config", "import", "desk.json", "--merge", ...flags]);
   const stays = "[warn] lab-1: the entry here stays; the bundle has another\n";

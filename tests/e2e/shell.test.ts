@@ -55,7 +55,8 @@ svc audit verify --file log.jsonl | sed 's/[0-9][0-9]*/N/'
 
 # The same configuration everywhere: only where something would change.
 echo its-token-0123456789 | svc admin add lab http://127.0.0.1:9 > host
-svc config export wanted.json
+svc config export wanted.json 2> warning
+grep -c 'not encrypted' warning
 svc config import wanted.json --dry-run --exit-code | head -n 1
 svc admin tag lab changed > host
 code=0; svc config import wanted.json --dry-run --exit-code > diff || code=$?
@@ -82,6 +83,7 @@ echo "not reached"
         "two",
         "Chain OK (N rows)",
         "wanted.json: admin_hosts.json",
+        "1",
         "unchanged  admin_hosts.json",
         "drift: 3",
       ],

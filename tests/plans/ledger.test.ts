@@ -25,20 +25,30 @@ describe("a plan", () => {
   test("has waves that each begin some hosts, and end with all of them", () => {
     expect(wavesOf(["1", "10%", "100%"], 200)).toEqual([1, 20, 200]);
     expect(wavesOf(["1", "10%", "100%"], 3)).toEqual([1, 3]);
-    expect(wavesOf(["5", "2"], 9)).toEqual([5, 9]);
+    expect(wavesOf(["5", "20%"], 9)).toEqual([5, 9]);
     expect(wavesOf([], 4)).toEqual([4]);
     const share = fc.oneof(
-      fc.nat(50).map(String),
-      fc.nat(100).map((percent) => `${percent}%`),
+      fc.integer({ min: 1, max: 50 }).map(String),
+      fc.integer({ min: 1, max: 100 }).map((percent) => `${percent}%`),
     );
+    const growing = fc
+      .array(share)
+      .map((shares) => shares.toSorted((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10)));
     fc.assert(
-      fc.property(fc.array(share), fc.integer({ min: 1, max: 1_000 }), (shares, total) => {
+      fc.property(growing, fc.integer({ min: 1, max: 1_000 }), (shares, total) => {
         const waves = wavesOf(shares, total);
         expect(waves.at(-1)).toBe(total);
         expect(waves).toEqual([...new Set(waves)].toSorted((a, b) => a - b));
         expect(waves[0]).toBeGreaterThan(0);
       }),
     );
+  });
+
+  test("has no wave without a host, and none smaller than the one before", () => {
+    expect(() => wavesOf(["0"], 9)).toThrow("waves: expected 1 or more hosts in each, not 0");
+    expect(() => wavesOf(["1", "0%"], 9)).toThrow("not 0%");
+    expect(() => wavesOf(["5", "20%", "2"], 9)).toThrow("2 follows 5");
+    expect(() => wavesOf(["100%", "50%"], 9)).toThrow("50% follows 100%");
   });
 
   test("has another digest when anything that it does is another", () => {
