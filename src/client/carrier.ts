@@ -42,6 +42,8 @@ export interface Request {
   readonly path: string;
   /** JSON text. */
   readonly body?: string;
+  /** Not sent again when its answer is lost: the caller decides that anew. */
+  readonly once?: boolean;
 }
 
 export interface Response {

@@ -123,7 +123,7 @@ export function connectionTo(server: RemoteServer, signal?: AbortSignal): Carrie
     }
   };
   const ask = async (request: Request, limits: Limits): Promise<Response> => {
-    const key = request.method === "POST" && knowsRepeats ? crypto.randomUUID() : undefined;
+    const key = request.method === "POST" && !request.once && knowsRepeats ? crypto.randomUUID() : undefined;
     try {
       return await askOnce(request, limits, key);
     } catch (error) {

@@ -174,7 +174,7 @@ export function createHub(parts: HubParts): LinkHub {
   return {
     accept: (address) => new Link(home, address),
     async ask(hostId, request, limits, signal) {
-      const key = request.method === "POST" ? crypto.randomUUID() : undefined;
+      const key = request.method === "POST" && !request.once ? crypto.randomUUID() : undefined;
       const send = () => askOnce(hostId, request, limits, signal, key);
       try {
         return await send();

@@ -80,7 +80,7 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
     content?: string,
   ): Promise<JobAnswer> => {
     using carrier = await carrierTo(server, signal, client);
-    const request = { method: "POST", path, body: textOf(body, content) } as const;
+    const request = { method: "POST", path, body: textOf(body, content), once: true } as const;
     // A host that is only asked about a job answers at once: one that is silent is unreachable.
     const takesTime = waitS > 0 || content !== undefined;
     const limits = {
