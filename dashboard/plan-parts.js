@@ -121,5 +121,33 @@ export function aboutOf({
   ];
 }
 
+/**
+ * What a plan does at each host, and within which limits.
+ *
+ * @param {Plan} plan
+ */
+export function reviewOf({ actions, files, stop_on_error, scope, ...limits }) {
+  const { pause_s, max_failures, max_parallel, delivery_timeout_s, timeout_s, expires_s } = limits;
+  const ends = stop_on_error === true ? "the first action that fails" : "a failure to find or focus a window";
+  const limitsOf = [
+    `a pause of ${pause_s} s between waves`,
+    `paused after more than ${counted(max_failures, "failure")}`,
+    max_parallel !== null && `${count(max_parallel)} hosts at once`,
+    `${delivery_timeout_s} s to deliver`,
+    `${timeout_s} s to run`,
+    `expires ${expires_s / 3_600} h after it is applied`,
+    stop_on_error && `a host stops at ${ends}`,
+    scope !== null && `limited to the scopes ${scope.join(", ")}`,
+  ];
+  return [
+    el("p", {}, `Limits: ${limitsOf.filter(Boolean).join("; ")}.`),
+    ...[{ name: "Actions", actions }, ...files].flatMap(({ name, actions: list }) => [
+      el("p", {}, name),
+      list !== null &&
+        el("pre", { class: "json", tabindex: 0 }, JSON.stringify(list, null, 2).slice(0, 20_000)),
+    ]),
+  ];
+}
+
 /** @param {string} name @param {...import("./dom.js").Child} value */
 const factsOf = (name, ...value) => [el("dt", {}, name), el("dd", {}, ...value)];

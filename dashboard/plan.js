@@ -6,7 +6,7 @@ import { el, labelled, setText } from "./dom.js";
 import { count, counted } from "./format.js";
 import { icon } from "./icons.js";
 import { actionButton, badge, nothing, offer, panel, prose, time } from "./parts.js";
-import { aboutOf, barOf, countsOf, STATES, TONES, wavesOf } from "./plan-parts.js";
+import { aboutOf, barOf, countsOf, reviewOf, STATES, TONES, wavesOf } from "./plan-parts.js";
 import { table } from "./table.js";
 
 /** @typedef {import("./plan-parts.js").Plan} Plan */
@@ -116,7 +116,7 @@ export function planPanel({ api, poll }) {
     buttons.resume.hidden = !own || state !== "paused";
     buttons.retry.hidden = !own || state === "new" || !RETRIABLE.some(([one]) => counts[one]);
     buttons.cancel.hidden = !["new", "running", "paused"].includes(state);
-    const next = el("div", { class: "stack" }, ...aboutOf(answer));
+    const next = el("div", { class: "stack" }, ...aboutOf(answer), ...reviewOf(answer));
     // What is selected in it stays so.
     if (!about.firstElementChild?.isEqualNode(next)) about.replaceChildren(next);
     waves.show(wavesOf(answer));
@@ -207,14 +207,12 @@ export function planPanel({ api, poll }) {
  * Shows all that a plan will do, and applies it if that is wanted.
  *
  * @param {import("./api.js").Api} api
- * @param {Pick<Plan, "id" | "digest" | "commands" | "waves"> & { targets?: readonly Target[], hosts?: readonly string[] }} plan
+ * @param {{ id: string, digest: string }} made
  */
-export function askToApply(
-  api,
-  { id, digest, commands, waves, targets = [], hosts = targets.map(({ label }) => label) },
-) {
-  const total = waves.at(-1) ?? 0;
-  const others = total - hosts.length;
+export async function askToApply(api, { id, digest }) {
+  const { body: plan } = await api.get(pathOf(id, /** @type {""} */ (`?limit=${LISTED}`)), { maxAge: 0 });
+  const { commands, waves, total, targets } = plan;
+  const hosts = targets.map(({ label }) => label);
   return fill(
     `Run this plan on ${counted(total, "host")}?`,
     "Apply",
@@ -222,11 +220,12 @@ export function askToApply(
     el(
       "p",
       { class: "prose" },
-      hosts.slice(0, LISTED).join(", "),
-      total > LISTED || others > 0 ? ` and ${count(total - Math.min(LISTED, hosts.length))} more` : "",
+      hosts.join(", "),
+      total > hosts.length ? ` and ${count(total - hosts.length)} more` : "",
     ),
     el("p", {}, `Waves: ${waves.map((end) => count(end)).join(", ")}`),
     el("p", {}, "Commands: ", el("code", {}, commands.join(", "))),
+    ...reviewOf(plan),
     el("p", { class: "hint" }, "Digest ", el("code", {}, digest)),
   );
 }

@@ -38,7 +38,7 @@ test("a plan is made of the selected hosts, shown whole before it is applied, an
   const shown = await dialog.textContent();
   expect(shown).toContain("gone, lab-01, lab-02");
   expect(shown).toContain("Waves: 1, 3");
-  expect(shown).toMatch(/Commands: AC_sleep.*Digest [0-9a-f]{64}/);
+  expect(shown).toMatch(/Commands: AC_sleep.*Limits: a pause of 0 s.*"seconds": 0.*Digest [0-9a-f]{64}/s);
   await dialog.getByRole("button", { name: "Cancel" }).click();
 
   // What was not applied is kept, and can be.

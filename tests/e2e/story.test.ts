@@ -82,7 +82,7 @@ testStory(
         before: inside,
         env: { SVC_CONFIG_DIR: name },
       });
-      const complaints = stderr.replaceAll(/^\[info\] .*\n/gm, "");
+      const complaints = stderr.replaceAll(/^\[info\] .*\n|^\[warn\] the bundle is not encrypted.*\n/gm, "");
       expect({ args, exitCode, complaints }).toEqual({ args, exitCode: 0, complaints: "" });
       return stdout;
     };
