@@ -1,6 +1,9 @@
 /** What two checkpoints of one log prove, to somebody who trusts nobody. */
 import { describe, expect, test } from "bun:test";
+import { checkpointText } from "../../src/lib/checkpoint";
+import { toBase64 } from "../../src/lib/signed-note";
 import { checkEvidence, evidenceText, parseEvidence, tellingSize } from "../../src/witness/evidence";
+import { leavesOf } from "../lib/trees";
 import { temporaryFolder } from "../support";
 import { testLog } from "./support";
 
@@ -48,6 +51,25 @@ describe("evidence of a fork", () => {
 
   test("is none from a power of two, whose proof does not show its root", () => {
     expect(checkEvidence(evidence(64, 100, 1, 64))).toBeNull();
+  });
+
+  test("is none with a proof that lacks the hashes for an invented size, which is found out at once", () => {
+    using folder = temporaryFolder();
+    const { origin, vkey, sign } = testLog(folder.path);
+    const root = leavesOf(1)[0] ?? new Uint8Array();
+    const note = (size: number) => sign(checkpointText({ origin, size, root }));
+    for (const [size, later, old] of [
+      [2 ** 51, 2 ** 52, 2 ** 51],
+      [3, 2 ** 52, 2 ** 51],
+      [2 ** 51 + 1, 2 ** 52 + 2, 2 ** 52],
+      [2, Number.MAX_SAFE_INTEGER, 1],
+    ] as const) {
+      const proof = leavesOf(60).map(toBase64);
+      for (let length = 0; length <= proof.length; length++) {
+        const made = { vkey, notes: [note(size), note(later)] as const, proof: proof.slice(0, length), old };
+        expect(checkEvidence(made)).toBeNull();
+      }
+    }
   });
 
   test("is refused where the key of the log has not signed both", () => {
