@@ -9,7 +9,7 @@
 import { join } from "node:path";
 import type { Publish } from "../core/events";
 import { createBuckets } from "../lib/buckets";
-import { messageOf } from "../lib/errors";
+import { Failure, messageOf } from "../lib/errors";
 import { tryLock } from "../lib/lock";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
@@ -61,6 +61,9 @@ export type Runner = ReturnType<typeof createRunner>;
 
 export function createRunner(uses: RunnerUses) {
   const { ledger, log, publish } = uses;
+  const hostOf = (label: string) => reading(() => uses.hostOf(label));
+  const isOffline = (label: string) => reading(() => uses.isOffline?.(label) ?? false);
+  const isExpected = (label: string) => reading(() => uses.isExpected?.(label) ?? false);
   const runs = new Map<number, Run>();
   const turns = createTurns<Entry>();
   const slots = createSlots(() => pump());
@@ -128,7 +131,7 @@ export function createRunner(uses: RunnerUses) {
   /** Hosts that are waited for since this process has just started. */
   const expected = new Map<string, PromiseWithResolvers<void>>();
   const arrival = (label: string): Promise<void> | undefined => {
-    if (!uses.isExpected?.(label)) return undefined;
+    if (!isExpected(label)) return undefined;
     const found = expected.get(label) ?? Promise.withResolvers<void>();
     expected.set(label, found);
     return found.promise;
@@ -136,7 +139,7 @@ export function createRunner(uses: RunnerUses) {
   /** Goes on with the hosts that have come, or no longer will. */
   const admit = (): void => {
     for (const [label, { resolve }] of expected) {
-      if (uses.isExpected?.(label) && !stopping.signal.aborted) continue;
+      if (!stopping.signal.aborted && isExpected(label)) continue;
       expected.delete(label);
       resolve();
     }
@@ -149,7 +152,7 @@ export function createRunner(uses: RunnerUses) {
     if (entry.way === null && run.plan.state === "paused") return leave(entry);
     if (entry.way === null && run.plan.state !== "running") return drop(entry);
     const before = entry.way;
-    const found = uses.hostOf(label);
+    const found = hostOf(label);
     const fault =
       found === undefined
         ? "no longer in the address book"
@@ -159,7 +162,7 @@ export function createRunner(uses: RunnerUses) {
     if (!found || fault !== undefined) {
       return end(entry, before ? "unknown" : "refused", { error: fault ?? "" });
     }
-    if (!before && uses.isOffline?.(label)) return offline(entry, "not linked");
+    if (!before && isOffline(label)) return offline(entry, "not linked");
     const freeSlot = slots.take();
     try {
       const job = jobOf(entry);
@@ -198,6 +201,10 @@ export function createRunner(uses: RunnerUses) {
     void attempt(entry)
       .catch((error) => {
         if (error instanceof Gone) return drop(entry);
+        if (error instanceof Unread) {
+          entry.due = laterThan(ASK_MS, entry.tries++);
+          return complain(entry.run, error);
+        }
         log.error(`a job for ${printable(entry.label, 130)} failed: ${messageOf(error)}`, error);
         return end(entry, entry.way === null ? "failed" : "unknown", { error: "internal error" });
       })
@@ -208,19 +215,35 @@ export function createRunner(uses: RunnerUses) {
       });
   };
 
+  /** Says what a plan waits for: once, until it is another thing. It is tried again with each look. */
+  const complain = (run: Run | undefined, error: unknown): void => {
+    const what = `${run ? `the plan ${run.plan.id}` : "plans"} cannot go on for now: ${messageOf(error)}`;
+    const key = run?.plan.seq ?? 0;
+    if (complaints.get(key) !== what) log.warn(what);
+    complaints.set(key, what);
+  };
+  const complaints = new Map<number, string>();
+
   /** Begins what may begin. */
   const begin = (): void => {
     isPumping = false;
-    for (const run of runs.values()) {
-      for (;;) {
-        if (stopping.signal.aborted || !mayBegin(run)) break;
-        const entry = run.nextReady();
-        if (!entry) break;
-        if (turns.take(entry.label, entry)) start(entry);
-        // Else it goes on when those before it have ended.
-        else waitBehind(entry);
+    for (const run of [...runs.values()]) {
+      try {
+        beginAt(run);
+        settle(run);
+      } catch (error) {
+        // Another process has decided something meanwhile: the next look reads it.
+        if (!(error instanceof Failure && error.code === "conflict")) complain(run, error);
       }
-      settle(run);
+    }
+  };
+  const beginAt = (run: Run): void => {
+    while (!stopping.signal.aborted && mayBegin(run)) {
+      const entry = run.nextReady();
+      if (!entry) return;
+      if (turns.take(entry.label, entry)) start(entry);
+      // Else it goes on when those before it have ended.
+      else waitBehind(entry);
     }
   };
   const waitBehind = (entry: Entry): void => {
@@ -242,10 +265,14 @@ export function createRunner(uses: RunnerUses) {
   const tryAgain = (run: Run, now: number): void => {
     for (const entry of run.entries.values()) {
       if (entry.isBusy || entry.due > now || !slots.isFree()) continue;
+      if (entry.state === "planned" && entry.due > 0) {
+        entry.due = 0;
+        run.again(entry);
+      }
       const isSent = entry.state === "sent" || entry.state === "running";
       if (!isSent && (entry.state !== "waiting" || !mayBegin(run))) continue;
       if (!turns.take(entry.label, entry) && !isSent) continue;
-      if (!isSent && uses.isOffline?.(entry.label)) {
+      if (!isSent && isOffline(entry.label)) {
         // What came after it does not wait for ever.
         if (turns.behind(entry.label).some(({ state }) => state === "planned")) start(entry);
         continue;
@@ -310,6 +337,7 @@ export function createRunner(uses: RunnerUses) {
   };
   const release = (run: Run): void => {
     runs.delete(run.plan.seq);
+    complaints.delete(run.plan.seq);
     run.release();
     run.over.resolve();
     if (runs.size === 0) clearInterval(timer);
@@ -340,18 +368,34 @@ export function createRunner(uses: RunnerUses) {
       if (entry.way === "job" && entry.cancelDue <= now) void cancelAt(entry);
   };
   const cancelAt = async (entry: Entry): Promise<void> => {
-    const found = uses.hostOf(entry.label);
     const options = { signal: stopping.signal, client: entry.run.plan.token };
-    if (found?.identity !== entry.identity) return;
-    entry.cancelDue = Number.POSITIVE_INFINITY;
-    const isDone = await uses.cancelJob?.(found, jobOf(entry), options).catch(() => false);
+    let isDone: boolean | undefined = false;
+    try {
+      const found = hostOf(entry.label);
+      if (found?.identity !== entry.identity) return;
+      entry.cancelDue = Number.POSITIVE_INFINITY;
+      isDone = await uses.cancelJob?.(found, jobOf(entry), options);
+    } catch (error) {
+      if (error instanceof Unread) complain(entry.run, error);
+    }
     if (isDone) entry.due = 0;
     else entry.cancelDue = laterThan(ASK_MS, entry.cancelTries++);
   };
+  /** Never rejects: what cannot be read now is read later. */
   const look = async (): Promise<void> => {
-    const endOf = await uses.endings();
-    if (stopping.signal.aborted) return;
-    admit();
+    try {
+      const endOf = await uses.endings();
+      if (!stopping.signal.aborted) lookAt(endOf);
+    } catch (error) {
+      complain(undefined, error);
+    }
+  };
+  const lookAt = (endOf: HowEnded): void => {
+    try {
+      admit();
+    } catch (error) {
+      complain(undefined, error);
+    }
     const now = Date.now();
     for (const run of [...runs.values()]) {
       const { seq, token, applied } = run.plan;
@@ -370,7 +414,7 @@ export function createRunner(uses: RunnerUses) {
         tryAgain(run, now);
         report(run);
       } catch (error) {
-        log.warn(`the plan ${run.plan.id} cannot go on: ${messageOf(error)}`);
+        complain(run, error);
       }
     }
     pump();
@@ -437,6 +481,18 @@ export function createRunner(uses: RunnerUses) {
 
 /** The host has ended in the ledger meanwhile. */
 class Gone extends Error {}
+
+/** The address book cannot be read: what it says is not known. */
+class Unread extends Error {}
+
+/** @throws {@link Unread} for whatever `read` throws. */
+function reading<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw new Unread(messageOf(error), { cause: error });
+  }
+}
 
 /** A random time from now on, which grows with the number of tries. */
 function laterThan([first, longest]: readonly [number, number], tries: number): number {

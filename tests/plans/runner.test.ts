@@ -151,6 +151,112 @@ describe("a plan that runs", () => {
   });
 });
 
+describe("a plan whose address book cannot be read", () => {
+  /** An address book that is broken until it is mended. */
+  const brokenBook = () => {
+    const book = { isBroken: true, reads: 0 };
+    const server = { url: "http://127.0.0.1:1", token: undefined, trust: { kind: "any" } } as const;
+    const read = () => {
+      book.reads++;
+      if (book.isBroken) throw new Error("admin_hosts.json is broken");
+    };
+    const hostOf = (label: string) => {
+      read();
+      return { label, server, host_id: null, identity: `id-${label}` };
+    };
+    const isExpected = () => {
+      read();
+      return false;
+    };
+    return { book, hostOf, isExpected };
+  };
+
+  test.each([true, false])("waits at each host until it can be, with a queue: %p", async (queue) => {
+    using made = testLedger();
+    const fleet = testFleet();
+    const { book, ...uses } = brokenBook();
+    using running = testRunner(made, { ...fleet, ...uses });
+    const { seq } = running.run(plannedHosts(3), { queue, waves: [1, 3] });
+    await until("it is read", () => book.reads > 0);
+    await running.runner.wake();
+    expect(made.ledger.counts(seq)).toEqual({ planned: 3 });
+    book.isBroken = false;
+    await running.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ ok: 3 });
+  });
+
+  test("is cancelled at its hosts once it can be", async () => {
+    using made = testLedger();
+    const fleet = testFleet(() => "slow");
+    const { book, ...uses } = brokenBook();
+    book.isBroken = false;
+    const cancelled: string[] = [];
+    const cancelJob: CancelJob = async ({ label }) => {
+      cancelled.push(label);
+      fleet.slow.get(label)?.();
+      return true;
+    };
+    using running = testRunner(made, { ...fleet, ...uses, cancelJob });
+    const { seq } = running.run(plannedHosts(1));
+    await until("it runs", () => fleet.slow.get("h0"));
+    book.isBroken = true;
+    made.ledger.cancel(seq, "by anna", Date.now());
+    await running.runner.wake();
+    expect(cancelled).toEqual([]);
+    book.isBroken = false;
+    await running.runner.over(seq);
+    expect(cancelled).toEqual(["h0"]);
+    expect(made.ledger.plan(seq)).toMatchObject({ state: "cancelled", ended: expect.any(Number) });
+  });
+});
+
+describe("a plan whose ledger cannot be written for a while", () => {
+  test.each(["update", "pause"] as const)("goes on once %s can be", async (name) => {
+    using made = testLedger();
+    const fleet = testFleet((label) => (label === "h0" ? "failed" : "ok"));
+    let left = 2;
+    const fails = () => {
+      if (left-- > 0) throw new Error("database or disk is full");
+    };
+    const ledger: Ledger = {
+      ...made.ledger,
+      update(...given) {
+        if (name === "update") fails();
+        made.ledger.update(...given);
+      },
+      pause(...given) {
+        if (name === "pause") fails();
+        return made.ledger.pause(...given);
+      },
+    };
+    using running = testRunner({ ...made, ledger }, fleet);
+    const { seq } = running.run(plannedHosts(2), { waves: [1, 2], max_failures: name === "pause" ? 0 : 2 });
+    const end = name === "pause" ? "paused" : "done";
+    await until(end, () => made.ledger.plan(seq).state === end);
+    expect(left).toBeLessThan(0);
+  });
+
+  test("takes over that another process has paused it as this one does", async () => {
+    using made = testLedger();
+    const fleet = testFleet((label) => (label === "h0" ? "failed" : "ok"));
+    const ledger: Ledger = {
+      ...made.ledger,
+      pause(seq, reason) {
+        made.ledger.pause(seq, "by anna");
+        return made.ledger.pause(seq, reason);
+      },
+    };
+    using running = testRunner({ ...made, ledger }, fleet);
+    const { seq } = running.run(plannedHosts(2), { waves: [1, 2], max_failures: 0 });
+    await until("it is paused", () => made.ledger.plan(seq).state === "paused");
+    await running.runner.wake();
+    expect(made.ledger.plan(seq).reason).toBe("by anna");
+    made.ledger.resume(seq);
+    await running.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ ok: 1, failed: 1 });
+  });
+});
+
 describe("a plan with a queue", () => {
   test("keeps work for a host that is not there, without holding up the next wave", async () => {
     using made = testLedger();
