@@ -75,7 +75,7 @@ export class Receiver {
   private waiting = 0;
   private unreported = 0;
   private wake: (() => void) | undefined;
-  /** The last piece, where it has room for more: many small ones take no more memory than a large one. */
+  /** The last piece, and always the last, where it has room for more: many small ones take no more memory than a large one. */
   private open: { readonly room: Uint8Array; used: number } | undefined;
   private end: { readonly error?: unknown } | undefined;
 
@@ -93,11 +93,12 @@ export class Receiver {
   }
 
   private keep(bytes: Uint8Array): void {
-    if (this.pieces.length < FEW) {
-      this.pieces.push(bytes);
-      return;
-    }
     if (!this.open || this.open.used + bytes.length > PIECE_BYTES) {
+      this.open = undefined;
+      if (this.pieces.length < FEW) {
+        this.pieces.push(bytes);
+        return;
+      }
       this.open = { room: new Uint8Array(PIECE_BYTES), used: 0 };
       this.pieces.push(this.open.room);
     }
