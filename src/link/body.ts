@@ -49,11 +49,13 @@ export class Sender implements Sending {
 
   /** Sends `bytes`, as the receiver reads them. @returns false once nobody reads any longer. */
   async write(bytes: Uint8Array): Promise<boolean> {
-    for (let at = 0; at < bytes.length; ) {
-      while (this.window === 0 && !this.isStopped) await this.untilMore();
-      const waits = this.outlet.ready();
-      if (waits) await waits;
-      if (this.isStopped) return false;
+    for (let at = 0; at < bytes.length && !this.isStopped; ) {
+      const waits = this.window === 0 ? this.untilMore() : this.outlet.ready();
+      if (waits) {
+        // All bodies of a link wake together: the first ones may leave no room for the others.
+        await waits;
+        continue;
+      }
       const piece = bytes.subarray(at, at + Math.min(PIECE_BYTES, this.window));
       this.outlet.send(pieceFrame(this.id, piece));
       this.window -= piece.length;

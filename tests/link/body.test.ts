@@ -1,7 +1,7 @@
 /** Bodies in pieces: what is received is what was sent, and no more waits to be sent than may. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { Receiver } from "../../src/link/body";
+import { type Outlet, Receiver, Sender } from "../../src/link/body";
 import { PIECE_BYTES, WINDOW_BYTES } from "../../src/link/frames";
 
 test("a body is received as it was sent, however its pieces come and are read", async () => {
@@ -43,4 +43,34 @@ test("a body is received as it was sent, however its pieces come and are read", 
   };
   await run([{ push: 1, times: 65 }, { next: 2 }, { push: 1, times: 2 }]);
   await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 20 }), run), { numRuns: 100 });
+});
+
+test("of many bodies that wait for one link, no more is sent at once than it has room for", async () => {
+  const room = 4 * PIECE_BYTES;
+  const [bodies, each] = [40, 3 * PIECE_BYTES];
+  let [unsent, most, all] = [0, 0, 0];
+  let waiting: Array<() => void> = [];
+  const outlet: Outlet = {
+    send({ length }) {
+      unsent += length;
+      all += length - 4;
+      most = Math.max(most, unsent);
+    },
+    ready() {
+      if (unsent < room) return undefined;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      waiting.push(resolve);
+      return promise;
+    },
+  };
+  const senders = Array.from({ length: bodies }, (_, id) => new Sender(id, outlet));
+  const sent = senders.map((sender) => sender.write(new Uint8Array(each)));
+  for (; all < bodies * each; await Bun.sleep(0)) {
+    unsent = 0;
+    const woken = waiting;
+    waiting = [];
+    for (const resolve of woken) resolve();
+  }
+  expect(await Promise.all(sent)).toEqual(senders.map(() => true));
+  expect(most).toBeLessThanOrEqual(room + PIECE_BYTES);
 });
