@@ -188,15 +188,21 @@ export function createHub(parts: HubParts): LinkHub {
       if (signal?.aborted) throw new RemoteError("cancelled", "cancelled", false);
       const accept = "text/event-stream, application/json";
       const call = linkTo(hostId).ask({ method: "GET", path }, { accept });
+      // Here too: whoever has given up may never have begun to read.
+      const end = () => {
+        signal?.removeEventListener("abort", end);
+        call[Symbol.dispose]();
+      };
+      signal?.addEventListener("abort", end);
       try {
         const { status, type } = await within(deadline, signal, () => true, call.head);
-        const opened = { status, type, pieces: piecesOf(call, silentMs, signal) };
+        const opened = { status, type, pieces: piecesOf(call, silentMs, signal, end) };
         if (status === 200) return { ...opened, body: new Uint8Array() };
         const whole = await within(deadline, signal, () => true, wholeOf(call, MAX_REFUSAL_BYTES));
-        call[Symbol.dispose]();
+        end();
         return { ...opened, body: whole.body };
       } catch (error) {
-        call[Symbol.dispose]();
+        end();
         throw error;
       }
     },
@@ -252,11 +258,14 @@ async function wholeOf(call: Call, maxBytes: number): Promise<Answer> {
   };
 }
 
-async function* piecesOf(call: Call, silentMs: number, signal: AbortSignal | undefined) {
-  using _ = call;
-  for (;;) {
-    const piece = await within(deadlineIn(silentMs), signal, () => true, call.next());
-    if (!piece) return;
-    yield piece;
+async function* piecesOf(call: Call, silentMs: number, signal: AbortSignal | undefined, end: () => void) {
+  try {
+    for (;;) {
+      const piece = await within(deadlineIn(silentMs), signal, () => true, call.next());
+      if (!piece) return;
+      yield piece;
+    }
+  } finally {
+    end();
   }
 }

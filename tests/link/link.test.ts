@@ -5,7 +5,7 @@ import { callOperation } from "../../src/core/call";
 import { localCaller } from "../../src/core/caller";
 import { readMembership } from "../../src/join/membership";
 import { showDesk } from "../../src/join/operations/host";
-import { get, limits, linked, linkServer, until, untilEvent, waits } from "./support";
+import { get, limits, linked, linkServer, plainHub, rawLink, until, untilEvent, waits } from "./support";
 
 /** What a promise rejects with. */
 const errorOf = (work: Promise<unknown>): Promise<unknown> =>
@@ -88,6 +88,24 @@ test("a stream of events comes as it is made, and ends with the link", async () 
     if (seen.includes('"label":"other"')) break;
   }
   expect(seen).toContain("event: host.added");
+});
+
+test("a stream that nobody has begun to read ends with its signal", async () => {
+  await using desk = await plainHub();
+  const { host_id, key, hub } = desk;
+  const link = await rawLink(desk);
+  await link.prove(key, host_id);
+  const control = new AbortController();
+  const opening = hub.open(host_id, "/events", deadlineIn(60_000), 60_000, control.signal);
+  const { id } = await link.next("ask");
+  link.say({ t: "head", id, status: 200, type: "text/event-stream" });
+  const { pieces } = await opening;
+  control.abort();
+  expect(await link.next("cancel")).toMatchObject({ id });
+  const read = async () => {
+    for await (const _ of pieces);
+  };
+  expect(await errorOf(read())).toMatchObject({ fault: "cancelled" });
 });
 
 test("a host without a link is unreachable, and nothing was sent", async () => {
