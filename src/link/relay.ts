@@ -5,7 +5,7 @@
  * What only reads leaves no row here; the host has its own.
  */
 import * as v from "valibot";
-import { type Response as Answer, type Opened, RemoteError } from "../client/carrier";
+import { type Response as Answer, type Opened, RemoteError, type Request } from "../client/carrier";
 import type { Caller } from "../core/caller";
 import { field, secret, whole } from "../core/fields";
 import { operation } from "../core/operation";
@@ -183,8 +183,11 @@ const REFUSAL = v.object({
   sent: v.optional(v.boolean(), false),
 });
 
+/** Whether the server of this desk refused the request itself; 409 may also be what became of one that was handed on. */
+const isRefused = (status: number) => status >= 400 && status < 500 && status !== 409;
+
 /** @returns `answer`, where it is that of a host. @throws a {@link RemoteError} that says why the host did not answer. */
-export function relayed<A extends Answer>(answer: A): A {
+export function relayed<A extends Answer>(answer: A, method: Request["method"]): A {
   if (answer.isRelayed) return answer;
   let said: unknown;
   try {
@@ -195,5 +198,7 @@ export function relayed<A extends Answer>(answer: A): A {
   const { success, output } = v.safeParse(REFUSAL, said);
   const { error = `HTTP ${answer.status}`, fault, sent = false } = success ? output : {};
   if (fault) throw new RemoteError(fault, printable(error, 300), sent);
-  throw new RemoteError("unreachable", `the server of this desk: ${printable(error, 300)}`, false);
+  // It does not say how far it got: the host may have done what it was asked.
+  const mayHaveRun = method === "POST" && !isRefused(answer.status);
+  throw new RemoteError("unreachable", `the server of this desk: ${printable(error, 300)}`, mayHaveRun);
 }

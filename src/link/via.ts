@@ -90,17 +90,17 @@ async function throughServer(
       const more = { max_bytes: maxBytes, answer_within_ms: answerWithinMs };
       const asked = { ...request, path: address(path, until, more) };
       const limits = { deadline: later(until, answerWithinMs), maxBytes };
-      if (request.method === "GET") return relayed(await read(asked, limits));
+      if (request.method === "GET") return relayed(await read(asked, limits), "GET");
       // It may take long; and on a connection that was used, it might be sent twice.
       giveBack(true);
       using connection = connectionTo(kept.server(), signal);
-      return relayed(await connection.ask(asked, limits));
+      return relayed(await connection.ask(asked, limits), "POST");
     },
     async open(path, until, silentMs) {
       giveBack(true);
       open = connectionTo(kept.server(), signal);
       const asked = address(path, until, { silent_ms: silentMs });
-      return relayed(await open.open(asked, later(until), silentMs + GRACE_MS));
+      return relayed(await open.open(asked, later(until), silentMs + GRACE_MS), "GET");
     },
     pin: () => undefined,
     [Symbol.dispose]() {

@@ -4,6 +4,7 @@ import { deadlineIn, RemoteError } from "../../src/client/carrier";
 import { carrierTo } from "../../src/client/connection";
 import { followEvents } from "../../src/client/events";
 import type { Hub } from "../../src/link/links";
+import { relayed } from "../../src/link/relay";
 import { IDLE_SESSIONS } from "../client/support";
 import { post, SOURCE, TOKEN, until } from "../support";
 import { entry, GONE, ID, linkedDesk } from "./fake-hub";
@@ -121,6 +122,40 @@ describe("in another process of the desk", () => {
     Object.assign(made.desk.service, { hub: () => hub });
     const { stdout } = await made.svc("admin", "poll", "--on", "lab", "--timeout", "1", "--json");
     expect(JSON.parse(stdout)).toMatchObject([{ label: "lab", healthy: false, error: "timeout after 1 s" }]);
+  });
+
+  test.each([
+    ["GET", 500, false],
+    ["POST", 500, true],
+    ["POST", 503, true],
+    ["POST", 409, true],
+    ["POST", 200, true],
+    ["POST", 401, false],
+    ["POST", 429, false],
+  ] as const)(
+    "a %s that the server answers itself with %d and no more: sent is %p",
+    (method, status, sent) => {
+      const answer = { status, body: Buffer.from('{"error":"x"}') };
+      const expected = { fault: "unreachable", message: "the server of this desk: x", sent };
+      expect(() => relayed(answer, method)).toThrow(expect.objectContaining(expected));
+    },
+  );
+
+  test("a list after which the server failed is said to be one that may have run", async () => {
+    await using made = await linkedDesk();
+    const real = made.desk.service.hub();
+    const ask: Hub["ask"] = async (id, request, ...rest) => {
+      const answer = await real?.ask(id, request, ...rest);
+      if (!answer || request.method === "POST") throw new Error("a bug");
+      return answer;
+    };
+    Object.assign(made.desk.service, { hub: () => ({ ask }) });
+    const list = `${made.desk.configDir}/list.json`;
+    await Bun.write(list, '[["AC_set_var", {"name": "a", "value": 7}]]');
+    const { stdout } = await made.svc("admin", "broadcast", list, "--on", "lab", "--json");
+    expect(JSON.parse(stdout)).toMatchObject([
+      { status: "failed", delivered: true, error: expect.stringMatching(/may have run$/) },
+    ]);
   });
 
   test("a list that a host may have run before its link was lost is said to be such", async () => {
