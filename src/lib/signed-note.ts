@@ -121,6 +121,10 @@ export function parseVerifierKey(text: string): VerifierKey {
   return key;
 }
 
+/** The name of the audit log of a host whose key this is, 43 characters of base64url: another key makes another log. */
+export const logName = (publicKey: string): string =>
+  `svc.host/${Bun.SHA256.hash(Buffer.from(publicKey, "base64url"), "hex").slice(0, 16)}`;
+
 /** The line of the signature of `text` by `key`, in the name of `name`. */
 export const signNote = (text: string, name: string, key: SigningKey): string =>
   lineOf(verifierKey(name, SIGNATURE, key.publicKey), Buffer.from(key.sign(text), "base64url"));

@@ -10,12 +10,12 @@ import { bodyOf } from "../client/call";
 import { type Carrier, RemoteError, type RemoteServer } from "../client/carrier";
 import { carrierTo } from "../client/connection";
 import type { Publish } from "../core/events";
-import { Failure, messageOf, notFound } from "../lib/errors";
+import { conflict, Failure, messageOf, notFound } from "../lib/errors";
 import type { SigningKey } from "../lib/signing-key";
 import type { Submission } from "./add-checkpoint";
 import { witnessChanged } from "./events";
 import { contradictionOf, evidenceText, tellingSize } from "./evidence";
-import { checkpointOf, type Found, keyOf, limits, lookAt } from "./look";
+import { checkpointOf, type Found, keyOf, type LogKey, limits, lookAt } from "./look";
 import { createPeers, type Member, type Opinion } from "./peers";
 import { restore } from "./restore";
 import { afterLook, BROKEN, newRecord, type Record, recordsIn, type State } from "./states";
@@ -180,19 +180,17 @@ export function createCollector<E extends Entry>({
     return pause >= HAND_BACK_MS || (grown > 0 && pause >= PACE_MS * watches.size);
   };
 
-  /** Has a good checkpoint cosigned, and hands that back when it is time. */
-  const spread = async (watch: Watch<E>, carrier: Carrier, size: number, submission: Submission) => {
-    if (watch.handed) watch.handed.looks++;
-    const isHanded = isDue(watch, size);
-    // At the same size it is cosigned again, with the time, when that is handed back.
-    if (submission.old === size && size > 0 && !isHanded) return;
-    const answer = await witness.add(submission);
-    if (answer.status !== 200 || !isHanded) return;
+  /** Hands the cosignatures of a good checkpoint back. */
+  const handBack = async (
+    watch: Watch<E>,
+    carrier: Carrier,
+    { size, submission, cosignatures }: { size: number; submission: Submission; cosignatures: string },
+  ) => {
     const others = await askPeers(watch, submission, carrier);
     if (BROKEN.includes(watch.record.state)) return;
-    const all = [{ cosignatures: answer.cosignatures, vkey: witness.vkey }, ...others];
+    const all = [{ cosignatures, vkey: witness.vkey }, ...others];
     const body = JSON.stringify({
-      note: submission.note + all.map(({ cosignatures }) => cosignatures).join(""),
+      note: submission.note + all.map((one) => one.cosignatures).join(""),
       witnesses: all.map(({ vkey }) => vkey),
     });
     watch.handed = { at: performance.now(), size, looks: 0 };
@@ -202,20 +200,41 @@ export function createCollector<E extends Entry>({
     bodyOf(response);
   };
 
+  /** The key of the host's log. @throws `conflict` when it is that of another host. */
+  const ownKeyOf = async (watch: Watch<E>, carrier: Carrier): Promise<LogKey> => {
+    const key = await keyOf(carrier);
+    const other = [...watches.values()].find(
+      ({ hostId, record }) => hostId !== watch.hostId && record.origin === key.origin,
+    );
+    if (other) throw conflict(`the host shows the same log as ${other.entry.label}: ${key.origin}`);
+    return key;
+  };
+
   const look = async (watch: Watch<E>) => {
     using carrier = await carrierTo(book.reach(watch.entry), ending.signal);
     if (watch.record.origin === null) {
-      const { origin, vkey } = await keyOf(carrier);
-      store.register({ origin, vkey, epoch: watch.record.epoch });
-      keep(watch, { ...watch.record, origin, vkey });
+      const key = await ownKeyOf(watch, carrier);
+      store.register({ ...key, epoch: watch.record.epoch });
+      keep(watch, { ...watch.record, ...key });
     }
     const key = logOf(watch.record);
     if (!key) return;
     const found = await lookAt(carrier, key, store.head(key.origin));
-    note(watch, found.kind === "good" && isContradicted(key.origin, watch.record) ? TWO_FACES : found);
-    if (found.kind !== "good" || !found.submission || BROKEN.includes(watch.record.state)) return;
+    if (found.kind === "good" && isContradicted(key.origin, watch.record)) return note(watch, TWO_FACES);
+    if (found.kind !== "good" || !found.submission || BROKEN.includes(watch.record.state))
+      return note(watch, found);
+    const { size, submission } = found;
+    if (watch.handed) watch.handed.looks++;
+    const isHanded = isDue(watch, size);
+    // At the same size it is cosigned again, with the time, when that is handed back.
+    if (submission.old === size && size > 0 && !isHanded) return note(watch, found);
+    const answer = await witness.add(submission);
+    if ("reason" in answer)
+      return note(watch, { kind: "none", reason: `this desk does not cosign: ${answer.reason}` });
+    note(watch, found);
+    if (answer.status !== 200 || !isHanded) return;
     try {
-      await spread(watch, carrier, found.size, found.submission);
+      await handBack(watch, carrier, { size, submission, cosignatures: answer.cosignatures });
     } catch (error) {
       // The look itself was good.
       if (!(error instanceof RemoteError)) throw error;
@@ -290,7 +309,10 @@ export function createCollector<E extends Entry>({
       followBook();
       const watch = watchOf(label);
       using carrier = await carrierTo(book.reach(watch.entry), signal);
-      const record = await restore(carrier, { store, deskKey, ...watch.entry, record: watch.record, reason });
+      const record = await restore(carrier, {
+        ...{ store, deskKey, ...watch.entry, record: watch.record, reason },
+        key: await ownKeyOf(watch, carrier),
+      });
       watch.handed = undefined;
       watch.owed = undefined;
       keep(watch, record);

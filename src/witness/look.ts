@@ -6,7 +6,7 @@ import { typed } from "../client/call";
 import { type Carrier, deadlineIn, RemoteError } from "../client/carrier";
 import { parseHash } from "../lib/checkpoint";
 import { isConsistent, MAX_PROOF } from "../lib/merkle";
-import { formatVerifierKey, parseVerifierKey } from "../lib/signed-note";
+import { formatVerifierKey, logName, parseVerifierKey, SIGNATURE } from "../lib/signed-note";
 import type { Submission } from "./add-checkpoint";
 import { contradictionOf, type Evidence, tellingSize } from "./evidence";
 import type { Look } from "./states";
@@ -39,11 +39,17 @@ export interface LogKey {
 /** What was found: what to offer to witnesses where it is good, what proves it where it is broken. */
 export type Found = Look & { readonly submission?: Submission; readonly evidence?: Evidence };
 
-/** The key that signs the checkpoints of the log. @throws a {@link RemoteError}. */
+/**
+ * The key that signs the checkpoints of the log.
+ *
+ * @throws a {@link RemoteError}, also where the name of the log is not that of its key: it may be that of another host.
+ */
 export async function keyOf(carrier: Carrier): Promise<LogKey> {
   const { vkey } = typed(KEY, await carrier.ask({ method: "GET", path: "/audit/key" }, limits()));
   const key = parseVerifierKey(vkey);
-  return { origin: key.name, vkey: formatVerifierKey(key) };
+  const name = logName(key.publicKey);
+  if (key.type === SIGNATURE && key.name === name) return { origin: name, vkey: formatVerifierKey(key) };
+  throw new RemoteError("answer", `the host names its log ${key.name}, but its key is that of ${name}`, true);
 }
 
 /** The newest checkpoint, and the proof from `old`. @throws a {@link RemoteError}. */

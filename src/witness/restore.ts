@@ -8,7 +8,7 @@ import { type Carrier, RemoteError } from "../client/carrier";
 import { conflict } from "../lib/errors";
 import { toBase64 } from "../lib/signed-note";
 import type { SigningKey } from "../lib/signing-key";
-import { checkpointOf, keyOf, limits } from "./look";
+import { checkpointOf, type LogKey, limits } from "./look";
 import { type Membership, restoredMessage } from "./messages";
 import type { Record } from "./states";
 import type { Store } from "./store";
@@ -18,6 +18,8 @@ interface Restore {
   readonly store: Store;
   readonly deskKey: SigningKey;
   readonly member: Membership;
+  /** That of the log as it is now. */
+  readonly key: LogKey;
   readonly record: Record;
   readonly reason: string;
 }
@@ -25,9 +27,8 @@ interface Restore {
 /** @returns the new record. @throws a {@link RemoteError}; `conflict` where the host shows no good checkpoint. */
 export async function restore(
   carrier: Carrier,
-  { store, deskKey, member, record, reason }: Restore,
+  { store, deskKey, member, key, record, reason }: Restore,
 ): Promise<Record> {
-  const key = await keyOf(carrier);
   const { note } = await checkpointOf(carrier, 0);
   const signed = signedBy(note, (origin) => (origin === key.origin ? key.vkey : undefined));
   if ("status" in signed) throw conflict(`the host shows no checkpoint of its key: ${signed.reason}`);

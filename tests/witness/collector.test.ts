@@ -10,7 +10,7 @@ import { RESTORED, restoredMessage } from "../../src/witness/messages";
 import { openStore } from "../../src/witness/store";
 import { createWitness } from "../../src/witness/witness";
 import { movableClock, temporaryFolder } from "../support";
-import { testHost, testLog } from "./support";
+import { ownLog, testHost, testLog } from "./support";
 
 /** A desk of so many hosts, which looks when a test says so. */
 function testDesk(count: number) {
@@ -159,6 +159,46 @@ describe("the log of a host is", () => {
   });
 });
 
+describe("the log of a host is unknown, with the reason, where", () => {
+  test("its name is not that of its key", async () => {
+    using desk = testDesk(1);
+    using elsewhere = temporaryFolder();
+    const { origin } = desk.host.log;
+    desk.host.log = testLog(elsewhere.path, origin);
+    const { state, reason } = await desk.look();
+    expect([state, reason]).toEqual(["unknown", expect.stringContaining(`names its log ${origin}, but`)]);
+    expect(desk.store.log(origin)).toBeUndefined();
+  });
+
+  test("it is that of another host", async () => {
+    using desk = testDesk(2);
+    await desk.look();
+    const other = desk.hosts[1];
+    if (other) other.log = desk.host.log;
+    const { state, reason } = await desk.look(0, 1);
+    expect([state, reason]).toEqual(["unknown", expect.stringContaining("the same log as host-0")]);
+    expect(await desk.look()).toMatchObject({ state: "ok" });
+  });
+
+  test("the desk's own witness does not cosign it", async () => {
+    using desk = testDesk(1);
+    desk.witness.add = async () => ({ status: 503, reason: "the disk is full" });
+    const { state, reason } = await desk.look();
+    expect([state, reason]).toEqual(["unknown", "this desk does not cosign: the disk is full"]);
+  });
+});
+
+test("a log that the desk's own witness cosigns no longer is late, then silent", async () => {
+  using desk = testDesk(1);
+  await desk.look();
+  desk.witness.add = async () => ({ status: 503, reason: "the disk is full" });
+  desk.host.size += 40;
+  for (const state of ["ok", "late", "silent"]) {
+    expect(await desk.look(state === "ok" ? 12 : 30)).toMatchObject({ state });
+  }
+  expect(await desk.look()).toMatchObject({ reason: "this desk does not cosign: the disk is full" });
+});
+
 describe("cosignatures", () => {
   test("of the desk and of three peers are handed back, and are good", async () => {
     using desk = testDesk(6);
@@ -250,10 +290,10 @@ describe("a restored log", () => {
     using desk = testDesk(1);
     using elsewhere = temporaryFolder();
     await desk.look();
-    desk.host.log = testLog(elsewhere.path, "svc.host/eeeeeeeeeeeeeeee");
+    desk.host.log = ownLog(elsewhere.path);
     await desk.look();
     await desk.restore("a new machine");
-    expect(await desk.look()).toMatchObject({ state: "restored", origin: "svc.host/eeeeeeeeeeeeeeee" });
+    expect(await desk.look()).toMatchObject({ state: "restored", origin: desk.host.log.origin });
   });
 });
 

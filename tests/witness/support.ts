@@ -5,6 +5,7 @@ import { checkpointText } from "../../src/lib/checkpoint";
 import { consistencyProof, type Hash, rootOf } from "../../src/lib/merkle";
 import {
   formatVerifierKey,
+  logName,
   noteOf,
   SIGNATURE,
   signNote,
@@ -20,19 +21,25 @@ import { leavesOf, nodesOf } from "../lib/trees";
 
 export type TestLog = ReturnType<typeof testLog>;
 
+/** A log whose name is that of its key, as those of hosts are. @param file has its key, in `folder`. */
+export const ownLog = (folder: string, file = "audit_key") =>
+  testLog(folder, logName(openSigningKey(`${folder}/${file}`).publicKey), leavesOf(300), file);
+
 /** @param folder has its key. */
 export function testLog(
   folder: string,
   name = "svc.host/0123456789abcdef",
   leaves: readonly Hash[] = leavesOf(300),
+  file = name.replaceAll("/", "-"),
 ) {
-  const key = openSigningKey(`${folder}/${name.replaceAll("/", "-")}`);
+  const key = openSigningKey(`${folder}/${file}`);
   const node = nodesOf(leaves);
   return {
     origin: name,
     vkey: formatVerifierKey(verifierKey(name, SIGNATURE, key.publicKey)),
     /** The same log with other leaves from `at` on. */
-    forkedAt: (at: number) => testLog(folder, name, [...leaves.slice(0, at), ...leavesOf(300 - at, "other")]),
+    forkedAt: (at: number) =>
+      testLog(folder, name, [...leaves.slice(0, at), ...leavesOf(300 - at, "other")], file),
     text: (size: number) => checkpointText({ origin: name, size, root: rootOf(size, node) }),
     note(size: number) {
       const text = this.text(size);
@@ -50,12 +57,11 @@ const HANDED = v.object({ note: v.string(), witnesses: v.array(v.string()) });
 
 /** A host that answers a desk as svc does, with a log in memory and a witness of its own; stopped when the scope ends. */
 export function testHost(folder: string, label: string, options: { readonly growsBy?: number } = {}) {
-  const name = `svc.host/${Bun.hash(label).toString(16).padStart(16, "0")}`;
   const store = openStore(`${folder}/${label}.db`);
   const witness = createWitness({ store, key: openSigningKey(`${folder}/${label}-witness`) });
   const state = {
     label,
-    log: testLog(folder, name),
+    log: ownLog(folder, `${label}-log`),
     size: 10,
     /** How many rows the log gets when cosignatures are handed back. */
     growsBy: options.growsBy ?? 2,

@@ -1,7 +1,14 @@
 /**
  * The key that signs the checkpoints of this host's log: `{config_dir}/audit_key`, used for nothing else, and in no bundle.
  */
-import { formatVerifierKey, SIGNATURE, signNote, type VerifierKey, verifierKey } from "../../lib/signed-note";
+import {
+  formatVerifierKey,
+  logName,
+  SIGNATURE,
+  signNote,
+  type VerifierKey,
+  verifierKey,
+} from "../../lib/signed-note";
 import { openSigningKey, readSigningKey, type SigningKey } from "../../lib/signing-key";
 
 export interface AuditKey {
@@ -23,11 +30,7 @@ export function readAuditKey(file: string): AuditKey | undefined {
 }
 
 function auditKey(key: SigningKey): AuditKey {
-  const name = originOf(key.publicKey);
+  const name = logName(key.publicKey);
   const verifier = verifierKey(name, SIGNATURE, key.publicKey);
   return { verifier, vkey: formatVerifierKey(verifier), sign: (text) => signNote(text, name, key) };
 }
-
-/** The name of the log whose key this is: another key makes another log. */
-export const originOf = (publicKey: string): string =>
-  `svc.host/${Bun.SHA256.hash(Buffer.from(publicKey, "base64url"), "hex").slice(0, 16)}`;
