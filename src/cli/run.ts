@@ -150,8 +150,12 @@ function placesOfWords(args: readonly string[]): number[] {
 }
 
 /** Whether writing failed because the reader of stdout has what it wanted (`… | head`), or the terminal has closed. */
-const hasNoReader = (error: unknown) =>
-  systemCode(error) === "EPIPE" || (systemCode(error) === "EIO" && process.stdout.isTTY);
+const hasNoReader = (error: unknown) => {
+  const code = systemCode(error);
+  // A socket is reset where a pipe breaks; what the network does has been translated before it comes here.
+  const isReset = code === "ECONNRESET" && Object(error).syscall === "write";
+  return code === "EPIPE" || isReset || (code === "EIO" && process.stdout.isTTY);
+};
 
 /** Enough for each offence of a file that has hundreds. */
 const MAX_MESSAGE = 100_000;

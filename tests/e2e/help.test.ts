@@ -137,7 +137,7 @@ describe("svc completion", () => {
   testWith("bash")("bash", async () => {
     const input = `source <(svc completion bash)
 COMP_WORDS=(svc audit ver); COMP_CWORD=2; _svc; printf '%s\\n' "\${COMPREPLY[@]}"`;
-    expect(await asked(["bash"], input)).toEqual(["verify", "verify-fork"]);
+    expect((await asked(["bash"], input)).sort()).toEqual(["verify", "verify-fork", "verify-proof"]);
   });
 
   testWith("zsh")("zsh", async () => {
@@ -157,6 +157,7 @@ words=(svc token ro) CURRENT=3; _svc`;
     expect(await asked(["fish", "--no-config"], input)).toEqual([
       "verify\tVerify the chain of the audit log, or of an export",
       "verify-fork\tCheck whether a file proves that an audit log contradicts itself",
+      "verify-proof\tVerify a proof that a row is in the audit log of a host, without that host",
     ]);
   });
 });
