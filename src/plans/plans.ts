@@ -144,6 +144,7 @@ export function createPlans(uses: PlansUses) {
     list: (grant: Grant): Plan[] => ledger.plans().filter((plan) => maySee(plan, grant)),
     /** @throws `conflict` when the plan is another than that of this digest, or has been applied and is over. */
     apply(plan: Plan, digest: string, token: string | null, scopes: readonly Scope[]): Plan {
+      requirePlan(plan);
       if (digest !== plan.digest) {
         throw conflict(
           `digest: ${printable(digest, 80)} is not that of the plan ${plan.id}: look at what it does again`,

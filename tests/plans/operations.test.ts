@@ -245,6 +245,8 @@ describe("a broadcast", () => {
     const { id = "" } = plans[0] ?? {};
     expect((await made.owner.show(id)).targets[0]).toMatchObject({ state: "ok", run_id: results[0]?.run_id });
     await expect(async () => made.owner.retry(id, "cancelled")).toThrow("is a broadcast");
+    const { digest } = await made.owner.show(id);
+    await expect(async () => made.owner.apply(id, digest)).toThrow("is a broadcast");
     const { ledger } = await made.here.service.plans();
     expect(ledger.content(ledger.find(id).seq)).toBe("");
   });
