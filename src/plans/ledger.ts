@@ -163,6 +163,10 @@ export function openLedger(path: string) {
         `SELECT count(*) AS count FROM target WHERE plan = ?1 AND state IN (${listed(states)})`,
       )
       .get(seq)?.count ?? 0;
+  const failuresOf = ({ seq }: Plan) => count(seq, FAILURES);
+  /** How many hosts of a plan that is paused count as failed besides: those whose answer is overdue. */
+  const overdueOf = (plan: Plan) =>
+    plan.state === "paused" ? Math.max(0, plan.forgiven - failuresOf(plan)) : 0;
   /** Ends what has not begun. */
   const end = (plan: Plan, state: "cancelled" | "expired", reason: string, now: number) => {
     const which = "AND state IN ('planned', 'waiting')";
@@ -251,7 +255,6 @@ export function openLedger(path: string) {
       }
       return waves;
     },
-    failures: (seq: number): number => count(seq, FAILURES),
     /** In their order. */
     targets: (seq: number, states?: readonly TargetState[], limit = -1): Target[] =>
       db
@@ -297,7 +300,7 @@ export function openLedger(path: string) {
       transaction(() => {
         const plan = bySeq(id);
         requireState(plan, ["paused"], "can be resumed");
-        return decide(plan, { state: "running", reason: null, forgiven: count(plan.seq, FAILURES) });
+        return decide(plan, { state: "running", reason: null, forgiven: failuresOf(plan) + overdueOf(plan) });
       }),
     /** Nothing more begins. Of a plan that is cancelled and not over, hosts are asked again to end what they may have. */
     cancel: (id: number, reason: string, now: number): Plan =>
@@ -325,13 +328,14 @@ export function openLedger(path: string) {
       transaction((): { plan: Plan; retried: number } => {
         const plan = bySeq(id);
         requireState(plan, ["running", "paused", "done", "cancelled", "expired"], "can be retried");
+        const overdue = overdueOf(plan);
         const retried = db
           .query(stepSql("retry", `AND state IN (${listed(states)})`))
           .run({ plan: plan.seq }).changes;
         if (retried === 0) return { plan, retried };
         const changed = {
           ...({ state: "running", reason: null, ended: null, wave: 0, wave_at: null } as const),
-          forgiven: count(plan.seq, FAILURES),
+          forgiven: failuresOf(plan) + overdue,
           expires: now + plan.spec.expires_s * 1_000,
         };
         return { plan: decide(plan, changed), retried };

@@ -23,12 +23,15 @@ export interface Entry {
   /** When its host is asked to end it; never while it is asked so, and once it has answered. */
   cancelDue: number;
   cancelTries: number;
+  /** Whether it was overdue when the plan was resumed: then that does not count. */
+  isForgiven: boolean;
 }
 
 export type Run = ReturnType<typeof createRun>;
 
-/** @param content what each host runs. @param failed how many have failed so far. */
-export function createRun(plan: Plan, content: string, failed: number, release: () => void) {
+/** @param content what each host runs. @param failures which hosts have failed so far. */
+export function createRun(plan: Plan, content: string, failures: Iterable<number>, release: () => void) {
+  const failed = new Set(failures);
   let ready: Entry[] = [];
   let next = 0;
   let changed: Array<{ label: string; state: TargetState }> = [];
@@ -50,7 +53,7 @@ export function createRun(plan: Plan, content: string, failed: number, release: 
     release,
     /** Hosts whose answer was lost and whose time is over: they count as failed, and delay no wave. */
     overdue: new Set<Entry>(),
-    failures: (): number => failed + run.overdue.size,
+    failures: (): number => failed.size + run.overdue.size,
     hasRoom: (): boolean => run.busy < (run.plan.spec.max_parallel ?? Number.POSITIVE_INFINITY),
     /** The next host of the waves that have begun, whose turn has not come. */
     nextReady(): Entry | undefined {
@@ -65,8 +68,8 @@ export function createRun(plan: Plan, content: string, failed: number, release: 
       if (isReady(entry)) ready.push(entry);
     },
     /** Takes note that the state of a host has changed. */
-    note({ label, state }: Entry): void {
-      if ((FAILURES as readonly TargetState[]).includes(state)) failed++;
+    note({ n, label, state }: Entry): void {
+      if ((FAILURES as readonly TargetState[]).includes(state)) failed.add(n);
       if (state !== "sent" && state !== "running" && state !== "planned") changed.push({ label, state });
     },
     remove(entry: Entry): void {
@@ -96,6 +99,7 @@ export function createRun(plan: Plan, content: string, failed: number, release: 
       const known = new Set(open.map(({ n }) => n));
       const gone = [...run.entries.values()].filter(({ n }) => !known.has(n));
       for (const { sent_at, ...target } of open) {
+        failed.delete(target.n);
         const old = run.entries.get(target.n);
         if (old && old.attempt === target.attempt) continue;
         run.entries.set(target.n, {
@@ -108,6 +112,7 @@ export function createRun(plan: Plan, content: string, failed: number, release: 
             isBusy: false,
             cancelDue: 0,
             cancelTries: 0,
+            isForgiven: false,
           },
         });
       }

@@ -17,7 +17,7 @@ import { createSlots } from "./at-work";
 import { planEnded, planPaused, planTarget, planWave } from "./events";
 import type { CancelJob, DeliverJob, Job, JobResult, Target } from "./job/job";
 import type { Ledger, Plan, Step } from "./ledger";
-import { jobId, OPEN_STATES, STEPS, type StepName } from "./plan";
+import { FAILURES, jobId, OPEN_STATES, STEPS, type StepName } from "./plan";
 import { createRun, type Entry, type Run } from "./run";
 import { createTurns } from "./turns";
 import { createWriter } from "./writer";
@@ -104,6 +104,8 @@ export function createRunner(uses: RunnerUses) {
     const run_id = result && "run_id" in result ? result.run_id : undefined;
     await write(entry, step, { error, run_id });
     drop(entry);
+    if (!entry.isForgiven || entry.state !== "ok") return;
+    entry.run.change(ledger, { forgiven: Math.max(0, entry.run.plan.forgiven - 1) });
   };
   const offline = async (entry: Entry, error: string) => {
     const behind = turns.behind(entry.label).filter((one) => !one.isBusy);
@@ -290,6 +292,11 @@ export function createRunner(uses: RunnerUses) {
       return;
     }
     const { plan } = run;
+    // Whoever resumes it has seen what is overdue by then, which the ledger alone does not know.
+    if (plan.state === "paused") {
+      if (run.failures() > plan.forgiven) run.change(ledger, { forgiven: run.failures() });
+      for (const entry of run.overdue) entry.isForgiven = true;
+    }
     if (plan.state === "running" && run.failures() > plan.forgiven + plan.spec.max_failures) {
       const failed = `${run.failures() - plan.forgiven} failed`;
       const isPlan = plan.spec.kind === "plan";
@@ -439,7 +446,8 @@ export function createRunner(uses: RunnerUses) {
         release();
         return false;
       }
-      const run = createRun(plan, ledger.content(seq), ledger.failures(seq), release);
+      const failed = ledger.targets(seq, FAILURES).map(({ n }) => n);
+      const run = createRun(plan, ledger.content(seq), failed, release);
       runs.set(seq, run);
       decide(run, () => plan);
       // Jobs that may run already come before all others.

@@ -151,6 +151,55 @@ describe("a plan that runs", () => {
   });
 });
 
+describe("a plan that is resumed or retried after it was paused", () => {
+  /** Hosts that never answer, so long after their time that they count as failed, and that fail; the others are ok. */
+  const pausedPlan = async (made: ReturnType<typeof testLedger>) => {
+    const fates: Record<string, Fate> = { h0: "lost", h1: "failed" };
+    const fleet = testFleet((label) => fates[label] ?? "ok");
+    const running = testRunner(made, fleet);
+    const spec = { queue: true, max_failures: 1, delivery_timeout_s: -100, timeout_s: 0, waves: [2, 4] };
+    const { seq } = running.run(plannedHosts(4), spec);
+    await until("it is paused", () => made.ledger.plan(seq).state === "paused");
+    await until("its note", () => made.ledger.plan(seq).forgiven === 2);
+    expect(made.ledger.plan(seq).reason).toBe("2 failed, more than 1");
+    return { running, seq, fates };
+  };
+
+  test.each([false, true])("goes on past hosts that are overdue, in another process: %p", async (isOther) => {
+    using made = testLedger();
+    const { running: first, seq } = await pausedPlan(made);
+    using _ = first;
+    if (isOther) first.runner.stop();
+    made.ledger.resume(seq);
+    using second = isOther
+      ? testRunner(
+          made,
+          testFleet((label) => (label === "h0" ? "lost" : "ok")),
+        )
+      : first;
+    second.runner.run(seq);
+    await second.runner.wake();
+    await until("the others", () => made.ledger.counts(seq).ok === 2);
+    expect(made.ledger.plan(seq)).toMatchObject({ state: "running", forgiven: 2 });
+  });
+
+  test("counts no failure of before that is repeated, and forgives none for a host that was overdue and is ok", async () => {
+    using made = testLedger();
+    const { running: first, seq, fates } = await pausedPlan(made);
+    using _ = first;
+    fates.h1 = "ok";
+    expect(made.ledger.retry(seq, ["failed"], Date.now()).plan.forgiven).toBe(1);
+    await first.runner.wake();
+    await until("the others", () => made.ledger.counts(seq).ok === 3);
+    expect(made.ledger.plan(seq)).toMatchObject({ state: "running", forgiven: 1 });
+    fates.h0 = "ok";
+    first.runner.hostUp("h0");
+    await first.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ ok: 4 });
+    expect(made.ledger.plan(seq)).toMatchObject({ state: "done", forgiven: 0 });
+  });
+});
+
 describe("a plan whose address book cannot be read", () => {
   /** An address book that is broken until it is mended. */
   const brokenBook = () => {
