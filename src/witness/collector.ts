@@ -63,8 +63,8 @@ interface Watch<E> {
   heard: number;
   /** When cosignatures were handed back last, how large the log was, and how many looks there were since. */
   handed: { at: number; size: number; looks: number } | undefined;
-  /** Since when the log must have more leaves than `size`. */
-  owed: { since: number; size: number } | undefined;
+  /** Since when the log must have more leaves than `size`, and whether a look has failed since. */
+  owed: { since: number; size: number; outage?: "now" | "over" } | undefined;
 }
 
 export type Collector = ReturnType<typeof createCollector>;
@@ -136,9 +136,11 @@ export function createCollector<E extends Entry>({
     if (found.kind === "good") {
       watch.heard = now;
       if (watch.owed && found.size > watch.owed.size) watch.owed = undefined;
-    } else if (watch.owed) {
-      // A host that was restarted gets the whole time again.
+      if (watch.owed?.outage === "now") watch.owed.outage = "over";
+    } else if (watch.owed && watch.owed.outage !== "over") {
+      // A host that was restarted gets the whole time again, once: else one that fails now and then would owe for ever.
       watch.owed.since = now;
+      watch.owed.outage = "now";
     }
     const owing = watch.owed ? now - watch.owed.since : 0;
     keep(watch, afterLook(watch.record, found, { unheard: now - watch.heard, owing }));

@@ -152,6 +152,30 @@ describe("the log of a host is", () => {
     expect(await desk.look()).toMatchObject({ state: "ok" });
   });
 
+  test("silent when the host gives an old checkpoint and an error in turn", async () => {
+    using desk = testDesk(1);
+    await desk.look();
+    desk.host.growsBy = 0;
+    for (let passed = 0; passed < 60; passed += 12) await desk.look();
+    for (let round = 0; round < 12; round++) {
+      desk.host.isUp = round % 2 === 1;
+      await desk.look();
+    }
+    expect(await desk.look()).toMatchObject({ state: "silent", reason: expect.stringContaining("no row") });
+  });
+
+  test("ok when the host was away while it owed a row, and has that soon after", async () => {
+    using desk = testDesk(1);
+    desk.host.growsBy = 0;
+    await desk.look();
+    desk.host.isUp = false;
+    for (let passed = 0; passed < 48; passed += 12) await desk.look();
+    desk.host.isUp = true;
+    expect(await desk.look()).toMatchObject({ state: "ok" });
+    desk.host.size += 1;
+    expect(await desk.look()).toMatchObject({ state: "ok" });
+  });
+
   test("unknown where the host has none", async () => {
     using desk = testDesk(1);
     desk.host.isUp = false;
