@@ -408,17 +408,27 @@ export function createService({
       runsJobs = true;
       if (existsSync(files.traces)) (await service.traces()).clear();
       await madeScheduler?.start();
-      const look = async () => {
+      const hasHooks = () => existsSync(files.webhooks);
+      const looks = {
         // Whoever revokes a token may not be able to notify this process.
-        const hasHooks = existsSync(files.webhooks);
-        if (madeRuns || madeSessions || hasHooks || revocations.awaited()) await endRevoked();
-        if (hasJobs()) await service.scheduler();
-        if (hasHooks) (await service.webhooks()).start();
-        await lookAtDesk();
-        if (runsJobs && existsSync(files.deskKey) && existsSync(files.adminHosts)) await watchLogs();
-        if (existsSync(files.plans)) (await service.plans()).runner.takeOver();
+        "what revoked tokens have started was not ended": async () => {
+          if (madeRuns || madeSessions || hasHooks() || revocations.awaited()) await endRevoked();
+        },
+        "the scheduler did not start": async () => {
+          if (hasJobs()) await service.scheduler();
+        },
+        "the webhooks did not start": async () => {
+          if (hasHooks()) (await service.webhooks()).start();
+        },
+        "the link to the desk did not start or end": lookAtDesk,
+        "the audit logs of the hosts are not watched": async () => {
+          if (runsJobs && existsSync(files.deskKey) && existsSync(files.adminHosts)) await watchLogs();
+        },
+        "no plan was taken over": async () => {
+          if (existsSync(files.plans)) (await service.plans()).runner.takeOver();
+        },
       };
-      const endUpkeep = startUpkeep(service, look, tellPins);
+      const endUpkeep = startUpkeep(service, looks, tellPins);
       let leaving: Promise<void> | undefined;
       const stop = () => {
         runsJobs = false;
@@ -428,7 +438,7 @@ export function createService({
         return leaving;
       };
       stops.push(stop);
-      await look();
+      for (const look of Object.values(looks)) await look();
       await service.openHub();
       // Once the webhooks take events.
       if (existsSync(files.history)) await (await service.history()).settle();

@@ -148,17 +148,27 @@ export function createHostLink(
     });
   };
   let nonce: string | undefined;
+  /** Why the link did not start when that was tried last. */
+  let failure: string | undefined;
   let hasStopped = false;
   let turn = Promise.resolve();
   const settle = async () => {
     const joined = await read();
     const wanted = dials && !hasStopped ? joined?.nonce : undefined;
     if (wanted === nonce) return;
-    nonce = wanted;
+    // Until it has started, the next look tries again.
+    nonce = undefined;
+    failure = undefined;
     const former = dialler;
     dialler = undefined;
     await former?.stop();
-    if (wanted !== undefined) dialler = await start();
+    try {
+      if (wanted !== undefined) dialler = await start();
+      nonce = wanted;
+    } catch (error) {
+      failure = messageOf(error);
+      throw error;
+    }
   };
   return {
     /** Begins or ends the link where the membership is another than before. One look after the other. */
@@ -175,7 +185,9 @@ export function createHostLink(
       const about = { desk, host_id, label };
       const now = dialler?.state();
       if (!now) {
-        const problem = dials ? "no server runs here" : "the desk reaches this host: it has no links";
+        const problem = dials
+          ? (failure ?? "no server runs here")
+          : "the desk reaches this host: it has no links";
         return {
           ...about,
           ...{ state: "off", since: null, next: null, problem, rtt_ms: null, dials: 0 },

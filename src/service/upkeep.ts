@@ -19,20 +19,34 @@ const LOOK_MS = 1_000;
  */
 const FOLLOW_MS = 30 * 60_000;
 
-/** @param look is called every second; a failure of it is logged. @returns a function that ends all of it. */
-export function startUpkeep(
-  service: Service,
-  look: () => Promise<void>,
-  tellPins: () => Promise<void>,
-): () => void {
+/** What is looked at, one after the other, by what is logged where that fails. */
+type Looks = Readonly<Record<string, () => Promise<void>>>;
+
+/**
+ * @param looks are called every second. One that fails holds up no other, and is logged once for each reason.
+ * @returns a function that ends all of it.
+ */
+export function startUpkeep(service: Service, looks: Looks, tellPins: () => Promise<void>): () => void {
   const { log } = service;
   const ending = new AbortController();
   const logged = (text: string) => (error: unknown) => log.warn(`${text}: ${messageOf(error)}`);
   const follow = () =>
     followKeys(service, ending.signal).catch(logged("hosts were not asked for their next keys"));
   const renew = () => renewTokens(service).catch(logged("the tokens of hosts were not replaced"));
-  const failed = (error: unknown) => log.error("the scheduler did not start", error);
-  const looking = setInterval(() => look().catch(failed), LOOK_MS);
+  const failures = new Map<string, string>();
+  const lookAll = async () => {
+    for (const [failed, look] of Object.entries(looks)) {
+      try {
+        await look();
+        failures.delete(failed);
+      } catch (error) {
+        const reason = messageOf(error);
+        if (failures.get(failed) !== reason) log.error(failed, error);
+        failures.set(failed, reason);
+      }
+    }
+  };
+  const looking = setInterval(lookAll, LOOK_MS);
   const first = setTimeout(() => Promise.all([renew(), tellPins()]), LOOK_MS);
   const following = setInterval(() => Promise.all([follow(), renew(), tellPins()]), FOLLOW_MS);
   return () => {

@@ -1,11 +1,23 @@
 /** A link: a host dials its desk, and answers requests over the connection. */
 import { expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
 import { deadlineIn } from "../../src/client/carrier";
 import { callOperation } from "../../src/core/call";
 import { localCaller } from "../../src/core/caller";
 import { readMembership } from "../../src/join/membership";
 import { showDesk } from "../../src/join/operations/host";
-import { get, limits, linked, linkServer, plainHub, rawLink, until, untilEvent, waits } from "./support";
+import {
+  get,
+  joinDesk,
+  limits,
+  linked,
+  linkServer,
+  plainHub,
+  rawLink,
+  until,
+  untilEvent,
+  waits,
+} from "./support";
 
 /** What a promise rejects with. */
 const errorOf = (work: Promise<unknown>): Promise<unknown> =>
@@ -138,6 +150,19 @@ test("a request has the rights of the token that the host made for its desk, and
   const name = readMembership(host.files.desk)?.token ?? "";
   await (await host.service.deskTokens()).remove(name);
   expect((await hub.ask(host_id, get("/sessions"), limits())).status).toBe(401);
+});
+
+test("a host whose link did not start says why, and is up once it can", async () => {
+  await using desk = await linkServer(true);
+  await using host = await linkServer(false);
+  const host_id = await joinDesk(desk, host);
+  const key = readFileSync(host.files.hostKey);
+  writeFileSync(host.files.hostKey, "no key");
+  const failed = await errorOf(host.service.runJobs());
+  expect(failed).toBeInstanceOf(Error);
+  expect((await host.service.hostLink())?.problem).toBe((failed as Error).message);
+  writeFileSync(host.files.hostKey, key);
+  expect(await untilEvent(desk, "host.up")).toMatchObject({ base_url: `link:${host_id}` });
 });
 
 test("a host is back after its desk was started again", async () => {
