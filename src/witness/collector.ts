@@ -63,6 +63,8 @@ interface Watch<E> {
   heard: number;
   /** When cosignatures were handed back last, how large the log was, and how many looks there were since. */
   handed: { at: number; size: number; looks: number } | undefined;
+  /** How many times in a row the host did not answer when cosignatures were handed back. */
+  unanswered: number;
   /** Since when the log must have more leaves than `size`, and whether a look has failed since. */
   owed: { since: number; size: number; outage?: "now" | "over" } | undefined;
 }
@@ -91,7 +93,7 @@ export function createCollector<E extends Entry>({
       ...{ hostId, entry, isStored: true, isBusy: false, heard: now },
       record: stored.get(hostId) ?? newRecord(),
       due: now + Math.random() * Math.min(EVERY_MS, 1_000 + PACE_MS * watches.size),
-      ...{ handed: undefined, owed: undefined },
+      ...{ handed: undefined, unanswered: 0, owed: undefined },
     };
   };
   /** Follows the address book: hosts join and leave. */
@@ -143,7 +145,8 @@ export function createCollector<E extends Entry>({
       watch.owed.outage = "now";
     }
     const owing = watch.owed ? now - watch.owed.since : 0;
-    keep(watch, afterLook(watch.record, found, { unheard: now - watch.heard, owing }));
+    const { unanswered } = watch;
+    keep(watch, afterLook(watch.record, found, { unheard: now - watch.heard, owing, unanswered }));
     const { origin } = watch.record;
     if (found.evidence && origin !== null)
       store.addEvidence(origin, Math.floor(Date.now() / 1_000), evidenceText(found.evidence));
@@ -196,9 +199,11 @@ export function createCollector<E extends Entry>({
       witnesses: all.map(({ vkey }) => vkey),
     });
     watch.handed = { at: performance.now(), size, looks: 0 };
+    watch.unanswered++;
     const response = await carrier.ask({ method: "POST", path: "/audit/cosignatures", body }, limits());
-    // 503: the host can write no row. A log that gets no rows must be noticed all the same.
-    if (response.status === 200 || response.status === 503) watch.owed ??= { since: performance.now(), size };
+    watch.unanswered = 0;
+    // Whatever it answers, the request leaves a row, unless the host can write none: that must be noticed all the same.
+    watch.owed ??= { since: performance.now(), size };
     bodyOf(response);
   };
 
@@ -316,6 +321,7 @@ export function createCollector<E extends Entry>({
         key: await ownKeyOf(watch, carrier),
       });
       watch.handed = undefined;
+      watch.unanswered = 0;
       watch.owed = undefined;
       keep(watch, record);
       storeRecords();

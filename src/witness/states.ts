@@ -88,16 +88,21 @@ export type Look =
   | { readonly kind: "broken"; readonly state: State; readonly reason: string }
   | { readonly kind: "none"; readonly reason: string };
 
-/** Spans of the monotonic clock, in milliseconds. */
-export interface Spans {
+/** How many times a host may leave a request unanswered which would leave a row in its log. */
+const MAX_UNANSWERED = 1;
+
+/** How a host answers. Spans are those of the monotonic clock, in milliseconds. */
+export interface Answering {
   /** Since the last good checkpoint, or since this desk began to watch. */
   readonly unheard: number;
   /** How long the log has lacked a row that this desk knows of; 0 where it lacks none. */
   readonly owing: number;
+  /** How many times in a row the host did not answer when cosignatures were handed back. */
+  readonly unanswered: number;
 }
 
 /** `record` after a look: what is broken stays broken. */
-export function afterLook(record: Record, look: Look, { unheard, owing }: Spans): Record {
+export function afterLook(record: Record, look: Look, { unheard, owing, unanswered }: Answering): Record {
   const isBroken = BROKEN.includes(record.state);
   if (look.kind === "broken") {
     // The first finding is the most precise.
@@ -114,11 +119,13 @@ export function afterLook(record: Record, look: Look, { unheard, owing }: Spans)
   const heard = { ...record, seen, size: look.size };
   if (isBroken) return { ...record, seen };
   if (owing >= OWING_MS) return become(heard, "silent", STUCK);
+  if (unanswered > MAX_UNANSWERED) return become(heard, "silent", UNANSWERED);
   const isRestored = record.restored !== null && Date.now() - Date.parse(record.restored) < RESTORED_MS;
   return become(heard, isRestored ? "restored" : "ok", isRestored ? record.reason : "");
 }
 
 const STUCK = "the host answers, but its log has no row of what this desk has changed there";
+const UNANSWERED = "the host shows its log, but does not answer when cosignatures are handed back";
 
 function become(record: Record, state: State, reason: string): Record {
   if (record.state === state) return record.reason === reason ? record : { ...record, reason };

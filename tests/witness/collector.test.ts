@@ -152,6 +152,31 @@ describe("the log of a host is", () => {
     expect(await desk.look()).toMatchObject({ state: "ok" });
   });
 
+  for (const status of [400, 404, 409, 429, 500]) {
+    test(`silent when the host answers ${status} to what the desk hands back, and its log gets no row`, async () => {
+      using desk = testDesk(1);
+      desk.host.handBackStatus = status;
+      await desk.look();
+      desk.host.growsBy = 0;
+      for (let passed = 0; passed < 96; passed += 12) await desk.look();
+      expect(await desk.look()).toMatchObject({ state: "silent", reason: expect.stringContaining("no row") });
+    });
+  }
+
+  test("silent when the host twice does not answer to what the desk hands back; ok when it does", async () => {
+    using desk = testDesk(1);
+    desk.host.handBackStatus = undefined;
+    desk.host.growsBy = 0;
+    await desk.look();
+    expect(await desk.look()).toMatchObject({ state: "ok" });
+    await desk.look(45);
+    expect(await desk.look()).toMatchObject({ state: "silent", reason: expect.stringContaining("handed") });
+    desk.host.handBackStatus = 200;
+    desk.host.growsBy = 2;
+    await desk.look(45);
+    expect(await desk.look()).toMatchObject({ state: "ok" });
+  });
+
   test("silent when the host gives an old checkpoint and an error in turn", async () => {
     using desk = testDesk(1);
     await desk.look();

@@ -66,6 +66,8 @@ export function testHost(folder: string, label: string, options: { readonly grow
     /** How many rows the log gets when cosignatures are handed back. */
     growsBy: options.growsBy ?? 2,
     isUp: true,
+    /** The status of the answer when cosignatures are handed back; undefined for what is no answer. */
+    handBackStatus: 200 as number | undefined,
     witnesses: true,
     /** What the desk has sent. */
     handed: [] as Array<v.InferOutput<typeof HANDED>>,
@@ -88,7 +90,9 @@ export function testHost(folder: string, label: string, options: { readonly grow
     if (pathname === "/audit/cosignatures") {
       state.handed.push(v.parse(HANDED, await request.json()));
       state.size += state.growsBy;
-      return Response.json({});
+      const status = state.handBackStatus;
+      if (status === undefined) return new Response("x".repeat(1_000_000));
+      return Response.json({}, { status });
     }
     if (pathname === "/audit/restored") {
       state.restored.push(await request.json());
