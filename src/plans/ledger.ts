@@ -91,6 +91,9 @@ export type PlanChange = Partial<
   Pick<Plan, "state" | "reason" | "ended" | "wave" | "wave_at" | "forgiven" | "expires">
 >;
 
+/** Whose rights a plan has. */
+export type Applicant = Pick<Plan, "token" | "scopes">;
+
 export type Counts = Readonly<Partial<Record<TargetState, number>>>;
 
 export type Ledger = ReturnType<typeof openLedger>;
@@ -151,6 +154,10 @@ export function openLedger(path: string) {
     const sets = fields.map((name) => `${name} = $${name}`).join(", ");
     db.query(`UPDATE plan SET ${sets} WHERE seq = $seq`).run({ ...changes, seq });
   };
+  const setApplicant = (seq: number, { token, scopes }: Applicant, now: number) =>
+    db.run("UPDATE plan SET token = ?2, scopes = ?3, applied = ?4 WHERE seq = ?1", [
+      ...[seq, token, JSON.stringify(scopes), now],
+    ]);
   /** A change by somebody else than who runs the plan. */
   const decide = (plan: Plan, changes: PlanChange) => {
     change(plan.seq, changes);
@@ -284,10 +291,8 @@ export function openLedger(path: string) {
       transaction(() => {
         const plan = bySeq(id);
         requireState(plan, ["new"], "can be applied");
-        db.run("UPDATE plan SET token = ?2, scopes = ?3, applied = ?4, expires = ?5 WHERE seq = ?1", [
-          ...[plan.seq, token, JSON.stringify(scopes), now, now + plan.spec.expires_s * 1_000],
-        ]);
-        return decide(plan, { state: "running" });
+        setApplicant(plan.seq, { token, scopes }, now);
+        return decide(plan, { state: "running", expires: now + plan.spec.expires_s * 1_000 });
       }),
     pause: (id: number, reason: string): Plan =>
       transaction(() => {
@@ -295,11 +300,12 @@ export function openLedger(path: string) {
         requireState(plan, ["running"], "can be paused");
         return decide(plan, { state: "paused", reason });
       }),
-    /** The failures so far do not count any more. */
-    resume: (id: number): Plan =>
+    /** The failures so far do not count any more. @param heir whose rights the plan has from now on, where that changes. */
+    resume: (id: number, heir?: Applicant): Plan =>
       transaction(() => {
         const plan = bySeq(id);
         requireState(plan, ["paused"], "can be resumed");
+        if (heir) setApplicant(plan.seq, heir, Date.now());
         return decide(plan, { state: "running", reason: null, forgiven: failuresOf(plan) + overdueOf(plan) });
       }),
     /** Nothing more begins. Of a plan that is cancelled and not over, hosts are asked again to end what they may have. */
@@ -322,9 +328,10 @@ export function openLedger(path: string) {
      * Plans the hosts again that ended in one of `states`: as a new job each, wave by wave. The plan expires as long from now
      * as it did from its start.
      *
+     * @param heir as for `resume`.
      * @returns the plan, and how many hosts they are.
      */
-    retry: (id: number, states: readonly TargetState[], now: number) =>
+    retry: (id: number, states: readonly TargetState[], now: number, heir?: Applicant) =>
       transaction((): { plan: Plan; retried: number } => {
         const plan = bySeq(id);
         requireState(plan, ["running", "paused", "done", "cancelled", "expired"], "can be retried");
@@ -333,6 +340,7 @@ export function openLedger(path: string) {
           .query(stepSql("retry", `AND state IN (${listed(states)})`))
           .run({ plan: plan.seq }).changes;
         if (retried === 0) return { plan, retried };
+        if (heir) setApplicant(plan.seq, heir, now);
         const changed = {
           ...({ state: "running", reason: null, ended: null, wave: 0, wave_at: null } as const),
           forgiven: failuresOf(plan) + overdue,

@@ -197,6 +197,15 @@ function progressOf({ ledger }: Plans, { seq, hosts, wave, spec }: Plan) {
   return { what, done: hosts - planned - waiting - sent - running, total: hosts };
 }
 
+/** A plan that the caller may have run. @throws `forbidden`, `not_found`. */
+async function permitted(service: ApplyUses, id: string, { grant }: Caller) {
+  requireOwnToken(grant, "a plan");
+  const plans = await service.plans();
+  const plan = plans.find(id, grant);
+  (await service.executor()).permit(plan.spec.commands, grant);
+  return { plans, plan };
+}
+
 export const applyPlan = operation({
   name: "plan.apply",
   summary: "Run a plan: exactly what its digest stands for",
@@ -217,10 +226,7 @@ export const applyPlan = operation({
   output: PLAN_VIEW,
   async run(service: ApplyUses, { id, digest, wait }, caller) {
     const { grant } = caller;
-    requireOwnToken(grant, "a plan");
-    const plans = await service.plans();
-    const plan = plans.find(id, grant);
-    (await service.executor()).permit(plan.spec.commands, grant);
+    const { plans, plan } = await permitted(service, id, caller);
     const sent = digest.trim().toLowerCase();
     await caller.announce(`plan.apply id=${plan.id} digest=${printable(sent, 80)} hosts=${plan.hosts}`);
     return goOn(plans, plans.apply(plan, sent, grant.name, grant.scopes), wait, caller);
@@ -318,9 +324,9 @@ export const resumePlan = operation({
   http: { method: "POST", path: "/plans/{id}/resume" },
   input: v.strictObject({ ...ONE_PLAN, wait: WAIT }),
   output: PLAN_VIEW,
-  async run(service: Uses, { id, wait }, caller) {
-    const plans = await service.plans();
-    return goOn(plans, plans.resume(plans.find(id, caller.grant)), wait, caller);
+  async run(service: ApplyUses, { id, wait }, caller) {
+    const { plans, plan } = await permitted(service, id, caller);
+    return goOn(plans, await plans.resume(plan, caller.grant), wait, caller);
   },
 });
 
@@ -345,9 +351,9 @@ export const retryPlan = operation({
     wait: WAIT,
   }),
   output: PLAN_VIEW,
-  async run(service: Uses, { id, state, wait }, caller) {
-    const plans = await service.plans();
-    return goOn(plans, plans.retry(plans.find(id, caller.grant), state), wait, caller);
+  async run(service: ApplyUses, { id, state, wait }, caller) {
+    const { plans, plan } = await permitted(service, id, caller);
+    return goOn(plans, await plans.retry(plan, state, caller.grant), wait, caller);
   },
 });
 

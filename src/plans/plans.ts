@@ -14,7 +14,7 @@ import { printable } from "../lib/sanitize";
 import { type Attended, attend } from "./attended";
 import { planCreated, planPaused, planStarted } from "./events";
 import type { CancelJob, DeliverJob } from "./job/job";
-import { openLedger, type Plan } from "./ledger";
+import { type Applicant, openLedger, type Plan } from "./ledger";
 import { digestOfPlan, type PlannedHost, type Spec } from "./plan";
 import { plansToForget } from "./retention";
 import { createRunner, type HowEnded } from "./runner";
@@ -93,6 +93,12 @@ export function createPlans(uses: PlansUses) {
       if (one?.type.name === "host.up") runner.hostUp(String(Object(JSON.parse(one.text)).label));
     }
   });
+  /** Who takes the place of the token that applied the plan; undefined while that is in force. */
+  const heirOf = async ({ token, applied }: Plan, grant: Grant): Promise<Applicant | undefined> => {
+    if (token === null || applied === null) return undefined;
+    const ended = (await uses.endings())(token, new Date(applied).toISOString());
+    return ended === null ? undefined : { token: grant.name, scopes: grant.scopes };
+  };
   const started = (plan: Plan): Plan => {
     publish(planStarted, { id: plan.id, hosts: plan.hosts, token: plan.token });
     return plan;
@@ -160,13 +166,15 @@ export function createPlans(uses: PlansUses) {
       publish(planPaused, { id: plan.id, reason });
       return paused;
     },
-    resume(plan: Plan): Plan {
+    /** Where the token of the plan has ended, `grant` takes its place; so it does for `retry`. */
+    async resume(plan: Plan, grant: Grant): Promise<Plan> {
       requirePlan(plan);
-      return started(ledger.resume(plan.seq));
+      return started(ledger.resume(plan.seq, await heirOf(plan, grant)));
     },
-    retry(plan: Plan, states: Parameters<typeof ledger.retry>[1]) {
+    async retry(plan: Plan, states: Parameters<typeof ledger.retry>[1], grant: Grant): Promise<Plan> {
       requirePlan(plan);
-      const { plan: now, retried } = ledger.retry(plan.seq, states, Date.now());
+      const heir = await heirOf(plan, grant);
+      const { plan: now, retried } = ledger.retry(plan.seq, states, Date.now(), heir);
       if (retried === 0) throw conflict(`the plan ${plan.id} has no host that is ${states.join(" or ")}`);
       return started(now);
     },

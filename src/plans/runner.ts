@@ -405,10 +405,11 @@ export function createRunner(uses: RunnerUses) {
     }
     const now = Date.now();
     for (const run of [...runs.values()]) {
-      const { seq, token, applied } = run.plan;
+      const { seq } = run.plan;
       try {
         const fresh = ledger.expire(seq, now) ?? ledger.plan(seq);
         if (fresh.revision !== run.plan.revision) decide(run, () => fresh);
+        const { token, applied } = run.plan;
         const ended = token === null ? null : endOf(token, new Date(applied ?? now).toISOString());
         const why = `its token ${token} ${ended}`;
         if (ended === "was revoked" && run.plan.state !== "cancelled" && run.plan.state !== "expired")

@@ -196,6 +196,43 @@ describe("a plan", () => {
     });
   });
 
+  test("goes on with the rights of who resumes or retries it, once its token has ended", async () => {
+    await using made = await desk();
+    const { owner, here } = made;
+    const actions = [["AC_sleep", [0]]];
+    const plans = await here.service.plans();
+    for (const way of ["resume", "retry"] as const) {
+      const { id, digest } = await owner.make({ actions });
+      const { seq } = plans.apply(plans.ledger.find(id), digest, "revoked", ["operate"]);
+      if (way === "resume") plans.ledger.pause(seq, "by anna");
+      else plans.ledger.cancel(seq, "its token revoked was revoked", Date.now());
+      const done = await (way === "resume" ? owner.resume(id) : owner.retry(id, "cancelled"));
+      expect(done).toMatchObject({ state: "done", counts: { ok: 2 }, token: null });
+      expect(plans.ledger.plan(seq)).toMatchObject({ token: null, scopes: ["admin"] });
+    }
+  });
+
+  test("is neither resumed nor retried by a run with a scope, or one that may not use its commands", async () => {
+    await using made = await desk();
+    const { here } = made;
+    const { id } = await made.owner.make({ actions: [["AC_config_export"]] });
+    const caller = localCaller(here.service, "api", {
+      grant: { name: null, scopes: ["admin"], limited: true },
+    });
+    const plans = await here.service.plans();
+    plans.ledger.create(
+      { ...plans.ledger.find(id), id: "of-anna", content: "", maker: "anna" },
+      [{ label: "a", identity: "a" }],
+      Date.now(),
+    );
+    const anna = made.as("anna", "operate");
+    const message = "a plan starts what goes on after this run";
+    await expect(async () => callOperation(here.service, resumePlan, { id }, caller)).toThrow(message);
+    await expect(async () => callOperation(here.service, retryPlan, { id }, caller)).toThrow(message);
+    await expect(async () => anna.resume("of-anna")).toThrow("AC_config_export needs admin");
+    await expect(async () => anna.retry("of-anna", "failed")).toThrow("AC_config_export needs admin");
+  });
+
   test("runs over HTTP and in scripts", async () => {
     await using made = await desk();
     const { here } = made;

@@ -200,6 +200,31 @@ describe("a plan that is resumed or retried after it was paused", () => {
   });
 });
 
+describe("a plan whose token has expired", () => {
+  test("goes on with the rights of who resumes it", async () => {
+    using made = testLedger();
+    let isExpired = false;
+    const fleet = testFleet(() => "slow");
+    const endings = async () => (name: string) => (isExpired && name === "anna" ? "has expired" : null);
+    using running = testRunner(made, { ...fleet, endings });
+    const { seq } = running.run(plannedHosts(1));
+    made.ledger.pause(seq, "by anna");
+    made.ledger.resume(seq, { token: "anna", scopes: ["operate"] });
+    await running.runner.wake();
+    await until("it runs", () => fleet.slow.get("h0"));
+    isExpired = true;
+    await running.runner.wake();
+    expect(made.ledger.plan(seq)).toMatchObject({ state: "paused", reason: "its token anna has expired" });
+    made.ledger.resume(seq, { token: null, scopes: ["admin"] });
+    await running.runner.wake();
+    await running.runner.wake();
+    expect(made.ledger.plan(seq)).toMatchObject({ state: "running", token: null });
+    fleet.slow.get("h0")?.();
+    await running.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ ok: 1 });
+  });
+});
+
 describe("a plan whose address book cannot be read", () => {
   /** An address book that is broken until it is mended. */
   const brokenBook = () => {
