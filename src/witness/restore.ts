@@ -46,7 +46,8 @@ export async function restore(
   const answer = await carrier.ask({ method: "POST", path: "/audit/restored", body }, limits());
   if (answer.status === 404) throw new RemoteError("answer", "the host has an older svc", true);
   bodyOf(answer);
-  const epoch = record.epoch + 1;
+  // Later than each before, also where this desk has lost count: after the host left, or the loss of witness.db. Peers remember.
+  const epoch = Math.max(record.epoch + 1, Date.now());
   store.register({ ...key, epoch });
   return {
     ...record,

@@ -49,6 +49,12 @@ function testDesk(count: number) {
       return now.collector.lookNow(`host-${at}`);
     },
     restore: (reason: string) => now.collector.restore("host-0", reason, new AbortController().signal),
+    /** The first host leaves, and joins again. */
+    async leaveAndJoin() {
+      const [host] = hosts.splice(0, 1);
+      await now.collector.lookNow("host-1");
+      if (host) hosts.unshift(host);
+    },
     /** Another process of the desk, perhaps one that has lost what it knew. */
     restart(file?: string) {
       now.collector.stop();
@@ -333,6 +339,25 @@ describe("a restored log", () => {
     expect(after.peers).toHaveLength(3);
     desk.host.size = 40;
     expect(await desk.look()).toMatchObject({ state: "shrank" });
+  });
+
+  test("is accepted again by a desk that has lost what it knew, and by its peers, and after the host left", async () => {
+    using desk = testDesk(4);
+    const breakAndRestore = async (size: number) => {
+      desk.host.size = size;
+      expect(await desk.look(60)).toMatchObject({ state: "shrank" });
+      await desk.restore("once more");
+      const after = await desk.look(60);
+      expect(after).toMatchObject({ state: "restored", size });
+      expect(after.peers).toHaveLength(3);
+    };
+    desk.host.size = 100;
+    await desk.look();
+    await breakAndRestore(80);
+    await desk.leaveAndJoin();
+    await breakAndRestore(60);
+    desk.restart("empty.db");
+    await breakAndRestore(40);
   });
 
   test("may have another key", async () => {
