@@ -81,6 +81,12 @@ function privateFiles(configDir: string): Array<{ name: string; path: string; le
       path: files.auditKey,
       leaked: ["delete it and restart svc: the log has another key then"],
     },
+    {
+      name: "witness_key",
+      path: files.witnessKey,
+      leaked: ["delete it and restart svc: what this host cosigns has another key then"],
+    },
+    { name: "witness.db", path: files.witness },
     { name: "desk_key", path: files.deskKey, leaked: ["delete it, and let the hosts join again"] },
     { name: "desk.json", path: files.desk },
     { name: "idempotency.db", path: files.idempotency },
