@@ -1,9 +1,10 @@
 /** A desk and hosts of it that can be killed: the compiled binary, and hosts that are simulated in this process. */
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createFleet, NO_FAULTS } from "../../bench/programs/sim-host";
 import { serveHosts } from "../../bench/programs/sim-https";
 import { addressOf, labelOf } from "../../bench/programs/sim-seed";
+import { openReadOnly } from "../../src/lib/sqlite";
 import { freePort } from "../e2e/binary";
 import { installBinary, post, TOKEN } from "../support";
 
@@ -125,13 +126,23 @@ export async function startFleet(seed: string) {
     crashSimulated: (nth: number) => simulated[nth]?.crash(),
     plans: async () => (await call<{ plans: PlanView[] }>("/plans")).plans,
     plan: (id: string) => call<PlanView>(`/plans/${id}`),
-    /** How often a plan ran on a host, by what that has recorded of its runs. */
+    /**
+     * How often a plan ran on a host, by what that has recorded of its runs, and of its jobs: the history is written a moment after
+     * a run, so that a kill may lose a row, and how a job ended is on disk at once.
+     */
     async timesRun({ id }: PlanView, label: string): Promise<number> {
       const host = real[REAL.indexOf(label)];
       if (!host) return runs.filter((run) => run.plan === id && labelOf(run.host) === label).length;
       const path = "/history?source_type=plan&limit=1000";
       const found = await call<{ runs: Array<{ source_id: string }> }>(path, {}, host.url);
-      return found.runs.filter(({ source_id }) => source_id.startsWith(`${id}/`)).length;
+      const runsOf = found.runs.map(({ source_id }) => source_id).filter((from) => from.startsWith(`${id}/`));
+      const file = at(label, "config", "seen_jobs.db");
+      if (!existsSync(file)) return runsOf.length;
+      using jobs = openReadOnly(file);
+      const done = jobs
+        .query<{ id: string }, [string]>("SELECT id FROM jobs WHERE plan = ?1 AND state = 'done'")
+        .all(id);
+      return runsOf.length + done.filter((job) => !runsOf.includes(`${id}/${job.id}`)).length;
     },
     [Symbol.asyncDispose]: () => owned[Symbol.asyncDispose](),
   };
