@@ -93,7 +93,7 @@ describe("checkpoints", () => {
     expect(count()?.size).toBeGreaterThanOrEqual(256);
   });
 
-  test("are kept to the newest 64, the first cosigned one and the newest", async () => {
+  test("are kept for two minutes, then the newest 64, the first cosigned one and the newest", async () => {
     await using made = await witnessedLog(1);
     const cosign = (note: string) => made.seen.cosigned(made.witness.cosign(note), [made.witness.vkey]);
     await cosign(made.note);
@@ -102,10 +102,15 @@ describe("checkpoints", () => {
       const { note } = await made.seen.sign();
       if (nth === 2) await cosign(note);
     }
-    const sizes = withDatabase(made.path, (db) =>
-      db.query<{ size: number }, []>("SELECT size FROM svc_checkpoints ORDER BY nth").all(),
-    ).map(({ size }) => size);
-    expect(sizes).toEqual([1, 4, ...Array.from({ length: 64 }, (_, at) => at + 8)]);
+    const sizes = () =>
+      withDatabase(made.path, (db) =>
+        db.query<{ size: number }, []>("SELECT size FROM svc_checkpoints ORDER BY nth").all(),
+      ).map(({ size }) => size);
+    expect(sizes()).toHaveLength(71);
+    withDatabase(made.path, (db) => db.run("UPDATE svc_checkpoints SET made = made - 180000"));
+    await made.log.append(event());
+    await made.seen.sign();
+    expect(sizes()).toEqual([1, 4, ...Array.from({ length: 64 }, (_, at) => at + 9)]);
   });
 
   test("have another name after the key was lost", async () => {
