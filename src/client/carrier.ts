@@ -99,7 +99,7 @@ export class RemoteError extends Error {
   override readonly name = "RemoteError";
 
   /**
-   * @param fault `unreachable`: no connection, so the server has not seen the request; `unauthorized`: it refused the token;
+   * @param fault `unreachable`: no connection, or it broke (`sent` says whether the request may have arrived); `unauthorized`: it refused the token;
    * `timeout`: a deadline passed; `cancelled`: the caller stopped waiting; `answer`: it answered, but not what was expected.
    * @param message for operators; what the server said in it is printable.
    * @param sent whether the whole request may have reached the server, which may then have acted on it.

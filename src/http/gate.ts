@@ -34,7 +34,7 @@ export const passGate =
     return verdict.kind === "unauthorized" ? unauthorized() : tooManyResponse(verdict);
   };
 
-/** Has a request spend from the bucket of the host that it is handed on to; one that is handed on to none, as any other. */
+/** Counts a request against the limit of the host that gets it; a request that no host gets counts as any other. */
 function passOn(gate: Gate, key: string, exchange: Exchange, grant: Grant, next: Handler): Answer {
   const { started, link } = exchange;
   let isSpent = link !== null;

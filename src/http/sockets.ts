@@ -96,7 +96,7 @@ export function createSockets() {
     /**
      * Makes the connection of a request.
      *
-     * @param about what is to be done when its client has, or has not, proved who it is.
+     * @param about what to do once the client has proved who it is, or has failed to.
      * @returns the answer, which Bun has sent; a refusal where the request does not ask for the subprotocol.
      */
     upgrade(

@@ -145,7 +145,7 @@ const lineOf = ({ name, id }: VerifierKey, bytes: Uint8Array) =>
 /**
  * The signature of `note` by `key`; undefined when it has none. Of several, the latest.
  *
- * @throws a `rejected` failure when a line says that it is by this key and is not: the note is to be refused as a whole.
+ * @throws a `rejected` failure for a false signature in the name of this key: then refuse the whole note.
  */
 export function verifiedBy(note: SignedNote, key: VerifierKey): Verified | undefined {
   const own = note.signatures.filter(({ name, id }) => name === key.name && id === key.id);

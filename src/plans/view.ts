@@ -30,7 +30,7 @@ const SUMMARY = {
   /** When the next wave begins; null where it waits for hosts of this one, or there is none. */
   next_wave: time,
   queue: v.boolean(),
-  /** The named token that made it, and the one with whose rights it runs; null for the owner of the desk. */
+  /** The named token that made it, whose rights limit its runs, and the one that applied it; null for the owner of the desk. */
   maker: v.nullable(v.string()),
   token: v.nullable(v.string()),
   created: v.string(),

@@ -2,7 +2,7 @@
  * The envelope of a job: which job, of which plan, for whom, what and when; signed by the desk's key for jobs (Ed25519).
  *
  * The promise: what the host reads is what the desk signed, byte for byte. The envelope travels as the text that was signed, and
- * has the digest of what is to be done; so nothing is serialised again to be compared. Any change to it is refused.
+ * has the digest of the content; so nothing is serialised again to be compared. Any change to it is refused.
  */
 import * as v from "valibot";
 import { badInput, conflict, forbidden } from "../../lib/errors";

@@ -90,7 +90,7 @@ export function openSeenJobs(path: string, { now = Date.now, most = MAX_ROWS, ke
       if (mayHaveForgotten(job.expires)) throw conflict("this job has expired");
       const free = most - (countAll.get()?.rows ?? 0);
       const own = countBy.get(job.token)?.rows ?? 0;
-      // The desk and the owner need not leave room for other tokens.
+      // The owner need not leave room for other tokens.
       if (free <= 0 || (job.token !== null && !isWithinShare(own, 1, free, 7)))
         throw busy(
           `this host knows ${most - free} jobs, and takes more once some of them have expired`,
