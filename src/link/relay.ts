@@ -7,7 +7,7 @@
 import * as v from "valibot";
 import { type Response as Answer, type Opened, RemoteError, type Request } from "../client/carrier";
 import type { Caller } from "../core/caller";
-import { field, secret, whole } from "../core/fields";
+import { field, flag, secret, whole } from "../core/fields";
 import { operation } from "../core/operation";
 import { Failure, type FailureCode, forbidden, unavailable } from "../lib/errors";
 import { printable } from "../lib/sanitize";
@@ -95,10 +95,12 @@ export const askLinked = operation({
       v.optional(MILLISECONDS),
       "How long the answer may take once the request was sent, in milliseconds",
     ),
+    once: flag("Whether not to send it again when its answer is lost"),
     body: field(secret(v.unknown()), "Body of the request: JSON"),
   }),
   output: v.instance(Response),
-  async run(service: Uses, { host_id, path, within_ms, of_ms, max_bytes, answer_within_ms, body }, caller) {
+  async run(service: Uses, input, caller) {
+    const { host_id, path, within_ms, of_ms, max_bytes, answer_within_ms, once, body } = input;
     const hub = hubFor(service, caller);
     await caller.announce(`link.ask host_id=${host_id} path=${printable(JSON.stringify(path), 200)}`);
     const limits = {
@@ -106,7 +108,7 @@ export const askLinked = operation({
       ...(answer_within_ms !== undefined && { answerWithinMs: answer_within_ms }),
       maxBytes: max_bytes,
     };
-    const request = { method: "POST", path, body: JSON.stringify(body) } as const;
+    const request = { method: "POST", path, body: JSON.stringify(body), once } as const;
     return handedOn(await hub.ask(host_id, request, limits, caller.gone).catch(refused));
   },
 });

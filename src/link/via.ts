@@ -59,11 +59,11 @@ async function throughServer(
   signal: AbortSignal,
   client: string | null,
 ): Promise<Carrier> {
-  const address = (path: string, { at, ms }: Deadline, more: Record<string, number | undefined>) => {
+  const address = (path: string, { at, ms }: Deadline, more: Record<string, number | true | undefined>) => {
     const query = new URLSearchParams({ path });
     const times = { within_ms: Math.max(0, at - performance.now()), of_ms: ms, ...more };
     for (const [name, value] of Object.entries(times))
-      if (value !== undefined) query.set(name, `${Math.ceil(value)}`);
+      if (value !== undefined) query.set(name, `${typeof value === "number" ? Math.ceil(value) : value}`);
     return `/link/hosts/${hostId}/ask?${query}`;
   };
   // Awaited here: deadlines begin after this function.
@@ -87,7 +87,11 @@ async function throughServer(
   };
   return {
     async ask({ path, ...request }, { deadline: until, answerWithinMs, maxBytes }) {
-      const more = { max_bytes: maxBytes, answer_within_ms: answerWithinMs };
+      const more = {
+        max_bytes: maxBytes,
+        answer_within_ms: answerWithinMs,
+        ...(request.once && { once: true as const }),
+      };
       const asked = { ...request, path: address(path, until, more) };
       const limits = { deadline: later(until, answerWithinMs), maxBytes };
       if (request.method === "GET") return relayed(await read(asked, limits), "GET");

@@ -48,6 +48,23 @@ describe("a change whose answer was lost", () => {
     expect(posts[0]).toMatch(/^"[0-9a-f-]{36}"$/);
   });
 
+  test("is not sent again where its caller wants it once: it has no key either", async () => {
+    const posts: string[] = [];
+    await using server = await rawServer((socket) => {
+      socket.on("data", (bytes) => {
+        if (`${bytes}`.startsWith("GET")) return socket.write(knowing("{}"));
+        posts.push(`${bytes}`);
+        return socket.destroy();
+      });
+    });
+    using line = await lineTo(server.url);
+    await line.ask(GET, limits());
+    const asked = line.ask({ ...POST, once: true }, limits(30_000));
+    await expect(asked).rejects.toMatchObject({ fault: "unreachable", sent: true });
+    expect(posts).toHaveLength(1);
+    expect(posts[0]).not.toMatch(/idempotency-key/i);
+  });
+
   test("is not sent again to a server that has not said that it knows repeats", async () => {
     let posts = 0;
     await using server = await rawServer((socket) => {

@@ -1,5 +1,5 @@
 /** A link: a host dials its desk, and answers requests over the connection. */
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { deadlineIn } from "../../src/client/carrier";
 import { callOperation } from "../../src/core/call";
@@ -188,4 +188,36 @@ test("a server without --hub takes no link", async () => {
     tls: { rejectUnauthorized: false },
   });
   expect(answer.status).toBe(404);
+});
+
+describe("a change whose answer was lost with the link", () => {
+  const change = { method: "POST", path: "/execute", body: "{}" } as const;
+
+  test("is sent again over the next link, with its key", async () => {
+    await using desk = await plainHub();
+    const { host_id, key, hub } = desk;
+    const first = await rawLink(desk);
+    await first.prove(key, host_id, { process: "one" });
+    const asked = hub.ask(host_id, change, limits());
+    const sent = await first.next("ask");
+    const second = await rawLink(desk);
+    await second.prove(key, host_id, { process: "one" });
+    const again = await second.next("ask");
+    expect(again).toMatchObject({ key: sent.key, path: "/execute" });
+    expect(sent.key).toBeString();
+    second.say({ t: "head", id: again.id, status: 204, type: "" });
+    second.say({ t: "end", id: again.id });
+    expect((await asked).status).toBe(204);
+  });
+
+  test("is not sent again where its caller wants it once: it has no key either", async () => {
+    await using desk = await plainHub();
+    const { host_id, key, hub } = desk;
+    const link = await rawLink(desk);
+    await link.prove(key, host_id);
+    const asked = errorOf(hub.ask(host_id, { ...change, once: true }, limits()));
+    expect((await link.next("ask")).key).toBeUndefined();
+    link.socket.terminate();
+    expect(await asked).toMatchObject({ fault: "unreachable", message: "the link was lost", sent: true });
+  });
 });

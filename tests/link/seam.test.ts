@@ -1,6 +1,7 @@
 /** Hosts behind `link:` are asked as those behind https, in the process of the hub and in others of its desk. */
 import { describe, expect, test } from "bun:test";
-import { deadlineIn, RemoteError } from "../../src/client/carrier";
+import { join } from "node:path";
+import { deadlineIn, RemoteError, type Request } from "../../src/client/carrier";
 import { carrierTo } from "../../src/client/connection";
 import { followEvents } from "../../src/client/events";
 import type { Hub } from "../../src/link/links";
@@ -8,6 +9,8 @@ import { relayed } from "../../src/link/relay";
 import { IDLE_SESSIONS } from "../client/support";
 import { post, SOURCE, TOKEN, until } from "../support";
 import { entry, GONE, ID, linkedDesk } from "./fake-hub";
+
+const SOURCE_ROOT = join(import.meta.dir, "..", "..", "src");
 
 const NOT_LINKED = "not linked (last seen never)";
 
@@ -193,6 +196,33 @@ describe("in another process of the desk", () => {
     await until("the request to be cancelled", () => signal?.aborted);
     await child.exited;
   });
+
+  test.each([true, undefined])(
+    "a change that is to be sent once (%p) is so over the link too",
+    async (once) => {
+      await using made = await linkedDesk();
+      const asked: Request[] = [];
+      const ask: Hub["ask"] = async (_id, request) => {
+        asked.push(request);
+        return { status: 200, body: new Uint8Array() };
+      };
+      Object.assign(made.desk.service, { hub: () => ({ ask }) });
+      const request = { method: "POST", path: "/execute", body: "{}", once };
+      const code = `
+      import { createLinkWay } from "${SOURCE_ROOT}/link/via";
+      const way = createLinkWay({ configDir: process.env.SVC_CONFIG_DIR, hub: () => null });
+      using carrier = await way.via("link:${ID}");
+      const deadline = { at: performance.now() + 60_000, ms: 60_000 };
+      await carrier.ask(${JSON.stringify(request)}, { deadline, maxBytes: 1_000 });`;
+      const env = { ...process.env, SVC_CONFIG_DIR: made.desk.configDir, SVC_TOKEN: TOKEN };
+      const child = Bun.spawn([process.execPath, "-e", code], {
+        env,
+        stdio: ["ignore", "inherit", "inherit"],
+      });
+      expect(await child.exited).toBe(0);
+      expect(asked).toMatchObject([{ path: "/execute", once: once ?? false }]);
+    },
+  );
 
   test("a poll of many hosts takes a few connections of the server", async () => {
     await using made = await linkedDesk();
