@@ -2,9 +2,7 @@
  * The collector of a desk: it looks at the audit log of each host that has joined, every 12 s, spread evenly; has good
  * checkpoints cosigned by the desk's own witness and by peers; and hands the cosignatures back to the host.
  *
- * The promises: one look at a host at a time. A host that does not answer delays no other. Handing back leaves rows in the log
- * of the host, so it is done when the log has grown by more than these rows, else every 45 s. A log without these rows afterwards
- * counts as silent.
+ * The promises: one look at a host at a time. A host that does not answer delays no other.
  */
 import { bodyOf } from "../client/call";
 import { type Carrier, RemoteError, type RemoteServer } from "../client/carrier";
@@ -13,26 +11,20 @@ import type { Publish } from "../core/events";
 import { conflict, Failure, messageOf, notFound } from "../lib/errors";
 import type { SigningKey } from "../lib/signing-key";
 import type { Submission } from "./add-checkpoint";
+import { createAnswering } from "./answering";
 import { witnessChanged } from "./events";
-import { contradictionOf, evidenceText, tellingSize } from "./evidence";
-import { checkpointOf, type Found, keyOf, type LogKey, limits, lookAt } from "./look";
-import { createPeers, type Member, type Opinion } from "./peers";
+import { evidenceText } from "./evidence";
+import { type HandedBack, handBack, isDue, PACE_MS } from "./hand-back";
+import { type Found, keyOf, type LogKey, lookAt } from "./look";
+import { objection, opinionsOf } from "./opinions";
+import { createPeers, type Member } from "./peers";
 import { restore } from "./restore";
-import { afterLook, BROKEN, newRecord, type Record, recordsIn, type State } from "./states";
+import { afterLook, BROKEN, newRecord, type Record, recordsIn } from "./states";
 import type { Store } from "./store";
 import type { Witness } from "./witness";
 
 /** How often the log of a host is looked at, in milliseconds. */
 const EVERY_MS = 12_000;
-
-/** How often cosignatures are handed back to a host whose log does not grow by itself, in milliseconds. */
-const HAND_BACK_MS = 45_000;
-
-/** How much longer the pause between handing back is for each host of the desk, in milliseconds: a large desk has more to ask. */
-const PACE_MS = 60;
-
-/** How many rows this desk itself leaves in the log of a host: when it hands back, and perhaps when it looks. */
-const OWN_ROWS = 2;
 
 /** How often the address book is read and what was found is stored, in milliseconds. */
 const UPKEEP_MS = 1_000;
@@ -58,15 +50,10 @@ interface Watch<E> {
   record: Record;
   isStored: boolean;
   isBusy: boolean;
-  /** When the next look is due, and when the last good checkpoint came: on the monotonic clock. */
+  /** When the next look is due, on the monotonic clock. */
   due: number;
-  heard: number;
-  /** When cosignatures were handed back last, how large the log was, and how many looks there were since. */
-  handed: { at: number; size: number; looks: number } | undefined;
-  /** How many times in a row the host did not answer when cosignatures were handed back. */
-  unanswered: number;
-  /** Since when the log must have more leaves than `size`, and whether a look has failed since. */
-  owed: { since: number; size: number; outage?: "now" | "over" } | undefined;
+  answering: ReturnType<typeof createAnswering>;
+  handed: HandedBack | undefined;
 }
 
 export type Collector = ReturnType<typeof createCollector>;
@@ -88,12 +75,10 @@ export function createCollector<E extends Entry>({
 
   const begin = (entry: E & Member): Watch<E> => {
     const hostId = entry.member.host_id;
-    const now = performance.now();
     return {
-      ...{ hostId, entry, isStored: true, isBusy: false, heard: now },
+      ...{ hostId, entry, isStored: true, isBusy: false, answering: createAnswering(), handed: undefined },
       record: stored.get(hostId) ?? newRecord(),
-      due: now + Math.random() * Math.min(EVERY_MS, 1_000 + PACE_MS * watches.size),
-      ...{ handed: undefined, unanswered: 0, owed: undefined },
+      due: performance.now() + Math.random() * Math.min(EVERY_MS, 1_000 + PACE_MS * watches.size),
     };
   };
   /** Follows the address book: hosts join and leave. */
@@ -134,19 +119,10 @@ export function createCollector<E extends Entry>({
     if (BROKEN.includes(state)) log.warn(`the audit log of ${entry.label}: ${state}: ${reason}`);
   };
   const note = (watch: Watch<E>, found: Found) => {
-    const now = performance.now();
-    if (found.kind === "good") {
-      watch.heard = now;
-      if (watch.owed && found.size > watch.owed.size) watch.owed = undefined;
-      if (watch.owed?.outage === "now") watch.owed.outage = "over";
-    } else if (watch.owed && watch.owed.outage !== "over") {
-      // A host that was restarted gets the whole time again, once: else one that fails now and then would owe for ever.
-      watch.owed.since = now;
-      watch.owed.outage = "now";
-    }
-    const owing = watch.owed ? now - watch.owed.since : 0;
-    const { unanswered } = watch;
-    keep(watch, afterLook(watch.record, found, { unheard: now - watch.heard, owing, unanswered }));
+    const { answering } = watch;
+    if (found.kind === "good") answering.heard(found.size);
+    else answering.missed();
+    keep(watch, afterLook(watch.record, found, answering.spans()));
     const { origin } = watch.record;
     if (found.evidence && origin !== null)
       store.addEvidence(origin, Math.floor(Date.now() / 1_000), evidenceText(found.evidence));
@@ -157,17 +133,8 @@ export function createCollector<E extends Entry>({
     const key = logOf(watch.record);
     if (!key) return [];
     const members = Array.from(watches.values(), ({ entry }) => entry);
-    const said: Array<readonly [E & Member, Opinion | undefined]> = [];
-    // Peers that cosigned the same size last need the same proof.
-    const proofs = new Map([[submission.old, submission]]);
-    const proofFrom = async (old: number) => {
-      const { note, proof } = proofs.get(old) ?? (await checkpointOf(carrier, old));
-      const made = { old, note, proof: proof ?? [] };
-      proofs.set(old, made);
-      return made;
-    };
-    for (const peer of peers.of(watch.hostId, members))
-      said.push([peer, await peers.ask(peer, key, submission, proofFrom)]);
+    const asked = peers.of(watch.hostId, members);
+    const said = await opinionsOf(peers, asked, { carrier, log: key, submission });
     for (const [peer, opinion] of said) {
       if (opinion?.kind === "objects") note(watch, await objection(carrier, key, peer.label, opinion));
     }
@@ -178,32 +145,17 @@ export function createCollector<E extends Entry>({
     return good;
   };
 
-  const isDue = ({ handed }: Watch<E>, size: number): boolean => {
-    if (!handed) return true;
-    const pause = performance.now() - handed.at;
-    const grown = size - handed.size - OWN_ROWS - handed.looks;
-    return pause >= HAND_BACK_MS || (grown > 0 && pause >= PACE_MS * watches.size);
-  };
-
-  /** Hands the cosignatures of a good checkpoint back. */
-  const handBack = async (
+  const collect = async (
     watch: Watch<E>,
     carrier: Carrier,
     { size, submission, cosignatures }: { size: number; submission: Submission; cosignatures: string },
   ) => {
     const others = await askPeers(watch, submission, carrier);
     if (BROKEN.includes(watch.record.state)) return;
-    const all = [{ cosignatures, vkey: witness.vkey }, ...others];
-    const body = JSON.stringify({
-      note: submission.note + all.map((one) => one.cosignatures).join(""),
-      witnesses: all.map(({ vkey }) => vkey),
-    });
     watch.handed = { at: performance.now(), size, looks: 0 };
-    watch.unanswered++;
-    const response = await carrier.ask({ method: "POST", path: "/audit/cosignatures", body }, limits());
-    watch.unanswered = 0;
-    // Whatever it answers, the request leaves a row, unless the host can write none: that must be noticed all the same.
-    watch.owed ??= { since: performance.now(), size };
+    watch.answering.asked();
+    const response = await handBack(carrier, submission, [{ cosignatures, vkey: witness.vkey }, ...others]);
+    watch.answering.answered(size);
     bodyOf(response);
   };
 
@@ -232,7 +184,7 @@ export function createCollector<E extends Entry>({
       return note(watch, found);
     const { size, submission } = found;
     if (watch.handed) watch.handed.looks++;
-    const isHanded = isDue(watch, size);
+    const isHanded = isDue(watch.handed, size, watches.size);
     // At the same size it is cosigned again, with the time, when that is handed back.
     if (submission.old === size && size > 0 && !isHanded) return note(watch, found);
     const answer = await witness.add(submission);
@@ -241,7 +193,7 @@ export function createCollector<E extends Entry>({
     note(watch, found);
     if (answer.status !== 200 || !isHanded) return;
     try {
-      await handBack(watch, carrier, { size, submission, cosignatures: answer.cosignatures });
+      await collect(watch, carrier, { size, submission, cosignatures: answer.cosignatures });
     } catch (error) {
       // The look itself was good.
       if (!(error instanceof RemoteError)) throw error;
@@ -321,8 +273,7 @@ export function createCollector<E extends Entry>({
         key: await ownKeyOf(watch, carrier),
       });
       watch.handed = undefined;
-      watch.unanswered = 0;
-      watch.owed = undefined;
+      watch.answering = createAnswering();
       keep(watch, record);
       storeRecords();
       watch.due = 0;
@@ -348,24 +299,6 @@ const isMember = <E extends Entry>(entry: E): entry is E & Member => entry.membe
 
 const logOf = ({ origin, vkey, epoch }: Record) =>
   origin === null || vkey === null ? undefined : { origin, vkey, epoch };
-
-/** What an objection of a peer means, once the log itself was asked. */
-async function objection(
-  carrier: Carrier,
-  { vkey }: { readonly vkey: string },
-  peer: string,
-  { note, size }: Extract<Opinion, { kind: "objects" }>,
-): Promise<Found> {
-  const newest = await checkpointOf(carrier, 0);
-  const broken = (state: State, reason: string) => ({ kind: "broken", state, reason }) as const;
-  if (newest.size < size)
-    return broken("shrank", `the log has ${newest.size} leaves, but ${peer} has cosigned ${size}`);
-  const old = newest.size === size ? size : tellingSize(size);
-  const proving = await checkpointOf(carrier, old);
-  const evidence = { vkey, notes: [note, proving.note] as const, proof: proving.proof ?? [], old };
-  if (contradictionOf(evidence) === null) return { kind: "none", reason: `${peer} does not cosign` };
-  return { ...broken("forked", `${peer} has cosigned other leaves`), evidence };
-}
 
 /** Why a look found nothing, for a person. */
 function reasonOf(error: RemoteError | Failure): string {

@@ -53,6 +53,8 @@ const ASSIGNED = v.object({ vkey: v.string() });
 
 const sizeOf = ({ note }: Submission) => parseCheckpoint(parseNote(note).text).size;
 
+export type Peers<M extends Member> = ReturnType<typeof createPeers<M>>;
+
 export function createPeers<M extends Member>(reach: (member: M) => RemoteServer, deskKey: SigningKey) {
   const peers = new Map<string, Peer>();
   const peerOf = (id: string): Peer => {
