@@ -3,7 +3,7 @@
  * declares its types in its own `events.ts` and publishes them where it makes the change; the list is in `operations.ts`.
  */
 import type * as v from "valibot";
-import type { Need } from "./rights";
+import type { Need, Origin } from "./rights";
 
 /** One type of event. */
 export interface EventType<D extends v.GenericSchema = v.GenericSchema> {
@@ -15,6 +15,8 @@ export interface EventType<D extends v.GenericSchema = v.GenericSchema> {
   readonly scope: Need;
   /** Its data: one object, at most 4 KiB as JSON, without secrets. */
   readonly data: D;
+  /** Who made what it is about, where only that token and `admin` may see it (`maySee`); null where the data does not say. */
+  readonly origin?: ((data: Readonly<Record<string, unknown>>) => Origin | null) | undefined;
 }
 
 /** Gives a literal definition its types and returns it. */

@@ -68,6 +68,22 @@ export function limitedTo(grant: Grant, scopes: readonly Scope[]): Grant {
   return { ...grant, scopes: scopes.filter((scope) => allows(grant, scope)), limited: true };
 }
 
+/** Who made something, and when, in milliseconds since the epoch. */
+export interface Origin {
+  /** The name of a token; null for the owner of the host. */
+  readonly maker: string | null;
+  readonly created: number;
+}
+
+/**
+ * Whether a grant may see what only its maker and `admin` see. A token that got the name of the maker later is another's, and so is
+ * a run for a token of another host.
+ */
+export function maySee(grant: Grant, { maker, created }: Origin): boolean {
+  if (allows(grant, "admin")) return true;
+  return grant.name !== null && !grant.limited && grant.name === maker && (grant.since ?? 0) <= created;
+}
+
 /**
  * In whose share of what is limited this counts (`lib/quota.ts`): that of its token; null for the owner of the host, who has none.
  * What the owner's token does with a scope, a desk does for a token of its own: all of that has one share.

@@ -5,6 +5,7 @@
  * {@link RING_BYTES} of them. Who listens is called once for all that one turn of the event loop brings.
  */
 import type { EventType, Publish } from "../core/events";
+import type { Origin } from "../core/rights";
 import { messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { dataText } from "./data";
@@ -21,6 +22,8 @@ export interface Kept {
   /** Its data: one line of JSON. */
   readonly text: string;
   readonly bytes: number;
+  /** Who alone may see it, besides `admin`; null for nobody, absent where the scope says all. */
+  readonly origin?: Origin | null | undefined;
 }
 
 export type Bus = ReturnType<typeof createBus>;
@@ -58,7 +61,8 @@ export function createBus(log: Log, { events = RING, bytes = RING_BYTES } = {}) 
   const publish: Publish = (type, data) => {
     try {
       const text = dataText(data, new Date());
-      keep({ type, text, bytes: Buffer.byteLength(text) });
+      const origin = type.origin?.(data as Record<string, unknown>);
+      keep({ type, text, bytes: Buffer.byteLength(text), origin });
     } catch (error) {
       log.error(`an event ${type.name} is lost: ${messageOf(error)}`, error);
     }

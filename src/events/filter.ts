@@ -2,16 +2,18 @@
  * Which events a client asks for, and which of them its token may see.
  */
 import type { EventType } from "../core/events";
-import { allows, beyond, type Grant } from "../core/rights";
+import { allows, beyond, type Grant, maySee } from "../core/rights";
 import { badInput, forbidden } from "../lib/errors";
 import { meant } from "../lib/nearest";
 import { printable } from "../lib/sanitize";
+import type { Kept } from "./bus";
 
 /** The events that a stream has. */
 export interface Filter {
   /** The same for the same events. */
   readonly key: string;
   readonly names: ReadonlySet<string>;
+  has(event: Kept): boolean;
 }
 
 /**
@@ -28,7 +30,15 @@ export function filterOf(types: readonly EventType[], asked: readonly string[], 
   const names = new Set(chosen.filter(({ scope }) => allows(grant, scope)).map(({ name }) => name));
   const needed = new Set(chosen.map(({ scope }) => scope));
   if (names.size === 0) throw forbidden(beyond(grant, `these events need ${[...needed].join(" or ")}`));
-  return { key: [...names].sort().join(), names };
+  const mayDiffer = !allows(grant, "admin") && chosen.some(({ name, origin }) => origin && names.has(name));
+  const who = mayDiffer ? [JSON.stringify([grant.name, grant.since, grant.limited])] : [];
+  return {
+    key: [...[...names].sort(), ...who].join(),
+    names,
+    has: ({ type, origin }) =>
+      names.has(type.name) &&
+      (origin === undefined || (origin === null ? allows(grant, "admin") : maySee(grant, origin))),
+  };
 }
 
 function matching(types: readonly EventType[], pattern: string, grant: Grant): EventType[] {

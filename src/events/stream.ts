@@ -69,14 +69,14 @@ export function createStreams(bus: Bus) {
   let sweeping: Timer | undefined;
   let sweeps = 0;
 
-  const batch = ({ names }: Filter, after: number, most: number): Batch => {
+  const batch = (filter: Filter, after: number, most: number): Batch => {
     const events: Array<{ seq: number; event: Kept }> = [];
     let bytes = 0;
     let upTo = after;
     while (upTo < bus.newest && bytes < most) {
       upTo += 1;
       const event = bus.at(upTo);
-      if (!event || !names.has(event.type.name)) continue;
+      if (!event || !filter.has(event)) continue;
       bytes += event.bytes;
       events.push({ seq: upTo, event });
     }

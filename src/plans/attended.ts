@@ -6,7 +6,7 @@
  */
 import type { Delivered } from "../fleet/results";
 import type { Log } from "../lib/log";
-import { planEnded } from "./events";
+import { aboutPlan, planEnded } from "./events";
 import type { Ledger, Plan } from "./ledger";
 import type { EndState, StepName } from "./plan";
 import type { RunnerUses } from "./runner";
@@ -58,11 +58,11 @@ export function attend(
       release();
       if (writer.isClosed) return;
       writer.close();
-      const { seq, id, spec } = plan;
+      const { seq, spec } = plan;
       const state = stopped === undefined ? "done" : "cancelled";
       const reason = stopped ?? null;
       ledger.update(seq, { state, reason, ended: Date.now(), wave: spec.waves.length - 1 });
-      publish(planEnded, { id, state, reason, counts: ledger.counts(seq) });
+      publish(planEnded, { ...aboutPlan(plan), state, reason, counts: ledger.counts(seq) });
     },
     abandon: writer.close,
   };

@@ -4,7 +4,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Publish } from "../core/events";
-import { allows, type Grant, type Scope } from "../core/rights";
+import { type Grant, maySee, type Scope } from "../core/rights";
 import type { AddressBook } from "../fleet/address-book";
 import type { Host } from "../fleet/host";
 import { conflict } from "../lib/errors";
@@ -12,7 +12,7 @@ import { isLocked, tryLock } from "../lib/lock";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
 import { type Attended, attend } from "./attended";
-import { planCreated, planPaused, planStarted } from "./events";
+import { aboutPlan, planCreated, planPaused, planStarted } from "./events";
 import type { CancelJob, DeliverJob } from "./job/job";
 import { type Applicant, openLedger, type Plan } from "./ledger";
 import { digestOfPlan, type PlannedHost, type Spec } from "./plan";
@@ -100,7 +100,7 @@ export function createPlans(uses: PlansUses) {
     return ended === null ? undefined : { token: grant.name, scopes: grant.scopes };
   };
   const started = (plan: Plan): Plan => {
-    publish(planStarted, { id: plan.id, hosts: plan.hosts, token: plan.token });
+    publish(planStarted, { ...aboutPlan(plan), hosts: plan.hosts, token: plan.token });
     return plan;
   };
 
@@ -124,7 +124,7 @@ export function createPlans(uses: PlansUses) {
       const id = crypto.randomUUID();
       const plan = ledger.create({ id, digest, content, content_digest, spec, maker }, planned, now);
       const waves = spec.waves.length;
-      publish(planCreated, { id, digest, hosts: plan.hosts, waves, token: maker });
+      publish(planCreated, { ...aboutPlan(plan), digest, hosts: plan.hosts, waves, token: maker });
       return plan;
     },
     /** A broadcast that this process begins, as a plan. */
@@ -144,10 +144,10 @@ export function createPlans(uses: PlansUses) {
       state === "running" && !runner.has(seq) && !isLocked(join(files.planLocks, `${id}.lock`)),
     /** The plan of that id, or that begins so. @throws `not_found`, also for a token that may not see it. */
     find(id: string, grant: Grant): Plan {
-      return ledger.find(id, (plan) => maySee(plan, grant));
+      return ledger.find(id, (plan) => maySee(grant, plan));
     },
     /** Those that it may see, the newest first. */
-    list: (grant: Grant): Plan[] => ledger.plans().filter((plan) => maySee(plan, grant)),
+    list: (grant: Grant): Plan[] => ledger.plans().filter((plan) => maySee(grant, plan)),
     /** @throws `conflict` when the plan is another than that of this digest, or has been applied and is over. */
     apply(plan: Plan, digest: string, token: string | null, scopes: readonly Scope[]): Plan {
       requirePlan(plan);
@@ -163,7 +163,7 @@ export function createPlans(uses: PlansUses) {
     pause(plan: Plan, reason: string): Plan {
       requirePlan(plan);
       const paused = ledger.pause(plan.seq, reason);
-      publish(planPaused, { id: plan.id, reason });
+      publish(planPaused, { ...aboutPlan(plan), reason });
       return paused;
     },
     /** Where the token of the plan has ended, `grant` takes its place; so it does for `retry`. */
@@ -192,12 +192,6 @@ export function createPlans(uses: PlansUses) {
 function requirePlan({ id, spec }: Plan): void {
   if (spec.kind === "plan") return;
   throw conflict(`the plan ${id} is a broadcast: \`svc admin broadcast --retry\` repeats one`);
-}
-
-/** Whether a token sees the plan: that of a token of this name that was made later is another's. */
-function maySee({ maker, created }: Plan, grant: Grant): boolean {
-  if (allows(grant, "admin")) return true;
-  return grant.name !== null && !grant.limited && maker === grant.name && (grant.since ?? 0) <= created;
 }
 
 /** What is made of what `read` returned less than {@link SAME_MS} ago: once, as long as it returns the same. */

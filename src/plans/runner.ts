@@ -14,7 +14,7 @@ import { tryLock } from "../lib/lock";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
 import { createSlots } from "./at-work";
-import { planEnded, planPaused, planTarget, planWave } from "./events";
+import { aboutPlan, planEnded, planPaused, planTarget, planWave } from "./events";
 import type { CancelJob, DeliverJob, Job, JobResult, Target } from "./job/job";
 import type { Ledger, Plan, Step } from "./ledger";
 import { FAILURES, jobId, OPEN_STATES, STEPS, type StepName } from "./plan";
@@ -305,7 +305,7 @@ export function createRunner(uses: RunnerUses) {
           ? ledger.pause(plan.seq, `${failed}, more than ${plan.spec.max_failures}`)
           : ledger.cancel(plan.seq, `not begun: ${failed}`, Date.now()),
       );
-      if (isPlan) publish(planPaused, { id: plan.id, reason: run.plan.reason ?? "" });
+      if (isPlan) publish(planPaused, { ...aboutPlan(plan), reason: run.plan.reason ?? "" });
       settle(run);
       return;
     }
@@ -324,11 +324,11 @@ export function createRunner(uses: RunnerUses) {
     const { waves } = plan.spec;
     const wave = run.plan.wave + 1;
     const hosts = (waves[wave - 1] ?? plan.hosts) - (waves[wave - 2] ?? 0);
-    publish(planWave, { id: plan.id, wave, waves: waves.length, hosts });
+    publish(planWave, { ...aboutPlan(plan), wave, waves: waves.length, hosts });
     pump();
   };
   const finish = (run: Run): void => {
-    const { seq, id, state, reason, spec } = run.plan;
+    const { seq, state, reason, spec } = run.plan;
     const ended = state === "running" || state === "paused" ? "done" : state;
     const why = ended === "done" ? null : reason;
     const wave = ended === "done" ? spec.waves.length - 1 : run.plan.wave;
@@ -336,7 +336,7 @@ export function createRunner(uses: RunnerUses) {
     report(run);
     release(run);
     publish(planEnded, {
-      id,
+      ...aboutPlan(run.plan),
       state: ended,
       reason: ended === "done" ? null : reason,
       counts: ledger.counts(seq),
@@ -352,9 +352,14 @@ export function createRunner(uses: RunnerUses) {
   const report = (run: Run): void => {
     const news = run.news();
     if (news.length === 0) return;
-    const { id, seq } = run.plan;
+    const { seq } = run.plan;
     const targets = news.slice(0, MAX_NAMED);
-    publish(planTarget, { id, targets, more: news.length - targets.length, counts: ledger.counts(seq) });
+    publish(planTarget, {
+      ...aboutPlan(run.plan),
+      targets,
+      more: news.length - targets.length,
+      counts: ledger.counts(seq),
+    });
   };
 
   /** Another process, or the same, has decided something about the plan. */
@@ -416,7 +421,7 @@ export function createRunner(uses: RunnerUses) {
           decide(run, () => ledger.cancel(seq, why, now));
         if (ended === "has expired" && run.plan.state === "running") {
           decide(run, () => ledger.pause(seq, why));
-          publish(planPaused, { id: run.plan.id, reason: why });
+          publish(planPaused, { ...aboutPlan(run.plan), reason: why });
         }
         cancelAtHosts(run, now);
         tryAgain(run, now);

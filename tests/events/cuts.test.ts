@@ -1,6 +1,8 @@
 /** A client that is cut off again and again, and goes on after the last id that it has. */
 import { expect, test } from "bun:test";
+import { OWNER } from "../../src/core/rights";
 import { createBus } from "../../src/events/bus";
+import { filterOf } from "../../src/events/filter";
 import { createStreams } from "../../src/events/stream";
 import { silentLog } from "../../src/lib/log";
 import { testServer } from "../support";
@@ -59,7 +61,7 @@ function tides(bus: ReturnType<typeof createBus>) {
   };
 }
 
-const FILTER = { key: "tide.turned", names: new Set(["tide.turned"]) };
+const FILTER = filterOf([tide], [], OWNER);
 
 test("through 200 cuts at random nothing is missed without a reset, and nothing comes twice", async () => {
   for (const seed of [1, 2, 3, 4, 5]) {

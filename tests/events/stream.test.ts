@@ -1,13 +1,15 @@
 /** GET /events: streams and polls, who may see what, and what ends a stream. */
 import { describe, expect, spyOn, test } from "bun:test";
 import * as v from "valibot";
+import { OWNER } from "../../src/core/rights";
 import { createBus } from "../../src/events/bus";
+import { filterOf } from "../../src/events/filter";
 import { createStreams } from "../../src/events/stream";
 import { silentLog } from "../../src/lib/log";
 import { configFiles } from "../../src/lib/paths";
 import { addToken, NEW_TOKEN, removeToken, tokenStore } from "../../src/trust/named-tokens";
 import { post, testServer, until } from "../support";
-import { EVENT_TYPES, leak, received, take, tide } from "./support";
+import { EVENT_TYPES, leak, received, ship, take, tide } from "./support";
 
 const options = { service: { eventTypes: EVENT_TYPES } };
 
@@ -28,7 +30,7 @@ describe("a stream", () => {
     const timer = spyOn(globalThis, "setInterval");
     const streams = createStreams(bus);
     const leaving = new AbortController();
-    const filter = { key: tide.name, names: new Set([tide.name]) };
+    const filter = filterOf([tide], [], OWNER);
     const asked = { filter, owner: null, after: undefined, signal: leaving.signal };
     const stream = received(new Response(streams.open(asked, () => {})));
     const sweep = timer.mock.calls.at(-1)?.[0] as () => void;
@@ -135,6 +137,28 @@ describe("a stream", () => {
     publish(tide, { nth: 2 });
     expect(await take(stream, 1)).toMatchObject([{ data: { nth: 2 } }]);
     expect(await take(whole, 1)).toMatchObject([{ data: { nth: 2 } }]);
+  });
+
+  test("shows what one token made to that token and to admin, also in a poll", async () => {
+    await using host = await hostWithToken("read");
+    const { publish } = host.service.events();
+    const created = Date.now() + 1;
+    const streams = [received(await host.callAs("/events")), received(await host.call("/events"))] as const;
+    await Promise.all(streams.map((stream) => take(stream, 1)));
+    for (const [maker, at] of [
+      ["someone", created],
+      [null, created],
+      // The token that had the name before.
+      ["other", 1],
+      ["other", created],
+    ] as const)
+      publish(ship, { maker, created: at });
+    publish(tide, { nth: 1 });
+    const names = (events: readonly { data: object }[]) => events.map(({ data }) => Object(data).maker);
+    expect(names(await take(streams[0], 2))).toEqual(["other", undefined]);
+    expect(names(await take(streams[1], 5))).toEqual(["someone", null, "other", "other", undefined]);
+    const polled = await (await host.callAs("/events?wait=0&after=oldest")).json();
+    expect(names((polled as { events: { data: object }[] }).events)).toEqual(["other", undefined]);
   });
 
   test("leaves one row in the audit log, at its opening", async () => {
@@ -275,7 +299,7 @@ test("what is too long ago is a gap, for a stream and for a poll", async () => {
   const streams = createStreams(bus);
   for (let nth = 1; nth <= 9; nth++) bus.publish(tide, { nth });
   const asked = {
-    filter: { key: "tide.turned", names: new Set(["tide.turned"]) },
+    filter: filterOf([tide], [], OWNER),
     owner: null,
     after: `${bus.boot}-4`,
     signal: AbortSignal.timeout(1_000),
@@ -291,7 +315,7 @@ test("what is too long ago is a gap, for a stream and for a poll", async () => {
 
 test("named tokens leave 64 of a thousand streams to the owner of the host", () => {
   const streams = createStreams(createBus(silentLog));
-  const filter = { key: "tide.turned", names: new Set(["tide.turned"]) };
+  const filter = filterOf([tide], [], OWNER);
   const control = new AbortController();
   const open = (owner: string | null) =>
     streams.open({ filter, owner, after: undefined, signal: control.signal }, () => {});

@@ -1,6 +1,7 @@
 /** Reading a stream of events as a client does. */
 import * as v from "valibot";
 import { eventType } from "../../src/core/events";
+import type { Origin } from "../../src/core/rights";
 
 /** One event of a stream. */
 export interface Received {
@@ -53,4 +54,12 @@ export const moon = eventType({
   scope: "screen",
   data: v.object({}),
 });
-export const EVENT_TYPES = [tide, leak, moon];
+/** One that only its maker and `admin` may see. */
+export const ship = eventType({
+  name: "ship.left",
+  summary: "A ship has left",
+  scope: "read",
+  origin: (data) => data as unknown as Origin,
+  data: v.object({ maker: v.nullable(v.string()), created: v.number() }),
+});
+export const EVENT_TYPES = [tide, leak, moon, ship];

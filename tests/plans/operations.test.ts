@@ -3,7 +3,8 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { callOperation } from "../../src/core/call";
 import { localCaller } from "../../src/core/caller";
-import type { Scope } from "../../src/core/rights";
+import { type Grant, OWNER, type Scope } from "../../src/core/rights";
+import { filterOf } from "../../src/events/filter";
 import { broadcastExecute } from "../../src/fleet/operations/fleet";
 import { tryLock } from "../../src/lib/lock";
 import {
@@ -194,6 +195,26 @@ describe("a plan", () => {
       reason: "by anna",
       counts: { cancelled: 2 },
     });
+  });
+
+  test("publishes its events for the token that made it and for admin alone", async () => {
+    await using made = await desk();
+    const { service } = made.here;
+    const { id, digest } = await made.as("anna", "operate").make({ actions: [["AC_sleep", [0]]] });
+    await made.owner.apply(id, digest);
+    const events = service.events();
+    const types = await service.eventTypes();
+    const seenBy = (grant: Grant) => {
+      const filter = filterOf(types, ["plan.*"], grant);
+      const all = Array.from({ length: events.newest }, (_, nth) => events.at(nth + 1));
+      return all.flatMap((one) => (one && filter.has(one) ? [one.type.name] : []));
+    };
+    const all = ["plan.created", "plan.started", "plan.target", "plan.ended"];
+    expect(seenBy(OWNER)).toEqual(all);
+    expect(seenBy({ name: "anna", scopes: ["operate"] })).toEqual(all);
+    expect(seenBy({ name: "anna", scopes: ["operate"], limited: true })).toEqual([]);
+    expect(seenBy({ name: "anna", scopes: ["operate"], since: Date.now() + 1_000 })).toEqual([]);
+    expect(seenBy({ name: "ben", scopes: ["operate"] })).toEqual([]);
   });
 
   test("goes on with the rights of who resumes or retries it, once its token has ended", async () => {

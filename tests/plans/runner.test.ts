@@ -1,6 +1,7 @@
 /** The runner of plans, against hosts that run each job once. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { aboutPlan } from "../../src/plans/events";
 import type { CancelJob, DeliverJob, JobResult } from "../../src/plans/job/job";
 import { type Ledger, openLedger } from "../../src/plans/ledger";
 import { END_STATES, jobId } from "../../src/plans/plan";
@@ -17,7 +18,8 @@ describe("a plan that runs", () => {
     const fates: Record<string, Fate> = { h1: "offline", h2: "failed", h3: "offline" };
     const fleet = testFleet((label) => fates[label] ?? "ok");
     using running = testRunner(made, fleet);
-    const { seq, id } = running.run(plannedHosts(2_000));
+    const plan = running.run(plannedHosts(2_000));
+    const { seq } = plan;
     await running.runner.over(seq);
     expect(made.ledger.counts(seq)).toEqual({ ok: 1_997, failed: 1, unreachable: 2 });
     expect(made.ledger.plan(seq)).toMatchObject({ state: "done", ended: expect.any(Number) });
@@ -25,7 +27,7 @@ describe("a plan that runs", () => {
     const counts = { ok: 1_997, failed: 1, unreachable: 2 };
     expect(running.published.at(-1)).toEqual({
       name: "plan.ended",
-      data: { id, state: "done", reason: null, counts },
+      data: { ...aboutPlan(plan), state: "done", reason: null, counts },
     });
     expect(running.published.length).toBeLessThan(50);
   });
@@ -68,11 +70,12 @@ describe("a plan that runs", () => {
     using made = testLedger();
     const fleet = testFleet((label) => (/^h[1-3]$/.test(label) ? "failed" : "ok"));
     using running = testRunner(made, fleet);
-    const { seq, id } = running.run(plannedHosts(8), { max_failures: 1, max_parallel: 1 });
+    const plan = running.run(plannedHosts(8), { max_failures: 1, max_parallel: 1 });
+    const { seq } = plan;
     await until("the plan", () => made.ledger.plan(seq).state === "paused");
     const reason = "2 failed, more than 1";
     expect(made.ledger.plan(seq)).toMatchObject({ reason });
-    expect(running.published).toContainEqual({ name: "plan.paused", data: { id, reason } });
+    expect(running.published).toContainEqual({ name: "plan.paused", data: { ...aboutPlan(plan), reason } });
     expect(made.ledger.counts(seq)).toEqual({ ok: 1, failed: 2, planned: 5 });
     made.ledger.resume(seq);
     running.runner.wake();
