@@ -29,6 +29,7 @@ const EDGES: Readonly<Record<string, readonly string[]>> = {
   licenses: FEATURE,
   link: [...FEATURE, "client", "trust"],
   metrics: FEATURE,
+  nats: [...FEATURE, "client", "link", "trust"],
   peers: [...FEATURE, "client"],
   plans: [...FEATURE, "client", "fleet", "trust"],
   runs: FEATURE,

@@ -1,0 +1,154 @@
+/**
+ * A connection to a NATS server.
+ *
+ * The promise: nothing but the server of the address gets credentials. Beyond loopback the connection is TLS, also where the server
+ * does not ask for it, and the server's certificate has passed before anything is sent.
+ */
+import type { ConnectionOptions, NatsConnection } from "@nats-io/nats-core";
+import { jwtAuthenticator } from "@nats-io/nats-core";
+import { NatsConnectionImpl, setTransportFactory } from "@nats-io/nats-core/internal";
+import { NodeTransport, nodeResolveHost } from "@nats-io/transport-node/lib/node_transport";
+import { RemoteError, type Trust } from "../client/carrier";
+import { dialError, NOT_PINNED } from "../client/dial";
+import { badInput } from "../lib/errors";
+import { isLoopback } from "../lib/loopback";
+import { printable } from "../lib/sanitize";
+import { hasPin } from "../lib/spki";
+
+/** A NATS server, or the servers of one cluster. */
+export interface NatsServer {
+  /** `tls://host:port`; `nats://` on loopback only. */
+  readonly urls: readonly string[];
+  /** The pin of its key; without it and `ca`, the authorities of the system vouch for it. */
+  readonly pin?: string | undefined;
+  /** The only authorities to trust, PEM. */
+  readonly ca?: string | undefined;
+}
+
+export interface Login {
+  readonly server: NatsServer;
+  /** The seed of the NKey; it only signs the server's nonce. */
+  readonly seed: string;
+  readonly jwt: string;
+  /** What the server lists the connection as. */
+  readonly name?: string;
+  readonly timeoutMs?: number;
+}
+
+/** How long a connection may take to come up, in milliseconds. */
+const READY_MS = 15_000;
+
+/** How often the server is asked whether it is there, in milliseconds; it may miss two. */
+const PING_MS = 20_000;
+
+/** The port of a NATS server (IANA). */
+const DEFAULT_PORT = "4222";
+
+type Options = ConnectionOptions & { readonly trust: Trust };
+
+/** Checks the certificate as `client/dial.ts` does: Bun calls no `checkServerIdentity` where it is told to let anything pass. */
+class Transport extends NodeTransport {
+  override async startTLS() {
+    const { connect } = process.getBuiltinModule("node:tls");
+    const { trust } = this.options as Options;
+    const { promise, resolve, reject } = Promise.withResolvers<import("node:tls").TLSSocket>();
+    const socket = connect({
+      socket: this.socket,
+      servername: this.tlsName,
+      rejectUnauthorized: trust.kind !== "pin",
+      ...(trust.kind === "ca" && { ca: trust.pem }),
+    });
+    const fail = (error: unknown) => {
+      reject(error);
+      socket.destroy();
+    };
+    socket
+      .once("error", fail)
+      .once("close", () => fail(new RemoteError("unreachable", "connection closed", false)))
+      .once("secureConnect", () => {
+        const fault = faultOf(socket, trust);
+        if (fault !== undefined) return fail(new RemoteError("unreachable", fault, false));
+        socket.removeAllListeners();
+        resolve(socket);
+      });
+    return promise;
+  }
+}
+
+function faultOf(socket: import("node:tls").TLSSocket, trust: Trust): string | undefined {
+  if (trust.kind !== "pin") return socket.authorized ? undefined : "the certificate is not trusted";
+  const { raw } = socket.getPeerCertificate();
+  return trust.pins.some((pin) => hasPin(raw, pin)) ? undefined : NOT_PINNED.key;
+}
+
+const trustOf = ({ pin, ca }: NatsServer): Trust => {
+  if (pin !== undefined) return { kind: "pin", pins: [pin] };
+  return ca === undefined ? { kind: "system" } : { kind: "ca", pem: ca };
+};
+
+/** Where a URL of a server leads. @throws `bad_input` for another scheme, and for a plain one beyond loopback. */
+export function addressOf(url: string): { readonly address: string; readonly tls: boolean } {
+  const parsed = URL.parse(url);
+  const { protocol = "", hostname = "", port = "" } = parsed ?? {};
+  if (!/^(tls|nats):$/.test(protocol) || hostname === "") {
+    throw badInput(`expected tls://HOST:PORT but found ${printable(url, 200)}`);
+  }
+  if (protocol === "nats:" && !isLoopback(hostname)) {
+    throw badInput(`${printable(url, 200)} is not encrypted: expected tls:// beyond this machine`);
+  }
+  return { address: `${hostname}:${port || DEFAULT_PORT}`, tls: protocol === "tls:" };
+}
+
+/**
+ * Connects to one of the servers. It is not opened again by itself.
+ *
+ * @throws a {@link RemoteError}, `unauthorized` where the server refuses the credentials; `bad_input` as {@link addressOf}.
+ */
+export async function connectNats({
+  server,
+  seed,
+  jwt,
+  name,
+  timeoutMs = READY_MS,
+}: Login): Promise<NatsConnection> {
+  setTransportFactory({ factory: () => new Transport(), dnsResolveFn: nodeResolveHost });
+  const common = {
+    authenticator: jwtAuthenticator(jwt, Buffer.from(seed)),
+    ...(name !== undefined && { name }),
+    ...{ timeout: timeoutMs, pingInterval: PING_MS, reconnect: false, ignoreClusterUpdates: true },
+    trust: trustOf(server),
+  };
+  let last: unknown = new RemoteError("unreachable", "no server is known", false);
+  for (const url of shuffled(server.urls)) {
+    const { address, tls } = addressOf(url);
+    try {
+      // Without `tls`, the client would take what a server offers; with it, it takes nothing less.
+      return await NatsConnectionImpl.connect({
+        ...common,
+        servers: [address],
+        tls: tls ? {} : null,
+      } as Options);
+    } catch (error) {
+      last = error;
+    }
+  }
+  throw remoteError(last);
+}
+
+function shuffled(urls: readonly string[]): string[] {
+  return urls
+    .map((url) => ({ url, order: Math.random() }))
+    .sort((a, b) => a.order - b.order)
+    .map(({ url }) => url);
+}
+
+/** Why there is no connection. */
+function remoteError(error: unknown): RemoteError {
+  if (error instanceof RemoteError) return error;
+  const { name, cause } = error as { readonly name?: string; readonly cause?: unknown };
+  if (name === "AuthorizationError" || name === "UserAuthenticationExpiredError") {
+    return new RemoteError("unauthorized", "the NATS server refuses the credentials of this machine", false);
+  }
+  if (name === "TimeoutError") return new RemoteError("timeout", "the NATS server does not answer", false);
+  return new RemoteError("unreachable", dialError(cause ?? error), false);
+}
