@@ -6,9 +6,9 @@ import type { Database } from "bun:sqlite";
 import { messageOf } from "../../lib/errors";
 import type { Log } from "../../lib/log";
 import { headOf, readHighWater } from "../high-water";
-import { newestCheckpoint, type StoredCheckpoint, signCheckpoint } from "./checkpoints";
+import { newestCheckpoint, type StoredCheckpoint, signCheckpoint, signedAlready } from "./checkpoints";
 import type { AuditKey } from "./key";
-import { joinStep, type Tree } from "./tree";
+import { endOf, joinStep, type Tree } from "./tree";
 
 const ROWS = 256;
 export const ROW_MS = 10_000;
@@ -41,7 +41,14 @@ export function createCheckpointer({ write, read, key, joinAll }: Uses, log: Log
     }
   };
 
-  const make = () => joined((db, { size }) => signCheckpoint(db, key(), size, Date.now()));
+  /** The checkpoint of a log that has not grown: asking for it must not wait for the lock, nor hold up who appends. */
+  const unchanged = (db: Database) => {
+    const { size, lastId } = endOf(db);
+    return lastId === headOf(readHighWater(db)).id ? signedAlready(db, key(), size) : undefined;
+  };
+
+  const make = async () =>
+    (await read(unchanged)) ?? joined((db, { size }) => signCheckpoint(db, key(), size, Date.now()));
 
   /** One at a time: callers meanwhile get the same checkpoint. */
   const sign = (): Promise<StoredCheckpoint> => {
@@ -73,8 +80,15 @@ export function createCheckpointer({ write, read, key, joinAll }: Uses, log: Log
   };
 
   return {
-    /** Lets every row join. @throws an `unavailable` failure when the log cannot be written. */
-    join: () => joined(() => {}),
+    /**
+     * Lets every row join, once the checkpoint that is being signed is there.
+     *
+     * @throws an `unavailable` failure when the log cannot be written.
+     */
+    async join(): Promise<void> {
+      await making?.catch(() => {});
+      await joined(() => {});
+    },
     /** From now on, signs by itself. */
     keep(): void {
       isKept = true;

@@ -61,6 +61,12 @@ export const keptCheckpoints = (db: Database) =>
 export const checkpointWith = (db: Database, index: number) =>
   select(db, "WHERE size > ? ORDER BY witnesses <> '' DESC, nth DESC LIMIT 1", index);
 
+/** The newest checkpoint, where it is of the tree of `size` leaves and this key. */
+export function signedAlready(db: Database, key: AuditKey, size: number): StoredCheckpoint | undefined {
+  const newest = newestCheckpoint(db);
+  return newest?.size === size && newest.note.startsWith(`${key.verifier.name}\n`) ? newest : undefined;
+}
+
 /**
  * Signs the tree as it is, in a transaction that holds the write lock. @returns the newest checkpoint, which is that of before
  * where nothing has joined since.
@@ -69,10 +75,10 @@ export const checkpointWith = (db: Database, index: number) =>
  * @param now in milliseconds since 1970.
  */
 export function signCheckpoint(db: Database, key: AuditKey, size: number, now: number): StoredCheckpoint {
-  const origin = key.verifier.name;
+  const known = signedAlready(db, key, size);
+  if (known) return known;
   const newest = newestCheckpoint(db);
-  if (newest?.size === size && newest.note.startsWith(`${origin}\n`)) return newest;
-  const text = checkpointText({ origin, size, root: rootOf(size, nodesOf(db)) });
+  const text = checkpointText({ origin: key.verifier.name, size, root: rootOf(size, nodesOf(db)) });
   const made = {
     nth: (newest?.nth ?? 0) + 1,
     size,

@@ -64,7 +64,8 @@ export function readTree(db: Database): Tree {
   return { size, lastId, nextId: last ? last.id + size - last.leaf : undefined, edge };
 }
 
-function endOf(db: Database): { size: number; lastId: number } {
+/** How many leaves it has, and up to which id rows have joined. @throws as {@link readTree}. */
+export function endOf(db: Database): { size: number; lastId: number } {
   const end = db
     .query<{ size: number; lastId: number }, []>("SELECT size, last_id AS lastId FROM svc_tree")
     .get();

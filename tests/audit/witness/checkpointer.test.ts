@@ -1,4 +1,5 @@
 /** When the log signs its checkpoints by itself, on a clock that the test moves. */
+import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, jest, test } from "bun:test";
 import { keptCheckpoints } from "../../../src/audit/witness/checkpoints";
 import { event, testLog, withDatabase } from "../support";
@@ -55,4 +56,15 @@ test("nothing is signed twice while nothing happens, nor after the log was close
   await made.log.close();
   jest.advanceTimersByTime(120_000);
   expect(withDatabase(made.path, keptCheckpoints).map(({ size }) => size)).toEqual([1]);
+});
+
+test("who asks for the checkpoint of a log that has not grown does not wait for the lock", async () => {
+  await using made = await signing();
+  await made.log.append(event());
+  await made.after(10);
+  const witness = await made.log.witness();
+  jest.setSystemTime(Date.now() + 3_600_000);
+  using other = new Database(made.path);
+  other.run("BEGIN IMMEDIATE");
+  expect(await witness.checkpoint(0)).toMatchObject({ size: 1 });
 });
