@@ -154,7 +154,9 @@ export function createCollector<E extends Entry>({
     if (BROKEN.includes(watch.record.state)) return;
     watch.handed = { at: performance.now(), size, looks: 0 };
     watch.answering.asked();
-    const response = await handBack(carrier, submission, [{ cosignatures, vkey: witness.vkey }, ...others]);
+    const desk = { deskKey, member: watch.entry.member };
+    const all = [{ cosignatures, vkey: witness.vkey }, ...others];
+    const response = await handBack(carrier, desk, submission, all);
     watch.answering.answered(size);
     bodyOf(response);
   };

@@ -4,8 +4,11 @@
  * The promise: it leaves rows in the log of the host, so it is done when the log has grown by more than these rows, else every 45 s.
  */
 import type { Carrier, Response } from "../client/carrier";
+import type { SigningKey } from "../lib/signing-key";
 import type { Submission } from "./add-checkpoint";
+import { handedText } from "./cosignatures";
 import { limits } from "./look";
+import type { Membership } from "./messages";
 
 /** How often cosignatures are handed back to a host whose log does not grow by itself, in milliseconds. */
 const EVERY_MS = 45_000;
@@ -40,10 +43,11 @@ export interface Cosigned {
 /** Whatever the host answers. @throws a {@link RemoteError} when it does not. */
 export function handBack(
   carrier: Carrier,
+  { deskKey, member }: { readonly deskKey: SigningKey; readonly member: Membership },
   { note }: Submission,
   cosigned: readonly Cosigned[],
 ): Promise<Response> {
-  const body = JSON.stringify({
+  const body = handedText(deskKey, member, {
     note: note + cosigned.map(({ cosignatures }) => cosignatures).join(""),
     witnesses: cosigned.map(({ vkey }) => vkey),
   });

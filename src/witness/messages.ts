@@ -1,11 +1,11 @@
 /**
- * What a desk signs for its hosts, with the key that each got when it joined: which logs a peer shall witness, and that an
- * operator has accepted a break of a log.
+ * What a desk signs for its hosts, with the key that each got when it joined: which logs a peer shall witness, which cosignatures
+ * are of its witnesses, and that an operator has accepted a break of a log.
  */
 import * as v from "valibot";
 import { field, whole } from "../core/fields";
 
-const VKEY = v.pipe(
+export const VKEY = v.pipe(
   v.string(),
   v.regex(/^[^+\s]{1,200}\+[0-9a-f]{8}\+[A-Za-z0-9+/=]{44}$/, "a verifier key"),
 );
@@ -15,12 +15,14 @@ const ORIGIN = v.pipe(v.string(), v.regex(/^[^+\s]{1,200}$/u, "the name of a log
 /** The most logs that a desk assigns to one peer. */
 export const MAX_ASSIGNED = 1_024;
 
+export const SIGNATURE_FIELD = field(
+  v.pipe(v.string(), v.regex(/^[A-Za-z0-9_-]{86}$/, "86 characters of base64url")),
+  "Ed25519 signature of the desk's key for jobs",
+);
+
 const SIGNED = {
   signed: field(v.pipe(v.string(), v.isoTimestamp()), "When the desk signed it"),
-  signature: field(
-    v.pipe(v.string(), v.regex(/^[A-Za-z0-9_-]{86}$/, "86 characters of base64url")),
-    "Ed25519 signature of the desk's key for jobs",
-  ),
+  signature: SIGNATURE_FIELD,
 };
 
 const ASSIGNED_LOG = v.strictObject({
@@ -47,6 +49,18 @@ export interface Membership {
 
 export const assignmentMessage = ({ host_id, nonce }: Membership, { logs, signed }: Assignment): string =>
   ["svc-witness-logs-v1", host_id, nonce, signed, Bun.SHA256.hash(JSON.stringify(logs), "hex")].join("\n");
+
+/** @param handed a note with cosignatures, and the keys that verify these. */
+export const handedMessage = (
+  { host_id, nonce }: Membership,
+  { note, witnesses }: { readonly note: string; readonly witnesses: readonly string[] },
+): string =>
+  [
+    "svc-witness-cosignatures-v1",
+    host_id,
+    nonce,
+    Bun.SHA256.hash(JSON.stringify([note, witnesses]), "hex"),
+  ].join("\n");
 
 export const RESTORED = v.strictObject({
   former_origin: field(ORIGIN, "Name of the log before"),

@@ -8,6 +8,7 @@ import { badInput, conflict, forbidden, notFound } from "../lib/errors";
 import { isSignedBy } from "../lib/signing-key";
 import { answerResponse, parseSubmission } from "./add-checkpoint";
 import type { Collector } from "./collector";
+import { addCosignatures } from "./cosignatures";
 import { checkEvidence, parseEvidence } from "./evidence";
 import { ASSIGNMENT, assignmentMessage, type Membership, RESTORED, restoredMessage } from "./messages";
 import { RECORD, type Record, STATES } from "./states";
@@ -271,6 +272,7 @@ export const operations = [
   showCheckpoint,
   showKey,
   assign,
+  addCosignatures,
   restored,
   listWitnessed,
   showFork,

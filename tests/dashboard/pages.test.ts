@@ -2,7 +2,7 @@
 
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect } from "bun:test";
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import * as v from "valibot";
@@ -13,12 +13,14 @@ import { spkiPin } from "../../src/lib/spki";
 import { listJobs } from "../../src/scheduler/operations";
 import { createService } from "../../src/service";
 import { addToken, tokenStore } from "../../src/trust/named-tokens";
-import { newWitness } from "../audit/witness/support";
+import { handedText } from "../../src/witness/cosignatures";
+import { newKey, newWitness } from "../audit/witness/support";
 import { browserTest, openPage as openDashboard, openTab, settled, useBrowser } from "../browser";
 import { selfSigned } from "../client/support";
 import { openTerminal, PROGRAMS, SIZE, startDisplay } from "../desktop/support";
 import { joinWith } from "../join/support";
 import { post, serveSource, TOKEN, temporaryFolder, testService } from "../support";
+import { joinDesk } from "../witness/support";
 
 const test = browserTest();
 const AXE = readFileSync(Bun.resolveSync("axe-core/axe.min.js", import.meta.dir), "utf8");
@@ -450,6 +452,8 @@ test("the audit page says how far witnesses have seen the log, as it happens", a
   const { page } = tab;
   const line = page.locator(".witnessed");
   await line.getByText("not witnessed", { exact: true }).waitFor();
+  const [deskKey, member] = [newKey(), { host_id: "a".repeat(32), nonce: "N".repeat(22) }];
+  joinDesk(host.configDir, deskKey, member);
   const cosign = async (names: readonly string[], time: number) => {
     const { note } = v.parse(
       v.object({ note: v.string() }),
@@ -457,8 +461,9 @@ test("the audit page says how far witnesses have seen the log, as it happens", a
     );
     const witnesses = names.map(newWitness);
     const cosigned = witnesses.reduce((text, one) => one.cosign(text, time), note);
-    const body = { note: cosigned, witnesses: witnesses.map(({ vkey }) => vkey) };
-    expect((await host.call("/audit/cosignatures", post(body))).status).toBe(200);
+    const handed = { note: cosigned, witnesses: witnesses.map(({ vkey }) => vkey) };
+    const body = handedText(deskKey, member, handed);
+    expect((await host.call("/audit/cosignatures", { method: "POST", body })).status).toBe(200);
   };
   const now = Math.floor(Date.now() / 1_000);
   await cosign(["svc.witness/desk"], now - 3_600);
@@ -466,6 +471,7 @@ test("the audit page says how far witnesses have seen the log, as it happens", a
   await line.getByText(/^up to row [\d,]+ by 1 witness, last 1 h ago, since /).waitFor();
   await cosign(["svc.witness/one", "svc.witness/two"], now);
   await line.getByText(/^witnessed up to row [\d,]+ by [23] witnesses$/).waitFor();
+  rmSync(configFiles(host.configDir).desk);
   expect(tab.complaints).toEqual([]);
 });
 

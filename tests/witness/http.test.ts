@@ -1,14 +1,16 @@
 /** A witness over HTTP: without a token, and on record only where it refuses. */
 import { describe, expect, test } from "bun:test";
-import { existsSync, writeFileSync } from "node:fs";
-import type * as v from "valibot";
+import { existsSync } from "node:fs";
+import * as v from "valibot";
 import { configFiles } from "../../src/lib/paths";
 import { openSigningKey } from "../../src/lib/signing-key";
 import { submissionText } from "../../src/witness/add-checkpoint";
+import { handedText } from "../../src/witness/cosignatures";
 import { assignmentMessage, type RESTORED, restoredMessage } from "../../src/witness/messages";
 import { originHash } from "../../src/witness/store";
+import { newWitness } from "../audit/witness/support";
 import { post, temporaryFolder, testServer } from "../support";
-import { testLog } from "./support";
+import { joinDesk, testLog } from "./support";
 
 /** A host that has joined a desk, whose key is in `folder`. */
 async function joinedHost() {
@@ -16,17 +18,7 @@ async function joinedHost() {
   const host = await testServer();
   const deskKey = openSigningKey(`${folder.path}/desk_key`);
   const membership = { host_id: "a".repeat(32), nonce: "N".repeat(22) };
-  const join = {
-    ...{
-      desk: "desk.lab:9939",
-      desk_pin: `spki:${"A".repeat(43)}`,
-      label: "lab-01",
-      carriers: [],
-      token: "desk",
-    },
-    ...{ ...membership, desk_key: deskKey.publicKey, joined: new Date().toISOString() },
-  };
-  writeFileSync(configFiles(host.configDir).desk, JSON.stringify(join));
+  joinDesk(host.configDir, deskKey, membership);
   const log = testLog(folder.path);
   const open = (path: string, body?: string) =>
     fetch(host.server.url + path, { ...(body !== undefined && { method: "POST", body }) });
@@ -122,4 +114,26 @@ test("a host puts on record that its desk accepts a break, when the desk has sig
   expect((await send({ ...about, signature })).status).toBe(200);
   expect((await host.rows())?.[1]).toContain("-> started audit.restored");
   expect((await host.rows())?.[1]).toContain("the disk was replaced");
+});
+
+test("a host keeps cosignatures of the witnesses that its desk has asked, and of nobody else with a token", async () => {
+  await using host = await joinedHost();
+  using elsewhere = temporaryFolder();
+  const checkpoint = v.object({ note: v.string() });
+  const { note } = v.parse(checkpoint, await (await host.call("/audit/checkpoint")).json());
+  const [peer, invented] = [newWitness("svc.witness/peer"), newWitness("svc.witness/invented")];
+  const handed = { note: invented.cosign(peer.cosign(note)), witnesses: [peer.vkey] };
+  const send = async (body: string) =>
+    (await host.call("/audit/cosignatures", { method: "POST", body })).status;
+  const text = handedText(host.deskKey, host.membership, handed);
+  const both = JSON.stringify({ ...JSON.parse(text), witnesses: [peer.vkey, invented.vkey] });
+  const stranger = openSigningKey(`${elsewhere.path}/key`);
+  const former = { ...host.membership, nonce: "M".repeat(22) };
+  expect(await send(both)).toBe(403);
+  expect(await send(handedText(stranger, host.membership, handed))).toBe(403);
+  expect(await send(handedText(host.deskKey, former, handed))).toBe(403);
+  expect(await send(text)).toBe(200);
+  expect(await (await host.service.audit())?.witnessed()).toMatchObject({
+    by: [{ name: "svc.witness/peer" }],
+  });
 });

@@ -1,8 +1,9 @@
 /** A log with a key of its own, as a host has one. */
-
+import { writeFileSync } from "node:fs";
 import * as v from "valibot";
 import { checkpointText } from "../../src/lib/checkpoint";
 import { consistencyProof, type Hash, rootOf } from "../../src/lib/merkle";
+import { configFiles } from "../../src/lib/paths";
 import {
   formatVerifierKey,
   logName,
@@ -12,12 +13,21 @@ import {
   toBase64,
   verifierKey,
 } from "../../src/lib/signed-note";
-import { openSigningKey } from "../../src/lib/signing-key";
+import { openSigningKey, type SigningKey } from "../../src/lib/signing-key";
 import { answerResponse, parseSubmission } from "../../src/witness/add-checkpoint";
-import { ASSIGNMENT } from "../../src/witness/messages";
+import { ASSIGNMENT, type Membership } from "../../src/witness/messages";
 import { openStore } from "../../src/witness/store";
 import { createWitness } from "../../src/witness/witness";
 import { leavesOf, nodesOf } from "../lib/trees";
+
+/** Lets the host of `configDir` have joined a desk with that key. */
+export function joinDesk(configDir: string, { publicKey }: SigningKey, member: Membership): void {
+  const join = {
+    ...{ desk: "desk.lab:9939", desk_pin: `spki:${"A".repeat(43)}`, label: "lab-01", carriers: [] },
+    ...{ ...member, token: "desk", desk_key: publicKey, joined: new Date().toISOString() },
+  };
+  writeFileSync(configFiles(configDir).desk, JSON.stringify(join));
+}
 
 export type TestLog = ReturnType<typeof testLog>;
 

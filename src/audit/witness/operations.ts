@@ -4,7 +4,7 @@ import { operation } from "../../core/operation";
 import { badInput, notFound } from "../../lib/errors";
 import { configFiles } from "../../lib/paths";
 import type { AuditLog } from "../log";
-import { PROVEN, WITNESSED } from "../witnessed";
+import { PROVEN } from "../witnessed";
 
 /** The content type of a proof. */
 const PROOF_TYPE = "text/plain; charset=utf-8";
@@ -125,18 +125,4 @@ export const verifyProofFile = operation({
   },
 });
 
-export const addCosignatures = operation({
-  name: "audit.cosignatures",
-  summary: "Keep cosignatures of witnesses beside a checkpoint of the audit log",
-  scope: "operate",
-  leftOut: { cli: "a desk sends them", script: "a desk sends them" },
-  http: { method: "POST", path: "/audit/cosignatures", repeatable: true },
-  input: v.strictObject({
-    note: field(v.pipe(v.string(), v.maxLength(16_384)), "A checkpoint of this log with cosignatures"),
-    witnesses: field(v.pipe(v.array(VKEY), v.minLength(1), v.maxLength(16)), "The keys that verify them"),
-  }),
-  output: v.object({ added: v.number(), witnessed: v.nullable(WITNESSED) }),
-  run: async (service: Uses, { note, witnesses }) => (await witnessedLog(service)).cosigned(note, witnesses),
-});
-
-export const operations = [auditKey, auditCheckpoint, auditProof, verifyProofFile, addCosignatures];
+export const operations = [auditKey, auditCheckpoint, auditProof, verifyProofFile];

@@ -71,18 +71,14 @@ export function createWitnessedLog({ file, log, publish, joinAll }: WitnessedLog
         return proofText({ row, index, hashes: inclusionProof(index, size, nodesOf(db)), note });
       });
     },
-    /**
-     * Keeps the cosignatures of `note`. @returns how far the log is witnessed then, and how many cosignatures are new.
-     *
-     * @throws as `addCosignatures` does.
-     */
-    async cosigned(note: string, witnesses: readonly string[]) {
+    /** Keeps the cosignatures of `note`. @returns how many are new. @throws as `addCosignatures` does. */
+    async cosigned(note: string, witnesses: readonly string[]): Promise<number> {
       const added = await file.write((db) =>
         addCosignatures(db, parseNote(note), witnesses.map(parseVerifierKey)),
       );
-      const witnessed = await file.read(witnessedIn);
-      if (added > 0 && witnessed) publish(auditWitnessed, witnessed);
-      return { added, witnessed };
+      const witnessed = added > 0 ? await file.read(witnessedIn) : null;
+      if (witnessed) publish(auditWitnessed, witnessed);
+      return added;
     },
   };
 }
