@@ -5,6 +5,7 @@ import { RemoteError, type Request } from "../client/carrier";
 import type { Socket, SocketHandlers } from "../core/socket";
 import { printable } from "../lib/sanitize";
 import { isSignedBy } from "../trust/identity";
+import type { About } from "./asking";
 import { Call } from "./call";
 import {
   CODE,
@@ -184,10 +185,7 @@ export class Link implements SocketHandlers {
   }
 
   /** @throws an `unreachable` {@link RemoteError} where as many requests are under way as may be. */
-  ask(
-    { method, path, body }: Request,
-    about: { readonly accept: string; readonly key?: string | undefined; readonly within_ms?: number },
-  ): Call {
+  ask({ method, path, body }: Request, about: About): Call {
     this.calls ??= new Map();
     if (this.isDraining || this.calls.size >= MAX_ASKS) {
       const why = this.isDraining ? "the link ends" : `${MAX_ASKS} requests to this host are under way`;
