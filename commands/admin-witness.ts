@@ -37,6 +37,9 @@ export const verbs = {
         .map(
           ({ label }) => `\`svc admin witness-fork ${printable(label, 130)}\` prints the proof of its fork`,
         ),
+      ...hosts.flatMap(({ label, claims }) =>
+        claims.map((claim) => `${printable(label, 130)}, not proven: ${printable(claim, 300)}`),
+      ),
     ],
     good: ({ hosts }) => hosts.every(isGood),
     examples: [

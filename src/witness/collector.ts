@@ -16,7 +16,7 @@ import { witnessChanged } from "./events";
 import { evidenceText } from "./evidence";
 import { type HandedBack, handBack, isDue, PACE_MS } from "./hand-back";
 import { type Found, keyOf, type LogKey, lookAt } from "./look";
-import { objection, opinionsOf } from "./opinions";
+import { opinionsOf } from "./opinions";
 import { createPeers, type Member } from "./peers";
 import { restore } from "./restore";
 import { afterLook, BROKEN, newRecord, type Record, recordsIn } from "./states";
@@ -128,21 +128,17 @@ export function createCollector<E extends Entry>({
       store.addEvidence(origin, Math.floor(Date.now() / 1_000), evidenceText(found.evidence));
   };
 
-  /** What peers say about a good checkpoint. An objection that is true breaks the log. */
+  /** The cosignatures of peers. An objection that is true breaks the log. */
   const askPeers = async (watch: Watch<E>, submission: Submission, carrier: Carrier) => {
-    const key = logOf(watch.record);
-    if (!key) return [];
+    const log = logOf(watch.record);
+    if (!log) return [];
     const members = Array.from(watches.values(), ({ entry }) => entry);
     const asked = peers.of(watch.hostId, members);
-    const said = await opinionsOf(peers, asked, { carrier, log: key, submission });
-    for (const [peer, opinion] of said) {
-      if (opinion?.kind === "objects") note(watch, await objection(carrier, key, peer.label, opinion));
-    }
-    const good = said.flatMap(([{ member }, opinion]) =>
-      opinion?.kind === "cosigned" ? [{ ...opinion, id: member.host_id }] : [],
-    );
-    keep(watch, { ...watch.record, peers: good.map(({ id }) => id) });
-    return good;
+    const opinions = await opinionsOf(peers, asked, { carrier, log, submission, signal: ending.signal });
+    const { cosigned, claims, broken } = opinions;
+    if (broken) note(watch, broken);
+    keep(watch, { ...watch.record, peers: cosigned.map(({ host_id }) => host_id), claims: [...claims] });
+    return cosigned;
   };
 
   const collect = async (

@@ -52,18 +52,38 @@ export async function keyOf(carrier: Carrier): Promise<LogKey> {
   throw new RemoteError("answer", `the host names its log ${key.name}, but its key is that of ${name}`, true);
 }
 
-/** The newest checkpoint, and the proof from `old`. @throws a {@link RemoteError}. */
-export async function checkpointOf(carrier: Carrier, old: number) {
+/** The newest checkpoint, whoever has signed it, and the proof from `old`. @throws a {@link RemoteError}. */
+async function newestOf(carrier: Carrier, old: number) {
   const path = `/audit/checkpoint?old=${old}`;
   const found = typed(CHECKPOINT, await carrier.ask({ method: "GET", path }, limits()));
   if (found.old === old) return found;
   throw new RemoteError("answer", `expected a proof from ${old} leaves, but got one from ${found.old}`, true);
 }
 
-/** @param head what this desk has cosigned last. @throws a {@link RemoteError}. */
-export async function lookAt(carrier: Carrier, key: LogKey, head: Head | undefined): Promise<Found> {
+/** The newest checkpoint of the log that has this key, with the proof from `old`. @throws a {@link RemoteError}. */
+export async function checkpointOf(
+  carrier: Carrier,
+  { origin, vkey }: LogKey,
+  old: number,
+): Promise<Submission & { readonly size: number }> {
+  const { note, proof } = await newestOf(carrier, old);
+  const signed = signedBy(note, (name) => (name === origin ? vkey : undefined));
+  if (!("status" in signed)) return { old, note, proof: proof ?? [], size: signed.size };
+  throw new RemoteError("answer", `the host shows no checkpoint of its log: ${signed.reason}`, true);
+}
+
+/** What a witness has cosigned last. */
+type Cosigned = Pick<Head, "size" | "root" | "note">;
+
+/** @param head what `witness` has cosigned last. @throws a {@link RemoteError}. */
+export async function lookAt(
+  carrier: Carrier,
+  key: LogKey,
+  head: Cosigned | undefined,
+  witness = "this desk",
+): Promise<Found> {
   const old = head?.size ?? 0;
-  const { note, proof } = await checkpointOf(carrier, old);
+  const { note, proof } = await newestOf(carrier, old);
   const signed = signedBy(note, (origin) => (origin === key.origin ? key.vkey : undefined));
   if ("status" in signed) {
     if (signed.status === 400) throw new RemoteError("answer", signed.reason, true);
@@ -73,7 +93,7 @@ export async function lookAt(carrier: Carrier, key: LogKey, head: Head | undefin
   }
   const { size, root } = signed;
   if (size < old) {
-    const reason = `the log has ${size} leaves, but this desk has cosigned ${old}`;
+    const reason = `the log has ${size} leaves, but ${witness} has cosigned ${old}`;
     return { kind: "broken", state: "shrank", reason };
   }
   const submission = { old, proof: proof ?? [], note };
@@ -82,7 +102,7 @@ export async function lookAt(carrier: Carrier, key: LogKey, head: Head | undefin
   if (isSame) return { kind: "good", size, submission };
   const evidence = await evidenceOf(carrier, key, head, submission);
   const proven = evidence && contradictionOf(evidence) !== null;
-  const reason = `the log does not go on from the ${old} leaves that this desk has cosigned`;
+  const reason = `the log does not go on from the ${old} leaves that ${witness} has cosigned`;
   return {
     ...{ kind: "broken", state: "forked", reason },
     ...(proven && { evidence }),
@@ -92,15 +112,16 @@ export async function lookAt(carrier: Carrier, key: LogKey, head: Head | undefin
 /** What proves that a log has forked, where it gives a proof at all. */
 async function evidenceOf(
   carrier: Carrier,
-  { vkey }: LogKey,
-  { size, note: first }: Head,
+  key: LogKey,
+  { size, note: first }: Cosigned,
   { note, proof }: Submission,
 ): Promise<Evidence | undefined> {
+  const { vkey } = key;
   const old = tellingSize(size);
   if (old === size || old < 1) return { vkey, notes: [first, note], proof };
   try {
-    const proving = await checkpointOf(carrier, old);
-    return { vkey, notes: [first, proving.note], proof: proving.proof ?? [], old };
+    const proving = await checkpointOf(carrier, key, old);
+    return { vkey, notes: [first, proving.note], proof: proving.proof, old };
   } catch (error) {
     if (error instanceof RemoteError) return undefined;
     throw error;

@@ -1,49 +1,95 @@
 /**
  * What the peers of a host say about a good checkpoint of its log, and what an objection means.
  *
- * The promise: an objection breaks a log only where the log itself, asked again, does not refute it.
+ * The promises: an objection is true where the log itself, asked again, does not go on from the checkpoint that the peer has
+ * cosigned and the log's own key has signed. What a peer says without such a checkpoint, or what the host leaves unanswered, is
+ * kept as a claim: neither breaks a log, nor goes unsaid.
  */
-import type { Carrier } from "../client/carrier";
+import { type Carrier, RemoteError } from "../client/carrier";
 import type { Submission } from "./add-checkpoint";
-import { contradictionOf, tellingSize } from "./evidence";
-import { checkpointOf, type Found, type LogKey } from "./look";
-import type { Member, Opinion, Peers } from "./peers";
-import type { State } from "./states";
+import type { Cosigned } from "./hand-back";
+import { checkpointOf, type Found, lookAt } from "./look";
+import type { Member, Opinion, Peers, ProofFrom } from "./peers";
 import type { Log } from "./store";
 
-/** What each of the peers says, in their order; undefined for one that says nothing of use. */
+/** The log that peers are asked about, and the way to its host. */
+export interface Asked {
+  readonly carrier: Carrier;
+  readonly log: Log;
+  readonly submission: Submission;
+  readonly signal: AbortSignal;
+}
+
+/** What they say. */
+export interface Opinions {
+  readonly cosigned: ReadonlyArray<Cosigned & { readonly host_id: string }>;
+  /** What they say against the log, and do not prove. */
+  readonly claims: readonly string[];
+  /** That the log is broken, where it is. */
+  readonly broken?: Found;
+}
+
+/** Asks them all at once; the host itself one question after the other. */
 export async function opinionsOf<M extends Member>(
   peers: Peers<M>,
   asked: readonly M[],
-  { carrier, log, submission }: { carrier: Carrier; log: Log; submission: Submission },
-): Promise<ReadonlyArray<readonly [M, Opinion | undefined]>> {
-  // Peers that cosigned the same size last need the same proof.
-  const proofs = new Map([[submission.old, submission]]);
-  const proofFrom = async (old: number) => {
-    const { note, proof } = proofs.get(old) ?? (await checkpointOf(carrier, old));
-    const made = { old, note, proof: proof ?? [] };
-    proofs.set(old, made);
-    return made;
-  };
-  const said: Array<readonly [M, Opinion | undefined]> = [];
-  for (const peer of asked) said.push([peer, await peers.ask(peer, log, submission, proofFrom)]);
-  return said;
+  { carrier, log, submission, signal }: Asked,
+): Promise<Opinions> {
+  const proofFrom = proofs(carrier, log, submission);
+  const said = await Promise.all(
+    asked.map(async (peer) => [peer, await peers.ask(peer, log, submission, proofFrom, signal)] as const),
+  );
+  const cosigned: Array<Cosigned & { readonly host_id: string }> = [];
+  const claims: string[] = [];
+  for (const [{ label, member }, opinion] of said) {
+    if (!opinion) continue;
+    if (opinion.kind === "cosigned") cosigned.push({ ...opinion, host_id: member.host_id });
+    else {
+      const found = await judge(carrier, log, label, opinion);
+      if (typeof found !== "string") return { cosigned, claims, broken: found };
+      claims.push(found);
+    }
+  }
+  return { cosigned, claims };
 }
 
-/** What an objection of a peer means, once the log itself was asked. */
-export async function objection(
+/** Peers that cosigned the same size last need the same proof. A carrier takes one request at a time. */
+function proofs(carrier: Carrier, log: Log, submission: Submission): ProofFrom {
+  const known = new Map<number, ReturnType<ProofFrom>>([[submission.old, Promise.resolve(submission)]]);
+  let last: Promise<unknown> = Promise.resolve();
+  return (old) => {
+    const proof = known.get(old) ?? last.then(() => checkpointOf(carrier, log, old).catch(nothing));
+    if (!known.has(old)) last = proof;
+    known.set(old, proof);
+    return proof;
+  };
+}
+
+function nothing(error: unknown): undefined {
+  if (error instanceof RemoteError && error.fault !== "cancelled") return undefined;
+  throw error;
+}
+
+/** What an objection means, once the log itself was asked: that it is broken, or what is left of it as a claim. */
+async function judge(
   carrier: Carrier,
-  { vkey }: LogKey,
+  log: Log,
   peer: string,
-  { note, size }: Extract<Opinion, { kind: "objects" }>,
-): Promise<Found> {
-  const newest = await checkpointOf(carrier, 0);
-  const broken = (state: State, reason: string) => ({ kind: "broken", state, reason }) as const;
-  if (newest.size < size)
-    return broken("shrank", `the log has ${newest.size} leaves, but ${peer} has cosigned ${size}`);
-  const old = newest.size === size ? size : tellingSize(size);
-  const proving = await checkpointOf(carrier, old);
-  const evidence = { vkey, notes: [note, proving.note] as const, proof: proving.proof ?? [], old };
-  if (contradictionOf(evidence) === null) return { kind: "none", reason: `${peer} does not cosign` };
-  return { ...broken("forked", `${peer} has cosigned other leaves`), evidence };
+  opinion: Exclude<Opinion, { kind: "cosigned" }>,
+): Promise<Found | string> {
+  if (opinion.kind === "claims") {
+    const { size } = opinion;
+    return size === undefined
+      ? `${peer} does not cosign, and shows no checkpoint of the log`
+      : `${peer} reports ${size} leaves, but shows no checkpoint of them`;
+  }
+  try {
+    const found = await lookAt(carrier, log, opinion, peer);
+    return found.kind === "broken"
+      ? found
+      : `${peer} does not cosign, although the log goes on from its ${opinion.size} leaves`;
+  } catch (error) {
+    nothing(error);
+    return `${peer} has cosigned ${opinion.size} leaves, and the host does not show that its log goes on from these`;
+  }
 }

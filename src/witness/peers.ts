@@ -10,7 +10,7 @@ import { type Carrier, RemoteError, type RemoteServer } from "../client/carrier"
 import { carrierTo } from "../client/connection";
 import { parseCheckpoint } from "../lib/checkpoint";
 import { Failure } from "../lib/errors";
-import { noteOf, parseNote, parseVerifierKey, verifiedBy } from "../lib/signed-note";
+import { noteOf, parseNote, parseVerifierKey, toBase64, verifiedBy } from "../lib/signed-note";
 import type { SigningKey } from "../lib/signing-key";
 import { type Answer, parseAnswer, type Submission, submissionText } from "./add-checkpoint";
 import { type LogKey, limits } from "./look";
@@ -46,8 +46,19 @@ interface Peer {
 /** What a peer answers about a checkpoint. */
 export type Opinion =
   | { readonly kind: "cosigned"; readonly cosignatures: string; readonly vkey: string }
-  /** It has cosigned `note`, which the log does not go on from. */
-  | { readonly kind: "objects"; readonly note: string; readonly size: number };
+  /** It does not cosign, and shows the checkpoint of the log that it has cosigned. */
+  | {
+      readonly kind: "objects";
+      readonly size: number;
+      /** In base64. */
+      readonly root: string;
+      readonly note: string;
+    }
+  /** It does not cosign, and shows no checkpoint of the log; the size is what it says, if anything. */
+  | { readonly kind: "claims"; readonly size: number | undefined };
+
+/** The newest checkpoint of a log, with the proof from another size; undefined where the host gives none. */
+export type ProofFrom = (old: number) => Promise<Submission | undefined>;
 
 const ASSIGNED = v.object({ vkey: v.string() });
 
@@ -88,13 +99,18 @@ export function createPeers<M extends Member>(reach: (member: M) => RemoteServer
     throw new RemoteError("answer", `HTTP ${response.status}`, true);
   };
 
-  /** What `carrier`'s peer has cosigned, where that is really a checkpoint of the log. */
-  const objection = async (carrier: Carrier, { origin, vkey }: LogKey): Promise<Opinion | undefined> => {
+  /** What `carrier`'s peer has cosigned, which is nothing unless the log has signed it. @param size what the peer says of it. */
+  const objection = async (
+    carrier: Carrier,
+    { origin, vkey }: LogKey,
+    size: number | undefined,
+  ): Promise<Opinion> => {
     const path = `/witness/${originHash(origin)}/checkpoint`;
     const { status, body } = await carrier.ask({ method: "GET", path }, limits());
     const note = new TextDecoder().decode(body);
     const signed = signedBy(note, (name) => (name === origin ? vkey : undefined));
-    return status === 200 && !("status" in signed) ? { kind: "objects", note, size: signed.size } : undefined;
+    if (status !== 200 || "status" in signed) return { kind: "claims", size };
+    return { kind: "objects", note, size: signed.size, root: toBase64(signed.root) };
   };
 
   const offer = async (
@@ -102,22 +118,21 @@ export function createPeers<M extends Member>(reach: (member: M) => RemoteServer
     peer: Peer,
     log: Log,
     submission: Submission,
-    proofFrom: (old: number) => Promise<Submission>,
+    proofFrom: ProofFrom,
   ): Promise<Opinion | undefined> => {
     const { text } = parseNote(submission.note);
-    const submissionFor = async (old: number) => (old === submission.old ? submission : await proofFrom(old));
-    let offered = await submissionFor(peer.sizes.get(log.origin) ?? submission.old);
+    let offered = (await proofFrom(peer.sizes.get(log.origin) ?? submission.old)) ?? submission;
     let answer = await submit(peerCarrier, offered);
     if (answer.status === 409) {
       const { size } = answer;
-      const isAhead = size > sizeOf(submission) && size > sizeOf(await proofFrom(0));
-      if (isAhead) return objection(peerCarrier, log);
+      const proving = await proofFrom(size);
+      if (!proving || sizeOf(proving) < size) return objection(peerCarrier, log, size);
       peer.sizes.set(log.origin, size);
-      offered = await proofFrom(size);
+      offered = proving;
       answer = await submit(peerCarrier, offered);
     }
     if (answer.status === 404) peer.known.delete(log.origin);
-    if (answer.status === 400 || answer.status === 422) return objection(peerCarrier, log);
+    if (answer.status === 400 || answer.status === 422) return objection(peerCarrier, log, undefined);
     if (answer.status !== 200) return undefined;
     const note = parseNote(noteOf(parseNote(offered.note).text, [answer.cosignatures]));
     peer.sizes.set(log.origin, sizeOf(offered));
@@ -145,18 +160,17 @@ export function createPeers<M extends Member>(reach: (member: M) => RemoteServer
     /**
      * What the peer says about a good checkpoint of a log; undefined where it says nothing of use. Never throws for what the
      * peer does wrong.
-     *
-     * @param proofFrom the newest checkpoint of the log, with the proof from another size.
      */
     async ask(
       peerHost: M,
       log: Log,
       submission: Submission,
-      proofFrom: (old: number) => Promise<Submission>,
+      proofFrom: ProofFrom,
+      signal: AbortSignal,
     ): Promise<Opinion | undefined> {
       const peer = peerOf(peerHost.member.host_id);
       try {
-        using carrier = await carrierTo(reach(peerHost));
+        using carrier = await carrierTo(reach(peerHost), signal);
         await assign(carrier, peerHost, peer, log);
         const said = await offer(carrier, peer, log, submission, proofFrom);
         if (peer.known.has(log.origin)) return said;
@@ -164,7 +178,7 @@ export function createPeers<M extends Member>(reach: (member: M) => RemoteServer
         await assign(carrier, peerHost, peer, log);
         return await offer(carrier, peer, log, submission, proofFrom);
       } catch (error) {
-        if (!(error instanceof RemoteError || error instanceof Failure)) throw error;
+        if (signal.aborted || !(error instanceof RemoteError || error instanceof Failure)) throw error;
         const isUnable = error instanceof RemoteError && error.refusal !== undefined;
         peer.until = performance.now() + (isUnable ? UNABLE_MS : AWAY_MS);
         return undefined;

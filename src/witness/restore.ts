@@ -29,7 +29,7 @@ export async function restore(
   carrier: Carrier,
   { store, deskKey, member, key, record, reason }: Restore,
 ): Promise<Record> {
-  const { note } = await checkpointOf(carrier, 0);
+  const { note } = await checkpointOf(carrier, key, 0);
   const signed = signedBy(note, (origin) => (origin === key.origin ? key.vkey : undefined));
   if ("status" in signed) throw conflict(`the host shows no checkpoint of its key: ${signed.reason}`);
   const about = {

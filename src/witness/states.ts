@@ -56,6 +56,8 @@ export const RECORD = v.object({
   restored: v.nullable(v.string()),
   /** The ids of the hosts that have cosigned the last checkpoint which was offered to them. */
   peers: v.array(v.string()),
+  /** What the others said then against the log, and did not prove. */
+  claims: v.array(v.string()),
 });
 
 export type Record = v.InferOutput<typeof RECORD>;
@@ -64,7 +66,7 @@ export type Record = v.InferOutput<typeof RECORD>;
 export const recordsIn = (stored: ReadonlyMap<string, unknown>): Map<string, Record> =>
   new Map(
     [...stored].flatMap(([id, value]) => {
-      const read = v.safeParse(RECORD, value);
+      const read = v.safeParse(RECORD, { ...newRecord(), ...Object(value) });
       return read.success ? [[id, read.output] as const] : [];
     }),
   );
@@ -80,6 +82,7 @@ export const newRecord = (): Record => ({
   size: 0,
   restored: null,
   peers: [],
+  claims: [],
 });
 
 /** What one look at a log has found. */

@@ -301,7 +301,7 @@ describe("peers", () => {
     desk.host.size = 150;
     expect(await desk.look()).toMatchObject({
       state: "forked",
-      reason: expect.stringMatching(/^host-\d has cosigned/),
+      reason: expect.stringMatching(/from the 100 leaves that host-\d has cosigned/),
     });
     const [file = ""] = desk.store.evidence(log.origin);
     expect(checkEvidence(parseEvidence(file))).toMatchObject({ sizes: [100, 150] });
@@ -318,6 +318,62 @@ describe("peers", () => {
       reason: expect.stringMatching(/host-\d has cosigned 100/),
     });
   });
+});
+
+describe("where peers have cosigned 100 leaves and the desk has lost what it knew, the log is", () => {
+  const forgetful = async () => {
+    const desk = testDesk(4);
+    desk.host.size = 100;
+    await desk.look();
+    desk.restart("empty.db");
+    return desk;
+  };
+
+  test("shrank, whatever size the host says beside its checkpoint", async () => {
+    using desk = await forgetful();
+    desk.host.size = 60;
+    desk.host.shows = (answer) => ({ ...answer, size: 1_000_000 });
+    expect(await desk.look()).toMatchObject({
+      state: "shrank",
+      reason: expect.stringMatching(/60 leaves, but host-\d has cosigned 100/),
+    });
+  });
+
+  test("forked where the host gives no proof that it goes on from these, or a wrong one", async () => {
+    for (const proof of [null, [], ["AAAA"]]) {
+      using desk = await forgetful();
+      desk.host.log = desk.host.log.forkedAt(50);
+      desk.host.size = 150;
+      desk.host.shows = (answer) => (answer.old === 0 ? answer : { ...answer, proof });
+      expect(await desk.look()).toMatchObject({ state: "forked", peers: [] });
+    }
+  });
+
+  test("in doubt, which is said, where the host does not answer about these; its peers are asked on", async () => {
+    using desk = await forgetful();
+    desk.host.log = desk.host.log.forkedAt(50);
+    desk.host.size = 150;
+    desk.host.shows = (answer) => (answer.old === 0 || answer.old === 150 ? answer : undefined);
+    const { state, claims } = await desk.look();
+    expect([state, claims.length]).toEqual(["ok", 3]);
+    expect(claims[0]).toMatch(/^host-\d has cosigned 100 leaves, and the host does not show/);
+    desk.host.shows = (answer) => answer;
+    expect(await desk.look(60)).toMatchObject({ state: "forked" });
+  });
+});
+
+test("a size that a peer does not prove is said, and breaks nothing", async () => {
+  using desk = testDesk(4);
+  const liar = desk.hosts[1];
+  if (liar) liar.claims = 5_000;
+  const { state, claims, peers } = await desk.look();
+  expect([state, claims, peers.length]).toEqual([
+    "ok",
+    ["host-1 reports 5000 leaves, but shows no checkpoint of them"],
+    2,
+  ]);
+  if (liar) liar.claims = undefined;
+  expect(await desk.look(60)).toMatchObject({ state: "ok", claims: [] });
 });
 
 describe("a restored log", () => {

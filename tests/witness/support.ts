@@ -65,6 +65,14 @@ export function testLog(
 
 const HANDED = v.object({ note: v.string(), witnesses: v.array(v.string()) });
 
+/** What `GET /audit/checkpoint` answers. */
+interface Shown {
+  readonly note: string;
+  readonly size: number;
+  readonly old: number;
+  readonly proof: readonly string[] | null;
+}
+
 /** A host that answers a desk as svc does, with a log in memory and a witness of its own; stopped when the scope ends. */
 export function testHost(folder: string, label: string, options: { readonly growsBy?: number } = {}) {
   const store = openStore(`${folder}/${label}.db`);
@@ -79,6 +87,10 @@ export function testHost(folder: string, label: string, options: { readonly grow
     /** The status of the answer when cosignatures are handed back; undefined for what is no answer. */
     handBackStatus: 200 as number | undefined,
     witnesses: true,
+    /** What the host makes of its answers with a checkpoint; an error where it is undefined. */
+    shows: ((answer) => answer) as (answer: Shown) => Shown | undefined,
+    /** The size that it answers as a witness, without having cosigned it. */
+    claims: undefined as number | undefined,
     /** What the desk has sent. */
     handed: [] as Array<v.InferOutput<typeof HANDED>>,
     restored: [] as unknown[],
@@ -90,12 +102,9 @@ export function testHost(folder: string, label: string, options: { readonly grow
     if (pathname === "/audit/key") return Response.json({ vkey: log.vkey });
     if (pathname === "/audit/checkpoint") {
       const old = Number(searchParams.get("old"));
-      return Response.json({
-        note: log.note(size),
-        size,
-        old,
-        proof: old > size ? null : log.proof(old, size),
-      });
+      const proof = old > size ? null : log.proof(old, size);
+      const shown = state.shows({ note: log.note(size), size, old, proof });
+      return Response.json(shown ?? { error: "not now" }, { status: shown ? 200 : 503 });
     }
     if (pathname === "/audit/cosignatures") {
       state.handed.push(v.parse(HANDED, await request.json()));
@@ -113,6 +122,10 @@ export function testHost(folder: string, label: string, options: { readonly grow
       for (const one of v.parse(ASSIGNMENT, await request.json()).logs) store.register(one);
       return Response.json({ vkey: witness.vkey });
     }
+    if (state.claims !== undefined)
+      return answerResponse(
+        request.method === "POST" ? { status: 409, size: state.claims } : { status: 404, reason: "none" },
+      );
     if (pathname === "/witness/add-checkpoint") {
       const submission = parseSubmission(await request.text());
       return submission ? answerResponse(await witness.add(submission)) : new Response("", { status: 400 });
