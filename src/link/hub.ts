@@ -48,6 +48,8 @@ export interface HubParts {
   /** Publishes that a host is linked, or no longer linked and why. */
   up(hostId: string, label: string): void;
   down(hostId: string, label: string, error: string): void;
+  /** Milliseconds since any point in time. */
+  readonly now?: () => number;
 }
 
 /** A hub, and how connections get to it. */
@@ -65,7 +67,9 @@ export function createHub(parts: HubParts): LinkHub {
   const waiting = new Set<Link>();
   const leaving = new Set<Link>();
   const mayDial = createBuckets(DIALS);
-  const made = performance.now();
+  const { now = () => performance.now() } = parts;
+  const made = now();
+  const haveAllDialled = () => now() - made >= ALL_DIALLED_MS;
   let isStopping = false;
   let timer: Timer | undefined;
 
@@ -157,9 +161,8 @@ export function createHub(parts: HubParts): LinkHub {
     accept: (address) => new Link(home, address),
     ...createAsking((hostId, request, about) => linkTo(hostId).ask(request, about)),
     counts: () => ({ links: links.size, gone: gone.size }),
-    isGone: (hostId) => gone.has(hostId),
-    isExpected: (hostId) =>
-      !links.has(hostId) && !gone.has(hostId) && performance.now() - made < ALL_DIALLED_MS,
+    isGone: (hostId) => !links.has(hostId) && (gone.has(hostId) || haveAllDialled()),
+    isExpected: (hostId) => !links.has(hostId) && !gone.has(hostId) && !haveAllDialled(),
     links() {
       const now = [...links.values()].map((link) => ({
         ...{ host_id: link.hostId, label: link.label, linked: true },

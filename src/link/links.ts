@@ -43,7 +43,7 @@ export interface Hub {
   links(): readonly LinkState[];
   /** How many are linked, and how many others were. */
   counts(): { readonly links: number; readonly gone: number };
-  /** Whether a host was linked and is not any longer. */
+  /** Whether a host has no link, and was linked or had the time to dial since this desk started. */
   isGone(hostId: string): boolean;
   /** Whether a host may yet dial for the first time since this desk started. */
   isExpected(hostId: string): boolean;

@@ -31,7 +31,7 @@ export interface PlansUses {
   readonly deliver: DeliverJob;
   readonly cancelJob?: CancelJob;
   endings(): Promise<HowEnded>;
-  /** Whether the host of that id was linked to this process and is not any longer. */
+  /** Whether the host of that id has no link to this process, and had the time to dial it. */
   isGone(hostId: string): boolean;
   /** Whether the host of that id has not been linked to this process yet, and may be soon. */
   isExpected(hostId: string): boolean;
@@ -58,6 +58,10 @@ export type Plans = ReturnType<typeof createPlans>;
 /** What makes sure that the host under a label is the one that was meant. */
 export const identityOf = ({ member, base_url }: Host): string => member?.host_id ?? base_url;
 
+/** The id of a host that dials; undefined for any other. */
+const linkedId = (host: Host | undefined): string | undefined =>
+  host?.base_url.startsWith("link:") ? host.member?.host_id : undefined;
+
 export function createPlans(uses: PlansUses) {
   const { files, publish, book } = uses;
   const ledger = openLedger(files.plans);
@@ -73,15 +77,12 @@ export function createPlans(uses: PlansUses) {
       return { label, server: book.reach(host), host_id, identity: identityOf(host) };
     },
     isOffline(label) {
-      const id = hosts().get(label)?.member?.host_id;
+      const id = linkedId(hosts().get(label));
       return id !== undefined && uses.isGone(id);
     },
     isExpected(label) {
-      const host = hosts().get(label);
-      const id = host?.member?.host_id;
-      return (
-        host !== undefined && id !== undefined && uses.isExpected(id) && book.reach(host).via !== undefined
-      );
+      const id = linkedId(hosts().get(label));
+      return id !== undefined && uses.isExpected(id);
     },
   });
   /** The broadcasts of this process. */

@@ -20,6 +20,8 @@ export interface Entry {
   due: number;
   tries: number;
   isBusy: boolean;
+  /** Whether its turn has come, and its host is waited for since this process has just started. It takes no place meanwhile. */
+  isAwaited: boolean;
   /** When its host is asked to end it; never while it is asked so, and once it has answered. */
   cancelDue: number;
   cancelTries: number;
@@ -110,6 +112,7 @@ export function createRun(plan: Plan, content: string, failures: Iterable<number
             due: 0,
             tries: 0,
             isBusy: false,
+            isAwaited: false,
             cancelDue: 0,
             cancelTries: 0,
             isForgiven: false,

@@ -130,43 +130,32 @@ export function createRunner(uses: RunnerUses) {
     entry.due = laterThan(ASK_MS, entry.tries++);
   };
 
-  /** Hosts that are waited for since this process has just started. */
-  const expected = new Map<string, PromiseWithResolvers<void>>();
-  const arrival = (label: string): Promise<void> | undefined => {
-    if (!isExpected(label)) return undefined;
-    const found = expected.get(label) ?? Promise.withResolvers<void>();
-    expected.set(label, found);
-    return found.promise;
-  };
-  /** Goes on with the hosts that have come, or no longer will. */
-  const admit = (): void => {
-    for (const [label, { resolve }] of expected) {
-      if (!stopping.signal.aborted && isExpected(label)) continue;
-      expected.delete(label);
-      resolve();
+  /** Whether to wait for the host, since it may yet come; or for the address book, to know that. */
+  const mayCome = ({ run, label }: Entry): boolean => {
+    try {
+      return isExpected(label);
+    } catch (error) {
+      complain(run, error);
+      return true;
     }
   };
 
   const attempt = async (entry: Entry): Promise<void> => {
     const { run, label } = entry;
-    if (entry.way === null) await arrival(label);
-    if (stopping.signal.aborted) return;
-    if (entry.way === null && run.plan.state === "paused") return leave(entry);
-    if (entry.way === null && run.plan.state !== "running") return drop(entry);
     const before = entry.way;
-    const found = hostOf(label);
-    const fault =
-      found === undefined
-        ? "no longer in the address book"
-        : found.identity === entry.identity
-          ? undefined
-          : "another host has this label since the plan was made";
-    if (!found || fault !== undefined) {
-      return end(entry, before ? "unknown" : "refused", { error: fault ?? "" });
-    }
-    if (!before && isOffline(label)) return offline(entry, "not linked");
     const freeSlot = slots.take();
     try {
+      const found = hostOf(label);
+      const fault =
+        found === undefined
+          ? "no longer in the address book"
+          : found.identity === entry.identity
+            ? undefined
+            : "another host has this label since the plan was made";
+      if (!found || fault !== undefined) {
+        return await end(entry, before ? "unknown" : "refused", { error: fault ?? "" });
+      }
+      if (!before && isOffline(label)) return await offline(entry, "not linked");
       const job = jobOf(entry);
       const { state, result } = await uses.deliver(found, job, {
         signal: stopping.signal,
@@ -199,6 +188,7 @@ export function createRunner(uses: RunnerUses) {
   };
   const start = (entry: Entry): void => {
     entry.isBusy = true;
+    entry.isAwaited = false;
     entry.run.busy++;
     void attempt(entry)
       .catch((error) => {
@@ -243,9 +233,10 @@ export function createRunner(uses: RunnerUses) {
     while (!stopping.signal.aborted && mayBegin(run)) {
       const entry = run.nextReady();
       if (!entry) return;
-      if (turns.take(entry.label, entry)) start(entry);
-      // Else it goes on when those before it have ended.
-      else waitBehind(entry);
+      // It goes on when those before it have ended.
+      if (!turns.take(entry.label, entry)) waitBehind(entry);
+      else if (mayCome(entry)) entry.isAwaited = true;
+      else start(entry);
     }
   };
   const waitBehind = (entry: Entry): void => {
@@ -272,11 +263,14 @@ export function createRunner(uses: RunnerUses) {
         run.again(entry);
       }
       const isSent = entry.state === "sent" || entry.state === "running";
-      if (!isSent && (entry.state !== "waiting" || !mayBegin(run))) continue;
+      if (!isSent && ((entry.state !== "waiting" && !entry.isAwaited) || !mayBegin(run))) continue;
       if (!turns.take(entry.label, entry) && !isSent) continue;
+      if (!isSent && mayCome(entry)) continue;
       if (!isSent && isOffline(entry.label)) {
+        entry.isAwaited = false;
+        if (entry.state === "planned") run.again(entry);
         // What came after it does not wait for ever.
-        if (turns.behind(entry.label).some(({ state }) => state === "planned")) start(entry);
+        else if (turns.behind(entry.label).some(({ state }) => state === "planned")) start(entry);
         continue;
       }
       if (!isSent && mayStart("", performance.now()) > 0) continue;
@@ -403,11 +397,6 @@ export function createRunner(uses: RunnerUses) {
     }
   };
   const lookAt = (endOf: HowEnded): void => {
-    try {
-      admit();
-    } catch (error) {
-      complain(undefined, error);
-    }
     const now = Date.now();
     for (const run of [...runs.values()]) {
       const { seq } = run.plan;
@@ -484,7 +473,6 @@ export function createRunner(uses: RunnerUses) {
     /** Stops running plans; another process may continue them. */
     stop(): void {
       stopping.abort();
-      admit();
       clearInterval(timer);
       writer.close();
       for (const run of [...runs.values()]) release(run);

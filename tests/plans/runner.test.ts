@@ -32,6 +32,24 @@ describe("a plan that runs", () => {
     expect(running.published.length).toBeLessThan(50);
   });
 
+  test("is at some hundreds of its hosts at once", async () => {
+    using made = testLedger();
+    const fleet = testFleet();
+    let now = 0;
+    let most = 0;
+    const deliver: DeliverJob = async (...given) => {
+      most = Math.max(most, ++now);
+      const result = await fleet.deliver(...given);
+      now--;
+      return result;
+    };
+    using running = testRunner(made, { deliver });
+    const { seq } = running.run(plannedHosts(4_000));
+    await running.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ ok: 4_000 });
+    expect(most).toBeLessThan(2_000);
+  });
+
   test("begins a wave when the one before is over", async () => {
     using made = testLedger();
     const fleet = testFleet((label) => (label === "h0" || label === "h2" ? "slow" : "ok"));
@@ -427,6 +445,57 @@ describe("a plan and hosts that nobody has seen since the desk started", () => {
     await running.runner.wake();
     await running.runner.over(seq);
     expect(made.ledger.counts(seq)).toEqual({ ok: 2, unreachable: 1 });
+  });
+
+  test("goes on at other hosts meanwhile, within its limit of hosts at once", async () => {
+    using made = testLedger();
+    let isExpected = true;
+    const fleet = testFleet();
+    const uses = { ...fleet, isExpected: (label: string) => isExpected && label < "h3" };
+    using running = testRunner(made, uses);
+    const { seq } = running.run(plannedHosts(5), { max_parallel: 1 });
+    await until("the others", () => made.ledger.counts(seq).ok === 2);
+    expect(fleet.begun).toEqual(["h3", "h4"]);
+    isExpected = false;
+    await running.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ ok: 5 });
+  });
+
+  test("begins at those that have come at a limited rate", async () => {
+    using made = testLedger();
+    let isExpected = true;
+    let isKnown = () => {};
+    const fleet = testFleet();
+    using running = testRunner(made, {
+      ...fleet,
+      startsPerMinute: 1,
+      isExpected() {
+        isKnown();
+        return isExpected;
+      },
+    });
+    const { seq } = running.run(plannedHosts(50));
+    await new Promise<void>((resolve) => {
+      isKnown = resolve;
+    });
+    isExpected = false;
+    for (let looks = 0; looks < 5; looks++) await running.runner.wake();
+    await until("the first", () => fleet.begun.length > 0);
+    expect(fleet.begun.length).toBeLessThan(5);
+    expect(made.ledger.counts(seq).planned).toBeGreaterThan(45);
+  });
+
+  test("ends at once at those that have not come", async () => {
+    using made = testLedger();
+    let isExpected = true;
+    const uses = { isExpected: () => isExpected, isOffline: () => !isExpected, startsPerMinute: 1 };
+    using running = testRunner(made, { ...testFleet(), ...uses });
+    const { seq } = running.run(plannedHosts(50));
+    await running.runner.wake();
+    expect(made.ledger.counts(seq)).toEqual({ planned: 50 });
+    isExpected = false;
+    await running.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ unreachable: 50 });
   });
 });
 
