@@ -50,7 +50,7 @@ export const CODE = {
   held: 4_002,
   /** It has not proved who it is. */
   unproved: 4_003,
-  /** It has had too many links: it may dial again, as after any link that was lost (1013: IANA WebSocket close codes). */
+  /** Not now: it may dial again, as after any link that was lost (1013: IANA WebSocket close codes). */
   later: 1_013,
 } as const;
 

@@ -43,6 +43,8 @@ export interface HubParts {
   readonly publish: Publish;
   /** The host with this id; undefined where none has joined. */
   member(hostId: string): Member | undefined;
+  /** Whether the address book can be read; while it cannot, `member` knows those of before. */
+  knowsMembers(): boolean;
   /** The pins of this server's TLS key, now and until a minute ago; an empty one without TLS. */
   pins(): readonly string[];
   /** Publishes that a host is linked, or no longer linked and why. */
@@ -84,6 +86,7 @@ export function createHub(parts: HubParts): LinkHub {
 
   const home: Home = {
     member: parts.member,
+    knowsMembers: parts.knowsMembers,
     pins: parts.pins,
     opened(link) {
       timer ??= setInterval(look, LOOK_MS);

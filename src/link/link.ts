@@ -43,6 +43,8 @@ export type Gone = Omit<LinkState, "host_id" | "label" | "linked">;
 export interface Home {
   /** The host with this id; undefined where none has joined. */
   member(hostId: string): Member | undefined;
+  /** Whether the address book can be read; while it cannot, `member` knows those of before. */
+  knowsMembers(): boolean;
   /** The pins of this server's TLS key, now and until a minute ago; an empty one without TLS. */
   pins(): readonly string[];
   opened(link: Link): void;
@@ -244,6 +246,10 @@ export class Link implements SocketHandlers {
     this.nonce = undefined;
     const { host_id, signature, process, version } = host;
     const member = this.home.member(host_id);
+    if (!this.home.knowsMembers()) {
+      this.end(CODE.later, "the desk cannot read its address book");
+      return;
+    }
     const isSigned =
       member !== undefined &&
       this.home

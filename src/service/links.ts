@@ -2,6 +2,8 @@
  * The links of this process: as a hub, to hosts that have joined; as a host, to the desk that it has joined.
  */
 import type { Publish } from "../core/events";
+import type { AddressBook } from "../fleet/address-book";
+import type { Host } from "../fleet/host";
 import type { Presence } from "../fleet/presence";
 import type { Membership } from "../join/membership";
 import { messageOf, unavailable } from "../lib/errors";
@@ -13,7 +15,7 @@ import type { HostLink } from "../link/links";
 import { version } from "../version";
 import type { Service } from "./interface";
 
-/** How old the index of the address book, and the pin, may be, in milliseconds. */
+/** How old the index of the address book may be, in milliseconds. */
 const AGE_MS = 1_000;
 
 /** How long a host that has seen the former key may take to prove who it is, in milliseconds. */
@@ -26,17 +28,7 @@ export async function openHub(service: Service, publish: Publish, presence: Pres
     service.addressBook(),
     service.rest(),
   ]);
-  const members = aged(() => {
-    try {
-      const joined = book
-        .hosts()
-        .flatMap((host) => (host.member ? [[host.member.host_id, host] as const] : []));
-      return new Map(joined);
-    } catch {
-      // While the file is broken, nobody is known.
-      return new Map();
-    }
-  });
+  const members = membersOf(book);
   let pin: string | undefined;
   let former: { readonly pin: string; readonly until: number } | undefined;
   const pins = () => {
@@ -51,28 +43,56 @@ export async function openHub(service: Service, publish: Publish, presence: Pres
   };
   const entry = (hostId: string, label: string) => ({
     label,
-    base_url: members().get(hostId)?.base_url ?? `link:${hostId}`,
+    base_url: members.find(hostId)?.base_url ?? `link:${hostId}`,
   });
   return createHub({
     log: service.log,
     publish,
     member(hostId) {
-      const host = members().get(hostId);
+      const host = members.find(hostId);
       return host?.member && { label: host.label, host_key: host.member.host_key };
     },
+    knowsMembers: members.areKnown,
     pins,
     up: (hostId, label) => presence.linked(entry(hostId, label)),
     down: (hostId, label, error) => presence.gone(entry(hostId, label), error),
   });
 }
 
-/** What `read` returns, read again after {@link AGE_MS}. */
-function aged<T>(read: () => T): () => T {
-  let known: { readonly value: T; readonly at: number } | undefined;
-  return () => {
-    const now = performance.now();
-    if (!known || now - known.at > AGE_MS) known = { value: read(), at: now };
-    return known.value;
+/** The hosts that have joined. While the address book cannot be read, they are those of before. */
+function membersOf({ hosts }: Pick<AddressBook, "hosts">) {
+  let listed: readonly Host[] | undefined;
+  let byId: ReadonlyMap<string, Host> = new Map();
+  let isReadable = false;
+  let readAt = Number.NEGATIVE_INFINITY;
+  const read = () => {
+    readAt = performance.now();
+    try {
+      const now = hosts();
+      isReadable = true;
+      if (now === listed) return;
+      listed = now;
+      byId = new Map(now.flatMap((host) => (host.member ? [[host.member.host_id, host] as const] : [])));
+    } catch {
+      isReadable = false;
+    }
+  };
+  const readAgain = () => {
+    if (performance.now() - readAt > AGE_MS) read();
+  };
+  return {
+    /** The one with that id. One that has just joined is there at once. */
+    find(hostId: string): Host | undefined {
+      readAgain();
+      const known = byId.get(hostId);
+      if (known || !isReadable) return known;
+      read();
+      return byId.get(hostId);
+    },
+    areKnown(): boolean {
+      readAgain();
+      return isReadable;
+    },
   };
 }
 

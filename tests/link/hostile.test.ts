@@ -1,7 +1,9 @@
 /** What a hub and a host do with a peer that does not keep to the protocol. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
-import { pieceFrame } from "../../src/link/frames";
+import { linkMessage, pieceFrame } from "../../src/link/frames";
+import { hostIdOf, openSigningKey } from "../../src/trust/identity";
 import { get, limits, plainHub, rawLink, until, untilEvent } from "./support";
 
 /** What a promise rejects with. */
@@ -188,4 +190,60 @@ test("a host that has left the address book loses its link", async () => {
   await (await desk.service.addressBook()).remove("member");
   expect((await link.closed).code).toBe(4_000);
   await until(() => hub.links().length === 0);
+});
+
+test("while the address book cannot be read, links stay up and nobody gets one; all is well once it is mended", async () => {
+  await using desk = await plainHub();
+  const { host_id, key, hub } = desk;
+  using intervals = spyOn(globalThis, "setInterval");
+  const link = await rawLink(desk);
+  await link.prove(key, host_id);
+  const looks = intervals.mock.calls.flatMap(([look, ms]) => (ms === 5_000 ? [look as () => void] : []));
+  expect(looks).toHaveLength(1);
+  const book = readFileSync(desk.files.adminHosts);
+  writeFileSync(desk.files.adminHosts, "{ broken");
+  const stranger = {
+    t: "host",
+    host_id: "0".repeat(32),
+    signature: "x",
+    process: "p",
+    version: "1",
+    yields: false,
+  };
+  const dial = async (frame: (nonce: string) => object) => {
+    const other = await rawLink(desk);
+    const { nonce } = await other.next("hello");
+    other.say(frame(String(nonce)));
+    return other.closed;
+  };
+  const member = (nonce: string) => ({
+    ...stranger,
+    host_id,
+    signature: key.sign(linkMessage(nonce, "", host_id)),
+  });
+  const refused = { code: 1_013, reason: "the desk cannot read its address book" };
+  expect(await dial(() => stranger)).toEqual(refused);
+  expect(await dial(member)).toEqual(refused);
+  for (const look of looks) look();
+  expect(hub.links()).toMatchObject([{ host_id, label: "member", linked: true }]);
+  writeFileSync(desk.files.adminHosts, book);
+  await until(async () => (await dial(() => stranger)).code === 4_000);
+  link.socket.terminate();
+  const again = await rawLink(desk);
+  await again.prove(key, host_id);
+  expect(again.socket.readyState).toBe(WebSocket.OPEN);
+});
+
+test("a host that joins gets its link at once, also where others are linked already", async () => {
+  await using desk = await plainHub();
+  const first = await rawLink(desk);
+  await first.prove(desk.key, desk.host_id);
+  const key = openSigningKey(`${desk.configDir}/other_key`);
+  const host_id = hostIdOf(key.publicKey);
+  const member = { host_id, host_key: key.publicKey, nonce: "n".repeat(22) };
+  const book = await desk.service.addressBook();
+  await book.add({ label: "other", base_url: `link:${host_id}`, tags: [], member });
+  const second = await rawLink(desk);
+  await second.prove(key, host_id);
+  expect(desk.hub.counts().links).toBe(2);
 });

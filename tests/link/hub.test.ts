@@ -6,8 +6,9 @@ import { createHub } from "../../src/link/hub";
 test("a host that has never dialled is expected for a minute after the start, and is gone then", () => {
   let now = 0;
   const nothing = () => {};
-  const parts = { log: silentLog, publish: nothing, up: nothing, down: nothing };
-  const hub = createHub({ ...parts, member: () => undefined, pins: () => [], now: () => now });
+  const members = { member: () => undefined, knowsMembers: () => true };
+  const parts = { log: silentLog, publish: nothing, up: nothing, down: nothing, ...members };
+  const hub = createHub({ ...parts, pins: () => [], now: () => now });
   const seen = () => [hub.isExpected("a"), hub.isGone("a")];
   expect(seen()).toEqual([true, false]);
   now = 59_999;
