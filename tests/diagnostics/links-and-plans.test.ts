@@ -7,7 +7,11 @@ const LINK = {
   ...{ desk: "desk:9939", state: "linked", since: "2026-11-22T10:00:00.000Z", problem: null, dials: 1 },
   ...{ lost: null, twin: null },
 };
-const carriers = (kind: string) => async () => ({ carriers: [{ kind }] });
+const carriers = (kind: string) => async () => ({ carriers: [{ kind }], token: "desk" });
+const tokens = (expires?: string) => async () => ({
+  list: () => (expires === undefined ? [] : [{ name: "desk", expires }]),
+  ownerFromElsewhere: () => null,
+});
 const at = Date.parse("2026-11-22T10:04:00.000Z");
 
 test("a host without a desk, one that the desk reaches, and one that is linked are as they should be", async () => {
@@ -17,10 +21,26 @@ test("a host without a desk, one that the desk reaches, and one that is linked a
   const linked = host({
     membership: carriers("link"),
     runningServer: () => ({ ...SERVER, link: async () => LINK }),
+    tokens: tokens("2100-01-01T00:00:00.000Z"),
   });
   expect(await finding(link, linked)).toMatchObject({
     severity: "info",
     detail: "linked to desk:9939 since 2026-11-22T10:00:00.000Z",
+  });
+});
+
+test.each([
+  [undefined, "was revoked"],
+  ["2020-01-01T00:00:00.000Z", "has expired"],
+])("a linked host whose desk has a token that ended (%p) is a warning", async (expires, how) => {
+  const linked = host({
+    membership: carriers("link"),
+    runningServer: () => ({ ...SERVER, link: async () => LINK }),
+    tokens: tokens(expires),
+  });
+  expect(await finding(link, linked)).toMatchObject({
+    ...{ ok: true, severity: "warn" },
+    detail: `linked to desk:9939, which may do nothing here: its token desk ${how}`,
   });
 });
 

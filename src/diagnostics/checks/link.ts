@@ -20,13 +20,18 @@ interface Uses {
   hostLink(): Promise<HostLink | null>;
   runningServer(): { link(): Promise<HostLink | null> } | null;
   /** Null where this host has joined no desk. */
-  membership(): Promise<{ readonly carriers: ReadonlyArray<{ readonly kind: string }> } | undefined>;
+  membership(): Promise<
+    { readonly carriers: ReadonlyArray<{ readonly kind: string }>; readonly token: string } | undefined
+  >;
+  tokens(): Promise<{ list(): Tokens }>;
 }
+
+type Tokens = ReadonlyArray<{ readonly name: string; readonly expires: string | null }>;
 
 export const link = check({
   name: "link",
   summary:
-    "A host that has joined a desk over a link has that link; a warning for the first 5 minutes without it, and for two hosts with one identity",
+    "A host that has joined a desk over a link has that link; a warning for the first 5 minutes without it, for two hosts with one identity, and for a desk whose token has ended",
   advice: ["svc link", "svc desk show"],
   async run(service: Uses) {
     const joined = await service.membership();
@@ -35,14 +40,25 @@ export const link = check({
       return fine("the desk reaches this host: it has no link", { joined: true, link: false });
     const server = service.runningServer();
     const now = await (server ?? { link: service.hostLink }).link();
-    return now
-      ? judgeLink(now, server !== null, Date.now())
-      : fine("this host has left its desk", { joined: false });
+    if (!now) return fine("this host has left its desk", { joined: false });
+    const at = Date.now();
+    const ended = endOf(joined.token, (await service.tokens()).list(), at);
+    return judgeLink(now, server !== null, at, ended);
   },
 });
 
-/** @param serves whether a server runs here, which keeps the link. */
-export function judgeLink(now: HostLink, serves: boolean, at: number) {
+/** How the token of the desk ended; null for one that works. */
+function endOf(name: string, all: Tokens, at: number): string | null {
+  const found = all.find((token) => token.name === name);
+  if (!found) return `${name} was revoked`;
+  return found.expires !== null && Date.parse(found.expires) <= at ? `${name} has expired` : null;
+}
+
+/**
+ * @param serves whether a server runs here, which keeps the link.
+ * @param ended how the token of the desk ended; null for one that works.
+ */
+export function judgeLink(now: HostLink, serves: boolean, at: number, ended: string | null = null) {
   const { desk, state, since, problem, lost, twin, dials } = now;
   const extra = {
     joined: true,
@@ -61,6 +77,13 @@ export function judgeLink(now: HostLink, serves: boolean, at: number) {
     return warning(
       `another host, at ${twin}, has the identity of this one: only one of them is linked`,
       advice,
+      extra,
+    );
+  }
+  if (state === "linked" && ended !== null) {
+    return warning(
+      `linked to ${desk}, which may do nothing here: its token ${ended}`,
+      ["to let the desk in again: `svc leave`, then `svc join` with a new string"],
       extra,
     );
   }
