@@ -10,11 +10,13 @@ const ofHosts = view(hostCertificates, {
   async run({ globals, input, call, service }) {
     const answers = await call(input);
     for (const answer of answers) {
-      if (globals.json) print(globals, answer, String);
-      else if (answer.ok)
-        print(globals, answer, () => `# ${printable(answer.label)}\n${answer.result.pem.trimEnd()}`);
+      const pem = answer.ok ? answer.result?.pem.trimEnd() : undefined;
+      if (globals.json || pem !== undefined)
+        print(globals, answer, () => `# ${printable(answer.label)}\n${pem}`);
       if (!answer.ok) service.log.warn(`${answer.label}: ${answer.error}`);
     }
+    const linked = answers.filter((answer) => answer.ok && answer.result === null).length;
+    if (linked > 0) service.log.info(`reached over their links, which need no certificate: ${linked}`);
     return answers.every(({ ok }) => ok) ? 0 : 1;
   },
 });

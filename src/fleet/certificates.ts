@@ -16,9 +16,9 @@ import { type Host, linkedHost, serverOf } from "./host";
 /** How many hosts are asked at once. */
 const SLOTS = 16;
 
-/** The certificate of a host, PEM, or why there is none to trust. */
+/** The certificate of a host, PEM, or why there is none to trust; null where it is reached over its link, and needs none. */
 export type ShownCertificate =
-  | { readonly label: string; readonly ok: true; readonly result: Certificate }
+  | { readonly label: string; readonly ok: true; readonly result: Certificate | null }
   | { readonly label: string; readonly ok: false; readonly error: string };
 
 /** As `svc tls cert` has it. */
@@ -42,6 +42,7 @@ export function certificatesOf(
   const pool = { slots: SLOTS, patienceMs: patienceFor(timeoutMs) };
   return runPool(hosts, pool, async (host) => {
     const { label } = host;
+    if (linkedHost(host.base_url) !== undefined) return { label, ok: true as const, result: null };
     try {
       return { label, ok: true as const, result: await certificateOf(host, all, timeoutMs) };
     } catch (error) {
@@ -53,8 +54,6 @@ export function certificatesOf(
 
 async function certificateOf(host: Host, all: readonly Host[], timeoutMs: number): Promise<Certificate> {
   const { base_url } = host;
-  if (linkedHost(base_url) !== undefined)
-    throw untrustworthy("it is reached over its link, which needs none");
   if (!base_url.startsWith("https:")) throw untrustworthy("it speaks plain http, and has no certificate");
   const shown = await certificateAt(base_url, serverOf(host).trust, timeoutMs);
   const { X509Certificate } = process.getBuiltinModule("node:crypto");

@@ -52,6 +52,11 @@ test("a host that speaks plain http gives none", async () => {
   expect(await only(host("lab-01"))).toMatchObject({ error: expect.stringContaining("plain http") });
 });
 
+test("a host that is reached over its link has none and needs none: nothing is wrong with it", async () => {
+  const linked = host("lab-01", `link:${"0".repeat(32)}`);
+  expect(await only(linked)).toEqual({ label: "lab-01", ok: true, result: null });
+});
+
 test("a certificate that is also for another host of the address book is refused", async () => {
   const [key, cert] = pairFor("lab-01", "127.0.0.1", "lab-02", "10.0.0.3", "localhost");
   using shown = hostWith(key, cert);

@@ -137,6 +137,16 @@ describe("over a link", () => {
     expect(await answer.text()).toContain("service_build_info");
   });
 
+  test("the host needs no certificate: none is printed, and nothing failed", async () => {
+    await using made = await linkedFleet();
+    const { stdout, stderr, exitCode } = await made.svc("tls", "cert", "--on", "all");
+    expect([stdout, stderr, exitCode]).toEqual([
+      "",
+      "[info] reached over their links, which need no certificate: 1\n",
+      0,
+    ]);
+  });
+
   test("a host that is removed forgets its desk, which ends the token and the link", async () => {
     await using made = await linkedFleet();
     const { stdout, exitCode } = await made.svc("admin", "remove", made.label, "--json");

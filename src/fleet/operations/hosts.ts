@@ -223,12 +223,15 @@ export const hostCertificates = operation({
       v.object({
         label: v.string(),
         ok: v.literal(true),
-        result: v.object({
-          pem: v.string(),
-          pin: v.string(),
-          names: v.array(v.string()),
-          valid_until: v.string(),
-        }),
+        /** Null for a host that is reached over its link, which needs none. */
+        result: v.nullable(
+          v.object({
+            pem: v.string(),
+            pin: v.string(),
+            names: v.array(v.string()),
+            valid_until: v.string(),
+          }),
+        ),
       }),
       v.object({ label: v.string(), ok: v.literal(false), error: v.string() }),
     ]),
