@@ -97,7 +97,7 @@ async function run() {
   };
   const planned = hosts.map(({ label, member }) => ({ label, identity: member.host_id }));
   const plan = plans.create(content, digestOf(content), spec, planned, null);
-  plans.apply(plan, plan.digest, null, ["admin"]);
+  plans.apply(plan, plan.digest, null);
   plans.runner.run(plan.seq);
   await plans.runner.over(plan.seq);
   const ms = performance.now() - started;

@@ -7,7 +7,6 @@
  * It keeps neither what actions returned nor any other secret of a host; the actions themselves may have some.
  */
 import type { Database } from "bun:sqlite";
-import type { Scope } from "../core/rights";
 import { badInput, conflict, notFound } from "../lib/errors";
 import { printable } from "../lib/sanitize";
 import { openDatabase } from "../lib/sqlite";
@@ -38,9 +37,8 @@ export interface Plan {
   readonly reason: string | null;
   /** The named token that made it; null for the owner of the desk. */
   readonly maker: string | null;
-  /** Who applied it, and what they may do. */
+  /** The named token that applied it; null for the owner. */
   readonly token: string | null;
-  readonly scopes: readonly Scope[];
   readonly created: number;
   readonly applied: number | null;
   readonly expires: number | null;
@@ -91,8 +89,8 @@ export type PlanChange = Partial<
   Pick<Plan, "state" | "reason" | "ended" | "wave" | "wave_at" | "forgiven" | "expires">
 >;
 
-/** Whose rights a plan has. */
-export type Applicant = Pick<Plan, "token" | "scopes">;
+/** Who has a plan run. */
+export type Applicant = Pick<Plan, "token">;
 
 export type Counts = Readonly<Partial<Record<TargetState, number>>>;
 
@@ -101,19 +99,17 @@ export type Ledger = ReturnType<typeof openLedger>;
 /** How long a statement waits for another process, in milliseconds. */
 const BUSY_MS = 5_000;
 
-interface Row extends Omit<Plan, "spec" | "scopes"> {
+interface Row extends Omit<Plan, "spec"> {
   readonly spec: string;
-  readonly scopes: string;
 }
 
 const planOf = (row: Row): Plan => ({
   ...row,
   spec: JSON.parse(row.spec) as Spec,
-  scopes: JSON.parse(row.scopes) as Scope[],
 });
 
 /** All but the content, which may be large. */
-const COLUMNS = `seq, id, digest, content_digest, spec, hosts, state, reason, maker, token, scopes, created, applied, expires,
+const COLUMNS = `seq, id, digest, content_digest, spec, hosts, state, reason, maker, token, created, applied, expires,
   ended, wave, wave_at, forgiven, revision`;
 
 const listed = (states: readonly string[]) => states.map((state) => `'${state}'`).join(", ");
@@ -154,10 +150,8 @@ export function openLedger(path: string) {
     const sets = fields.map((name) => `${name} = $${name}`).join(", ");
     db.query(`UPDATE plan SET ${sets} WHERE seq = $seq`).run({ ...changes, seq });
   };
-  const setApplicant = (seq: number, { token, scopes }: Applicant, now: number) =>
-    db.run("UPDATE plan SET token = ?2, scopes = ?3, applied = ?4 WHERE seq = ?1", [
-      ...[seq, token, JSON.stringify(scopes), now],
-    ]);
+  const setApplicant = (seq: number, { token }: Applicant, now: number) =>
+    db.run("UPDATE plan SET token = ?2, applied = ?3 WHERE seq = ?1", [seq, token, now]);
   /** A change by somebody else than who runs the plan. */
   const decide = (plan: Plan, changes: PlanChange) => {
     change(plan.seq, changes);
@@ -197,8 +191,8 @@ export function openLedger(path: string) {
       transaction(() => {
         const { seq } = db
           .query<{ seq: number }, [Record<string, string | number | null>]>(
-            `INSERT INTO plan (id, digest, content, content_digest, spec, hosts, state, maker, scopes, created)
-             VALUES ($id, $digest, $content, $content_digest, $spec, $hosts, 'new', $maker, '[]', $now) RETURNING seq`,
+            `INSERT INTO plan (id, digest, content, content_digest, spec, hosts, state, maker, created)
+             VALUES ($id, $digest, $content, $content_digest, $spec, $hosts, 'new', $maker, $now) RETURNING seq`,
           )
           .get({ ...plan, spec: JSON.stringify(plan.spec), hosts: hosts.length, now }) as { seq: number };
         const insert = db.prepare(
@@ -287,11 +281,11 @@ export function openLedger(path: string) {
     /** Sets what only who runs the plan changes. */
     update: change,
     /** Has a new plan run, with the rights of who applies it. */
-    apply: (id: number, token: string | null, scopes: readonly Scope[], now: number): Plan =>
+    apply: (id: number, token: string | null, now: number): Plan =>
       transaction(() => {
         const plan = bySeq(id);
         requireState(plan, ["new"], "can be applied");
-        setApplicant(plan.seq, { token, scopes }, now);
+        setApplicant(plan.seq, { token }, now);
         return decide(plan, { state: "running", expires: now + plan.spec.expires_s * 1_000 });
       }),
     pause: (id: number, reason: string): Plan =>
@@ -300,7 +294,7 @@ export function openLedger(path: string) {
         requireState(plan, ["running"], "can be paused");
         return decide(plan, { state: "paused", reason });
       }),
-    /** The failures so far do not count any more. @param heir whose rights the plan has from now on, where that changes. */
+    /** The failures so far do not count any more. @param heir who has the plan run from now on, where that changes. */
     resume: (id: number, heir?: Applicant): Plan =>
       transaction(() => {
         const plan = bySeq(id);
@@ -364,11 +358,18 @@ function prepare(db: Database): void {
   db.run(`CREATE TABLE IF NOT EXISTS plan (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, digest TEXT NOT NULL, content TEXT NOT NULL,
     content_digest TEXT NOT NULL, spec TEXT NOT NULL, hosts INTEGER NOT NULL, state TEXT NOT NULL, reason TEXT,
-    maker TEXT, token TEXT, scopes TEXT NOT NULL, created INTEGER NOT NULL, applied INTEGER, expires INTEGER,
+    maker TEXT, token TEXT, created INTEGER NOT NULL, applied INTEGER, expires INTEGER,
     ended INTEGER, wave INTEGER NOT NULL DEFAULT 0, wave_at INTEGER, forgiven INTEGER NOT NULL DEFAULT 0,
     revision INTEGER NOT NULL DEFAULT 0)`);
   db.run(`CREATE TABLE IF NOT EXISTS target (
     plan INTEGER NOT NULL, n INTEGER NOT NULL, label TEXT NOT NULL, identity TEXT NOT NULL, wave INTEGER NOT NULL,
     state TEXT NOT NULL, attempt INTEGER NOT NULL DEFAULT 0, way TEXT, sent_at INTEGER, done_at INTEGER, error TEXT,
     run_id TEXT, PRIMARY KEY (plan, n)) WITHOUT ROWID`);
+  const hasScopes = () =>
+    db.query("SELECT 1 FROM pragma_table_info('plan') WHERE name = 'scopes'").get() !== null;
+  if (!hasScopes()) return;
+  // The first version had a column that nothing read. Another process may be at it.
+  db.transaction(() => {
+    if (hasScopes()) db.run("ALTER TABLE plan DROP COLUMN scopes");
+  }).immediate();
 }

@@ -12,7 +12,7 @@ import type { AddressBook } from "../fleet/address-book";
 import { sleep } from "../lib/deadline";
 import { badInput, forbidden, notFound } from "../lib/errors";
 import { printable } from "../lib/sanitize";
-import { type Travelling, writeContent } from "./job/content";
+import { type Content, readContent, type Travelling, writeContent } from "./job/content";
 import type { Plan } from "./ledger";
 import { countOf, RETRIABLE, SHARE, type Spec, TARGET_STATES, wavesOf } from "./plan";
 import { identityOf, type Plans } from "./plans";
@@ -203,7 +203,15 @@ async function permitted(service: ApplyUses, id: string, { grant }: Caller) {
   const plans = await service.plans();
   const plan = plans.find(id, grant);
   (await service.executor()).permit(plan.spec.commands, grant);
+  if (plan.spec.kind === "plan") requireRights(readContent(plans.ledger.content(plan.seq)), grant);
   return { plans, plan };
+}
+
+/** Whoever has a plan run may do all that it may. @throws `forbidden`: its token allowed more when it made the plan. */
+function requireRights({ scope }: Pick<Content, "scope">, grant: Grant): void {
+  const missing = (scope ?? (["admin"] as const)).filter((one) => !allows(grant, one));
+  if (missing.length > 0)
+    throw forbidden(beyond(grant, `the plan was made with more: it runs with ${missing.join(", ")}`));
 }
 
 export const applyPlan = operation({
@@ -229,7 +237,7 @@ export const applyPlan = operation({
     const { plans, plan } = await permitted(service, id, caller);
     const sent = digest.trim().toLowerCase();
     await caller.announce(`plan.apply id=${plan.id} digest=${printable(sent, 80)} hosts=${plan.hosts}`);
-    return goOn(plans, plans.apply(plan, sent, grant.name, grant.scopes), wait, caller);
+    return goOn(plans, plans.apply(plan, sent, grant.name), wait, caller);
   },
 });
 

@@ -4,7 +4,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Publish } from "../core/events";
-import { type Grant, maySee, type Scope } from "../core/rights";
+import { type Grant, maySee } from "../core/rights";
 import type { AddressBook } from "../fleet/address-book";
 import type { Host } from "../fleet/host";
 import { conflict } from "../lib/errors";
@@ -98,7 +98,7 @@ export function createPlans(uses: PlansUses) {
   const heirOf = async ({ token, applied }: Plan, grant: Grant): Promise<Applicant | undefined> => {
     if (token === null || applied === null) return undefined;
     const ended = (await uses.endings())(token, new Date(applied).toISOString());
-    return ended === null ? undefined : { token: grant.name, scopes: grant.scopes };
+    return ended === null ? undefined : { token: grant.name };
   };
   const started = (plan: Plan): Plan => {
     publish(planStarted, { ...aboutPlan(plan), hosts: plan.hosts, token: plan.token });
@@ -132,7 +132,7 @@ export function createPlans(uses: PlansUses) {
     attend({ content_digest, spec, hosts: planned, grant }: Broadcast): Attended {
       const made = plans.create("", content_digest, spec, planned, grant.name);
       const release = tryLock(join(files.planLocks, `${made.id}.lock`));
-      const plan = started(ledger.apply(made.seq, grant.name, grant.scopes, Date.now()));
+      const plan = started(ledger.apply(made.seq, grant.name, Date.now()));
       const one = attend(ledger, plan, uses, () => {
         attended.delete(one);
         release?.();
@@ -150,7 +150,7 @@ export function createPlans(uses: PlansUses) {
     /** Those that it may see, the newest first. */
     list: (grant: Grant): Plan[] => ledger.plans().filter((plan) => maySee(grant, plan)),
     /** @throws `conflict` when the plan is another than that of this digest, or has been applied and is over. */
-    apply(plan: Plan, digest: string, token: string | null, scopes: readonly Scope[]): Plan {
+    apply(plan: Plan, digest: string, token: string | null): Plan {
       requirePlan(plan);
       if (digest !== plan.digest) {
         throw conflict(
@@ -159,7 +159,7 @@ export function createPlans(uses: PlansUses) {
       }
       // Whoever stopped waiting for it goes on so.
       if (plan.state === "running") return plan;
-      return started(ledger.apply(plan.seq, token, scopes, Date.now()));
+      return started(ledger.apply(plan.seq, token, Date.now()));
     },
     pause(plan: Plan, reason: string): Plan {
       requirePlan(plan);

@@ -1,4 +1,6 @@
 /** The ledger of plans: every host in exactly one state, and what is committed stays. */
+
+import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -102,7 +104,7 @@ describe("a ledger", () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(batch, decision), { maxLength: 25 }), (events) => {
         const plan = ledger.create(newPlan(plannedHosts(HOSTS)), plannedHosts(HOSTS), 0);
-        ledger.apply(plan.seq, null, ["admin"], 0);
+        ledger.apply(plan.seq, null, 0);
         const states = () => ledger.targets(plan.seq).map(({ state }) => state);
         for (const event of events) {
           const before = states();
@@ -145,7 +147,7 @@ describe("a ledger", () => {
     using made = testLedger();
     const { ledger } = made;
     const { seq } = ledger.create(newPlan(plannedHosts(3)), plannedHosts(3), 0);
-    ledger.apply(seq, "anna", ["operate"], 5);
+    ledger.apply(seq, "anna", 5);
     ledger.commit([{ plan: seq, n: 0, attempt: 0, step: "unreachable", error: "connection refused" }], 6);
     ledger.commit([{ plan: seq, n: 1, attempt: 0, step: "expired" }], 6);
     expect(ledger.targets(seq, FAILURES)).toHaveLength(1);
@@ -178,7 +180,7 @@ describe("a ledger", () => {
     const { ledger, path } = made;
     const hosts = plannedHosts(500);
     const { seq } = ledger.create(newPlan(hosts), hosts, 0);
-    ledger.apply(seq, null, ["admin"], 0);
+    ledger.apply(seq, null, 0);
     const module = join(import.meta.dir, "..", "..", "src", "plans", "ledger.ts");
     const program = `
       const { openLedger } = await import(${JSON.stringify(module)});
@@ -212,4 +214,18 @@ test("a prefix counts only the plans that its caller may see", () => {
   expect(() => made.ledger.find("ab")).toThrow("several plans begin with ab");
   expect(made.ledger.find("ab", ({ id }) => id === "ab-2").id).toBe("ab-2");
   expect(() => made.ledger.find("ab", () => false)).toThrow("there is no plan ab");
+});
+
+test("a file of the first version, with a column more, is used as it is", () => {
+  using made = testLedger();
+  const hosts = plannedHosts(2);
+  const first = made.ledger.create(newPlan(hosts), hosts, 1);
+  made.ledger.close();
+  const old = new Database(made.path);
+  old.run("ALTER TABLE plan ADD COLUMN scopes TEXT NOT NULL DEFAULT ''");
+  old.close();
+  const ledger = openLedger(made.path);
+  expect(ledger.create(newPlan(hosts), hosts, 2)).toMatchObject({ hosts: 2, state: "new" });
+  expect(ledger.apply(first.seq, "anna", 3)).toMatchObject({ id: first.id, token: "anna", state: "running" });
+  ledger.close();
 });

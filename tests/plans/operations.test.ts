@@ -61,7 +61,7 @@ describe("a plan", () => {
     const stalled = async () => (await owner.list()).plans.map((plan) => plan.stalled);
     expect(await stalled()).toEqual([false]);
     const plans = await here.service.plans();
-    plans.apply(plans.ledger.find(id), digest, null, ["admin"]);
+    plans.apply(plans.ledger.find(id), digest, null);
     expect(await stalled()).toEqual([true]);
     const release = tryLock(join(here.configDir, "run", "plans", `${id}.lock`));
     expect(await stalled()).toEqual([false]);
@@ -197,6 +197,20 @@ describe("a plan", () => {
     });
   });
 
+  test("is not applied with less than it was made with: what its digest stands for would be another", async () => {
+    await using made = await desk();
+    const { id, digest } = await made.as("anna", "operate", "screen").make({ actions: [["AC_sleep", [0]]] });
+    await expect(async () => made.as("anna", "operate").apply(id, digest)).toThrow(
+      "this token allows operate, but the plan was made with more: it runs with screen",
+    );
+    const other = await made.as("anna", "admin").make({ actions: [["AC_sleep", [0]]] });
+    await expect(async () => made.as("anna", "operate").apply(other.id, other.digest)).toThrow(
+      "it runs with admin",
+    );
+    expect(await made.owner.apply(id, digest)).toMatchObject({ state: "done", maker: "anna" });
+    expect(await made.owner.show(id)).toMatchObject({ scope: ["screen", "operate"] });
+  });
+
   test("publishes its events for the token that made it and for admin alone", async () => {
     await using made = await desk();
     const { service } = made.here;
@@ -224,12 +238,12 @@ describe("a plan", () => {
     const plans = await here.service.plans();
     for (const way of ["resume", "retry"] as const) {
       const { id, digest } = await owner.make({ actions });
-      const { seq } = plans.apply(plans.ledger.find(id), digest, "revoked", ["operate"]);
+      const { seq } = plans.apply(plans.ledger.find(id), digest, "revoked");
       if (way === "resume") plans.ledger.pause(seq, "by anna");
       else plans.ledger.cancel(seq, "its token revoked was revoked", Date.now());
       const done = await (way === "resume" ? owner.resume(id) : owner.retry(id, "cancelled"));
       expect(done).toMatchObject({ state: "done", counts: { ok: 2 }, token: null });
-      expect(plans.ledger.plan(seq)).toMatchObject({ token: null, scopes: ["admin"] });
+      expect(plans.ledger.plan(seq)).toMatchObject({ token: null });
     }
   });
 
@@ -315,7 +329,7 @@ describe("a broadcast", () => {
     const hosts = ["a", "b"].map((label) => ({ label, identity: label }));
     const spec = { ...specOf(2), kind: "broadcast" } as const;
     const { seq } = plans.create("", "digest", spec, hosts, null);
-    plans.ledger.apply(seq, null, ["admin"], Date.now());
+    plans.ledger.apply(seq, null, Date.now());
     plans.ledger.commit([{ plan: seq, n: 0, attempt: 0, step: "send", way: "execute" }], Date.now());
     plans.runner.takeOver();
     await plans.runner.over(seq);

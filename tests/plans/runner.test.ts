@@ -148,7 +148,7 @@ describe("a plan that runs", () => {
       plannedHosts(3),
       0,
     );
-    made.ledger.apply(seq, "anna", ["operate"], Date.now());
+    made.ledger.apply(seq, "anna", Date.now());
     running.runner.run(seq);
     await until("the plan", () => made.ledger.plan(seq).state === "cancelled");
     expect(made.ledger.plan(seq).reason).toBe("its token anna was revoked");
@@ -230,13 +230,13 @@ describe("a plan whose token has expired", () => {
     using running = testRunner(made, { ...fleet, endings });
     const { seq } = running.run(plannedHosts(1));
     made.ledger.pause(seq, "by anna");
-    made.ledger.resume(seq, { token: "anna", scopes: ["operate"] });
+    made.ledger.resume(seq, { token: "anna" });
     await running.runner.wake();
     await until("it runs", () => fleet.slow.get("h0"));
     isExpired = true;
     await running.runner.wake();
     expect(made.ledger.plan(seq)).toMatchObject({ state: "paused", reason: "its token anna has expired" });
-    made.ledger.resume(seq, { token: null, scopes: ["admin"] });
+    made.ledger.resume(seq, { token: null });
     await running.runner.wake();
     await running.runner.wake();
     expect(made.ledger.plan(seq)).toMatchObject({ state: "running", token: null });

@@ -130,7 +130,7 @@ export function testRunner(
     /** Makes a plan, applies it and runs it. */
     run(hosts: readonly PlannedHost[], spec: Partial<Spec> = {}): Plan {
       const { seq } = ledger.create(newPlan(hosts, spec), hosts, Date.now());
-      const plan = ledger.apply(seq, null, ["admin"], Date.now());
+      const plan = ledger.apply(seq, null, Date.now());
       runner.run(seq);
       return plan;
     },

@@ -142,6 +142,25 @@ describe("a plan is refused", () => {
     await expect(large).rejects.toThrow("expected at most 900000 bytes, with the files");
   });
 
+  test("with files that are one file where names in another case are the same", async () => {
+    await using made = await desk({ "main.json": null, "a/One.json": LOG("1"), "A/one.json": LOG("2") });
+    const run = (path: string) => ["AC_run_script", { path }];
+    await expect(made.make([run("a/One.json"), run("A/one.json")], "main.json")).rejects.toThrow(
+      "actions: a/One.json and A/one.json cannot travel together: on some hosts they are one file",
+    );
+    // The list itself has a name there, too.
+    writeFileSync(join(made.folder, "MAIN.json"), JSON.stringify(LOG("3")));
+    await expect(made.make([run("MAIN.json")], "main.json")).rejects.toThrow(
+      "main.json and MAIN.json cannot",
+    );
+    writeFileSync(join(made.folder, "a.json"), JSON.stringify(LOG("4")));
+    mkdirSync(join(made.folder, "A.json"));
+    writeFileSync(join(made.folder, "A.json/b.json"), JSON.stringify(LOG("5")));
+    await expect(made.make([run("a.json"), run("A.json/b.json")], "main.json")).rejects.toThrow(
+      "a.json and A.json/b.json cannot",
+    );
+  });
+
   test("with what is no picture, so that no other file leaves the desk", async () => {
     await using made = await desk({ "main.json": null, "secret.png": { password: "x" } });
     const making = made.make([["AC_locate_image_center", { image: "secret.png" }]], "main.json");

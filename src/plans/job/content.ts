@@ -71,6 +71,11 @@ export function writeContent({ travelling, ...parts }: ContentParts): {
     throw badInput(
       `actions: the file ${printable(odd, 200)} cannot travel: expected no part of its name to begin with a dot or to have one of \\ : * ? " < > |`,
     );
+  const clash = files.size > 0 ? clashOf([name, ...files.keys()]) : undefined;
+  if (clash)
+    throw badInput(
+      `actions: ${clash.map((file) => printable(file, 200)).join(" and ")} cannot travel together: on some hosts they are one file`,
+    );
   const digests = new Map([...files].map(([file, bytes]) => [file, Bun.SHA256.hash(bytes, "hex")]));
   const blobs = Object.fromEntries(
     [...files].map(([file, bytes]) => [digests.get(file), Buffer.from(bytes).toString("base64")]),
@@ -96,11 +101,20 @@ export function readContent(text: string): Content & { readonly bytes: ReadonlyM
   const names = Object.keys(files);
   if (names.length > MAX_FILES) throw badInput(`content: expected at most ${MAX_FILES} files`);
   const bytes = new Map(names.map((file) => [file, blobOf(blobs, files[file])]));
-  // Some file systems take names that differ in case or Unicode form for one.
-  const places = [name, ...names].filter(Boolean).map((file) => file.normalize("NFC").toLowerCase());
-  const isInOther = places.some((file) => places.some((other) => other.startsWith(`${file}/`)));
-  if (new Set(places).size < places.length || isInOther) throw badInput("content: expected each file once");
+  if (clashOf([name, ...names].filter(Boolean))) throw badInput("content: expected each file once");
   return { ...read.output, bytes };
+}
+
+/** Two names for one place, or one below the other: some file systems take names that differ in case or Unicode form for one. */
+function clashOf(names: readonly string[]): readonly [string, string] | undefined {
+  const places = names.map((name) => ({ name, place: name.normalize("NFC").toLowerCase() }));
+  for (const [at, { name, place }] of places.entries()) {
+    const other = places.find(
+      (one, nth) => (nth > at && one.place === place) || one.place.startsWith(`${place}/`),
+    );
+    if (other) return [name, other.name];
+  }
+  return undefined;
 }
 
 function blobOf(blobs: Content["blobs"], digest: string | undefined): Uint8Array {

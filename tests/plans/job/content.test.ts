@@ -59,9 +59,11 @@ test.each([
   ["a.json", "A.json"],
   ["caf\u00e9.png", "cafe\u0301.png"],
   ["a", "a/b.json"],
-])("a host takes no two files that are one on some disks: %j and %j", (one, other) => {
-  const { content } = withFiles({ [one]: "[]", [other]: "[1]" });
-  expect(() => readContent(content)).toThrow("each file once");
+])("no two files that are one on some disks travel, nor does a host take them: %j and %j", (one, other) => {
+  expect(() => withFiles({ [one]: "[]", [other]: "[1]" })).toThrow("on some hosts they are one file");
+  const { content } = withFiles({ "x.json": "[]", "y.json": "[1]" });
+  const renamed = content.replace('"x.json"', JSON.stringify(one)).replace('"y.json"', JSON.stringify(other));
+  expect(() => readContent(renamed)).toThrow("each file once");
 });
 
 test("a file that is not what its digest says is refused", () => {
