@@ -28,7 +28,7 @@ export const verbs = {
       ]),
     none: "no hosts have joined: `svc join-token` makes a string with which they do",
     watch: { interval: 10, types: ["witness.*"] },
-    warnings: ({ watching, hosts }) => [
+    warnings: ({ watching, hosts, left }) => [
       ...(watching || hosts.length === 0
         ? []
         : ["no server runs here, so nobody looks at the logs: this is what the last one found"]),
@@ -39,6 +39,10 @@ export const verbs = {
         ),
       ...hosts.flatMap(({ label, claims }) =>
         claims.map((claim) => `${printable(label, 130)}, not proven: ${printable(claim, 300)}`),
+      ),
+      ...left.map(
+        (host) =>
+          `${printable(host.label, 130)} left at ${host.left} while its log was ${host.state}: ${printable(host.reason, 300)}`,
       ),
     ],
     good: ({ hosts }) => hosts.every(isGood),

@@ -287,7 +287,9 @@ export function createService({
       const watched = await service.watchedLogs();
       if (watched) return watched.records();
       const open = await service.existingWitness();
-      return open ? (await import("./witness/states")).recordsIn(open.store.records()) : new Map();
+      if (!open) return new Map();
+      const { recordsIn, watchedIn } = await import("./witness/states");
+      return watchedIn(recordsIn(open.store.records()));
     },
     deskTokens: tokens.forDesks,
     async ownPin() {

@@ -14,12 +14,13 @@ import type { Submission } from "./add-checkpoint";
 import { createAnswering } from "./answering";
 import { witnessChanged } from "./events";
 import { evidenceText } from "./evidence";
+import { createFormer } from "./former";
 import { type HandedBack, handBack, isDue, PACE_MS } from "./hand-back";
 import { type Found, keyOf, type LogKey, lookAt } from "./look";
 import { opinionsOf } from "./opinions";
 import { createPeers, type Member } from "./peers";
 import { restore } from "./restore";
-import { afterLook, BROKEN, newRecord, type Record, recordsIn } from "./states";
+import { afterLook, BROKEN, newRecord, type Record } from "./states";
 import type { Store } from "./store";
 import type { Witness } from "./witness";
 
@@ -67,7 +68,7 @@ export function createCollector<E extends Entry>({
   publish,
 }: CollectorOptions<E>) {
   const watches = new Map<string, Watch<E>>();
-  const stored = recordsIn(store.records());
+  const former = createFormer(store);
   const ending = new AbortController();
   const peers = createPeers<E & Member>((member) => book.reach(member), deskKey);
   let timer: Timer | undefined;
@@ -75,9 +76,11 @@ export function createCollector<E extends Entry>({
 
   const begin = (entry: E & Member): Watch<E> => {
     const hostId = entry.member.host_id;
+    const known = former.take(hostId);
     return {
-      ...{ hostId, entry, isStored: true, isBusy: false, answering: createAnswering(), handed: undefined },
-      record: stored.get(hostId) ?? newRecord(),
+      ...{ hostId, entry, isBusy: false, answering: createAnswering(), handed: undefined },
+      record: { ...(known ?? newRecord()), label: entry.label, left: null },
+      isStored: known?.left === null && known.label === entry.label,
       due: performance.now() + Math.random() * Math.min(EVERY_MS, 1_000 + PACE_MS * watches.size),
     };
   };
@@ -88,16 +91,19 @@ export function createCollector<E extends Entry>({
     );
     for (const [id, entry] of members) {
       const watch = watches.get(id);
-      if (watch) watch.entry = entry;
-      else watches.set(id, begin(entry));
+      if (!watch) {
+        watches.set(id, begin(entry));
+        continue;
+      }
+      watch.entry = entry;
+      if (entry.label !== watch.record.label) keep(watch, { ...watch.record, label: entry.label });
     }
-    for (const id of watches.keys()) {
-      if (members.has(id)) continue;
-      watches.delete(id);
-      stored.delete(id);
-      peers.forget(id);
-      store.removeRecord(id);
+    const leaving = [...watches.values()].filter(({ hostId }) => !members.has(hostId));
+    for (const { hostId } of leaving) {
+      watches.delete(hostId);
+      peers.forget(hostId);
     }
+    former.leave(leaving);
   };
   const storeRecords = () => {
     const changed = [...watches.values()].filter(({ isStored }) => !isStored);
@@ -109,13 +115,15 @@ export function createCollector<E extends Entry>({
   };
 
   const keep = (watch: Watch<E>, record: Record) => {
-    const { state: former } = watch.record;
+    const before = watch.record.state;
     watch.isStored &&= record === watch.record;
     watch.record = record;
     const { state, size, reason } = record;
-    if (state === former) return;
+    if (state === before) return;
     const { entry, hostId } = watch;
-    publish(witnessChanged, { label: entry.label, host_id: hostId, state, former, size, reason });
+    // It may have left meanwhile.
+    if (!watches.has(hostId)) former.leave([watch]);
+    publish(witnessChanged, { label: entry.label, host_id: hostId, state, former: before, size, reason });
     if (BROKEN.includes(state)) log.warn(`the audit log of ${entry.label}: ${state}: ${reason}`);
   };
   const note = (watch: Watch<E>, found: Found) => {
@@ -176,8 +184,10 @@ export function createCollector<E extends Entry>({
     }
     const key = logOf(watch.record);
     if (!key) return;
+    // It may have been forgotten while the host was away.
+    store.register(key);
     const found = await lookAt(carrier, key, store.head(key.origin));
-    if (found.kind === "good" && isContradicted(key.origin, watch.record)) return note(watch, TWO_FACES);
+    if (found.kind === "good" && store.hasEvidence(key.origin)) return note(watch, TWO_FACES);
     if (found.kind !== "good" || !found.submission || BROKEN.includes(watch.record.state))
       return note(watch, found);
     const { size, submission } = found;
@@ -197,10 +207,6 @@ export function createCollector<E extends Entry>({
       if (!(error instanceof RemoteError)) throw error;
     }
   };
-
-  /** Whether this witness has evidence of a fork. */
-  const isContradicted = (origin: string, { restored }: Record): boolean =>
-    store.hasEvidence(origin, restored === null ? 0 : Math.ceil(Date.parse(restored) / 1_000));
 
   const run = async (watch: Watch<E>) => {
     watch.isBusy = true;

@@ -11,7 +11,7 @@ import type { Collector } from "./collector";
 import { addCosignatures } from "./cosignatures";
 import { checkEvidence, parseEvidence } from "./evidence";
 import { ASSIGNMENT, assignmentMessage, type Membership, RESTORED, restoredMessage } from "./messages";
-import { RECORD, type Record, STATES } from "./states";
+import { BROKEN, RECORD, type Record, recordsIn, STATES } from "./states";
 import type { Store } from "./store";
 import type { Witness } from "./witness";
 
@@ -93,9 +93,6 @@ const showKey = operation({
   },
 });
 
-/** An assignment that the desk signed before the last one is refused. */
-const LAST_ASSIGNMENT = "assignment signed";
-
 const assign = operation({
   name: "witness.assign",
   summary: "Witness the logs that the desk of this host names, which it has signed",
@@ -106,19 +103,17 @@ const assign = operation({
   input: ASSIGNMENT,
   output: v.object({ vkey: v.string() }),
   async run(service: Uses, { signature, ...assignment }, caller) {
-    const { logs, signed } = assignment;
+    const { logs } = assignment;
     const membership = await service.membership();
     if (!membership) throw conflict("this host has joined no desk");
     if (!isSignedBy(membership.desk_key, assignmentMessage(membership, assignment), signature))
       throw forbidden("the signature is not that of the desk which this host has joined");
     const { witness, store } = await service.witness();
-    if (signed < (store.setting(LAST_ASSIGNMENT) ?? ""))
-      throw conflict("this host has a later assignment of its desk");
+    // One from before changes nothing: no log is dropped, and none begins anew with an epoch that it has had.
     const isNew = logs.some(({ origin, epoch }) => (store.log(origin)?.epoch ?? -1) < epoch);
     if (isNew) await caller.announce(`witness.assign logs=${logs.length}`);
     store.commit(() => {
       for (const log of logs) store.register(log);
-      store.setSetting(LAST_ASSIGNMENT, signed);
     });
     return { vkey: witness.vkey };
   },
@@ -160,11 +155,18 @@ interface DeskUses extends Pick<Uses, "existingWitness"> {
 const WATCHED = v.object({
   label: v.string(),
   host_id: v.string(),
-  ...v.omit(RECORD, ["vkey", "epoch", "peers"]).entries,
+  ...v.omit(RECORD, ["label", "left", "vkey", "epoch", "peers"]).entries,
   /** The hosts that have cosigned the checkpoint which was handed back last. */
   peers: v.array(v.string()),
   /** How many files of evidence there are. */
   evidence: v.number(),
+});
+
+/** A host that has left while its log was broken. */
+const LEFT = v.object({
+  ...v.pick(WATCHED, ["label", "host_id", "origin", "state", "since", "reason", "evidence"]).entries,
+  /** When it left. */
+  left: v.string(),
 });
 
 export const listWitnessed = operation({
@@ -179,6 +181,8 @@ export const listWitnessed = operation({
     /** Whether a server looks at them now. */
     watching: v.boolean(),
     hosts: v.array(WATCHED),
+    /** Hosts that have left this desk while their logs were not what they had been. */
+    left: v.array(LEFT),
   }),
   async run(service: DeskUses) {
     const records = await service.foundLogs();
@@ -186,15 +190,21 @@ export const listWitnessed = operation({
     const members = (await service.addressBook())
       .hosts()
       .flatMap(({ label, member }) => (member ? [{ label, host_id: member.host_id }] : []));
+    const piecesOf = ({ origin }: Record) => (origin === null ? 0 : (store?.evidence(origin).length ?? 0));
     const labels = new Map(members.map(({ label, host_id }) => [host_id, label]));
     const hosts = members.flatMap(({ label, host_id }) => {
       const record = records.get(host_id);
       if (!record) return [];
-      const { vkey, epoch, peers, ...shown } = record;
-      const evidence = record.origin === null ? 0 : (store?.evidence(record.origin).length ?? 0);
-      return { label, host_id, ...shown, peers: peers.flatMap((id) => labels.get(id) ?? []), evidence };
+      const { vkey, epoch, left, peers, ...shown } = record;
+      const known = peers.flatMap((id) => labels.get(id) ?? []);
+      return { ...shown, label, host_id, peers: known, evidence: piecesOf(record) };
     });
-    return { watching: (await service.watchedLogs()) !== null, hosts };
+    const left = [...recordsIn(store?.records() ?? new Map())].flatMap(([host_id, record]) => {
+      const { label, origin, state, since, reason, left } = record;
+      if (left === null || labels.has(host_id) || !BROKEN.includes(state)) return [];
+      return { label, host_id, origin, state, since, reason, left, evidence: piecesOf(record) };
+    });
+    return { watching: (await service.watchedLogs()) !== null, hosts, left };
   },
 });
 
@@ -210,9 +220,15 @@ export const showFork = operation({
   input: v.strictObject({ label }),
   output: v.object({ file: v.string() }),
   async run(service: DeskUses, { label: wanted }) {
+    const store = (await service.existingWitness())?.store;
     const entry = (await service.addressBook()).hosts().find((one) => one.label === wanted);
-    const origin = (await service.foundLogs()).get(entry?.member?.host_id ?? "")?.origin;
-    const [file] = (origin && (await service.existingWitness())?.store.evidence(origin)) || [];
+    const found = (await service.foundLogs()).get(entry?.member?.host_id ?? "");
+    const left = [...recordsIn(store?.records() ?? new Map()).values()].findLast(
+      (record) => record.left !== null && record.label === wanted,
+    );
+    const origin = (found ?? left)?.origin;
+    // The newest: those before may be of a break that was accepted since.
+    const file = origin ? store?.evidence(origin).at(-1) : undefined;
     if (file === undefined) throw notFound("there is no file that proves a fork of the log of this host");
     return { file };
   },

@@ -39,6 +39,10 @@ const RESTORED_MS = 86_400_000;
 
 /** What a desk remembers of the log of one host. */
 export const RECORD = v.object({
+  /** The name of the host in the address book. */
+  label: v.string(),
+  /** When it left this desk, ISO 8601; null while it has joined. */
+  left: v.nullable(v.string()),
   /** The name and the verifier key of the log, which the host gave when it was first asked. */
   origin: v.nullable(v.string()),
   vkey: v.nullable(v.string()),
@@ -71,7 +75,13 @@ export const recordsIn = (stored: ReadonlyMap<string, unknown>): Map<string, Rec
     }),
   );
 
+/** Those of hosts that have joined. */
+export const watchedIn = (records: ReadonlyMap<string, Record>): Map<string, Record> =>
+  new Map([...records].filter(([, { left }]) => left === null));
+
 export const newRecord = (): Record => ({
+  label: "",
+  left: null,
   origin: null,
   vkey: null,
   epoch: 0,

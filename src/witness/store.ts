@@ -2,7 +2,8 @@
  * What a witness keeps: `{config_dir}/witness.db`, a SQLite database.
  *
  * The promises: a head is replaced only by one that was checked against it (compare-and-set on size and root); whole notes are
- * kept, so that two that contradict each other prove it; the number of logs and of pieces of evidence is bounded.
+ * kept, so that two that contradict each other prove it; the number of logs is bounded, and that of pieces of evidence of each.
+ * Evidence is never removed.
  */
 import { existsSync } from "node:fs";
 import * as v from "valibot";
@@ -38,12 +39,25 @@ CREATE TABLE IF NOT EXISTS logs(origin TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQ
 CREATE TABLE IF NOT EXISTS heads(origin TEXT PRIMARY KEY, size INTEGER NOT NULL, root TEXT NOT NULL, note TEXT NOT NULL,
   cosigned INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS evidence(id INTEGER PRIMARY KEY, origin TEXT NOT NULL, found INTEGER NOT NULL, file TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS accepted(origin TEXT PRIMARY KEY, evidence INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS hosts(host_id TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS settings(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;`;
 
-/** The most logs, and the pieces of evidence that are kept of each log: the first are kept. */
+/** The most logs; how many go at once when there are more. */
 const MAX_LOGS = 50_000;
+const ROOM = 500;
+
+/** The pieces of evidence that are kept of each log since it began anew: the first are kept. */
 const MAX_EVIDENCE = 8;
+
+/** Evidence about a log that was found since it began anew. */
+const SINCE = "origin = $origin AND id > coalesce((SELECT evidence FROM accepted WHERE origin = $origin), 0)";
+
+/** The logs that were cosigned longest ago, of hosts that this desk does not watch now; a peer watches none. */
+const OLDEST = `SELECT logs.origin FROM logs LEFT JOIN heads ON heads.origin = logs.origin
+  WHERE logs.origin NOT IN (SELECT record ->> 'origin' FROM hosts
+    WHERE record ->> 'origin' IS NOT NULL AND record ->> 'left' IS NULL)
+  ORDER BY cosigned IS NULL, cosigned LIMIT ${ROOM}`;
 
 /** How long another process may hold the database, in milliseconds. */
 const BUSY_MS = 5_000;
@@ -54,7 +68,7 @@ export type Store = ReturnType<typeof openStore>;
 export const originHash = (origin: string): string => Bun.SHA256.hash(origin, "hex");
 
 /** The store in `file`, which is made where there is none. @throws as `openDatabase` does. */
-export function openStore(file: string) {
+export function openStore(file: string, maxLogs = MAX_LOGS) {
   const db = openDatabase(file, {
     synchronous: "FULL",
     busyMs: BUSY_MS,
@@ -70,8 +84,23 @@ export function openStore(file: string) {
   const addHead = db.query("INSERT OR IGNORE INTO heads VALUES ($origin, $size, $root, $note, $cosigned)");
   const setHead = db.query(`UPDATE heads SET size = $size, root = $root, note = $note, cosigned = $cosigned
     WHERE origin = $origin AND size = $old_size AND root = $old_root`);
+  const findEvidence = db.query(`SELECT 1 FROM evidence WHERE ${SINCE} LIMIT 1`);
   const setRecord = db.query("INSERT OR REPLACE INTO hosts VALUES (?, ?)");
   const setSetting = db.query("INSERT OR REPLACE INTO settings VALUES (?, ?)");
+
+  const countLogs = () =>
+    v.parse(v.object({ count: v.number() }), db.query("SELECT count(*) AS count FROM logs").get()).count;
+  const makeRoom = () => {
+    const { changes } = db.query(`DELETE FROM logs WHERE origin IN (${OLDEST})`).run();
+    if (changes === 0) throw busy(`this witness knows ${maxLogs} logs already`, "conflict");
+    db.run("DELETE FROM heads WHERE origin NOT IN (SELECT origin FROM logs)");
+  };
+  const beginAnew = (origin: string) => {
+    db.query("DELETE FROM heads WHERE origin = ?").run(origin);
+    db.query(
+      "INSERT OR REPLACE INTO accepted SELECT origin, max(id) FROM evidence WHERE origin = ? GROUP BY origin",
+    ).run(origin);
+  };
 
   const store = {
     log: (origin: string): Log | undefined => one(LOG, findLog.get(origin)),
@@ -92,39 +121,38 @@ export function openStore(file: string) {
     /**
      * Lets the witness know `log`. One with a higher epoch than before begins anew; its key stays.
      *
-     * @throws `conflict` when there are {@link MAX_LOGS}.
+     * @throws `conflict` when there are too many logs, all of hosts that this desk watches.
      */
     register({ origin, vkey, epoch }: Log): void {
       const known = store.log(origin);
       if (known && known.epoch >= epoch) return;
-      const { count } = v.parse(
-        v.object({ count: v.number() }),
-        db.query("SELECT count(*) AS count FROM logs").get(),
-      );
-      if (!known && count >= MAX_LOGS) throw busy(`this witness knows ${MAX_LOGS} logs already`, "conflict");
       db.transaction(() => {
+        if (!known && countLogs() >= maxLogs) makeRoom();
         db.query("INSERT OR REPLACE INTO logs VALUES (?, ?, ?, ?)").run(
           origin,
           originHash(origin),
           known?.vkey ?? vkey,
           epoch,
         );
-        if (known) db.query("DELETE FROM heads WHERE origin = ?").run(origin);
+        if (known) beginAnew(origin);
       }).immediate();
     },
-    /** Keeps what proves that a log contradicts itself. */
-    addEvidence(origin: string, found: number, file: string): void {
-      db.query(`INSERT INTO evidence(origin, found, file) SELECT $origin, $found, $file
-        WHERE (SELECT count(*) FROM evidence WHERE origin = $origin) < ${MAX_EVIDENCE}
-        AND NOT EXISTS (SELECT 1 FROM evidence WHERE origin = $origin AND file = $file)`).run({
-        origin,
-        found,
-        file,
-      });
+    /**
+     * Keeps what proves that a log contradicts itself.
+     *
+     * @param found in seconds since 1970.
+     * @returns whether it was not known.
+     */
+    addEvidence(origin: string, found: number, file: string): boolean {
+      const { changes } = db
+        .query(`INSERT INTO evidence(origin, found, file) SELECT $origin, $found, $file
+          WHERE (SELECT count(*) FROM evidence WHERE ${SINCE}) < ${MAX_EVIDENCE}
+          AND NOT EXISTS (SELECT 1 FROM evidence WHERE ${SINCE} AND file = $file)`)
+        .run({ origin, found, file });
+      return changes === 1;
     },
-    /** Whether there is evidence about a log that was found later than that, in seconds since 1970. */
-    hasEvidence: (origin: string, after: number): boolean =>
-      db.query("SELECT 1 FROM evidence WHERE origin = ? AND found > ?").get(origin, after) !== null,
+    /** Whether evidence about a log was found since it began anew. */
+    hasEvidence: (origin: string): boolean => findEvidence.get({ origin }) !== null,
     /** The evidence about a log, oldest first. */
     evidence: (origin: string): string[] =>
       v

@@ -81,8 +81,8 @@ export function createWitness({ store, key, now = Date.now, publish = unheard }:
       const evidence: Evidence = { vkey, notes: [former.note, text], proof };
       // Anybody can send an honest checkpoint with a wrong proof.
       if (contradictionOf(evidence) !== null) {
-        store.addEvidence(origin, Math.floor(now() / 1_000), evidenceText(evidence));
-        contradicted.push({ origin, size });
+        const isNew = store.addEvidence(origin, Math.floor(now() / 1_000), evidenceText(evidence));
+        if (isNew) contradicted.push({ origin, size });
       }
     }
     return refused(

@@ -1,16 +1,26 @@
 /** A desk that looks at the audit logs of its hosts. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setSystemTime, test } from "bun:test";
 import * as v from "valibot";
 import { serverOf } from "../../src/fleet/host";
 import { parseNote, parseVerifierKey, verifiedBy } from "../../src/lib/signed-note";
 import { isSignedBy, openSigningKey } from "../../src/lib/signing-key";
 import { createCollector } from "../../src/witness/collector";
 import { checkEvidence, parseEvidence } from "../../src/witness/evidence";
+import { createFormer } from "../../src/witness/former";
 import { RESTORED, restoredMessage } from "../../src/witness/messages";
+import { listWitnessed, showFork } from "../../src/witness/operations";
+import { newRecord } from "../../src/witness/states";
 import { openStore } from "../../src/witness/store";
 import { createWitness } from "../../src/witness/witness";
+import { CALLER } from "../diagnostics/support";
 import { movableClock, temporaryFolder } from "../support";
 import { ownLog, testHost, testLog } from "./support";
+
+/** A clock that says another time, until the scope ends. */
+function clockAt(time: string): Disposable {
+  setSystemTime(new Date(time));
+  return { [Symbol.dispose]: () => void setSystemTime() };
+}
 
 /** A desk of so many hosts, which looks when a test says so. */
 function testDesk(count: number) {
@@ -49,11 +59,24 @@ function testDesk(count: number) {
       return now.collector.lookNow(`host-${at}`);
     },
     restore: (reason: string) => now.collector.restore("host-0", reason, new AbortController().signal),
-    /** The first host leaves, and joins again. */
-    async leaveAndJoin() {
+    /** The first host leaves. */
+    async leave() {
       const [host] = hosts.splice(0, 1);
       await now.collector.lookNow("host-1");
+      return host;
+    },
+    /** It does, and joins again after `meanwhile`. */
+    async leaveAndJoin(meanwhile = () => {}) {
+      const host = await made.leave();
+      meanwhile();
       if (host) hosts.unshift(host);
+    },
+    /** What the operations of a desk use. */
+    service: {
+      addressBook: async () => ({ hosts: () => hosts.map(({ entry }) => entry) }),
+      watchedLogs: async () => now.collector,
+      foundLogs: async () => now.collector.records(),
+      existingWitness: async () => now,
     },
     /** Another process of the desk, perhaps one that has lost what it knew. */
     restart(file?: string) {
@@ -425,6 +448,82 @@ describe("a restored log", () => {
     await desk.restore("a new machine");
     expect(await desk.look()).toMatchObject({ state: "restored", origin: desk.host.log.origin });
   });
+});
+
+describe("a host that leaves while its log is broken", () => {
+  const broken = async () => {
+    const desk = testDesk(2);
+    desk.host.size = 100;
+    await desk.look();
+    desk.host.size = 60;
+    await desk.look();
+    return desk;
+  };
+
+  test("finds it broken when it joins again, also where it has grown and the desk was restarted", async () => {
+    using desk = await broken();
+    await desk.leaveAndJoin(() => desk.restart());
+    desk.host.size = 120;
+    expect(await desk.look()).toMatchObject({
+      state: "shrank",
+      reason: expect.stringContaining("cosigned 100"),
+    });
+  });
+
+  test("finds another key there, where it made one meanwhile", async () => {
+    using desk = testDesk(2);
+    using elsewhere = temporaryFolder();
+    await desk.look();
+    await desk.leaveAndJoin();
+    desk.host.log = ownLog(elsewhere.path);
+    expect(await desk.look()).toMatchObject({ state: "key_changed" });
+  });
+
+  test("is remembered with its label, and can be asked for the proof", async () => {
+    using desk = testDesk(2);
+    desk.host.growsBy = 0;
+    desk.host.size = 100;
+    await desk.look();
+    desk.host.log = desk.host.log.forkedAt(50);
+    desk.host.size = 150;
+    await desk.look();
+    await desk.leave();
+    const { hosts, left } = await listWitnessed.run(desk.service, {}, CALLER);
+    expect(hosts.map(({ label }) => label)).toEqual(["host-1"]);
+    expect(left).toMatchObject([{ label: "host-0", state: "forked", evidence: 1 }]);
+    const { file } = await showFork.run(desk.service, { label: "host-0" }, CALLER);
+    expect(checkEvidence(parseEvidence(file))).toMatchObject({ sizes: [100, 150] });
+  });
+});
+
+test("of hosts that have left, those of good logs are forgotten first, and of these the ones that left first", () => {
+  using folder = temporaryFolder();
+  const store = openStore(`${folder.path}/desk.db`);
+  const former = createFormer(store, 3);
+  const record = { ...newRecord(), state: "ok" as const };
+  former.leave([{ hostId: "broken", record: { ...record, state: "forked" } }]);
+  for (const [day, hostId] of ["b", "a", "c"].entries()) {
+    using _clock = clockAt(`2030-01-0${day + 1}T00:00:00Z`);
+    former.leave([{ hostId, record }]);
+  }
+  expect([...store.records().keys()].sort()).toEqual(["a", "broken", "c"]);
+  expect([former.take("b"), former.take("a")?.state]).toEqual([undefined, "ok"]);
+  store.close();
+});
+
+test("a fork after a restore is found where the clock of the desk was set back meanwhile", async () => {
+  using desk = testDesk(1);
+  desk.host.size = 100;
+  await desk.look();
+  desk.host.size = 60;
+  await desk.look();
+  await desk.restore("a backup");
+  await desk.look();
+  using _clock = clockAt("2001-01-01T00:00:00Z");
+  const { log } = desk.host;
+  const { size = 0 } = desk.store.head(log.origin) ?? {};
+  expect(await desk.witness.add(log.forkedAt(20).submission(size, 200))).toMatchObject({ status: 422 });
+  expect(await desk.look()).toMatchObject({ state: "forked" });
 });
 
 test("what a desk has found outlives its process", async () => {

@@ -9,10 +9,11 @@ import {
   submissionText,
 } from "../../src/witness/add-checkpoint";
 import { checkEvidence, parseEvidence } from "../../src/witness/evidence";
+import { newRecord } from "../../src/witness/states";
 import { openStore, originHash } from "../../src/witness/store";
 import { createWitness } from "../../src/witness/witness";
 import { temporaryFolder } from "../support";
-import { testLog } from "./support";
+import { type TestLog, testLog } from "./support";
 
 function testWitness(now = () => 1_800_000_000_000) {
   const folder = temporaryFolder();
@@ -20,9 +21,10 @@ function testWitness(now = () => 1_800_000_000_000) {
   const store = openStore(`${folder.path}/witness.db`);
   store.register({ ...log, epoch: 0 });
   const key = openSigningKey(`${folder.path}/witness_key`);
-  const witness = createWitness({ store, key, now });
+  const published: unknown[] = [];
+  const witness = createWitness({ store, key, now, publish: (_type, data) => void published.push(data) });
   return {
-    log,
+    ...{ published, log },
     store,
     witness,
     folder: folder.path,
@@ -156,6 +158,53 @@ describe("a witness", () => {
     expect(checkEvidence(parseEvidence(file))).toMatchObject({ origin: log.origin, sizes: [100, 200] });
     for (let at = 20; at < 50; at++) await witness.add(log.forkedAt(at).submission(100, 200));
     expect(store.evidence(log.origin)).toHaveLength(8);
+  });
+
+  test("publishes a contradiction once, however often it is shown", async () => {
+    using made = testWitness();
+    const { log, witness, published } = made;
+    await witness.add(log.submission(0, 100));
+    for (const at of [50, 50, 50, 40, 50])
+      await witness.add({ ...log.submission(100, 200), ...log.forkedAt(at).submission(100, 200) });
+    expect(published).toHaveLength(2);
+  });
+
+  test("keeps what proves a new fork of a log that began anew, however many it had before", async () => {
+    using made = testWitness();
+    const { log, witness, store } = made;
+    await witness.add(log.submission(0, 100));
+    for (let at = 20; at < 50; at++) await witness.add(log.forkedAt(at).submission(100, 200));
+    store.register({ ...log, epoch: 1 });
+    expect(store.hasEvidence(log.origin)).toBe(false);
+    await witness.add(log.submission(0, 100));
+    await witness.add(log.forkedAt(20).submission(100, 200));
+    expect([store.hasEvidence(log.origin), store.evidence(log.origin).length]).toEqual([true, 9]);
+  });
+
+  test("that knows as many logs as it may forgets those cosigned longest ago, but no evidence and none of a host", async () => {
+    using folder = temporaryFolder();
+    let now = 1_800_000_000_000;
+    using store = Object.assign(openStore(`${folder.path}/small.db`, 4), {
+      [Symbol.dispose]: () => store.close(),
+    });
+    const witness = createWitness({ store, key: openSigningKey(`${folder.path}/key`), now: () => now });
+    const logs = ["1", "2", "3", "4"].map((digit) => testLog(folder.path, `svc.host/${digit.repeat(16)}`));
+    for (const log of logs) {
+      store.register({ ...log, epoch: 0 });
+      await witness.add(log.submission(0, 10));
+      now += 1_000;
+    }
+    const [first, second, third] = logs as [TestLog, TestLog, TestLog];
+    store.setRecord("1".repeat(32), { ...newRecord(), origin: first.origin });
+    store.setRecord("2".repeat(32), { ...newRecord(), origin: second.origin, left: "2030-01-01T00:00:00Z" });
+    await witness.add(second.forkedAt(5).submission(10, 20));
+    store.register({ ...testLog(folder.path, "svc.host/5555555555555555"), epoch: 0 });
+    expect([store.head(first.origin)?.size, store.log(second.origin), store.head(second.origin)]).toEqual([
+      10,
+      undefined,
+      undefined,
+    ]);
+    expect([store.log(third.origin), store.evidence(second.origin).length]).toEqual([undefined, 1]);
   });
 
   test("begins anew with a log whose desk says so, and keeps its key", async () => {
