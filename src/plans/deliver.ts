@@ -213,7 +213,8 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
     if (before) return bring(true);
     if (hasExpired()) return expired();
     try {
-      if (!able.has(server.url)) {
+      // Whatever is not reached over http came with jobs.
+      if (!server.via && !able.has(server.url)) {
         const result = known(await ask(0));
         able.add(server.url);
         if (result) return result;

@@ -72,6 +72,9 @@ export interface Target {
   readonly run_id: string | null;
 }
 
+/** A host that has not ended. */
+export type OpenTarget = Omit<Target, "done_at" | "error" | "run_id">;
+
 /** One host goes on. */
 export interface Step {
   readonly plan: number;
@@ -264,6 +267,14 @@ export function openLedger(path: string) {
            WHERE plan = ?1 ${states ? `AND state IN (${listed(states)})` : ""} ORDER BY n LIMIT ?2`,
         )
         .all(seq, limit),
+    /** Those that have not ended, in their order, one after the other; nothing is written meanwhile. */
+    open: (seq: number): Iterable<OpenTarget> =>
+      db
+        .query<OpenTarget, [number]>(
+          `SELECT n, label, identity, wave, state, attempt, way, sent_at FROM target
+           WHERE plan = ?1 AND state IN (${listed(OPEN_STATES)}) ORDER BY n`,
+        )
+        .iterate(seq),
     /**
      * Takes note of what happened to hosts, all or nothing.
      *

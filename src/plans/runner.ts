@@ -17,7 +17,7 @@ import { createSlots } from "./at-work";
 import { aboutPlan, planEnded, planPaused, planTarget, planWave } from "./events";
 import type { CancelJob, DeliverJob, Job, JobResult, Target } from "./job/job";
 import type { Ledger, Plan, Step } from "./ledger";
-import { FAILURES, jobId, OPEN_STATES, STEPS, type StepName } from "./plan";
+import { FAILURES, jobId, STEPS, type StepName } from "./plan";
 import { createRun, type Entry, type Run } from "./run";
 import { createTurns } from "./turns";
 import { createWriter } from "./writer";
@@ -359,7 +359,7 @@ export function createRunner(uses: RunnerUses) {
   /** Another process, or the same, has decided something about the plan. */
   const decide = (run: Run, change: () => Plan): void => {
     run.plan = change();
-    const { gone, sent } = run.load(ledger.targets(run.plan.seq, OPEN_STATES));
+    const { gone, sent } = run.load(ledger.open(run.plan.seq));
     for (const entry of sent) Object.assign(entry, { due: 0, cancelDue: 0 });
     for (const entry of gone) if (!entry.isBusy) drop(entry);
     if (run.plan.state !== "running") {
