@@ -52,6 +52,10 @@ const nouns: Registry["nouns"] = {
     describe: "Export or import the configuration of a host",
     load: () => import("./config"),
   },
+  nats: {
+    describe: "Set up or test a NATS server, over which desks reach hosts",
+    load: () => import("./nats"),
+  },
   turn: { describe: "Set up or test a TURN relay", load: () => import("./turn") },
   sessions: { describe: "List and close peer sessions", load: () => import("./sessions") },
   sync: { describe: "Send the files of a folder to another host", load: () => import("./sync") },

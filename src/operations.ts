@@ -36,6 +36,7 @@ import { operations as links } from "./link/operations";
 import { operations as relay } from "./link/relay";
 import { eventTypes as requestEvents } from "./metrics/events";
 import { operations as metrics } from "./metrics/operations";
+import { operations as natsServer } from "./nats/operations/server";
 import { eventTypes as sessionEvents } from "./peers/events";
 import { operations as sessions } from "./peers/operations";
 import { eventTypes as planEvents } from "./plans/events";
@@ -92,6 +93,7 @@ const all = [
   ...desk,
   ...joining,
   ...links,
+  ...natsServer,
   ...admin,
   ...prometheus,
   ...relay,

@@ -60,6 +60,11 @@ export const configFiles = (configDir: string) => ({
   witnessKey: join(configDir, "witness_key"),
   /** The desk that this host has joined. */
   desk: join(configDir, "desk.json"),
+  /** The NATS server of this desk, the key of this host there, and the keys that the server obeys. */
+  nats: join(configDir, "nats.json"),
+  natsKey: join(configDir, "nats_key"),
+  natsOperator: join(configDir, "nats_operator.json"),
+  natsLock: join(configDir, "run", "nats.lock"),
   /** The first answers to requests with an `Idempotency-Key`. */
   idempotency: join(configDir, "idempotency.db"),
   plans: join(configDir, "plans.db"),

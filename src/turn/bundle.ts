@@ -2,13 +2,10 @@
  * The TURN bundle: the four files with which coturn 4.6 and later runs on another machine, as a systemd unit or a container.
  * Both give it as little of the machine as it needs, and no client a way into the network around it.
  */
-import { existsSync, readdirSync } from "node:fs";
 import { isIP } from "node:net";
-import { join, resolve } from "node:path";
-import { badInput, conflict, systemCode } from "../lib/errors";
-import { PRIVATE_FILE, PRIVATE_FOLDER, writeFileAtomic } from "../lib/files";
+import { PRIVATE_FILE } from "../lib/files";
 import { fill } from "../lib/fill";
-import { holdPlace } from "../lib/held-place";
+import { type BundleFile, mount, PUBLIC_FILE, readableIn } from "../lib/server-bundle";
 import { HARDENING, SYSTEM_HARDENING } from "../lib/systemd";
 import { BLOCKS, rangeOf } from "./denied-peers";
 import type { Settings } from "./settings";
@@ -18,13 +15,8 @@ import readme from "./templates/README.txt" with { type: "text" };
 import conf from "./templates/turnserver.conf" with { type: "text" };
 import { turnUrls } from "./url";
 
-const PUBLIC_FILE = 0o644;
-
-/** Folders that `PrivateTmp` and `ProtectHome` hide. */
-const HIDDEN = /^\/(home|root|run\/user|tmp|var\/tmp)\//;
-
 /** The files, as text. Nothing in `settings` can add a line to any of them. */
-export function renderBundle(settings: Settings) {
+export function renderBundle(settings: Settings): BundleFile[] {
   const { realm, listen_port, tls_port, min_port, max_port } = settings;
   const values = {
     ...{ realm, listen_port, tls_port, min_port, max_port },
@@ -38,29 +30,6 @@ export function renderBundle(settings: Settings) {
     { name: "docker-compose.yml", text: fill(compose, values), mode: PUBLIC_FILE },
     { name: "README.txt", text: fill(readme, values), mode: PRIVATE_FILE },
   ];
-}
-
-/**
- * Writes `files` to `folder`, which is made (0700) if it does not exist. Returns its absolute path.
- *
- * @param force overwrite files of these names in a folder that is not empty.
- * @throws `conflict` when the folder is not empty and `force` is off; `bad_input` when it cannot be written to.
- */
-export function writeBundle(files: ReturnType<typeof renderBundle>, folder: string, force: boolean): string {
-  const path = resolve(folder);
-  try {
-    if (existsSync(path) && readdirSync(path).length > 0 && !force) {
-      throw conflict(`${path} is not empty: expected an empty or new folder, or --force`);
-    }
-    for (const { name, text, mode } of files) {
-      using place = holdPlace(join(path, name), PRIVATE_FOLDER);
-      writeFileAtomic(place.path, text, mode);
-    }
-  } catch (error) {
-    const code = systemCode(error);
-    throw code?.startsWith("E") ? badInput(`output_dir: cannot be written to (${code})`) : error;
-  }
-  return path;
 }
 
 function confValues({ realm, user, secret, auth_secret, tls, external }: Settings) {
@@ -100,12 +69,10 @@ function machineValues({ tls, listen_port, tls_port }: Settings) {
   const hasLowPort = Math.min(listen_port, tls_port) < 1024;
   // Certificate and key may be one file, which cannot be mounted twice.
   const tlsFiles = [...new Set(tls && [tls.cert, tls.key])];
-  const hidden = tlsFiles.filter((path) => HIDDEN.test(path));
   return {
     sandbox: [HARDENING, SYSTEM_HARDENING],
     capabilities: hasLowPort ? "CAP_NET_BIND_SERVICE" : "",
-    protect_home: hidden.length > 0 ? "tmpfs" : "yes",
-    bind_paths: hidden.map((path) => `BindReadOnlyPaths=${path}`),
+    ...readableIn(tlsFiles),
     security_options: hasLowPort ? "" : '    security_opt:\n      - "no-new-privileges:true"',
     mounts: [
       mount("./turnserver.conf", "/etc/coturn/turnserver.conf"),
@@ -113,13 +80,6 @@ function machineValues({ tls, listen_port, tls_port }: Settings) {
     ],
   };
 }
-
-const mount = (source: string, target: string) => `      - type: bind
-        source: "${source}"
-        target: "${target}"
-        read_only: true
-        bind:
-          create_host_path: false`;
 
 function readmeValues(settings: Settings) {
   const { realm, user, secret, auth_secret, tls, external } = settings;

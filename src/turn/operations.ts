@@ -57,9 +57,10 @@ export const makeTurnBundle = operation({
     urls: v.array(v.string()),
   }),
   async run(_service, { output_dir, force, ...given }) {
-    const [{ checkSettings }, { renderBundle, writeBundle }, { turnUrls }] = await Promise.all([
+    const [{ checkSettings }, { renderBundle }, { writeBundle }, { turnUrls }] = await Promise.all([
       import("./settings"),
       import("./bundle"),
+      import("../lib/server-bundle"),
       import("./url"),
     ]);
     const settings = checkSettings(given);

@@ -6,8 +6,9 @@ import { randomBytes } from "node:crypto";
 import { isIP } from "node:net";
 import ipaddr from "ipaddr.js";
 import { badInput } from "../lib/errors";
+import { isHostName } from "../lib/host-name";
+import { isPlainPath, PLAIN_PATH } from "../lib/server-bundle";
 import type { GivenSettings } from "./operations";
-import { isHostName } from "./url";
 
 /** A call takes two or more relayed ports. */
 const MIN_RELAY_PORTS = 10;
@@ -65,7 +66,7 @@ function* faults(given: GivenSettings): Generator<string> {
     yield "secret: coturn takes one that begins with 0x for a hash";
   for (const [field, path] of Object.entries({ tls_cert, tls_key })) {
     if (path !== undefined && !isPlainPath(path)) {
-      yield `${field}: expected the absolute path of a file on the relay, without . and .., of the characters A-Z a-z 0-9 . _ + @ , = / - (others would need quoting in a unit or a compose file)`;
+      yield `${field}: ${PLAIN_PATH}`;
     }
   }
   if ((tls_cert === undefined) !== (tls_key === undefined))
@@ -83,9 +84,6 @@ function* faults(given: GivenSettings): Generator<string> {
     yield "external_ip: expected PUBLIC or PUBLIC/PRIVATE, each the IP address of a machine";
   } else if (new Set(addresses.map(isIP)).size > 1) yield "external_ip: expected two addresses of one family";
 }
-
-const isPlainPath = (path: string) =>
-  path.length <= 900 && /^(?:\/(?!\.{1,2}(?:\/|$))[\w.+@,=-]+)+$/.test(path);
 
 const usualSpelling = (address: string) => ipaddr.parse(address).toString();
 

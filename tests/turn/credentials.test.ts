@@ -2,7 +2,8 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { parseInput } from "../../src/core/input";
-import { renderBundle, writeBundle } from "../../src/turn/bundle";
+import { writeBundle } from "../../src/lib/server-bundle";
+import { renderBundle } from "../../src/turn/bundle";
 import { secretOfBundle, timeLimitedCredentials } from "../../src/turn/credentials";
 import { makeTurnCredentials } from "../../src/turn/operations";
 import { checkSettings } from "../../src/turn/settings";

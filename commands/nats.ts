@@ -1,0 +1,71 @@
+import * as v from "valibot";
+import {
+  bundleIn,
+  PASSPHRASE_FIELD,
+  passphraseOf,
+  readSealable,
+  writeSealable,
+} from "../src/cli/sealed-file";
+import { type Group, print } from "../src/cli/subcommand";
+import { view } from "../src/cli/view";
+import { field, flag } from "../src/core/fields";
+import { printable } from "../src/lib/sanitize";
+import { addNatsDesk, makeNatsBundle, useNats } from "../src/nats/operations/server";
+
+const FILE = field(v.string(), "The part of a desk; - for standard input or output");
+
+export default {
+  own: view(makeNatsBundle, {
+    describe: "Write the files that set up a NATS server, and make this desk one of its users",
+    text: bundleText,
+    examples: [["$0 nats --operator lab --url tls://nats.example.org", "Write ./nats-bundle"]],
+  }),
+  verbs: {
+    desk: view(addNatsDesk, {
+      extra: {
+        file: FILE,
+        seal: flag("Seal the file with a passphrase, which it asks for"),
+        passphrase_file: PASSPHRASE_FIELD,
+      },
+      positionals: ["desk", "file"],
+      async run({ call, input, extra, globals }) {
+        const { file, seal, passphrase_file } = extra;
+        const sealed = seal || passphrase_file !== undefined;
+        const passphrase = sealed ? await passphraseOf(passphrase_file, true) : undefined;
+        const part = await call(input);
+        await writeSealable(file, JSON.stringify(part, null, 2), passphrase);
+        const { name, id } = part.desk;
+        if (file !== "-")
+          print(globals, { file, desk: { name, id } }, () => `${printable(file)}: ${name} ${id}`);
+        return 0;
+      },
+      examples: [["$0 nats desk second second.json", "The part of another desk, which runs `svc nats use`"]],
+    }),
+    use: view(useNats, {
+      hidden: ["part"],
+      extra: { file: FILE, passphrase_file: PASSPHRASE_FIELD },
+      positionals: ["file"],
+      async complete(input, { file, passphrase_file }) {
+        const bytes = await readSealable(file, () => passphraseOf(passphrase_file, false));
+        return { ...input, part: bundleIn(bytes, "svc nats desk") };
+      },
+      text: ({ urls, desk, may_join, backup }) =>
+        [
+          `${desk.name} ${desk.id}`,
+          ...urls,
+          may_join
+            ? "hosts that join this desk become users of the server"
+            : "hosts cannot join over it here",
+          ...(backup === null ? [] : [`the part before: ${printable(backup)}`]),
+        ].join("\n"),
+      examples: [["$0 nats use second.json", "This desk reaches the hosts over the server from now on"]],
+    }),
+  },
+} satisfies Group;
+
+function bundleText({ folder, files, urls, pin, desk }: v.InferInput<typeof makeNatsBundle.output>): string {
+  const lines = [printable(folder), ...files.map((name) => `  ${name}`), ...urls];
+  if (pin !== null) lines.push(`pin   ${pin}`);
+  lines.push(`desk  ${desk.name} ${desk.id}`);
+  return lines.join("\n");
+}

@@ -1,0 +1,63 @@
+/**
+ * What users of a NATS server may not do, tried on the server itself.
+ */
+import type { NatsConnection } from "@nats-io/nats-core";
+
+/** Something that a user tries. */
+export interface Attempt {
+  readonly kind: "publish" | "subscribe";
+  readonly subject: string;
+}
+
+/** What a host must not be able to do: to read what others are asked or answer, to answer for them, or to speak for them. */
+export const forbiddenToHosts = (other: string, desk: string): Attempt[] => [
+  ...["subscribe", "publish"].flatMap((kind) =>
+    [
+      `svc.v1.host.${other}.ask`,
+      `svc.v1.up.${other}.hello`,
+      `svc.v1.desk.${desk}.plans`,
+      `_INBOX.${desk}.1`,
+      `_INBOX.${other}.1`,
+      "$SYS.REQ.SERVER.PING",
+    ].map((subject) => ({ kind: kind as Attempt["kind"], subject })),
+  ),
+  ...[">", "svc.v1.>", "svc.v1.host.*.ask", "svc.v1.up.>", "_INBOX.>"].map((subject) => ({
+    kind: "subscribe" as const,
+    subject,
+  })),
+];
+
+/** What a desk must not be able to do: to speak for hosts or other desks, or to read what others are answered. */
+export const forbiddenToDesks = (other: string): Attempt[] => [
+  { kind: "publish", subject: `svc.v1.up.${other}.hello` },
+  { kind: "publish", subject: `svc.v1.desk.${other}.plans` },
+  { kind: "publish", subject: `_INBOX.${other}.1` },
+  ...[">", `svc.v1.host.${other}.ask`, `_INBOX.${other}.>`, "_INBOX.>", "$SYS.>"].map((subject) => ({
+    kind: "subscribe" as const,
+    subject,
+  })),
+];
+
+/** Those of `attempts` that the server lets the user of this connection do. */
+export async function allowed(nc: NatsConnection, attempts: readonly Attempt[]): Promise<Attempt[]> {
+  const { PermissionViolationError } = await import("@nats-io/nats-core");
+  const refused = new Set<string>();
+  const statuses = nc.status();
+  const watching = (async () => {
+    for await (const status of statuses) {
+      if (status.type !== "error" || !(status.error instanceof PermissionViolationError)) continue;
+      const { operation, subject } = status.error;
+      refused.add(`${operation === "publish" ? "publish" : "subscribe"} ${subject}`);
+    }
+  })();
+  for (const { kind, subject } of attempts) {
+    if (kind === "publish") nc.publish(subject);
+    else nc.subscribe(subject, { callback() {} });
+    // The server refuses before it answers this. One at a time: hosts have few subscriptions.
+    await nc.flush();
+  }
+  await nc.flush();
+  (statuses as unknown as { stop(): void }).stop();
+  await watching;
+  return attempts.filter(({ kind, subject }) => !refused.has(`${kind} ${subject}`));
+}

@@ -1,0 +1,88 @@
+/** Bundles of NATS servers, and a real server that runs from one. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { writeBundle } from "../../src/lib/server-bundle";
+import { spkiPin } from "../../src/lib/spki";
+import { renderBundle } from "../../src/nats/bundle";
+import { mintHost, newUser } from "../../src/nats/desk-part";
+import type { GivenSettings } from "../../src/nats/operations/server";
+import { addDesk, newOperator, type Operator, revoke, serverTokens } from "../../src/nats/operator";
+import { checkSettings } from "../../src/nats/settings";
+import { makeCertificate, makeKey, parseKey } from "../../src/trust/certificate";
+import { temporaryFolder, until } from "../support";
+
+/** Settings that are good; what is in `changes` is not as usual. */
+export const given = (changes: Partial<GivenSettings> = {}): GivenSettings => ({
+  operator: "lab",
+  url: ["tls://nats.example.org"],
+  websocket: false,
+  websocket_port: 443,
+  max_connections: 1_000,
+  ...changes,
+});
+
+/** The files. */
+export function render(changes: Partial<GivenSettings> = {}, keys: Operator = newOperator(makeKey())) {
+  const settings = checkSettings(given(changes));
+  const cert = makeCertificate(parseKey(keys.tls_key), settings.operator, settings.hosts, new Date());
+  const own = settings.tls ? null : { cert, key: keys.tls_key };
+  return { settings, cert, files: renderBundle(settings, serverTokens(settings.operator, keys), own) };
+}
+
+/** Texts by name. */
+export const rendered = (changes: Partial<GivenSettings> = {}): Record<string, string> =>
+  Object.fromEntries(render(changes).files.map(({ name, text }) => [name, text]));
+
+/** A server on loopback, and its users; stopped when the scope ends. */
+export async function startBundle() {
+  const folder = temporaryFolder();
+  const free = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  const url = `tls://127.0.0.1:${free.port}`;
+  free.stop(true);
+  let keys = newOperator(makeKey());
+  const { cert, files } = render({ url: [url] }, keys);
+  writeBundle(files, folder.path, true);
+  const server = { urls: [url], pin: spkiPin(cert) };
+  const child = Bun.spawn(["nats-server", "-c", "nats-server.conf", "-l", "log"], {
+    cwd: folder.path,
+    stdio: ["ignore", "ignore", "ignore"],
+  });
+  const { port } = new URL(url);
+  await until("the NATS server", () =>
+    Bun.connect({ hostname: "127.0.0.1", port: Number(port), socket: { data() {} } }).then(
+      (socket) => {
+        socket.end();
+        return true;
+      },
+      () => false,
+    ),
+  );
+  const desk = (name: string) => {
+    const added = addDesk({ ...keys, server }, name, true);
+    keys = added.keys;
+    return { server, ...added.part.desk, part: added.part };
+  };
+  const first = desk("first");
+  return {
+    folder: folder.path,
+    server,
+    first,
+    desk,
+    host(expires?: number) {
+      const user = newUser();
+      return { server, ...user, jwt: mintHost(first.part, user.id, "host", expires) };
+    },
+    /** Revokes users, and lets the server read its configuration again. */
+    revoke(...users: string[]) {
+      keys = revoke(keys, users, new Date());
+      const [conf] = render({ url: [url] }, keys).files;
+      writeFileSync(join(folder.path, "nats-server.conf"), conf?.text ?? "");
+      child.kill("SIGHUP");
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await child.exited;
+      folder[Symbol.dispose]();
+    },
+  };
+}
