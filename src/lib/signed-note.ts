@@ -6,7 +6,7 @@
  * (0x04, https://c2sp.org/tlog-cosignature). Lines of other keys and kinds are kept and prove nothing.
  */
 import { badInput, rejected } from "./errors";
-import { isSignedBy, type SigningKey } from "./signing-key";
+import { isSignedBy, isSignedBySoon, type SigningKey } from "./signing-key";
 
 /** The first byte of a verifier key. */
 export const SIGNATURE = 0x01;
@@ -142,31 +142,65 @@ const cosigned = (time: number | bigint, text: string) => `cosignature/v1\ntime 
 const lineOf = ({ name, id }: VerifierKey, bytes: Uint8Array) =>
   `\u2014 ${name} ${toBase64(Buffer.concat([Buffer.from(id, "hex"), bytes]))}\n`;
 
+/** A signature that is to be verified. */
+interface Claim extends Verified {
+  readonly publicKey: string;
+  readonly message: string;
+  /** 86 characters of base64url. */
+  readonly signature: string;
+}
+
 /**
  * The signature of `note` by `key`; undefined when it has none. Of several, the latest.
  *
  * @throws a `rejected` failure for a false signature in the name of this key: then refuse the whole note.
  */
 export function verifiedBy(note: SignedNote, key: VerifierKey): Verified | undefined {
-  const own = note.signatures.filter(({ name, id }) => name === key.name && id === key.id);
-  // Verifying is slow, and whoever sends a note may repeat a line.
-  const different = new Map(own.map((signature) => [signature.line, signature])).values();
-  const found = Array.from(different, (signature) => verify(note.text, signature, key));
-  return found.reduce<Verified | undefined>(
-    (latest, one) => ((latest?.time ?? -1) >= (one.time ?? 0) ? latest : one),
-    undefined,
-  );
+  let latest: Verified | undefined;
+  for (const claim of claimsOf(note, key)) {
+    const { publicKey, message, signature } = claim;
+    latest = laterOf(latest, claim, isSignedBy(publicKey, message, signature));
+  }
+  return latest;
 }
 
-function verify(text: string, { bytes }: NoteSignature, { name, type, publicKey }: VerifierKey): Verified {
+/** As {@link verifiedBy}, with the work on another thread. */
+export async function verifiedSoon(note: SignedNote, key: VerifierKey): Promise<Verified | undefined> {
+  let latest: Verified | undefined;
+  for (const claim of claimsOf(note, key)) {
+    const { publicKey, message, signature } = claim;
+    latest = laterOf(latest, claim, await isSignedBySoon(publicKey, message, signature));
+  }
+  return latest;
+}
+
+/** The lines of `note` that are in the name of `key`, each once: verifying is slow, and whoever sends a note may repeat a line. */
+export function linesOf({ signatures }: SignedNote, { name, id }: VerifierKey): string[] {
+  const own = signatures.filter((one) => one.name === name && one.id === id);
+  return [...new Set(own.map(({ line }) => line))];
+}
+
+function claimsOf(note: SignedNote, key: VerifierKey): Claim[] {
+  const lines = linesOf(note, key);
+  const own = lines.flatMap((line) => note.signatures.find((signature) => signature.line === line) ?? []);
+  return own.map((signature) => claimOf(note.text, signature, key));
+}
+
+function claimOf(text: string, { bytes }: NoteSignature, { name, type, publicKey }: VerifierKey): Claim {
   const stamped = type === COSIGNATURE ? TIME_BYTES : 0;
   const time = stamped && bytes.length >= stamped ? bytes.readBigUInt64BE() : 0n;
-  const message = stamped ? cosigned(time, text) : text;
-  const signature = bytes.subarray(stamped).toString("base64url");
-  const isGood =
-    bytes.length === stamped + SIGNATURE_BYTES &&
-    time <= Number.MAX_SAFE_INTEGER &&
-    isSignedBy(publicKey, message, signature);
-  if (!isGood) throw rejected(`the signature of ${name} is not that of this note`);
-  return { name, time: stamped ? Number(time) : null };
+  if (bytes.length !== stamped + SIGNATURE_BYTES || time > Number.MAX_SAFE_INTEGER)
+    throw falseSignature(name);
+  return {
+    ...{ name, publicKey, time: stamped ? Number(time) : null },
+    message: stamped ? cosigned(time, text) : text,
+    signature: bytes.subarray(stamped).toString("base64url"),
+  };
 }
+
+function laterOf(latest: Verified | undefined, { name, time }: Claim, isGood: boolean): Verified {
+  if (!isGood) throw falseSignature(name);
+  return latest && (latest.time ?? 0) >= (time ?? 0) ? latest : { name, time };
+}
+
+const falseSignature = (name: string) => rejected(`the signature of ${name} is not that of this note`);

@@ -9,9 +9,9 @@ import { isConsistent, MAX_PROOF } from "../lib/merkle";
 import { formatVerifierKey, logName, parseVerifierKey, SIGNATURE } from "../lib/signed-note";
 import type { Submission } from "./add-checkpoint";
 import { contradictionOf, type Evidence, tellingSize } from "./evidence";
+import { signedBy } from "./signed";
 import type { Look } from "./states";
 import type { Head } from "./store";
-import { signedBy } from "./witness";
 
 /** How long a host may take to answer, in milliseconds, and how much it may send. */
 const ANSWER_MS = 8_000;

@@ -55,7 +55,7 @@ const addCheckpoint = operation({
     if (!submission) throw badInput("request: expected an old size, a proof, an empty line and a checkpoint");
     const open = await service.existingWitness();
     if (!open) throw notFound("this host witnesses no log");
-    return answerResponse(await open.witness.add(submission));
+    return answerResponse(await open.witness.offer(submission));
   },
 });
 

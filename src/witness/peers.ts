@@ -15,8 +15,8 @@ import type { SigningKey } from "../lib/signing-key";
 import { type Answer, parseAnswer, type Submission, submissionText } from "./add-checkpoint";
 import { type LogKey, limits } from "./look";
 import { assignmentMessage, MAX_ASSIGNED } from "./messages";
+import { signedBy } from "./signed";
 import { type Log, originHash } from "./store";
-import { signedBy } from "./witness";
 
 /** How many peers witness a log. */
 export const PEERS = 3;

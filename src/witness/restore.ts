@@ -10,9 +10,9 @@ import { toBase64 } from "../lib/signed-note";
 import type { SigningKey } from "../lib/signing-key";
 import { checkpointOf, type LogKey, limits } from "./look";
 import { type Membership, restoredMessage } from "./messages";
+import { signedBy } from "./signed";
 import type { Record } from "./states";
 import type { Store } from "./store";
-import { signedBy } from "./witness";
 
 interface Restore {
   readonly store: Store;

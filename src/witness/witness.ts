@@ -3,11 +3,12 @@
  * the one before.
  *
  * The promises: a checkpoint is on disk before its cosignature leaves. Two that contradict each other are never both cosigned,
- * whatever order they come in; what proves the contradiction is kept. Checkpoints that come together share one commit.
+ * whatever order they come in; what proves the contradiction is kept. Checkpoints that come together share a commit. Others can
+ * neither make it cosign one log more often than {@link OFFERS} allows, nor keep it busy with what it has cosigned already.
  */
 import { type Publish, unheard } from "../core/events";
-import { type Checkpoint, parseCheckpoint } from "../lib/checkpoint";
-import { Failure, failureOf } from "../lib/errors";
+import { createBuckets } from "../lib/buckets";
+import { failureOf } from "../lib/errors";
 import { emptyRoot, isConsistent, sameHash } from "../lib/merkle";
 import {
   COSIGNATURE,
@@ -16,16 +17,14 @@ import {
   fromBase64,
   noteOf,
   parseNote,
-  parseVerifierKey,
-  type SignedNote,
   toBase64,
-  verifiedBy,
   verifierKey,
 } from "../lib/signed-note";
 import type { SigningKey } from "../lib/signing-key";
 import type { Answer, Submission } from "./add-checkpoint";
 import { witnessContradicted } from "./events";
 import { contradictionOf, type Evidence, evidenceText } from "./evidence";
+import { type Signed, signedSoon } from "./signed";
 import type { Head, Store } from "./store";
 
 export interface WitnessOptions {
@@ -42,30 +41,81 @@ export type Witness = ReturnType<typeof createWitness>;
 export const witnessName = (publicKey: string): string =>
   `svc.witness/${Bun.SHA256.hash(Buffer.from(publicKey, "base64url"), "hex").slice(0, 16)}`;
 
-/** A checkpoint that was read, and is signed by the key of its log. */
-interface Signed extends Checkpoint {
-  readonly note: SignedNote;
-  /** The line of the log's own signature. */
-  readonly line: string;
+/** How often others may have checkpoints of one log cosigned: the desk offers one to a peer every 12 s at most. */
+const OFFERS = { ratePerMinute: 30, burst: 30 };
+
+/** How many checkpoints that others offer may wait at a time. */
+const MAX_WAITING = 1_024;
+
+/** How many checkpoints share a commit: the process does nothing else meanwhile. */
+const MAX_BATCH = 128;
+
+/** How long the same checkpoint gets the same cosignature again, in seconds. */
+const REPEAT_S = 10;
+
+/** A checkpoint that is cosigned, but not on disk yet. */
+interface Waiting {
+  readonly origin: string;
+  readonly former: Head | undefined;
+  readonly next: Head;
+  readonly cosignatures: string;
+  readonly answer: (answer: Answer) => void;
 }
 
 export function createWitness({ store, key, now = Date.now, publish = unheard }: WitnessOptions) {
   const name = witnessName(key.publicKey);
-  const waiting: Array<{ readonly submission: Submission; readonly answer: (answer: Answer) => void }> = [];
-  const contradicted: Array<{ origin: string; size: number }> = [];
+  const waiting: Waiting[] = [];
+  const takeOffer = createBuckets(OFFERS);
+  let offered = 0;
 
-  const cosign = ({ origin, size, root, note, line }: Signed, former: Head | undefined): Answer => {
+  /** Cosigns, and resolves when that is on disk. */
+  const cosign = ({ origin, size, root, note, line }: Signed, former: Head | undefined): Promise<Answer> => {
     // A clock that was set back does not make a later cosignature look older.
     const cosigned = Math.max(Math.floor(now() / 1_000), former?.cosigned ?? 0);
     const cosignatures = cosignNote(note.text, name, key, cosigned);
-    const head = { size, root: toBase64(root), note: noteOf(note.text, [line, cosignatures]), cosigned };
-    if (store.advance(origin, former, head)) return { status: 200, cosignatures };
-    return { status: 409, size: store.head(origin)?.size ?? 0 };
+    const next = { size, root: toBase64(root), note: noteOf(note.text, [line, cosignatures]), cosigned };
+    const { promise, resolve } = Promise.withResolvers<Answer>();
+    waiting.push({ origin, former, next, cosignatures, answer: resolve });
+    if (waiting.length === 1) setImmediate(flush);
+    return promise;
+  };
+
+  const flush = () => {
+    const batch = waiting.splice(0, MAX_BATCH);
+    if (waiting.length > 0) setImmediate(flush);
+    let answers: Answer[];
+    try {
+      answers = store.commit(() =>
+        batch.map(({ origin, former, next, cosignatures }) =>
+          // What came in between may contradict it: then its cosignature is for nobody.
+          store.advance(origin, former, next)
+            ? { status: 200, cosignatures }
+            : { status: 409, size: store.head(origin)?.size ?? 0 },
+        ),
+      );
+    } catch (error) {
+      answers = batch.map(() => notKept(error));
+    }
+    for (const [at, { answer }] of batch.entries()) answer(answers[at] as Answer);
+  };
+
+  /** Keeps what proves that the log of `submission` contradicts itself, if it does: anybody can send a wrong proof. */
+  const keepEvidence = ({ origin, size }: Signed, former: Head, { proof, note }: Submission) => {
+    const { vkey = "" } = store.log(origin) ?? {};
+    const evidence: Evidence = { vkey, notes: [former.note, note], proof };
+    if (contradictionOf(evidence) === null) return;
+    if (store.addEvidence(origin, Math.floor(now() / 1_000), evidenceText(evidence)))
+      publish(witnessContradicted, { origin, size });
   };
 
   /** In the order and with the status codes of the specification. */
-  const judge = ({ old, proof, note: text }: Submission): Answer => {
-    const signed = signedBy(text, (origin) => store.log(origin)?.vkey);
+  const judge = async (submission: Submission, mayCosign: (origin: string) => boolean): Promise<Answer> => {
+    const { old, proof, note: text } = submission;
+    const signed = await signedSoon(
+      text,
+      (origin) => store.log(origin)?.vkey,
+      (origin) => store.head(origin)?.note,
+    );
     if ("status" in signed) return signed;
     const { origin, size, root } = signed;
     if (old > size) return refused(400, `the old size ${old} is more than ${size}, that of the checkpoint`);
@@ -74,80 +124,62 @@ export function createWitness({ store, key, now = Date.now, publish = unheard }:
     if (size === 0 && !sameHash(root, emptyRoot()))
       return refused(422, "a log without leaves has the hash of nothing as its root");
     const formerRoot = former === undefined ? emptyRoot() : bytesOf(former.root);
-    const hashes = proof.map(bytesOf);
-    if (isConsistent(old, formerRoot, size, root, hashes)) return cosign(signed, former);
-    if (former !== undefined) {
-      const { vkey = "" } = store.log(origin) ?? {};
-      const evidence: Evidence = { vkey, notes: [former.note, text], proof };
-      // Anybody can send an honest checkpoint with a wrong proof.
-      if (contradictionOf(evidence) !== null) {
-        const isNew = store.addEvidence(origin, Math.floor(now() / 1_000), evidenceText(evidence));
-        if (isNew) contradicted.push({ origin, size });
-      }
+    if (!isConsistent(old, formerRoot, size, root, proof.map(bytesOf))) {
+      if (former !== undefined) keepEvidence(signed, former, submission);
+      return refused(
+        422,
+        old === size
+          ? "this witness has cosigned another root of the same size"
+          : "the proof does not show that this log goes on from the checkpoint cosigned before",
+      );
     }
-    return refused(
-      422,
-      old === size
-        ? "this witness has cosigned another root of the same size"
-        : "the proof does not show that this log goes on from the checkpoint cosigned before",
-    );
+    const cosignatures = former && repeated(signed, former);
+    if (cosignatures !== undefined) return { status: 200, cosignatures };
+    return mayCosign(origin) ? cosign(signed, former) : refused(429, "too many checkpoints of this log");
   };
 
-  const flush = () => {
-    const batch = waiting.splice(0);
-    let answers: Answer[];
+  /** The cosignature that this checkpoint got a moment ago. */
+  const repeated = ({ note }: Signed, former: Head): string | undefined => {
+    if (now() / 1_000 - former.cosigned >= REPEAT_S || !former.note.startsWith(`${note.text}\n`))
+      return undefined;
+    const last = parseNote(former.note).signatures.at(-1);
+    // The witness may have had another key.
+    return last?.name === name ? last.line : undefined;
+  };
+
+  const add = async (submission: Submission, mayCosign = (_origin: string) => true): Promise<Answer> => {
     try {
-      answers = store.commit(() => batch.map(({ submission }) => judge(submission)));
+      return await judge(submission, mayCosign);
     } catch (error) {
-      const reason = failureOf(error)?.message ?? "the checkpoint cannot be kept";
-      answers = batch.map(() => refused(503, reason));
+      return notKept(error);
     }
-    for (const [at, { answer }] of batch.entries()) answer(answers[at] as Answer);
-    for (const found of contradicted.splice(0)) publish(witnessContradicted, found);
   };
 
   return {
     name,
     /** The key that verifies its cosignatures. */
     vkey: formatVerifierKey(verifierKey(name, COSIGNATURE, key.publicKey)),
-    /** Cosigns a checkpoint, or says why not. Never throws. */
-    add(submission: Submission): Promise<Answer> {
-      const { promise, resolve } = Promise.withResolvers<Answer>();
-      waiting.push({ submission, answer: resolve });
-      if (waiting.length === 1) setImmediate(flush);
-      return promise;
+    /** Cosigns a checkpoint that this desk has fetched, or says why not. Never throws. */
+    add: (submission: Submission): Promise<Answer> => add(submission),
+    /** As `add`, for one that somebody else offers. */
+    async offer(submission: Submission): Promise<Answer> {
+      if (offered >= MAX_WAITING) return refused(503, "too many checkpoints at a time");
+      offered++;
+      try {
+        return await add(submission, (origin) => takeOffer(origin, performance.now()) === 0);
+      } finally {
+        offered--;
+      }
     },
     /** The newest note of the log whose origin has this SHA-256, with the cosignature; undefined where there is none. */
     latest: (hash: string): string | undefined => store.note(hash),
   };
 }
 
-const refused = (status: 400 | 403 | 404 | 422 | 503, reason: string): Answer => ({ status, reason });
+const refused = (status: 400 | 422 | 429 | 503, reason: string): Answer => ({ status, reason });
+
+const notKept = (error: unknown): Answer =>
+  refused(503, failureOf(error)?.message ?? "the checkpoint cannot be kept");
 
 /** The bytes of a hash in base64; none where it is not that. */
 const bytesOf = (text: string): Uint8Array => fromBase64(text) ?? new Uint8Array();
-
-/**
- * The checkpoint in `text`, once the key of its log has signed it; else the answer of a witness.
- *
- * @param keyOf the verifier key of a log; undefined for one that is not known.
- */
-export function signedBy(
-  text: string,
-  keyOf: (origin: string) => string | undefined,
-): Signed | Extract<Answer, { reason: string }> {
-  try {
-    const note = parseNote(text);
-    const checkpoint = parseCheckpoint(note.text);
-    const vkey = keyOf(checkpoint.origin);
-    if (vkey === undefined) return { status: 404, reason: "this witness does not know the log" };
-    const key = parseVerifierKey(vkey);
-    if (verifiedBy(note, key) === undefined)
-      return { status: 403, reason: "the key of the log has not signed the checkpoint" };
-    const line = note.signatures.find((one) => one.name === key.name && one.id === key.id)?.line ?? "";
-    return { ...checkpoint, note, line };
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    return { status: error.code === "rejected" ? 403 : 400, reason: error.message };
-  }
-}

@@ -1,5 +1,5 @@
 /** The rules and the status codes of C2SP tlog-witness. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { cosignNote, noteOf, parseNote, parseVerifierKey, verifiedBy } from "../../src/lib/signed-note";
 import { openSigningKey } from "../../src/lib/signing-key";
 import {
@@ -12,7 +12,7 @@ import { checkEvidence, parseEvidence } from "../../src/witness/evidence";
 import { newRecord } from "../../src/witness/states";
 import { openStore, originHash } from "../../src/witness/store";
 import { createWitness } from "../../src/witness/witness";
-import { temporaryFolder } from "../support";
+import { movableClock, temporaryFolder } from "../support";
 import { type TestLog, testLog } from "./support";
 
 function testWitness(now = () => 1_800_000_000_000) {
@@ -227,6 +227,50 @@ describe("a witness", () => {
     now = 1_000;
     await made.witness.add(made.log.submission(5, 6));
     expect(made.store.head(made.log.origin)?.cosigned).toBe(1_800_000_000);
+  });
+});
+
+describe("what others offer", () => {
+  test("a second time gets the same cosignature, and costs no commit", async () => {
+    let now = 1_800_000_000_000;
+    using made = testWitness(() => now);
+    const { log, witness, store } = made;
+    await witness.offer(log.submission(0, 5));
+    const first = store.head(log.origin)?.note;
+    using commits = spyOn(store, "commit");
+    now += 9_000;
+    for (let again = 0; again < 100; again++) {
+      const answer = await witness.offer(log.submission(5, 5));
+      expect(answer.status === 200 && first?.endsWith(answer.cosignatures)).toBe(true);
+    }
+    expect(commits).not.toHaveBeenCalled();
+    now += 2_000;
+    await witness.offer(log.submission(5, 5));
+    expect(store.head(log.origin)?.cosigned).toBe(1_800_000_011);
+  });
+
+  test("is cosigned only so often for one log, and what the desk itself fetches always", async () => {
+    using clock = movableClock();
+    using made = testWitness();
+    const { log, witness, store } = made;
+    const other = testLog(made.folder, "svc.host/ffffffffffffffff");
+    store.register({ ...other, epoch: 0 });
+    for (let size = 0; size < 30; size++)
+      expect(await witness.offer(log.submission(size, size + 1))).toMatchObject({ status: 200 });
+    expect(await witness.offer(log.submission(30, 31))).toMatchObject({ status: 429 });
+    expect(await witness.offer(other.submission(0, 31))).toMatchObject({ status: 200 });
+    expect(await made.status(log.submission(30, 31))).toBe(200);
+    clock.advance(2_000);
+    expect(await witness.offer(log.submission(31, 32))).toMatchObject({ status: 200 });
+  });
+
+  test("waits in a queue of limited length", async () => {
+    using made = testWitness();
+    const { log, witness } = made;
+    const submission = log.submission(0, 5);
+    const answers = await Promise.all(Array.from({ length: 1_030 }, () => witness.offer(submission)));
+    expect(answers.filter(({ status }) => status === 503)).toHaveLength(6);
+    expect(answers.filter(({ status }) => status === 200)).not.toHaveLength(0);
   });
 });
 
