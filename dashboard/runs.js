@@ -173,8 +173,14 @@ export function historyPanel({ poll }) {
       {
         label: "Script",
         kind: "wide",
-        cell: (/** @type {PastRun} */ { script_path }) =>
-          script_path ? el("code", {}, script_path) : el("span", { class: "faint" }, "a list of actions"),
+        cell: (/** @type {PastRun} */ { script_path, source_type, source_id }) =>
+          script_path
+            ? el("code", {}, script_path)
+            : el(
+                "span",
+                { class: "faint" },
+                source_type === "plan" ? `plan ${source_id.slice(0, 8)}` : "a list of actions",
+              ),
       },
       FROM,
       TOOK,

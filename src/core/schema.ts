@@ -111,7 +111,8 @@ export function isSwitch(schema: v.GenericSchema): boolean {
   return base.type === "boolean" || alternativesOf(base).some(({ type }) => type === "boolean");
 }
 
-const alternativesOf = (base: v.GenericSchema) =>
+/** The schemas of a union; none for anything else. @param base as of {@link baseOf}. */
+export const alternativesOf = (base: v.GenericSchema) =>
   base.type === "union" && "options" in base ? (base.options as v.GenericSchema[]) : [];
 
 /**

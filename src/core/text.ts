@@ -6,7 +6,7 @@ import { badInput } from "../lib/errors";
 import { printable } from "../lib/sanitize";
 import { parseAgo, parseDuration, parseSize } from "../lib/units";
 import type { InputSchema } from "./operation";
-import { baseOf, entryOf, metadataOf } from "./schema";
+import { alternativesOf, baseOf, entryOf, metadataOf } from "./schema";
 
 /**
  * The fields of a query string: a list is its field once for each item; a tuple of numbers may also be one field, with
@@ -73,9 +73,18 @@ function numberOf(form: string | undefined, text: string): unknown {
 
 const itemOf = (base: v.GenericSchema) => ("item" in base ? (base.item as v.GenericSchema) : undefined);
 
+/** Whether one text is enough for each value. */
+function isPlain(schema: v.GenericSchema): boolean {
+  const base = baseOf(schema);
+  const alternatives = alternativesOf(base);
+  return (
+    /^(string|number|picklist)$/.test(base.type) || (alternatives.length > 0 && alternatives.every(isPlain))
+  );
+}
+
 /** Whether the value is written as JSON where only text can be given: an object, or a list of what is no plain value. */
 export function holdsJson(schema: v.GenericSchema): boolean {
   const base = baseOf(schema);
-  if (base.type === "array") return !/^(string|number|picklist)$/.test(baseOf(itemOf(base) ?? base).type);
+  if (base.type === "array") return !isPlain(itemOf(base) ?? base);
   return /^(any|unknown|record|(strict_|loose_)?object)$/.test(base.type);
 }

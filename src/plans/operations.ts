@@ -81,7 +81,7 @@ export const newPlan = operation({
       "Hosts: labels, tag:TAG or all, separated by commas; ! excludes",
     ),
     waves: field(
-      v.optional(v.pipe(v.array(SHARE_TEXT), v.maxLength(100)), ["100%"]),
+      v.optional(v.pipe(v.array(A_SHARE), v.maxLength(100)), ["100%"]),
       "How many hosts have begun with each wave: numbers, or shares such as 10%; the last wave ends with all",
     ),
     pause_s: field(v.optional(seconds(between(0, MAX_EXPIRES_S)), 0), "Pause between two waves"),
@@ -135,7 +135,7 @@ export const newPlan = operation({
       input.max_parallel === undefined ? null : Math.max(1, countOf(input.max_parallel, total));
     const spec: Spec = {
       kind: "plan",
-      ...{ on, commands: [...new Set(commands)], waves: wavesOf(input.waves, total), pause_s },
+      ...{ on, commands: [...new Set(commands)], waves: wavesOf(input.waves.map(String), total), pause_s },
       max_failures: countOf(input.max_failures, total),
       ...{ queue, expires_s, max_parallel, delivery_timeout_s, timeout_s },
     };

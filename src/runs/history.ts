@@ -50,7 +50,8 @@ const NAMES = Object.keys(COLUMNS);
 /** How the fields of a query narrow it. */
 const CONDITIONS: Readonly<Record<string, string>> = {
   source_type: "source_type = $source_type",
-  source_id: "source_id = $source_id",
+  source_id: `(source_id = $source_id OR
+    ($source_id <> '' AND source_type = 'plan' AND substr(source_id, 1, length($source_id)) = $source_id))`,
   status: "status = $status",
   before_id: "id < $before_id",
   run_id: "run_id = $run_id",

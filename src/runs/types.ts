@@ -138,7 +138,7 @@ const TEXT = v.optional(v.pipe(v.string(), v.maxLength(1_000)));
 export const HISTORY_QUERY = v.strictObject({
   limit: field(v.optional(whole(1, 10_000), 100), "The maximum number of runs"),
   source_type: field(v.optional(v.picklist(RUN_SOURCES)), "Only runs from this source"),
-  source_id: field(TEXT, "Only runs of this client or job"),
+  source_id: field(TEXT, "Only runs of this client, job or plan (its id, or how the id begins)"),
   status: field(v.optional(v.picklist(RUN_STATUS)), "Only runs with this status"),
   before_id: field(
     v.optional(v.pipe(v.number(), v.safeInteger())),

@@ -72,7 +72,7 @@ describe("a plan", () => {
   test("runs nothing before it is applied, and then on each host what its digest stands for", async () => {
     await using made = await desk(["a", "b", "dead"]);
     const { owner, there, here } = made;
-    const { id, digest, ...plan } = await owner.make({ waves: ["1", "100%"] });
+    const { id, digest, ...plan } = await owner.make({ waves: [1, "100%"] });
     expect(plan).toEqual({ hosts: ["a", "b", "dead"], waves: [1, 3], commands: ["AC_rest_api_status"] });
     expect((await there.service.runs()).list()).toEqual([]);
     expect(await owner.show(id)).toMatchObject({ state: "new", counts: { planned: 3 }, applied: null });

@@ -123,8 +123,22 @@ describe("the history", () => {
       (await kept.history.list({ limit: 10, ...query })).map(({ run_id }) => run_id);
     expect(await ids({ source_type: "scheduler" })).toEqual(["c", "b"]);
     expect(await ids({ source_id: "nightly" })).toEqual(["b"]);
+    expect(await ids({ source_id: "night" })).toEqual([]);
     expect(await ids({ status: "ok" })).toEqual(["c", "a"]);
     expect(await ids({ before_id: 3, limit: 1 })).toEqual(["b"]);
+  });
+
+  test("is listed by plan: by its id, or how that begins", async () => {
+    await using kept = testHistory();
+    const ids = async (query: object) =>
+      (await kept.history.list({ limit: 10, ...query })).map(({ run_id }) => run_id);
+    kept.history.note(run("7d3f", { source_type: "scheduler", source_id: "7d3f0c52x" }));
+    for (const of of ["7d3f0c52/1", "7d3f0c52/2", "7d3f0c53/1"])
+      kept.history.note(run(of, { source_type: "plan", source_id: of }));
+    expect(await ids({ source_id: "7d3f0c52" })).toEqual(["7d3f0c52/2", "7d3f0c52/1"]);
+    expect(await ids({ source_id: "7d3f0c52/1" })).toEqual(["7d3f0c52/1"]);
+    expect(await ids({ source_id: "%" })).toEqual([]);
+    expect(await ids({ source_id: "" })).toEqual([]);
   });
 
   test("marks a run whose process died as interrupted", async () => {
