@@ -8,10 +8,9 @@ import { existsSync } from "node:fs";
 import type { Via } from "./client/carrier";
 import { type Publish, unheard } from "./core/events";
 import { parseInput } from "./core/input";
-import { OWNER, type Permission } from "./core/rights";
+import { OWNER, type Permission, shareOf } from "./core/rights";
 import { createBus } from "./events/bus";
 import { createHandOver } from "./events/hand-over";
-import { messageOf } from "./lib/errors";
 import { silentLog } from "./lib/log";
 import { once } from "./lib/once";
 import { configFiles } from "./lib/paths";
@@ -330,29 +329,29 @@ export function createService({
         goesOn: () => runsJobs,
       });
     }),
-    async recordBroadcast({ input, on, hosts, commands, maxFailures, maxParallel, grant }) {
-      try {
-        const [{ identityOf }, { digestOfContent }] = await Promise.all([
-          import("./plans/plans"),
-          import("./plans/plan"),
-        ]);
-        const { canary, delivery_timeout_s, timeout_s, actions, stop_on_error } = input;
-        const first = Math.min(canary, hosts.length);
-        return (await service.plans()).attend({
-          content_digest: digestOfContent(JSON.stringify({ actions, stop_on_error, timeout_s })),
-          hosts: hosts.map((host) => ({ label: host.label, identity: identityOf(host) })),
-          grant,
-          spec: {
-            ...{ kind: "broadcast", on, commands: [...new Set(commands)], delivery_timeout_s, timeout_s },
-            waves: first > 0 && first < hosts.length ? [first, hosts.length] : [hosts.length],
-            ...{ pause_s: 0, max_failures: maxFailures, queue: false, max_parallel: maxParallel },
-            expires_s: 86_400,
-          },
-        });
-      } catch (error) {
-        log.warn(`this broadcast is not in the list of plans: ${messageOf(error)}`);
-        return null;
-      }
+    async runBroadcast({ input, hosts, commands, scope, maxFailures, maxParallel, grant, ...about }) {
+      const [{ writeContent }, { MAX_EXPIRES_S }] = await Promise.all([
+        import("./plans/job/content"),
+        import("./plans/plan"),
+      ]);
+      const { on, ...waiting } = about;
+      const { canary, delivery_timeout_s, timeout_s, actions, stop_on_error } = input;
+      const names = [...new Set(commands)];
+      const parts = { actions, commands: names, stop_on_error, timeout_s, scope };
+      const { content, digest } = writeContent(parts, Number.POSITIVE_INFINITY);
+      const first = Math.min(canary, hosts.length);
+      const rounds = Math.ceil(hosts.length / maxParallel);
+      await (await service.plans()).attend({
+        ...{ ...waiting, content, content_digest: digest, client: shareOf(grant), grant },
+        hosts,
+        spec: {
+          ...{ kind: "broadcast", on, commands: names, delivery_timeout_s, timeout_s },
+          waves: first > 0 && first < hosts.length ? [first, hosts.length] : [hosts.length],
+          ...{ pause_s: 0, max_failures: maxFailures, queue: false, max_parallel: maxParallel },
+          // Hosts know its jobs for a week after that: no longer than it can take.
+          expires_s: Math.min(MAX_EXPIRES_S, 3_600 + Math.ceil(rounds * (delivery_timeout_s + timeout_s))),
+        },
+      });
     },
     existingPlans: async () => (existsSync(files.plans) ? service.plans() : null),
     poller: feature(async () => {

@@ -1,69 +1,124 @@
 /**
- * A broadcast as a plan: `fleet/broadcast.ts` decides which host is next, and the ledger keeps the state of each host.
+ * A broadcast: a plan that ends with its process, and a caller who waits for it.
  *
- * Promises. It ends with its process: no other process continues it. Its actions are not kept, only their
- * digest.
+ * Promises. The caller gets one result for each host, with all that the host returned. It comes in time: a host that has not answered
+ * within the time limits is `timeout`. When the caller stops waiting, nothing more begins; hosts that run the job are asked to end it,
+ * and have {@link LEAVE_MS} to answer how it ended. What the hosts run is not kept, so that no other process sends it.
  */
 import type { Delivered } from "../fleet/results";
-import type { Log } from "../lib/log";
-import { aboutPlan, planEnded } from "./events";
-import type { Ledger, Plan } from "./ledger";
-import type { EndState, StepName } from "./plan";
-import type { RunnerUses } from "./runner";
-import { createWriter } from "./writer";
+import type { DeliverJob, DeliverOptions, JobResult, Target, Way } from "./job/job";
+import type { Spec } from "./plan";
+import type { Entry } from "./run";
 
-const STEP_OF = {
-  ok: "ok",
-  failed: "failed",
-  unreachable: "unreachable",
-  unauthorized: "refused",
-  timeout: "timeout",
-  cancelled: "cancelled",
-} as const satisfies Record<Delivered["status"], EndState>;
-
-/** What a broadcast reports to the ledger. */
-export interface Attended {
-  /** Resolves once it is on disk that the host may have the list; with false where the list may no longer be sent to it. */
-  begin(label: string): Promise<boolean>;
+/** The caller who waits for a broadcast. */
+export interface Attendance {
+  /** What each host runs. */
+  readonly content: string;
+  /** The host as the caller knows it. */
+  targetOf(label: string): Target | undefined;
+  /** In whose share its connections count (`shareOf`). */
+  readonly client: string | null;
+  /** The caller stops waiting. */
+  readonly signal: AbortSignal;
+  /** Takes what became of it at each host, once. */
   done(result: Delivered): void;
-  /** Called when all hosts have ended. */
-  close(): Promise<void>;
-  /** Writes nothing more: the process ends, and the next server notes that the broadcast ended with it. */
-  abandon(): void;
 }
 
-/** @param plan has been applied, and this process has its lock, which `release` gives up. */
-export function attend(
-  ledger: Ledger,
-  plan: Plan,
-  { log, publish }: { readonly log: Log; readonly publish: RunnerUses["publish"] },
-  release: () => void,
-): Attended {
-  const places = new Map(ledger.targets(plan.seq).map(({ label, n }) => [label, n]));
-  const writer = createWriter(ledger, log, () => {});
-  const writes: Array<Promise<boolean>> = [];
-  let stopped: string | undefined;
-  const write = (label: string, step: StepName, more: object = {}) =>
-    writer.write({ plan: plan.seq, n: places.get(label) ?? -1, attempt: 0, step, ...more });
-  return {
-    begin: (label) => write(label, "send", { way: "execute" }),
-    done({ label, status, delivered, error, run_id }) {
-      // After the wait was given up, the host may still run the list.
-      const step = status === "cancelled" && delivered ? "unknown" : STEP_OF[status];
-      if (step === "cancelled") stopped ??= error;
-      writes.push(write(label, step, { error, run_id }));
-    },
-    async close() {
-      await Promise.all(writes);
-      release();
-      if (writer.isClosed) return;
-      writer.close();
-      const { seq, spec } = plan;
-      const state = stopped === undefined ? "done" : "cancelled";
-      const reason = stopped ?? null;
-      ledger.update(seq, { state, reason, ended: Date.now(), wave: spec.waves.length - 1 });
-      publish(planEnded, { ...aboutPlan(plan), state, reason, counts: ledger.counts(seq) });
-    },
-    abandon: writer.close,
+/** How much later than its time limits a host may answer, in milliseconds. */
+const LATE_MS = 2_000;
+
+/** How long hosts may take to answer how a job ended that they were asked to end, in milliseconds. */
+const LEAVE_MS = 2_000;
+
+/** How long it may then take to write that down, in milliseconds. */
+const LAST_MS = 1_000;
+
+export type Attended = ReturnType<typeof createAttended>;
+
+/** @param sends sends a job. */
+export function createAttended(
+  { content, targetOf, client, signal, done }: Attendance,
+  spec: Spec,
+  sends: DeliverJob,
+) {
+  const limitMs = (spec.delivery_timeout_s + spec.timeout_s) * 1_000 + LATE_MS;
+  const results = new Map<string, Delivered>();
+  const atWork = new Set<{ way: Way | null; stop(): void }>();
+  const left = Promise.withResolvers<void>();
+  let timer: Timer | undefined;
+  const leave = () => {
+    // What was sent as a job can be ended at the host, and nothing else.
+    for (const { way, stop } of atWork) if (way !== "job") stop();
+    timer = setTimeout(() => {
+      for (const { stop } of atWork) stop();
+      timer = setTimeout(left.resolve, LAST_MS);
+    }, LEAVE_MS);
   };
+  if (signal.aborted) leave();
+  else signal.addEventListener("abort", leave, { once: true });
+
+  const attended = {
+    content,
+    targetOf,
+    client,
+    /** Whether the caller has stopped waiting. */
+    isLeft: (): boolean => signal.aborted,
+    /** Resolves some time after the caller has stopped waiting: then no host is waited for. */
+    left: left.promise,
+    /** As any {@link DeliverJob}; its result is an end, as nobody asks the host again. */
+    async deliver(...[target, job, options]: Parameters<DeliverJob>): Promise<JobResult> {
+      const limit = new AbortController();
+      const one = { way: null as Way | null, stop: () => limit.abort() };
+      let isLate = false;
+      let late: Timer | undefined;
+      const itsOptions: DeliverOptions = {
+        ...options,
+        client,
+        signal: AbortSignal.any([options.signal, limit.signal]),
+        orExecute: true,
+        maySend: () => !signal.aborted && options.maySend?.() !== false,
+        async sent(way) {
+          await options.sent(way);
+          one.way = way;
+          late ??= setTimeout(() => {
+            isLate = true;
+            one.stop();
+          }, limitMs);
+        },
+      };
+      atWork.add(one);
+      if (signal.aborted) one.stop();
+      try {
+        const found = endOf(await sends(target, job, itsOptions));
+        const isTimeout = isLate && found.result.status === "cancelled" && found.result.delivered;
+        const error = `timeout after ${spec.timeout_s} s: it may still run`;
+        const end: JobResult = isTimeout
+          ? { state: "timeout", result: { ...found.result, status: "timeout", error } }
+          : found;
+        results.set(target.label, end.result);
+        return end;
+      } finally {
+        clearTimeout(late);
+        atWork.delete(one);
+      }
+    },
+    /** The host has ended. @param status and @param error are the result where there is no other. */
+    ended({ label, way }: Pick<Entry, "label" | "way">, status: "failed" | "cancelled", error: string): void {
+      const none: Delivered = { label, ok: false, status, delivered: way !== null, duration_ms: 0, error };
+      done(results.get(label) ?? none);
+      results.delete(label);
+    },
+    [Symbol.dispose](): void {
+      signal.removeEventListener("abort", leave);
+      clearTimeout(timer);
+    },
+  };
+  return attended;
+}
+
+/** A result after which the host is not asked again. */
+function endOf({ state, result }: JobResult): JobResult {
+  const isCancelled = !result.delivered && (state === "unseen" || result.status === "cancelled");
+  if (isCancelled) return { state: "cancelled", result: { ...result, status: "cancelled" } };
+  return { state: state === "lost" || state === "unseen" ? "unknown" : state, result };
 }

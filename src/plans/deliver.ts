@@ -14,6 +14,7 @@ import { sleep } from "../lib/deadline";
 import type { SigningKey } from "../trust/identity";
 import { executeJob, hasDoneNothing, isRefusal } from "./execute";
 import { JOB_ANSWER, type JobAnswer } from "./job/answer";
+import { MAX_CONTENT_BYTES } from "./job/content";
 import { seal } from "./job/envelope";
 import type { CancelJob, DeliverJob, DeliverOptions, Job, JobResult, JobState, Target } from "./job/job";
 
@@ -63,11 +64,13 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
   let long = 0;
   /** The content that was sent last, as JSON: that of a plan is the same for all of its hosts. */
   let quoted = { content: "", text: '""' };
+  const quotedText = (content: string) => {
+    if (quoted.content !== content) quoted = { content, text: JSON.stringify(content) };
+    return quoted.text;
+  };
   const textOf = (body: object, content: string | undefined) => {
     const text = JSON.stringify(body);
-    if (content === undefined) return text;
-    if (quoted.content !== content) quoted = { content, text: JSON.stringify(content) };
-    return `${text.slice(0, -1)},"content":${quoted.text}}`;
+    return content === undefined ? text : `${text.slice(0, -1)},"content":${quotedText(content)}}`;
   };
 
   const post = async (
@@ -96,7 +99,7 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
   };
 
   const deliver: DeliverJob = async (target, job, options) => {
-    const { signal, before = null, maySend = () => true, sent, running } = options;
+    const { signal, before = null, maySend = () => true, orExecute = false, sent, running } = options;
     const { label, server } = target;
     const started = performance.now();
     const end = (
@@ -115,7 +118,9 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
     const hasExpired = () => Date.now() >= Date.parse(job.expires);
     const expired = () => end("expired", "cancelled", false, { error: `expired at ${job.expires}` });
     const lost = (error: RemoteError) =>
-      end("lost", statusOf(error, true), true, { error: `${error.message}: it may have run` });
+      end("lost", statusOf(error, true), true, {
+        error: `${error.message}: it may ${error.fault === "cancelled" ? "still run" : "have run"}`,
+      });
     const left = () => lost(new RemoteError("cancelled", "cancelled", true));
     /** The result where the host has done nothing. */
     const unsent = (error: RemoteError) => {
@@ -123,6 +128,15 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
       const status = isRefused && error.fault === "answer" ? "failed" : statusOf(error, false);
       return end(isRefused ? "refused" : "offline", status, false, { error: error.message });
     };
+    const notSent = (mayRun: boolean) => end("unseen", "failed", mayRun, { error: "not sent" });
+    /** Sends it to a host that has nothing of this job and does not take jobs, or not this one. */
+    const execute = async () => {
+      if (!maySend()) return notSent(false);
+      return (await executeJob(target, job, options)) ?? refused(NO_FILES);
+    };
+    /** Whether the host has answered that it does not take the job: its token may be refused, or its clock wrong. */
+    const mayExecute = (error: RemoteError) =>
+      orExecute && error.refusal !== undefined && hasDoneNothing(error);
     const asking = sealed(job, "execute", target);
     const ask = (waitS: number, content?: string) =>
       post(target, "/plans/jobs", { ...asking, wait_s: waitS }, job, options, waitS, content);
@@ -142,7 +156,7 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
       if (state === "interrupted") return end("failed", "failed", true, { error: INTERRUPTED });
       if (!outcome) return undefined;
       const { run_id, result, outcomes, by_desk, results_kept } = outcome;
-      const more = { run_id, ...(results_kept && { result, outcomes }) };
+      const more = results_kept ? { result, run_id, outcomes } : { run_id };
       if (outcome.ok) return end("ok", "ok", true, more);
       const error = errorOf(outcome) ?? "failed";
       if (by_desk) return end("cancelled", "cancelled", true, { ...more, error });
@@ -185,7 +199,7 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
     /** Sends the job until the host has confirmed it. @param isAgain whether it may have been sent before. */
     const bring = async (isAgain: boolean): Promise<JobResult> => {
       for (let faults = 0, mayRun = isAgain, isAsking = isAgain; ; ) {
-        if (!isAsking && !maySend()) return end("unseen", "failed", false, { error: "not sent" });
+        if (!isAsking && !maySend()) return notSent(mayRun);
         try {
           const answer = isAsking ? await ask(0) : await ask(Math.min(firstS, job.timeout_s), job.content);
           const result = known(answer);
@@ -194,10 +208,9 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
           if (hasExpired()) return expired();
           isAsking = false;
         } catch (error) {
-          if (error instanceof NoJobs) {
-            return mayRun ? unknown(NO_LONGER) : refused(NO_LONGER);
-          }
+          if (error instanceof NoJobs) return mayRun ? unknown(NO_LONGER) : execute();
           if (!(error instanceof RemoteError)) throw error;
+          if (!isAsking && !mayRun && mayExecute(error)) return execute();
           if (!isAsking && (isRefusal(error) || (!mayRun && hasDoneNothing(error)))) return unsent(error);
           mayRun ||= !hasDoneNothing(error);
           const ms = AGAIN_MS[faults++];
@@ -212,16 +225,19 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
 
     if (before) return bring(true);
     if (hasExpired()) return expired();
+    if (orExecute && Buffer.byteLength(quotedText(job.content)) > MAX_CONTENT_BYTES) return execute();
     try {
       // Whatever is not reached over http came with jobs.
       if (!server.via && !able.has(server.url)) {
         const result = known(await ask(0));
         able.add(server.url);
+        // By the clock of the host alone.
+        if (result?.state === "expired" && orExecute) return execute();
         if (result) return result;
       }
     } catch (error) {
-      if (error instanceof NoJobs) return (await executeJob(target, job, options)) ?? refused(NO_FILES);
-      if (error instanceof RemoteError) return unsent(error);
+      if (error instanceof NoJobs) return execute();
+      if (error instanceof RemoteError) return mayExecute(error) ? execute() : unsent(error);
       throw error;
     }
     await sent("job");

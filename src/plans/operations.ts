@@ -14,7 +14,7 @@ import { badInput, forbidden, notFound } from "../lib/errors";
 import { printable } from "../lib/sanitize";
 import { type Content, readContent, type Travelling, writeContent } from "./job/content";
 import type { Plan } from "./ledger";
-import { countOf, RETRIABLE, SHARE, type Spec, TARGET_STATES, wavesOf } from "./plan";
+import { countOf, MAX_EXPIRES_S, RETRIABLE, SHARE, type Spec, TARGET_STATES, wavesOf } from "./plan";
 import { identityOf, type Plans } from "./plans";
 import { PLAN_REVIEW, PLAN_SUMMARY, PLAN_VIEW, reviewOf, summaryOf, viewOf } from "./view";
 
@@ -53,8 +53,6 @@ interface CheckedList {
   readonly described: string;
   readonly travelling: Travelling | undefined;
 }
-
-const MAX_EXPIRES_S = 30 * 86_400;
 
 const SHARE_TEXT = v.pipe(v.string(), v.regex(SHARE, "a number, or a share such as 10%"));
 const A_SHARE = v.union([whole(0, 100_000), SHARE_TEXT]);

@@ -88,6 +88,9 @@ export interface Spec {
   readonly timeout_s: number;
 }
 
+/** The longest time after which a plan expires, in seconds. */
+export const MAX_EXPIRES_S = 30 * 86_400;
+
 /** A host of a plan as the address book had it when the plan was made. */
 export interface PlannedHost {
   readonly label: string;
@@ -96,9 +99,6 @@ export interface PlannedHost {
 }
 
 const sha256 = (text: string): string => Bun.SHA256.hash(text, "hex");
-
-/** The SHA-256 of what a host of the plan runs. */
-export const digestOfContent = sha256;
 
 /** Stands for a whole plan: 64 hexadecimal digits. @param content the digest of what each host runs. */
 export const digestOfPlan = (content: string, spec: Spec, hosts: readonly PlannedHost[]): string =>

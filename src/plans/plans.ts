@@ -8,10 +8,10 @@ import { type Grant, maySee } from "../core/rights";
 import type { AddressBook } from "../fleet/address-book";
 import type { Host } from "../fleet/host";
 import { conflict } from "../lib/errors";
-import { isLocked, tryLock } from "../lib/lock";
+import { isLocked } from "../lib/lock";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
-import { type Attended, attend } from "./attended";
+import type { Attendance } from "./attended";
 import { aboutPlan, planCreated, planPaused, planStarted } from "./events";
 import type { CancelJob, DeliverJob } from "./job/job";
 import { type Applicant, openLedger, type Plan } from "./ledger";
@@ -45,11 +45,11 @@ export interface PlansUses {
   goesOn(): boolean;
 }
 
-/** What a broadcast is, besides its actions. */
-export interface Broadcast {
+/** A broadcast, and who waits for it. */
+export interface Broadcast extends Omit<Attendance, "targetOf"> {
   readonly content_digest: string;
   readonly spec: Spec;
-  readonly hosts: readonly PlannedHost[];
+  readonly hosts: readonly Host[];
   readonly grant: Grant;
 }
 
@@ -66,6 +66,9 @@ export function createPlans(uses: PlansUses) {
   const { files, publish, book } = uses;
   const ledger = openLedger(files.plans);
   const hosts = kept(book.hosts, (all) => new Map(all.map((host) => [host.label, host])));
+  const targetFor = (host: Host) => {
+    return { label: host.label, server: book.reach(host), host_id: host.member?.host_id ?? null };
+  };
   const runner = createRunner({
     ...uses,
     ledger,
@@ -73,8 +76,7 @@ export function createPlans(uses: PlansUses) {
     hostOf(label) {
       const host = hosts().get(label);
       if (!host) return undefined;
-      const host_id = host.member?.host_id ?? null;
-      return { label, server: book.reach(host), host_id, identity: identityOf(host) };
+      return { ...targetFor(host), identity: identityOf(host) };
     },
     isOffline(label) {
       const id = linkedId(hosts().get(label));
@@ -85,8 +87,6 @@ export function createPlans(uses: PlansUses) {
       return id !== undefined && uses.isExpected(id);
     },
   });
-  /** The broadcasts of this process. */
-  const attended = new Set<Attended>();
   let seen = uses.events.newest;
   const endListening = uses.events.listen(() => {
     for (; seen < uses.events.newest; seen++) {
@@ -128,17 +128,17 @@ export function createPlans(uses: PlansUses) {
       publish(planCreated, { ...aboutPlan(plan), digest, hosts: plan.hosts, waves, token: maker });
       return plan;
     },
-    /** A broadcast that this process begins, as a plan. */
-    attend({ content_digest, spec, hosts: planned, grant }: Broadcast): Attended {
+    /** Runs a broadcast, as a plan that ends with this process. @returns when each host has its result. */
+    attend({ content_digest, spec, hosts: those, grant, ...attendance }: Broadcast): Promise<void> {
+      const planned = those.map((host) => ({ label: host.label, identity: identityOf(host) }));
+      const byLabel = new Map(those.map((host) => [host.label, host]));
+      const targetOf = (label: string) => {
+        const host = byLabel.get(label);
+        return host && targetFor(host);
+      };
       const made = plans.create("", content_digest, spec, planned, grant.name);
-      const release = tryLock(join(files.planLocks, `${made.id}.lock`));
-      const plan = started(ledger.apply(made.seq, grant.name, Date.now()));
-      const one = attend(ledger, plan, uses, () => {
-        attended.delete(one);
-        release?.();
-      });
-      attended.add(one);
-      return one;
+      const apply = () => started(ledger.apply(made.seq, grant.name, Date.now()));
+      return runner.attend(made, apply, { ...attendance, targetOf });
     },
     /** Whether a plan is running and no process runs it. */
     isStalled: ({ seq, id, state }: Plan): boolean =>
@@ -181,7 +181,6 @@ export function createPlans(uses: PlansUses) {
     },
     stop(): void {
       endListening();
-      for (const one of attended) one.abandon();
       runner.stop();
       ledger.close();
     },
@@ -192,7 +191,9 @@ export function createPlans(uses: PlansUses) {
 /** A broadcast keeps no actions, and ends with its process. @throws `conflict`. */
 function requirePlan({ id, spec }: Plan): void {
   if (spec.kind === "plan") return;
-  throw conflict(`the plan ${id} is a broadcast: \`svc admin broadcast --retry\` repeats one`);
+  throw conflict(
+    `the plan ${id} is a broadcast, which ends with the process that runs it: \`svc plan cancel\` ends it before, and \`svc admin broadcast --retry\` repeats it`,
+  );
 }
 
 /** What is made of what `read` returned less than {@link SAME_MS} ago: once, as long as it returns the same. */

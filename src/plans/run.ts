@@ -1,6 +1,7 @@
 /**
  * A plan that this process runs: its hosts that have not ended, in memory. Fifty thousand take some 15 MiB.
  */
+import type { Attended } from "./attended";
 import type { Way } from "./job/job";
 import type { Ledger, OpenTarget, Plan, PlanChange } from "./ledger";
 import { FAILURES, OPEN_STATES, type TargetState } from "./plan";
@@ -31,8 +32,14 @@ export interface Entry {
 
 export type Run = ReturnType<typeof createRun>;
 
-/** @param content what each host runs. @param failures which hosts have failed so far. */
-export function createRun(plan: Plan, content: string, failures: Iterable<number>, release: () => void) {
+/** @param attended who waits for it, where it ends with this process. @param content what each host runs. @param failures which hosts have failed so far. */
+export function createRun(
+  plan: Plan,
+  content: string,
+  failures: Iterable<number>,
+  release: () => void,
+  attended?: Attended,
+) {
   const failed = new Set(failures);
   let ready: Entry[] = [];
   let next = 0;
@@ -46,6 +53,11 @@ export function createRun(plan: Plan, content: string, failures: Iterable<number
   const run = {
     plan,
     content,
+    attended,
+    /** The first of the hosts of the first wave that are not ok. */
+    bad: undefined as Entry | undefined,
+    /** Why this process begins nothing more of it. */
+    stopped: undefined as string | undefined,
     entries: new Map<number, Entry>(),
     /** How many hosts are at work. */
     busy: 0,
@@ -74,9 +86,14 @@ export function createRun(plan: Plan, content: string, failures: Iterable<number
       if ((FAILURES as readonly TargetState[]).includes(state)) failed.add(n);
       if (state !== "sent" && state !== "running" && state !== "planned") changed.push({ label, state });
     },
-    remove(entry: Entry): void {
-      if (run.entries.get(entry.n) === entry) run.entries.delete(entry.n);
+    /** Takes note of a host that is not ok. */
+    noteBad(entry: Entry): void {
+      if (entry.wave === 0 && entry.n < (run.bad?.n ?? Number.POSITIVE_INFINITY)) run.bad = entry;
+    },
+    /** @returns false for one that is not there any more. */
+    remove(entry: Entry): boolean {
       run.overdue.delete(entry);
+      return run.entries.get(entry.n) === entry && run.entries.delete(entry.n);
     },
     /** Which hosts have ended, or wait, since it was asked the last time. */
     news() {

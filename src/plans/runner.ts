@@ -9,11 +9,12 @@
 import { join } from "node:path";
 import type { Publish } from "../core/events";
 import { createBuckets } from "../lib/buckets";
-import { Failure, messageOf } from "../lib/errors";
+import { conflict, Failure, messageOf } from "../lib/errors";
 import { tryLock } from "../lib/lock";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
 import { createSlots } from "./at-work";
+import { type Attendance, createAttended } from "./attended";
 import { aboutPlan, planEnded, planPaused, planTarget, planWave } from "./events";
 import type { CancelJob, DeliverJob, Job, JobResult, Target } from "./job/job";
 import type { Ledger, Plan, Step } from "./ledger";
@@ -62,6 +63,10 @@ export type Runner = ReturnType<typeof createRunner>;
 export function createRunner(uses: RunnerUses) {
   const { ledger, log, publish } = uses;
   const hostOf = (label: string) => reading(() => uses.hostOf(label));
+  const targetOf = ({ label, identity, run: { attended } }: Entry) => {
+    const target = attended?.targetOf(label);
+    return target ? { ...target, identity } : hostOf(label);
+  };
   const isOffline = (label: string) => reading(() => uses.isOffline?.(label) ?? false);
   const isExpected = (label: string) => reading(() => uses.isExpected?.(label) ?? false);
   const runs = new Map<number, Run>();
@@ -95,15 +100,19 @@ export function createRunner(uses: RunnerUses) {
     next.run.again(next);
   };
   /** The entry has ended, here or in the ledger. */
-  const drop = (entry: Entry) => {
-    entry.run.remove(entry);
+  const drop = (entry: Entry, status: "failed" | "cancelled" = "cancelled", error?: string) => {
+    const { run } = entry;
+    const why =
+      error ?? `not begun: its plan ${run.plan.state === "expired" ? "has expired" : "was cancelled"}`;
+    if (run.remove(entry)) run.attended?.ended(entry, status, why);
     leave(entry);
   };
   const end = async (entry: Entry, step: StepName, result?: JobResult["result"] | { error: string }) => {
     const error = result?.error === undefined ? undefined : printable(result.error, 300);
     const run_id = result && "run_id" in result ? result.run_id : undefined;
     await write(entry, step, { error, run_id });
-    drop(entry);
+    if (step !== "ok") entry.run.noteBad(entry);
+    drop(entry, step === "cancelled" ? step : "failed", error);
     if (!entry.isForgiven || entry.state !== "ok") return;
     entry.run.change(ledger, { forgiven: Math.max(0, entry.run.plan.forgiven - 1) });
   };
@@ -142,10 +151,11 @@ export function createRunner(uses: RunnerUses) {
 
   const attempt = async (entry: Entry): Promise<void> => {
     const { run, label } = entry;
+    const { attended } = run;
     const before = entry.way;
     const freeSlot = slots.take();
     try {
-      const found = hostOf(label);
+      const found = targetOf(entry);
       const fault =
         found === undefined
           ? "no longer in the address book"
@@ -155,9 +165,10 @@ export function createRunner(uses: RunnerUses) {
       if (!found || fault !== undefined) {
         return await end(entry, before ? "unknown" : "refused", { error: fault ?? "" });
       }
-      if (!before && isOffline(label)) return await offline(entry, "not linked");
+      if (!before && !attended && isOffline(label)) return await offline(entry, "not linked");
       const job = jobOf(entry);
-      const { state, result } = await uses.deliver(found, job, {
+      const deliver = attended?.deliver ?? uses.deliver;
+      const { state, result } = await deliver(found, job, {
         signal: stopping.signal,
         client: run.plan.token,
         before,
@@ -175,6 +186,7 @@ export function createRunner(uses: RunnerUses) {
       // Writing down how it ended needs none.
       freeSlot();
       if (stopping.signal.aborted) return;
+      if (state === "offline" && attended) return end(entry, "unreachable", result);
       if (state === "offline" && !before) return offline(entry, result.error ?? "unreachable");
       if (state === "unseen") return unseen(entry);
       if (state === "lost" || state === "offline") return lost(entry);
@@ -233,8 +245,10 @@ export function createRunner(uses: RunnerUses) {
     while (!stopping.signal.aborted && mayBegin(run)) {
       const entry = run.nextReady();
       if (!entry) return;
+      // The caller of a broadcast does not wait for plans.
+      if (run.attended) start(entry);
       // It goes on when those before it have ended.
-      if (!turns.take(entry.label, entry)) waitBehind(entry);
+      else if (!turns.take(entry.label, entry)) waitBehind(entry);
       else if (mayCome(entry)) entry.isAwaited = true;
       else start(entry);
     }
@@ -246,8 +260,15 @@ export function createRunner(uses: RunnerUses) {
     // Whether the host is there has to be known now.
     else first.due = 0;
   };
+  const hasTooManyFailed = (run: Run) => run.failures() > run.plan.forgiven + run.plan.spec.max_failures;
   const mayBegin = (run: Run) =>
-    run.plan.state === "running" && Date.now() < (run.plan.expires ?? 0) && run.hasRoom() && slots.isFree();
+    !hasTooManyFailed(run) &&
+    run.plan.state === "running" &&
+    run.stopped === undefined &&
+    !run.attended?.isLeft() &&
+    Date.now() < (run.plan.expires ?? 0) &&
+    run.hasRoom() &&
+    slots.isFree();
   let isPumping = false;
   const pump = (): void => {
     if (isPumping) return;
@@ -286,24 +307,33 @@ export function createRunner(uses: RunnerUses) {
       return;
     }
     const { plan } = run;
+    // Hosts at work are asked to end their jobs; then each has its result.
+    if (run.attended?.isLeft() && run.busy === 0) run.stopped ??= "cancelled";
+    if (run.stopped !== undefined) {
+      stopRun(run, run.stopped);
+      return;
+    }
     // Whoever resumes it has seen what is overdue by then, which the ledger alone does not know.
     if (plan.state === "paused") {
       if (run.failures() > plan.forgiven) run.change(ledger, { forgiven: run.failures() });
       for (const entry of run.overdue) entry.isForgiven = true;
     }
-    if (plan.state === "running" && run.failures() > plan.forgiven + plan.spec.max_failures) {
+    if (plan.state === "running" && hasTooManyFailed(run)) {
       const failed = `${run.failures() - plan.forgiven} failed`;
-      const isPlan = plan.spec.kind === "plan";
-      decide(run, () =>
-        isPlan
-          ? ledger.pause(plan.seq, `${failed}, more than ${plan.spec.max_failures}`)
-          : ledger.cancel(plan.seq, `not begun: ${failed}`, Date.now()),
-      );
-      if (isPlan) publish(planPaused, { ...aboutPlan(plan), reason: run.plan.reason ?? "" });
+      if (run.attended) {
+        stopRun(run, `not begun: ${failed}`);
+        return;
+      }
+      decide(run, () => ledger.pause(plan.seq, `${failed}, more than ${plan.spec.max_failures}`));
+      publish(planPaused, { ...aboutPlan(plan), reason: run.plan.reason ?? "" });
       settle(run);
       return;
     }
     if (plan.state !== "running" || !run.isWaveOver()) return;
+    if (run.attended && run.bad) {
+      stopRun(run, `not begun: the canary ${printable(run.bad.label, 130)} is not ok`);
+      return;
+    }
     const now = Date.now();
     if (plan.wave_at === null) {
       const pause = run.hadWork ? plan.spec.pause_s * 1_000 : 0;
@@ -321,10 +351,20 @@ export function createRunner(uses: RunnerUses) {
     publish(planWave, { ...aboutPlan(plan), wave, waves: waves.length, hosts });
     pump();
   };
+  /** Begins nothing more of a broadcast; the hosts at work go on. */
+  const stopRun = (run: Run, why: string): void => {
+    const left = [...run.entries.values()].filter(({ isBusy }) => !isBusy);
+    if (left.length > 0) run.stopped ??= why;
+    for (const entry of left) {
+      entry.isBusy = true;
+      void end(entry, "cancelled", { error: why }).finally(pump);
+    }
+  };
   const finish = (run: Run): void => {
-    const { seq, state, reason, spec } = run.plan;
-    const ended = state === "running" || state === "paused" ? "done" : state;
-    const why = ended === "done" ? null : reason;
+    const { seq, state, spec } = run.plan;
+    const isOpen = state === "running" || state === "paused";
+    const ended = !isOpen ? state : run.stopped === undefined ? "done" : "cancelled";
+    const why = ended === "done" ? null : (run.plan.reason ?? run.stopped ?? null);
     const wave = ended === "done" ? spec.waves.length - 1 : run.plan.wave;
     ledger.update(seq, { state: ended, reason: why, ended: Date.now(), wave, wave_at: null });
     report(run);
@@ -332,7 +372,7 @@ export function createRunner(uses: RunnerUses) {
     publish(planEnded, {
       ...aboutPlan(run.plan),
       state: ended,
-      reason: ended === "done" ? null : reason,
+      reason: why,
       counts: ledger.counts(seq),
     });
   };
@@ -369,15 +409,16 @@ export function createRunner(uses: RunnerUses) {
   };
   /** Has hosts end what they may have, until each has answered. */
   const cancelAtHosts = ({ plan, entries }: Run, now: number): void => {
-    if (plan.state !== "cancelled" || plan.spec.kind !== "plan") return;
+    if (plan.state !== "cancelled") return;
     for (const entry of entries.values())
       if (entry.way === "job" && entry.cancelDue <= now) void cancelAt(entry);
   };
   const cancelAt = async (entry: Entry): Promise<void> => {
-    const options = { signal: stopping.signal, client: entry.run.plan.token };
+    const { attended, plan } = entry.run;
+    const options = { signal: stopping.signal, client: attended ? attended.client : plan.token };
     let isDone: boolean | undefined = false;
     try {
-      const found = hostOf(entry.label);
+      const found = targetOf(entry);
       if (found?.identity !== entry.identity) return;
       entry.cancelDue = Number.POSITIVE_INFINITY;
       isDone = await uses.cancelJob?.(found, jobOf(entry), options);
@@ -404,7 +445,9 @@ export function createRunner(uses: RunnerUses) {
         const fresh = ledger.expire(seq, now) ?? ledger.plan(seq);
         if (fresh.revision !== run.plan.revision) decide(run, () => fresh);
         const { token, applied } = run.plan;
-        const ended = token === null ? null : endOf(token, new Date(applied ?? now).toISOString());
+        // The caller of a broadcast stops waiting when its token ends.
+        const ended =
+          token === null || run.attended ? null : endOf(token, new Date(applied ?? now).toISOString());
         const why = `its token ${token} ${ended}`;
         if (ended === "was revoked" && run.plan.state !== "cancelled" && run.plan.state !== "expired")
           decide(run, () => ledger.cancel(seq, why, now));
@@ -422,6 +465,16 @@ export function createRunner(uses: RunnerUses) {
     pump();
   };
 
+  const lockOf = (id: string) => tryLock(join(uses.locks, `${id}.lock`));
+  const add = (run: Run): void => {
+    decide(run, () => run.plan);
+    runs.set(run.plan.seq, run);
+    // Jobs that may run already come before all others.
+    for (const entry of run.entries.values()) if (entry.way !== null) turns.take(entry.label, entry);
+    if (runs.size === 1) timer = setInterval(look, LOOK_MS);
+    setImmediate(look);
+  };
+
   const runner = {
     /** Whether this process runs the plan. */
     has: (seq: number): boolean => runs.has(seq),
@@ -433,31 +486,62 @@ export function createRunner(uses: RunnerUses) {
     run(seq: number): boolean {
       if (runs.has(seq)) return true;
       if (stopping.signal.aborted) return false;
-      const release = tryLock(join(uses.locks, `${ledger.plan(seq).id}.lock`));
+      const release = lockOf(ledger.plan(seq).id);
       if (!release) return false;
-      // Somebody may have ended it before this process had the lock.
-      const plan = ledger.plan(seq);
-      if (plan.applied === null || plan.ended !== null) {
+      try {
+        // Somebody may have ended it before this process had the lock.
+        let plan = ledger.plan(seq);
+        if (plan.applied === null || plan.ended !== null) {
+          release();
+          return false;
+        }
+        // The actions of a broadcast are not kept.
+        if (plan.spec.kind === "broadcast" && plan.state === "running")
+          plan = ledger.cancel(seq, "the process that ran it has ended", Date.now());
+        const failed = ledger.targets(seq, FAILURES).map(({ n }) => n);
+        add(createRun(plan, ledger.content(seq), failed, release));
+        return true;
+      } catch (error) {
         release();
-        return false;
+        throw error;
       }
-      const failed = ledger.targets(seq, FAILURES).map(({ n }) => n);
-      const run = createRun(plan, ledger.content(seq), failed, release);
-      runs.set(seq, run);
-      decide(run, () => plan);
-      // Jobs that may run already come before all others.
-      for (const entry of run.entries.values()) if (entry.way !== null) turns.take(entry.label, entry);
-      if (runs.size === 1) timer = setInterval(look, LOOK_MS);
-      setImmediate(look);
-      return true;
+    },
+    /**
+     * Applies a new plan that ends with this process, and runs it.
+     *
+     * @param apply is called with the lock of the plan.
+     * @returns when each host has its result, which all are in the ledger unless that cannot be written any more.
+     * @throws what `apply` throws: then nothing was sent.
+     */
+    async attend({ seq, id, spec }: Plan, apply: () => Plan, attendance: Attendance): Promise<void> {
+      const unlock = lockOf(id);
+      if (!unlock) throw conflict(`the plan ${id} is run by another process`);
+      using attended = createAttended(attendance, spec, uses.deliver);
+      let run: Run;
+      try {
+        run = createRun(apply(), attendance.content, [], unlock, attended);
+        add(run);
+      } catch (error) {
+        unlock();
+        throw error;
+      }
+      const { signal } = attendance;
+      const leaveHosts = () => {
+        for (const entry of run.entries.values()) if (entry.way === "job") void cancelAt(entry);
+        pump();
+      };
+      signal.addEventListener("abort", leaveHosts, { once: true });
+      if (signal.aborted) leaveHosts();
+      pump();
+      await Promise.race([run.over.promise, attended.left]);
+      signal.removeEventListener("abort", leaveHosts);
+      if (runs.get(seq) === run) release(run);
+      for (const entry of run.entries.values())
+        attended.ended(entry, "cancelled", entry.way === null ? "cancelled" : "cancelled: it may still run");
     },
     /** Runs the plans that were applied and that no process runs: after a restart, or where another process has died. */
     takeOver(): void {
-      for (const { seq, spec, state } of ledger.plans({ open: true }).toReversed()) {
-        if (runs.has(seq) || !runner.run(seq) || spec.kind === "plan" || state === "cancelled") continue;
-        const run = runs.get(seq);
-        if (run) decide(run, () => ledger.cancel(seq, "the process that ran it has ended", Date.now()));
-      }
+      for (const { seq } of ledger.plans({ open: true }).toReversed()) runner.run(seq);
     },
     /** Reads at once what was decided about a plan. */
     wake: (): Promise<void> => look(),

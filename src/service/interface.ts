@@ -110,8 +110,7 @@ export interface Service {
   /** The jobs that this host takes from a desk. */
   planJobs(): Promise<PlanJobs>;
   plans(): Promise<Plans>;
-  /** Keeps a broadcast as a plan; null, with a warning, where it cannot be kept. */
-  recordBroadcast: BroadcastUses["recordBroadcast"];
+  runBroadcast: BroadcastUses["runBroadcast"];
   /** Null where no plan was ever made: looking does not make the file. */
   existingPlans(): Promise<Plans | null>;
   poller(): Promise<Poller>;

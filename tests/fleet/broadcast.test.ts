@@ -1,93 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import fc from "fast-check";
 import { callOperation } from "../../src/core/call";
 import { localCaller } from "../../src/core/caller";
-import { broadcast } from "../../src/fleet/broadcast";
 import { deliver } from "../../src/fleet/deliver";
 import { serverOf } from "../../src/fleet/host";
 import { broadcastExecute } from "../../src/fleet/operations/fleet";
-import { DELIVERY_STATUS, type Delivered, type DeliveryStatus, labelsToRetry } from "../../src/fleet/results";
+import { type Delivered, labelsToRetry } from "../../src/fleet/results";
 import { answering, ok, rawServer } from "../client/support";
 import { post, testServer, testService } from "../support";
 import { host } from "./support";
-
-const resultOf = (label: string, status: DeliveryStatus): Delivered => ({
-  label,
-  ok: status === "ok",
-  status,
-  delivered: true,
-  duration_ms: 1,
-});
-const hostsOf = (count: number) => Array.from({ length: count }, (_, nth) => host(`h${nth}`));
-const freely = { maxParallel: 64, maxFailures: 1_000, canary: 0 };
-
-describe("a broadcast", () => {
-  test("has one result for each host, in the order of the hosts, whatever happens", async () => {
-    const fate = fc.constantFrom<DeliveryStatus | "throws">(...DELIVERY_STATUS, "throws");
-    const options = fc.record({
-      maxParallel: fc.integer({ min: 1, max: 8 }),
-      maxFailures: fc.nat(10),
-      canary: fc.nat(12),
-    });
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(fate, { maxLength: 25 }),
-        options,
-        fc.nat(40),
-        async (fates, limits, abortAfter) => {
-          const cancel = new AbortController();
-          const reported: string[] = [];
-          let begun = 0;
-          let atWork = 0;
-          const hosts = hostsOf(fates.length);
-          const results = await broadcast(
-            hosts,
-            { ...limits, signal: cancel.signal, done: ({ label }) => void reported.push(label) },
-            async ({ label }) => {
-              if (begun++ === abortAfter) cancel.abort();
-              expect(++atWork).toBeLessThanOrEqual(limits.maxParallel);
-              for (let step = 0; step < begun % 3; step++) await Promise.resolve();
-              atWork--;
-              const fate = fates[Number(label.slice(1))] ?? "ok";
-              if (fate === "throws") throw new Error("a bug");
-              return resultOf(label, fate);
-            },
-          );
-          const labels = hosts.map(({ label }) => label);
-          expect(results.map(({ label }) => label)).toEqual(labels);
-          expect(reported.toSorted()).toEqual(labels.toSorted());
-          expect(results.every((result) => result.ok === (result.status === "ok"))).toBe(true);
-        },
-      ),
-    );
-  });
-
-  test("starts no further host once too many have failed", async () => {
-    const results = await broadcast(
-      hostsOf(10),
-      { ...freely, maxParallel: 1, maxFailures: 2 },
-      async ({ label }) => resultOf(label, label === "h0" ? "ok" : "failed"),
-    );
-    expect(results.map(({ status }) => status)).toEqual([
-      ...(["ok", "failed", "failed", "failed"] as const),
-      ...Array.from({ length: 6 }, () => "cancelled" as const),
-    ]);
-    expect(results[9]).toMatchObject({ delivered: false, error: "not begun: 3 failed" });
-  });
-
-  test("goes on after the canaries only when all of them are ok", async () => {
-    const run = (dead: string) =>
-      broadcast(hostsOf(5), { ...freely, canary: 2 }, async ({ label }) =>
-        resultOf(label, label === dead ? "unreachable" : "ok"),
-      );
-    expect((await run("h1")).map(({ status }) => status)).toEqual([
-      ...(["ok", "unreachable", "cancelled", "cancelled", "cancelled"] as const),
-    ]);
-    expect((await run("h2")).map(({ status }) => status)).toEqual(["ok", "ok", "unreachable", "ok", "ok"]);
-  });
-});
 
 describe("an action list sent to a host", () => {
   const delivery = {

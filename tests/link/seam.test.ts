@@ -96,7 +96,10 @@ describe("in another process of the desk", () => {
       { label: "lab", status: "ok" },
       { label: "gone", status: "unreachable", delivered: false, error: NOT_LINKED },
     ]);
-    expect(made.rows()).toEqual([
+    // That host has joined no desk: it takes a list, and no job.
+    expect(made.rows().filter((row) => row.includes(ID))).toEqual([
+      `POST /link/hosts/${ID}/ask -> started link.ask host_id=${ID} path="/plans/jobs"`,
+      `POST /link/hosts/${ID}/ask -> failed:403 link.ask host_id=${ID} path="/plans/jobs"`,
       `POST /link/hosts/${ID}/ask -> started link.ask host_id=${ID} path="/execute"`,
       `POST /link/hosts/${ID}/ask -> ok:200 link.ask host_id=${ID} path="/execute"`,
     ]);
@@ -147,9 +150,11 @@ describe("in another process of the desk", () => {
   test("a list after which the server failed is said to be one that may have run", async () => {
     await using made = await linkedDesk();
     const real = made.desk.service.hub();
+    let hasList = false;
     const ask: Hub["ask"] = async (id, request, ...rest) => {
       const answer = await real?.ask(id, request, ...rest);
-      if (!answer || request.method === "POST") throw new Error("a bug");
+      hasList ||= `${request.body}`.includes("AC_set_var");
+      if (!answer || hasList) throw new Error("a bug");
       return answer;
     };
     Object.assign(made.desk.service, { hub: () => ({ ask }) });
@@ -167,14 +172,31 @@ describe("in another process of the desk", () => {
     const lost = async () => {
       throw new RemoteError("unreachable", "the link was lost", true);
     };
-    const ask: Hub["ask"] = (id, request, ...rest) =>
-      request.method === "POST" ? lost() : (real?.ask(id, request, ...rest) ?? lost());
+    let hasList = false;
+    const ask: Hub["ask"] = (id, request, ...rest) => {
+      hasList ||= `${request.body}`.includes("AC_set_var");
+      return hasList ? lost() : (real?.ask(id, request, ...rest) ?? lost());
+    };
     Object.assign(made.desk.service, { hub: () => ({ ask }) });
     const list = `${made.desk.configDir}/list.json`;
     await Bun.write(list, '[["AC_set_var", {"name": "a", "value": 7}]]');
     const { stdout } = await made.svc("admin", "broadcast", list, "--on", "lab", "--json");
     expect(JSON.parse(stdout)).toMatchObject([
       { status: "failed", delivered: true, error: "the link was lost: it may have run" },
+    ]);
+  });
+
+  test("a list whose host was lost before it was sent is known not to have run", async () => {
+    await using made = await linkedDesk();
+    const ask: Hub["ask"] = async () => {
+      throw new RemoteError("unreachable", "the link was lost", true);
+    };
+    Object.assign(made.desk.service, { hub: () => ({ ask }) });
+    const list = `${made.desk.configDir}/list.json`;
+    await Bun.write(list, '[["AC_set_var", {"name": "a", "value": 7}]]');
+    const { stdout } = await made.svc("admin", "broadcast", list, "--on", "lab", "--json");
+    expect(JSON.parse(stdout)).toMatchObject([
+      { status: "unreachable", delivered: false, error: "the link was lost" },
     ]);
   });
 

@@ -1,8 +1,9 @@
 import { dirname, join } from "node:path";
 import { silentLog } from "../../src/lib/log";
+import { digestOf } from "../../src/plans/job/envelope";
 import type { DeliverJob, JobResult } from "../../src/plans/job/job";
 import { type Ledger, openLedger, type Plan } from "../../src/plans/ledger";
-import { digestOfContent, digestOfPlan, type PlannedHost, type Spec, wavesOf } from "../../src/plans/plan";
+import { digestOfPlan, type PlannedHost, type Spec, wavesOf } from "../../src/plans/plan";
 import { createRunner, type RunnerUses } from "../../src/plans/runner";
 import { nextTurn, temporaryFolder } from "../support";
 
@@ -31,7 +32,7 @@ export function newPlan(
   id: string = crypto.randomUUID(),
 ) {
   const content = '{"actions":[["AC_sleep",{"seconds":0}]]}';
-  const content_digest = digestOfContent(content);
+  const content_digest = digestOf(content);
   const spec = specOf(hosts.length, more);
   return {
     id,

@@ -14,7 +14,6 @@ import type { Log } from "../../lib/log";
 import { LINES_CONTENT_TYPE, streamLines } from "../../lib/ndjson";
 import { printable } from "../../lib/sanitize";
 import type { AddressBook } from "../address-book";
-import type { BroadcastOptions } from "../broadcast";
 import type { Host } from "../host";
 import type { Poller } from "../poll";
 import {
@@ -34,26 +33,29 @@ interface PollUses extends Uses {
   poller(): Promise<Poller>;
 }
 
-/** What became of a broadcast so far, for those who look from elsewhere. */
-export interface BroadcastRecord {
-  /** Resolves once it is on disk that the host may have the list; with false where nothing may be sent to it any more. */
-  begin(label: string): Promise<boolean>;
-  done(result: Delivered): void;
-  close(): Promise<void>;
-}
-
 export interface BroadcastUses extends Uses {
   readonly log: Log;
-  /** Keeps a broadcast as a plan; null where it cannot be kept. */
-  recordBroadcast(about: {
+  /**
+   * Runs a broadcast, as a plan that ends with this process.
+   *
+   * @returns when each host has its result.
+   * @throws why there can be no plan: then nothing was sent.
+   */
+  runBroadcast(about: {
     readonly input: Broadcast;
     readonly on: string;
     readonly hosts: readonly Host[];
     readonly commands: readonly string[];
+    /** What the runs are limited to; null for all that the tokens of the hosts allow. */
+    readonly scope: ReadonlyArray<(typeof SCOPES)[number]> | null;
     readonly maxFailures: number;
     readonly maxParallel: number;
     readonly grant: Grant;
-  }): Promise<BroadcastRecord | null>;
+    /** The caller stops waiting: hosts are asked to end what they run. */
+    readonly signal: AbortSignal;
+    /** Takes each result when it is complete. */
+    done(result: Delivered): void;
+  }): Promise<void>;
   executor(): Promise<{
     /** @throws a `bad_input` failure that lists everything wrong with the actions. */
     check(actions: unknown): { readonly commands: readonly string[]; readonly described: string };
@@ -217,7 +219,7 @@ async function broadcastTo(
   service: BroadcastUses,
   input: Broadcast,
   caller: Caller,
-  keep?: BroadcastOptions["keep"],
+  keep = (result: Delivered) => result,
 ) {
   const { actions, labels, on = labels?.join(",") ?? "all", retry, output } = input;
   const { signal, grant } = caller;
@@ -232,42 +234,28 @@ async function broadcastTo(
   const which = `on=${JSON.stringify(on)}${retry === undefined ? "" : ` retry=${JSON.stringify(retry)}`}`;
   await caller.announce(`admin.broadcast_execute ${which} hosts=${hosts.length} ${described}`);
   const file = output === undefined ? undefined : openResultFile(output);
-  // The token of a host may allow more than that of the caller.
-  const scope = allows(grant, "admin") ? undefined : SCOPES.filter((one) => allows(grant, one));
-  const [{ broadcast }, { deliver }] = await Promise.all([import("../broadcast"), import("../deliver")]);
+  const places = new Map(hosts.map(({ label }, n) => [label, n]));
+  const results: Delivered[] = [];
   let finished = 0;
+  const done = (item: Delivered) => {
+    file?.add(item);
+    // The error of a file that cannot be written has the results.
+    results[places.get(item.label) ?? 0] = file ? item : keep(item);
+    caller.progress?.({ what: "hosts", done: ++finished, total: hosts.length, item });
+  };
   const limits = {
     maxParallel: Math.max(1, countOf(input.max_parallel, hosts.length)),
     maxFailures: countOf(input.max_failures, hosts.length),
   };
-  const record =
-    hosts.length === 0
-      ? null
-      : await service.recordBroadcast({ input, on, hosts, commands, ...limits, grant });
-  const options: BroadcastOptions = {
-    ...limits,
-    canary: input.canary,
-    signal,
-    // The error of a file that cannot be written has the results.
-    keep: file ? undefined : keep,
-    done(item) {
-      file?.add(item);
-      record?.done(item);
-      caller.progress?.({ what: "hosts", done: ++finished, total: hosts.length, item });
-    },
-  };
+  // The token of a host may allow more than that of the caller.
+  const scope = allows(grant, "admin") ? null : SCOPES.filter((one) => allows(grant, one));
   if (input.ask_again) await book.askAgain(hosts);
-  const results = await broadcast(hosts, options, async (host) => {
-    const { label } = host;
-    if ((await record?.begin(label)) === false) {
-      const error = "not begun: its plan was cancelled";
-      return { label, ok: false, status: "cancelled", delivered: false, duration_ms: 0, error };
-    }
-    const delivery = { ...input, commands, scope, signal, client: shareOf(grant) };
-    return deliver({ label, server: book.reach(host) }, delivery);
-  });
-  await record?.close();
-  file?.close(results);
+  try {
+    const about = { input, on, hosts, commands, scope, ...limits, grant, signal, done };
+    if (hosts.length > 0) await service.runBroadcast(about);
+  } finally {
+    file?.close(results);
+  }
   return results;
 }
 

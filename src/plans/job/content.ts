@@ -12,7 +12,7 @@ import { digestOf } from "./envelope";
 
 /** The most files that travel with a plan, and the size of a request with them: hosts take 1,000,000 bytes (`--max-body`). */
 const MAX_FILES = 64;
-const MAX_BYTES = 900_000;
+export const MAX_CONTENT_BYTES = 900_000;
 
 /** A name of letters, digits and some signs, which every file system takes; no part begins with a dot. */
 const FILE_NAME = v.pipe(
@@ -58,11 +58,14 @@ export interface ContentParts {
   readonly travelling?: Travelling | undefined;
 }
 
-/** @throws `bad_input` when the files are too many or too large. */
-export function writeContent({ travelling, ...parts }: ContentParts): {
-  readonly content: string;
-  readonly digest: string;
-} {
+/**
+ * @param most the largest content as a JSON string, in bytes.
+ * @throws `bad_input` when the files are too many, or the content is too large.
+ */
+export function writeContent(
+  { travelling, ...parts }: ContentParts,
+  most = MAX_CONTENT_BYTES,
+): { readonly content: string; readonly digest: string } {
   const { name = "", files = new Map<string, Uint8Array>() } = travelling ?? {};
   if (files.size > MAX_FILES)
     throw badInput(`actions: expected to refer to at most ${MAX_FILES} files but found ${files.size}`);
@@ -83,9 +86,9 @@ export function writeContent({ travelling, ...parts }: ContentParts): {
   const content = JSON.stringify({ ...parts, name, files: Object.fromEntries(digests), blobs });
   // As a JSON string inside the request.
   const size = Buffer.byteLength(JSON.stringify(content));
-  if (size > MAX_BYTES)
+  if (size > most)
     throw badInput(
-      `actions: expected at most ${MAX_BYTES} bytes, with the files that they refer to, but found ${size}`,
+      `actions: expected at most ${most} bytes, with the files that they refer to, but found ${size}`,
     );
   return { content, digest: digestOf(content) };
 }

@@ -50,6 +50,7 @@ export interface Signer {
   readonly desk_key: string;
 }
 
+/** The SHA-256 of what a host runs. */
 export const digestOf = (content: string): string => Bun.SHA256.hash(content, "hex");
 
 const messageOf = (envelope: string) => `svc-job-v1\n${envelope}`;

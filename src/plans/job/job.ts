@@ -75,6 +75,11 @@ export interface DeliverOptions {
   readonly sent: (way: Way) => void | Promise<void>;
   /** Whether it may be sent, asked each time before it is (default: it may). Where it may not, the host is only asked. */
   readonly maySend?: () => boolean;
+  /**
+   * Whether a host that does not take it as a job gets it by `/execute`, as one with an older svc does (default: it does not): for
+   * what is not kept, so that no other process sends it again.
+   */
+  readonly orExecute?: boolean;
   /** It runs: it no longer needs a turn of the caller, only a connection now and then. */
   readonly running: () => void;
 }
