@@ -75,7 +75,12 @@ export class Call implements Disposable {
 
   /** The link has ended. */
   lost(): void {
-    this.settle(new RemoteError("unreachable", "the link was lost", true));
+    this.fail(new RemoteError("unreachable", "the link was lost", true));
+  }
+
+  /** There is no answer, or no more of it. */
+  fail(error: RemoteError): void {
+    this.settle(error);
   }
 
   [Symbol.dispose](): void {

@@ -24,7 +24,13 @@ interface Asked {
 /** The requests of one link. */
 export type Answers = ReturnType<typeof createAnswers>;
 
-export function createAnswers(outlet: Outlet, enter: Enter, log: Pick<Log, "error">) {
+/** @param ended is called when one has ended. */
+export function createAnswers(
+  outlet: Outlet,
+  enter: Enter,
+  log: Pick<Log, "error">,
+  ended: () => void = () => {},
+) {
   const asked = new Map<number, Asked>();
   /** Set once no further request is taken: called when the last one is answered. */
   let finished: (() => void) | undefined;
@@ -100,6 +106,7 @@ export function createAnswers(outlet: Outlet, enter: Enter, log: Pick<Log, "erro
     one.control.abort();
     one.sender.stop();
     one.body?.finish(new Error("the desk has ended its request"));
+    ended();
     if (asked.size === 0) finished?.();
   };
 

@@ -1,0 +1,201 @@
+/**
+ * The requests of a desk to hosts over one connection to a NATS server.
+ *
+ * Promises. A host that is not connected is so at once. Whatever comes in the name of a host, it takes no more memory than the
+ * windows of the requests that are open; a message that is missing ends its request.
+ */
+import * as v from "valibot";
+import { RemoteError, type Request } from "../client/carrier";
+import { printable } from "../lib/sanitize";
+import type { About } from "../link/asking";
+import { Call } from "../link/call";
+import { FROM_HOST, MAX_BODY_BYTES, parseFrame, parsePiece } from "../link/frames";
+import type { SigningKey } from "../trust/identity";
+import { sealOf } from "./seal";
+import { decode, HEARD, inboxOf, isOpenRead, NO_SESSION, Outbox, subjectsOf } from "./wire";
+
+/** What is published where, and where the other side answers. */
+export type Publish = (subject: string, message: Uint8Array, reply?: string) => void;
+
+/** How often a host that has not answered yet is told that somebody waits, in milliseconds. */
+export const KEEP_ALIVE_MS = 30_000;
+
+/** How many requests to one host may be under way; as on a link. */
+const MAX_CALLS = 64;
+
+/** The host has refused to do anything. */
+const REFUSED = v.object({
+  t: v.literal("refused"),
+  error: v.pipe(v.string(), v.maxLength(400)),
+  /** It is another process than the one that was asked. */
+  stale: v.optional(v.boolean(), false),
+});
+
+/** The host runs, and not in the process that the request was sealed for: it may be asked anew. */
+export class Stale extends RemoteError {}
+
+export interface AsksParts {
+  /** The public half of the desk's NKey. */
+  readonly id: string;
+  readonly key: Pick<SigningKey, "sign">;
+  readonly publish: Publish;
+  /** Names the session of each host that was heard of. */
+  readonly sessions: Map<string, string>;
+  /** A host has no connection, as the server says. */
+  unheard(host: string): void;
+}
+
+interface Open {
+  readonly host: string;
+  readonly call: Call;
+  readonly outbox: Outbox;
+  /** The session of the host that has answered. */
+  session: string | undefined;
+  /** How many messages have come. */
+  got: number;
+}
+
+export type Asks = ReturnType<typeof createAsks>;
+
+export function createAsks({ id, key, publish, sessions, unheard }: AsksParts) {
+  const inbox = inboxOf(id);
+  const open = new Map<string, Open>();
+  const perHost = new Map<string, Set<Open>>();
+  let last = 0;
+  let timer: Timer | undefined;
+
+  const forget = (token: string) => {
+    const one = open.get(token);
+    if (!one) return;
+    open.delete(token);
+    one.outbox.close();
+    const others = perHost.get(one.host);
+    others?.delete(one);
+    if (others?.size === 0) perHost.delete(one.host);
+    if (open.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  };
+  const keepAlive = () => {
+    for (const { outbox } of open.values()) outbox.say(NOTHING_MORE);
+  };
+  const lost = ({ call }: Open, why: string) => call.fail(new RemoteError("unreachable", why, true));
+
+  const take = (one: Open, bytes: Uint8Array) => {
+    const message = decode(bytes);
+    if (!message || message.number !== one.got) return lost(one, "a part of its answer was lost");
+    one.session ??= message.session;
+    if (one.session !== message.session) return lost(one, "svc was started anew on this host");
+    sessions.set(one.host, message.session);
+    one.got += 1;
+    one.outbox.heard();
+    for (const frame of message.frames) {
+      if (!takeFrame(one, frame)) return lost(one, "its answer is not of this protocol");
+    }
+    if (one.got % HEARD === 0) one.outbox.say(NOTHING_MORE);
+  };
+  const takeFrame = ({ call, session }: Open, frame: string | Uint8Array): boolean => {
+    if (typeof frame !== "string") {
+      const piece = parsePiece(frame);
+      return piece !== undefined && call.push(piece.bytes);
+    }
+    const read = parseFrame(FROM_HOST, frame);
+    if (read?.t === "head") return call.begin(read);
+    if (read?.t === "more") call.more(read.bytes);
+    else if (read?.t === "end") call.finish(read.error);
+    else return refused(call, frame, session);
+    return true;
+  };
+  const refused = (call: Call, frame: string, session = ""): boolean => {
+    const { success, output } = v.safeParse(REFUSED, jsonIn(frame));
+    if (!success) return false;
+    const { stale, error } = output;
+    const why = `the host refuses: ${printable(error, 300)}`;
+    call.fail(stale ? new Stale("unreachable", session, false) : new RemoteError("unauthorized", why, false));
+    return true;
+  };
+
+  return {
+    /** What the desk subscribes to. */
+    subject: `${inbox}.*`,
+    /** How many requests are open. */
+    size: () => open.size,
+    /**
+     * Begins a request to the host with this NKey, signed unless it is one of {@link isOpenRead}.
+     *
+     * @throws a {@link RemoteError} where it cannot be sent.
+     */
+    begin(host: string, { method, path, body }: Request, about: About): Call {
+      const bytes = body === undefined ? undefined : Buffer.from(body);
+      const others = perHost.get(host) ?? new Set();
+      if (others.size >= MAX_CALLS) {
+        throw new RemoteError("unreachable", `${MAX_CALLS} requests to this host are under way`, false);
+      }
+      if (bytes && bytes.length > MAX_BODY_BYTES) {
+        throw new RemoteError(
+          "answer",
+          `the request is larger than ${MAX_BODY_BYTES / 1_048_576} MiB`,
+          false,
+        );
+      }
+      const token = (++last).toString(36);
+      const session = sessions.get(host) ?? NO_SESSION;
+      const { ask: subject } = subjectsOf(host);
+      const outbox: Outbox = new Outbox(
+        (message) => publish(subject, message, `${inbox}.${token}`),
+        () => session,
+        () => (open.get(token)?.got ?? 0) > 0,
+      );
+      if (!isOpenRead({ method, path })) {
+        outbox.say(sealOf({ method, path, key: about.key }, bytes ?? NO_BODY, { id: host, session }, key));
+      }
+      outbox.say({ t: "ask", id: 0, method, path, ...about, ...(bytes && { bytes: bytes.length }) });
+      const way = {
+        say: (frame: object) => outbox.say(frame),
+        send: (frame: string | Uint8Array<ArrayBuffer>) => outbox.send(frame),
+        ready: () => outbox.ready(),
+        forget: () => forget(token),
+      };
+      const call = new Call(0, way, bytes);
+      const one: Open = { host, call, outbox, session: undefined, got: 0 };
+      open.set(token, one);
+      perHost.set(host, others.add(one));
+      outbox.flush();
+      timer ??= setInterval(keepAlive, KEEP_ALIVE_MS);
+      return call;
+    },
+    /** A message has come. @param isUnheard whether it says that nobody takes what was sent. */
+    take(subject: string, bytes: Uint8Array, isUnheard: boolean) {
+      const one = open.get(subject.slice(inbox.length + 1));
+      if (!one) return;
+      if (!isUnheard) return take(one, bytes);
+      unheard(one.host);
+      const sent = one.got > 0 || one.outbox.sent > 1;
+      one.call.fail(
+        new RemoteError("unreachable", sent ? "the connection of the host was lost" : "not connected", sent),
+      );
+    },
+    /** The host has a new connection: what it has begun to answer has no end. It says so itself of what it has not. */
+    restarted(host: string): void {
+      for (const one of perHost.get(host) ?? [])
+        if (one.got > 0) lost(one, "the connection of the host was lost");
+    },
+    /** The connection has ended, and with it all requests. */
+    endAll(): void {
+      for (const one of open.values()) lost(one, "the connection to the NATS server was lost");
+    },
+  };
+}
+
+const NO_BODY = new Uint8Array();
+
+/** It also says that somebody still waits. */
+const NOTHING_MORE = { t: "more", id: 0, bytes: 0 };
+
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,136 @@
+/**
+ * The desk's side of NATS: a connection that is made on first use, the requests of this process to hosts, and which hosts are there.
+ */
+import type { Msg, NatsConnection } from "@nats-io/nats-core";
+import { type Carrier, RemoteError, type Via } from "../client/carrier";
+import { deadline } from "../lib/deadline";
+import { messageOf } from "../lib/errors";
+import type { Log } from "../lib/log";
+import { createAsking } from "../link/asking";
+import type { SigningKey } from "../trust/identity";
+import { type Asks, createAsks, Stale } from "./asks";
+import type { Login } from "./connect";
+import { type Kept, keepConnection } from "./keep";
+import { createNatsPresence, type PresenceParts } from "./presence";
+
+export interface DeskParts {
+  /** The public half of the desk's NKey. */
+  readonly id: string;
+  login(): Login;
+  /** With which it seals requests. */
+  readonly key: Pick<SigningKey, "sign">;
+  readonly log: Log;
+  /** Where this process follows which hosts are there. */
+  readonly presence?: Omit<PresenceParts, "restarted">;
+}
+
+export type NatsDesk = ReturnType<typeof createNatsDesk>;
+
+export function createNatsDesk({ id, login, key, log, presence: parts }: DeskParts) {
+  const sessions = new Map<string, string>();
+  let asks: Asks | undefined;
+  const presence =
+    parts &&
+    createNatsPresence({
+      ...parts,
+      restarted(host, session) {
+        sessions.set(host, session);
+        asks?.restarted(host);
+      },
+    });
+
+  const connected = (connection: NatsConnection) => {
+    const made = createAsks({
+      ...{ id, key, sessions },
+      publish(subject, message, reply) {
+        if (!connection.isClosed())
+          connection.publish(subject, message, reply === undefined ? {} : { reply });
+      },
+      unheard: (host) => presence?.unheard(host),
+    });
+    asks = made;
+    const follow = (subject: string, take: (message: Msg) => void) =>
+      connection.subscribe(subject, {
+        callback(error, message) {
+          if (!error) take(message);
+        },
+      });
+    follow(made.subject, ({ subject, data, headers }) =>
+      made.take(subject, data, headers?.code === NO_RESPONDERS),
+    );
+    if (presence) {
+      presence.connected();
+      follow("svc.v1.up.*.hello", (message) => presence.hello(hostOf(message), message.string()));
+      follow("svc.v1.up.*.bye", (message) => presence.bye(hostOf(message)));
+    }
+    return () => {
+      if (asks === made) asks = undefined;
+      made.endAll();
+      presence?.lost();
+    };
+  };
+
+  let kept: Kept | undefined;
+  const keep = () => {
+    kept ??= keepConnection({ login, connected, log });
+    return kept;
+  };
+  const ready = async (signal: AbortSignal | undefined): Promise<void> => {
+    const aborted = () => {
+      throw new RemoteError("cancelled", "cancelled", false);
+    };
+    try {
+      await deadline(
+        Promise.try(() => keep().ready()),
+        { signal, aborted },
+      );
+    } catch (error) {
+      if (error instanceof RemoteError && error.fault === "cancelled") throw error;
+      throw new RemoteError("unreachable", `no connection to the NATS server: ${messageOf(error)}`, false);
+    }
+  };
+  const { ask, open } = createAsking((host, request, about) => {
+    if (!asks) throw new RemoteError("unreachable", "no connection to the NATS server", false);
+    return asks.begin(host, request, about);
+  });
+  /** A host that runs in another process than the desk knew is asked again: it has done nothing. */
+  const anew = async <T>(send: () => Promise<T>): Promise<T> => {
+    try {
+      return await send();
+    } catch (error) {
+      if (error instanceof Stale) return send();
+      throw error;
+    }
+  };
+
+  const via: Via = async (url, signal) => {
+    const host = url.replace(/^nats:/, "");
+    const closed = new AbortController();
+    const until = signal ? AbortSignal.any([signal, closed.signal]) : closed.signal;
+    await ready(signal);
+    return {
+      ask: (request, limits) => anew(() => ask(host, request, limits, until)),
+      open: (path, within, silentMs) => anew(() => open(host, path, within, silentMs, until)),
+      pin: () => undefined,
+      [Symbol.dispose]: () => closed.abort(),
+    } satisfies Carrier;
+  };
+  return {
+    /** The way to hosts whose NKey is behind `nats:`. */
+    via,
+    /** Connects, and stays so: this process follows which hosts are there. */
+    start: () => void keep(),
+    state: () => kept?.state() ?? null,
+    presence,
+    async stop(): Promise<void> {
+      presence?.stop();
+      await kept?.stop();
+    },
+  };
+}
+
+/** The status of a message that says that nobody subscribes to the subject (NATS ADR-4). */
+const NO_RESPONDERS = 503;
+
+/** The host that has published a message: `svc.v1.up.<id>.…`. The server lets it publish there alone. */
+const hostOf = ({ subject }: Msg): string => subject.split(".")[3] ?? "";

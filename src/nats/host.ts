@@ -1,0 +1,64 @@
+/**
+ * The host's side of NATS: keeps a connection up, says that this host is there, and answers requests of its desk.
+ */
+import type { NatsConnection } from "@nats-io/nats-core";
+import { resolvesWithin } from "../lib/deadline";
+import type { Log } from "../lib/log";
+import type { Login } from "./connect";
+import { keepConnection } from "./keep";
+import { HELLO_MS } from "./presence";
+import { createServed, type Served, type ServeParts } from "./serve";
+import { newSession, subjectsOf } from "./wire";
+
+/** How long requests under way may take when svc stops, in milliseconds. */
+const GRACE_MS = 8_000;
+
+export interface HostParts extends Pick<ServeParts, "id" | "deskKey" | "enter"> {
+  login(): Login;
+  readonly version: string;
+  readonly log: Log;
+  /** From 0 to 1 (default: Math.random). */
+  readonly random?: () => number;
+}
+
+export type NatsHost = ReturnType<typeof keepNatsHost>;
+
+export function keepNatsHost({ id, login, deskKey, enter, version, log, random = Math.random }: HostParts) {
+  const session = newSession();
+  const subjects = subjectsOf(id);
+  let served: Served | undefined;
+  const connected = (connection: NatsConnection) => {
+    const publish = (subject: string, message: Uint8Array) => {
+      if (!connection.isClosed()) connection.publish(subject, message);
+    };
+    const requests = createServed({ id, session, deskKey, enter, publish, log });
+    served = requests;
+    connection.subscribe(subjects.ask, {
+      callback(error, { reply, data }) {
+        if (!error) requests.take(reply, data);
+      },
+    });
+    const about = JSON.stringify({ v: 1, session, connection: newSession(), version });
+    let timer: Timer;
+    const hello = () => {
+      publish(subjects.hello, Buffer.from(about));
+      timer = setTimeout(hello, HELLO_MS * (0.8 + 0.4 * random()));
+    };
+    hello();
+    log.info(`connected to the NATS server at ${connection.getServer()}`);
+    return () => {
+      clearTimeout(timer);
+      requests.endAll();
+    };
+  };
+  const kept = keepConnection({ login, connected, log, random });
+  return {
+    state: kept.state,
+    /** Answers what is under way, says that this host stops, and ends the connection. */
+    async stop(): Promise<void> {
+      await resolvesWithin(GRACE_MS, served?.finish() ?? Promise.resolve());
+      kept.current()?.publish(subjects.bye);
+      await kept.stop();
+    },
+  };
+}

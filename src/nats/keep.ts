@@ -1,0 +1,127 @@
+/**
+ * Keeps a connection to a NATS server up.
+ *
+ * The promise: a server that comes back is not stampeded: each connection is tried again after a random part of a time that doubles,
+ * up to a minute.
+ */
+import type { NatsConnection } from "@nats-io/nats-core";
+import { sleep } from "../lib/deadline";
+import { messageOf } from "../lib/errors";
+import type { Log } from "../lib/log";
+import { printable } from "../lib/sanitize";
+import type { Login } from "./connect";
+
+/** Before the nth attempt: up to 4 s · 2^n, and never more than a minute; in milliseconds. */
+const FIRST_MS = 4_000;
+const MAX_MS = 60_000;
+
+/** As {@link MAX_MS}, where the server refuses the credentials. */
+const MAX_REFUSED_MS = 900_000;
+
+/** After a connection that was up for so long, attempts are counted from the first again; in milliseconds. */
+const GOOD_MS = 30_000;
+
+export interface KeepParts {
+  login(): Promise<Login> | Login;
+  /** It is up. @returns what to do once it has ended. */
+  connected(connection: NatsConnection): () => void;
+  readonly log: Pick<Log, "info" | "warn">;
+  readonly random?: () => number;
+}
+
+export interface ConnectionState {
+  readonly state: "connecting" | "connected" | "waiting";
+  readonly since: Date;
+  /** When it is tried again. */
+  readonly next: Date | null;
+  /** Why there is none, or why the last one ended. */
+  readonly problem: string | null;
+  /** How often it was tried. */
+  readonly attempts: number;
+}
+
+export type Kept = ReturnType<typeof keepConnection>;
+
+export function keepConnection({ login, connected, log, random = Math.random }: KeepParts) {
+  const stopping = new AbortController();
+  let state: ConnectionState = {
+    ...{ state: "connecting", since: new Date(), next: null, problem: null, attempts: 0 },
+  };
+  const set = (change: Partial<ConnectionState>) => {
+    state = { ...state, since: new Date(), next: null, ...change };
+  };
+  let current: NatsConnection | undefined;
+  let attempt = Promise.withResolvers<NatsConnection>();
+
+  /** One connection, until it ends. @returns how long it was up, in milliseconds. */
+  const once = async (): Promise<number> => {
+    set({ state: "connecting", attempts: state.attempts + 1 });
+    const { connectNats } = await import("./connect");
+    const connection = await connectNats(await login());
+    if (stopping.signal.aborted) {
+      await connection.close();
+      return 0;
+    }
+    const upSince = performance.now();
+    watchRefusals(connection, log);
+    const ended = connected(connection);
+    current = connection;
+    set({ state: "connected", problem: null });
+    attempt.resolve(connection);
+    const error = await connection.closed();
+    current = undefined;
+    attempt = Promise.withResolvers();
+    attempt.promise.catch(() => {});
+    ended();
+    if (!stopping.signal.aborted) set({ problem: error ? messageOf(error) : "the connection was lost" });
+    return performance.now() - upSince;
+  };
+
+  const keep = async () => {
+    for (let nth = 0; !stopping.signal.aborted; nth++) {
+      let maxMs = MAX_MS;
+      try {
+        if ((await once()) >= GOOD_MS) nth = 0;
+      } catch (error) {
+        if (Object(error).fault === "unauthorized") maxMs = MAX_REFUSED_MS;
+        const problem = printable(messageOf(error), 200);
+        if (problem !== state.problem) log.warn(`no connection to the NATS server: ${problem}`);
+        set({ problem });
+        attempt.reject(error);
+        attempt = Promise.withResolvers();
+        attempt.promise.catch(() => {});
+      }
+      if (stopping.signal.aborted) return;
+      const pause = random() * Math.min(maxMs, FIRST_MS * 2 ** nth);
+      set({ state: "waiting", next: new Date(Date.now() + pause) });
+      await sleep(pause, stopping.signal).catch(() => {});
+    }
+  };
+  attempt.promise.catch(() => {});
+  const kept = keep();
+  return {
+    state: () => state,
+    /** The connection that is up; undefined where there is none. */
+    current: () => current,
+    /** The connection, or the one that the attempt under way makes. @throws why that failed. */
+    ready(): Promise<NatsConnection> | NatsConnection {
+      if (current) return current;
+      if (state.state === "waiting") throw new Error(state.problem ?? "no connection");
+      return attempt.promise;
+    },
+    async stop(): Promise<void> {
+      stopping.abort();
+      // What was published leaves first.
+      await current?.flush().catch(() => {});
+      await current?.close();
+      await kept;
+    },
+  };
+}
+
+/** The server says what it does not allow: that is a fault of the credentials, or of this program. */
+async function watchRefusals(connection: NatsConnection, log: Pick<Log, "warn">): Promise<void> {
+  for await (const { type, ...rest } of connection.status()) {
+    if (type === "error") log.warn(`the NATS server: ${printable(messageOf(Object(rest).error), 300)}`);
+  }
+}

@@ -1,0 +1,230 @@
+/**
+ * The requests of desks that come over NATS to this host, and their answers: each enters this host's own app.
+ *
+ * Promises. A request without the seal of the desk that this host has joined does what a poll does, and no more. What a host keeps of all requests together is bounded, whoever sends them; one that nobody waits for any longer ends within some minutes.
+ */
+import * as v from "valibot";
+import type { Log } from "../lib/log";
+import { FROM_HUB, type FromHub, MAX_BODY_BYTES, parseFrame, parsePiece } from "../link/frames";
+import { type Answers, createAnswers, type Enter } from "../link/serve";
+import { createSealCheck, digestOf, SEAL, type Seal } from "./seal";
+import { decode, HEARD, isInbox, isOpenRead, Outbox } from "./wire";
+
+type Ask = Extract<FromHub, { t: "ask" }>;
+
+/** How many requests are answered at once. */
+const MAX_ASKED = 128;
+
+/** How many bytes of bodies wait for the rest of them, all together. */
+const MAX_GATHERED_BYTES = 2 * MAX_BODY_BYTES;
+
+/** How long a desk may be silent that waits for an answer, in milliseconds: it says every 30 s that it waits. */
+const SILENT_MS = 150_000;
+const LOOK_MS = 30_000;
+
+export interface ServeParts {
+  /** The public half of this host's NKey. */
+  readonly id: string;
+  readonly session: string;
+  /** With which the desk seals requests. */
+  deskKey(): string;
+  readonly enter: Enter;
+  publish(subject: string, message: Uint8Array): void;
+  readonly log: Pick<Log, "error">;
+}
+
+/** A conversation with a desk. */
+interface Asked {
+  readonly outbox: Outbox;
+  readonly answers: Answers;
+  /** The next message that is to come. */
+  next: number;
+  heardAt: number;
+  /** A sealed body that is on its way. */
+  gathering:
+    | { readonly ask: Ask; readonly seal: Seal; readonly body: Uint8Array; at: number; unreported: number }
+    | undefined;
+  body: Uint8Array | undefined;
+}
+
+export type Served = ReturnType<typeof createServed>;
+
+export function createServed({ id, session, deskKey, enter, publish, log }: ServeParts) {
+  const asked = new Map<string, Asked>();
+  const seals = createSealCheck({ id, session }, deskKey);
+  let gathered = 0;
+  let isFinishing = false;
+  let finished: (() => void) | undefined;
+  let timer: Timer | undefined;
+
+  const end = (reply: string) => {
+    const one = asked.get(reply);
+    if (!one) return;
+    asked.delete(reply);
+    gathered -= one.gathering?.body.length ?? 0;
+    one.gathering = undefined;
+    one.answers.endAll();
+    one.outbox.close();
+    if (asked.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+    finished?.();
+  };
+  const look = () => {
+    const now = performance.now();
+    for (const [reply, { heardAt }] of asked) if (now - heardAt > SILENT_MS) end(reply);
+  };
+  const refuse = (reply: string, error: string, more: object = {}) => {
+    asked.get(reply)?.outbox.say({ t: "refused", error, ...more });
+    end(reply);
+  };
+
+  const begin = (reply: string): Asked => {
+    const outbox = new Outbox(
+      (message) => publish(reply, message),
+      () => session,
+    );
+    const one: Asked = {
+      ...{ outbox, next: 0, heardAt: 0, gathering: undefined, body: undefined },
+      answers: createAnswers(
+        outbox,
+        (request) => enter(withBody(request, one.body)),
+        log,
+        () => end(reply),
+      ),
+    };
+    asked.set(reply, one);
+    timer ??= setInterval(look, LOOK_MS);
+    return one;
+  };
+
+  const takeAsk = (reply: string, one: Asked, ask: Ask, seal: Seal | undefined, of: string) => {
+    if (isFinishing) return refuse(reply, "svc stops");
+    if (!seal) {
+      if (!isOpenRead(ask)) return refuse(reply, "it is not signed by the desk");
+      return one.answers.frame({ ...ask, bytes: undefined });
+    }
+    if (of !== session) return refuse(reply, "svc was started anew on this host", { stale: true });
+    const fault = seals.fault(ask, seal);
+    if (fault !== undefined) return refuse(reply, fault);
+    const { bytes = 0 } = ask;
+    if (gathered + bytes > MAX_GATHERED_BYTES)
+      return refuse(reply, "it has too many large requests under way");
+    gathered += bytes;
+    one.gathering = { ask, seal, body: new Uint8Array(bytes), at: 0, unreported: 0 };
+    complete(reply, one);
+  };
+  const takePiece = (one: Asked, bytes: Uint8Array): boolean => {
+    const { gathering } = one;
+    if (!gathering || gathering.at + bytes.length > gathering.body.length) return false;
+    gathering.body.set(bytes, gathering.at);
+    gathering.at += bytes.length;
+    gathering.unreported += bytes.length;
+    return true;
+  };
+  /** Answers a request whose body is here; asks for the rest of one that is not. */
+  const complete = (reply: string, one: Asked) => {
+    const { gathering } = one;
+    if (!gathering) return;
+    const { ask, seal, body, at } = gathering;
+    if (at < body.length) {
+      // Its first message also tells the desk that the host is there.
+      one.outbox.say({ t: "more", id: 0, bytes: gathering.unreported });
+      gathering.unreported = 0;
+      return;
+    }
+    gathered -= body.length;
+    one.gathering = undefined;
+    if (digestOf(body) !== seal.digest)
+      return refuse(reply, "its body is not the one that the desk has signed");
+    if (ask.bytes !== undefined) one.body = body;
+    one.answers.frame({ ...ask, bytes: undefined });
+  };
+
+  return {
+    /** How many requests are under way. */
+    size: () => asked.size,
+    /** A message has come on the subject of this host. */
+    take(reply: string | undefined, bytes: Uint8Array) {
+      const message = isInbox(reply) ? decode(bytes) : undefined;
+      if (!message || reply === undefined) return;
+      const known = asked.get(reply);
+      if (!known && message.number > 0) return answerUnknown(reply, message.frames);
+      if (!known && asked.size >= MAX_ASKED) return answerBusy(reply);
+      const one = known ?? begin(reply);
+      if (message.number !== one.next) return end(reply);
+      one.next += 1;
+      one.heardAt = performance.now();
+      one.outbox.heard();
+      let seal: Seal | undefined;
+      for (const frame of message.frames) {
+        if (!asked.has(reply)) return;
+        if (typeof frame !== "string") {
+          const piece = parsePiece(frame);
+          if (!piece || !takePiece(one, piece.bytes)) return end(reply);
+          continue;
+        }
+        const parsed = parseFrame(FROM_HUB, frame);
+        if (!parsed) seal ??= sealIn(frame);
+        else if (parsed.t === "ask" && message.number === 0)
+          takeAsk(reply, one, { ...parsed, id: 0 }, seal, message.session);
+        else if (parsed.t === "cancel") return end(reply);
+        else if (parsed.t === "more") one.answers.frame({ ...parsed, id: 0 });
+      }
+      complete(reply, one);
+      if (one.next % HEARD === 0) one.outbox.say({ t: "more", id: 0, bytes: 0 });
+    },
+    /** Takes no further request. Resolves when those under way are answered. */
+    finish(): Promise<void> {
+      isFinishing = true;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      finished = resolve;
+      if (asked.size === 0) resolve();
+      return promise;
+    },
+    /** The connection has ended, and with it all requests. */
+    endAll(): void {
+      for (const reply of asked.keys()) end(reply);
+    },
+  };
+
+  /** The rest of a conversation that this process, or this connection, does not know. */
+  function answerUnknown(reply: string, frames: ReadonlyArray<string | Uint8Array>): void {
+    if (frames.some((frame) => typeof frame === "string" && parseFrame(FROM_HUB, frame)?.t === "cancel"))
+      return;
+    const outbox = new Outbox(
+      (message) => publish(reply, message),
+      () => session,
+    );
+    outbox.say({ t: "end", id: 0, error: "it no longer knows the request" });
+    outbox.close();
+  }
+
+  function answerBusy(reply: string): void {
+    const outbox = new Outbox(
+      (message) => publish(reply, message),
+      () => session,
+    );
+    outbox.say({ t: "refused", error: `${MAX_ASKED} requests are under way` });
+    outbox.close();
+  }
+}
+
+/** `request` with the body that was signed. */
+function withBody(request: Request, body: Uint8Array | undefined): Request {
+  if (body === undefined) return request;
+  const headers = new Headers(request.headers);
+  headers.set("content-type", "application/json");
+  headers.set("content-length", String(body.length));
+  const { url, method, signal } = request;
+  return new Request(url, { method, headers, signal, body: Buffer.from(body) });
+}
+
+function sealIn(frame: string): Seal | undefined {
+  try {
+    const read = v.safeParse(SEAL, JSON.parse(frame));
+    return read.success ? read.output : undefined;
+  } catch {
+    return undefined;
+  }
+}
