@@ -9,6 +9,7 @@ import { checkpointText } from "../src/lib/checkpoint";
 import { consistencyProof, leafHash, type NodeAt, nodeHash, rootOf } from "../src/lib/merkle";
 import {
   formatVerifierKey,
+  logName,
   noteOf,
   SIGNATURE,
   signNote,
@@ -39,12 +40,12 @@ const node: NodeAt = (level, index) =>
 
 const nameOf = (at: number) => `svc.host/${at.toString(16).padStart(16, "0")}`;
 
-const vkeyOf = (at: number, key: SigningKey) =>
-  formatVerifierKey(verifierKey(nameOf(at), SIGNATURE, key.publicKey));
+const vkeyOf = (name: string, key: SigningKey) =>
+  formatVerifierKey(verifierKey(name, SIGNATURE, key.publicKey));
 
-function noteFor(at: number, size: number, root: Uint8Array, key: SigningKey): string {
-  const text = checkpointText({ origin: nameOf(at), size, root });
-  return noteOf(text, [signNote(text, nameOf(at), key)]);
+function noteFor(name: string, size: number, root: Uint8Array, key: SigningKey): string {
+  const text = checkpointText({ origin: name, size, root });
+  return noteOf(text, [signNote(text, name, key)]);
 }
 
 /** A thousand logs that grow together. */
@@ -54,12 +55,17 @@ async function cosigned(): Promise<Figure> {
   const own = openSigningKey(join(folder.path, "own_key"));
   const store = openStore(join(folder.path, "witness.db"));
   const witness = createWitness({ store, key: own });
-  for (let at = 0; at < LOGS; at++) store.register({ origin: nameOf(at), vkey: vkeyOf(at, key), epoch: 0 });
+  for (let at = 0; at < LOGS; at++)
+    store.register({ origin: nameOf(at), vkey: vkeyOf(nameOf(at), key), epoch: 0 });
   const rounds = Array.from({ length: ROUNDS + 1 }, (_, round): Submission[] => {
     const [old, size] = [round * ROWS, (round + 1) * ROWS];
     const proof = consistencyProof(old, size, node).map(toBase64);
     const root = rootOf(size, node);
-    return Array.from({ length: LOGS }, (_, at) => ({ old, proof, note: noteFor(at, size, root, key) }));
+    return Array.from({ length: LOGS }, (_, at) => ({
+      old,
+      proof,
+      note: noteFor(nameOf(at), size, root, key),
+    }));
   });
   using bare = new Database(join(folder.path, "bare.db"));
   bare.run("PRAGMA journal_mode = WAL");
@@ -105,19 +111,23 @@ async function cosigned(): Promise<Figure> {
 /** What a look costs at a log that does not grow. */
 async function looked(): Promise<Figure> {
   using folder = temporaryFolder();
-  const key = openSigningKey(join(folder.path, "log_key"));
   const root = rootOf(ROWS, node);
-  const notes = Array.from({ length: WATCHED }, (_, at) => noteFor(at, ROWS, root, key));
+  const keys = Array.from({ length: WATCHED }, (_, at) => openSigningKey(join(folder.path, `key-${at}`)));
+  const logs = keys.map((key) => {
+    const name = logName(key.publicKey);
+    return { vkey: vkeyOf(name, key), note: noteFor(name, ROWS, root, key) };
+  });
   using server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
     fetch(request) {
       const { pathname, searchParams } = new URL(request.url);
       const [, which = "0", ...path] = pathname.split("/");
-      if (path.join("/") === "audit/key") return Response.json({ vkey: vkeyOf(Number(which), key) });
+      const log = logs[Number(which)];
+      if (path.join("/") === "audit/key") return Response.json({ vkey: log?.vkey });
       if (path.join("/") !== "audit/checkpoint") return Response.json({});
       const old = Number(searchParams.get("old"));
-      return Response.json({ note: notes[Number(which)], size: ROWS, old, proof: [] });
+      return Response.json({ note: log?.note, size: ROWS, old, proof: [] });
     },
   });
   const hosts = Array.from({ length: WATCHED }, (_, at): Host => {
