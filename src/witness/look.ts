@@ -72,7 +72,7 @@ export async function checkpointOf(
   throw new RemoteError("answer", `the host shows no checkpoint of its log: ${signed.reason}`, true);
 }
 
-/** What a witness has cosigned last. */
+/** What a witness has cosigned last: a note that the key of the log has signed. */
 type Cosigned = Pick<Head, "size" | "root" | "note">;
 
 /** @param head what `witness` has cosigned last. @throws a {@link RemoteError}. */
@@ -84,7 +84,7 @@ export async function lookAt(
 ): Promise<Found> {
   const old = head?.size ?? 0;
   const { note, proof } = await newestOf(carrier, old);
-  const signed = signedBy(note, (origin) => (origin === key.origin ? key.vkey : undefined));
+  const signed = signedBy(note, (origin) => (origin === key.origin ? key.vkey : undefined), head?.note);
   if ("status" in signed) {
     if (signed.status === 400) throw new RemoteError("answer", signed.reason, true);
     const what =

@@ -27,36 +27,36 @@ export type KeyOf = (origin: string) => string | undefined;
 
 type Refusal = Extract<Answer, { reason: string }>;
 
-/** The checkpoint in `text`, once the key of its log has signed it; else the answer of a witness. */
-export function signedBy(text: string, keyOf: KeyOf): Signed | Refusal {
+/**
+ * The checkpoint in `text`, once the key of its log has signed it; else the answer of a witness.
+ *
+ * @param known a note that it has signed: the same checkpoint is not verified again.
+ */
+export function signedBy(text: string, keyOf: KeyOf, known?: string): Signed | Refusal {
   try {
     const { read, key } = readCheckpoint(text, keyOf);
-    return answerOf(read, verifiedBy(read.note, key) !== undefined);
+    return answerOf(read, isSameCheckpoint(read, key, known) || verifiedBy(read.note, key) !== undefined);
   } catch (error) {
     return refusalOf(error);
   }
 }
 
-/**
- * As {@link signedBy}, with the work on another thread.
- *
- * @param cosignedBefore what the witness has cosigned last of that log: the same checkpoint is not verified again.
- */
+/** As {@link signedBy}, with the work on another thread. */
 export async function signedSoon(
   text: string,
   keyOf: KeyOf,
-  cosignedBefore: (origin: string) => string | undefined,
+  knownOf: (origin: string) => string | undefined,
 ): Promise<Signed | Refusal> {
   try {
     const { read, key } = readCheckpoint(text, keyOf);
-    const isKnown = isSameCheckpoint(read, key, cosignedBefore(read.origin));
+    const isKnown = isSameCheckpoint(read, key, knownOf(read.origin));
     return answerOf(read, isKnown || (await verifiedSoon(read.note, key)) !== undefined);
   } catch (error) {
     return refusalOf(error);
   }
 }
 
-/** Whether `known`, which starts with the line of the log's own signature, is the same checkpoint with the same signature. */
+/** Whether `known` is the same checkpoint, and its first line the same signature. */
 function isSameCheckpoint({ note, line }: Signed, key: VerifierKey, known: string | undefined): boolean {
   return linesOf(note, key).length === 1 && known?.startsWith(noteOf(note.text, [line])) === true;
 }
