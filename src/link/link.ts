@@ -19,8 +19,9 @@ import {
 } from "./frames";
 import type { LinkState } from "./links";
 
-/** The most frames between two checks that belong to no request. */
-const MAX_STRANGE = 20_000;
+/** The most frames between two checks that carry no large piece of an answer: each of them takes the hub as long as one that does. */
+const MAX_IDLE = 20_000;
+const LARGE_BYTES = 1_024;
 
 const NOT_JOINED = "this host has not joined this desk";
 
@@ -72,7 +73,7 @@ export class Link implements SocketHandlers {
   private socket: Socket | undefined;
   private calls: Map<number, Call> | undefined;
   private lastId = 0;
-  private strange = 0;
+  private idle = 0;
   private isDraining = false;
   private drainedOnes: Array<() => void> | undefined;
 
@@ -94,6 +95,7 @@ export class Link implements SocketHandlers {
       this.takePiece(message);
       return;
     }
+    this.countIdle();
     const frame = parseFrame(FROM_HOST, message);
     if (this.nonce !== undefined) {
       if (frame?.t === "host") this.prove(frame, this.nonce);
@@ -105,10 +107,7 @@ export class Link implements SocketHandlers {
       return;
     }
     const call = this.calls?.get(frame.id);
-    if (!call) {
-      this.countStrange();
-      return;
-    }
+    if (!call) return;
     if (frame.t === "more") call.more(frame.bytes);
     else if (frame.t === "end") call.finish(frame.error);
     else if (!call.begin(frame)) this.end(CODE.protocol, "two heads of one answer");
@@ -116,7 +115,7 @@ export class Link implements SocketHandlers {
 
   pinged(data: Uint8Array): void {
     this.seen = Date.now();
-    this.countStrange();
+    this.countIdle();
     // How long the answer to its last ping took.
     const rtt = Number(Buffer.from(data).toString("latin1") || Number.NaN);
     if (rtt >= 0 && rtt < SILENT_MS) this.rtt = Math.round(rtt * 10) / 10;
@@ -176,7 +175,7 @@ export class Link implements SocketHandlers {
   }
 
   look(now: number): void {
-    this.strange = 0;
+    this.idle = 0;
     if (now - this.seen > SILENT_MS) {
       this.terminate();
       return;
@@ -282,16 +281,13 @@ export class Link implements SocketHandlers {
       return;
     }
     const call = this.calls?.get(piece.id);
-    if (!call) {
-      this.countStrange();
-      return;
-    }
-    if (!call.push(piece.bytes)) this.end(CODE.protocol, "more of a body than asked for");
+    if (!call || piece.bytes.length < LARGE_BYTES) this.countIdle();
+    if (call && !call.push(piece.bytes)) this.end(CODE.protocol, "more of a body than asked for");
   }
 
-  private countStrange(): void {
-    this.strange += 1;
-    if (this.strange > MAX_STRANGE) this.end(CODE.protocol, "too many frames that belong to no request");
+  private countIdle(): void {
+    this.idle += 1;
+    if (this.idle > MAX_IDLE) this.end(CODE.protocol, "too many frames that carry little");
   }
 
   private endIfIdle(): void {

@@ -2,6 +2,7 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
+import { deadlineIn } from "../../src/client/carrier";
 import { linkMessage, pieceFrame } from "../../src/link/frames";
 import { hostIdOf, openSigningKey } from "../../src/trust/identity";
 import { get, limits, plainHub, rawLink, until, untilEvent } from "./support";
@@ -91,6 +92,25 @@ describe("a hub", () => {
     expect((await asked).status).toBe(204);
     for (let nth = 0; nth < 45_000; nth++) link.say({ t: "end", id: nth });
     expect((await link.closed).code).toBe(1_002);
+  });
+
+  test.each([
+    ["pieces of a byte", (id: number) => pieceFrame(id, new Uint8Array(1))],
+    ["credit for nothing", (id: number) => JSON.stringify({ t: "more", id, bytes: 0 })],
+  ])("ends a link whose host answers with thousands of %s", async (_what, frameOf) => {
+    await using desk = await plainHub();
+    const { host_id, key, hub } = desk;
+    const link = await rawLink(desk);
+    await link.prove(key, host_id);
+    const opening = hub.open(host_id, "/events", deadlineIn(60_000), 60_000);
+    const { id } = await link.next("ask");
+    link.say({ t: "head", id, status: 200, type: "text/event-stream" });
+    const { pieces } = await opening;
+    const read = errorOf(Array.fromAsync(pieces));
+    const frame = frameOf(Number(id));
+    for (let nth = 0; nth < 45_000; nth++) link.socket.send(frame);
+    expect(await link.closed).toEqual({ code: 1_002, reason: "too many frames that carry little" });
+    expect(await read).toMatchObject({ fault: "unreachable", message: "the link was lost" });
   });
 
   test("takes any bytes from a host, before and after it has proved who it is", async () => {
