@@ -10,6 +10,7 @@ import type { Database } from "bun:sqlite";
 import { badInput, conflict, notFound } from "../lib/errors";
 import { printable } from "../lib/sanitize";
 import { openDatabase } from "../lib/sqlite";
+import { type Counts, createCounts } from "./counts";
 import type { Way } from "./job/job";
 import {
   FAILURES,
@@ -95,8 +96,6 @@ export type PlanChange = Partial<
 /** Who has a plan run. */
 export type Applicant = Pick<Plan, "token">;
 
-export type Counts = Readonly<Partial<Record<TargetState, number>>>;
-
 export type Ledger = ReturnType<typeof openLedger>;
 
 /** How long a statement waits for another process, in milliseconds. */
@@ -136,6 +135,7 @@ const stepSql = (name: StepName, which: string) => {
 export function openLedger(path: string) {
   const db = openDatabase(path, { synchronous: "FULL", busyMs: BUSY_MS, prepare });
   const transaction = <T>(work: () => T): T => db.transaction(work).immediate();
+  const counts = createCounts(db);
   const steps = new Map(
     (Object.keys(STEPS) as StepName[]).map((name) => [
       name,
@@ -158,6 +158,7 @@ export function openLedger(path: string) {
   /** A change by somebody else than who runs the plan. */
   const decide = (plan: Plan, changes: PlanChange) => {
     change(plan.seq, changes);
+    counts.changed(plan.seq);
     db.run("UPDATE plan SET revision = revision + 1 WHERE seq = ?1", [plan.seq]);
     return bySeq(plan.seq);
   };
@@ -237,15 +238,7 @@ export function openLedger(path: string) {
         )
         .all(limit)
         .map(planOf),
-    counts: (seq: number): Counts =>
-      Object.fromEntries(
-        db
-          .query<{ state: TargetState; count: number }, [number]>(
-            "SELECT state, count(*) AS count FROM target WHERE plan = ?1 GROUP BY state",
-          )
-          .all(seq)
-          .map(({ state, count: found }) => [state, found]),
-      ),
+    counts: counts.of,
     /** {@link counts} of each wave, as far as it has hosts. */
     countsByWave(seq: number): Counts[] {
       const found = db
@@ -286,6 +279,7 @@ export function openLedger(path: string) {
           const given = step === "send" ? { now, way } : { now, error, run_id };
           const isBare = step === "run" || step === "wait" || step === "retry";
           const result = steps.get(step)?.run({ plan, n, attempt, ...(isBare ? {} : given) });
+          counts.changed(plan);
           return (result?.changes ?? 0) > 0;
         }),
       ),
@@ -322,13 +316,16 @@ export function openLedger(path: string) {
         return end(plan, "cancelled", reason, now);
       }),
     /** @returns undefined when it is not time yet. */
-    expire: (id: number, now: number): Plan | undefined =>
-      transaction(() => {
+    expire(id: number, now: number): Plan | undefined {
+      const isDue = ({ expires, state }: Plan) =>
+        expires !== null && expires <= now && (state === "running" || state === "paused");
+      // Asked each second: most of the time, nobody else has to wait for that.
+      if (!isDue(bySeq(id))) return undefined;
+      return transaction(() => {
         const plan = bySeq(id);
-        const isDue = plan.expires !== null && plan.expires <= now;
-        if (!isDue || (plan.state !== "running" && plan.state !== "paused")) return undefined;
-        return end(plan, "expired", "the plan has expired", now);
-      }),
+        return isDue(plan) ? end(plan, "expired", "the plan has expired", now) : undefined;
+      });
+    },
     /**
      * Plans the hosts again that ended in one of `states`: as a new job each, wave by wave. The plan expires as long from now
      * as it did from its start.
@@ -359,6 +356,7 @@ export function openLedger(path: string) {
         for (const seq of seqs) {
           db.run("DELETE FROM target WHERE plan = ?1", [seq]);
           db.run("DELETE FROM plan WHERE seq = ?1", [seq]);
+          counts.changed(seq);
         }
       }),
     close: () => db.close(),

@@ -2,6 +2,7 @@
  * A plan that this process runs: its hosts that have not ended, in memory. Fifty thousand take some 15 MiB.
  */
 import type { Attended } from "./attended";
+import type { Counts } from "./counts";
 import type { Way } from "./job/job";
 import type { Ledger, OpenTarget, Plan, PlanChange } from "./ledger";
 import { FAILURES, OPEN_STATES, type TargetState } from "./plan";
@@ -81,8 +82,13 @@ export function createRun(
     again(entry: Entry): void {
       if (isReady(entry)) ready.push(entry);
     },
+    /** How many hosts are in each state, as far as this process knows. */
+    counts: {} as Partial<Record<TargetState, number>>,
     /** Takes note that the state of a host has changed. */
-    note({ n, label, state }: Entry): void {
+    note({ n, label, state }: Entry, before: TargetState): void {
+      run.counts[before] = (run.counts[before] ?? 1) - 1;
+      run.counts[state] = (run.counts[state] ?? 0) + 1;
+      if (run.counts[before] === 0) delete run.counts[before];
       if ((FAILURES as readonly TargetState[]).includes(state)) failed.add(n);
       if (state !== "sent" && state !== "running" && state !== "planned") changed.push({ label, state });
     },
@@ -114,7 +120,8 @@ export function createRun(
       if (changes.wave !== undefined) makeReady();
     },
     /** Takes the hosts that have not ended as the ledger has them. @returns those that have ended, and those that may run. */
-    load(open: Iterable<OpenTarget>) {
+    load(open: Iterable<OpenTarget>, counts: Counts) {
+      run.counts = { ...counts };
       const gone = new Map(run.entries);
       for (const target of open) {
         gone.delete(target.n);

@@ -87,10 +87,11 @@ export function createRunner(uses: RunnerUses) {
       ...more,
     });
     if (!made) return false;
+    const { state } = entry;
     entry.state = STEPS[step].to;
     if (step === "send") entry.way = more.way ?? null;
     if (step === "wait") entry.way = null;
-    entry.run.note(entry);
+    entry.run.note(entry, state);
     return true;
   };
   const leave = (entry: Entry) => {
@@ -399,7 +400,7 @@ export function createRunner(uses: RunnerUses) {
   /** Another process, or the same, has decided something about the plan. */
   const decide = (run: Run, change: () => Plan): void => {
     run.plan = change();
-    const { gone, sent } = run.load(ledger.open(run.plan.seq));
+    const { gone, sent } = run.load(ledger.open(run.plan.seq), ledger.counts(run.plan.seq));
     for (const entry of sent) Object.assign(entry, { due: 0, cancelDue: 0 });
     for (const entry of gone) if (!entry.isBusy) drop(entry);
     if (run.plan.state !== "running") {

@@ -24,6 +24,16 @@ const isEnd = (state: TargetState) => (END_STATES as readonly string[]).includes
 const sum = (counts: Readonly<Partial<Record<string, number>>>) =>
   Object.values(counts).reduce<number>((all, one = 0) => all + one, 0);
 
+test("that a plan has not expired is known while another process writes", () => {
+  using made = testLedger();
+  const hosts = plannedHosts(1);
+  const { seq } = made.ledger.create(newPlan(hosts), hosts, 0);
+  made.ledger.apply(seq, null, 0);
+  using other = new Database(made.path);
+  other.run("BEGIN IMMEDIATE");
+  expect(made.ledger.expire(seq, 1)).toBeUndefined();
+});
+
 describe("a plan", () => {
   test("has waves that each begin some hosts, and end with all of them", () => {
     expect(wavesOf(["1", "10%", "100%"], 200)).toEqual([1, 20, 200]);
