@@ -32,8 +32,8 @@ export default {
   verbs: {
     list: view(listLinks, {
       columns: ["LABEL", "STATE", "SINCE", "ADDRESS", "RTT", "LAST SEEN", "VERSION", "NOTE"],
-      rows: ({ links }) =>
-        links.map(({ label, linked, since, address, rtt_ms, last_seen, version, twin }) => [
+      rows: ({ links, unseen }) => [
+        ...links.map(({ label, linked, since, address, rtt_ms, last_seen, version, twin }) => [
           label,
           linked ? "linked" : "gone",
           since,
@@ -43,7 +43,12 @@ export default {
           version,
           twin ? `another host with this identity at ${twin.address}, ${twin.at}` : "",
         ]),
-      none: "no host has dialled this desk",
+        ...unseen.map(({ label }) => [
+          ...[label, "not seen", "", "", "", "", ""],
+          "has not dialled since this desk started",
+        ]),
+      ],
+      none: "no host has dialled this desk, and none of the address book would",
       examples: [["$0 link list", "Which hosts are linked to this desk"]],
     }),
   },

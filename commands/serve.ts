@@ -39,7 +39,7 @@ export default subcommand({
         const stopJobs = await service.runJobs();
         const created = token.created && process.stdout.isTTY ? token.current() : null;
         const ready = { url, host, port, pid: process.pid, token_file: token.file, pin: pin() ?? null };
-        print(globals, ready, () => greeting(ready, created));
+        print(globals, ready, () => greeting(ready, created, options.hub));
         supervisor.ready(rest.answers);
         // An idle server has no occasion to collect what only the start needed.
         setTimeout(() => Bun.gc(true), SETTLED_MS).unref();
@@ -70,7 +70,7 @@ interface Ready {
 }
 
 /** @param created a token to show, because this start made it. */
-function greeting({ url, token_file, pin }: Ready, created: string | null): string {
+function greeting({ url, token_file, pin }: Ready, created: string | null, isHub: boolean): string {
   const lines = [
     `svc ${version} answers at ${url}`,
     `  dashboard  ${url}/dashboard`,
@@ -78,6 +78,7 @@ function greeting({ url, token_file, pin }: Ready, created: string | null): stri
     `  token      ${token_file ? `in ${token_file} (svc token show)` : "from SVC_TOKEN"}`,
   ];
   if (pin !== null) lines.push(`  pin        ${pin} (svc pin)`);
+  if (isHub) lines.push("  hub        hosts that join dial this desk (svc link list)");
   if (created !== null) lines.push(`  new token  ${created}`);
   return lines.join("\n");
 }

@@ -15,6 +15,7 @@ import { createAsking } from "./asking";
 import { linkReplaced } from "./events";
 import { CODE } from "./frames";
 import { type Gone, type Home, type HostFrame, Link, type Member } from "./link";
+import { createLinkLog } from "./link-log";
 import type { Hub } from "./links";
 
 /** How often the time limits of all links are checked, in milliseconds. */
@@ -71,6 +72,7 @@ export function createHub(parts: HubParts): LinkHub {
   const mayDial = createBuckets(DIALS);
   const { now = () => performance.now() } = parts;
   const made = now();
+  const logged = createLinkLog(log, now);
   const haveAllDialled = () => now() - made >= ALL_DIALLED_MS;
   let isStopping = false;
   let timer: Timer | undefined;
@@ -112,6 +114,7 @@ export function createHub(parts: HubParts): LinkHub {
       link.begin(gone.get(host_id)?.twin ?? former?.twin ?? null);
       gone.delete(host_id);
       parts.up(host_id, link.label);
+      logged.up(link.label, link.address);
     },
     closed(link, code) {
       waiting.delete(link);
@@ -120,7 +123,9 @@ export function createHub(parts: HubParts): LinkHub {
       if (links.get(hostId) !== link) return;
       links.delete(hostId);
       gone.set(hostId, link.state(new Date()));
-      parts.down(hostId, label, code === CODE.refused ? "it has left this desk" : "the link was lost");
+      const why = code === CODE.refused ? "it has left this desk" : "the link was lost";
+      parts.down(hostId, label, why);
+      if (!isStopping) logged.down(label, why);
     },
     retryMs: () => Math.min(MAX_RETRY_MS, Math.max(MIN_RETRY_MS, links.size * RETRY_MS_EACH)),
   };
@@ -137,12 +142,13 @@ export function createHub(parts: HubParts): LinkHub {
   };
 
   const look = () => {
+    const isCounting = logged.flush();
     const now = Date.now();
     for (const link of waiting) if (now - link.since > PROVE_MS) link.refuse("it did not say who it is");
     for (const link of leaving) if (now - link.replacedAt > PROVE_MS) link.terminate();
     for (const link of links.values()) link.look(now);
     for (const hostId of gone.keys()) if (!parts.member(hostId)) gone.delete(hostId);
-    if (links.size + waiting.size + leaving.size > 0) return;
+    if (isCounting || links.size + waiting.size + leaving.size > 0) return;
     clearInterval(timer);
     timer = undefined;
   };

@@ -18,6 +18,16 @@ interface Uses {
   hostLink(): Promise<HostLink | null>;
 }
 
+interface ListUses extends Uses {
+  addressBook(): Promise<{
+    hosts(): ReadonlyArray<{
+      readonly label: string;
+      readonly base_url: string;
+      readonly member?: { readonly host_id: string } | undefined;
+    }>;
+  }>;
+}
+
 const TWIN = v.nullable(v.object({ at: v.string(), address: v.string() }));
 
 const HOST_LINK = v.object({
@@ -85,7 +95,7 @@ export const showLink = operation({
 
 export const listLinks = operation({
   name: "link.list",
-  summary: "List the hosts that are linked to this desk, or were since its server started",
+  summary: "List the hosts that are linked to this desk, or that it would reach over a link",
   scope: "read",
   http: { method: "GET", path: "/links" },
   answeredBy: "server",
@@ -107,12 +117,29 @@ export const listLinks = operation({
         twin: TWIN,
       }),
     ),
+    /** Hosts of the address book that are reached over a link, and have had none since the server started. */
+    unseen: v.array(v.object({ host_id: v.string(), label: v.string() })),
   }),
-  run(service: Uses) {
+  async run(service: ListUses) {
     const hub = service.hub();
     if (!hub) throw notFound("this server takes no links: start it with --hub");
-    return { links: [...hub.links()] };
+    const links = [...hub.links()];
+    const seen = new Set(links.map(({ host_id }) => host_id));
+    const unseen = (await knownHosts(service)).flatMap(({ label, base_url, member }) => {
+      const isUnseen = member && base_url.startsWith("link:") && !seen.has(member.host_id);
+      return isUnseen ? [{ host_id: member.host_id, label }] : [];
+    });
+    return { links, unseen };
   },
 });
+
+/** The hosts of the address book; none while it cannot be read, as for the hub. */
+async function knownHosts(service: ListUses) {
+  try {
+    return (await service.addressBook()).hosts();
+  } catch {
+    return [];
+  }
+}
 
 export const operations = [openLink, showLink, listLinks];

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readMembership } from "../../src/join/membership";
+import { configFiles } from "../../src/lib/paths";
 import { caller, post, SOURCE, TOKEN, temporaryFolder, until } from "../support";
 import { joinDesk, linkServer, untilEvent } from "./support";
 
@@ -64,6 +65,27 @@ describe("over a link", () => {
         { healthy: false, error: expect.stringMatching(/^not linked \(last seen 20.*Z\)$/) },
       ]);
     }
+  });
+
+  test("the list of links has hosts that have not dialled since the desk started", async () => {
+    await using made = await linkedFleet();
+    const { adminHosts } = configFiles(made.desk.configDir);
+    const book = JSON.parse(readFileSync(adminHosts, "utf8"));
+    const host_id = "0".repeat(32);
+    const [joined] = book.hosts;
+    const away = {
+      ...joined,
+      label: "lab-away",
+      base_url: `link:${host_id}`,
+      member: { ...joined.member, host_id },
+    };
+    writeFileSync(adminHosts, JSON.stringify({ ...book, hosts: [joined, away] }));
+    expect(await (await made.call("/links")).json()).toMatchObject({
+      links: [{ label: made.label, linked: true }],
+      unseen: [{ label: "lab-away", host_id }],
+    });
+    const { stdout } = await made.svc("link", "list");
+    expect(stdout).toMatch(/^lab-away +not seen .* has not dialled since this desk started$/m);
   });
 
   test("a broadcast runs a list and a stored script, and brings back large results", async () => {
