@@ -10,7 +10,8 @@ import { type Group, print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { field, flag } from "../src/core/fields";
 import { printable } from "../src/lib/sanitize";
-import { addNatsDesk, makeNatsBundle, useNats } from "../src/nats/operations/server";
+import { table } from "../src/lib/table";
+import { addNatsDesk, makeNatsBundle, testNats, useNats } from "../src/nats/operations/server";
 
 const FILE = field(v.string(), "The part of a desk; - for standard input or output");
 
@@ -60,6 +61,12 @@ export default {
         ].join("\n"),
       examples: [["$0 nats use second.json", "This desk reaches the hosts over the server from now on"]],
     }),
+    test: view(testNats, {
+      positionals: ["url"],
+      text: reportText,
+      good: ({ ok }) => ok,
+      examples: [["$0 nats test tls://nats.example.org", "Test a server"]],
+    }),
   },
 } satisfies Group;
 
@@ -68,4 +75,9 @@ function bundleText({ folder, files, urls, pin, desk }: v.InferInput<typeof make
   if (pin !== null) lines.push(`pin   ${pin}`);
   lines.push(`desk  ${desk.name} ${desk.id}`);
   return lines.join("\n");
+}
+
+function reportText({ checks }: v.InferInput<typeof testNats.output>): string {
+  const rows = checks.map(({ name, ok, detail }) => [ok ? "ok" : "FAILED", name, detail]);
+  return table(["RESULT", "CHECK", "DETAIL"], rows);
 }

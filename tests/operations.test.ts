@@ -307,6 +307,7 @@ const SCOPE_OF = {
     "jobs.remove",
     "jobs.resume",
     "jobs.run",
+    "nats.test",
     "plan.apply",
     "plan.cancel",
     "plan.cancel_job",

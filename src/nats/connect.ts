@@ -5,7 +5,6 @@
  * does not ask for it, and the server's certificate has passed before anything is sent.
  */
 import type { ConnectionOptions, NatsConnection } from "@nats-io/nats-core";
-import { jwtAuthenticator } from "@nats-io/nats-core";
 import { NatsConnectionImpl, setTransportFactory } from "@nats-io/nats-core/internal";
 import { NodeTransport, nodeResolveHost } from "@nats-io/transport-node/lib/node_transport";
 import { RemoteError, type Trust } from "../client/carrier";
@@ -14,6 +13,7 @@ import { badInput } from "../lib/errors";
 import { isLoopback } from "../lib/loopback";
 import { printable } from "../lib/sanitize";
 import { hasPin } from "../lib/spki";
+import { nkey } from "./nkeys";
 
 /** A NATS server, or the servers of one cluster. */
 export interface NatsServer {
@@ -27,9 +27,9 @@ export interface NatsServer {
 
 export interface Login {
   readonly server: NatsServer;
-  /** The seed of the NKey; it only signs the server's nonce. */
-  readonly seed: string;
-  readonly jwt: string;
+  /** The seed of the NKey, which only signs the server's nonce, and its token; without both it comes without credentials. */
+  readonly seed?: string;
+  readonly jwt?: string;
   /** What the server lists the connection as. */
   readonly name?: string;
   readonly timeoutMs?: number;
@@ -113,7 +113,7 @@ export async function connectNats({
 }: Login): Promise<NatsConnection> {
   setTransportFactory({ factory: () => new Transport(), dnsResolveFn: nodeResolveHost });
   const common = {
-    authenticator: jwtAuthenticator(jwt, Buffer.from(seed)),
+    ...(seed !== undefined && jwt !== undefined && { authenticator: authenticator(seed, jwt) }),
     ...(name !== undefined && { name }),
     ...{ timeout: timeoutMs, pingInterval: PING_MS, reconnect: false, ignoreClusterUpdates: true },
     trust: trustOf(server),
@@ -133,6 +133,15 @@ export async function connectNats({
     }
   }
   throw remoteError(last);
+}
+
+function authenticator(seed: string, jwt: string) {
+  const key = nkey(seed);
+  return (nonce?: string) => ({
+    jwt,
+    nkey: key.id,
+    sig: key.sign(Buffer.from(nonce ?? "")).toString("base64"),
+  });
 }
 
 function shuffled(urls: readonly string[]): string[] {

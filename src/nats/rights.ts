@@ -11,32 +11,29 @@ export interface Attempt {
 
 /** What a host must not be able to do: to read what others are asked or answer, to answer for them, or to speak for them. */
 export const forbiddenToHosts = (other: string, desk: string): Attempt[] => [
-  ...["subscribe", "publish"].flatMap((kind) =>
-    [
+  ...subscribe([">", "svc.v1.>", "svc.v1.host.*.ask", "svc.v1.up.>", "_INBOX.>"]),
+  ...[subscribe, publish].flatMap((tried) =>
+    tried([
       `svc.v1.host.${other}.ask`,
       `svc.v1.up.${other}.hello`,
       `svc.v1.desk.${desk}.plans`,
       `_INBOX.${desk}.1`,
       `_INBOX.${other}.1`,
       "$SYS.REQ.SERVER.PING",
-    ].map((subject) => ({ kind: kind as Attempt["kind"], subject })),
+    ]),
   ),
-  ...[">", "svc.v1.>", "svc.v1.host.*.ask", "svc.v1.up.>", "_INBOX.>"].map((subject) => ({
-    kind: "subscribe" as const,
-    subject,
-  })),
 ];
 
-/** What a desk must not be able to do: to speak for hosts or other desks, or to read what others are answered. */
+/** What a desk must not be able to do: to speak for hosts or other desks, or to read what others are asked or answered. */
 export const forbiddenToDesks = (other: string): Attempt[] => [
-  { kind: "publish", subject: `svc.v1.up.${other}.hello` },
-  { kind: "publish", subject: `svc.v1.desk.${other}.plans` },
-  { kind: "publish", subject: `_INBOX.${other}.1` },
-  ...[">", `svc.v1.host.${other}.ask`, `_INBOX.${other}.>`, "_INBOX.>", "$SYS.>"].map((subject) => ({
-    kind: "subscribe" as const,
-    subject,
-  })),
+  ...subscribe([">", `svc.v1.host.${other}.ask`, `_INBOX.${other}.>`, "_INBOX.>", "$SYS.>"]),
+  ...publish([`svc.v1.up.${other}.hello`, `svc.v1.desk.${other}.plans`, `_INBOX.${other}.1`]),
 ];
+
+const subscribe = (subjects: readonly string[]): Attempt[] =>
+  subjects.map((subject) => ({ kind: "subscribe", subject }));
+const publish = (subjects: readonly string[]): Attempt[] =>
+  subjects.map((subject) => ({ kind: "publish", subject }));
 
 /** Those of `attempts` that the server lets the user of this connection do. */
 export async function allowed(nc: NatsConnection, attempts: readonly Attempt[]): Promise<Attempt[]> {

@@ -33,23 +33,41 @@ export function render(changes: Partial<GivenSettings> = {}, keys: Operator = ne
 export const rendered = (changes: Partial<GivenSettings> = {}): Record<string, string> =>
   Object.fromEntries(render(changes).files.map(({ name, text }) => [name, text]));
 
-/** A server on loopback, and its users; stopped when the scope ends. */
-export async function startBundle() {
-  const folder = temporaryFolder();
+/** A port of loopback that nobody uses. */
+export function freePort(): number {
   const free = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  const url = `tls://127.0.0.1:${free.port}`;
   free.stop(true);
+  return free.port;
+}
+
+/**
+ * A server on loopback, and its users; stopped when the scope ends.
+ *
+ * @param more for its configuration.
+ * @param change its configuration.
+ */
+export async function startBundle({
+  more = {},
+  change = (conf) => conf,
+}: {
+  readonly more?: Partial<GivenSettings>;
+  readonly change?: (conf: string, keys: Operator) => string | Promise<string>;
+} = {}) {
+  const folder = temporaryFolder();
+  const port = freePort();
+  const url = `tls://127.0.0.1:${port}`;
   let keys = newOperator(makeKey());
-  const { cert, files } = render({ url: [url] }, keys);
+  const { cert, files } = render({ ...more, url: [url] }, keys);
   writeBundle(files, folder.path, true);
+  const conf = join(folder.path, "nats-server.conf");
+  writeFileSync(conf, await change(files[0]?.text ?? "", keys));
   const server = { urls: [url], pin: spkiPin(cert) };
   const child = Bun.spawn(["nats-server", "-c", "nats-server.conf", "-l", "log"], {
     cwd: folder.path,
     stdio: ["ignore", "ignore", "ignore"],
   });
-  const { port } = new URL(url);
   await until("the NATS server", () =>
-    Bun.connect({ hostname: "127.0.0.1", port: Number(port), socket: { data() {} } }).then(
+    Bun.connect({ hostname: "127.0.0.1", port, socket: { data() {} } }).then(
       (socket) => {
         socket.end();
         return true;
@@ -75,8 +93,7 @@ export async function startBundle() {
     /** Revokes users, and lets the server read its configuration again. */
     revoke(...users: string[]) {
       keys = revoke(keys, users, new Date());
-      const [conf] = render({ url: [url] }, keys).files;
-      writeFileSync(join(folder.path, "nats-server.conf"), conf?.text ?? "");
+      writeFileSync(conf, render({ ...more, url: [url] }, keys).files[0]?.text ?? "");
       child.kill("SIGHUP");
     },
     async [Symbol.asyncDispose]() {

@@ -3,9 +3,9 @@
  */
 import { existsSync, renameSync } from "node:fs";
 import * as v from "valibot";
-import { field, fileContent, flag, inForm, path, secret, whole } from "../../core/fields";
+import { between, field, fileContent, flag, inForm, path, seconds, secret, whole } from "../../core/fields";
 import { operation } from "../../core/operation";
-import { conflict, rejected, unavailable } from "../../lib/errors";
+import { badInput, conflict, rejected, unavailable } from "../../lib/errors";
 import { ensurePrivateFolder } from "../../lib/files";
 import { withLock } from "../../lib/lock";
 import { configFiles } from "../../lib/paths";
@@ -192,6 +192,62 @@ export const useNats = operation({
   },
 });
 
+const REPORT = v.object({
+  /** Whether every step was taken and succeeded. */
+  ok: v.boolean(),
+  /** Of the server; null where there was no connection. */
+  version: v.nullable(v.string()),
+  /** From the desk through the server to a host and back; null when nothing came back. */
+  round_trip_ms: v.nullable(v.number()),
+  /** In order. */
+  checks: v.array(v.object({ name: v.string(), ok: v.boolean(), detail: v.string() })),
+});
+
+export type ProbeReport = v.InferOutput<typeof REPORT>;
+
+const ELSEWHERE = "it is done where a person sets up the server, not on a managed host";
+
+export const testNats = operation({
+  name: "nats.test",
+  summary: "Test a live NATS server, and that it keeps each host to its own subjects",
+  scope: "operate",
+  leftOut: { http: ELSEWHERE, script: ELSEWHERE },
+  input: v.strictObject({
+    url: field(TEXT, "tls://HOST[:PORT] or wss://HOST[:PORT]"),
+    ca: field(
+      v.optional(fileContent(v.pipe(v.string(), v.maxLength(1_000_000)))),
+      "Certificates to trust, PEM (default: as this desk knows the server, else the system's)",
+    ),
+    pin: field(v.optional(TEXT), "Pin of its key or certificate, in place of that"),
+    timeout_s: field(v.optional(seconds(between(0.1, 60)), 5), "Time limit for each step, in seconds"),
+  }),
+  output: REPORT,
+  async run({ configDir }: Uses, { url: text, ca, pin: givenPin, timeout_s }) {
+    const [{ formatServerUrl, parseServerUrl }, { readDeskPart }, { parsePin, PIN_FORM }] = await Promise.all(
+      [import("../server-url"), import("../desk-part"), import("../../lib/spki")],
+    );
+    const url = parseServerUrl(text);
+    if (!url) throw badInput("url: expected tls://HOST[:PORT] or wss://HOST[:PORT]");
+    const pin = givenPin === undefined ? undefined : parsePin(givenPin);
+    if (givenPin !== undefined && pin === undefined) throw badInput(`pin: expected ${PIN_FORM}`);
+    if (ca !== undefined && !ca.includes("-----BEGIN CERTIFICATE-----")) {
+      throw badInput("ca: expected certificates as PEM text");
+    }
+    if (ca !== undefined && pin !== undefined) throw badInput("ca, pin: expected one of them");
+    const known = readDeskPart(configFiles(configDir).nats);
+    // The credentials of this desk are for its own server alone.
+    const part = known?.server.urls.includes(formatServerUrl(url)) ? known : undefined;
+    const own = ca === undefined && pin === undefined ? part?.server : { ca, pin };
+    const { probeServer } = await import("../probe");
+    return probeServer({ url, trust: trustOf(own), part, timeoutMs: timeout_s * 1_000 });
+  },
+});
+
+function trustOf(by: { readonly pin?: string | undefined; readonly ca?: string | undefined } | undefined) {
+  if (by?.pin !== undefined) return { kind: "pin", pins: [by.pin] } as const;
+  return by?.ca === undefined ? ({ kind: "system" } as const) : ({ kind: "ca", pem: by.ca } as const);
+}
+
 /** Renames files that exist. @returns the new names. */
 function backUp(...files: string[]): string[] {
   const stamp = Math.floor(Date.now() / 1_000);
@@ -202,4 +258,4 @@ function backUp(...files: string[]): string[] {
   });
 }
 
-export const operations = [makeNatsBundle, addNatsDesk, useNats];
+export const operations = [makeNatsBundle, addNatsDesk, useNats, testNats];
