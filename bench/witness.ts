@@ -139,6 +139,7 @@ async function looked(): Promise<Figure> {
     ...{ store, log: { warn() {} }, publish() {} },
     witness: createWitness({ store, key: openSigningKey(join(folder.path, "own_key")) }),
     deskKey: openSigningKey(join(folder.path, "desk_key")),
+    verifyRow: () => Promise.reject(new Error("nothing is restored here")),
     book: { hosts: () => hosts, reach: (host: Host) => serverOf(host) },
   });
   const each = async (look: (host: Host) => Promise<unknown>) => {

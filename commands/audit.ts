@@ -172,13 +172,29 @@ function verdictLine({
   reason,
   head,
   witnessed,
+  restored,
 }: v.InferOutput<typeof verifyAudit.output>): string {
-  const seen = witnessed ? `; ${witnessedText(witnessed)}` : "";
+  const seen = `${witnessed ? `; ${witnessedText(witnessed)}` : ""}${restored ? `\n${restoredText(restored)}` : ""}`;
   if (ok) return `Chain OK (${total_rows} rows)${seen}`;
   // A chain that is broken has no head.
+  if (restored?.fault && witnessed) return `Chain OK (${total_rows} rows), but ${printable(reason ?? "")}`;
   if (head !== null) return `Chain OK (${total_rows} rows), but not witnessed: ${printable(reason ?? "")}`;
   const where = broken_at_id === null ? "" : ` at row id ${broken_at_id} of ${total_rows}`;
   return `Chain broken${where}: ${printable(reason ?? "")}`;
+}
+
+function restoredText({
+  id,
+  ts,
+  former_size,
+  size,
+  reason,
+  by_own_desk,
+}: NonNullable<v.InferOutput<typeof verifyAudit.output>["restored"]>): string {
+  const who = by_own_desk
+    ? "the desk of this host"
+    : "the desk whose key it names, which is not that of this host,";
+  return `restored: row ${id} of ${ts} says that ${who} accepted ${size} leaves in place of ${former_size}: ${printable(reason ?? "", 500)}`;
 }
 
 function witnessedText({

@@ -281,6 +281,12 @@ export function createService({
       ({ store }) => store.close(),
     ),
     existingWitness: async () => (existsSync(files.witness) ? service.witness() : null),
+    async newestRestore() {
+      const log = await (await service.audit())?.witness();
+      if (!log) return null;
+      const { newestRestore } = await import("./witness/restored");
+      return newestRestore(log, (await service.membership())?.desk_key);
+    },
     watchedLogs: async () => madeCollector?.() ?? null,
     async foundLogs() {
       const watched = await service.watchedLogs();
@@ -545,6 +551,13 @@ export function createService({
     return createCollector({
       ...(await service.witness()),
       ...{ book: await service.addressBook(), deskKey: openSigningKey(files.deskKey), log, publish },
+      async verifyRow(proof, vkey) {
+        const [{ verifyProof }, { parseVerifierKey }] = await Promise.all([
+          import("./audit/witness/proof"),
+          import("./lib/signed-note"),
+        ]);
+        return verifyProof(proof, { key: parseVerifierKey(vkey), witnesses: [] });
+      },
     });
   });
   const watchLogs = async () => {

@@ -15,7 +15,7 @@ import type { AuditLog } from "./log";
 import { PRUNED } from "./retention";
 import { LISTED_ROW } from "./row";
 import { operations as witnessOperations } from "./witness/operations";
-import { WITNESSED } from "./witnessed";
+import { RESTORE, type Restore, WITNESSED } from "./witnessed";
 
 /** What the operations use of the service. */
 interface Uses {
@@ -23,6 +23,8 @@ interface Uses {
   /** Null when this process keeps no audit log. */
   audit(): Promise<AuditLog | null>;
   permits(need: Permission): boolean;
+  /** The newest restore of the log; null where there was none. */
+  newestRestore(): Promise<Restore | null>;
 }
 
 const PATH = path(v.pipe(v.string(), v.nonEmpty()));
@@ -123,6 +125,8 @@ export const verifyAudit = operation({
     ...VERDICT.entries,
     /** How far witnesses have cosigned the log; null where none has, or that was not asked for. */
     witnessed: v.optional(v.nullable(WITNESSED)),
+    /** The newest restore of the log (`svc admin witness-restore`); null where there was none, or that was not asked for. */
+    restored: v.optional(v.nullable(RESTORE)),
   }),
   mismatch: ({ file, witnessed }) =>
     witnessed && file !== undefined
@@ -133,7 +137,9 @@ export const verifyAudit = operation({
     if (file === undefined) {
       const log = await openLog(service);
       const call = { noted, signal, ...(progress && { progress: report("rows verified") }) };
-      return witnessed ? unlessUnseen(await log.verifyWitnessed(call)) : log.verify(call);
+      if (!witnessed) return log.verify(call);
+      const verdict = unlessUnseen(await log.verifyWitnessed(call));
+      return unlessFalse(verdict, await service.newestRestore());
     }
     // A token for the log must not find out about files of the host, also by way of a job.
     if (isRemote({ kind }) || !allows(grant, "admin"))
@@ -148,6 +154,12 @@ const unlessUnseen = <V extends { ok: boolean; witnessed: unknown }>(verdict: V)
   verdict.ok && verdict.witnessed === null
     ? { ...verdict, ok: false, reason: "no witness has cosigned a checkpoint of this log" }
     : verdict;
+
+/** A restore that is not what it says hides a break. */
+const unlessFalse = <V extends { ok: boolean }>(verdict: V, restored: Restore | null) =>
+  verdict.ok && restored !== null && restored.fault !== null
+    ? { ...verdict, restored, ok: false, reason: `row ${restored.id}, of a restore: ${restored.fault}` }
+    : { ...verdict, restored };
 
 const BULKY = "the answer can be larger than any other; export on the host and copy the file";
 

@@ -14,6 +14,22 @@ export const WITNESSED = v.object({
 
 export type Witnessed = v.InferOutput<typeof WITNESSED>;
 
+/** The newest row that says that the desk accepted a break of the log. */
+export const RESTORE = v.object({
+  id: v.number(),
+  ts: v.string(),
+  /** How many leaves the desk had cosigned, how many the log had, and why that was accepted; null where the row cannot be read. */
+  former_size: v.nullable(v.number()),
+  size: v.nullable(v.number()),
+  reason: v.nullable(v.string()),
+  /** Whether the desk that this host has joined is the one that signed it. */
+  by_own_desk: v.boolean(),
+  /** What is wrong with it; null when nothing is. */
+  fault: v.nullable(v.string()),
+});
+
+export type Restore = v.InferOutput<typeof RESTORE>;
+
 /** What a verification of the tree found. */
 export const TREE_SCAN = v.object({
   /** What is wrong, and the row at fault where one can be named; null when nothing is. */

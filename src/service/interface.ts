@@ -2,6 +2,7 @@
  * The service: every feature of one process by its name. `../service.ts` makes it.
  */
 import type { AuditLog } from "../audit/log";
+import type { Restore } from "../audit/witnessed";
 import type { BundleMergers, BundleReaders } from "../config/bundle";
 import type { Settings } from "../config/settings";
 import type { EventType } from "../core/events";
@@ -98,6 +99,8 @@ export interface Service {
   witness(): Promise<Open>;
   /** As `witness()`, but null where it has witnessed no log. */
   existingWitness(): Promise<Open | null>;
+  /** The newest restore of the audit log that a desk has signed; null where there was none. */
+  newestRestore(): Promise<Restore | null>;
   /** What looks at the audit logs of hosts that have joined; null where this process does not. */
   watchedLogs(): Promise<Collector | null>;
   /** What that, or the server before, has found about each host, by its id. */

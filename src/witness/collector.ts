@@ -19,7 +19,7 @@ import { type HandedBack, handBack, isDue, PACE_MS } from "./hand-back";
 import { type Found, keyOf, type LogKey, lookAt } from "./look";
 import { opinionsOf } from "./opinions";
 import { createPeers, type Member } from "./peers";
-import { restore } from "./restore";
+import { type Accepted, type Restore, restore } from "./restore";
 import { afterLook, BROKEN, newRecord, type Record } from "./states";
 import type { Store } from "./store";
 import type { Witness } from "./witness";
@@ -41,6 +41,7 @@ export interface CollectorOptions<E extends Entry> {
   readonly witness: Witness;
   readonly book: { hosts(): readonly E[]; reach(entry: E): RemoteServer };
   readonly deskKey: SigningKey;
+  readonly verifyRow: Restore["verifyRow"];
   readonly log: { warn(text: string): void };
   readonly publish: Publish;
 }
@@ -50,7 +51,8 @@ interface Watch<E> {
   entry: E & Member;
   record: Record;
   isStored: boolean;
-  isBusy: boolean;
+  /** What is done there now: a look can be stopped, a restore cannot. */
+  busy: { readonly ended: Promise<void>; readonly stop: AbortController | undefined } | undefined;
   /** When the next look is due, on the monotonic clock. */
   due: number;
   answering: ReturnType<typeof createAnswering>;
@@ -64,6 +66,7 @@ export function createCollector<E extends Entry>({
   witness,
   book,
   deskKey,
+  verifyRow,
   log,
   publish,
 }: CollectorOptions<E>) {
@@ -78,7 +81,7 @@ export function createCollector<E extends Entry>({
     const hostId = entry.member.host_id;
     const known = former.take(hostId);
     return {
-      ...{ hostId, entry, isBusy: false, answering: createAnswering(), handed: undefined },
+      ...{ hostId, entry, busy: undefined, answering: createAnswering(), handed: undefined },
       record: { ...(known ?? newRecord()), label: entry.label, left: null },
       isStored: known?.left === null && known.label === entry.label,
       due: performance.now() + Math.random() * Math.min(EVERY_MS, 1_000 + PACE_MS * watches.size),
@@ -137,13 +140,12 @@ export function createCollector<E extends Entry>({
   };
 
   /** The cosignatures of peers. An objection that is true breaks the log. */
-  const askPeers = async (watch: Watch<E>, submission: Submission, carrier: Carrier) => {
+  const askPeers = async (watch: Watch<E>, submission: Submission, carrier: Carrier, signal: AbortSignal) => {
     const log = logOf(watch.record);
     if (!log) return [];
     const members = Array.from(watches.values(), ({ entry }) => entry);
     const asked = peers.of(watch.hostId, members);
-    const opinions = await opinionsOf(peers, asked, { carrier, log, submission, signal: ending.signal });
-    const { cosigned, claims, broken } = opinions;
+    const { cosigned, claims, broken } = await opinionsOf(peers, asked, { carrier, log, submission, signal });
     if (broken) note(watch, broken);
     keep(watch, { ...watch.record, peers: cosigned.map(({ host_id }) => host_id), claims: [...claims] });
     return cosigned;
@@ -153,8 +155,9 @@ export function createCollector<E extends Entry>({
     watch: Watch<E>,
     carrier: Carrier,
     { size, submission, cosignatures }: { size: number; submission: Submission; cosignatures: string },
+    signal: AbortSignal,
   ) => {
-    const others = await askPeers(watch, submission, carrier);
+    const others = await askPeers(watch, submission, carrier, signal);
     if (BROKEN.includes(watch.record.state)) return;
     watch.handed = { at: performance.now(), size, looks: 0 };
     watch.answering.asked();
@@ -175,8 +178,8 @@ export function createCollector<E extends Entry>({
     return key;
   };
 
-  const look = async (watch: Watch<E>) => {
-    using carrier = await carrierTo(book.reach(watch.entry), ending.signal);
+  const look = async (watch: Watch<E>, signal: AbortSignal) => {
+    using carrier = await carrierTo(book.reach(watch.entry), signal);
     if (watch.record.origin === null) {
       const key = await ownKeyOf(watch, carrier);
       store.register({ ...key, epoch: watch.record.epoch });
@@ -201,25 +204,70 @@ export function createCollector<E extends Entry>({
     note(watch, found);
     if (answer.status !== 200 || !isHanded) return;
     try {
-      await collect(watch, carrier, { size, submission, cosignatures: answer.cosignatures });
+      await collect(watch, carrier, { size, submission, cosignatures: answer.cosignatures }, signal);
     } catch (error) {
       // The look itself was good.
       if (!(error instanceof RemoteError)) throw error;
     }
   };
 
-  const run = async (watch: Watch<E>) => {
-    watch.isBusy = true;
+  /** Does `work` at a host at which nothing else is done. */
+  const occupy = async <T>(watch: Watch<E>, stop: AbortController | undefined, work: () => Promise<T>) => {
+    const { promise: ended, resolve } = Promise.withResolvers<void>();
+    watch.busy = { ended, stop };
     try {
-      await look(watch);
-    } catch (error) {
-      if (ending.signal.aborted) return;
-      if (!(error instanceof RemoteError || error instanceof Failure)) throw error;
-      note(watch, { kind: "none", reason: reasonOf(error) });
+      return await work();
     } finally {
-      watch.isBusy = false;
-      watch.due = performance.now() + EVERY_MS * (0.9 + Math.random() * 0.2);
+      watch.busy = undefined;
+      resolve();
     }
+  };
+  const run = (watch: Watch<E>) => {
+    const stop = new AbortController();
+    const signal = AbortSignal.any([stop.signal, ending.signal]);
+    return occupy(watch, stop, async () => {
+      try {
+        await look(watch, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!(error instanceof RemoteError || error instanceof Failure)) throw error;
+        note(watch, { kind: "none", reason: reasonOf(error) });
+      } finally {
+        watch.due = performance.now() + EVERY_MS * (0.9 + Math.random() * 0.2);
+      }
+    });
+  };
+
+  /** Accepts the log of a host, in one commit: there is no moment in which it could be another one. */
+  const accept = (watch: Watch<E>, key: LogKey, { checkpoint, restored }: Accepted, reason: string) => {
+    // Later than each before, also where this desk has lost count with its witness.db. Peers remember.
+    const known = Math.max(watch.record.epoch, store.log(key.origin)?.epoch ?? 0);
+    const epoch = Math.max(known + 1, Date.now());
+    const record: Record = {
+      ...watch.record,
+      ...key,
+      ...{
+        epoch,
+        state: "restored",
+        since: restored,
+        restored,
+        reason,
+        size: checkpoint.size,
+        peers: [],
+        claims: [],
+      },
+    };
+    store.commit(() => {
+      const head = witness.headOf(checkpoint, store.head(key.origin)?.cosigned ?? 0);
+      store.register({ ...key, epoch });
+      store.advance(key.origin, undefined, head);
+      store.setRecord(watch.hostId, record);
+    });
+    watch.handed = undefined;
+    watch.answering = createAnswering();
+    keep(watch, record);
+    watch.due = 0;
+    return record;
   };
 
   const tick = () => {
@@ -234,7 +282,7 @@ export function createCollector<E extends Entry>({
       log.warn(`what this desk finds about audit logs is not stored: ${messageOf(error)}`);
     }
     for (const watch of watches.values()) {
-      if (watch.isBusy || watch.due > now) continue;
+      if (watch.busy || watch.due > now) continue;
       run(watch).catch((error) => log.warn(`an audit log was not looked at: ${messageOf(error)}`));
     }
     const due = Math.min(now + UPKEEP_MS, ...Array.from(watches.values(), (watch) => watch.due));
@@ -260,28 +308,29 @@ export function createCollector<E extends Entry>({
     async lookNow(label: string): Promise<Record> {
       followBook();
       const watch = watchOf(label);
-      if (!watch.isBusy) await run(watch);
+      if (!watch.busy) await run(watch);
       return watch.record;
     },
     /**
      * Accepts the log of a host as it is now, on record on that host.
      *
-     * @throws `conflict` when the host does not let it be put on record; a {@link RemoteError} when it does not answer.
+     * @throws `conflict` when it is being restored, or the host does not prove that this is on record; a {@link RemoteError} when it
+     *   does not answer.
      */
     async restore(label: string, reason: string, signal: AbortSignal): Promise<Record> {
       followBook();
       const watch = watchOf(label);
-      using carrier = await carrierTo(book.reach(watch.entry), signal);
-      const record = await restore(carrier, {
-        ...{ store, deskKey, ...watch.entry, record: watch.record, reason },
-        key: await ownKeyOf(watch, carrier),
+      while (watch.busy) {
+        if (!watch.busy.stop) throw conflict(`the log of ${label} is being restored already`);
+        watch.busy.stop.abort();
+        await watch.busy.ended;
+      }
+      return occupy(watch, undefined, async () => {
+        using carrier = await carrierTo(book.reach(watch.entry), AbortSignal.any([signal, ending.signal]));
+        const key = await ownKeyOf(watch, carrier);
+        const about = { deskKey, ...watch.entry, record: watch.record, key, reason, verifyRow };
+        return accept(watch, key, await restore(carrier, about), reason);
       });
-      watch.handed = undefined;
-      watch.answering = createAnswering();
-      keep(watch, record);
-      storeRecords();
-      watch.due = 0;
-      return record;
     },
     stop(): void {
       clearTimeout(timer);

@@ -72,7 +72,8 @@ export const RESTORED = v.strictObject({
   ...SIGNED,
 });
 
-type Restored = Omit<v.InferOutput<typeof RESTORED>, "signature">;
+/** What an operator accepts. */
+export type Restored = Omit<v.InferOutput<typeof RESTORED>, "signature">;
 
 export const restoredMessage = ({ host_id, nonce }: Membership, restored: Restored): string => {
   const { former_origin, former_size, origin, size, root, reason, signed } = restored;

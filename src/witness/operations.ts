@@ -10,7 +10,8 @@ import { answerResponse, parseSubmission } from "./add-checkpoint";
 import type { Collector } from "./collector";
 import { addCosignatures } from "./cosignatures";
 import { checkEvidence, parseEvidence } from "./evidence";
-import { ASSIGNMENT, assignmentMessage, type Membership, RESTORED, restoredMessage } from "./messages";
+import { ASSIGNMENT, assignmentMessage, type Membership } from "./messages";
+import { recordRestore } from "./restored";
 import { BROKEN, RECORD, type Record, recordsIn, STATES } from "./states";
 import type { Store } from "./store";
 import type { Witness } from "./witness";
@@ -116,25 +117,6 @@ const assign = operation({
       for (const log of logs) store.register(log);
     });
     return { vkey: witness.vkey };
-  },
-});
-
-const restored = operation({
-  name: "witness.restored",
-  summary: "Put on record that an operator of the desk accepts a break of this host's audit log",
-  scope: "any",
-  changes: "announces",
-  http: { method: "POST", path: "/audit/restored" },
-  leftOut: BY_DESK,
-  input: RESTORED,
-  output: v.object({ recorded: v.literal(true) }),
-  async run(service: Pick<Uses, "membership">, { signature, ...about }, caller) {
-    const membership = await service.membership();
-    if (!membership) throw conflict("this host has joined no desk");
-    if (!isSignedBy(membership.desk_key, restoredMessage(membership, about), signature))
-      throw forbidden("the signature is not that of the desk which this host has joined");
-    await caller.announce(`audit.restored ${JSON.stringify(about)} signature=${signature}`);
-    return { recorded: true as const };
   },
 });
 
@@ -289,7 +271,7 @@ export const operations = [
   showKey,
   assign,
   addCosignatures,
-  restored,
+  recordRestore,
   listWitnessed,
   showFork,
   verifyFork,

@@ -68,12 +68,18 @@ export function createWitness({ store, key, now = Date.now, publish = unheard }:
   const takeOffer = createBuckets(OFFERS);
   let offered = 0;
 
-  /** Cosigns, and resolves when that is on disk. */
-  const cosign = ({ origin, size, root, note, line }: Signed, former: Head | undefined): Promise<Answer> => {
-    // A clock that was set back does not make a later cosignature look older.
-    const cosigned = Math.max(Math.floor(now() / 1_000), former?.cosigned ?? 0);
+  /** @param least the earliest time of the cosignature: a clock that was set back does not make a later one look older. */
+  const sign = ({ size, root, note, line }: Signed, least: number) => {
+    const cosigned = Math.max(Math.floor(now() / 1_000), least);
     const cosignatures = cosignNote(note.text, name, key, cosigned);
     const next = { size, root: toBase64(root), note: noteOf(note.text, [line, cosignatures]), cosigned };
+    return { cosignatures, next };
+  };
+
+  /** Cosigns, and resolves when that is on disk. */
+  const cosign = (signed: Signed, former: Head | undefined): Promise<Answer> => {
+    const { cosignatures, next } = sign(signed, former?.cosigned ?? 0);
+    const { origin } = signed;
     const { promise, resolve } = Promise.withResolvers<Answer>();
     waiting.push({ origin, former, next, cosignatures, answer: resolve });
     if (waiting.length === 1) setImmediate(flush);
@@ -171,6 +177,8 @@ export function createWitness({ store, key, now = Date.now, publish = unheard }:
         offered--;
       }
     },
+    /** The head of a log that begins anew with this checkpoint. @param least the earliest time, in seconds since 1970. */
+    headOf: (signed: Signed, least: number): Head => sign(signed, least).next,
     /** The newest note of the log whose origin has this SHA-256, with the cosignature; undefined where there is none. */
     latest: (hash: string): string | undefined => store.note(hash),
   };

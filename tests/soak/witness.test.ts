@@ -15,6 +15,7 @@ import { createCollector } from "../../src/witness/collector";
 import { openStore } from "../../src/witness/store";
 import { createWitness } from "../../src/witness/witness";
 import { TOKEN, testWith, until } from "../support";
+import { verifyRow } from "../witness/support";
 import { installHost } from "./host";
 
 const KILLS = Number(process.env.SVC_SOAK_KILLS ?? 50);
@@ -34,7 +35,7 @@ function deskOf(folder: string) {
   const witness = createWitness({ store, key: openSigningKey(join(folder, "desk_witness")) });
   const alarms: unknown[] = [];
   const collector = createCollector<Host>({
-    ...{ store, witness, deskKey: openSigningKey(join(folder, "desk_key")), log: { warn() {} } },
+    ...{ store, witness, deskKey: openSigningKey(join(folder, "desk_key")), verifyRow, log: { warn() {} } },
     book: { hosts: () => [{ ...host, member }], reach: serverOf },
     publish(_type, data) {
       const found = JSON.stringify(data);

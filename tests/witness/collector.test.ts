@@ -10,11 +10,16 @@ import { createFormer } from "../../src/witness/former";
 import { RESTORED, restoredMessage } from "../../src/witness/messages";
 import { listWitnessed, showFork } from "../../src/witness/operations";
 import { newRecord } from "../../src/witness/states";
-import { openStore } from "../../src/witness/store";
+import { openStore, originHash } from "../../src/witness/store";
 import { createWitness } from "../../src/witness/witness";
 import { CALLER } from "../diagnostics/support";
 import { movableClock, temporaryFolder } from "../support";
-import { ownLog, testHost, testLog } from "./support";
+import { ownLog, testHost, testLog, verifyRow } from "./support";
+
+interface Answer {
+  readonly proof: string;
+  readonly consistency: readonly string[];
+}
 
 /** A clock that says another time, until the scope ends. */
 function clockAt(time: string): Disposable {
@@ -33,7 +38,7 @@ function testDesk(count: number) {
     const store = openStore(`${folder.path}/${file}`);
     const witness = createWitness({ store, key: openSigningKey(`${folder.path}/desk_witness`) });
     const collector = createCollector({
-      ...{ store, witness, deskKey, log: { warn() {} } },
+      ...{ store, witness, deskKey, verifyRow, log: { warn() {} } },
       book: { hosts: () => hosts.map(({ entry }) => entry), reach: (entry) => serverOf(entry) },
       publish: (type, data) => void happened.push([type.name, data]),
     });
@@ -414,7 +419,7 @@ describe("a restored log", () => {
       isSignedBy(desk.deskKey.publicKey, restoredMessage(desk.host.entry.member, about), signature),
     ).toBe(true);
     const after = await desk.look(60);
-    expect(after).toMatchObject({ state: "restored", reason: "the disk was replaced", size: 60 });
+    expect(after).toMatchObject({ state: "restored", reason: "the disk was replaced", size: 61 });
     expect(after.peers).toHaveLength(3);
     desk.host.size = 40;
     expect(await desk.look()).toMatchObject({ state: "shrank" });
@@ -427,7 +432,7 @@ describe("a restored log", () => {
       expect(await desk.look(60)).toMatchObject({ state: "shrank" });
       await desk.restore("once more");
       const after = await desk.look(60);
-      expect(after).toMatchObject({ state: "restored", size });
+      expect(after).toMatchObject({ state: "restored", size: size + 1 });
       expect(after.peers).toHaveLength(3);
     };
     desk.host.size = 100;
@@ -438,6 +443,74 @@ describe("a restored log", () => {
     desk.restart("empty.db");
     await breakAndRestore(40);
   });
+
+  test("has a head at once, which has the row: a log that forks before the next look is found", async () => {
+    using desk = testDesk(1);
+    desk.host.size = 100;
+    await desk.look();
+    desk.host.size = 60;
+    await desk.look();
+    await desk.restore("a backup");
+    const { origin } = desk.host.log;
+    expect(desk.store.head(origin)?.size).toBe(61);
+    const head = parseNote(desk.store.note(originHash(origin)) ?? "");
+    expect(verifiedBy(head, parseVerifierKey(desk.witness.vkey))).toBeDefined();
+    desk.host.log = desk.host.log.forkedAt(20);
+    desk.host.size = 90;
+    expect(await desk.look()).toMatchObject({ state: "forked" });
+  });
+
+  test("has an end to the look that is under way, and one restore at a time", async () => {
+    using desk = testDesk(1);
+    desk.host.size = 100;
+    await desk.look();
+    desk.host.size = 60;
+    await desk.look();
+    const asked = Promise.withResolvers<void>();
+    const { shows } = desk.host;
+    desk.host.shows = async () => {
+      asked.resolve();
+      return new Promise(() => {});
+    };
+    const looking = desk.look();
+    await asked.promise;
+    desk.host.shows = shows;
+    const [first, second] = await Promise.allSettled([desk.restore("one"), desk.restore("two")]);
+    expect([first.status, second.status]).toEqual(["fulfilled", "rejected"]);
+    expect(second).toMatchObject({ reason: { message: expect.stringContaining("being restored already") } });
+    await looking;
+    expect(await desk.look()).toMatchObject({ state: "restored", reason: "one" });
+  });
+
+  for (const [what, proves] of [
+    ["answers as an older svc", () => ({})],
+    ["gives no proof of the row", ({ consistency }: Answer) => ({ consistency, proof: "something" })],
+    [
+      "gives the proof of another row",
+      ({ proof, consistency }: Answer) => ({
+        consistency,
+        proof: proof.replace(/^extra .*$/m, (line) => `extra ${Buffer.from(line).toString("base64")}`),
+      }),
+    ],
+    [
+      "does not show that it goes on from what is accepted",
+      ({ proof }: Answer) => ({ proof, consistency: ["AAAA"] }),
+    ],
+  ] as const) {
+    test(`is not accepted where the host ${what}`, async () => {
+      using desk = testDesk(1);
+      desk.host.size = 100;
+      await desk.look();
+      desk.host.size = 60;
+      await desk.look();
+      desk.host.proves = proves;
+      await expect(desk.restore("a backup")).rejects.toThrow(/older svc|does not prove|changed again/);
+      expect(await desk.look()).toMatchObject({ state: "shrank" });
+      desk.host.proves = (answer) => answer;
+      await desk.restore("a backup");
+      expect(await desk.look()).toMatchObject({ state: "restored" });
+    });
+  }
 
   test("may have another key", async () => {
     using desk = testDesk(1);

@@ -2,15 +2,19 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import * as v from "valibot";
+import { parseCheckpoint, parseHash } from "../../src/lib/checkpoint";
+import { isConsistent } from "../../src/lib/merkle";
 import { configFiles } from "../../src/lib/paths";
+import { parseNote, toBase64 } from "../../src/lib/signed-note";
 import { openSigningKey } from "../../src/lib/signing-key";
 import { submissionText } from "../../src/witness/add-checkpoint";
 import { handedText } from "../../src/witness/cosignatures";
-import { assignmentMessage, type RESTORED, restoredMessage } from "../../src/witness/messages";
+import { assignmentMessage, type Restored, restoredMessage } from "../../src/witness/messages";
+import { restoredDetail } from "../../src/witness/restored";
 import { originHash } from "../../src/witness/store";
 import { newWitness } from "../audit/witness/support";
 import { post, temporaryFolder, testServer } from "../support";
-import { joinDesk, testLog } from "./support";
+import { joinDesk, testLog, verifyRow } from "./support";
 
 /** A host that has joined a desk, whose key is in `folder`. */
 async function joinedHost() {
@@ -107,18 +111,73 @@ describe("a peer", () => {
   });
 });
 
-test("a host puts on record that its desk accepts a break, when the desk has signed that", async () => {
-  await using host = await joinedHost();
-  const about: Omit<v.InferOutput<typeof RESTORED>, "signature"> = {
-    ...{ former_origin: host.log.origin, former_size: 100, origin: host.log.origin, size: 60 },
-    ...{ root: "r", reason: "the disk was replaced", signed: new Date().toISOString() },
-  };
-  const signature = host.deskKey.sign(restoredMessage(host.membership, about));
-  const send = (body: object) => host.call("/audit/restored", post(body));
-  expect((await send({ ...about, size: 61, signature })).status).toBe(403);
-  expect((await send({ ...about, signature })).status).toBe(200);
-  expect((await host.rows())?.[1]).toContain("-> started audit.restored");
-  expect((await host.rows())?.[1]).toContain("the disk was replaced");
+describe("a host", () => {
+  /** What its desk accepts: the log as it is now. */
+  async function acceptable(host: Awaited<ReturnType<typeof joinedHost>>) {
+    const log = await host.service.audit();
+    await log?.log("test", { detail: "a row" });
+    const { origin } = v.parse(
+      v.object({ origin: v.string() }),
+      await (await host.call("/audit/key")).json(),
+    );
+    const { note } = v.parse(
+      v.object({ note: v.string() }),
+      await (await host.call("/audit/checkpoint")).json(),
+    );
+    const { size, root } = parseCheckpoint(parseNote(note).text);
+    const about: Restored = {
+      ...{ former_origin: origin, former_size: 100, origin, size, root: toBase64(root) },
+      ...{ reason: "the disk was replaced", signed: new Date().toISOString() },
+    };
+    return { ...about, signature: host.deskKey.sign(restoredMessage(host.membership, about)) };
+  }
+  const restoreIn = async (host: Awaited<ReturnType<typeof joinedHost>>) =>
+    v.parse(
+      v.object({ restored: v.nullable(v.looseObject({})) }),
+      await (await host.call("/audit/verify?witnessed=true")).json(),
+    ).restored;
+
+  test("puts on record that its desk accepts a break, when the desk has signed that, and proves the row", async () => {
+    await using host = await joinedHost();
+    const about = await acceptable(host);
+    const send = (body: object) => host.call("/audit/restored", post(body));
+    expect((await send({ ...about, size: about.size + 1 })).status).toBe(403);
+    expect(await restoreIn(host)).toBeNull();
+    const { proof, consistency } = v.parse(
+      v.object({ proof: v.string(), consistency: v.array(v.string()) }),
+      await (await send(about)).json(),
+    );
+    const { vkey } = v.parse(v.object({ vkey: v.string() }), await (await host.call("/audit/key")).json());
+    const proven = await verifyRow(proof, vkey);
+    expect(proven).toMatchObject({ ok: true, row: { event_type: "audit_restored" } });
+    expect(proven.row?.detail).toContain("the disk was replaced");
+    const { size, root } = parseCheckpoint(parseNote(proof.slice(proof.indexOf("\n\n") + 2)).text);
+    const hashes = consistency.map((line) => parseHash(line) ?? new Uint8Array());
+    const former = parseHash(about.root) ?? new Uint8Array();
+    expect(isConsistent(about.size, former, size, root, hashes)).toBe(true);
+    expect(await restoreIn(host)).toMatchObject({ size: about.size, by_own_desk: true, fault: null });
+  });
+
+  test("finds a restore that nobody has signed, that is of another log, or that it cannot read", async () => {
+    await using host = await joinedHost();
+    const { signature, ...about } = await acceptable(host);
+    const joined = { ...host.membership, desk_key: host.deskKey.publicKey };
+    const other = { ...about, root: toBase64(new Uint8Array(32)) };
+    const log = await host.service.audit();
+    for (const [detail, fault] of [
+      ["something", "not what svc writes"],
+      [restoredDetail(joined, { ...about, reason: "another" }, signature), "has not signed it"],
+      [
+        restoredDetail(joined, other, host.deskKey.sign(restoredMessage(host.membership, other))),
+        `another root at ${about.size} leaves`,
+      ],
+    ] as const) {
+      await log?.log("audit_restored", { detail });
+      expect(await restoreIn(host)).toMatchObject({ fault: expect.stringContaining(fault) });
+    }
+    await log?.log("audit_restored", { detail: restoredDetail(joined, about, signature) });
+    expect(await restoreIn(host)).toMatchObject({ fault: null });
+  });
 });
 
 test("a host keeps cosignatures of the witnesses that its desk has asked, and of nobody else with a token", async () => {

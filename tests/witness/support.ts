@@ -1,13 +1,17 @@
 /** A log with a key of its own, as a host has one. */
 import { writeFileSync } from "node:fs";
 import * as v from "valibot";
+import { GENESIS, rowHash } from "../../src/audit/row";
+import { proofText, verifyProof } from "../../src/audit/witness/proof";
+import { leafOf } from "../../src/audit/witness/tree";
 import { checkpointText } from "../../src/lib/checkpoint";
-import { consistencyProof, type Hash, rootOf } from "../../src/lib/merkle";
+import { consistencyProof, type Hash, inclusionProof, rootOf } from "../../src/lib/merkle";
 import { configFiles } from "../../src/lib/paths";
 import {
   formatVerifierKey,
   logName,
   noteOf,
+  parseVerifierKey,
   SIGNATURE,
   signNote,
   toBase64,
@@ -15,7 +19,8 @@ import {
 } from "../../src/lib/signed-note";
 import { openSigningKey, type SigningKey } from "../../src/lib/signing-key";
 import { answerResponse, parseSubmission } from "../../src/witness/add-checkpoint";
-import { ASSIGNMENT, type Membership } from "../../src/witness/messages";
+import { ASSIGNMENT, type Membership, RESTORED } from "../../src/witness/messages";
+import { RESTORED_ROW, restoredDetail } from "../../src/witness/restored";
 import { openStore } from "../../src/witness/store";
 import { createWitness } from "../../src/witness/witness";
 import { leavesOf, nodesOf } from "../lib/trees";
@@ -50,6 +55,9 @@ export function testLog(
     /** The same log with other leaves from `at` on. */
     forkedAt: (at: number) =>
       testLog(folder, name, [...leaves.slice(0, at), ...leavesOf(300 - at, "other")], file),
+    /** The same log with `leaf` as its leaf `at`. */
+    with: (at: number, leaf: Hash) => testLog(folder, name, leaves.with(at, leaf), file),
+    inclusion: (index: number, size: number) => inclusionProof(index, size, node),
     text: (size: number) => checkpointText({ origin: name, size, root: rootOf(size, node) }),
     note(size: number) {
       const text = this.text(size);
@@ -73,6 +81,18 @@ interface Shown {
   readonly proof: readonly string[] | null;
 }
 
+/** What `POST /audit/restored` answers. */
+interface Proven {
+  readonly proof: string;
+  readonly consistency: readonly string[];
+}
+
+const memberOf = (label: string) => ({ host_id: label.padEnd(32, "0"), nonce: "A".repeat(22) });
+
+/** As the service verifies the proof of a row. */
+export const verifyRow = async (proof: string, vkey: string) =>
+  verifyProof(proof, { key: parseVerifierKey(vkey), witnesses: [] });
+
 /** A host that answers a desk as svc does, with a log in memory and a witness of its own; stopped when the scope ends. */
 export function testHost(folder: string, label: string, options: { readonly growsBy?: number } = {}) {
   const store = openStore(`${folder}/${label}.db`);
@@ -88,12 +108,14 @@ export function testHost(folder: string, label: string, options: { readonly grow
     handBackStatus: 200 as number | undefined,
     witnesses: true,
     /** What the host makes of its answers with a checkpoint; an error where it is undefined. */
-    shows: ((answer) => answer) as (answer: Shown) => Shown | undefined,
+    shows: ((answer) => answer) as (answer: Shown) => Shown | undefined | Promise<Shown>,
     /** The size that it answers as a witness, without having cosigned it. */
     claims: undefined as number | undefined,
     /** What the desk has sent. */
     handed: [] as Array<v.InferOutput<typeof HANDED>>,
     restored: [] as unknown[],
+    /** What the host makes of its answer to a restore. */
+    proves: ((answer) => answer) as (answer: Proven) => Partial<Proven>,
   };
   const answer = async (request: Request): Promise<Response> => {
     const { pathname, searchParams } = new URL(request.url);
@@ -103,7 +125,7 @@ export function testHost(folder: string, label: string, options: { readonly grow
     if (pathname === "/audit/checkpoint") {
       const old = Number(searchParams.get("old"));
       const proof = old > size ? null : log.proof(old, size);
-      const shown = state.shows({ note: log.note(size), size, old, proof });
+      const shown = await state.shows({ note: log.note(size), size, old, proof });
       return Response.json(shown ?? { error: "not now" }, { status: shown ? 200 : 503 });
     }
     if (pathname === "/audit/cosignatures") {
@@ -114,8 +136,23 @@ export function testHost(folder: string, label: string, options: { readonly grow
       return Response.json({}, { status });
     }
     if (pathname === "/audit/restored") {
-      state.restored.push(await request.json());
-      return Response.json({ recorded: true });
+      const { signature, ...about } = v.parse(RESTORED, await request.json());
+      state.restored.push({ ...about, signature });
+      const desk_key = openSigningKey(`${folder}/desk_key`).publicKey;
+      const detail = restoredDetail({ ...memberOf(label), desk_key }, about, signature);
+      const row = {
+        ...{ id: size + 1, ts: "2030-01-01T00:00:00.000000+00:00", event_type: RESTORED_ROW, detail },
+        ...{ host_id: null, viewer_id: null, prev_hash: GENESIS },
+      };
+      const row_hash = rowHash(row.prev_hash, row.ts, row);
+      state.log = log.with(size, leafOf(row_hash));
+      state.size = size + 1;
+      const hashes = state.log.inclusion(size, size + 1);
+      const proof = proofText({
+        ...{ row: { ...row, row_hash }, index: size, hashes, note: state.log.note(size + 1) },
+      });
+      const consistency = state.log.proof(about.size, size + 1);
+      return Response.json(state.proves({ proof, consistency }));
     }
     if (!state.witnesses) return Response.json({ error: "not found" }, { status: 404 });
     if (pathname === "/witness/logs") {
@@ -142,7 +179,7 @@ export function testHost(folder: string, label: string, options: { readonly grow
       base_url: `http://127.0.0.1:${server.port}`,
       token: "token-of-the-host",
       tags: [],
-      member: { host_id: label.padEnd(32, "0"), host_key: "key", nonce: "A".repeat(22) },
+      member: { host_key: "key", ...memberOf(label) },
     },
     [Symbol.dispose]() {
       server.stop(true);

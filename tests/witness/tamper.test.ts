@@ -19,7 +19,7 @@ import { openStore } from "../../src/witness/store";
 import { createWitness } from "../../src/witness/witness";
 import { makeAnew } from "../audit/witness/support";
 import { movableClock, TOKEN, temporaryFolder } from "../support";
-import { testHost, testLog } from "./support";
+import { testHost, testLog, verifyRow } from "./support";
 
 /** All clocks, which a test puts forward. */
 function movableClocks() {
@@ -61,7 +61,13 @@ async function fleet() {
     const store = openStore(`${folder.path}/${file}`);
     const witness = createWitness({ store, key: openSigningKey(`${folder.path}/desk_witness`) });
     const collector = createCollector({
-      ...{ store, witness, deskKey: openSigningKey(`${folder.path}/desk_key`), log: { warn() {} } },
+      ...{
+        store,
+        witness,
+        deskKey: openSigningKey(`${folder.path}/desk_key`),
+        verifyRow,
+        log: { warn() {} },
+      },
       ...{ book: { hosts: entries, reach: (entry: Host) => serverOf(entry) }, publish() {} },
     });
     const look = async (after_s = 12) => {

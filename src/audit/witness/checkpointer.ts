@@ -113,7 +113,10 @@ export function createCheckpointer({ write, read, key, joinAll }: Uses, log: Log
     async current(index = -1): Promise<StoredCheckpoint> {
       const newest = await read(newestCheckpoint);
       const isNew = newest && Math.abs(Date.now() - newest.made) < ROW_MS && newest.size > index;
-      return isNew ? newest : sign();
+      if (isNew) return newest;
+      const made = await sign();
+      // One that was being signed may be of before.
+      return made.size > index ? made : sign();
     },
     /** Stops signing by itself, and waits for the checkpoint that is being signed. */
     async end(): Promise<void> {

@@ -1,11 +1,12 @@
 /**
  * The log as witnesses see it: its checkpoints, proofs about them, and the cosignatures that come back.
  */
+import type { Database } from "bun:sqlite";
 import { dirname } from "node:path";
 import type { Publish } from "../../core/events";
-import { notFound } from "../../lib/errors";
+import { conflict, notFound } from "../../lib/errors";
 import type { Log } from "../../lib/log";
-import { consistencyProof, inclusionProof } from "../../lib/merkle";
+import { consistencyProof, inclusionProof, rootOf } from "../../lib/merkle";
 import { configFiles } from "../../lib/paths";
 import { parseNote, parseVerifierKey, toBase64 } from "../../lib/signed-note";
 import { auditWitnessed } from "../events";
@@ -15,7 +16,7 @@ import { createCheckpointer } from "./checkpointer";
 import { addCosignatures, checkpointWith, witnessedIn } from "./checkpoints";
 import { type AuditKey, openAuditKey } from "./key";
 import { proofText } from "./proof";
-import { leafIndex, nodesOf } from "./tree";
+import { leafIndex, nodesOf, readTree } from "./tree";
 
 export interface WitnessedLogUses {
   readonly file: AuditFile;
@@ -23,6 +24,19 @@ export interface WitnessedLogUses {
   readonly publish: Publish;
   /** Lets all rows join the tree, in another process. */
   joinAll(): Promise<unknown>;
+}
+
+/** A row, its leaf, and a checkpoint that has it. */
+interface Leaf {
+  readonly id: number;
+  readonly index: number;
+  readonly size: number;
+  readonly note: string;
+}
+
+function proofOf(db: Database, { id, index, size, note }: Leaf): string {
+  const row = db.query<AuditRow, [number]>("SELECT * FROM events WHERE id = ?").get(id) ?? undefined;
+  return proofText({ row, index, hashes: inclusionProof(index, size, nodesOf(db)), note });
 }
 
 export type WitnessedLog = ReturnType<typeof createWitnessedLog>;
@@ -66,11 +80,37 @@ export function createWitnessedLog({ file, log, publish, joinAll }: WitnessedLog
       if (index === undefined) throw notFound(`id: the log never had a row ${id}`);
       const found = await file.read((db) => checkpointWith(db, index));
       const { size, note } = found ?? (await checkpointer.current(index));
-      return file.read((db) => {
-        const row = db.query<AuditRow, [number]>("SELECT * FROM events WHERE id = ?").get(id) ?? undefined;
-        return proofText({ row, index, hashes: inclusionProof(index, size, nodesOf(db)), note });
-      });
+      return file.read((db) => proofOf(db, { id, index, size, note }));
     },
+    /**
+     * The proof that a row which was just appended is in the log, and that its checkpoint goes on from `old` leaves.
+     *
+     * @throws `conflict` when the log has fewer; as `current` does.
+     */
+    async proofSince(id: number, old: number) {
+      // Other rows may have to join before.
+      if ((await file.read((db) => leafIndex(db, id))) === undefined) await checkpointer.join();
+      const index = await file.read((db) => leafIndex(db, id));
+      if (index === undefined) throw notFound(`id: the log never had a row ${id}`);
+      if (old > index) throw conflict(`the log had ${index} leaves before this row, not ${old}`);
+      const { size, note } = await checkpointer.current(index);
+      return file.read((db) => ({
+        proof: proofOf(db, { id, index, size, note }),
+        consistency: consistencyProof(old, size, nodesOf(db)).map(toBase64),
+      }));
+    },
+    /** The newest row of a type; null where there is none. */
+    newestOf: (type: string) =>
+      file.read((db) =>
+        db
+          .query<Pick<AuditRow, "id" | "ts" | "detail">, [string]>(
+            "SELECT id, ts, detail FROM events WHERE event_type = ? ORDER BY id DESC LIMIT 1",
+          )
+          .get(type),
+      ),
+    /** The root of the first `size` leaves, in base64; undefined where there are fewer. */
+    rootAt: (size: number) =>
+      file.read((db) => (size > readTree(db).size ? undefined : toBase64(rootOf(size, nodesOf(db))))),
     /** Keeps the cosignatures of `note`. @returns how many are new. @throws as `addCosignatures` does. */
     async cosigned(note: string, witnesses: readonly string[]): Promise<number> {
       const added = await file.write((db) =>
