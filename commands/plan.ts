@@ -15,6 +15,7 @@ import {
   listPlans,
   newPlan,
   pausePlan,
+  removePlan,
   resumePlan,
   retryPlan,
   showPlan,
@@ -185,8 +186,11 @@ export default {
           printable(plan.on, 40),
           printable(plan.commands.join(","), 60),
         ]),
-      none: "no plans: `svc plan new` makes one",
-      examples: [["$0 plan list", "The newest first"]],
+      none: "no plans, or none in such a state: `svc plan new` makes one",
+      examples: [
+        ["$0 plan list", "The newest first"],
+        ["$0 plan list --state running,paused", "Those that are not over"],
+      ],
     }),
     show: view(showPlan, {
       positionals: ["id"],
@@ -219,6 +223,11 @@ export default {
       ...one,
       text: lineOf,
       examples: [["$0 plan cancel 7d3f0c52", "Nothing more begins"]],
+    }),
+    remove: view(removePlan, {
+      ...one,
+      text: ({ removed }) => `removed the plan ${removed}; its runs stay in the history of their hosts`,
+      examples: [["$0 plan remove 7d3f0c52", "One that is over, or was never applied"]],
     }),
     retry: view(retryPlan, {
       ...one,

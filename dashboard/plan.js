@@ -60,6 +60,7 @@ export function planPanel({ api, poll }) {
     resume: tool("play", "Resume", () => post("/resume")),
     retry: tool("refresh", "Retry…", retry),
     cancel: tool("remove", "Cancel…", cancel),
+    remove: tool("remove", "Remove…", remove),
   };
   const made = panel("Plan", { tools: Object.values(buttons) });
   const about = el("div", {});
@@ -115,6 +116,7 @@ export function planPanel({ api, poll }) {
     buttons.pause.hidden = !own || state !== "running";
     buttons.resume.hidden = !own || state !== "paused";
     buttons.retry.hidden = !own || state === "new" || !RETRIABLE.some(([one]) => counts[one]);
+    buttons.remove.hidden = answer.ended === null;
     buttons.cancel.hidden = !["new", "running", "paused"].includes(state);
     const next = el("div", { class: "stack" }, ...aboutOf(answer), ...reviewOf(answer));
     // What is selected in it stays so.
@@ -152,6 +154,14 @@ export function planPanel({ api, poll }) {
   async function cancel() {
     const text = "Nothing more begins, and hosts are asked to end what runs. What has run stays as it is.";
     if (await ask("Cancel this plan?", "Cancel the plan", text)) await post("/cancel");
+  }
+
+  async function remove() {
+    const text =
+      "This desk forgets what became of it at each host. Its runs stay in the history of their hosts.";
+    if (!(await ask("Remove this plan?", "Remove the plan", text))) return;
+    await api.post(pathOf(chosen, "/remove"), {});
+    await self.changed();
   }
 
   async function retry() {

@@ -314,6 +314,7 @@ const SCOPE_OF = {
     "plan.list",
     "plan.new",
     "plan.pause",
+    "plan.remove",
     "plan.resume",
     "plan.retry",
     "plan.show",

@@ -79,4 +79,20 @@ export const planEnded = eventType({
   data: v.object({ ...PLAN, state: v.picklist(PLAN_STATES), reason: v.nullable(v.string()), counts }),
 });
 
-export const eventTypes = [planCreated, planStarted, planWave, planTarget, planPaused, planEnded];
+export const planRemoved = eventType({
+  name: "plan.removed",
+  summary: "A plan is no longer kept: it was removed, or it was the oldest of too many",
+  scope: "operate",
+  origin,
+  data: v.object(PLAN),
+});
+
+export const eventTypes = [
+  planCreated,
+  planStarted,
+  planWave,
+  planTarget,
+  planPaused,
+  planEnded,
+  planRemoved,
+];

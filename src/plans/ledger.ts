@@ -350,15 +350,20 @@ export function openLedger(path: string) {
         };
         return { plan: decide(plan, changed), retried };
       }),
-    /** Forgets plans. */
-    remove: (seqs: readonly number[]): void =>
-      transaction(() => {
-        for (const seq of seqs) {
+    /** Forgets plans. @returns those that it has forgotten: one that has begun and is not over is kept. */
+    remove: (plans: readonly Plan[]): Plan[] =>
+      transaction(() =>
+        plans.filter(({ seq }) => {
+          const { changes } = db.run(
+            "DELETE FROM plan WHERE seq = ?1 AND (state = 'new' OR ended IS NOT NULL)",
+            [seq],
+          );
+          if (changes === 0) return false;
           db.run("DELETE FROM target WHERE plan = ?1", [seq]);
-          db.run("DELETE FROM plan WHERE seq = ?1", [seq]);
           counts.changed(seq);
-        }
-      }),
+          return true;
+        }),
+      ),
     close: () => db.close(),
   };
 }

@@ -4,7 +4,7 @@
 import { isAbsolute } from "node:path";
 import * as v from "valibot";
 import type { Caller } from "../core/caller";
-import { between, field, flag, NO_INPUT, path, seconds, secret, whole } from "../core/fields";
+import { between, field, flag, path, seconds, secret, whole } from "../core/fields";
 import { operation } from "../core/operation";
 import { allows, beyond, type Grant, requireOwnToken, SCOPES } from "../core/rights";
 import { MAX_TIMEOUT_S, STOP_ON_ERROR } from "../core/run";
@@ -14,7 +14,16 @@ import { badInput, forbidden, notFound } from "../lib/errors";
 import { printable } from "../lib/sanitize";
 import { type Content, readContent, type Travelling, writeContent } from "./job/content";
 import type { Plan } from "./ledger";
-import { countOf, MAX_EXPIRES_S, RETRIABLE, SHARE, type Spec, TARGET_STATES, wavesOf } from "./plan";
+import {
+  countOf,
+  MAX_EXPIRES_S,
+  PLAN_STATES,
+  RETRIABLE,
+  SHARE,
+  type Spec,
+  TARGET_STATES,
+  wavesOf,
+} from "./plan";
 import { identityOf, type Plans } from "./plans";
 import { PLAN_REVIEW, PLAN_SUMMARY, PLAN_VIEW, reviewOf, summaryOf, viewOf } from "./view";
 
@@ -245,12 +254,16 @@ export const listPlans = operation({
   scope: "operate",
   command: "AC_plan_list",
   http: { method: "GET", path: "/plans" },
-  input: NO_INPUT,
+  input: v.strictObject({
+    state: field(v.optional(v.array(v.picklist(PLAN_STATES))), "List the plans in these states alone"),
+    limit: field(v.optional(whole(1, 10_000)), "List at most so many plans (default: all)"),
+  }),
   output: v.object({ plans: v.array(PLAN_SUMMARY) }),
-  async run(service: LookUses, _input, { grant }) {
+  async run(service: LookUses, { state: states, limit }, { grant }) {
     const plans = await service.existingPlans();
     if (!plans) return { plans: [] };
-    return { plans: plans.list(grant).map((plan) => summaryOf(plans, plan)) };
+    const found = plans.list(grant).filter(({ state }) => states?.includes(state) ?? true);
+    return { plans: found.slice(0, limit).map((plan) => summaryOf(plans, plan)) };
   },
 });
 
@@ -363,6 +376,22 @@ export const retryPlan = operation({
   },
 });
 
+export const removePlan = operation({
+  ...CHANGE,
+  name: "plan.remove",
+  summary: "Forget a plan that is over, or was never applied; its runs stay in the history of their hosts",
+  command: "AC_plan_remove",
+  http: { method: "POST", path: "/plans/{id}/remove" },
+  input: v.strictObject(ONE_PLAN),
+  output: v.object({ removed: v.string() }),
+  async run(service: Uses, { id }, { grant }) {
+    const plans = await service.plans();
+    const plan = plans.find(id, grant);
+    plans.remove(plan);
+    return { removed: plan.id };
+  },
+});
+
 export const operations = [
   newPlan,
   applyPlan,
@@ -372,4 +401,5 @@ export const operations = [
   resumePlan,
   cancelPlan,
   retryPlan,
+  removePlan,
 ];

@@ -12,7 +12,7 @@ import { isLocked } from "../lib/lock";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
 import type { Attendance } from "./attended";
-import { aboutPlan, planCreated, planPaused, planStarted } from "./events";
+import { aboutPlan, planCreated, planPaused, planRemoved, planStarted } from "./events";
 import type { CancelJob, DeliverJob } from "./job/job";
 import { type Applicant, openLedger, type Plan } from "./ledger";
 import { digestOfPlan, type PlannedHost, type Spec } from "./plan";
@@ -105,6 +105,15 @@ export function createPlans(uses: PlansUses) {
     return plan;
   };
 
+  const forget = (those: readonly Plan[]): number => {
+    const forgotten = ledger.remove(those);
+    for (const plan of forgotten) {
+      rmSync(join(files.planLocks, `${plan.id}.lock`), { force: true });
+      publish(planRemoved, aboutPlan(plan));
+    }
+    return forgotten.length;
+  };
+
   const plans = {
     ledger,
     runner,
@@ -118,9 +127,7 @@ export function createPlans(uses: PlansUses) {
       maker: string | null,
     ): Plan {
       const now = Date.now();
-      const forgotten = plansToForget(ledger.plans(), planned.length, now);
-      ledger.remove(forgotten.map(({ seq }) => seq));
-      for (const { id } of forgotten) rmSync(join(files.planLocks, `${id}.lock`), { force: true });
+      forget(plansToForget(ledger.plans(), planned.length, now));
       const digest = digestOfPlan(content_digest, spec, planned);
       const id = crypto.randomUUID();
       const plan = ledger.create({ id, digest, content, content_digest, spec, maker }, planned, now);
@@ -178,6 +185,12 @@ export function createPlans(uses: PlansUses) {
       const { plan: now, retried } = ledger.retry(plan.seq, states, Date.now(), heir);
       if (retried === 0) throw conflict(`the plan ${plan.id} has no host that is ${states.join(" or ")}`);
       return started(now);
+    },
+    /** Forgets a plan. @throws `conflict` for one that has begun and is not over. */
+    remove(plan: Plan): void {
+      if (forget([plan]) > 0) return;
+      const { id, state } = ledger.plan(plan.seq);
+      throw conflict(`the plan ${id} is ${state}, and not over: \`svc plan cancel\` ends it`);
     },
     stop(): void {
       endListening();

@@ -180,9 +180,24 @@ describe("a ledger", () => {
     expect(() => ledger.find("abcd")).toThrow("several plans begin with abcd");
     expect(() => ledger.find("x")).toThrow("there is no plan x");
     expect(ledger.plans().map(({ id }) => id)).toEqual(["abcd-2", "abcd-1"]);
-    ledger.remove([plan.seq]);
+    expect(ledger.remove([plan])).toEqual([plan]);
     expect(ledger.targets(plan.seq)).toEqual([]);
     expect(ledger.plans({ open: true })).toEqual([]);
+  });
+
+  test("that has begun and is not over is not forgotten, whoever has applied it meanwhile", () => {
+    using made = testLedger();
+    const { ledger } = made;
+    const hosts = plannedHosts(2);
+    const plan = ledger.create(newPlan(hosts), hosts, 0);
+    ledger.apply(plan.seq, null, 1);
+    expect(ledger.remove([plan])).toEqual([]);
+    ledger.commit([{ plan: plan.seq, n: 0, attempt: 0, step: "send", way: "job" }], 2);
+    ledger.cancel(plan.seq, "by anna", 3);
+    expect(ledger.remove([plan])).toEqual([]);
+    expect(ledger.counts(plan.seq)).toEqual({ sent: 1, cancelled: 1 });
+    ledger.update(plan.seq, { ended: 4 });
+    expect(ledger.remove([plan])).toEqual([plan]);
   });
 
   test("has what it has committed after its process was killed", async () => {

@@ -13,6 +13,7 @@ import {
   listPlans,
   newPlan,
   pausePlan,
+  removePlan,
   resumePlan,
   retryPlan,
   showPlan,
@@ -37,10 +38,11 @@ async function desk(labels: readonly string[] = ["a", "b"]) {
         callOperation(service, newPlan, { actions: [["AC_rest_api_status"]], on: "all", ...more }, caller),
       apply: (id: string, digest: string) => callOperation(service, applyPlan, { id, digest }, caller),
       show: (id: string, more: object = {}) => callOperation(service, showPlan, { id, ...more }, caller),
-      list: () => callOperation(service, listPlans, {}, caller),
+      list: (input: object = {}) => callOperation(service, listPlans, input, caller),
       pause: (id: string) => callOperation(service, pausePlan, { id }, caller),
       resume: (id: string) => callOperation(service, resumePlan, { id }, caller),
       cancel: (id: string) => callOperation(service, cancelPlan, { id }, caller),
+      remove: (id: string) => callOperation(service, removePlan, { id }, caller),
       retry: (id: string, ...state: string[]) => callOperation(service, retryPlan, { id, state }, caller),
     };
   };
@@ -209,6 +211,30 @@ describe("a plan", () => {
     );
     expect(await made.owner.apply(id, digest)).toMatchObject({ state: "done", maker: "anna" });
     expect(await made.owner.show(id)).toMatchObject({ scope: ["screen", "operate"] });
+  });
+
+  test("is listed by its state, and removed by its maker once it is over or if it was never applied", async () => {
+    await using made = await desk();
+    const [anna, ben] = [made.as("anna", "operate"), made.as("ben", "operate")];
+    const actions = [["AC_sleep", [0]]];
+    const [first, second] = [await anna.make({ actions }), await anna.make({ actions })];
+    await made.owner.apply(first.id, first.digest);
+    const ids = async (input: object) => (await anna.list(input)).plans.map(({ id }) => id);
+    expect(await ids({ state: ["done"] })).toEqual([first.id]);
+    expect(await ids({ state: ["new", "done"] })).toEqual([second.id, first.id]);
+    expect(await ids({ limit: 1 })).toEqual([second.id]);
+    expect(await ids({ state: ["paused"] })).toEqual([]);
+    await expect(async () => ben.remove(first.id)).toThrow(`there is no plan ${first.id}`);
+    const { ledger } = await made.here.service.plans();
+    const { seq } = ledger.apply(ledger.find(second.id).seq, "anna", Date.now());
+    await expect(async () => anna.remove(second.id)).toThrow(
+      `the plan ${second.id} is running, and not over: \`svc plan cancel\` ends it`,
+    );
+    ledger.cancel(seq, "by anna", Date.now());
+    for (const { id } of [first, second]) expect(await anna.remove(id)).toEqual({ removed: id });
+    expect(await made.owner.list()).toEqual({ plans: [] });
+    await expect(async () => anna.show(first.id)).toThrow(`there is no plan ${first.id}`);
+    expect((await made.there.service.runs()).list()).toMatchObject([{ source_type: "plan" }, {}]);
   });
 
   test("publishes its events for the token that made it and for admin alone", async () => {
