@@ -2,8 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { DELIVERY_STATUS, type Delivered, type DeliveryStatus } from "../../src/fleet/results";
-import type { DeliverJob, JobState } from "../../src/plans/job/job";
-import type { PlannedHost } from "../../src/plans/plan";
+import type { DeliverJob, JobResult, JobState } from "../../src/plans/job/job";
+import type { PlannedHost, Spec } from "../../src/plans/plan";
 import { newPlan, plannedHosts, testLedger, testRunner } from "./support";
 
 const resultOf = (label: string, status: DeliveryStatus): Delivered => ({
@@ -23,6 +23,32 @@ interface Limits {
   readonly done?: (result: Delivered) => void;
 }
 
+const CONTENT = "{}";
+
+/** Begins a broadcast. */
+function begun(
+  { ledger }: ReturnType<typeof testLedger>,
+  { runner }: ReturnType<typeof testRunner>,
+  hosts: readonly PlannedHost[],
+  spec: Partial<Spec>,
+  { signal = new AbortController().signal, done }: Pick<Limits, "signal" | "done">,
+) {
+  const { seq } = ledger.create(
+    newPlan(hosts, { kind: "broadcast", queue: false, ...spec }),
+    hosts,
+    Date.now(),
+  );
+  const results: Delivered[] = [];
+  const over = runner.attend(ledger.plan(seq), () => ledger.apply(seq, null, Date.now()), {
+    ...{ content: CONTENT, targetOf: () => undefined, client: null, signal },
+    done(result) {
+      results.push(result);
+      done?.(result);
+    },
+  });
+  return { seq, results, over };
+}
+
 /** The results in the order of the hosts. */
 async function broadcast(
   hosts: readonly PlannedHost[],
@@ -40,24 +66,17 @@ async function broadcast(
   if (hosts.length === 0) return [];
   const first = Math.min(canary, hosts.length);
   const waves = first > 0 && first < hosts.length ? [first, hosts.length] : [hosts.length];
-  const limits = { waves, max_failures: maxFailures, max_parallel: maxParallel, queue: false };
-  const planned = made.ledger.create(newPlan(hosts, { kind: "broadcast", ...limits }), hosts, Date.now());
-  const results = new Map<string, Delivered>();
-  await running.runner.attend(planned, () => made.ledger.apply(planned.seq, null, Date.now()), {
-    content: "{}",
-    targetOf: () => undefined,
-    client: null,
-    signal,
-    done(result) {
-      results.set(result.label, result);
-      done?.(result);
-    },
-  });
-  const counts = Object.values(made.ledger.counts(planned.seq));
+  const spec = { waves, max_failures: maxFailures, max_parallel: maxParallel };
+  const more = { signal, ...(done && { done }) };
+  const { seq, results, over } = begun(made, running, hosts, spec, more);
+  await over;
+  const found = new Map(results.map((result) => [result.label, result]));
+  expect(found.size).toBe(results.length);
+  const counts = Object.values(made.ledger.counts(seq));
   expect(counts.reduce((sum: number, count) => sum + (count ?? 0), 0)).toBe(hosts.length);
-  expect(made.ledger.targets(planned.seq, ["planned", "sent", "running", "waiting"])).toEqual([]);
-  expect(made.ledger.plan(planned.seq).ended).not.toBeNull();
-  return hosts.flatMap(({ label }) => results.get(label) ?? []);
+  expect(made.ledger.targets(seq, ["planned", "sent", "running", "waiting"])).toEqual([]);
+  expect(made.ledger.plan(seq).ended).not.toBeNull();
+  return hosts.flatMap(({ label }) => found.get(label) ?? []);
 }
 
 describe("a broadcast", () => {
@@ -124,4 +143,144 @@ describe("a broadcast", () => {
     ]);
     expect((await run("h2")).map(({ status }) => status)).toEqual(["ok", "ok", "unreachable", "ok", "ok"]);
   });
+});
+
+/** A host that has a job until it is asked to end it, or is no longer waited for. */
+function holdingHosts() {
+  const held = new Map<string, (result: JobResult) => void>();
+  const reached = Promise.withResolvers<void>();
+  const contents: string[] = [];
+  const end = (label: string, state: JobState, error: string): JobResult => {
+    const status = "cancelled";
+    return { state, result: { label, ok: false, status, delivered: true, duration_ms: 1, error } };
+  };
+  const deliver: DeliverJob = async ({ label }, { content }, { signal, sent, running }) => {
+    await sent("job");
+    contents.push(content);
+    running();
+    const { promise, resolve } = Promise.withResolvers<JobResult>();
+    held.set(label, resolve);
+    signal.addEventListener("abort", () => resolve(end(label, "lost", "cancelled: it may still run")));
+    reached.resolve();
+    return promise;
+  };
+  const asked: string[] = [];
+  const cancelJob = async ({ label }: { readonly label: string }) => {
+    asked.push(label);
+    held.get(label)?.(end(label, "cancelled", "cancelled by its desk"));
+    return true;
+  };
+  return { deliver, cancelJob, asked, contents, reached: reached.promise };
+}
+
+describe("a broadcast that is ended before its time", () => {
+  test("by its caller: hosts are asked to end it, and then the others have not begun", async () => {
+    using made = testLedger();
+    const hosts = holdingHosts();
+    using running = testRunner(made, hosts);
+    const caller = new AbortController();
+    const { seq, results, over } = begun(made, running, plannedHosts(3), { max_parallel: 1 }, caller);
+    await hosts.reached;
+    caller.abort();
+    await over;
+    expect(results.map(({ label, status, delivered, error }) => [label, status, delivered, error])).toEqual([
+      ["h0", "cancelled", true, "cancelled by its desk"],
+      ["h1", "cancelled", false, "cancelled"],
+      ["h2", "cancelled", false, "cancelled"],
+    ]);
+    expect(hosts.asked).toEqual(["h0"]);
+    expect(hosts.contents).toEqual([CONTENT]);
+    expect(made.ledger.plan(seq)).toMatchObject({ state: "cancelled", reason: "cancelled" });
+    expect(made.ledger.counts(seq)).toEqual({ cancelled: 3 });
+  });
+
+  test("by its caller, at a host that does not answer: it may still run", async () => {
+    using made = testLedger();
+    const hosts = holdingHosts();
+    using running = testRunner(made, { ...hosts, cancelJob: async () => false });
+    const caller = new AbortController();
+    const { seq, results, over } = begun(made, running, plannedHosts(1), {}, caller);
+    await hosts.reached;
+    caller.abort();
+    await over;
+    expect(results).toMatchObject([
+      { status: "cancelled", delivered: true, error: "cancelled: it may still run" },
+    ]);
+    expect(made.ledger.counts(seq)).toEqual({ unknown: 1 });
+  });
+
+  test("by its caller, while the ledger cannot be written: each host has a result", async () => {
+    using made = testLedger();
+    const hosts = holdingHosts();
+    let isFull = false;
+    const ledger = {
+      ...made.ledger,
+      commit(...given: Parameters<typeof made.ledger.commit>) {
+        if (isFull) throw new Error("disk full");
+        return made.ledger.commit(...given);
+      },
+    };
+    using running = testRunner({ ...made, ledger }, hosts);
+    const caller = new AbortController();
+    const { results, over } = begun(made, running, plannedHosts(2), { max_parallel: 1 }, caller);
+    await hosts.reached;
+    isFull = true;
+    caller.abort();
+    await over;
+    expect(results.map(({ label, status, delivered }) => [label, status, delivered])).toEqual([
+      ["h0", "cancelled", true],
+      ["h1", "cancelled", false],
+    ]);
+  });
+
+  test("from elsewhere: it reaches the hosts, and stays the reason", async () => {
+    using made = testLedger();
+    const hosts = holdingHosts();
+    using running = testRunner(made, hosts);
+    const { seq, results, over } = begun(made, running, plannedHosts(2), { max_parallel: 1 }, {});
+    await hosts.reached;
+    made.ledger.cancel(seq, "by anna", Date.now());
+    await running.runner.wake();
+    await over;
+    expect(results.map(({ label, delivered, error }) => [label, delivered, error])).toEqual([
+      ["h1", false, "not begun: its plan was cancelled"],
+      ["h0", true, "cancelled by its desk"],
+    ]);
+    expect(hosts.asked).toEqual(["h0"]);
+    expect(made.ledger.plan(seq)).toMatchObject({ state: "cancelled", reason: "by anna" });
+  });
+
+  test("with its process: the next one asks its hosts to end it", async () => {
+    using made = testLedger();
+    const hosts = holdingHosts();
+    const first = testRunner(made, hosts);
+    const { seq, over } = begun(made, first, plannedHosts(2), { max_parallel: 1 }, {});
+    await hosts.reached;
+    first.runner.stop();
+    await over;
+    const sent: string[] = [];
+    const deliver: DeliverJob = async ({ label }, _job, { before, maySend }) => {
+      sent.push(`${label} before=${before} maySend=${maySend?.()}`);
+      const result = { label, ok: false, status: "cancelled", delivered: true, duration_ms: 1 } as const;
+      return { state: "cancelled", result };
+    };
+    using second = testRunner(made, { deliver, cancelJob: hosts.cancelJob });
+    second.runner.takeOver();
+    await second.runner.over(seq);
+    expect(sent).toEqual(["h0 before=job maySend=false"]);
+    expect(hosts.asked).toEqual(["h0"]);
+    const reason = "the process that ran it has ended";
+    expect(made.ledger.plan(seq)).toMatchObject({ state: "cancelled", reason });
+    expect(made.ledger.counts(seq)).toEqual({ cancelled: 2 });
+  });
+});
+
+test("a host that has not answered within the time limits is a timeout", async () => {
+  using made = testLedger();
+  using running = testRunner(made, holdingHosts());
+  const spec = { delivery_timeout_s: 0.01, timeout_s: 0.01 };
+  const { seq, results, over } = begun(made, running, plannedHosts(1), spec, {});
+  await over;
+  expect(results).toMatchObject([{ status: "timeout", error: "timeout after 0.01 s: it may still run" }]);
+  expect(made.ledger.counts(seq)).toEqual({ timeout: 1 });
 });

@@ -4,6 +4,7 @@ import { createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { createDelivery } from "../../src/plans/deliver";
+import { writeContent } from "../../src/plans/job/content";
 import type { DeliverOptions, Job, Target, Way } from "../../src/plans/job/job";
 import { openSigningKey } from "../../src/trust/identity";
 import { TOKEN, temporaryFolder, testServer, until } from "../support";
@@ -36,8 +37,11 @@ const hostWith = async () => {
   return { table, host: await testServer({ service: { operations: table.operations } }) };
 };
 
-/** What happens to a request: it arrives and is answered; it arrives and the answer is lost; it is answered in place of the host. */
-type Fate = "good" | "lost" | number;
+/**
+ * What happens to a request: it arrives and is answered; it arrives and the answer is lost; it does not arrive; it is answered in place
+ * of the host, with a status or a body.
+ */
+type Fate = "good" | "lost" | "unheard" | number | { readonly body: string };
 
 /** A server in front of `url`. @param fateOf decides what becomes of a request, by its path and whether it has a content. */
 async function between(url: string, fateOf: (path: string, body: { readonly content?: string }) => Fate) {
@@ -51,6 +55,14 @@ async function between(url: string, fateOf: (path: string, body: { readonly cont
     const fate = fateOf(from.url ?? "", { content });
     if (typeof fate === "number") {
       to.writeHead(fate, { "content-type": "application/json" }).end('{"error":"no"}');
+      return;
+    }
+    if (typeof fate === "object") {
+      to.writeHead(200, { "content-type": "application/json" }).end(fate.body);
+      return;
+    }
+    if (fate === "unheard") {
+      from.socket.destroy();
       return;
     }
     const options = { method: from.method, headers: { ...from.headers, host: new URL(url).host } };
@@ -340,6 +352,75 @@ describe("a host that knows no jobs", () => {
       ways: [],
       result: { error: "the host has no AC_newer" },
     });
+    expect(table.ran()).toBe(0);
+  });
+});
+
+describe("a list that a host may get by /execute", () => {
+  test.each([400, 403, 409, 413, 429, 503])("runs once where it answers a job with %d", async (status) => {
+    const { table, host } = await hostWith();
+    await using _ = host;
+    using way = await between(host.server.url, (_path, { content }) => (content ? status : "good"));
+    expect(await brought(way.target, madeUpJob(), { orExecute: true })).toMatchObject({
+      ...{ state: "ok", result: { status: "ok", delivered: true, result: { 'execute: ["AC_count"]': 1 } } },
+    });
+    expect(way.asked.slice(-2)).toEqual(["/commands", "/execute"]);
+    expect(table.ran()).toBe(1);
+  });
+
+  test.each([403, 409])(
+    "so it does where it answers a question with %d; a plan is refused",
+    async (status) => {
+      const { table, host } = await hostWith();
+      await using _ = host;
+      using way = await between(host.server.url, (path) => (path === "/plans/jobs" ? status : "good"));
+      expect(await brought(way.target, madeUpJob())).toMatchObject({ state: "refused" });
+      expect(table.ran()).toBe(0);
+      const { state, ways } = await brought(way.target, madeUpJob(), { orExecute: true });
+      expect([state, ways]).toEqual(["ok", ["execute"]]);
+      expect(table.ran()).toBe(1);
+    },
+  );
+
+  test("so it does where it has expired by the clock of the host alone", async () => {
+    const { table, host } = await hostWith();
+    await using _ = host;
+    const body = JSON.stringify({ id: "any", state: "expired", outcome: null });
+    using way = await between(host.server.url, (path) => (path === "/plans/jobs" ? { body } : "good"));
+    expect(await brought(way.target, madeUpJob())).toMatchObject({ state: "expired" });
+    const { state, ways } = await brought(way.target, madeUpJob(), { orExecute: true });
+    expect([state, ways]).toEqual(["ok", ["execute"]]);
+    expect(table.ran()).toBe(1);
+  });
+
+  test("so it does where the list is larger than a job may be", async () => {
+    const { table, host } = await hostWith();
+    await using _ = host;
+    const actions = [["AC_count"], ["AC_set_var", { name: "a", value: "x".repeat(920_000) }]];
+    const parts = { actions, commands: [], stop_on_error: false, timeout_s: 60, scope: null };
+    const large = writeContent(parts, Number.POSITIVE_INFINITY);
+    using way = await between(host.server.url, () => "good");
+    expect(await brought(way.target, madeUpJob({}, large), { orExecute: true })).toMatchObject({
+      state: "ok",
+      ways: ["execute"],
+    });
+    expect(way.asked).toEqual(["/commands", "/execute"]);
+    expect(table.ran()).toBe(1);
+  });
+
+  test("is not sent so where it may have come as a job, nor once it may not be sent", async () => {
+    const { table, host } = await hostWith();
+    await using _ = host;
+    let times = 0;
+    using way = await between(host.server.url, (_path, { content }) => {
+      if (!content) return "good";
+      return times++ === 0 ? "unheard" : 409;
+    });
+    expect(await brought(way.target, madeUpJob(), { orExecute: true })).toMatchObject({ state: "refused" });
+    expect(way.asked).not.toContain("/execute");
+    using refusing = await between(host.server.url, (path) => (path === "/plans/jobs" ? 403 : "good"));
+    const options = { orExecute: true, maySend: () => false };
+    expect(await brought(refusing.target, madeUpJob(), options)).toMatchObject({ state: "unseen" });
     expect(table.ran()).toBe(0);
   });
 });

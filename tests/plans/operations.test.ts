@@ -1,5 +1,6 @@
 /** Plans as their callers make, apply and see them. */
 import { describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { callOperation } from "../../src/core/call";
 import { localCaller } from "../../src/core/caller";
@@ -347,6 +348,25 @@ describe("a broadcast", () => {
     await expect(async () => made.owner.apply(id, digest)).toThrow("is a broadcast");
     const { ledger } = await made.here.service.plans();
     expect(ledger.content(ledger.find(id).seq)).toBe("");
+  });
+
+  test("is not sent where it cannot be put on record", async () => {
+    await using made = await desk(["a"]);
+    writeFileSync(join(made.here.configDir, "plans.db"), "no database");
+    await expect(broadcast(made, {})).rejects.toThrow("plans.db is not a database");
+    expect((await made.there.service.runs()).list()).toEqual([]);
+  });
+
+  test("is one run of each host, as a job, which another process can end but not go on with", async () => {
+    await using made = await desk(["a"]);
+    await broadcast(made, {});
+    const [run] = (await made.there.service.runs()).list();
+    const { id = "" } = (await made.owner.list()).plans[0] ?? {};
+    expect(run).toMatchObject({ source_type: "plan", source_id: expect.stringContaining(id) });
+    for (const change of [made.owner.pause, made.owner.resume])
+      await expect(async () => change(id)).toThrow(
+        "is a broadcast, which ends with the process that runs it",
+      );
   });
 
   test("whose process has died begins nothing more", async () => {

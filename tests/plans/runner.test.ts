@@ -95,6 +95,9 @@ describe("a plan that runs", () => {
     expect(made.ledger.plan(seq)).toMatchObject({ reason });
     expect(running.published).toContainEqual({ name: "plan.paused", data: { ...aboutPlan(plan), reason } });
     expect(made.ledger.counts(seq)).toEqual({ ok: 1, failed: 2, planned: 5 });
+    // Another that had begun would have come to its host by now.
+    for (let turn = 0; turn < 5; turn++) await nextTurn();
+    expect(fleet.begun).toEqual(["h0", "h1", "h2"]);
     made.ledger.resume(seq);
     running.runner.wake();
     await running.runner.over(seq);
