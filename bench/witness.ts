@@ -11,6 +11,7 @@ import {
   formatVerifierKey,
   logName,
   noteOf,
+  ownerText,
   SIGNATURE,
   signNote,
   toBase64,
@@ -39,6 +40,8 @@ const node: NodeAt = (level, index) =>
   level === 0 ? leafOf(index) : nodeHash(node(level - 1, 2 * index), node(level - 1, 2 * index + 1));
 
 const nameOf = (at: number) => `svc.host/${at.toString(16).padStart(16, "0")}`;
+
+const idOf = (at: number) => at.toString(16).padStart(32, "0");
 
 const vkeyOf = (name: string, key: SigningKey) =>
   formatVerifierKey(verifierKey(name, SIGNATURE, key.publicKey));
@@ -113,9 +116,14 @@ async function looked(): Promise<Figure> {
   using folder = temporaryFolder();
   const root = rootOf(ROWS, node);
   const keys = Array.from({ length: WATCHED }, (_, at) => openSigningKey(join(folder.path, `key-${at}`)));
-  const logs = keys.map((key) => {
+  const logs = keys.map((key, at) => {
     const name = logName(key.publicKey);
-    return { vkey: vkeyOf(name, key), note: noteFor(name, ROWS, root, key) };
+    const owner = ownerText(idOf(at));
+    return {
+      vkey: vkeyOf(name, key),
+      owner: noteOf(owner, [signNote(owner, name, key)]),
+      note: noteFor(name, ROWS, root, key),
+    };
   });
   using server = Bun.serve({
     hostname: "127.0.0.1",
@@ -124,14 +132,14 @@ async function looked(): Promise<Figure> {
       const { pathname, searchParams } = new URL(request.url);
       const [, which = "0", ...path] = pathname.split("/");
       const log = logs[Number(which)];
-      if (path.join("/") === "audit/key") return Response.json({ vkey: log?.vkey });
+      if (path.join("/") === "audit/key") return Response.json(log);
       if (path.join("/") !== "audit/checkpoint") return Response.json({});
       const old = Number(searchParams.get("old"));
       return Response.json({ note: log?.note, size: ROWS, old, proof: [] });
     },
   });
   const hosts = Array.from({ length: WATCHED }, (_, at): Host => {
-    const member = { host_id: at.toString(16).padStart(32, "0"), host_key: "key", nonce: "N".repeat(22) };
+    const member = { host_id: idOf(at), host_key: "key", nonce: "N".repeat(22) };
     return { label: `${at}`, base_url: `${server.url}${at}`, token: TOKEN, tags: [], member };
   });
   const store = openStore(join(folder.path, "witness.db"));

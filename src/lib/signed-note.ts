@@ -125,6 +125,12 @@ export function parseVerifierKey(text: string): VerifierKey {
 export const logName = (publicKey: string): string =>
   `svc.host/${Bun.SHA256.hash(Buffer.from(publicKey, "base64url"), "hex").slice(0, 16)}`;
 
+/**
+ * What the key of a log signs to say that it is the log of the host with this id: else another host could show it as its own.
+ * It is no checkpoint.
+ */
+export const ownerText = (hostId: string): string => `svc-audit-log-of-v1\n${hostId}\n`;
+
 /** The line of the signature of `text` by `key`, in the name of `name`. */
 export const signNote = (text: string, name: string, key: SigningKey): string =>
   lineOf(verifierKey(name, SIGNATURE, key.publicKey), Buffer.from(key.sign(text), "base64url"));

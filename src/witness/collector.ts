@@ -170,7 +170,7 @@ export function createCollector<E extends Entry>({
 
   /** The key of the host's log. @throws `conflict` when it is that of another host. */
   const ownKeyOf = async (watch: Watch<E>, carrier: Carrier): Promise<LogKey> => {
-    const key = await keyOf(carrier);
+    const key = await keyOf(carrier, watch.hostId);
     const other = [...watches.values()].find(
       ({ hostId, record }) => hostId !== watch.hostId && record.origin === key.origin,
     );

@@ -6,7 +6,15 @@ import { typed } from "../client/call";
 import { type Carrier, deadlineIn, RemoteError } from "../client/carrier";
 import { parseHash } from "../lib/checkpoint";
 import { isConsistent, MAX_PROOF } from "../lib/merkle";
-import { formatVerifierKey, logName, parseVerifierKey, SIGNATURE } from "../lib/signed-note";
+import {
+  formatVerifierKey,
+  logName,
+  ownerText,
+  parseNote,
+  parseVerifierKey,
+  SIGNATURE,
+  verifiedBy,
+} from "../lib/signed-note";
 import type { Submission } from "./add-checkpoint";
 import { contradictionOf, type Evidence, tellingSize } from "./evidence";
 import { signedBy } from "./signed";
@@ -20,7 +28,7 @@ const MAX_BYTES = 65_536;
 export const limits = () => ({ deadline: deadlineIn(ANSWER_MS), maxBytes: MAX_BYTES });
 
 /** What `GET /audit/key` answers. */
-const KEY = v.object({ vkey: v.string() });
+const KEY = v.object({ vkey: v.string(), owner: v.optional(v.nullable(v.string())) });
 
 /** What `GET /audit/checkpoint?old=` answers; without a proof where the log cannot prove that it goes on from there. */
 const CHECKPOINT = v.object({
@@ -40,16 +48,22 @@ export interface LogKey {
 export type Found = Look & { readonly submission?: Submission; readonly evidence?: Evidence };
 
 /**
- * The key that signs the checkpoints of the log.
+ * The key that signs the checkpoints of the log of the host with this id.
  *
- * @throws a {@link RemoteError}, also where the name of the log is not that of its key: it may be that of another host.
+ * @throws a {@link RemoteError}, also where the key does not say that: it may be that of another host, whose log this one shows.
  */
-export async function keyOf(carrier: Carrier): Promise<LogKey> {
-  const { vkey } = typed(KEY, await carrier.ask({ method: "GET", path: "/audit/key" }, limits()));
+export async function keyOf(carrier: Carrier, hostId: string): Promise<LogKey> {
+  const { vkey, owner } = typed(KEY, await carrier.ask({ method: "GET", path: "/audit/key" }, limits()));
   const key = parseVerifierKey(vkey);
   const name = logName(key.publicKey);
-  if (key.type === SIGNATURE && key.name === name) return { origin: name, vkey: formatVerifierKey(key) };
-  throw new RemoteError("answer", `the host names its log ${key.name}, but its key is that of ${name}`, true);
+  const refuse = (reason: string) => new RemoteError("answer", reason, true);
+  if (key.type !== SIGNATURE || key.name !== name)
+    throw refuse(`the host names its log ${key.name}, but its key is that of ${name}`);
+  if (!owner) throw refuse("the host does not prove that its audit log is its own: update svc there");
+  const note = parseNote(owner);
+  if (note.text !== ownerText(hostId) || !verifiedBy(note, key))
+    throw refuse("the host shows the audit log of another host");
+  return { origin: name, vkey: formatVerifierKey(key) };
 }
 
 /** The newest checkpoint, whoever has signed it, and the proof from `old`. @throws a {@link RemoteError}. */

@@ -15,7 +15,7 @@ import { createCollector } from "../../src/witness/collector";
 import { openStore } from "../../src/witness/store";
 import { createWitness } from "../../src/witness/witness";
 import { TOKEN, testWith, until } from "../support";
-import { verifyRow } from "../witness/support";
+import { joinDesk, verifyRow } from "../witness/support";
 import { installHost } from "./host";
 
 const KILLS = Number(process.env.SVC_SOAK_KILLS ?? 50);
@@ -28,14 +28,16 @@ const [FAKETIME = "faketime"] = new Bun.Glob("/usr/lib/*/faketime/libfaketime.so
 const JUMPS = ["+0", "+0", "-3h", "+2d", "-20s", "+400d"];
 
 /** The desk of one host, and what it found worse than a host that is away. */
-function deskOf(folder: string) {
+function deskOf({ path: folder, configDir }: { path: string; configDir: string }) {
   const host = { label: "host", base_url: "http://127.0.0.1:1", token: TOKEN, tags: [] };
   const member = { host_id: "0".repeat(32), host_key: "key", nonce: "N".repeat(22) };
   const store = openStore(join(folder, "desk.db"));
   const witness = createWitness({ store, key: openSigningKey(join(folder, "desk_witness")) });
   const alarms: unknown[] = [];
+  const deskKey = openSigningKey(join(folder, "desk_key"));
+  joinDesk(configDir, deskKey, member);
   const collector = createCollector<Host>({
-    ...{ store, witness, deskKey: openSigningKey(join(folder, "desk_key")), verifyRow, log: { warn() {} } },
+    ...{ store, witness, deskKey, verifyRow, log: { warn() {} } },
     book: { hosts: () => [{ ...host, member }], reach: serverOf },
     publish(_type, data) {
       const found = JSON.stringify(data);
@@ -61,7 +63,7 @@ testWith(FAKETIME)(
     const random = seeded(SEED, "witness");
     const below = (most: number) => Math.floor(random() * most);
     using host = installHost();
-    using desk = deskOf(host.path);
+    using desk = deskOf(host);
     const clock = join(host.path, "clock");
     const jump = () => writeFileSync(clock, JUMPS[below(JUMPS.length)] ?? "+0");
     const env = {

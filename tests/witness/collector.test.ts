@@ -253,7 +253,16 @@ describe("the log of a host is unknown, with the reason, where", () => {
     expect(desk.store.log(origin)).toBeUndefined();
   });
 
-  test("it is that of another host", async () => {
+  test("it is that of another host, also where that one is looked at later", async () => {
+    using desk = testDesk(2);
+    const [host, other] = desk.hosts;
+    if (other && host) Object.assign(other, { log: host.log, owner: host.owner });
+    const { state, reason } = await desk.look(0, 1);
+    expect([state, reason]).toEqual(["unknown", "the host shows the audit log of another host"]);
+    expect(await desk.look()).toMatchObject({ state: "ok" });
+  });
+
+  test("its key is also that of another host", async () => {
     using desk = testDesk(2);
     await desk.look();
     const other = desk.hosts[1];
@@ -261,6 +270,13 @@ describe("the log of a host is unknown, with the reason, where", () => {
     const { state, reason } = await desk.look(0, 1);
     expect([state, reason]).toEqual(["unknown", expect.stringContaining("the same log as host-0")]);
     expect(await desk.look()).toMatchObject({ state: "ok" });
+  });
+
+  test("nothing says that it is its own", async () => {
+    using desk = testDesk(1);
+    desk.host.owner = null;
+    const { state, reason } = await desk.look();
+    expect([state, reason]).toEqual(["unknown", expect.stringContaining("update svc there")]);
   });
 
   test("the desk's own witness does not cosign it", async () => {

@@ -5,7 +5,7 @@ import * as v from "valibot";
 import { parseCheckpoint, parseHash } from "../../src/lib/checkpoint";
 import { isConsistent } from "../../src/lib/merkle";
 import { configFiles } from "../../src/lib/paths";
-import { parseNote, toBase64 } from "../../src/lib/signed-note";
+import { parseNote, parseVerifierKey, toBase64, verifiedBy } from "../../src/lib/signed-note";
 import { openSigningKey } from "../../src/lib/signing-key";
 import { submissionText } from "../../src/witness/add-checkpoint";
 import { handedText } from "../../src/witness/cosignatures";
@@ -200,4 +200,19 @@ test("a host keeps cosignatures of the witnesses that its desk has asked, and of
   expect(await (await host.service.audit())?.witnessed()).toMatchObject({
     by: [{ name: "svc.witness/peer" }],
   });
+});
+
+test("the key of the audit log says of which host it is, once that has joined", async () => {
+  await using joined = await joinedHost();
+  await using alone = await testServer();
+  const ask = async ({ call }: Pick<typeof alone, "call">) =>
+    v.parse(
+      v.object({ vkey: v.string(), owner: v.nullable(v.string()) }),
+      await (await call("/audit/key")).json(),
+    );
+  const { vkey, owner } = await ask(joined);
+  const note = parseNote(owner ?? "");
+  expect(note.text).toBe(`svc-audit-log-of-v1\n${joined.membership.host_id}\n`);
+  expect(verifiedBy(note, parseVerifierKey(vkey))).toBeDefined();
+  expect((await ask(alone)).owner).toBeNull();
 });

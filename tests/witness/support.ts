@@ -11,6 +11,7 @@ import {
   formatVerifierKey,
   logName,
   noteOf,
+  ownerText,
   parseVerifierKey,
   SIGNATURE,
   signNote,
@@ -64,6 +65,7 @@ export function testLog(
       return noteOf(text, [signNote(text, name, key)]);
     },
     sign: (text: string) => noteOf(text, [signNote(text, name, key)]),
+    ownedBy: (hostId: string) => noteOf(ownerText(hostId), [signNote(ownerText(hostId), name, key)]),
     proof: (old: number, size: number) => consistencyProof(old, size, node).map(toBase64),
     submission(old: number, size: number) {
       return { old, proof: this.proof(old, size), note: this.note(size) };
@@ -99,6 +101,8 @@ export function testHost(folder: string, label: string, options: { readonly grow
   const witness = createWitness({ store, key: openSigningKey(`${folder}/${label}-witness`) });
   const state = {
     label,
+    /** Whose log it says it has. */
+    owner: memberOf(label).host_id as string | null,
     log: ownLog(folder, `${label}-log`),
     size: 10,
     /** How many rows the log gets when cosignatures are handed back. */
@@ -121,7 +125,8 @@ export function testHost(folder: string, label: string, options: { readonly grow
     const { pathname, searchParams } = new URL(request.url);
     const { log, size } = state;
     if (!state.isUp) return Response.json({ error: "it is away" }, { status: 500 });
-    if (pathname === "/audit/key") return Response.json({ vkey: log.vkey });
+    if (pathname === "/audit/key")
+      return Response.json({ vkey: log.vkey, owner: state.owner && log.ownedBy(state.owner) });
     if (pathname === "/audit/checkpoint") {
       const old = Number(searchParams.get("old"));
       const proof = old > size ? null : log.proof(old, size);

@@ -19,7 +19,7 @@ import { openStore } from "../../src/witness/store";
 import { createWitness } from "../../src/witness/witness";
 import { makeAnew } from "../audit/witness/support";
 import { movableClock, TOKEN, temporaryFolder } from "../support";
-import { testHost, testLog, verifyRow } from "./support";
+import { joinDesk, testHost, testLog, verifyRow } from "./support";
 
 /** All clocks, which a test puts forward. */
 function movableClocks() {
@@ -53,6 +53,8 @@ async function fleet() {
   let host = await start();
   const peers = ["peer-1", "peer-2", "peer-3"].map((label) => testHost(folder.path, label));
   const member = { host_id: "0".repeat(32), host_key: "key", nonce: "N".repeat(22) };
+  const deskKey = openSigningKey(`${folder.path}/desk_key`);
+  joinDesk(configDir, deskKey, member);
   const entries = (): Host[] => [
     { label: "host", base_url: host.url, token: TOKEN, tags: [], member },
     ...peers.map(({ entry }) => entry),
@@ -61,13 +63,7 @@ async function fleet() {
     const store = openStore(`${folder.path}/${file}`);
     const witness = createWitness({ store, key: openSigningKey(`${folder.path}/desk_witness`) });
     const collector = createCollector({
-      ...{
-        store,
-        witness,
-        deskKey: openSigningKey(`${folder.path}/desk_key`),
-        verifyRow,
-        log: { warn() {} },
-      },
+      ...{ store, witness, deskKey, verifyRow, log: { warn() {} } },
       ...{ book: { hosts: entries, reach: (entry: Host) => serverOf(entry) }, publish() {} },
     });
     const look = async (after_s = 12) => {

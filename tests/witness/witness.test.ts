@@ -142,9 +142,10 @@ describe("a witness", () => {
     using made = testWitness();
     const { log, witness } = made;
     const answers = await Promise.all([5, 7, 9].map((size) => witness.add(log.submission(0, size))));
-    expect(answers.map(({ status }) => status)).toEqual([200, 409, 409]);
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 409, 409]);
+    const size = [5, 7, 9][answers.findIndex(({ status }) => status === 200)] ?? 0;
     const again = createWitness({ store: made.store, key: openSigningKey(`${made.folder}/witness_key`) });
-    expect(await again.add(log.submission(0, 5))).toEqual({ status: 409, size: 5 });
+    expect(await again.add(log.submission(0, 5))).toEqual({ status: 409, size });
   });
 
   test("keeps what proves a fork, and nothing that proves none", async () => {

@@ -4,6 +4,8 @@
 import {
   formatVerifierKey,
   logName,
+  noteOf,
+  ownerText,
   SIGNATURE,
   signNote,
   type VerifierKey,
@@ -18,6 +20,8 @@ export interface AuditKey {
   readonly vkey: string;
   /** The line of the signature of a checkpoint. */
   sign(checkpoint: string): string;
+  /** The note that says that it is the log of this host. */
+  ownedBy(hostId: string): string;
 }
 
 /** The key in `file`, which is made where there is none. @throws `unavailable` when it cannot be read or written. */
@@ -32,5 +36,7 @@ export function readAuditKey(file: string): AuditKey | undefined {
 function auditKey(key: SigningKey): AuditKey {
   const name = logName(key.publicKey);
   const verifier = verifierKey(name, SIGNATURE, key.publicKey);
-  return { verifier, vkey: formatVerifierKey(verifier), sign: (text) => signNote(text, name, key) };
+  const sign = (text: string) => signNote(text, name, key);
+  const ownedBy = (hostId: string) => noteOf(ownerText(hostId), [sign(ownerText(hostId))]);
+  return { verifier, vkey: formatVerifierKey(verifier), sign, ownedBy };
 }

@@ -16,6 +16,11 @@ interface Uses {
   existingAudit(): Promise<AuditLog | null>;
 }
 
+interface Joined {
+  /** Undefined where this host has joined no desk. */
+  membership(): Promise<{ readonly host_id: string } | undefined>;
+}
+
 async function witnessedLog(service: Uses) {
   const log = await service.existingAudit();
   if (!log) throw notFound("no audit log is kept here");
@@ -35,10 +40,17 @@ export const auditKey = operation({
   // A public key.
   http: { method: "GET", path: "/audit/key", public: true },
   input: NO_INPUT,
-  output: v.object({ vkey: v.string(), origin: v.string() }),
-  async run(service: Uses) {
-    const { vkey, verifier } = (await witnessedLog(service)).key();
-    return { vkey, origin: verifier.name };
+  output: v.object({
+    vkey: v.string(),
+    origin: v.string(),
+    /** What the key has signed to say whose log it is; null where this host has joined no desk. */
+    owner: v.nullable(v.string()),
+  }),
+  async run(service: Uses & Joined) {
+    const { vkey, verifier, ownedBy } = (await witnessedLog(service)).key();
+    // Who only wants the key gets it whatever is wrong with the membership.
+    const member = await service.membership().catch(() => undefined);
+    return { vkey, origin: verifier.name, owner: member ? ownedBy(member.host_id) : null };
   },
 });
 
