@@ -38,6 +38,7 @@ const TRUST_WORDS: Readonly<Record<Host["trust"], string>> = {
   ca: "authority of its own",
   authorities: "usual authorities",
   identity: "its identity key",
+  server: "the NATS server",
   loopback: "this machine",
   nothing: "NONE: not encrypted",
 };

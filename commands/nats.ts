@@ -11,6 +11,7 @@ import { view } from "../src/cli/view";
 import { field, flag } from "../src/core/fields";
 import { printable } from "../src/lib/sanitize";
 import { table } from "../src/lib/table";
+import { showNats } from "../src/nats/operations/fleet";
 import { addNatsDesk, makeNatsBundle, testNats, useNats } from "../src/nats/operations/server";
 
 const FILE = field(v.string(), "The part of a desk; - for standard input or output");
@@ -22,6 +23,14 @@ export default {
     examples: [["$0 nats --operator lab --url tls://nats.example.org", "Write ./nats-bundle"]],
   }),
   verbs: {
+    show: view(showNats, {
+      text: ({ host, desk }) =>
+        [host && connectionText("this host", host), desk && connectionText("this desk", desk, desk.hosts)]
+          .filter((line) => line !== null)
+          .join("\n") ||
+        "no NATS: this host has joined no desk with a server, and there is no nats.json here",
+      examples: [["$0 nats show", "Whether this machine has its connection to the NATS server"]],
+    }),
     desk: view(addNatsDesk, {
       extra: {
         file: FILE,
@@ -69,6 +78,22 @@ export default {
     }),
   },
 } satisfies Group;
+
+type Shown = NonNullable<v.InferOutput<typeof showNats.output>["host"]>;
+
+function connectionText(
+  who: string,
+  { urls, state, since, next, problem }: Shown,
+  hosts: { readonly up: number; readonly gone: number } | null = null,
+): string {
+  const parts = [
+    since === null ? state : `${state} since ${since}`,
+    next === null ? undefined : `tried again at ${next}`,
+    problem === null || state === "connected" ? undefined : problem,
+    hosts && `hosts connected: ${hosts.up}; that were: ${hosts.gone}`,
+  ].filter((part) => part);
+  return `${who}, ${urls.map((url) => printable(url)).join(" ")}: ${parts.join("; ")}`;
+}
 
 function bundleText({ folder, files, urls, pin, desk }: v.InferInput<typeof makeNatsBundle.output>): string {
   const lines = [printable(folder), ...files.map((name) => `  ${name}`), ...urls];

@@ -28,6 +28,7 @@ const TRUST = {
   certificate: "pinned certificate",
   ca: "authority of its own",
   authorities: "usual authorities",
+  server: "the NATS server",
   identity: "its identity key",
   loopback: "this machine",
 };
@@ -162,8 +163,9 @@ function hostsPanel({ api, may, poll }, selected, tellSelection) {
             "div",
             { class: "buttons" },
             actionButton("Edit…", () => change(label), made.tell, { "aria-label": `Edit… ${label}` }),
-            // A link needs no token.
+            // Neither a link nor NATS needs a token.
             trust !== "identity" &&
+              trust !== "server" &&
               actionButton("Rotate…", () => rotate(label), made.tell, {
                 "aria-label": `Rotate… the token of ${label}`,
               }),

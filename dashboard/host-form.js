@@ -29,7 +29,9 @@ export function hostForm(known) {
   const plain = el("input", { type: "checkbox" });
   const ca = el("textarea", { rows: 4, placeholder: "-----BEGIN CERTIFICATE-----", spellcheck: "false" });
   const present =
-    known?.trust === "identity" ? " A link needs none." : " Leave it empty to keep the present one.";
+    known?.trust === "identity" || known?.trust === "server"
+      ? " A link needs none."
+      : " Leave it empty to keep the present one.";
   const kept = known ? present : "";
   const from =
     "On that host, svc token add desk --scope desk prints one. It is stored here and never shown again. Or let the host join: then it brings its own.";

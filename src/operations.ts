@@ -36,6 +36,7 @@ import { operations as links } from "./link/operations";
 import { operations as relay } from "./link/relay";
 import { eventTypes as requestEvents } from "./metrics/events";
 import { operations as metrics } from "./metrics/operations";
+import { operations as nats } from "./nats/operations/fleet";
 import { operations as natsServer } from "./nats/operations/server";
 import { eventTypes as sessionEvents } from "./peers/events";
 import { operations as sessions } from "./peers/operations";
@@ -93,6 +94,7 @@ const all = [
   ...desk,
   ...joining,
   ...links,
+  ...nats,
   ...natsServer,
   ...admin,
   ...prometheus,

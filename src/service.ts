@@ -22,6 +22,7 @@ import type { Runs } from "./runs/runs";
 import type { Scheduler } from "./scheduler/scheduler";
 import { createFolders } from "./service/folders";
 import type { Service } from "./service/interface";
+import type { DeskOverNats } from "./service/nats";
 import { SERVICE_OPTIONS, type ServiceOptions } from "./service/options";
 import { serverReport } from "./service/running";
 import { startJob } from "./service/start-job";
@@ -134,6 +135,17 @@ export function createService({
     hasJoined = joined;
   };
   const linkWay = stoppable(async () => (await import("./link/via")).createLinkWay(service));
+  let madeNats: DeskOverNats | undefined;
+  const overNats = stoppable(async () => {
+    const { createDeskOverNats } = await import("./service/nats");
+    madeNats = createDeskOverNats(service, configDir, presence);
+    return madeNats;
+  });
+  /** What knows which hosts are there that are reached like this. */
+  const hostsBy = (address: string) => {
+    if (address.startsWith("link:")) return service.hub();
+    return address.startsWith("nats:") ? madeNats?.current()?.presence : undefined;
+  };
   const keeper = once(async () =>
     (await import("./service/links")).createHostLink(service, configDir, tokens.prolong),
   );
@@ -154,7 +166,9 @@ export function createService({
       const lock = files.adminLock;
       const refusals = createRefusals({ file: files.refusedTokens, lock });
       const via: Via = async (...asked) => (await linkWay()).via(...asked);
-      return createAddressBook({ file: files.adminHosts, lock }, log, refusals, publish, { "link:": via });
+      const natsVia: Via = async (...asked) => (await overNats()).via(...asked);
+      const ways = { "link:": via, "nats:": natsVia };
+      return createAddressBook({ file: files.adminHosts, lock }, log, refusals, publish, ways);
     }),
     audit: feature(async () => {
       if (!options.audit) return null;
@@ -263,6 +277,20 @@ export function createService({
     async hostLink() {
       return (await keeper()).state();
     },
+    async natsHost() {
+      return (await keeper()).natsState();
+    },
+    natsDesk: () => madeNats?.current() ?? null,
+    async natsKey() {
+      return (await import("./nats/host-key")).openHostKey(files.natsKey).id;
+    },
+    async natsCarrier(id, name) {
+      if (!existsSync(files.nats)) return null;
+      const { mintHost, readDeskPart } = await import("./nats/desk-part");
+      const part = readDeskPart(files.nats);
+      if (part?.host_signer === undefined) return null;
+      return { kind: "nats", id, server: part.server, jwt: mintHost(part, id, name) };
+    },
     async deskWith(token) {
       const membership = (await import("./join/membership")).readMembership(files.desk);
       return membership?.token === token ? membership.desk : null;
@@ -330,8 +358,9 @@ export function createService({
       return createPlans({
         ...{ files, log, publish, events, deliver, cancelJob, endings: tokens.endings },
         book: await service.addressBook(),
-        isGone: (hostId) => service.hub()?.isGone(hostId) ?? false,
-        isExpected: (hostId) => service.hub()?.isExpected(hostId) ?? false,
+        isGone: (address) => hostsBy(address)?.isGone(address.slice(address.indexOf(":") + 1)) ?? false,
+        isExpected: (address) =>
+          hostsBy(address)?.isExpected(address.slice(address.indexOf(":") + 1)) ?? false,
         goesOn: () => runsJobs,
       });
     }),
@@ -428,6 +457,9 @@ export function createService({
           if (hasHooks()) (await service.webhooks()).start();
         },
         "the link to the desk did not start or end": lookAtDesk,
+        "the connection to the NATS server did not start": async () => {
+          if (runsJobs && (madeNats || existsSync(files.nats))) await (await overNats()).look();
+        },
         "the audit logs of the hosts are not watched": async () => {
           if (runsJobs && existsSync(files.deskKey) && existsSync(files.adminHosts)) await watchLogs();
         },

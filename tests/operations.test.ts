@@ -220,6 +220,7 @@ const SCOPE_OF = {
     "licenses.list",
     "link.list",
     "link.show",
+    "nats.show",
     "openapi",
     "rest.requests",
     "rest.status",

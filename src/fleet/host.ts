@@ -36,7 +36,7 @@ const BASE_URL = v.pipe(
   v.rawCheck(({ dataset: { value, typed }, addIssue }) => {
     if (!typed || baseUrl(value) !== undefined) return;
     addIssue({
-      message: "an http or https address without credentials or query, or link:ID",
+      message: "an http or https address without credentials or query, link:ID or nats:KEY",
       // An address with an @ may hold a password.
       received: value.includes("@") ? "…@…" : JSON.stringify(value).replace(/\?.*/s, '?…"'),
     });
@@ -62,7 +62,7 @@ const PIN = v.pipe(
 const TAGS = v.pipe(v.array(TAG), v.maxLength(64));
 
 const URL_WORDS =
-  "URL of the host: http or https, with an optional path; or link: and its id, where it has joined and dials this desk";
+  "URL of the host: http or https, with an optional path; or link: and its id, where it has joined and dials this desk; or nats: and its key there";
 
 const TRUST_FIELDS = {
   ca: field(v.optional(fileContent(CA)), "PEM certificates of the only authority to trust"),
@@ -96,6 +96,8 @@ const MEMBER = v.object({
   host_key: v.string(),
   /** Names this membership. */
   nonce: v.string(),
+  /** Who it is to the NATS server of this desk: the public half of its NKey. */
+  nats_key: v.optional(v.string()),
   /** Its last request to join: the digest, and when it signed that, milliseconds since 1970. */
   request: v.optional(v.string()),
   time: v.optional(v.number()),
@@ -128,7 +130,9 @@ export function parseHost(value: unknown): Parsed<Host> {
   const linked = linkedHost(base_url);
   if (linked !== undefined) {
     if ((token ?? ca ?? pin) !== undefined) return { fault: ONLY_WITH_URL };
-    return linked === member?.host_id ? { entry: host } : { fault: NOT_JOINED };
+    return linked === member?.host_id || linked === member?.nats_key
+      ? { entry: host }
+      : { fault: base_url.startsWith("nats:") ? NOT_GRANTED : NOT_JOINED };
   }
   if (token === undefined) return { fault: `token: expected ${TOKEN_WORDS}` };
   if (ca !== undefined && pin !== undefined) return { fault: "ca, pin: expected one of them" };
@@ -139,32 +143,48 @@ export function parseHost(value: unknown): Parsed<Host> {
   return { entry: { ...host, ...next, base_url: baseUrl(base_url) ?? base_url } };
 }
 
-const ONLY_WITH_URL = "token, ca, pin: expected with an http or https address only: a link needs none";
+const ONLY_WITH_URL =
+  "token, ca, pin: expected with an http or https address only: neither a link nor NATS needs one";
+
+const NOT_GRANTED =
+  "base_url: expected the key of this very host after nats:, which it has where it joined this desk, or `svc nats grant` has given it one";
 
 const NOT_JOINED =
   "base_url: expected the id of this very host after link:, which it has where it joined this desk: `svc join` there adds it, and `svc admin set LABEL --url link:…` changes how it is reached";
 
-/** The id of the host that is reached over its link; undefined where the address is another. */
-export const linkedHost = (base_url: string): string | undefined => LINK.exec(base_url)?.[1];
+/** The id of the host that is reached over its link, or its key where it is over NATS; undefined for http and https. */
+export const linkedHost = (base_url: string): string | undefined =>
+  LINK.exec(base_url)?.slice(1).find(Boolean);
 
-const LINK = /^link:([0-9a-f]{32})$/;
+const LINK = /^(?:link:([0-9a-f]{32})|nats:(U[A-Z2-7]{55}))$/;
 
 /**
  * What makes sure that it is the host which answers: its `key` or its `certificate` is pinned; a `ca` of its own or one of the
- * usual `authorities` vouches for it; it proves its `identity` on a link that it has dialled; it is on `loopback`; or
+ * usual `authorities` vouches for it; it proves its `identity` on a link that it has dialled; the NATS `server` vouches for it; it is
+ * on `loopback`; or
  * `nothing`, as it speaks http across a network.
  */
-export const TRUST = ["key", "certificate", "ca", "authorities", "identity", "loopback", "nothing"] as const;
+export const TRUST = [
+  "key",
+  "certificate",
+  "ca",
+  "authorities",
+  "identity",
+  "server",
+  "loopback",
+  "nothing",
+] as const;
 
 export function trustOf({ base_url, ca, pin }: Host): (typeof TRUST)[number] {
   const { protocol, hostname } = new URL(base_url);
   if (protocol === "link:") return "identity";
+  if (protocol === "nats:") return "server";
   if (protocol === "http:") return isLoopback(hostname) ? "loopback" : "nothing";
   if (pin !== undefined) return pin.startsWith("spki:") ? "key" : "certificate";
   return ca === undefined ? "authorities" : "ca";
 }
 
-/** The ways to hosts that are not reached by http or https, by the scheme of their addresses: `link:`. */
+/** The ways to hosts that are not reached by http or https, by the scheme of their addresses: `link:`, `nats:`. */
 export type Ways = Readonly<Record<string, Via>>;
 
 /** The server of an entry, how to reach and trust it, and where a refusal of its token is remembered. */

@@ -27,8 +27,10 @@ export function after<T, R>(value: T | Promise<T>, next: (value: T) => R | Promi
 /** What a request needs of the listener that it came to. */
 export type Listener = Pick<Bun.Server<unknown>, "timeout" | "requestIP" | "upgrade">;
 
-/** How a request gets in that came over the link to the desk. */
+/** How a request gets in that came over the link to the desk, or over NATS. */
 export interface LinkEntry {
+  /** Which of both, as rows show it. */
+  readonly via: "link" | "nats";
   /** The desk, as limits and rows show it. */
   readonly client: Client;
   /** What the desk may do now; undefined where its token is not in force. */

@@ -69,7 +69,7 @@ export function entryOf({ client, request, grant, route, link }: Exchange) {
     path: printable(request.path, 500).replace(/\s/g, encodeURIComponent),
     /** The name of its token; null for the host's own token, and without a valid one. */
     token: grant?.name ?? null,
-    via: link ? "link" : null,
+    via: link?.via ?? null,
     // Who polls for events would get that of the poll before, again and again.
     quiet: route.staysOpen,
   };

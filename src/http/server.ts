@@ -23,6 +23,7 @@ import { createApp } from "./app";
 import type { RunOne } from "./call";
 import { createClientResolver } from "./client-address";
 import { type ConnectionLimit, createConnections, withinDescriptors } from "./connections";
+import type { LinkEntry } from "./exchange";
 import { createGate } from "./gate";
 import { createHostCheck } from "./host-header";
 import { listen, urlHost } from "./listen";
@@ -250,19 +251,24 @@ async function startRestServer(service: ServerUses, repeats: Repeats, given: Res
     /** The pin of its key; undefined for plain http. */
     pin: pinNow,
     /**
-     * Answers a request that came over the link to the desk, as one over HTTP with a token.
+     * Answers a request that came over the link to the desk, or over NATS, as one over HTTP with a token.
      *
      * @param tokenName of the token that the desk has.
      * @param desk its address.
      */
-    async enter(request: Request, tokenName: string, desk: string): Promise<Response> {
+    async enter(
+      request: Request,
+      tokenName: string,
+      desk: string,
+      via: LinkEntry["via"] = "link",
+    ): Promise<Response> {
       const grant = () => {
         const sha256 = named.digestOf(tokenName);
         return sha256 === undefined ? undefined : gate.now(sha256);
       };
       // Scrapes of the metrics use up nothing of what the desk asks itself.
       const key = new URL(request.url).pathname === "/metrics" ? "link metrics" : "link";
-      const link = { grant, client: { address: desk, key } };
+      const link = { via, grant, client: { address: desk, key } };
       return app.fetch(request, { server: NO_LISTENER, link });
     },
     /** Whether others can read what travels: it speaks plain http beyond loopback. */

@@ -27,10 +27,17 @@ interface Entry {
         readonly host_id: string;
         readonly host_key: string;
         readonly nonce: string;
+        readonly nats_key?: string | undefined;
         readonly request?: string | undefined;
         readonly time?: number | undefined;
       }
     | undefined;
+}
+
+/** A way from the desk to the host, as the host keeps it. */
+export interface Carrier {
+  readonly kind: string;
+  readonly [field: string]: unknown;
 }
 
 /** The address book. */
@@ -51,6 +58,8 @@ export interface DeskUses {
   joinStrings(): Promise<JoinStrings>;
   /** Null where the server takes no links. */
   openHub(): Promise<object | null>;
+  /** How a host with this NKey reaches the NATS server of this desk; null where the desk has none, or takes no hosts in. */
+  natsCarrier(key: string, name: string): Promise<Carrier | null>;
   addressBook(): Promise<Members>;
 }
 
@@ -67,10 +76,14 @@ export async function acceptHost(service: DeskUses, request: JoinRequest, caller
   }
   const host_id = hostIdOf(host_key);
   strings.refuseOften(host_id);
-  const way = wayTo(host_id, request, (await service.openHub()) !== null, caller);
+  const { nats_key } = request;
+  const nats = nats_key === undefined ? null : await service.natsCarrier(nats_key, host_id);
+  const way = nats
+    ? { base_url: `nats:${nats_key}` }
+    : wayTo(host_id, request, (await service.openHub()) !== null, caller);
   const book = await service.addressBook();
   const nonce = Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString("base64url");
-  const member = { host_id, host_key, nonce, request: sha256(message), time };
+  const member = { host_id, host_key, nonce, ...(nats && { nats_key }), request: sha256(message), time };
   const wishes = sha256(wishesOf(request));
 
   /** Whether the host has used the string, and asks for the same again. */
@@ -124,8 +137,14 @@ export async function acceptHost(service: DeskUses, request: JoinRequest, caller
     label: kept.label,
     desk_key: desk.publicKey,
     nonce: kept.member?.nonce ?? nonce,
-    carriers: [kept.base_url.startsWith("link:") ? { kind: "link" } : { kind: "direct", url: kept.base_url }],
+    carriers: [carrierOf(kept.base_url, nats)],
   };
+}
+
+/** How the desk reaches the host, as the host learns it. */
+function carrierOf(base_url: string, nats: Carrier | null): Carrier {
+  if (base_url.startsWith("nats:") && nats) return nats;
+  return base_url.startsWith("link:") ? { kind: "link" } : { kind: "direct", url: base_url };
 }
 
 const NOT_NEWER =

@@ -13,14 +13,7 @@ import { withLock } from "../lib/lock";
 import { configFiles } from "../lib/paths";
 import { openSigningKey } from "../trust/identity";
 import { type JoinString, parseJoinString } from "./join-string";
-import {
-  hasLink,
-  type Membership,
-  pinsOfDesk,
-  readMembership,
-  removeMembership,
-  writeMembership,
-} from "./membership";
+import { type Membership, pinsOfDesk, readMembership, removeMembership, writeMembership } from "./membership";
 import { joinMessage, leaveMessage } from "./messages";
 import { accept, release } from "./operations/desk";
 import { type Listening, urlOfHost } from "./reach";
@@ -32,6 +25,8 @@ export interface HostUses {
   runningServer(): Listening | null;
   /** The pin of the TLS key with which a server here speaks. */
   ownPin(): Promise<string>;
+  /** Who this host is to NATS servers: the public half of its NKey. */
+  natsKey(): Promise<string>;
   /** The tokens that this host makes for desks. */
   deskTokens(): Promise<DeskTokens>;
 }
@@ -76,20 +71,27 @@ export async function joinDesk(service: HostUses, { join_string, label, direct }
     // Later than its last request, also where the clock was set back since.
     const time = Math.max(Date.now(), Date.parse(former?.joined ?? "") + 1 || 0);
     const known = { id: string.id, ...host, token, token_expires, time };
-    const askAs = (dials: true | undefined) => {
-      const about = { ...known, ...(dials && { dials }) };
+    const nats_key = way.dials && (await service.natsKey());
+    const askAs = (dials: true | undefined, key?: string) => {
+      const about = { ...known, ...(dials && { dials }), ...(key !== undefined && { nats_key: key }) };
       const signature = identity.sign(joinMessage(string.pin, about));
       return ask(string, { ...about, secret: string.secret, signature });
     };
     try {
-      const answer = await askAs(way.dials).catch((error) => {
-        if (!(error instanceof RemoteError)) throw error;
-        if (!way.dials || !hasToReach(error)) throw refusedBy(string.address, error);
-        if (way.url === undefined) throw way.problem;
-        return askAs(undefined).catch((again) => {
-          throw again instanceof RemoteError ? refusedBy(string.address, again) : again;
+      const asOlder = (error: unknown) => {
+        if (nats_key === undefined || Object(error).refusal?.status !== 400) throw error;
+        return askAs(way.dials);
+      };
+      const answer = await askAs(way.dials, nats_key)
+        .catch(asOlder)
+        .catch((error) => {
+          if (!(error instanceof RemoteError)) throw error;
+          if (!way.dials || !hasToReach(error)) throw refusedBy(string.address, error);
+          if (way.url === undefined) throw way.problem;
+          return askAs(undefined).catch((again) => {
+            throw again instanceof RemoteError ? refusedBy(string.address, again) : again;
+          });
         });
-      });
       const membership: Membership = {
         desk: string.address,
         desk_pin: string.pin,
@@ -98,14 +100,14 @@ export async function joinDesk(service: HostUses, { join_string, label, direct }
         joined: new Date().toISOString(),
       };
       writeMembership(files.desk, membership);
-      const linked = hasLink(membership);
+      const { base_url, dials } = addressIn(membership, way.url);
       if (former) await tokens.remove(former.token);
       return {
         desk: string.address,
         host_id: answer.host_id,
         label: answer.label,
-        url: linked ? `link:${answer.host_id}` : (way.url ?? ""),
-        dials: linked,
+        url: base_url,
+        dials,
         served: server !== null,
         asks_certificate: server?.asks_certificate ?? false,
       };
@@ -114,6 +116,14 @@ export async function joinDesk(service: HostUses, { join_string, label, direct }
       throw error;
     }
   });
+}
+
+/** Where the desk reaches this host, and whether this host dials for that. @param url at which it would reach it directly. */
+function addressIn({ carriers, host_id }: Membership, url = "") {
+  const nats = carriers.find(({ kind }) => kind === "nats");
+  if (nats) return { base_url: `nats:${nats.id}`, dials: true };
+  const dials = carriers.some(({ kind }) => kind === "link");
+  return { base_url: dials ? `link:${host_id}` : url, dials };
 }
 
 /** How this host and the desk can come together: the address at which the desk reaches it, and whether it dials. */

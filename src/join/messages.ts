@@ -28,6 +28,10 @@ export const JOIN_REQUEST = v.strictObject({
     "Where the desk reaches the host, if it takes no links",
   ),
   dials: field(v.optional(v.literal(true)), "Set by a host that keeps a link to a desk which takes links"),
+  nats_key: field(
+    v.optional(v.pipe(v.string(), v.regex(/^U[A-Z2-7]{55}$/, "the public half of an NKey"))),
+    "Who the host will be to a NATS server, if this desk has one",
+  ),
   pin: field(v.optional(text(100)), "Pin of the host's TLS key"),
   token: field(secret(text(512)), "Token of the host for the desk"),
   token_expires: field(v.optional(v.pipe(v.string(), v.isoTimestamp())), "When that token ends"),
@@ -63,8 +67,15 @@ export function joinMessage(deskPin: string, request: JoinStatement): string {
 }
 
 /** What a host asks for, in one text, but for its token: that is another when it has to ask once more. */
-export const wishesOf = ({ name, label, url, pin, dials }: JoinStatement) =>
-  JSON.stringify([name, label ?? null, url ?? null, pin ?? null, ...(dials ? ["dials"] : [])]);
+export const wishesOf = ({ name, label, url, pin, dials, nats_key: key }: JoinStatement) =>
+  JSON.stringify([
+    name,
+    label ?? null,
+    url ?? null,
+    pin ?? null,
+    ...(dials ? ["dials"] : []),
+    ...(key ? [key] : []),
+  ]);
 
 /** The SHA-256 of a text, as 43 characters of base64url. */
 export const sha256 = (text: string): string =>

@@ -4,16 +4,15 @@
  * The promise: nothing but the server of the address gets credentials. Beyond loopback the connection is TLS, also where the server
  * does not ask for it, and the server's certificate has passed before anything is sent.
  */
+import { isIP } from "node:net";
 import type { ConnectionOptions, NatsConnection } from "@nats-io/nats-core";
 import { NatsConnectionImpl, setTransportFactory } from "@nats-io/nats-core/internal";
 import { NodeTransport, nodeResolveHost } from "@nats-io/transport-node/lib/node_transport";
 import { RemoteError, type Trust } from "../client/carrier";
 import { dialError, NOT_PINNED } from "../client/dial";
-import { badInput } from "../lib/errors";
-import { isLoopback } from "../lib/loopback";
-import { printable } from "../lib/sanitize";
 import { hasPin } from "../lib/spki";
 import { nkey } from "./nkeys";
+import { parseServerUrl } from "./server-url";
 
 /** A NATS server, or the servers of one cluster. */
 export interface NatsServer {
@@ -40,9 +39,6 @@ const READY_MS = 15_000;
 
 /** How often the server is asked whether it is there, in milliseconds; it may miss two. */
 const PING_MS = 20_000;
-
-/** The port of a NATS server (IANA). */
-const DEFAULT_PORT = "4222";
 
 type Options = ConnectionOptions & { readonly trust: Trust };
 
@@ -86,23 +82,10 @@ const trustOf = ({ pin, ca }: NatsServer): Trust => {
   return ca === undefined ? { kind: "system" } : { kind: "ca", pem: ca };
 };
 
-/** Where a URL of a server leads. @throws `bad_input` for another scheme, and for a plain one beyond loopback. */
-export function addressOf(url: string): { readonly address: string; readonly tls: boolean } {
-  const parsed = URL.parse(url);
-  const { protocol = "", hostname = "", port = "" } = parsed ?? {};
-  if (!/^(tls|nats):$/.test(protocol) || hostname === "") {
-    throw badInput(`expected tls://HOST:PORT but found ${printable(url, 200)}`);
-  }
-  if (protocol === "nats:" && !isLoopback(hostname)) {
-    throw badInput(`${printable(url, 200)} is not encrypted: expected tls:// beyond this machine`);
-  }
-  return { address: `${hostname}:${port || DEFAULT_PORT}`, tls: protocol === "tls:" };
-}
-
 /**
  * Connects to one of the servers. It is not opened again by itself.
  *
- * @throws a {@link RemoteError}, `unauthorized` where the server refuses the credentials; `bad_input` as {@link addressOf}.
+ * @throws a {@link RemoteError}, `unauthorized` where the server refuses the credentials.
  */
 export async function connectNats({
   server,
@@ -118,16 +101,17 @@ export async function connectNats({
     ...{ timeout: timeoutMs, pingInterval: PING_MS, reconnect: false, ignoreClusterUpdates: true },
     trust: trustOf(server),
   };
-  let last: unknown = new RemoteError("unreachable", "no server is known", false);
+  let last: unknown = new RemoteError("unreachable", "none of the server's URLs begins with tls://", false);
   for (const url of shuffled(server.urls)) {
-    const { address, tls } = addressOf(url);
+    const parsed = parseServerUrl(url);
+    // A WebSocket would be one more way to the same server.
+    if (!parsed || parsed.scheme === "wss") continue;
+    const { scheme, host, port } = parsed;
+    const address = `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
     try {
       // Without `tls`, the client would take what a server offers; with it, it takes nothing less.
-      return await NatsConnectionImpl.connect({
-        ...common,
-        servers: [address],
-        tls: tls ? {} : null,
-      } as Options);
+      const tls = scheme === "tls" ? {} : null;
+      return await NatsConnectionImpl.connect({ ...common, servers: [address], tls } as Options);
     } catch (error) {
       last = error;
     }

@@ -16,7 +16,7 @@ import { createNatsPresence, type PresenceParts } from "./presence";
 export interface DeskParts {
   /** The public half of the desk's NKey. */
   readonly id: string;
-  login(): Login;
+  readonly login: Login;
   /** With which it seals requests. */
   readonly key: Pick<SigningKey, "sign">;
   readonly log: Log;
@@ -72,7 +72,7 @@ export function createNatsDesk({ id, login, key, log, presence: parts }: DeskPar
 
   let kept: Kept | undefined;
   const keep = () => {
-    kept ??= keepConnection({ login, connected, log });
+    kept ??= keepConnection({ login: () => login, connected, log });
     return kept;
   };
   const ready = async (signal: AbortSignal | undefined): Promise<void> => {
@@ -116,6 +116,7 @@ export function createNatsDesk({ id, login, key, log, presence: parts }: DeskPar
     } satisfies Carrier;
   };
   return {
+    about: { id, urls: login.server.urls },
     /** The way to hosts whose NKey is behind `nats:`. */
     via,
     /** Connects, and stays so: this process follows which hosts are there. */

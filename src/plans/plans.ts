@@ -31,10 +31,10 @@ export interface PlansUses {
   readonly deliver: DeliverJob;
   readonly cancelJob?: CancelJob;
   endings(): Promise<HowEnded>;
-  /** Whether the host of that id has no link to this process, and had the time to dial it. */
-  isGone(hostId: string): boolean;
-  /** Whether the host of that id has not been linked to this process yet, and may be soon. */
-  isExpected(hostId: string): boolean;
+  /** Whether the host at that address has no connection to this process, and had the time to make one. */
+  isGone(address: string): boolean;
+  /** Whether the host at that address has no connection to this process yet, and may have one soon. */
+  isExpected(address: string): boolean;
   /** What happens in this process: hosts that are there again. */
   readonly events: {
     readonly newest: number;
@@ -58,10 +58,6 @@ export type Plans = ReturnType<typeof createPlans>;
 /** What makes sure that the host under a label is the one that was meant. */
 export const identityOf = ({ member, base_url }: Host): string => member?.host_id ?? base_url;
 
-/** The id of a host that dials; undefined for any other. */
-const linkedId = (host: Host | undefined): string | undefined =>
-  host?.base_url.startsWith("link:") ? host.member?.host_id : undefined;
-
 export function createPlans(uses: PlansUses) {
   const { files, publish, book } = uses;
   const ledger = openLedger(files.plans);
@@ -79,12 +75,12 @@ export function createPlans(uses: PlansUses) {
       return { ...targetFor(host), identity: identityOf(host) };
     },
     isOffline(label) {
-      const id = linkedId(hosts().get(label));
-      return id !== undefined && uses.isGone(id);
+      const host = hosts().get(label);
+      return host !== undefined && uses.isGone(host.base_url);
     },
     isExpected(label) {
-      const id = linkedId(hosts().get(label));
-      return id !== undefined && uses.isExpected(id);
+      const host = hosts().get(label);
+      return host !== undefined && uses.isExpected(host.base_url);
     },
   });
   let seen = uses.events.newest;

@@ -20,6 +20,7 @@ import type { Poller } from "../fleet/poll";
 import type { PageAssets } from "../http/assets";
 import type { RestControl } from "../http/server";
 import type { Inspector } from "../inspector/inspector";
+import type { DeskUses } from "../join/accept";
 import type { DeskTokens } from "../join/enter";
 import type { JoinStrings } from "../join/join-strings";
 import type { Log } from "../lib/log";
@@ -27,6 +28,8 @@ import type { RunningServer } from "../lib/running-server";
 import type { LinkHub } from "../link/hub";
 import type { HostLink, Hub } from "../link/links";
 import type { Metrics } from "../metrics/metrics";
+import type { NatsDesk } from "../nats/desk";
+import type { NatsHostState } from "../nats/operations/fleet";
 import type { Sessions } from "../peers/sessions";
 import type { PlanJobs } from "../plans/job/accept";
 import type { Plans } from "../plans/plans";
@@ -91,6 +94,13 @@ export interface Service {
   openHub(): Promise<LinkHub | null>;
   /** The link of this host to its desk; null where it has joined none. */
   hostLink(): Promise<HostLink | null>;
+  /** The connection of this host to the NATS server of its desk; null where it has none. */
+  natsHost(): Promise<NatsHostState | null>;
+  /** The connection of this desk to its NATS server; null where it has none, or needed none yet. */
+  natsDesk(): NatsDesk | null;
+  /** Who this host is to NATS servers: the public half of a key that is made on the first call. */
+  natsKey(): Promise<string>;
+  natsCarrier: DeskUses["natsCarrier"];
   /** The address of the desk that has the named token; null where none has it. */
   deskWith(token: string): Promise<string | null>;
   /** The membership of this host, and the key of its desk; undefined where it has joined none. */

@@ -12,6 +12,8 @@ import { once } from "../lib/once";
 import { configFiles } from "../lib/paths";
 import type { Dialler } from "../link/dial";
 import type { HostLink } from "../link/links";
+import type { NatsCarrier } from "../nats/carrier";
+import type { NatsHost } from "../nats/host";
 import { version } from "../version";
 import type { Service } from "./interface";
 
@@ -45,6 +47,11 @@ export async function openHub(service: Service, publish: Publish, presence: Pres
     label,
     base_url: members.find(hostId)?.base_url ?? `link:${hostId}`,
   });
+  /** A host that is reached over NATS is there or not by what that says. */
+  const noticed = (hostId: string, label: string, notice: (host: ReturnType<typeof entry>) => void) => {
+    const host = entry(hostId, label);
+    if (!host.base_url.startsWith("nats:")) notice(host);
+  };
   return createHub({
     log: service.log,
     publish,
@@ -54,8 +61,8 @@ export async function openHub(service: Service, publish: Publish, presence: Pres
     },
     knowsMembers: members.areKnown,
     pins,
-    up: (hostId, label) => presence.linked(entry(hostId, label)),
-    down: (hostId, label, error) => presence.gone(entry(hostId, label), error),
+    up: (hostId, label) => noticed(hostId, label, (host) => presence.linked(host)),
+    down: (hostId, label, error) => noticed(hostId, label, (host) => presence.gone(host, error)),
   });
 }
 
@@ -99,8 +106,37 @@ function membersOf({ hosts }: Pick<AddressBook, "hosts">) {
 /** How often the token of a desk that is linked is looked at, in milliseconds. */
 const PROLONG_MS = 3_600_000;
 
+/** Runs what is wanted; what is running names itself. */
+function createKept<T extends { stop(): Promise<void> }>() {
+  let running: T | undefined;
+  let which: string | undefined;
+  /** Why it did not start when that was tried last. */
+  let failure: string | undefined;
+  return {
+    running: () => running,
+    failure: () => failure,
+    /** Starts and stops what has to be. @param wanted names it; undefined where none is. @throws why it did not start. */
+    async settle(wanted: string | undefined, start: () => Promise<T>): Promise<void> {
+      if (wanted === which) return;
+      // Until it has started, the next look tries again.
+      which = undefined;
+      failure = undefined;
+      const former = running;
+      running = undefined;
+      await former?.stop();
+      try {
+        if (wanted !== undefined) running = await start();
+        which = wanted;
+      } catch (error) {
+        failure = messageOf(error);
+        throw error;
+      }
+    },
+  };
+}
+
 /**
- * Keeps the link to the desk that this host has joined, if that has links.
+ * Keeps the connections to the desk that this host has joined: the link, and the one to its NATS server, if it has them.
  *
  * @param prolong lets the token of that name, with whose rights the desk asks, work as long again when it ends soon.
  */
@@ -114,7 +150,9 @@ export function createHostLink(
   let membership: Membership | undefined;
   /** Whether the desk takes links, and this host keeps one. */
   let dials = false;
-  let dialler: Dialler | undefined;
+  let nats: NatsCarrier | undefined;
+  const link = createKept<Dialler>();
+  const overNats = createKept<NatsHost>();
 
   let prolonged = Number.NEGATIVE_INFINITY;
   /** A desk that is linked has no token to replace. */
@@ -134,64 +172,58 @@ export function createHostLink(
     // One that cannot be read is so once.
     stamp = now;
     dials = false;
+    nats = undefined;
     membership = undefined;
     membership = readMembership(files.desk);
     dials = membership !== undefined && hasLink(membership);
+    if (membership?.carriers.some(({ kind }) => kind === "nats")) {
+      nats = (await import("../nats/carrier")).natsCarrierIn(membership.carriers);
+    }
     return membership;
   };
-  const start = async (): Promise<Dialler> => {
+  const joinedNow = () => {
+    if (!membership) throw unavailable("this host has joined no desk");
+    return membership;
+  };
+  const enterVia =
+    (via: "link" | "nats") =>
+    async (request: Request): Promise<Response> => {
+      const { server } = await service.rest();
+      if (!server) return Response.json({ error: "the server of this host stops" }, { status: 503 });
+      const { token, desk } = joinedNow();
+      prolongOnce(token);
+      return server.enter(request, token, new URL(`https://${desk}`).hostname, via);
+    };
+  const startLink = async (): Promise<Dialler> => {
     const [{ keepLink }, { openSigningKey }, { pinsOfDesk }] = await Promise.all([
       dial(),
       import("../trust/identity"),
       import("../join/membership"),
     ]);
     const { sign } = openSigningKey(files.hostKey);
-    const now = () => {
-      if (!membership) throw unavailable("this host has joined no desk");
-      return membership;
-    };
     return keepLink({
       desk() {
-        const joined = now();
+        const joined = joinedNow();
         return { url: `https://${joined.desk}`, pins: pinsOfDesk(joined), host_id: joined.host_id };
       },
-      sign,
-      async enter(request) {
-        const { server } = await service.rest();
-        if (!server) return Response.json({ error: "the server of this host stops" }, { status: 503 });
-        const { token, desk } = now();
-        prolongOnce(token);
-        return server.enter(request, token, new URL(`https://${desk}`).hostname);
-      },
-      version,
-      log: service.log,
+      ...{ sign, enter: enterVia("link"), version, log: service.log },
     });
   };
-  let nonce: string | undefined;
-  /** Why the link did not start when that was tried last. */
-  let failure: string | undefined;
+  const startNats = async (carrier: NatsCarrier): Promise<NatsHost> =>
+    (await import("./nats")).startHostOverNats(configDir, carrier, joinedNow, enterVia("nats"), service.log);
   let hasStopped = false;
-  let turn = Promise.resolve();
+  let turn: Promise<unknown> = Promise.resolve();
   const settle = async () => {
     const joined = await read();
-    const wanted = dials && !hasStopped ? joined?.nonce : undefined;
-    if (wanted === nonce) return;
-    // Until it has started, the next look tries again.
-    nonce = undefined;
-    failure = undefined;
-    const former = dialler;
-    dialler = undefined;
-    await former?.stop();
-    try {
-      if (wanted !== undefined) dialler = await start();
-      nonce = wanted;
-    } catch (error) {
-      failure = messageOf(error);
-      throw error;
-    }
+    const [nonce, carrier] = hasStopped ? [] : [joined?.nonce, nats];
+    const both = await Promise.allSettled([
+      link.settle(dials ? nonce : undefined, startLink),
+      overNats.settle(carrier && `${nonce} ${carrier.jwt}`, () => startNats(carrier as NatsCarrier)),
+    ]);
+    for (const one of both) if (one.status === "rejected") throw one.reason;
   };
   return {
-    /** Begins or ends the link where the membership is another than before. One look after the other. */
+    /** Begins or ends a connection where the membership is another than before. One look after the other. */
     look(): Promise<void> {
       const now = turn.then(settle);
       turn = now.catch(() => {});
@@ -203,11 +235,12 @@ export function createHostLink(
       if (!joined) return null;
       const { desk, host_id, label } = joined;
       const about = { desk, host_id, label };
-      const now = dialler?.state();
+      const now = link.running()?.state();
       if (!now) {
-        const problem = dials
-          ? (failure ?? "no server runs here")
+        const other = nats
+          ? "the desk reaches this host over NATS"
           : "the desk reaches this host: it has no links";
+        const problem = dials ? (link.failure() ?? "no server runs here") : other;
         return {
           ...about,
           ...{ state: "off", since: null, next: null, problem, rtt_ms: null, dials: 0 },
@@ -216,6 +249,18 @@ export function createHostLink(
       }
       const [since, next, lost] = [now.since, now.next, now.lost].map((at) => at?.toISOString() ?? null);
       return { ...about, ...now, ...{ since: since ?? null, next: next ?? null, lost: lost ?? null } };
+    },
+    /** How the connection to the NATS server is; null where this host has none. */
+    async natsState() {
+      await read();
+      if (!nats) return null;
+      const about = { id: nats.id, urls: [...nats.server.urls] };
+      const now = overNats.running()?.state();
+      if (!now) {
+        const problem = overNats.failure() ?? "no server runs here";
+        return { ...about, state: "off" as const, since: null, next: null, problem, attempts: 0 };
+      }
+      return { ...about, ...now, since: now.since.toISOString(), next: now.next?.toISOString() ?? null };
     },
     stop(): Promise<void> {
       hasStopped = true;

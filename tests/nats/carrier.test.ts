@@ -48,7 +48,7 @@ async function pair({ tls = false } = {}) {
   const downs: string[] = [];
   const ups: string[] = [];
   const desk = createNatsDesk({
-    ...{ id: deskIs.id, login: () => ({ server: nats.server, ...deskIs }), key, log: silentLog },
+    ...{ id: deskIs.id, login: { server: nats.server, ...deskIs }, key, log: silentLog },
     presence: {
       label: (id) => (id === hostIs.id ? "lab" : undefined),
       up: (_id, label) => void ups.push(label),

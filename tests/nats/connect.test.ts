@@ -1,6 +1,6 @@
 /** Connections to a real nats-server: what is checked before credentials are sent. */
-import { describe, expect, test } from "bun:test";
-import { addressOf, connectNats } from "../../src/nats/connect";
+import { describe, expect } from "bun:test";
+import { connectNats } from "../../src/nats/connect";
 import { testWith } from "../support";
 import { startNats } from "./support";
 
@@ -43,18 +43,3 @@ testWith("nats-server")("credentials that the server refuses are said to be refu
   const mixed = { server: nats.server, jwt: desk.jwt, seed: host.seed };
   await expect(connectNats(mixed)).rejects.toMatchObject({ fault: "unauthorized" });
 });
-
-test.each([
-  ["tls://example.org", "example.org:4222", true],
-  ["tls://example.org:443", "example.org:443", true],
-  ["nats://127.0.0.1:4223", "127.0.0.1:4223", false],
-])("%s is %s", (url, address, tls) => {
-  expect(addressOf(url)).toEqual({ address, tls });
-});
-
-test.each(["nats://example.org:4222", "http://example.org", "example.org", "tls://"])(
-  "%s is refused",
-  (url) => {
-    expect(() => addressOf(url)).toThrow();
-  },
-);

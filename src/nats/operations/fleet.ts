@@ -1,0 +1,69 @@
+/**
+ * NATS as hosts and desks use it: the state of their connections.
+ */
+import * as v from "valibot";
+import { NO_INPUT } from "../../core/fields";
+import { operation } from "../../core/operation";
+import type { NatsDesk } from "../desk";
+
+const CONNECTION = {
+  /** The public half of the NKey of this machine. */
+  id: v.string(),
+  urls: v.array(v.string()),
+  /** `waiting`: for its next attempt; `off`: it does not connect. */
+  state: v.picklist(["connecting", "connected", "waiting", "off"]),
+  /** Since when, and when it is tried again, ISO 8601. */
+  since: v.nullable(v.string()),
+  next: v.nullable(v.string()),
+  /** Why there is no connection, or why the last one ended. */
+  problem: v.nullable(v.string()),
+  /** How often it was tried since the server started. */
+  attempts: v.number(),
+};
+
+const HOST = v.object(CONNECTION);
+
+export type NatsHostState = v.InferOutput<typeof HOST>;
+
+interface Uses {
+  natsHost(): Promise<NatsHostState | null>;
+  natsDesk(): Pick<NatsDesk, "about" | "state" | "presence"> | null;
+}
+
+export const showNats = operation({
+  name: "nats.show",
+  summary: "Show the connections of this host and of this desk to their NATS server",
+  scope: "read",
+  http: { method: "GET", path: "/nats/state" },
+  answeredBy: "server or here",
+  leftOut: { script: "a connection is of the server; hosts are asked with `on`" },
+  input: NO_INPUT,
+  output: v.object({
+    /** As a host; null where this host has joined no desk with a NATS server. */
+    host: v.nullable(HOST),
+    /** As a desk; null where there is no nats.json, or nothing has needed it yet. */
+    desk: v.nullable(
+      v.object({
+        ...CONNECTION,
+        /** How many hosts of the address book are connected, and how many others were; null where this process does not follow it. */
+        hosts: v.nullable(v.object({ up: v.number(), gone: v.number() })),
+      }),
+    ),
+  }),
+  async run(service: Uses) {
+    const desk = service.natsDesk();
+    const now = desk?.state();
+    return {
+      host: await service.natsHost(),
+      desk: desk && {
+        ...{ id: desk.about.id, urls: [...desk.about.urls] },
+        ...(now
+          ? { ...now, since: now.since.toISOString(), next: now.next?.toISOString() ?? null }
+          : { state: "off" as const, since: null, next: null, problem: null, attempts: 0 }),
+        hosts: desk.presence?.counts() ?? null,
+      },
+    };
+  },
+});
+
+export const operations = [showNats];

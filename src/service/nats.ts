@@ -1,0 +1,137 @@
+/**
+ * NATS in this process: as a desk, its connection and which of its hosts are there; as a host, its connection to the desk that it
+ * has joined.
+ */
+import type { Via } from "../client/carrier";
+import type { AddressBook } from "../fleet/address-book";
+import type { Host } from "../fleet/host";
+import type { Presence } from "../fleet/presence";
+import type { Membership } from "../join/membership";
+import { unavailable } from "../lib/errors";
+import { fileStamp } from "../lib/files";
+import type { Log } from "../lib/log";
+import { configFiles } from "../lib/paths";
+import type { NatsCarrier } from "../nats/carrier";
+import type { NatsDesk } from "../nats/desk";
+import { version } from "../version";
+
+interface Uses {
+  readonly log: Log;
+  addressBook(): Promise<AddressBook>;
+}
+
+export type DeskOverNats = ReturnType<typeof createDeskOverNats>;
+
+/** The connection of this desk, with what `nats.json` says now. */
+export function createDeskOverNats(
+  { log, addressBook }: Uses,
+  configDir: string,
+  presence: () => Promise<Presence>,
+) {
+  const files = configFiles(configDir);
+  let made: NatsDesk | undefined;
+  let stamp: string | undefined;
+  /** Whether this process follows which hosts are there. */
+  let follows = false;
+  let turn: Promise<unknown> = Promise.resolve();
+
+  const make = async (): Promise<NatsDesk | undefined> => {
+    const now = `${fileStamp(files.nats)} ${follows}`;
+    if (stamp === now) return made;
+    const [{ readDeskPart }, { createNatsDesk }, { openSigningKey }] = await Promise.all([
+      import("../nats/desk-part"),
+      import("../nats/desk"),
+      import("../trust/identity"),
+    ]);
+    await made?.stop();
+    made = undefined;
+    stamp = now;
+    const part = readDeskPart(files.nats);
+    if (!part) return undefined;
+    const { id, seed, jwt } = part.desk;
+    made = createNatsDesk({
+      ...{ id, key: openSigningKey(files.deskKey), log },
+      login: { server: part.server, seed, jwt, name: "svc desk" },
+      ...(follows && { presence: notices(await addressBook(), await presence()) }),
+    });
+    return made;
+  };
+  /** One look after the other. */
+  const now = (): Promise<NatsDesk | undefined> => {
+    const next = turn.then(make);
+    turn = next.catch(() => {});
+    return next;
+  };
+  const via: Via = async (...asked) => {
+    const desk = await now();
+    if (!desk)
+      throw unavailable("there is no nats.json here: `svc nats` makes it, and `svc nats use` takes it");
+    return desk.via(...asked);
+  };
+  return {
+    via,
+    /** Connects, and follows which hosts are there, where this desk uses NATS. */
+    async look(): Promise<void> {
+      follows = true;
+      (await now())?.start();
+    },
+    /** Null where this desk uses no NATS, or has not connected yet. */
+    current: () => made ?? null,
+    stop: async () => made?.stop(),
+  };
+}
+
+/** What is to be noticed of the hosts of an address book. */
+function notices(book: AddressBook, presence: Presence) {
+  let listed: readonly Host[] = [];
+  let byKey = new Map<string, Host>();
+  const find = (key: string): Host | undefined => {
+    try {
+      const now = book.hosts();
+      if (now !== listed) {
+        listed = now;
+        byKey = new Map(now.flatMap((host) => (host.member?.nats_key ? [[host.member.nats_key, host]] : [])));
+      }
+    } catch {
+      // While the file is broken, the hosts are those of before.
+    }
+    return byKey.get(key);
+  };
+  /** A host that has a link as well is there or not by what its address names. */
+  const noticed = (key: string, notice: (host: Host) => void) => {
+    const host = find(key);
+    if (host?.base_url === `nats:${key}`) notice(host);
+  };
+  return {
+    label: (key: string) => find(key)?.label,
+    up: (key: string) => noticed(key, (host) => presence.linked(host)),
+    down: (key: string, _label: string, error: string) => noticed(key, (host) => presence.gone(host, error)),
+  };
+}
+
+/**
+ * Keeps the connection of a host to its desk's NATS server.
+ *
+ * @param joined the desk that it has joined now.
+ * @param enter answers a request of the desk.
+ */
+export async function startHostOverNats(
+  configDir: string,
+  carrier: NatsCarrier,
+  joined: () => Membership,
+  enter: (request: Request) => Promise<Response>,
+  log: Log,
+) {
+  const [{ keepNatsHost }, { readHostKey }] = await Promise.all([
+    import("../nats/host"),
+    import("../nats/host-key"),
+  ]);
+  const key = readHostKey(configFiles(configDir).natsKey);
+  if (key?.id !== carrier.id) throw unavailable("nats_key is not the key that the desk knows: join it again");
+  const { server, jwt } = carrier;
+  return keepNatsHost({
+    ...{ id: key.id, enter, version, log },
+    login: () => ({ server, seed: key.seed, jwt, name: `svc host ${joined().host_id}` }),
+    deskKey: () => joined().desk_key,
+  });
+}
