@@ -59,6 +59,22 @@ test("bodies of many windows go both ways, at once", async () => {
   expect(JSON.parse(textOf((await sent).body))).toEqual({ length: text.length });
 });
 
+test("an answer that is read slowly, or not at all, holds up no other", async () => {
+  await using all = await linked();
+  const { hub, host_id } = all;
+  const open = () => hub.open(host_id, "/echo?bytes=5000000", deadlineIn(60_000), 60_000);
+  const [unread, slow] = await Promise.all([open(), open()]);
+  let bytes = 0;
+  for await (const piece of slow.pieces) {
+    bytes += piece.length;
+    expect((await hub.ask(host_id, get("/echo?bytes=10"), limits())).body.length).toBe(10);
+  }
+  expect(bytes).toBe(5_000_000);
+  let rest = 0;
+  for await (const piece of unread.pieces) rest += piece.length;
+  expect(rest).toBe(5_000_000);
+});
+
 test("an answer larger than allowed is refused, and the link goes on", async () => {
   await using all = await linked();
   const { hub, host_id } = all;
