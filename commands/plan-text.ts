@@ -53,8 +53,9 @@ export function planText(plan: Plan, only?: readonly string[]): string {
   );
   const rows = shown
     .slice(0, MAX_LISTED)
-    .map(({ label, wave, state, sent, ended, error }) => [
-      ...[label, `${wave}`, state, ended ?? "", tookText(sent, ended), error ?? ""],
+    .map(({ label, wave, state, attempt, sent, ended, error }) => [
+      ...[label, `${wave}`, attempt > 1 ? `${state} (attempt ${attempt})` : state],
+      ...[ended ?? "", tookText(sent, ended), error ?? ""],
     ]);
   const more = shown.length - rows.length;
   return [

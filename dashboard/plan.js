@@ -168,7 +168,7 @@ export function planPanel({ api, poll }) {
     const boxes = RETRIABLE.flatMap(([state, proposed]) => {
       const hosts = plan?.counts[state];
       if (!hosts) return [];
-      const box = el("input", { type: "checkbox", checked: proposed });
+      const box = el("input", { type: "checkbox", checked: proposed, defaultChecked: proposed });
       return [
         {
           state,
@@ -183,9 +183,13 @@ export function planPanel({ api, poll }) {
       ];
     });
     const again = () =>
-      api.post(pathOf(chosen, "/retry"), {
-        state: boxes.filter(({ box }) => box.checked).map(({ state }) => state),
-      });
+      api.post(
+        pathOf(chosen, "/retry"),
+        // As proposed, it leaves out what was cancelled after it had begun.
+        boxes.every(({ box }) => box.checked === box.defaultChecked)
+          ? {}
+          : { state: boxes.filter(({ box }) => box.checked).map(({ state }) => state) },
+      );
     if (await fill("Run the plan again?", "Retry", again, ...boxes.map(({ root }) => root))) await refresh();
   }
 

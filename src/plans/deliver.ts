@@ -32,8 +32,10 @@ const AGAIN_MS = [500, 1_500, 4_000];
 
 /** How a desk waits for jobs. */
 interface Waiting {
-  /** How long the answer to a job that was sent waits for its end, in seconds. */
+  /** How long the answer to a job that was sent waits for its end, in seconds: not long, as it is the first to say that the job runs. */
   readonly firstS: number;
+  /** How long the answer to the question after it waits, in seconds. */
+  readonly nextS: number;
   /** How long the answer to a repeated request waits, in seconds, and how many such requests are open at once. */
   readonly longS: number;
   readonly most: number;
@@ -41,7 +43,7 @@ interface Waiting {
   readonly pauseMs: readonly [shortest: number, longest: number];
 }
 
-const WAITING: Waiting = { firstS: 10, longS: 20, most: 256, pauseMs: [5_000, 60_000] };
+const WAITING: Waiting = { firstS: 1, nextS: 9, longS: 20, most: 256, pauseMs: [5_000, 60_000] };
 
 /** How a desk sends jobs. */
 export interface Delivery {
@@ -51,7 +53,7 @@ export interface Delivery {
 
 /** @param key the desk's key for jobs; it is read when the first job is signed. */
 export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> = {}): Delivery {
-  const { firstS, longS, most, pauseMs } = { ...WAITING, ...waiting };
+  const { firstS, nextS, longS, most, pauseMs } = { ...WAITING, ...waiting };
   let opened: SigningKey | undefined;
   const signing = () => {
     opened ??= key();
@@ -99,7 +101,7 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
   };
 
   const deliver: DeliverJob = async (target, job, options) => {
-    const { signal, before = null, maySend = () => true, orExecute = false, sent, running } = options;
+    const { signal, before = null, maySend = () => true, orExecute = false, sent, running, idle } = options;
     const { label, server } = target;
     const started = performance.now();
     const end = (
@@ -159,27 +161,33 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
       const more = results_kept ? { result, run_id, outcomes } : { run_id };
       if (outcome.ok) return end("ok", "ok", true, more);
       const error = errorOf(outcome) ?? "failed";
-      if (by_desk) return end("cancelled", "cancelled", true, { ...more, error });
+      if (by_desk)
+        return end("cancelled", "cancelled", true, {
+          ...more,
+          error: `cancelled after it had begun: ${error}`,
+        });
       const status = outcome.status === "timeout" ? "timeout" : "failed";
       return end(status, status, true, { ...more, error });
     };
 
-    /** Waits for the end of a job that runs. */
-    const wait = async (): Promise<JobResult> => {
+    /** Waits for the end of a job that runs. @param isNew whether the host has just begun it. */
+    const wait = async (isNew: boolean): Promise<JobResult> => {
       running();
       const began = performance.now();
       const [shortest, longest] = pauseMs;
-      for (let faults = 0; ; ) {
+      for (let faults = 0, isNext = isNew; ; isNext = false) {
+        if (!isNext) idle?.();
         const elapsed = performance.now() - began;
         if (elapsed > job.timeout_s * 1_000 + OVERTIME_MS)
           return end("timeout", "timeout", true, {
             error: `timeout after ${job.timeout_s} s: it may still run`,
           });
-        const isLong = long < most;
+        const isLong = !isNext && long < most;
         if (isLong) long++;
-        else if (!(await pause(Math.min(longest, Math.max(shortest, elapsed / 10))))) return left();
+        else if (!isNext && !(await pause(Math.min(longest, Math.max(shortest, elapsed / 10)))))
+          return left();
         try {
-          const answer = await ask(isLong ? longS : 0);
+          const answer = await ask(isNext ? nextS : isLong ? longS : 0);
           faults = 0;
           const result = known(answer);
           if (result) return result;
@@ -204,7 +212,7 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
           const answer = isAsking ? await ask(0) : await ask(Math.min(firstS, job.timeout_s), job.content);
           const result = known(answer);
           if (result) return result;
-          if (answer.state === "running") return await wait();
+          if (answer.state === "running") return await wait(!isAsking);
           if (hasExpired()) return expired();
           isAsking = false;
         } catch (error) {

@@ -17,6 +17,7 @@ import {
   OPEN_STATES,
   type PlannedHost,
   type PlanState,
+  RETRIED,
   type Spec,
   STEPS,
   type StepName,
@@ -116,16 +117,17 @@ const COLUMNS = `seq, id, digest, content_digest, spec, hosts, state, reason, ma
 
 const listed = (states: readonly string[]) => states.map((state) => `'${state}'`).join(", ");
 
+const ENDS = "done_at = $now, error = $error, run_id = $run_id";
+
 /** What a step sets besides the state. */
 const SETS: Readonly<Partial<Record<StepName, string>>> = {
   send: "sent_at = $now, way = $way",
   run: "sent_at = sent_at",
   wait: "way = NULL, sent_at = NULL",
-  unreachable: "way = NULL, sent_at = NULL, done_at = $now, error = $error, run_id = $run_id",
+  unreachable: `way = NULL, sent_at = NULL, ${ENDS}`,
+  cancelled: `way = NULL, sent_at = NULL, ${ENDS}`,
   retry: "way = NULL, sent_at = NULL, done_at = NULL, error = NULL, run_id = NULL, attempt = attempt + 1",
 };
-
-const ENDS = "done_at = $now, error = $error, run_id = $run_id";
 
 const stepSql = (name: StepName, which: string) => {
   const { from, to } = STEPS[name];
@@ -327,20 +329,21 @@ export function openLedger(path: string) {
       });
     },
     /**
-     * Plans the hosts again that ended in one of `states`: as a new job each, wave by wave. The plan expires as long from now
+     * Plans the hosts again that ended in one of `states` (default: {@link RETRIED}, but nothing that had begun and was cancelled): as a new job each, wave by wave. The plan expires as long from now
      * as it did from its start.
      *
      * @param heir as for `resume`.
      * @returns the plan, and how many hosts they are.
      */
-    retry: (id: number, states: readonly TargetState[], now: number, heir?: Applicant) =>
+    retry: (id: number, states: readonly TargetState[] | undefined, now: number, heir?: Applicant) =>
       transaction((): { plan: Plan; retried: number } => {
         const plan = bySeq(id);
         requireState(plan, ["running", "paused", "done", "cancelled", "expired"], "can be retried");
         const overdue = overdueOf(plan);
-        const retried = db
-          .query(stepSql("retry", `AND state IN (${listed(states)})`))
-          .run({ plan: plan.seq }).changes;
+        const which = states
+          ? `AND state IN (${listed(states)})`
+          : `AND state IN (${listed(RETRIED)}) AND NOT (state = 'cancelled' AND sent_at IS NOT NULL)`;
+        const retried = db.query(stepSql("retry", which)).run({ plan: plan.seq }).changes;
         if (retried === 0) return { plan, retried };
         if (heir) setApplicant(plan.seq, heir, now);
         const changed = {

@@ -19,6 +19,7 @@ import {
   MAX_EXPIRES_S,
   PLAN_STATES,
   RETRIABLE,
+  RETRIED,
   SHARE,
   type Spec,
   TARGET_STATES,
@@ -358,14 +359,8 @@ export const retryPlan = operation({
   input: v.strictObject({
     ...ONE_PLAN,
     state: field(
-      v.optional(v.array(v.picklist(RETRIABLE)), [
-        "failed",
-        "unreachable",
-        "refused",
-        "cancelled",
-        "expired",
-      ]),
-      "The states to repeat; at hosts that are `timeout` or `unknown` it may have run",
+      v.optional(v.array(v.picklist(RETRIABLE))),
+      `The states to repeat (default: ${RETRIED.join(", ")}, but not where it had begun before it was cancelled); at hosts that are \`timeout\` or \`unknown\` it may have run`,
     ),
     wait: WAIT,
   }),

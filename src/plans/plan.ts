@@ -13,8 +13,8 @@ import { badInput } from "../lib/errors";
 export const OPEN_STATES = ["planned", "waiting", "sent", "running"] as const;
 
 /**
- * How it can end at a host. `unreachable`, `refused`, `cancelled` (before it was sent) and `expired`: nothing ran. `unknown`: it may
- * have run, and the host cannot be asked.
+ * How it can end at a host. `unreachable`, `refused` and `expired`: nothing ran. `cancelled`: nor did anything, but where it has a time at
+ * which it was sent: there it had begun. `unknown`: it may have run, and the host cannot be asked.
  */
 export const END_STATES = [
   "ok",
@@ -38,6 +38,9 @@ export const FAILURES = ["failed", "timeout", "unreachable", "refused", "unknown
 /** What `svc plan retry` may do again: what is ok is done. */
 export const RETRIABLE = END_STATES.filter((state) => state !== "ok");
 
+/** What it does again where nobody says otherwise: what has failed, and what had not begun. */
+export const RETRIED = ["failed", "unreachable", "refused", "cancelled", "expired"] as const;
+
 /** What can happen at a host of a plan: from which states, and to which. No step but `retry` leaves an end state. */
 export const STEPS = {
   /** The host is unreachable, and its job is queued. */
@@ -50,7 +53,10 @@ export const STEPS = {
   timeout: { from: ["sent", "running"], to: "timeout" },
   unreachable: { from: ["planned", "waiting", "sent"], to: "unreachable" },
   refused: { from: ["planned", "waiting", "sent", "running"], to: "refused" },
+  /** Before it began at the host. */
   cancelled: { from: ["planned", "waiting", "sent", "running"], to: "cancelled" },
+  /** The host has ended it, as the desk had asked. */
+  stopped: { from: ["sent", "running"], to: "cancelled" },
   expired: { from: ["planned", "waiting", "sent"], to: "expired" },
   unknown: { from: ["sent", "running"], to: "unknown" },
   retry: { from: RETRIABLE, to: "planned" },

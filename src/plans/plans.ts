@@ -179,7 +179,10 @@ export function createPlans(uses: PlansUses) {
       requirePlan(plan);
       const heir = await heirOf(plan, grant);
       const { plan: now, retried } = ledger.retry(plan.seq, states, Date.now(), heir);
-      if (retried === 0) throw conflict(`the plan ${plan.id} has no host that is ${states.join(" or ")}`);
+      const which = states
+        ? `that is ${states.join(" or ")}`
+        : "to repeat it at, unless `state` names others";
+      if (retried === 0) throw conflict(`the plan ${plan.id} has no host ${which}`);
       return started(now);
     },
     /** Forgets a plan. @throws `conflict` for one that has begun and is not over. */

@@ -179,10 +179,8 @@ export function createRunner(uses: RunnerUses) {
           entry.since = Date.now();
           if (!(await write(entry, "send", { way }))) throw new Gone();
         },
-        running() {
-          freeSlot();
-          void write(entry, "run");
-        },
+        running: () => void write(entry, "run"),
+        idle: freeSlot,
       });
       // Writing down how it ended needs none.
       freeSlot();
@@ -194,7 +192,7 @@ export function createRunner(uses: RunnerUses) {
       // The step `sent` may be missing: what ran was sent.
       if (entry.way === null && (STEPS[state].from as readonly string[]).indexOf("planned") < 0)
         await write(entry, "send", { way: "job" });
-      return end(entry, state, result);
+      return end(entry, state === "cancelled" && result.delivered ? "stopped" : state, result);
     } finally {
       freeSlot();
     }

@@ -58,6 +58,8 @@ export const PLAN_VIEW = v.object({
       /** From 1 on. */
       wave: v.number(),
       state: v.picklist(TARGET_STATES),
+      /** From 1 on: each repetition is a job of its own. */
+      attempt: v.number(),
       sent: time,
       ended: time,
       error: v.nullable(v.string()),
@@ -111,9 +113,10 @@ export function viewOf(
   states?: readonly TargetState[],
   limit?: number,
 ): v.InferInput<typeof PLAN_VIEW> {
-  const targetOf = ({ label, wave, state, sent_at, done_at, error, run_id }: Target) => {
-    return { label, wave: wave + 1, state, sent: iso(sent_at), ended: iso(done_at), error, run_id };
-  };
+  const targetOf = ({ label, wave, state, attempt, sent_at, done_at, error, run_id }: Target) => ({
+    ...{ label, wave: wave + 1, state, attempt: attempt + 1 },
+    ...{ sent: iso(sent_at), ended: iso(done_at), error, run_id },
+  });
   const { ledger } = plans;
   const targets = ledger.targets(seq, states, limit).map(targetOf);
   const wave_counts = ledger.countsByWave(seq).map((counts) => ({ ...counts }));

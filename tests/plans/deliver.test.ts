@@ -232,7 +232,7 @@ test("a long job is waited for with connections that are short, also by many at 
   const { table, host } = await hostWith();
   await using _ = host;
   using way = await between(host.server.url, () => "good");
-  const by = createDelivery(() => key, { firstS: 0, longS: 0.05, most: 1, pauseMs: [1, 1] });
+  const by = createDelivery(() => key, { firstS: 0, nextS: 0, longS: 0.05, most: 1, pauseMs: [1, 1] });
   const ended = Promise.all(
     Array.from({ length: 8 }, () => brought(way.target, madeUpJob({ actions: [["AC_hold"]] }), {}, by)),
   );
@@ -241,6 +241,20 @@ test("a long job is waited for with connections that are short, also by many at 
   for (const one of await ended) expect(one).toMatchObject({ state: "ok", running: 1 });
   expect(way.asked.filter((path) => path.endsWith("content"))).toHaveLength(8);
   expect(table.ran()).toBe(8);
+});
+
+test("a host that has begun a job is known to, before the answer waits for its end", async () => {
+  const { table, host } = await hostWith();
+  await using _ = host;
+  const job = madeUpJob({ actions: [["AC_hold"]] });
+  const order: string[] = [];
+  const running = () => {
+    order.push("running");
+    table.letGo();
+  };
+  const idle = () => void order.push("idle");
+  expect(await brought(targetAt(host.server.url), job, { running, idle })).toMatchObject({ state: "ok" });
+  expect(order).toEqual(["running"]);
 });
 
 test("a job that its desk cancels while it runs is cancelled, as is one that arrives later", async () => {
@@ -285,7 +299,7 @@ test("who stops waiting between two questions learns that the answer is lost", a
   };
   using way = await between(host.server.url, (_path, { content }) => (content ? lose() : "good"));
   expect(await brought(way.target, madeUpJob(), { signal: leaving.signal })).toMatchObject({ state: "lost" });
-  const by = createDelivery(() => key, { firstS: 0, most: 0, pauseMs: [60_000, 60_000] });
+  const by = createDelivery(() => key, { firstS: 0, nextS: 0, most: 0, pauseMs: [60_000, 60_000] });
   const next = new AbortController();
   const job = madeUpJob({ actions: [["AC_hold"]] });
   const running = () => void setImmediate(() => next.abort());

@@ -99,6 +99,38 @@ describe("the table of steps", () => {
   });
 });
 
+describe("a job that was cancelled", () => {
+  const ended = () => {
+    const made = testLedger();
+    const hosts = plannedHosts(3);
+    const { seq } = made.ledger.create(newPlan(hosts), hosts, 0);
+    made.ledger.apply(seq, null, 0);
+    const step = (n: number, name: StepName, way?: "job") => ({ plan: seq, n, attempt: 0, step: name, way });
+    made.ledger.commit(
+      [0, 1, 2].map((n) => step(n, "send", "job")),
+      1,
+    );
+    made.ledger.commit([step(0, "cancelled"), step(1, "stopped"), step(2, "failed")], 2);
+    return { ...made, seq, [Symbol.dispose]: () => made[Symbol.dispose]() };
+  };
+
+  test("has a time at which it was sent where it had begun alone", () => {
+    using made = ended();
+    expect(made.ledger.targets(made.seq)).toMatchObject([
+      { state: "cancelled", sent_at: null },
+      { state: "cancelled", sent_at: 1 },
+      { state: "failed", sent_at: 1 },
+    ]);
+  });
+
+  test("is repeated by itself only where it had not begun", () => {
+    using made = ended();
+    expect(made.ledger.retry(made.seq, undefined, 3).retried).toBe(2);
+    expect(made.ledger.targets(made.seq).map(({ attempt }) => attempt)).toEqual([1, 0, 1]);
+    expect(made.ledger.retry(made.seq, ["cancelled"], 4).retried).toBe(1);
+  });
+});
+
 describe("a ledger", () => {
   test("has every host in one state that the table allows, whatever happens in whatever order", () => {
     using made = testLedger();

@@ -175,6 +175,26 @@ describe("a plan that runs", () => {
   });
 });
 
+test.each([true, false])(
+  "a job that its desk has ended at the host had begun there: %p",
+  async (delivered) => {
+    using made = testLedger();
+    const deliver: DeliverJob = async ({ label }, _job, { sent }) => {
+      await sent("job");
+      return {
+        state: "cancelled",
+        result: { label, ok: false, status: "cancelled", delivered, duration_ms: 1, error: "by its desk" },
+      };
+    };
+    using running = testRunner(made, { deliver });
+    const { seq } = running.run(plannedHosts(1));
+    await running.runner.over(seq);
+    const [target] = made.ledger.targets(seq);
+    expect(target).toMatchObject({ state: "cancelled", error: "by its desk" });
+    expect(target?.sent_at !== null).toBe(delivered);
+  },
+);
+
 describe("a plan that is resumed or retried after it was paused", () => {
   /** Hosts that never answer, so long after their time that they count as failed, and that fail; the others are ok. */
   const pausedPlan = async (made: ReturnType<typeof testLedger>) => {

@@ -80,8 +80,10 @@ export interface DeliverOptions {
    * what is not kept, so that no other process sends it again.
    */
   readonly orExecute?: boolean;
-  /** It runs: it no longer needs a turn of the caller, only a connection now and then. */
+  /** The host has answered that it runs. */
   readonly running: () => void;
+  /** It runs for long: it no longer needs a turn of the caller, only a connection now and then. */
+  readonly idle?: () => void;
 }
 
 /**
