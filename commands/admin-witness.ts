@@ -7,10 +7,9 @@ import { listWitnessed, restoreLog, showFork } from "../src/witness/operations";
 
 type Host = v.InferOutput<typeof listWitnessed.output>["hosts"][number];
 
-const isGood = ({ state }: Host) => state === "ok" || state === "restored";
+const isGood = ({ standing }: Host) => standing === "good";
 
-const stateOf = ({ state }: Host) =>
-  isGood({ state } as Host) || state === "unknown" ? state : state.toUpperCase();
+const stateOf = (host: Host) => (isGood(host) ? host.state : host.state.toUpperCase());
 
 export const verbs = {
   witness: view(listWitnessed, {

@@ -219,7 +219,9 @@ function provenLines({
   return [
     `Proven: leaf ${index} of ${size} of ${printable(origin)}`,
     ...witnesses.map(({ name, time }) => `Cosigned at ${time} by ${printable(name, 100)}`),
-    ...(row ? [rowLine(row)] : []),
+    ...(row
+      ? [rowLine(row), "The id, which comes first, is in no hash: it only says where the row was found."]
+      : []),
   ].join("\n");
 }
 

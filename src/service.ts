@@ -318,11 +318,10 @@ export function createService({
     watchedLogs: async () => madeCollector?.() ?? null,
     async foundLogs() {
       const watched = await service.watchedLogs();
-      if (watched) return watched.records();
-      const open = await service.existingWitness();
-      if (!open) return new Map();
+      const open = watched ? null : await service.existingWitness();
+      if (!watched && !open) return new Map();
       const { recordsIn, watchedIn } = await import("./witness/states");
-      return watchedIn(recordsIn(open.store.records()));
+      return watchedIn(watched?.records() ?? recordsIn(open?.store.records() ?? new Map()));
     },
     deskTokens: tokens.forDesks,
     async ownPin() {

@@ -46,7 +46,7 @@ import type { Webhooks } from "../webhooks/webhooks";
 import type { Collector } from "../witness/collector";
 import type { Membership } from "../witness/messages";
 import type { Open } from "../witness/operations";
-import type { Record as WatchedLog } from "../witness/states";
+import type { WatchedLog } from "../witness/states";
 import type { ServerReport } from "./running";
 
 /** The state of one process. Each feature is a function that makes it on the first call. */

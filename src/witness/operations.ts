@@ -12,7 +12,7 @@ import { addCosignatures } from "./cosignatures";
 import { checkEvidence, parseEvidence } from "./evidence";
 import { ASSIGNMENT, assignmentMessage, type Membership } from "./messages";
 import { recordRestore } from "./restored";
-import { BROKEN, RECORD, type Record, recordsIn, STATES } from "./states";
+import { BROKEN, RECORD, type Record, recordsIn, STANDINGS, STATES, type WatchedLog } from "./states";
 import type { Store } from "./store";
 import type { Witness } from "./witness";
 
@@ -131,13 +131,15 @@ interface DeskUses extends Pick<Uses, "existingWitness"> {
   /** Null where this process looks at no logs. */
   watchedLogs(): Promise<Pick<Collector, "restore"> | null>;
   /** What this process, or the server before, has found about each host, by its id. */
-  foundLogs(): Promise<ReadonlyMap<string, Record>>;
+  foundLogs(): Promise<ReadonlyMap<string, WatchedLog>>;
 }
 
 const WATCHED = v.object({
   label: v.string(),
   host_id: v.string(),
   ...v.omit(RECORD, ["label", "left", "vkey", "epoch", "peers"]).entries,
+  /** What the state asks for: nothing, finding out who did it, seeing whether the host runs, or why it was never reached. */
+  standing: v.picklist(STANDINGS),
   /** The hosts that have cosigned the checkpoint which was handed back last. */
   peers: v.array(v.string()),
   /** How many files of evidence there are. */

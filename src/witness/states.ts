@@ -27,6 +27,8 @@ export type State = (typeof STATES)[number];
 /** The states that say that a log is not what it was. */
 export const BROKEN: readonly State[] = ["shrank", "forked", "key_changed"];
 
+const QUIET: readonly State[] = ["late", "silent"];
+
 /** After how long without a good checkpoint a log is late, and silent, in milliseconds. The desk asks every 12 s, and waits 8 s. */
 export const LATE_MS = 35_000;
 export const SILENT_MS = 65_000;
@@ -75,9 +77,26 @@ export const recordsIn = (stored: ReadonlyMap<string, unknown>): Map<string, Rec
     }),
   );
 
+/** What a state asks of an operator: to find out who did it; to see whether the host runs; to see why it was never reached. */
+export const STANDINGS = ["good", "broken", "quiet", "unseen"] as const;
+
+/** A record, and where its log stands. */
+export type WatchedLog = Record & { readonly standing: (typeof STANDINGS)[number] };
+
 /** Those of hosts that have joined. */
-export const watchedIn = (records: ReadonlyMap<string, Record>): Map<string, Record> =>
-  new Map([...records].filter(([, { left }]) => left === null));
+export const watchedIn = (records: ReadonlyMap<string, Record>): Map<string, WatchedLog> =>
+  new Map(
+    [...records].flatMap(([id, record]) =>
+      record.left === null ? [[id, { ...record, standing: standingOf(record) }] as const] : [],
+    ),
+  );
+
+function standingOf({ state, since }: Record): WatchedLog["standing"] {
+  if (BROKEN.includes(state)) return "broken";
+  if (QUIET.includes(state)) return "quiet";
+  // One that has just joined gets the time for its first checkpoint.
+  return state === "unknown" && Date.now() - Date.parse(since) >= SILENT_MS ? "unseen" : "good";
+}
 
 export const newRecord = (): Record => ({
   label: "",

@@ -1,13 +1,21 @@
 import { expect, test } from "bun:test";
 import { witness } from "../../src/diagnostics/checks/witness";
+import { newRecord, type State, watchedIn } from "../../src/witness/states";
 import { CALLER } from "./support";
 
-const serviceWith = (states: Readonly<Record<string, string>>) => ({
+const serviceWith = (states: Readonly<Record<string, State>>, age = 0) => ({
   addressBook: async () => ({
     hosts: () => Object.keys(states).map((label) => ({ label, member: { host_id: `id of ${label}` } })),
   }),
   foundLogs: async () =>
-    new Map(Object.entries(states).map(([label, state]) => [`id of ${label}`, { state }])),
+    watchedIn(
+      new Map(
+        Object.entries(states).map(([label, state]) => [
+          `id of ${label}`,
+          { ...newRecord(), state, since: new Date(Date.now() - age).toISOString() },
+        ]),
+      ),
+    ),
 });
 
 test("audit logs that are not what they were are a failure, silent ones a warning, each by the name of its host", async () => {
@@ -22,5 +30,16 @@ test("audit logs that are not what they were are a failure, silent ones a warnin
   expect(await witness.run(serviceWith({ "lab-1": "forked", "lab-2": "silent" }), CALLER)).toMatchObject({
     ok: false,
     detail: "1 of 2 audit logs are not what they were: lab-1 (forked)",
+  });
+});
+
+test("audit logs that were never seen are a warning that says what to do, once they had the time", async () => {
+  const states = { "lab-1": "ok", "lab-2": "unknown" } as const;
+  expect(await witness.run(serviceWith(states), CALLER)).toMatchObject({ severity: "info" });
+  expect(await witness.run(serviceWith(states, 120_000), CALLER)).toMatchObject({
+    ok: true,
+    severity: "warn",
+    detail: "nothing new of 1 of 2 audit logs: lab-2 (unknown)",
+    advice: ["svc admin witness: why", expect.stringContaining("older svc")],
   });
 });

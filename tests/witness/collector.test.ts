@@ -9,7 +9,7 @@ import { checkEvidence, parseEvidence } from "../../src/witness/evidence";
 import { createFormer } from "../../src/witness/former";
 import { RESTORED, restoredMessage } from "../../src/witness/messages";
 import { listWitnessed, showFork } from "../../src/witness/operations";
-import { newRecord } from "../../src/witness/states";
+import { newRecord, watchedIn } from "../../src/witness/states";
 import { openStore, originHash } from "../../src/witness/store";
 import { createWitness } from "../../src/witness/witness";
 import { CALLER } from "../diagnostics/support";
@@ -80,7 +80,7 @@ function testDesk(count: number) {
     service: {
       addressBook: async () => ({ hosts: () => hosts.map(({ entry }) => entry) }),
       watchedLogs: async () => now.collector,
-      foundLogs: async () => now.collector.records(),
+      foundLogs: async () => watchedIn(now.collector.records()),
       existingWitness: async () => now,
     },
     /** Another process of the desk, perhaps one that has lost what it knew. */
@@ -239,6 +239,41 @@ describe("the log of a host is", () => {
     using desk = testDesk(1);
     desk.host.isUp = false;
     expect(await desk.look(100)).toMatchObject({ state: "unknown", reason: "HTTP 500: it is away" });
+  });
+});
+
+describe("the reason why a log is silent says whether", () => {
+  const silent = async (desk: ReturnType<typeof testDesk>) => {
+    for (let passed = 0; passed < 72; passed += 12) {
+      await desk.look();
+      await desk.look(0, 1);
+    }
+    return desk.look();
+  };
+
+  test("other hosts answer this desk", async () => {
+    using desk = testDesk(2);
+    await desk.look();
+    desk.host.stop();
+    const { state, reason } = await silent(desk);
+    expect([state, reason]).toEqual(["silent", expect.stringMatching(/.; other hosts answer this desk$/)]);
+  });
+
+  test("no other host does", async () => {
+    using desk = testDesk(2);
+    await desk.look();
+    await desk.look(0, 1);
+    for (const host of desk.hosts) host.stop();
+    const { state, reason } = await silent(desk);
+    expect([state, reason]).toEqual(["silent", expect.stringContaining("its own network may be at fault")]);
+  });
+
+  test("the host answers something, which is said as it is", async () => {
+    using desk = testDesk(2);
+    await desk.look();
+    desk.host.shows = () => undefined;
+    const { state, reason } = await silent(desk);
+    expect([state, reason]).toEqual(["silent", "HTTP 503: not now"]);
   });
 });
 

@@ -186,6 +186,8 @@ export function testHost(folder: string, label: string, options: { readonly grow
       tags: [],
       member: { host_key: "key", ...memberOf(label) },
     },
+    /** From now on nobody answers there. */
+    stop: () => void server.stop(true),
     [Symbol.dispose]() {
       server.stop(true);
       store.close();

@@ -8,11 +8,10 @@ interface Uses {
       readonly member?: { readonly host_id: string } | undefined;
     }>;
   }>;
-  foundLogs(): Promise<ReadonlyMap<string, { readonly state: string }>>;
+  foundLogs(): Promise<
+    ReadonlyMap<string, { readonly state: string; readonly standing: "good" | "broken" | "quiet" | "unseen" }>
+  >;
 }
-
-const BROKEN = ["shrank", "forked", "key_changed"];
-const QUIET = ["late", "silent"];
 
 /** How many hosts are named in the detail. */
 const NAMED = 5;
@@ -20,19 +19,19 @@ const NAMED = 5;
 export const witness = check({
   name: "witness",
   summary:
-    "The audit logs of hosts that have joined this desk are what they were; a warning for those that are late or silent",
+    "The audit logs of hosts that have joined this desk are what they were; a warning for those that are late, silent or were never seen",
   advice: ["svc admin witness"],
   async run(service: Uses) {
     const found = await service.foundLogs();
     if (found.size === 0) return fine("no audit log of another host is watched here", { logs: 0 });
     const hosts = (await service.addressBook()).hosts().flatMap(({ label, member }) => {
-      const state = member && found.get(member.host_id)?.state;
-      return state === undefined ? [] : [{ label, state }];
+      const log = member && found.get(member.host_id);
+      return log ? [{ label, state: log.state, standing: log.standing }] : [];
     });
-    const named = (states: readonly string[]) =>
-      hosts.filter(({ state }) => states.includes(state)).map(({ label, state }) => `${label} (${state})`);
-    const [broken, quiet] = [named(BROKEN), named(QUIET)];
-    const extra = { logs: hosts.length, broken, quiet };
+    const named = (wanted: string) =>
+      hosts.filter(({ standing }) => standing === wanted).map(({ label, state }) => `${label} (${state})`);
+    const [broken, quiet, unseen] = [named("broken"), named("quiet"), named("unseen")];
+    const extra = { logs: hosts.length, broken, quiet, unseen };
     const list = (some: readonly string[]) =>
       `${some.slice(0, NAMED).join(", ")}${some.length > NAMED ? ", …" : ""}`;
     if (broken.length > 0) {
@@ -45,10 +44,13 @@ export const witness = check({
         extra,
       );
     }
-    if (quiet.length === 0) return fine(`${hosts.length} audit logs of hosts are watched`, extra);
+    const missing = [...quiet, ...unseen];
+    if (missing.length === 0) return fine(`${hosts.length} audit logs of hosts are watched`, extra);
+    const update =
+      "a host with an older svc has no log to witness: update it; one with --no-audit keeps none";
     return warning(
-      `nothing new of ${quiet.length} of ${hosts.length} audit logs: ${list(quiet)}`,
-      ["svc admin witness: why"],
+      `nothing new of ${missing.length} of ${hosts.length} audit logs: ${list(missing)}`,
+      ["svc admin witness: why", ...(unseen.length > 0 ? [update] : [])],
       extra,
     );
   },
