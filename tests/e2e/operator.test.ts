@@ -136,7 +136,9 @@ test("three hosts are added, given the right token, rotated, asked, missed, comm
   const verified = await good("desk", ["audit", "verify", "--on", "all"]);
   expect(verified.match(/^lab-\d {2}OK /gm)).toHaveLength(3);
   expect(await good("desk", ["audit", "verify"])).toMatch(/^Chain OK/);
-  expect(await good("desk", ["audit", "list", "--on", "lab-2"])).toContain("POST /execute -> ok:200 run=");
+  expect(await good("desk", ["audit", "list", "--on", "lab-2"])).toContain(
+    "POST /plans/jobs -> ok:200 plan=",
+  );
 
   for (const name of ["lab-1", "lab-2", "lab-3"]) await good("desk", ["admin", "remove", name]);
   expect(await as("desk", ["admin", "remove", "lab-3"])).toMatchObject({ exitCode: 1 });

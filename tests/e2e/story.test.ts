@@ -105,7 +105,7 @@ testStory(
     expect(done).toEndWith("3 hosts: 3 ok\n");
     for (const name of ["kiosk-1", "kiosk-2", "kiosk-3"]) {
       expect(await svc(name, "audit", "list")).toMatch(
-        /POST \/execute -> ok:200 run=\S+ commands=AC_set_var/,
+        /POST \/plans\/jobs -> ok:200 plan=\S+ job=\S+ content=s/,
       );
     }
 
