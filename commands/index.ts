@@ -68,7 +68,10 @@ const nouns: Registry["nouns"] = {
     describe: "Print a shell completion script",
     load: () => import("./completion"),
   },
-  witness: { describe: "Print the key with which this host witnesses audit logs" },
+  witness: {
+    describe: "Print the key with which this host witnesses audit logs",
+    load: () => import("./witness"),
+  },
   inspector: { describe: "List or reset link statistics" },
   dashboard: { describe: "Show the data of the dashboard" },
   rest: { describe: "Show request statistics" },

@@ -96,11 +96,12 @@ export const toBase64 = (bytes: Uint8Array): string => Buffer.from(bytes).toStri
 
 /** The verifier key of a name and a public key, 43 characters of base64url. @throws a `bad_input` failure for an unfit name. */
 export function verifierKey(name: string, type: VerifierKey["type"], publicKey: string): VerifierKey {
-  if (!NAME.test(name) || !name.isWellFormed() || CONTROL.test(name))
-    throw badInput("key: expected a name without spaces and +");
+  if (!isName(name)) throw badInput("key: expected a name without spaces and +");
   const digest = Bun.SHA256.hash(Buffer.concat([Buffer.from(`${name}\n`), material(type, publicKey)]), "hex");
   return { name, type, id: digest.slice(0, ID_BYTES * 2), publicKey };
 }
+
+const isName = (name: string) => NAME.test(name) && name.isWellFormed() && !CONTROL.test(name);
 
 const material = (type: number, publicKey: string) =>
   Buffer.concat([Buffer.of(type), Buffer.from(publicKey, "base64url")]);
@@ -109,15 +110,23 @@ const material = (type: number, publicKey: string) =>
 export const formatVerifierKey = ({ name, type, id, publicKey }: VerifierKey): string =>
   `${name}+${id}+${toBase64(material(type, publicKey))}`;
 
-/** @throws a `bad_input` failure for what is no verifier key of a known kind. */
-export function parseVerifierKey(text: string): VerifierKey {
+/**
+ * The verifier key that `text` is.
+ *
+ * @param field what the key was given as, for the message.
+ * @throws a `bad_input` failure for what is no verifier key of a known kind.
+ */
+export function parseVerifierKey(text: string, field = "key"): VerifierKey {
   const [, name = "", id = "", encoded = ""] = /^([^+]*)\+([0-9a-f]{8})\+(.*)$/s.exec(text) ?? [];
   const bytes = fromBase64(encoded);
   const type = bytes?.[0];
-  if (bytes?.length !== 33 || (type !== SIGNATURE && type !== COSIGNATURE))
-    throw badInput("key: expected a verifier key of Ed25519: NAME+ID+KEY, as `svc audit key` prints it");
+  if (bytes?.length !== 33 || !isName(name) || (type !== SIGNATURE && type !== COSIGNATURE)) {
+    const what = "a verifier key of Ed25519: NAME+ID+KEY, as `svc audit key` and `svc witness key` print it";
+    throw badInput(`${field}: expected ${what}`);
+  }
   const key = verifierKey(name, type, bytes.subarray(1).toString("base64url"));
-  if (key.id !== id) throw badInput(`key: expected the id ${key.id} for this name and key, but found ${id}`);
+  if (key.id !== id)
+    throw badInput(`${field}: expected the id ${key.id} for this name and key, but found ${id}`);
   return key;
 }
 

@@ -79,7 +79,7 @@ const showCheckpoint = operation({
   },
 });
 
-const showKey = operation({
+export const showKey = operation({
   name: "witness.key",
   summary: "Print the key that verifies the cosignatures of this host",
   scope: "read",

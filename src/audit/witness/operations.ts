@@ -133,7 +133,11 @@ export const verifyProofFile = operation({
     const own = key === undefined ? readAuditKey(configFiles(service.configDir).auditKey) : undefined;
     const trusted = key === undefined ? own?.verifier : parseVerifierKey(key);
     if (!trusted) throw badInput("key: expected the key of the log, as this host has none of its own");
-    return verifyProof(proof, { key: trusted, witnesses: witness.map(parseVerifierKey), hash });
+    return verifyProof(proof, {
+      key: trusted,
+      witnesses: witness.map((one) => parseVerifierKey(one, "witness")),
+      hash,
+    });
   },
 });
 

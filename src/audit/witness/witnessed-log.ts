@@ -114,7 +114,11 @@ export function createWitnessedLog({ file, log, publish, joinAll }: WitnessedLog
     /** Keeps the cosignatures of `note`. @returns how many are new. @throws as `addCosignatures` does. */
     async cosigned(note: string, witnesses: readonly string[]): Promise<number> {
       const added = await file.write((db) =>
-        addCosignatures(db, parseNote(note), witnesses.map(parseVerifierKey)),
+        addCosignatures(
+          db,
+          parseNote(note),
+          witnesses.map((one) => parseVerifierKey(one, "witnesses")),
+        ),
       );
       const witnessed = added > 0 ? await file.read(witnessedIn) : null;
       if (witnessed) publish(auditWitnessed, witnessed);

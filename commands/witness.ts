@@ -1,0 +1,20 @@
+import type { Group } from "../src/cli/subcommand";
+import { view } from "../src/cli/view";
+import { printable } from "../src/lib/sanitize";
+import { showKey } from "../src/witness/operations";
+
+export default {
+  verbs: {
+    key: view(showKey, {
+      columns: ["KEY"],
+      rows: ({ vkey }) => [[vkey]],
+      text: ({ vkey }) => printable(vkey),
+      examples: [
+        [
+          '$0 audit verify-proof FILE --witness "$($0 witness key)"',
+          "What this host has cosigned, on this host",
+        ],
+      ],
+    }),
+  },
+} satisfies Group;
