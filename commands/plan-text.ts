@@ -49,13 +49,15 @@ export const lineOf = (plan: Summary) => {
 /** Which hosts a person is shown: those that did not go well, or that were asked for. */
 export function planText(plan: Plan, only?: readonly string[]): string {
   const shown = plan.targets.filter(
-    ({ state }) => only !== undefined || (state !== "ok" && state !== "planned" && plan.state !== "new"),
+    ({ state, waits_for }) =>
+      only !== undefined ||
+      (state !== "ok" && (state !== "planned" || waits_for !== null) && plan.state !== "new"),
   );
   const rows = shown
     .slice(0, MAX_LISTED)
-    .map(({ label, wave, state, attempt, sent, ended, error }) => [
+    .map(({ label, wave, state, attempt, sent, ended, ...why }) => [
       ...[label, `${wave}`, attempt > 1 ? `${state} (attempt ${attempt})` : state],
-      ...[ended ?? "", tookText(sent, ended), error ?? ""],
+      ...[ended ?? "", tookText(sent, ended), whyOf(why)],
     ]);
   const more = shown.length - rows.length;
   return [
@@ -64,6 +66,10 @@ export function planText(plan: Plan, only?: readonly string[]): string {
     lineOf(plan),
   ].join("\n");
 }
+
+/** Why a host has not ended well, or has not begun. */
+export const whyOf = ({ error, waits_for }: Pick<Plan["targets"][number], "error" | "waits_for">) =>
+  error ?? (waits_for === null ? "" : `waits: ${waits_for}`);
 
 const tookText = (sent: string | null, ended: string | null) =>
   sent === null || ended === null ? "" : `${((Date.parse(ended) - Date.parse(sent)) / 1_000).toFixed(1)} s`;

@@ -32,6 +32,7 @@ import {
   reviewText,
   type Summary,
   stateText,
+  whyOf,
 } from "./plan-text";
 
 /** How often a plan that a server runs is looked at, in milliseconds. */
@@ -197,7 +198,7 @@ export default {
       watch: { interval: 5, types: ["plan.*"] },
       columns: ["HOST", "WAVE", "STATE", "ERROR"],
       rows: ({ targets }) =>
-        targets.map(({ label, wave, state, error }) => [label, `${wave}`, state, error ?? ""]),
+        targets.map((target) => [target.label, `${target.wave}`, target.state, whyOf(target)]),
       text: (plan, { only, limit }) =>
         plan.state === "new" && !only && limit === undefined
           ? [reviewText(plan), "", lineOf(plan)].join("\n")

@@ -88,9 +88,9 @@ export function planPanel({ api, poll }) {
       {
         label: "What happened",
         kind: "wide",
-        cell: ({ error, run_id }) =>
-          error !== null
-            ? prose(error)
+        cell: ({ error, waits_for, run_id }) =>
+          error !== null || waits_for !== null
+            ? prose(error ?? `waits: ${waits_for}`)
             : el("span", { class: "faint" }, run_id ? `run ${run_id.slice(0, 8)}` : "–"),
       },
       { label: "Sent", cell: ({ sent }) => time(sent) },

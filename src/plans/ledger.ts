@@ -7,6 +7,7 @@
  * It keeps neither what actions returned nor any other secret of a host; the actions themselves may have some.
  */
 import type { Database } from "bun:sqlite";
+import type { Origin } from "../core/rights";
 import { badInput, conflict, notFound } from "../lib/errors";
 import { printable } from "../lib/sanitize";
 import { openDatabase } from "../lib/sqlite";
@@ -69,6 +70,7 @@ export interface Target {
   readonly way: Way | null;
   readonly sent_at: number | null;
   readonly done_at: number | null;
+  /** Why it has not ended well; of one that is `waiting`, why its host was not reached. */
   readonly error: string | null;
   /** The id that the host gave to the run. */
   readonly run_id: string | null;
@@ -121,9 +123,9 @@ const ENDS = "done_at = $now, error = $error, run_id = $run_id";
 
 /** What a step sets besides the state. */
 const SETS: Readonly<Partial<Record<StepName, string>>> = {
-  send: "sent_at = $now, way = $way",
+  send: "sent_at = $now, way = $way, error = NULL",
   run: "sent_at = sent_at",
-  wait: "way = NULL, sent_at = NULL",
+  wait: "way = NULL, sent_at = NULL, error = $error",
   unreachable: `way = NULL, sent_at = NULL, ${ENDS}`,
   cancelled: `way = NULL, sent_at = NULL, ${ENDS}`,
   retry: "way = NULL, sent_at = NULL, done_at = NULL, error = NULL, run_id = NULL, attempt = attempt + 1",
@@ -254,6 +256,21 @@ export function openLedger(path: string) {
       }
       return waves;
     },
+    /** Which plan each of these hosts works on, or waits for, before it can begin this one; those without such a plan are left out. */
+    plansBefore: (
+      { seq, applied }: Plan,
+      labels: readonly string[],
+    ): Map<string, Origin & { readonly id: string }> => {
+      const found = db
+        .query<Origin & { id: string; label: string }, [number, number, string]>(
+          `SELECT label, id, maker, created FROM plan JOIN target ON target.plan = plan.seq
+           WHERE plan.seq <> ?1 AND applied IS NOT NULL AND ended IS NULL
+             AND (target.state IN ('sent', 'running') OR (target.state = 'waiting' AND applied < ?2))
+             AND label IN (SELECT value FROM json_each(?3)) ORDER BY applied DESC`,
+        )
+        .all(seq, applied ?? 0, JSON.stringify(labels));
+      return new Map(found.map(({ label, ...plan }) => [label, plan]));
+    },
     /** In their order. */
     targets: (seq: number, states?: readonly TargetState[], limit = -1): Target[] =>
       db
@@ -278,8 +295,8 @@ export function openLedger(path: string) {
     commit: (taken: readonly Step[], now: number): boolean[] =>
       transaction(() =>
         taken.map(({ plan, n, attempt, step, way = null, error = null, run_id = null }) => {
-          const given = step === "send" ? { now, way } : { now, error, run_id };
-          const isBare = step === "run" || step === "wait" || step === "retry";
+          const given = step === "send" ? { now, way } : step === "wait" ? { error } : { now, error, run_id };
+          const isBare = step === "run" || step === "retry";
           const result = steps.get(step)?.run({ plan, n, attempt, ...(isBare ? {} : given) });
           counts.changed(plan);
           return (result?.changes ?? 0) > 0;

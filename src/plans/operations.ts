@@ -178,7 +178,7 @@ function pathOf(given: string | undefined, { grant, run }: Caller): string {
 const WAIT = flag("Answer when the plan is over or paused, not when it has begun");
 
 /** What runs from now on, and is waited for where the caller asks or the process ends with its answer. */
-async function goOn(plans: Plans, plan: Plan, wait: boolean, { signal, progress }: Caller) {
+async function goOn(plans: Plans, plan: Plan, wait: boolean, { grant, signal, progress }: Caller) {
   plans.runner.run(plan.seq);
   await plans.runner.wake();
   if (wait || !plans.goesOn()) {
@@ -192,7 +192,7 @@ async function goOn(plans: Plans, plan: Plan, wait: boolean, { signal, progress 
       if (!plans.runner.has(plan.seq)) await sleep(SHORT_MS, signal);
     }
   }
-  return viewOf(plans, plan.seq);
+  return viewOf(plans, plan.seq, grant);
 }
 
 /** How often who waits looks, in milliseconds. */
@@ -291,7 +291,7 @@ export const showPlan = operation({
     const { seq } = plans.find(id, grant);
     const executor = await service.executor();
     const review = reviewOf(plans.ledger.content(seq), (list) => executor.shown(list));
-    return { ...viewOf(plans, seq, states, limit), ...review };
+    return { ...viewOf(plans, seq, grant, states, limit), ...review };
   },
 });
 

@@ -65,6 +65,10 @@ export function createPlans(uses: PlansUses) {
   const targetFor = (host: Host) => {
     return { label: host.label, server: book.reach(host), host_id: host.member?.host_id ?? null };
   };
+  const isExpected = (label: string) => {
+    const host = hosts().get(label);
+    return host !== undefined && uses.isExpected(host.base_url);
+  };
   const runner = createRunner({
     ...uses,
     ledger,
@@ -78,10 +82,7 @@ export function createPlans(uses: PlansUses) {
       const host = hosts().get(label);
       return host !== undefined && uses.isGone(host.base_url);
     },
-    isExpected(label) {
-      const host = hosts().get(label);
-      return host !== undefined && uses.isExpected(host.base_url);
-    },
+    isExpected,
   });
   let seen = uses.events.newest;
   const endListening = uses.events.listen(() => {
@@ -143,6 +144,8 @@ export function createPlans(uses: PlansUses) {
       const apply = () => started(ledger.apply(made.seq, grant.name, Date.now()));
       return runner.attend(made, apply, { ...attendance, targetOf });
     },
+    /** Whether the host has not dialled since this process started, and may do so soon. */
+    isExpected,
     /** Whether a plan is running and no process runs it. */
     isStalled: ({ seq, id, state }: Plan): boolean =>
       state === "running" && !runner.has(seq) && !isLocked(join(files.planLocks, `${id}.lock`)),

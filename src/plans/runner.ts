@@ -121,7 +121,8 @@ export function createRunner(uses: RunnerUses) {
     const behind = turns.behind(entry.label).filter((one) => !one.isBusy);
     for (const one of [entry, ...behind]) {
       if (!one.run.plan.spec.queue) await end(one, "unreachable", { error });
-      else if (one.state !== "waiting") await write(one, "wait");
+      else if (one.state !== "waiting")
+        await write(one, "wait", one === entry ? { error: printable(error, 300) } : {});
     }
     entry.due = laterThan(TRY_MS, entry.tries++);
   };

@@ -2,7 +2,7 @@
  * A plan as callers see it, without the results of its actions and the values of their secrets.
  */
 import * as v from "valibot";
-import { SCOPES } from "../core/rights";
+import { type Grant, maySee, SCOPES } from "../core/rights";
 import { readContent } from "./job/content";
 import type { Ledger, Plan, Target } from "./ledger";
 import { PLAN_STATES, TARGET_STATES, type TargetState } from "./plan";
@@ -63,6 +63,8 @@ export const PLAN_VIEW = v.object({
       sent: time,
       ended: time,
       error: v.nullable(v.string()),
+      /** What holds it up where it has not begun though it could: an earlier plan, or why its host is not reached. */
+      waits_for: v.nullable(v.string()),
       /** The id that the host gave to the run: `svc runs show ID --on LABEL`. */
       run_id: v.nullable(v.string()),
     }),
@@ -90,6 +92,7 @@ const iso = (at: number | null) => (at === null ? null : new Date(at).toISOStrin
 interface Plans {
   readonly ledger: Ledger;
   isStalled(plan: Plan): boolean;
+  isExpected(label: string): boolean;
 }
 
 export function summaryOf(plans: Plans, plan: Plan): v.InferInput<typeof PLAN_SUMMARY> {
@@ -110,15 +113,22 @@ export function summaryOf(plans: Plans, plan: Plan): v.InferInput<typeof PLAN_SU
 export function viewOf(
   plans: Plans,
   seq: number,
+  grant: Grant,
   states?: readonly TargetState[],
   limit?: number,
 ): v.InferInput<typeof PLAN_VIEW> {
-  const targetOf = ({ label, wave, state, attempt, sent_at, done_at, error, run_id }: Target) => ({
-    ...{ label, wave: wave + 1, state, attempt: attempt + 1 },
-    ...{ sent: iso(sent_at), ended: iso(done_at), error, run_id },
-  });
   const { ledger } = plans;
-  const targets = ledger.targets(seq, states, limit).map(targetOf);
+  const found = ledger.targets(seq, states, limit);
+  const waits = waitsOf(plans, ledger.plan(seq), found, grant);
+  const targets = found.map((target) => {
+    const { label, wave, state, attempt, sent_at, done_at, run_id } = target;
+    const error = state === "waiting" ? null : target.error;
+    const waits_for = waits.get(target) ?? null;
+    return {
+      ...{ label, wave: wave + 1, state, attempt: attempt + 1 },
+      ...{ sent: iso(sent_at), ended: iso(done_at), error, waits_for, run_id },
+    };
+  });
   const wave_counts = ledger.countsByWave(seq).map((counts) => ({ ...counts }));
   const plan = ledger.plan(seq);
   const { pause_s, max_failures, max_parallel, expires_s, delivery_timeout_s, timeout_s } = plan.spec;
@@ -127,6 +137,25 @@ export function viewOf(
     ...{ pause_s, max_failures, max_parallel, expires_s, delivery_timeout_s, timeout_s },
     ...{ wave_counts, targets },
   };
+}
+
+/** What the hosts wait for that could begin now. */
+function waitsOf(plans: Plans, plan: Plan, targets: readonly Target[], grant: Grant): Map<Target, string> {
+  const those = targets.filter(
+    ({ state, wave }) =>
+      state === "waiting" || (state === "planned" && plan.state === "running" && wave <= plan.wave),
+  );
+  if (those.length === 0) return new Map();
+  const labels = those.map(({ label }) => label);
+  const before = plans.ledger.plansBefore(plan, labels);
+  return new Map(
+    those.flatMap((target) => {
+      const other = before.get(target.label);
+      if (other) return [[target, maySee(grant, other) ? `the plan ${other.id}` : "an earlier plan"]];
+      if (orNull(() => plans.isExpected(target.label))) return [[target, "not seen since this desk started"]];
+      return target.state === "waiting" ? [[target, target.error ?? "not reached yet"]] : [];
+    }),
+  );
 }
 
 /** What hosts run, for a person. @param shown a list without its secrets; it throws for one that is wrong. */

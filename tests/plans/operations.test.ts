@@ -19,8 +19,9 @@ import {
   retryPlan,
   showPlan,
 } from "../../src/plans/operations";
+import { viewOf } from "../../src/plans/view";
 import { host } from "../fleet/support";
-import { post, testServer } from "../support";
+import { post, testServer, until } from "../support";
 import { specOf } from "./support";
 
 /** A desk with hosts, and who calls there. */
@@ -236,6 +237,46 @@ describe("a plan", () => {
     expect(await made.owner.list()).toEqual({ plans: [] });
     await expect(async () => anna.show(first.id)).toThrow(`there is no plan ${first.id}`);
     expect((await made.there.service.runs()).list()).toMatchObject([{ source_type: "plan" }, {}]);
+  });
+
+  test("says what its hosts wait for: an earlier plan, or why they are not reached", async () => {
+    await using made = await desk(["a", "dead"]);
+    await made.here.service.runJobs();
+    const anna = made.as("anna", "operate");
+    const actions = [["AC_sleep", [0]]];
+    const make = async (maker: typeof anna) => {
+      const { id, digest } = await maker.make({ actions, queue: true });
+      await made.owner.apply(id, digest);
+      await until("all but one have ended", async () => {
+        const { counts } = await made.owner.show(id);
+        return counts.ok && counts.waiting;
+      });
+      return id;
+    };
+    const [first, second] = [await make(made.owner), await make(anna)];
+    const waits = async (shown: ReturnType<typeof anna.show>) => (await shown).targets[1];
+    expect(await waits(made.owner.show(first))).toMatchObject({
+      ...{ label: "dead", state: "waiting", error: null, waits_for: expect.stringContaining("refused") },
+    });
+    expect(await waits(made.owner.show(second))).toMatchObject({
+      waits_for: `the plan ${first}`,
+      error: null,
+    });
+    expect(await waits(anna.show(second))).toMatchObject({ waits_for: "an earlier plan" });
+    expect((await made.owner.show(first)).targets[0]).toMatchObject({ state: "ok", waits_for: null });
+    await made.owner.cancel(first);
+    expect(await waits(made.owner.show(first))).toMatchObject({ state: "cancelled", waits_for: null });
+  });
+
+  test("says which hosts have not dialled yet", async () => {
+    await using made = await desk(["a", "b"]);
+    const { id } = await made.owner.make({ waves: ["1", "100%"] });
+    const plans = await made.here.service.plans();
+    const { seq } = plans.ledger.find(id);
+    const look = () => viewOf({ ...plans, isExpected: () => true }, seq, OWNER).targets;
+    expect(look()).toMatchObject([{ waits_for: null }, { waits_for: null }]);
+    plans.ledger.apply(seq, null, Date.now());
+    expect(look()).toMatchObject([{ waits_for: "not seen since this desk started" }, { waits_for: null }]);
   });
 
   test("publishes its events for the token that made it and for admin alone", async () => {
