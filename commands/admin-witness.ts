@@ -41,7 +41,7 @@ export const verbs = {
       ),
       ...left.map(
         (host) =>
-          `${printable(host.label, 130)} left at ${host.left} while its log was ${host.state}: ${printable(host.reason, 300)}`,
+          `${printable(host.label, 130)} left at ${host.left}; the state of its log was ${host.state}: ${printable(host.reason, 300)}`,
       ),
     ],
     good: ({ hosts }) => hosts.every(isGood),
