@@ -64,6 +64,9 @@ export interface Limits {
   readonly maxBytes: number;
 }
 
+/** The largest body of a response that is no stream, where one was asked for. */
+export const MAX_REFUSAL_BYTES = 65_536;
+
 /** A response that goes on for as long as the server likes. */
 export interface Opened extends Response {
   /** All of it where the status is not 200, else nothing. */

@@ -16,6 +16,7 @@ import {
   type Deadline,
   deadlineIn,
   type Limits,
+  MAX_REFUSAL_BYTES,
   notSvc,
   type Opened,
   RemoteError,
@@ -29,9 +30,6 @@ import { takeSlot } from "./slots";
 
 /** The largest head of a response. */
 const MAX_HEAD_BYTES = 16_384;
-
-/** The largest body of a response that is no stream. */
-const MAX_REFUSAL_BYTES = 65_536;
 
 /** The most interim responses (1xx) before one. */
 const MAX_INTERIM = 20;

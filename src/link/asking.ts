@@ -2,7 +2,7 @@
  * Requests to hosts as a hub offers them, of the calls that a link carries: with their deadlines, their bounds and their repeats.
  */
 import { type Answer, askAgain } from "../client/again";
-import { deadlineIn, type Limits, RemoteError, type Request } from "../client/carrier";
+import { deadlineIn, type Limits, MAX_REFUSAL_BYTES, RemoteError, type Request } from "../client/carrier";
 import { tooLarge, within } from "../client/connection";
 import type { Call } from "./call";
 import { MAX_BODY_BYTES } from "./frames";
@@ -72,9 +72,6 @@ export function createAsking(
     },
   };
 }
-
-/** The largest body of a response that is no stream, where one was asked for. */
-const MAX_REFUSAL_BYTES = 65_536;
 
 async function wholeOf(call: Call, maxBytes: number): Promise<Answer> {
   const { status, retry_after_s } = await call.head;

@@ -8,7 +8,7 @@ import driver from "websocket-driver";
 import type { RemoteServer } from "../client/carrier";
 import { CLOSED, dial, dialError } from "../client/dial";
 import { MAX_MESSAGE_BYTES, MAX_UNSENT_BYTES } from "../core/socket";
-import { PROTOCOL } from "./frames";
+import { PROTOCOL, UNSENT_BYTES } from "./frames";
 
 export interface ClientHandlers {
   /** It is open. @param pin of the certificate; undefined without TLS. */
@@ -17,9 +17,6 @@ export interface ClientHandlers {
   /** It has ended. @param code that the other end sent; 1006 (RFC 6455 section 7.1.5) where it sent none. */
   closed(code: number, reason: string): void;
 }
-
-/** How many bytes may wait in the socket before `ready` waits for them. */
-const MAX_WAITING = 262_144;
 
 /** How long the other end may take to answer a close frame, in milliseconds. */
 const CLOSE_MS = 3_000;
@@ -93,7 +90,7 @@ export function openClientSocket(url: URL, server: Pick<RemoteServer, "trust">, 
     },
     /** Resolves when another piece may be sent. */
     ready(): Promise<void> | undefined {
-      if (hasEnded || socket.writableLength < MAX_WAITING) return undefined;
+      if (hasEnded || socket.writableLength < UNSENT_BYTES) return undefined;
       const { promise, resolve } = Promise.withResolvers<void>();
       waiting.push(resolve);
       return promise;

@@ -12,17 +12,11 @@ import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
 import { type ClientSocket, openClientSocket } from "./client-socket";
 import { CODE, FROM_HUB, linkMessage, parseFrame, parsePiece } from "./frames";
+import { watchLink } from "./pings";
 import { type Answers, createAnswers, type Enter } from "./serve";
-
-/** How long a link may take to come up, and the answer to a ping, in milliseconds. */
-const READY_MS = 15_000;
-const PONG_MS = 10_000;
 
 /** How long requests under way may take when svc stops, in milliseconds. */
 const GRACE_MS = 8_000;
-
-/** A ping is sent after this time, or up to a fifth more or less, in milliseconds. */
-const PING_MS = 30_000;
 
 /** Before the nth attempt, a host waits up to 1 s · 2^n, and never more than this, in milliseconds. */
 const FIRST_MS = 1_000;
@@ -87,7 +81,7 @@ export const pauseBefore = (attempt: number, random: () => number, maxMs = MAX_M
   random() * Math.min(maxMs, FIRST_MS * 2 ** attempt);
 
 /** Keeps a link until it is stopped. */
-export type Dialler = ReturnType<typeof keepLink>;
+export type KeptLink = ReturnType<typeof keepLink>;
 
 export function keepLink(parts: DialParts) {
   const { log, random = Math.random } = parts;
@@ -130,7 +124,7 @@ export function keepLink(parts: DialParts) {
         },
       },
     );
-    const timers = watch(socket, (rtt_ms) => set({ rtt_ms }), random);
+    const timers = watchLink(socket, (rtt_ms) => set({ rtt_ms }), random);
     const leave = async () => {
       await resolvesWithin(GRACE_MS, answers?.finish() ?? Promise.resolve());
       socket.close(1_000, "svc stops");
@@ -229,37 +223,3 @@ const failed = (error: unknown): End => ({
   upMs: 0,
   retryMs: undefined,
 });
-
-/** Ends a link that does not come up, or that answers no ping. A ping carries how long the answer to the last one took. */
-function watch(socket: ClientSocket, answered: (rttMs: number) => void, random: () => number) {
-  let timer = setTimeout(() => socket.terminate("the desk does not answer"), READY_MS);
-  let pauseMs = FIRST_MS;
-  let rtt = "";
-  let hasEnded = false;
-  const ping = () => {
-    const sent = performance.now();
-    timer = setTimeout(() => socket.terminate("the desk does not answer"), PONG_MS);
-    socket.ping(rtt, () => {
-      clearTimeout(timer);
-      const ms = performance.now() - sent;
-      rtt = ms.toFixed(1);
-      answered(Math.round(ms * 10) / 10);
-      again();
-    });
-  };
-  const again = () => {
-    if (!hasEnded) timer = setTimeout(ping, pauseMs * (0.8 + 0.4 * random()));
-    // The desk learns soon how long the first one took.
-    pauseMs = PING_MS;
-  };
-  return {
-    ready(): void {
-      clearTimeout(timer);
-      if (!hasEnded) ping();
-    },
-    end(): void {
-      hasEnded = true;
-      clearTimeout(timer);
-    },
-  };
-}

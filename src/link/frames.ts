@@ -24,6 +24,9 @@ export const PROTOCOL = "svc.link.v1";
 /** The most bytes of a body in a frame. */
 export const PIECE_BYTES = 65_536;
 
+/** How many bytes may wait to be sent on a link before another piece of a body does. */
+export const UNSENT_BYTES = 262_144;
+
 /** How many bytes of a body may be on their way, or wait for their reader. */
 export const WINDOW_BYTES = 1_048_576;
 

@@ -14,7 +14,7 @@ import { printable } from "../lib/sanitize";
 import { createAsking } from "./asking";
 import { linkReplaced } from "./events";
 import { CODE } from "./frames";
-import { type Gone, type Home, type HostFrame, Link, type Member } from "./link";
+import { type Home, type HostFrame, Link, type LostLink, type Member } from "./link";
 import { createLinkLog } from "./link-log";
 import type { Hub } from "./links";
 
@@ -25,7 +25,7 @@ const LOOK_MS = 5_000;
 const PROVE_MS = 10_000;
 
 /** The most connections that have not proved who they are; one more ends the oldest. */
-const MAX_WAITING = 1_024;
+const MAX_UNPROVED = 1_024;
 
 /** How often a host may get a link. */
 const DIALS = { ratePerMinute: 60, burst: 20 };
@@ -65,7 +65,7 @@ export interface LinkHub extends Hub {
 export function createHub(parts: HubParts): LinkHub {
   const { log, publish } = parts;
   const links = new Map<string, Link>();
-  const gone = new Map<string, Gone>();
+  const gone = new Map<string, LostLink>();
   /** Those that have to prove who they are, and those that were replaced, the oldest first. */
   const waiting = new Set<Link>();
   const leaving = new Set<Link>();
@@ -93,7 +93,7 @@ export function createHub(parts: HubParts): LinkHub {
     opened(link) {
       timer ??= setInterval(look, LOOK_MS);
       waiting.add(link);
-      if (waiting.size <= MAX_WAITING) return;
+      if (waiting.size <= MAX_UNPROVED) return;
       const [oldest] = waiting;
       oldest?.terminate();
     },

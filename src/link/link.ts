@@ -16,6 +16,7 @@ import {
   MAX_BODY_BYTES,
   parseFrame,
   parsePiece,
+  UNSENT_BYTES,
 } from "./frames";
 import type { LinkState } from "./links";
 
@@ -28,9 +29,6 @@ const NOT_JOINED = "this host has not joined this desk";
 /** How long a host may be silent, in milliseconds: it pings every 36 s at least. */
 const SILENT_MS = 75_000;
 
-/** How many bytes may wait to be sent before another piece of a body does. */
-const MAX_UNSENT = 262_144;
-
 /** A host of the address book that has joined. */
 export interface Member {
   readonly label: string;
@@ -38,7 +36,7 @@ export interface Member {
 }
 
 /** A host whose link has ended. */
-export type Gone = Omit<LinkState, "host_id" | "label" | "linked">;
+export type LostLink = Omit<LinkState, "host_id" | "label" | "linked">;
 
 /** What a link needs of its hub. */
 export interface Home {
@@ -145,7 +143,7 @@ export class Link implements SocketHandlers {
   }
 
   /** The host as it is listed. @param since when the link came up, or went down. */
-  state(since: Date): Gone {
+  state(since: Date): LostLink {
     const { address, seen, rtt, version, twin } = this;
     const last_seen = new Date(seen).toISOString();
     return { since: since.toISOString(), address, last_seen, rtt_ms: rtt, version, twin };
@@ -220,7 +218,7 @@ export class Link implements SocketHandlers {
   }
 
   ready(): Promise<void> | undefined {
-    if (!this.socket || this.socket.unsent() < MAX_UNSENT) return undefined;
+    if (!this.socket || this.socket.unsent() < UNSENT_BYTES) return undefined;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.drainedOnes ??= [];
     this.drainedOnes.push(resolve);

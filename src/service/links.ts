@@ -10,7 +10,7 @@ import { messageOf, unavailable } from "../lib/errors";
 import { fileStamp } from "../lib/files";
 import { once } from "../lib/once";
 import { configFiles } from "../lib/paths";
-import type { Dialler } from "../link/dial";
+import type { KeptLink } from "../link/dial";
 import type { HostLink } from "../link/links";
 import type { NatsCarrier } from "../nats/carrier";
 import type { NatsHost } from "../nats/host";
@@ -151,7 +151,7 @@ export function createHostLink(
   /** Whether the desk takes links, and this host keeps one. */
   let dials = false;
   let nats: NatsCarrier | undefined;
-  const link = createKept<Dialler>();
+  const link = createKept<KeptLink>();
   const overNats = createKept<NatsHost>();
 
   let prolonged = Number.NEGATIVE_INFINITY;
@@ -194,7 +194,7 @@ export function createHostLink(
       prolongOnce(token);
       return server.enter(request, token, new URL(`https://${desk}`).hostname, via);
     };
-  const startLink = async (): Promise<Dialler> => {
+  const startLink = async (): Promise<KeptLink> => {
     const [{ keepLink }, { openSigningKey }, { pinsOfDesk }] = await Promise.all([
       dial(),
       import("../trust/identity"),
