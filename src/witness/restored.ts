@@ -70,6 +70,7 @@ interface Uses {
       readonly detail: string;
     }): Promise<number>;
     witness(): Promise<{
+      rootAt: RestoredLog["rootAt"];
       proofSince(
         id: number,
         old: number,
@@ -100,8 +101,12 @@ export const recordRestore = operation({
       throw forbidden("the signature is not that of the desk which this host has joined");
     const log = await service.audit();
     if (!log) throw unavailable("this svc keeps no audit log (--no-audit)");
+    const witness = await log.witness();
+    // The desk may have accepted that before, and the log be another since: whoever reads the row could send it again.
+    if ((await witness.rootAt(about.size)) !== about.root)
+      throw conflict(`this log does not have the root that is accepted at ${about.size} leaves`);
     const detail = restoredDetail(membership, about, signature);
     const id = await log.append({ event_type: RESTORED_ROW, host_id: null, viewer_id: null, detail });
-    return (await log.witness()).proofSince(id, about.size);
+    return witness.proofSince(id, about.size);
   },
 });

@@ -142,6 +142,9 @@ describe("a host", () => {
     const about = await acceptable(host);
     const send = (body: object) => host.call("/audit/restored", post(body));
     expect((await send({ ...about, size: about.size + 1 })).status).toBe(403);
+    const { signature: _, ...accepted } = { ...about, root: toBase64(new Uint8Array(32)) };
+    const signature = host.deskKey.sign(restoredMessage(host.membership, accepted));
+    expect((await send({ ...accepted, signature })).status).toBe(409);
     expect(await restoreIn(host)).toBeNull();
     const { proof, consistency } = v.parse(
       v.object({ proof: v.string(), consistency: v.array(v.string()) }),
