@@ -59,6 +59,7 @@ export function createCollector<E extends Entry>({
   });
   let timer: Timer | undefined;
   let kept = 0;
+  let isFailing = false;
 
   const begin = (entry: E & Member): Watch<E> => {
     const hostId = entry.member.host_id;
@@ -107,9 +108,11 @@ export function createCollector<E extends Entry>({
         kept = now;
         followBook();
         storeRecords();
+        isFailing = false;
       }
     } catch (error) {
-      log.warn(`what this desk finds about audit logs is not stored: ${messageOf(error)}`);
+      if (!isFailing) log.warn(`what this desk finds about audit logs is not stored: ${messageOf(error)}`);
+      isFailing = true;
     }
     for (const watch of watches.values()) {
       if (watch.busy || watch.due > now) continue;

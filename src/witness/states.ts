@@ -150,7 +150,9 @@ export function afterLook(record: Record, look: Look, { unheard, owing, unanswer
   const seen = new Date().toISOString();
   const heard = { ...record, seen, size: look.size };
   if (isBroken) return { ...record, seen };
-  if (owing >= OWING_MS) return become(heard, "silent", STUCK);
+  // A desk that was restarted meanwhile does not know what the log lacks, but knows its size.
+  const wasStuck = record.state === "silent" && record.reason === STUCK;
+  if (owing >= OWING_MS || (wasStuck && look.size <= record.size)) return become(heard, "silent", STUCK);
   if (unanswered > MAX_UNANSWERED) return become(heard, "silent", UNANSWERED);
   const isRestored = record.restored !== null && Date.now() - Date.parse(record.restored) < RESTORED_MS;
   return become(heard, isRestored ? "restored" : "ok", isRestored ? record.reason : "");

@@ -13,7 +13,7 @@ import { newRecord, watchedIn } from "../../src/witness/states";
 import { openStore, originHash } from "../../src/witness/store";
 import { createWitness } from "../../src/witness/witness";
 import { CALLER } from "../diagnostics/support";
-import { movableClock, temporaryFolder } from "../support";
+import { movableClock, temporaryFolder, until } from "../support";
 import { ownLog, testHost, testLog, verifyRow } from "./support";
 
 interface Answer {
@@ -34,11 +34,12 @@ function testDesk(count: number) {
   const hosts = Array.from({ length: count }, (_, at) => testHost(folder.path, `host-${at}`));
   const deskKey = openSigningKey(`${folder.path}/desk_key`);
   const happened: unknown[] = [];
+  const warned: string[] = [];
   const open = (file = "desk.db") => {
     const store = openStore(`${folder.path}/${file}`);
     const witness = createWitness({ store, key: openSigningKey(`${folder.path}/desk_witness`) });
     const collector = createCollector({
-      ...{ store, witness, deskKey, verifyRow, log: { warn() {} } },
+      ...{ store, witness, deskKey, verifyRow, log: { warn: (text: string) => void warned.push(text) } },
       book: { hosts: () => hosts.map(({ entry }) => entry), reach: (entry) => serverOf(entry) },
       publish: (type, data) => void happened.push([type.name, data]),
     });
@@ -49,6 +50,7 @@ function testDesk(count: number) {
     clock,
     deskKey,
     happened,
+    warned,
     folder: folder.path,
     hosts,
     host: hosts[0] as (typeof hosts)[number],
@@ -63,6 +65,8 @@ function testDesk(count: number) {
       clock.advance(after_s * 1_000);
       return now.collector.lookNow(`host-${at}`);
     },
+    /** Lets the desk look by itself. */
+    start: () => now.collector.start(),
     restore: (reason: string) => now.collector.restore("host-0", reason, new AbortController().signal),
     /** The first host leaves. */
     async leave() {
@@ -209,6 +213,16 @@ describe("the log of a host is", () => {
     desk.host.growsBy = 2;
     await desk.look(45);
     expect(await desk.look()).toMatchObject({ state: "ok" });
+  });
+
+  test("silent still when its log has no row, and the desk starts anew; ok once it has grown", async () => {
+    using desk = testDesk(1);
+    desk.host.growsBy = 0;
+    for (let passed = 0; passed < 96; passed += 12) await desk.look();
+    desk.restart();
+    expect(await desk.look()).toMatchObject({ state: "silent", reason: expect.stringContaining("no row") });
+    desk.host.size += 2;
+    expect(await desk.look()).toMatchObject({ state: "ok", reason: "" });
   });
 
   test("silent when the host gives an old checkpoint and an error in turn", async () => {
@@ -682,4 +696,18 @@ test("a desk that starts anew, hosts and peers that come and go, and a clock tha
   } finally {
     Date.now = real;
   }
+});
+
+test("a desk that cannot store what it finds says so once, as long as that is so", async () => {
+  using desk = testDesk(1);
+  const { commit } = desk.store;
+  let failed = 0;
+  desk.store.commit = () => {
+    failed++;
+    throw new Error("database or disk is full");
+  };
+  desk.start();
+  await until("it has failed to store three times", () => failed >= 3);
+  desk.store.commit = commit;
+  expect(desk.warned.filter((text) => text.includes("is not stored"))).toHaveLength(1);
 });
