@@ -93,7 +93,17 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
       ...(takesTime && { answerWithinMs: waitS * 1_000 + ANSWER_MS }),
       maxBytes: MAX_ANSWER_BYTES,
     };
-    const response = await carrier.ask(request, limits);
+    let response = await carrier.ask(request, limits);
+    for (
+      let pauseMs = tooSoonMs(response);
+      pauseMs !== undefined && performance.now() + pauseMs < limits.deadline.at;
+      pauseMs = tooSoonMs(response)
+    ) {
+      await sleep(pauseMs, signal, () => {
+        throw new RemoteError("cancelled", "cancelled", false);
+      });
+      response = await carrier.ask(request, limits);
+    }
     // A server that answers any path with 200 is no svc, or an older one.
     const isOdd = response.status === 200 && content === undefined && !isAnswer(response);
     if (NO_ROUTE.includes(response.status) || isOdd) throw new NoJobs();
@@ -269,6 +279,12 @@ const INTERRUPTED =
   "interrupted: svc ended on this host in the middle of it, and nobody knows how far it came";
 const NO_FILES = "this host takes no files with a plan: update svc on it";
 const NO_LONGER = "this host no longer takes jobs of plans";
+
+/** How long a host that has too much to do wants not to be asked, in milliseconds; undefined for any other answer. */
+const tooSoonMs = ({ status, retryAfterS }: Response): number | undefined =>
+  (status === 429 || status === 503) && retryAfterS !== undefined
+    ? retryAfterS * 1_000 * (1 + Math.random() / 4)
+    : undefined;
 
 function isAnswer(response: Response): boolean {
   try {

@@ -41,7 +41,13 @@ const hostWith = async () => {
  * What happens to a request: it arrives and is answered; it arrives and the answer is lost; it does not arrive; it is answered in place
  * of the host, with a status or a body.
  */
-type Fate = "good" | "lost" | "unheard" | number | { readonly body: string };
+type Fate =
+  | "good"
+  | "lost"
+  | "unheard"
+  | number
+  | { readonly body: string }
+  | { readonly retryAfter: string };
 
 /** A server in front of `url`. @param fateOf decides what becomes of a request, by its path and whether it has a content. */
 async function between(url: string, fateOf: (path: string, body: { readonly content?: string }) => Fate) {
@@ -55,6 +61,11 @@ async function between(url: string, fateOf: (path: string, body: { readonly cont
     const fate = fateOf(from.url ?? "", { content });
     if (typeof fate === "number") {
       to.writeHead(fate, { "content-type": "application/json" }).end('{"error":"no"}');
+      return;
+    }
+    if (typeof fate === "object" && "retryAfter" in fate) {
+      const head = { "content-type": "application/json", "retry-after": fate.retryAfter };
+      to.writeHead(429, head).end('{"error":"rate limited"}');
       return;
     }
     if (typeof fate === "object") {
@@ -226,6 +237,22 @@ test("what a host refuses has run nothing; what is too much for it now may come 
       result: { delivered: false },
     });
   }
+});
+
+test("a host that has too much to do is asked again when it says, within the time to deliver", async () => {
+  const { table, host } = await hostWith();
+  await using _ = host;
+  let refusals = 0;
+  using way = await between(host.server.url, (_path, { content }) =>
+    content && refusals++ < 1 ? { retryAfter: "1" } : "good",
+  );
+  expect(await brought(way.target, madeUpJob())).toMatchObject({ state: "ok", ways: ["job"] });
+  expect(refusals).toBe(2);
+  using busy = await between(host.server.url, () => ({ retryAfter: "60" }));
+  const error = "HTTP 429: rate limited";
+  expect(await brought(busy.target, madeUpJob())).toMatchObject({ state: "offline", result: { error } });
+  expect(busy.asked).toHaveLength(1);
+  expect(table.ran()).toBe(1);
 });
 
 test("a long job is waited for with connections that are short, also by many at once", async () => {
