@@ -462,11 +462,14 @@ export function createService({
         "the audit logs of the hosts are not watched": async () => {
           if (runsJobs && existsSync(files.deskKey) && existsSync(files.adminHosts)) await watchLogs();
         },
-        "no plan was taken over": async () => {
+      };
+      const later = {
+        // Not at the start: no server ends because its plans cannot go on yet.
+        "not every plan was taken over": async () => {
           if (existsSync(files.plans)) (await service.plans()).runner.takeOver();
         },
       };
-      const endUpkeep = startUpkeep(service, looks, tellPins);
+      const endUpkeep = startUpkeep(service, { ...looks, ...later }, tellPins);
       let leaving: Promise<void> | undefined;
       const stop = () => {
         runsJobs = false;

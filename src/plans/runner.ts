@@ -539,9 +539,21 @@ export function createRunner(uses: RunnerUses) {
       for (const entry of run.entries.values())
         attended.ended(entry, "cancelled", entry.way === null ? "cancelled" : "cancelled: it may still run");
     },
-    /** Runs the plans that were applied and that no process runs: after a restart, or where another process has died. */
+    /**
+     * Runs the plans that were applied and that no process runs: after a restart, or where another process has died.
+     *
+     * @throws what one of them cannot be run for now, when all were tried.
+     */
     takeOver(): void {
-      for (const { seq } of ledger.plans({ open: true }).toReversed()) runner.run(seq);
+      const faults: unknown[] = [];
+      for (const { seq } of ledger.plans({ open: true }).toReversed()) {
+        try {
+          runner.run(seq);
+        } catch (error) {
+          faults.push(error);
+        }
+      }
+      if (faults.length > 0) throw faults[0];
     },
     /** Reads at once what was decided about a plan. */
     wake: (): Promise<void> => look(),

@@ -5,7 +5,7 @@
 import { existsSync } from "node:fs";
 import { callOperation } from "../core/call";
 import { localCaller } from "../core/caller";
-import { messageOf } from "../lib/errors";
+import { Failure, messageOf } from "../lib/errors";
 import { once } from "../lib/once";
 import { configFiles } from "../lib/paths";
 import type { Service } from "./interface";
@@ -41,7 +41,9 @@ export function startUpkeep(service: Service, looks: Looks, tellPins: () => Prom
         failures.delete(failed);
       } catch (error) {
         const reason = messageOf(error);
-        if (failures.get(failed) !== reason) log.error(failed, error);
+        const isNew = failures.get(failed) !== reason;
+        if (isNew && error instanceof Failure) log.error(`${failed}: ${reason}`);
+        else if (isNew) log.error(failed, error);
         failures.set(failed, reason);
       }
     }

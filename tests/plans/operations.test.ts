@@ -1,6 +1,6 @@
 /** Plans as their callers make, apply and see them. */
 import { describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { callOperation } from "../../src/core/call";
 import { localCaller } from "../../src/core/caller";
@@ -8,6 +8,9 @@ import { type Grant, OWNER, type Scope } from "../../src/core/rights";
 import { filterOf } from "../../src/events/filter";
 import { broadcastExecute } from "../../src/fleet/operations/fleet";
 import { tryLock } from "../../src/lib/lock";
+import { silentLog } from "../../src/lib/log";
+import { configFiles } from "../../src/lib/paths";
+import { openLedger } from "../../src/plans/ledger";
 import {
   applyPlan,
   cancelPlan,
@@ -22,7 +25,7 @@ import {
 import { viewOf } from "../../src/plans/view";
 import { host } from "../fleet/support";
 import { post, testServer, until } from "../support";
-import { specOf } from "./support";
+import { newPlan as newPlanOf, plannedHosts, specOf } from "./support";
 
 /** A desk with hosts, and who calls there. */
 async function desk(labels: readonly string[] = ["a", "b"]) {
@@ -56,6 +59,25 @@ async function desk(labels: readonly string[] = ["a", "b"]) {
     },
   };
 }
+
+test("a server whose plans.db is broken starts, says so, and goes on with its plans once it can", async () => {
+  const lines: string[] = [];
+  await using here = await testServer({
+    service: { log: { ...silentLog, error: (text) => lines.push(text) } },
+  });
+  const { plans } = configFiles(here.configDir);
+  writeFileSync(plans, "no database ".repeat(100));
+  await here.service.runJobs();
+  const line = "not every plan was taken over: plans.db is not a database: move it away";
+  await until("it is logged", () => lines.includes(line));
+  rmSync(plans);
+  const ledger = openLedger(plans);
+  const hosts = plannedHosts(1);
+  const { seq } = ledger.create(newPlanOf(hosts), hosts, Date.now());
+  ledger.apply(seq, null, Date.now());
+  await until("it is over", () => ledger.counts(seq).refused);
+  ledger.close();
+});
 
 describe("a plan", () => {
   test("says that nobody runs it where its process has ended", async () => {

@@ -6,7 +6,7 @@ import type { CancelJob, DeliverJob, JobResult } from "../../src/plans/job/job";
 import { type Ledger, openLedger } from "../../src/plans/ledger";
 import { END_STATES, jobId } from "../../src/plans/plan";
 import { nextTurn, until } from "../support";
-import { type Fate, plannedHosts, testFleet, testLedger, testRunner } from "./support";
+import { type Fate, newPlan, plannedHosts, testFleet, testLedger, testRunner } from "./support";
 
 const labelsOf = (hosts: ReturnType<typeof plannedHosts>) => hosts.map(({ label }) => label);
 const timesRun = (fleet: ReturnType<typeof testFleet>, label: string) =>
@@ -657,6 +657,28 @@ describe("who runs a plan", () => {
     second.runner.takeOver();
     await second.runner.over(seq);
     expect(made.ledger.counts(seq)).toEqual({ ok: 1 });
+  });
+
+  test("takes over all plans but those that it cannot read, and says what is wrong with one", async () => {
+    using made = testLedger();
+    const hosts = plannedHosts(1);
+    const seqs = [1, 2].map(() => {
+      const { seq } = made.ledger.create(newPlan(hosts), hosts, Date.now());
+      return made.ledger.apply(seq, null, Date.now()).seq;
+    });
+    let isBroken = true;
+    const content: Ledger["content"] = (seq) => {
+      if (isBroken && seq === seqs[0]) throw new Error("plans.db is busy");
+      return made.ledger.content(seq);
+    };
+    using running = testRunner({ ...made, ledger: { ...made.ledger, content } }, testFleet());
+    expect(() => running.runner.takeOver()).toThrow("plans.db is busy");
+    await running.runner.over(seqs[1] ?? 0);
+    expect(seqs.map((seq) => made.ledger.counts(seq))).toEqual([{ planned: 1 }, { ok: 1 }]);
+    isBroken = false;
+    running.runner.takeOver();
+    await running.runner.over(seqs[0] ?? 0);
+    expect(made.ledger.counts(seqs[0] ?? 0)).toEqual({ ok: 1 });
   });
 
   test("sends no job of an attempt that was cancelled and repeated before its host answered", async () => {
