@@ -9,6 +9,7 @@ import { identityOf, labelOf } from "./programs/sim-seed";
 import {
   BINARY,
   type Figure,
+  freePort,
   median,
   residentBytes,
   type Server,
@@ -135,12 +136,6 @@ async function untilLinked(count: number, linked: () => Promise<number>, fleet: 
     }
     await Bun.sleep(50);
   }
-}
-
-function freePort(): number {
-  const probe = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  probe.stop();
-  return probe.port;
 }
 
 const seconds = (ms: number) => `${(ms / 1_000).toFixed(2)} s`;

@@ -5,7 +5,7 @@
  */
 import { join } from "node:path";
 import { RUNTIME_OPTIONS } from "../src/cli/reexec";
-import { type Figure, mebibytes, startServer, temporaryFolder } from "./support";
+import { check, type Figure, mebibytes, startServer, temporaryFolder } from "./support";
 
 const HOSTS = 50_000;
 const DEAD = "10%";
@@ -56,11 +56,5 @@ export async function bench(): Promise<Figure[]> {
 }
 
 const program = (name: string) => join(import.meta.dir, "programs", `${name}.ts`);
-
-/** @throws when they are not the same. */
-function check(what: string, found: Readonly<Record<string, number>>, expected: typeof found): void {
-  if (Bun.deepEquals(found, expected)) return;
-  throw new Error(`${what}: expected ${JSON.stringify(expected)} but found ${JSON.stringify(found)}`);
-}
 
 const seconds = (ms: number) => `${(ms / 1_000).toFixed(2)} s`;

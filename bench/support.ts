@@ -122,6 +122,23 @@ export async function startServer(
   };
 }
 
+/** A port of loopback that nobody uses. */
+export function freePort(): number {
+  const probe = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  probe.stop();
+  return probe.port;
+}
+
+/** @throws when they are not the same. */
+export function check(
+  what: string,
+  found: Readonly<Record<string, number>>,
+  expected: Readonly<Record<string, number>>,
+): void {
+  if (Bun.deepEquals(found, expected)) return;
+  throw new Error(`${what}: expected ${JSON.stringify(expected)} but found ${JSON.stringify(found)}`);
+}
+
 /** The token of {@link startSvc}. */
 export const TOKEN = "bench-token-0123456789";
 

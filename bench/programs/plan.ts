@@ -1,11 +1,11 @@
 /**
  * `plan.ts FOLDER HOSTS URL SEED DEAD`: a plan as the server of a desk runs it, for simulated hosts to which one WebSocket at `URL` leads
  * (`sim.ts --carrier all`), but for the share of them that is not linked. Then the same in a bare loop, which signs a job for each host,
- * sends it and writes down how it ended. Says what came of both.
+ * sends it and writes down how it ended. Says what came of both. With the URL of a NATS server, over that (`sim.ts --carrier nats`).
  */
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
-import { type Carrier, RemoteError, type Request, type Via } from "../../src/client/carrier";
+import { type Carrier, deadlineIn, RemoteError, type Request, type Via } from "../../src/client/carrier";
 import { silentLog } from "../../src/lib/log";
 import { createDelivery } from "../../src/plans/deliver";
 import { digestOf, seal } from "../../src/plans/job/envelope";
@@ -13,56 +13,93 @@ import type { Spec } from "../../src/plans/plan";
 import { createPlans } from "../../src/plans/plans";
 import { openSigningKey } from "../../src/trust/identity";
 import type { AnswerOne, AskOne } from "./sim-https";
-import { identityOf, labelOf, parseShare, seeded, shareOf } from "./sim-seed";
+import { identityOf, labelOf, natsIdOf, parseShare, seeded, shareOf } from "./sim-seed";
 
 const [folder = "", count = "", url = "", seed = "", dead = ""] = process.argv.slice(2);
 const isDead = shareOf(Number(count), parseShare(dead), seeded(seed, "dead"));
 const key = openSigningKey(join(folder, "desk_key"));
 
-const socket = new WebSocket(`${url.replace("http", "ws")}/all`);
-await new Promise((resolve) => socket.addEventListener("open", resolve));
-const waiting = new Map<number, (answer: AnswerOne) => void>();
-let asked = 0;
-socket.onmessage = ({ data }) => {
-  const answer: AnswerOne = JSON.parse(`${data}`);
-  waiting.get(answer[0])?.(answer);
-  waiting.delete(answer[0]);
-};
-const ask = (nth: number, { method, path, body = "" }: Request): Promise<AnswerOne> => {
-  const { promise, resolve } = Promise.withResolvers<AnswerOne>();
-  const id = asked++;
-  waiting.set(id, resolve);
-  socket.send(JSON.stringify([id, nth, method, path, body] satisfies AskOne));
-  return promise;
-};
+/** What leads to the hosts, and how one of them is asked in the bare loop. */
+interface Way {
+  readonly via: Via;
+  /** What stands before the id of a host in its address. */
+  readonly scheme: "link" | "nats";
+  idOf(nth: number): string;
+  ask(nth: number, request: Request): Promise<unknown>;
+}
 
-/** The hosts as the address book has them, and as the hub does. */
-const hosts = Array.from({ length: Number(count) }, (_, nth) => {
-  const { hostId: host_id, publicKey: host_key } = identityOf(seed, nth);
+const identities = Array.from({ length: Number(count) }, (_, nth) => identityOf(seed, nth));
+
+/** One WebSocket to all of them, as a hub would be. */
+async function overSocket(): Promise<Way> {
+  const socket = new WebSocket(`${url.replace("http", "ws")}/all`);
+  await new Promise((resolve) => socket.addEventListener("open", resolve));
+  const waiting = new Map<number, (answer: AnswerOne) => void>();
+  let asked = 0;
+  socket.onmessage = ({ data }) => {
+    const answer: AnswerOne = JSON.parse(`${data}`);
+    waiting.get(answer[0])?.(answer);
+    waiting.delete(answer[0]);
+  };
+  const ask = (nth: number, { method, path, body = "" }: Request): Promise<AnswerOne> => {
+    const { promise, resolve } = Promise.withResolvers<AnswerOne>();
+    const id = asked++;
+    waiting.set(id, resolve);
+    socket.send(JSON.stringify([id, nth, method, path, body] satisfies AskOne));
+    return promise;
+  };
+  const via: Via = async (address) => {
+    const nth = numbers.get(address) ?? -1;
+    const carrier: Carrier = {
+      async ask(request, { deadline }) {
+        if (isDead.has(nth)) throw new RemoteError("unreachable", "not linked", false);
+        if (deadline.at < performance.now()) throw new RemoteError("timeout", "too late", false);
+        const [, status, body] = await ask(nth, request);
+        if (status === 0) throw new RemoteError("unreachable", "the link was lost", true);
+        return { status, body: Buffer.from(body) };
+      },
+      open() {
+        throw new Error("not asked for");
+      },
+      pin: () => undefined,
+      [Symbol.dispose]() {},
+    };
+    return carrier;
+  };
+  return { via, scheme: "link", idOf: (nth) => identities[nth]?.hostId ?? "", ask };
+}
+
+/** The connection of a desk to a NATS server. */
+async function overNats(): Promise<Way> {
+  const [{ createNatsDesk }, { nkey }] = await Promise.all([
+    import("../../src/nats/desk"),
+    import("../../src/nats/nkeys"),
+  ]);
+  const user = { seed: process.env.DESK_NATS_SEED ?? "", jwt: process.env.DESK_NATS_JWT ?? "" };
+  const login = () => ({ server: { urls: [url] }, ...user });
+  const { via } = createNatsDesk({ id: nkey(user.seed).id, login, key, log: silentLog });
+  const ask: Way["ask"] = async (nth, request) => {
+    using carrier = await via(`nats:${natsIdOf(seed, nth)}`, undefined, null);
+    return await carrier.ask(request, { deadline: deadlineIn(60_000), maxBytes: 65_536 });
+  };
+  return { via, scheme: "nats", idOf: (nth) => natsIdOf(seed, nth), ask };
+}
+
+const way = await (url.startsWith("nats:") ? overNats() : overSocket());
+
+/** The hosts as the address book has them. */
+const hosts = identities.map(({ hostId: host_id, publicKey: host_key }, nth) => {
   const member = { host_id, host_key, nonce: "" };
-  return { label: labelOf(nth), base_url: `link:${host_id}`, tags: [], token: undefined, member };
+  return {
+    label: labelOf(nth),
+    base_url: `${way.scheme}:${way.idOf(nth)}`,
+    tags: [],
+    token: undefined,
+    member,
+  };
 });
 const numbers = new Map(hosts.map(({ base_url }, nth) => [base_url, nth]));
-
-/** As that of a hub. */
-const via: Via = async (address) => {
-  const nth = numbers.get(address) ?? -1;
-  const carrier: Carrier = {
-    async ask(request, { deadline }) {
-      if (isDead.has(nth)) throw new RemoteError("unreachable", "not linked", false);
-      if (deadline.at < performance.now()) throw new RemoteError("timeout", "too late", false);
-      const [, status, body] = await ask(nth, request);
-      if (status === 0) throw new RemoteError("unreachable", "the link was lost", true);
-      return { status, body: Buffer.from(body) };
-    },
-    open() {
-      throw new Error("not asked for");
-    },
-    pin: () => undefined,
-    [Symbol.dispose]() {},
-  };
-  return carrier;
-};
+const { via, ask } = way;
 
 const { deliver, cancel } = createDelivery(() => key);
 const plans = createPlans({
@@ -77,7 +114,7 @@ const plans = createPlans({
   cancelJob: cancel,
   endings: async () => () => null,
   isExpected: () => false,
-  isGone: (hostId) => isDead.has(numbers.get(`link:${hostId}`) ?? -1),
+  isGone: (hostId) => way.scheme === "link" && isDead.has(numbers.get(`link:${hostId}`) ?? -1),
   events: { newest: 0, at: () => undefined, listen: () => () => {} },
   goesOn: () => true,
 });

@@ -61,3 +61,9 @@ export function identityOf(seed: string | number, nth: number) {
     sign: (message: string) => sign(null, Buffer.from(message), key).toString("base64url"),
   };
 }
+
+/** What stands for the NKey of a host in subjects, where nobody proves that it has it. */
+export function natsIdOf(seed: string | number, nth: number): string {
+  const digest = new Bun.CryptoHasher("sha512").update(`${seed}\nnats ${nth}`).digest();
+  return `U${Array.from(digest.subarray(0, 55), (byte) => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"[byte % 32]).join("")}`;
+}

@@ -5,7 +5,8 @@
  *     sim.ts --hosts 5000 --carrier link --hub wss://127.0.0.1:9939 --pin spki:… --flap 30 --skew 60
  *
  * `--carrier https`: every address of 127/8 answers as the host of that number does. `link`: each dials the hub. `all`: one
- * WebSocket carries the requests to all of them. Times in seconds, but for `--run-ms`.
+ * WebSocket carries the requests to all of them. `nats`: one connection to the NATS server `--hub nats://127.0.0.1:4222`, or with
+ * `--users FILE` (JSON, a list of `{id, seed, jwt}`) one for each host. Times in seconds, but for `--run-ms`.
  *
  * Says `{"url", "seed"}` once it listens; `GET /sim` says how many are linked, what ended links, how many jobs ran and what must not
  * have happened.
@@ -14,7 +15,8 @@ import { parseArgs } from "node:util";
 import { createFleet, faultsIn } from "./sim-host";
 import { serveHosts } from "./sim-https";
 import { linkHosts } from "./sim-links";
-import { parseShare } from "./sim-seed";
+import { connectHosts, type NatsUser } from "./sim-nats";
+import { natsIdOf, parseShare } from "./sim-seed";
 
 const { values } = parseArgs({
   options: {
@@ -22,6 +24,7 @@ const { values } = parseArgs({
     carrier: { type: "string", default: "https" },
     hub: { type: "string", default: "" },
     pin: { type: "string", default: "" },
+    users: { type: "string", default: "" },
     seed: { type: "string", default: `${Math.floor(Math.random() * 2 ** 32)}` },
     dead: { type: "string", default: "0%" },
     slow: { type: "string", default: "0%" },
@@ -43,11 +46,35 @@ const faults = {
 };
 const { hosts, runs } = createFleet(Number(values.hosts), seed, faults, { runMs: Number(values["run-ms"]) });
 const links = carrier === "link" ? linkHosts(hosts, { url, seed, pin }) : undefined;
+const nats = carrier === "nats" ? connectHosts(await usersOf(values.users), whereIn(url)) : undefined;
 const about = () => ({
-  linked: links?.linked() ?? 0,
-  ended: Object.fromEntries(links?.reasons ?? []),
+  linked: links?.linked() ?? nats?.up() ?? 0,
+  ended: Object.fromEntries(links?.reasons ?? nats?.ended ?? []),
   runs: runs.length,
   faults: faultsIn(runs, faults.skewMs),
 });
-const { port } = serveHosts(carrier === "link" ? [] : hosts, { about });
+const { port } = serveHosts(links || nats ? [] : hosts, { about });
 console.log(JSON.stringify({ url: `http://127.0.0.1:${port}`, seed }));
+
+/** Without a file, one user stands for all hosts that are not dead; its seed is in the environment. */
+async function usersOf(file: string): Promise<NatsUser[]> {
+  if (file === "") {
+    const alive = hosts.filter(({ isDead }) => !isDead);
+    return [
+      {
+        seed: process.env.SIM_NATS_SEED ?? "",
+        hosts: new Map(alive.map((host) => [natsIdOf(seed, host.nth), host])),
+      },
+    ];
+  }
+  const users: ReadonlyArray<{ id: string; seed: string; jwt: string }> = await Bun.file(file).json();
+  return users.map(({ id, ...user }, nth) => ({
+    ...user,
+    hosts: new Map(hosts.slice(nth, nth + 1).map((host) => [id, host])),
+  }));
+}
+
+function whereIn(text: string) {
+  const { hostname, port } = new URL(text);
+  return { hostname, port: Number(port) };
+}
