@@ -74,6 +74,11 @@ async function scrape(before: (metrics: Metrics) => void): Promise<string> {
     eventStreams: async () => ({ count: () => 2 }),
     hub: () => ({ links: () => [{ linked: true }] }),
     hostLink: async () => ({ desk: "desk.example:9939", state: "linked", dials: 1 }),
+    natsHost: async () => ({ state: "connected", attempts: 1 }),
+    natsDesk: () => ({
+      state: () => ({ state: "connected", attempts: 1 }),
+      presence: { counts: () => ({ up: 3, gone: 1 }) },
+    }),
     existingPlans: async () => ({
       ledger: { plans: () => [{ seq: 1, state: "running" }], counts: () => ({ ok: 1 }) },
     }),

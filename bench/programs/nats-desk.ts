@@ -18,7 +18,7 @@ const SLOTS = 2_000;
 const [url = ""] = process.argv.slice(2);
 const ids: readonly string[] = await Bun.stdin.json();
 const user = { seed: process.env.DESK_NATS_SEED ?? "", jwt: process.env.DESK_NATS_JWT ?? "" };
-const login = () => ({ server: { urls: [url] }, ...user });
+const login = { server: { urls: [url] }, ...user };
 const desk = createNatsDesk({ id: nkey(user.seed).id, login, key: identityOf("desk", 0), log: silentLog });
 
 const rounds: Array<{ answered: number; unreachable: number; ms: number }> = [];
@@ -32,7 +32,7 @@ for (let round = 0; round < ROUNDS; round++) {
       await carrier.ask({ method: "GET", path: "/sessions" }, limits);
       answered++;
     } catch (error) {
-      if (!(error instanceof RemoteError) || error.message !== "not connected") throw error;
+      if (!(error instanceof RemoteError) || error.fault !== "unreachable") throw error;
     }
   });
   const ms = performance.now() - started;

@@ -76,7 +76,7 @@ async function overNats(): Promise<Way> {
     import("../../src/nats/nkeys"),
   ]);
   const user = { seed: process.env.DESK_NATS_SEED ?? "", jwt: process.env.DESK_NATS_JWT ?? "" };
-  const login = () => ({ server: { urls: [url] }, ...user });
+  const login = { server: { urls: [url] }, ...user };
   const { via } = createNatsDesk({ id: nkey(user.seed).id, login, key, log: silentLog });
   const ask: Way["ask"] = async (nth, request) => {
     using carrier = await via(`nats:${natsIdOf(seed, nth)}`, undefined, null);

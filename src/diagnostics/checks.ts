@@ -16,6 +16,7 @@ export const CHECKS = {
   tls_certificate: async () => (await import("./checks/tls-certificate")).tlsCertificate,
   address_book: async () => (await import("./checks/address-book")).addressBook,
   link: async () => (await import("./checks/link")).link,
+  nats: async () => (await import("./checks/nats")).nats,
   plans: async () => (await import("./checks/plans")).plans,
   witness: async () => (await import("./checks/witness")).witness,
 };

@@ -20,6 +20,11 @@ export interface MetricSources {
   foundLogs(): Promise<ReadonlyMap<string, { readonly state: string }>>;
   hub(): { links(): ReadonlyArray<{ readonly linked: boolean }> } | null;
   hostLink(): Promise<{ readonly desk: string; readonly state: string; readonly dials: number } | null>;
+  natsHost(): Promise<Connection | null>;
+  natsDesk(): {
+    state(): Connection | null;
+    readonly presence?: { counts(): { readonly up: number; readonly gone: number } } | undefined;
+  } | null;
   existingPlans(): Promise<{
     readonly ledger: {
       plans(which: { readonly open: true }): ReadonlyArray<{ readonly seq: number; readonly state: string }>;
@@ -27,6 +32,12 @@ export interface MetricSources {
     };
   } | null>;
   tokens(): Promise<{ list(): ReadonlyArray<{ readonly name: string; readonly expires: string | null }> }>;
+}
+
+/** To a NATS server. */
+interface Connection {
+  readonly state: string;
+  readonly attempts: number;
 }
 
 interface RunTotals {
@@ -208,6 +219,28 @@ const SERVICE: readonly Reading[] = [
     read: (service) => ofDeskLink(service, ({ dials }) => dials),
   },
   {
+    name: "service_nats_up",
+    help: "1 while this host, or this desk, is connected to its NATS server, else 0; absent where it keeps no connection",
+    labels: ["role"],
+    read: (service) => ofNats(service, ({ state }) => (state === "connected" ? 1 : 0)),
+  },
+  {
+    name: "service_nats_attempts_total",
+    help: "How often a connection to the NATS server was tried; absent where none is kept",
+    type: "counter",
+    labels: ["role"],
+    read: (service) => ofNats(service, ({ attempts }) => attempts),
+  },
+  {
+    name: "service_nats_hosts",
+    help: "Hosts that this desk hears over NATS, and those that it heard before; absent where it has no NATS server",
+    labels: ["state"],
+    read(service) {
+      const counts = service.natsDesk()?.presence?.counts();
+      return Object.entries(counts ?? {}).map(([state, value]) => ({ labels: { state }, value }));
+    },
+  },
+  {
     name: "service_plans",
     help: "Plans that were applied and are not over, by state; absent where no plan was made",
     labels: ["state"],
@@ -242,6 +275,17 @@ const SERVICE: readonly Reading[] = [
     read: () => [{ labels: { version, commit, platform: process.platform, arch: process.arch }, value: 1 }],
   },
 ];
+
+/** A sample for each connection to a NATS server that is kept. */
+async function ofNats(
+  service: MetricSources,
+  sampleOf: (connection: Connection) => number,
+): Promise<Sample[]> {
+  const connections = { host: await service.natsHost(), desk: service.natsDesk()?.state() };
+  return Object.entries(connections).flatMap(([role, one]) =>
+    one && one.state !== "off" ? [{ labels: { role }, value: sampleOf(one) }] : [],
+  );
+}
 
 /** A sample for the link of this host to its desk, where it keeps one. */
 async function ofDeskLink(

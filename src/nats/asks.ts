@@ -53,6 +53,8 @@ interface Open {
   session: string | undefined;
   /** How many messages have come. */
   got: number;
+  /** Whether it was open when the hosts were last told that somebody waits. */
+  isOld: boolean;
 }
 
 export type Asks = ReturnType<typeof createAsks>;
@@ -77,7 +79,11 @@ export function createAsks({ id, key, publish, sessions, unheard }: AsksParts) {
     timer = undefined;
   };
   const keepAlive = () => {
-    for (const { outbox } of open.values()) outbox.say(NOTHING_MORE);
+    for (const one of open.values()) {
+      // A new one may be for a host that is not there: after a second message, nobody knows which of them was not heard.
+      if (one.isOld) one.outbox.say(NOTHING_MORE);
+      one.isOld = true;
+    }
   };
   const lost = ({ call }: Open, why: string) => call.fail(new RemoteError("unreachable", why, true));
 
@@ -157,7 +163,7 @@ export function createAsks({ id, key, publish, sessions, unheard }: AsksParts) {
         forget: () => forget(token),
       };
       const call = new Call(0, way, bytes);
-      const one: Open = { host, call, outbox, session: undefined, got: 0 };
+      const one: Open = { host, call, outbox, session: undefined, got: 0, isOld: false };
       open.set(token, one);
       perHost.set(host, others.add(one));
       outbox.flush();

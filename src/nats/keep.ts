@@ -38,14 +38,24 @@ export interface ConnectionState {
   readonly problem: string | null;
   /** How often it was tried. */
   readonly attempts: number;
+  /** Since when there is no connection; null while there is one. */
+  readonly lost: Date | null;
 }
+
+/** The same as operations answer it: times as ISO 8601. */
+export const shown = ({ since, next, lost, ...state }: ConnectionState) => ({
+  ...state,
+  since: since.toISOString(),
+  next: next?.toISOString() ?? null,
+  lost: lost?.toISOString() ?? null,
+});
 
 export type Kept = ReturnType<typeof keepConnection>;
 
 export function keepConnection({ login, connected, log, random = Math.random }: KeepParts) {
   const stopping = new AbortController();
   let state: ConnectionState = {
-    ...{ state: "connecting", since: new Date(), next: null, problem: null, attempts: 0 },
+    ...{ state: "connecting", since: new Date(), next: null, problem: null, attempts: 0, lost: new Date() },
   };
   const set = (change: Partial<ConnectionState>) => {
     state = { ...state, since: new Date(), next: null, ...change };
@@ -66,10 +76,11 @@ export function keepConnection({ login, connected, log, random = Math.random }: 
     watchRefusals(connection, log);
     const ended = connected(connection);
     current = connection;
-    set({ state: "connected", problem: null });
+    set({ state: "connected", problem: null, lost: null });
     attempt.resolve(connection);
     const error = await connection.closed();
     current = undefined;
+    set({ state: "connecting", lost: new Date() });
     attempt = Promise.withResolvers();
     attempt.promise.catch(() => {});
     ended();

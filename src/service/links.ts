@@ -258,9 +258,9 @@ export function createHostLink(
       const now = overNats.running()?.state();
       if (!now) {
         const problem = overNats.failure() ?? "no server runs here";
-        return { ...about, state: "off" as const, since: null, next: null, problem, attempts: 0 };
+        return { ...about, state: "off" as const, since: null, next: null, problem, attempts: 0, lost: null };
       }
-      return { ...about, ...now, since: now.since.toISOString(), next: now.next?.toISOString() ?? null };
+      return { ...about, ...(await import("../nats/keep")).shown(now) };
     },
     stop(): Promise<void> {
       hasStopped = true;

@@ -7,6 +7,7 @@ import { localCaller } from "../core/caller";
 import type { overview as overviewOperation } from "../http/operations";
 import type { RunningServer } from "../lib/running-server";
 import type { HostLink } from "../link/links";
+import type { NatsStates } from "../nats/operations/fleet";
 import type { Service } from "./interface";
 
 /** Asks the running server. Both throw where it does not answer. */
@@ -16,6 +17,8 @@ export interface ServerReport {
   overview(): Promise<v.InferInput<typeof overviewOperation.output>>;
   /** The link of this host to its desk; null where it has joined none. */
   link(): Promise<HostLink | null>;
+  /** The connections of this host and of this desk to their NATS server. */
+  nats(): Promise<NatsStates>;
 }
 
 /** The reports of the server that was found running on the `{config_dir}` of `service`. */
@@ -39,6 +42,14 @@ export function serverReport(service: Service, { pid }: RunningServer): ServerRe
         import("../link/operations"),
       ]);
       return (await callLocalServer(configDir, showLink, {})).host;
+    },
+    async nats() {
+      const [{ callLocalServer }, { showNats }] = await Promise.all([
+        import("../client/local-server"),
+        import("../nats/operations/fleet"),
+      ]);
+      if (pid === process.pid) return callOperation(service, showNats, {}, localCaller(service, "api"));
+      return callLocalServer(configDir, showNats, {});
     },
   };
 }

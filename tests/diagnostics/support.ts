@@ -38,6 +38,7 @@ export const SERVER = {
   pid: 42,
   health: async (): Promise<unknown> => ({ status: "ok" }),
   link: async () => null,
+  nats: async () => ({ host: null, desk: null }),
   overview: async () => ({ server: { version: "0.1.0", uptime_seconds: 61.4 }, audit: { failures: 0 } }),
 };
 
@@ -73,6 +74,7 @@ export const host = (different: Partial<Host> = {}): Host => ({
   inbox: "/nonexistent/inbox",
   addressBook: async () => ({ trust: () => [], hosts: () => [] }),
   hostLink: async () => null,
+  natsHost: async () => null,
   membership: async () => undefined,
   existingPlans: async () => null,
   foundLogs: async () => new Map(),

@@ -14,6 +14,8 @@ const SOURCES: MetricSources = {
   eventStreams: async () => ({ count: () => 2 }),
   hub: () => null,
   hostLink: async () => null,
+  natsHost: async () => null,
+  natsDesk: () => null,
   existingPlans: async () => null,
   foundLogs: async () => new Map(),
   tokens: async () => ({ list: () => [] }),
@@ -25,7 +27,7 @@ const linesOf = async (sources: Partial<MetricSources> = {}) =>
 describe("a scrape", () => {
   test("counts links and plans where there are some, and has no series of them elsewhere", async () => {
     const without = await linesOf();
-    const ours = /^service_(hub_links|desk_link|plan)/;
+    const ours = /^service_(hub_links|desk_link|nats|plan)/;
     expect(without.filter((line) => ours.test(line))).toEqual([]);
     const open = [
       { seq: 1, state: "running" },
@@ -34,6 +36,11 @@ describe("a scrape", () => {
     const lines = await linesOf({
       hub: () => ({ links: () => [{ linked: true }, { linked: true }, { linked: false }] }),
       hostLink: async () => ({ desk: "desk:9939", state: "waiting", dials: 7 }),
+      natsHost: async () => ({ state: "waiting", attempts: 5 }),
+      natsDesk: () => ({
+        state: () => ({ state: "connected", attempts: 1 }),
+        presence: { counts: () => ({ up: 3, gone: 1 }) },
+      }),
       existingPlans: async () => ({
         ledger: { plans: () => open, counts: (seq) => (seq === 1 ? { ok: 5 } : { ok: 1, failed: 2 }) },
       }),
@@ -43,6 +50,12 @@ describe("a scrape", () => {
       'service_hub_links{state="gone"} 1',
       'service_desk_link_up{desk="desk:9939"} 0',
       'service_desk_link_dials_total{desk="desk:9939"} 7',
+      'service_nats_up{role="host"} 0',
+      'service_nats_up{role="desk"} 1',
+      'service_nats_attempts_total{role="host"} 5',
+      'service_nats_attempts_total{role="desk"} 1',
+      'service_nats_hosts{state="up"} 3',
+      'service_nats_hosts{state="gone"} 1',
       'service_plans{state="running"} 1',
       'service_plans{state="paused"} 1',
       'service_plan_targets{state="ok"} 6',

@@ -89,6 +89,17 @@ function privateFiles(configDir: string): Array<{ name: string; path: string; le
     { name: "witness.db", path: files.witness },
     { name: "desk_key", path: files.deskKey, leaked: ["delete it, and let the hosts join again"] },
     { name: "desk.json", path: files.desk },
+    {
+      name: "nats_key",
+      path: files.natsKey,
+      leaked: ["svc leave, delete it, and join again; on the desk: svc nats --revoke"],
+    },
+    { name: "nats.json", path: files.nats, leaked: ["svc nats --new-keys, and let the hosts join again"] },
+    {
+      name: "nats_operator.json",
+      path: files.natsOperator,
+      leaked: ["svc nats --new-keys, and let the hosts join again"],
+    },
     { name: "idempotency.db", path: files.idempotency },
     { name: "plans.db", path: files.plans },
     { name: "seen_jobs.db", path: files.seenJobs },

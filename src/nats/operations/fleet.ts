@@ -5,6 +5,7 @@ import * as v from "valibot";
 import { NO_INPUT } from "../../core/fields";
 import { operation } from "../../core/operation";
 import type { NatsDesk } from "../desk";
+import { shown } from "../keep";
 
 const CONNECTION = {
   /** The public half of the NKey of this machine. */
@@ -19,6 +20,8 @@ const CONNECTION = {
   problem: v.nullable(v.string()),
   /** How often it was tried since the server started. */
   attempts: v.number(),
+  /** Since when there is no connection, ISO 8601; null while there is one, and where none is kept. */
+  lost: v.nullable(v.string()),
 };
 
 const HOST = v.object(CONNECTION);
@@ -29,6 +32,8 @@ interface Uses {
   natsHost(): Promise<NatsHostState | null>;
   natsDesk(): Pick<NatsDesk, "about" | "state" | "presence"> | null;
 }
+
+export type NatsStates = v.InferOutput<typeof showNats.output>;
 
 export const showNats = operation({
   name: "nats.show",
@@ -58,8 +63,8 @@ export const showNats = operation({
       desk: desk && {
         ...{ id: desk.about.id, urls: [...desk.about.urls] },
         ...(now
-          ? { ...now, since: now.since.toISOString(), next: now.next?.toISOString() ?? null }
-          : { state: "off" as const, since: null, next: null, problem: null, attempts: 0 }),
+          ? shown(now)
+          : { state: "off" as const, since: null, next: null, problem: null, attempts: 0, lost: null }),
         hosts: desk.presence?.counts() ?? null,
       },
     };
