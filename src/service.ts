@@ -18,6 +18,7 @@ import { findRunningServer } from "./lib/running-server";
 import type { LinkHub } from "./link/hub";
 import { iceOfFlags } from "./peers/ice";
 import type { Sessions, SessionsOptions } from "./peers/sessions";
+import type { Plans } from "./plans/plans";
 import type { Runs } from "./runs/runs";
 import type { Scheduler } from "./scheduler/scheduler";
 import { createFolders } from "./service/folders";
@@ -136,9 +137,11 @@ export function createService({
   };
   const linkWay = stoppable(async () => (await import("./link/via")).createLinkWay(service));
   let madeNats: DeskOverNats | undefined;
+  let madePlans: Plans | undefined;
   const overNats = stoppable(async () => {
     const { createDeskOverNats } = await import("./service/nats");
-    madeNats = createDeskOverNats(service, configDir, presence);
+    const reached = (label: string) => madePlans?.runner.hostUp(label);
+    madeNats = createDeskOverNats({ reached, log, addressBook: service.addressBook }, configDir, presence);
     return madeNats;
   });
   /** What knows which hosts are there that are reached like this. */
@@ -354,7 +357,7 @@ export function createService({
         import("./trust/identity"),
       ]);
       const { deliver, cancel: cancelJob } = createDelivery(() => openSigningKey(files.deskKey));
-      return createPlans({
+      madePlans = createPlans({
         ...{ files, log, publish, events, deliver, cancelJob, endings: tokens.endings },
         book: await service.addressBook(),
         isGone: (address) => hostsBy(address)?.isGone(address.slice(address.indexOf(":") + 1)) ?? false,
@@ -362,6 +365,7 @@ export function createService({
           hostsBy(address)?.isExpected(address.slice(address.indexOf(":") + 1)) ?? false,
         goesOn: () => runsJobs,
       });
+      return madePlans;
     }),
     async runBroadcast({ input, hosts, commands, scope, maxFailures, maxParallel, grant, ...about }) {
       const [{ writeContent }, { MAX_EXPIRES_S }] = await Promise.all([

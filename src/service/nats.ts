@@ -16,6 +16,8 @@ import type { NatsDesk } from "../nats/desk";
 import { version } from "../version";
 
 interface Uses {
+  /** A host is there. To the events it may be no news: where the desk itself was cut off, nobody has said that the host is gone. */
+  reached(label: string): void;
   readonly log: Log;
   addressBook(): Promise<AddressBook>;
 }
@@ -24,7 +26,7 @@ export type DeskOverNats = ReturnType<typeof createDeskOverNats>;
 
 /** The connection of this desk, with what `nats.json` says now. */
 export function createDeskOverNats(
-  { log, addressBook }: Uses,
+  { reached, log, addressBook }: Uses,
   configDir: string,
   presence: () => Promise<Presence>,
 ) {
@@ -52,7 +54,7 @@ export function createDeskOverNats(
     made = createNatsDesk({
       ...{ id, key: openSigningKey(files.deskKey), log },
       login: { server: part.server, seed, jwt, name: "svc desk" },
-      ...(follows && { presence: notices(await addressBook(), await presence()) }),
+      ...(follows && { presence: notices(await addressBook(), await presence(), reached) }),
     });
     return made;
   };
@@ -82,7 +84,7 @@ export function createDeskOverNats(
 }
 
 /** What is to be noticed of the hosts of an address book. */
-function notices(book: AddressBook, presence: Presence) {
+function notices(book: AddressBook, presence: Presence, reached: Uses["reached"]) {
   let listed: readonly Host[] = [];
   let byKey = new Map<string, Host>();
   const find = (key: string): Host | undefined => {
@@ -104,7 +106,11 @@ function notices(book: AddressBook, presence: Presence) {
   };
   return {
     label: (key: string) => find(key)?.label,
-    up: (key: string) => noticed(key, (host) => presence.linked(host)),
+    up: (key: string) =>
+      noticed(key, (host) => {
+        presence.linked(host);
+        reached(host.label);
+      }),
     down: (key: string, _label: string, error: string) => noticed(key, (host) => presence.gone(host, error)),
   };
 }
