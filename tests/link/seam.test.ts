@@ -166,38 +166,29 @@ describe("in another process of the desk", () => {
     ]);
   });
 
-  test("a list that a host may have run before its link was lost is said to be such", async () => {
+  test.each([
+    [
+      "may have run: its host is asked for it, and sent no other",
+      true,
+      "failed",
+      "the link was lost: it may have run",
+    ],
+    ["is known not to have run where the link was lost before", false, "unreachable", "the link was lost"],
+  ])("a list that was handed to a link which is then lost %s", async (_title, sent, status, error) => {
     await using made = await linkedDesk();
-    const real = made.desk.service.hub();
-    const lost = async () => {
-      throw new RemoteError("unreachable", "the link was lost", true);
-    };
-    let hasList = false;
-    const ask: Hub["ask"] = (id, request, ...rest) => {
-      hasList ||= `${request.body}`.includes("AC_set_var");
-      return hasList ? lost() : (real?.ask(id, request, ...rest) ?? lost());
+    const asked: unknown[] = [];
+    const ask: Hub["ask"] = async (_id, { path, body, once }) => {
+      asked.push([path, once, `${body}`.includes("AC_set_var")]);
+      throw new RemoteError("unreachable", "the link was lost", sent);
     };
     Object.assign(made.desk.service, { hub: () => ({ ask }) });
     const list = `${made.desk.configDir}/list.json`;
     await Bun.write(list, '[["AC_set_var", {"name": "a", "value": 7}]]');
     const { stdout } = await made.svc("admin", "broadcast", list, "--on", "lab", "--json");
-    expect(JSON.parse(stdout)).toMatchObject([
-      { status: "failed", delivered: true, error: "the link was lost: it may have run" },
-    ]);
-  });
-
-  test("a list whose host was lost before it was sent is known not to have run", async () => {
-    await using made = await linkedDesk();
-    const ask: Hub["ask"] = async () => {
-      throw new RemoteError("unreachable", "the link was lost", true);
-    };
-    Object.assign(made.desk.service, { hub: () => ({ ask }) });
-    const list = `${made.desk.configDir}/list.json`;
-    await Bun.write(list, '[["AC_set_var", {"name": "a", "value": 7}]]');
-    const { stdout } = await made.svc("admin", "broadcast", list, "--on", "lab", "--json");
-    expect(JSON.parse(stdout)).toMatchObject([
-      { status: "unreachable", delivered: false, error: "the link was lost" },
-    ]);
+    expect(JSON.parse(stdout)).toMatchObject([{ status, delivered: sent, error }]);
+    const [first, ...later] = asked;
+    expect(first).toEqual(["/plans/jobs", true, true]);
+    expect(later).toEqual(Array(sent ? 3 : 0).fill(["/plans/jobs", true, false]));
   });
 
   test("what nobody waits for any longer is cancelled on the link", async () => {
