@@ -37,6 +37,12 @@ function auditKey(key: SigningKey): AuditKey {
   const name = logName(key.publicKey);
   const verifier = verifierKey(name, SIGNATURE, key.publicKey);
   const sign = (text: string) => signNote(text, name, key);
-  const ownedBy = (hostId: string) => noteOf(ownerText(hostId), [sign(ownerText(hostId))]);
+  // Anybody may ask for it as often as they like.
+  let owner: { readonly text: string; readonly note: string } | undefined;
+  const ownedBy = (hostId: string) => {
+    const text = ownerText(hostId);
+    if (owner?.text !== text) owner = { text, note: noteOf(text, [sign(text)]) };
+    return owner.note;
+  };
   return { verifier, vkey: formatVerifierKey(verifier), sign, ownedBy };
 }
