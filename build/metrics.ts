@@ -168,6 +168,8 @@ const LABELS = `## Labels
 | \`type\` | the type of an event, such as \`run.ended\` ([events.md](events.md)) |
 | \`state\` of an audit log | what \`svc admin witness\` says of it: \`ok\`, \`silent\`, \`forked\` and others ([audit.md](audit.md#witnesses)) |
 | \`state\` of links | \`linked\`, \`gone\`: the host has lost its link ([links.md](links.md)) |
+| \`role\` | \`host\`, \`desk\`: as what this machine is connected to a NATS server ([nats.md](nats.md)) |
+| \`state\` of hosts over NATS | \`up\`, \`gone\`: the host ended its connection, or was not heard for 5.5 minutes |
 | \`desk\` | the address of the desk that this host has joined |
 | \`state\` of plans, and of hosts of a plan | as in [plans.md](plans.md#states) |
 | \`version\`, \`commit\`, \`platform\`, \`arch\` | of the binary |`;
