@@ -6,6 +6,8 @@ const SLOTS = 512;
 const MAX_SLOW = 4_000;
 const PATIENCE_MS = 250;
 
+export type Slots = ReturnType<typeof createSlots>;
+
 /** @param freed is called when there is a slot again. */
 export function createSlots(freed: () => void) {
   let busy = 0;

@@ -17,7 +17,8 @@ import type { CancelJob, DeliverJob } from "./job/job";
 import { type Applicant, openLedger, type Plan } from "./ledger";
 import { digestOfPlan, type PlannedHost, type Spec } from "./plan";
 import { plansToForget } from "./retention";
-import { createRunner, type HowEnded } from "./runner";
+import { createRunner } from "./runner";
+import type { HowEnded } from "./shared";
 
 /** For how long what the address book says of all hosts is used again, in milliseconds. */
 const SAME_MS = 500;

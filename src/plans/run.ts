@@ -3,9 +3,9 @@
  */
 import type { Attended } from "./attended";
 import type { Counts } from "./counts";
-import type { Way } from "./job/job";
+import type { Job, Way } from "./job/job";
 import type { Ledger, OpenTarget, Plan, PlanChange } from "./ledger";
-import { FAILURES, OPEN_STATES, type TargetState } from "./plan";
+import { FAILURES, jobId, OPEN_STATES, type TargetState } from "./plan";
 
 /** A host of a plan that has not ended. */
 export interface Entry {
@@ -69,6 +69,7 @@ export function createRun(
     /** Hosts whose answer was lost and whose time is over: they count as failed, and delay no wave. */
     overdue: new Set<Entry>(),
     failures: (): number => failed.size + run.overdue.size,
+    hasTooManyFailed: (): boolean => run.failures() > run.plan.forgiven + run.plan.spec.max_failures,
     hasRoom: (): boolean => run.busy < (run.plan.spec.max_parallel ?? Number.POSITIVE_INFINITY),
     /** The next host of the waves that have begun, whose turn has not come. */
     nextReady(): Entry | undefined {
@@ -161,3 +162,15 @@ const entryOf = (
 
 /** The one text for that state: each row has its own. */
 const sameState = (state: TargetState): TargetState => OPEN_STATES.find((one) => one === state) ?? state;
+
+/** The job of a host. */
+export const jobOf = ({ run: { plan, content }, n, attempt }: Entry): Job => ({
+  id: jobId(plan.id, n, attempt),
+  plan: plan.id,
+  content,
+  digest: plan.content_digest,
+  not_before: new Date(plan.applied ?? plan.created).toISOString(),
+  expires: new Date(plan.expires ?? plan.created).toISOString(),
+  delivery_timeout_s: plan.spec.delivery_timeout_s,
+  timeout_s: plan.spec.timeout_s,
+});

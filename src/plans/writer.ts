@@ -15,6 +15,8 @@ interface Pending {
   resolve(made: boolean): void;
 }
 
+export type Writer = ReturnType<typeof createWriter>;
+
 /** @param written is called after each commit, once those who wait for a step have gone on. */
 export function createWriter(ledger: Pick<Ledger, "commit">, log: Log, written: () => void) {
   let pending: Pending[] = [];

@@ -4,7 +4,8 @@ import { digestOf } from "../../src/plans/job/envelope";
 import type { DeliverJob, JobResult } from "../../src/plans/job/job";
 import { type Ledger, openLedger, type Plan } from "../../src/plans/ledger";
 import { digestOfPlan, type PlannedHost, type Spec, wavesOf } from "../../src/plans/plan";
-import { createRunner, type RunnerUses } from "../../src/plans/runner";
+import { createRunner } from "../../src/plans/runner";
+import type { RunnerUses } from "../../src/plans/shared";
 import { nextTurn, temporaryFolder } from "../support";
 
 export const plannedHosts = (count: number, prefix = "h"): PlannedHost[] =>

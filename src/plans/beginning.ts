@@ -1,0 +1,87 @@
+/**
+ * Which hosts begin now.
+ *
+ * Promises. Nothing begins but while its plan runs. A host has one job of this desk at a time, in the order in which plans came to it.
+ * Jobs that have waited for their host begin at a limited rate; while they wait, they take no place of another.
+ */
+import { createBuckets } from "../lib/buckets";
+import type { Hosts } from "./hosts";
+import type { Entry, Run } from "./run";
+import type { Sending } from "./sending";
+import type { Shared } from "./shared";
+
+export function createBeginning(
+  { uses, turns, slots, stopping, complain }: Shared,
+  hosts: Hosts,
+  { start, write }: Sending,
+) {
+  const ratePerMinute = uses.startsPerMinute ?? 6_000;
+  const mayStart = createBuckets({ ratePerMinute, burst: Math.max(1, Math.floor(ratePerMinute / 60)) });
+
+  /** Whether to wait for the host, since it may yet come; or for the address book, to know that. */
+  const mayCome = ({ run, label }: Entry): boolean => {
+    try {
+      return hosts.isExpected(label);
+    } catch (error) {
+      complain(run, error);
+      return true;
+    }
+  };
+
+  const beginAt = (run: Run): void => {
+    while (!stopping.aborted && mayBegin(run)) {
+      const entry = run.nextReady();
+      if (!entry) return;
+      // The caller of a broadcast does not wait for plans.
+      if (run.attended) start(entry);
+      // It goes on when those before it have ended.
+      else if (!turns.take(entry.label, entry)) waitBehind(entry);
+      else if (mayCome(entry)) entry.isAwaited = true;
+      else start(entry);
+    }
+  };
+  const waitBehind = (entry: Entry): void => {
+    const first = turns.first(entry.label);
+    if (first?.state !== "waiting") return;
+    if (entry.run.plan.spec.queue) void write(entry, "wait");
+    // Whether the host is there has to be known now.
+    else first.due = 0;
+  };
+  const mayBegin = (run: Run) =>
+    !run.hasTooManyFailed() &&
+    run.plan.state === "running" &&
+    run.stopped === undefined &&
+    !run.attended?.isLeft() &&
+    Date.now() < (run.plan.expires ?? 0) &&
+    run.hasRoom() &&
+    slots.isFree();
+  /** Tries hosts that were not there, and asks those whose answer was lost. */
+  const tryAgain = (run: Run, now: number): void => {
+    for (const entry of run.entries.values()) {
+      if (entry.isBusy || entry.due > now || !slots.isFree()) continue;
+      if (entry.state === "planned" && entry.due > 0) {
+        entry.due = 0;
+        run.again(entry);
+      }
+      const isSent = entry.state === "sent" || entry.state === "running";
+      if (!isSent && ((entry.state !== "waiting" && !entry.isAwaited) || !mayBegin(run))) continue;
+      if (!turns.take(entry.label, entry) && !isSent) continue;
+      if (!isSent && mayCome(entry)) continue;
+      if (!isSent && hosts.isOffline(entry.label)) {
+        entry.isAwaited = false;
+        if (entry.state === "planned") run.again(entry);
+        // What came after it does not wait for ever.
+        else if (turns.behind(entry.label).some(({ state }) => state === "planned")) start(entry);
+        continue;
+      }
+      if (!isSent && mayStart("", performance.now()) > 0) continue;
+      start(entry);
+    }
+  };
+
+  return {
+    /** Begins at the hosts of the waves so far whose turn it is. */
+    beginAt,
+    tryAgain,
+  };
+}

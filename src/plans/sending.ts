@@ -1,0 +1,170 @@
+/**
+ * One job at its host: it is sent, or asked about, and what the host answers is written down.
+ *
+ * The promise: the ledger knows that a job is sent before it is.
+ */
+import { messageOf } from "../lib/errors";
+import { printable } from "../lib/sanitize";
+import { type Hosts, Unread } from "./hosts";
+import type { JobResult } from "./job/job";
+import type { Step } from "./ledger";
+import { STEPS, type StepName } from "./plan";
+import { type Entry, jobOf } from "./run";
+import { ASK_MS, laterThan, type Shared, TRY_MS } from "./shared";
+
+/** How long after its time limits a host whose answer was lost may still say what became of its job, in milliseconds. */
+const GRACE_MS = 30_000;
+
+export type Sending = ReturnType<typeof createSending>;
+
+export function createSending(
+  { uses, turns, slots, writer, stopping, pump, complain }: Shared,
+  hosts: Hosts,
+) {
+  const { ledger, log } = uses;
+  const write = async (entry: Entry, step: StepName, more: Partial<Step> = {}): Promise<boolean> => {
+    const made = await writer.write({
+      plan: entry.run.plan.seq,
+      n: entry.n,
+      attempt: entry.attempt,
+      step,
+      ...more,
+    });
+    if (!made) return false;
+    const { state } = entry;
+    entry.state = STEPS[step].to;
+    if (step === "send") entry.way = more.way ?? null;
+    if (step === "wait") entry.way = null;
+    entry.run.note(entry, state);
+    return true;
+  };
+  const leave = (entry: Entry) => {
+    const next = turns.leave(entry.label, entry);
+    if (!next || next.isBusy) return;
+    next.due = 0;
+    next.run.again(next);
+  };
+  /** The entry has ended, here or in the ledger. */
+  const drop = (entry: Entry, status: "failed" | "cancelled" = "cancelled", error?: string) => {
+    const { run } = entry;
+    const why =
+      error ?? `not begun: its plan ${run.plan.state === "expired" ? "has expired" : "was cancelled"}`;
+    if (run.remove(entry)) run.attended?.ended(entry, status, why);
+    leave(entry);
+  };
+  const end = async (entry: Entry, step: StepName, result?: JobResult["result"] | { error: string }) => {
+    const error = result?.error === undefined ? undefined : printable(result.error, 300);
+    const run_id = result && "run_id" in result ? result.run_id : undefined;
+    await write(entry, step, { error, run_id });
+    if (step !== "ok") entry.run.noteBad(entry);
+    drop(entry, step === "cancelled" ? step : "failed", error);
+    if (!entry.isForgiven || entry.state !== "ok") return;
+    entry.run.change(ledger, { forgiven: Math.max(0, entry.run.plan.forgiven - 1) });
+  };
+  const offline = async (entry: Entry, error: string) => {
+    const behind = turns.behind(entry.label).filter((one) => !one.isBusy);
+    for (const one of [entry, ...behind]) {
+      if (!one.run.plan.spec.queue) await end(one, "unreachable", { error });
+      else if (one.state !== "waiting")
+        await write(one, "wait", one === entry ? { error: printable(error, 300) } : {});
+    }
+    entry.due = laterThan(TRY_MS, entry.tries++);
+  };
+  const lost = async (entry: Entry) => {
+    const { spec, expires } = entry.run.plan;
+    entry.due = laterThan(ASK_MS, entry.tries++);
+    if (Date.now() < entry.since + (spec.delivery_timeout_s + spec.timeout_s) * 1_000 + GRACE_MS) return;
+    // A queued job may be known once its host is back; until then it counts as failed.
+    if (spec.queue && Date.now() < (expires ?? 0)) entry.run.overdue.add(entry);
+    else await end(entry, "unknown", { error: "the answer was lost: it may have run" });
+  };
+
+  /** The host does not have it. It may have it yet: what was sent before may be on its way. */
+  const unseen = async (entry: Entry) => {
+    if (entry.run.plan.state === "cancelled") return lost(entry);
+    entry.due = laterThan(ASK_MS, entry.tries++);
+  };
+
+  const attempt = async (entry: Entry): Promise<void> => {
+    const { run, label } = entry;
+    const { attended } = run;
+    const before = entry.way;
+    const freeSlot = slots.take();
+    try {
+      const found = hosts.targetOf(entry);
+      const fault =
+        found === undefined
+          ? "no longer in the address book"
+          : found.identity === entry.identity
+            ? undefined
+            : "another host has this label since the plan was made";
+      if (!found || fault !== undefined) {
+        return await end(entry, before ? "unknown" : "refused", { error: fault ?? "" });
+      }
+      if (!before && !attended && hosts.isOffline(label)) return await offline(entry, "not linked");
+      const job = jobOf(entry);
+      const deliver = attended?.deliver ?? uses.deliver;
+      const { state, result } = await deliver(found, job, {
+        signal: stopping,
+        client: run.plan.token,
+        before,
+        maySend: () => run.plan.state === "running",
+        async sent(way) {
+          if (entry.way !== null) return;
+          entry.since = Date.now();
+          if (!(await write(entry, "send", { way }))) throw new Gone();
+        },
+        running: () => void write(entry, "run"),
+        idle: freeSlot,
+      });
+      // Writing down how it ended needs none.
+      freeSlot();
+      if (stopping.aborted) return;
+      if (state === "offline" && attended) return end(entry, "unreachable", result);
+      if (state === "offline" && !before) return offline(entry, result.error ?? "unreachable");
+      if (state === "unseen") return unseen(entry);
+      if (state === "lost" || state === "offline") return lost(entry);
+      // The step `sent` may be missing: what ran was sent.
+      if (entry.way === null && (STEPS[state].from as readonly string[]).indexOf("planned") < 0)
+        await write(entry, "send", { way: "job" });
+      return end(entry, state === "cancelled" && result.delivered ? "stopped" : state, result);
+    } finally {
+      freeSlot();
+    }
+  };
+  const start = (entry: Entry): void => {
+    entry.isBusy = true;
+    entry.isAwaited = false;
+    entry.run.busy++;
+    void attempt(entry)
+      .catch((error) => {
+        if (error instanceof Gone) return drop(entry);
+        if (error instanceof Unread) {
+          entry.due = laterThan(ASK_MS, entry.tries++);
+          return complain(entry.run, error);
+        }
+        log.error(`a job for ${printable(entry.label, 130)} failed: ${messageOf(error)}`, error);
+        return end(entry, entry.way === null ? "failed" : "unknown", { error: "internal error" });
+      })
+      .finally(() => {
+        entry.isBusy = false;
+        entry.run.busy--;
+        pump();
+      });
+  };
+
+  return {
+    /** Takes note of a step once it is on disk. @returns false where the host is not in a state for it. */
+    write,
+    /** Gives up its turn at the host. */
+    leave,
+    drop,
+    /** Writes down how it ended. */
+    end,
+    /** Sends it, or asks about it. */
+    start,
+  };
+}
+
+/** The host has ended in the ledger meanwhile. */
+class Gone extends Error {}
