@@ -96,7 +96,9 @@ export function addDesk(
   user: { readonly id: string; readonly seed: string } = newUser(),
 ): { readonly keys: Operator; readonly part: DeskPart } {
   if (!server) throw unavailable("the server has no bundle yet: write it with `svc nats`");
-  if (keys.desks.some((desk) => desk.name === name && desk.id !== user.id)) {
+  const isOther = (desk: { readonly id: string }) =>
+    desk.id !== user.id && keys.revoked[desk.id] === undefined;
+  if (keys.desks.some((desk) => desk.name === name && isOther(desk))) {
     throw conflict(`desk: there is one named ${name} already: choose another name`);
   }
   const part: DeskPart = {
@@ -106,7 +108,7 @@ export function addDesk(
     ...(mayJoin && { host_signer: keys.host_signer }),
     desk: { name, ...user, jwt: userToken(name, user.id, nkey(keys.desk_signer), keys.account) },
   };
-  const others = keys.desks.filter(({ id }) => id !== user.id);
+  const others = keys.desks.filter((desk) => desk.id !== user.id && desk.name !== name);
   return { keys: { ...keys, desks: [...others, { name, id: user.id }] }, part };
 }
 
@@ -125,5 +127,5 @@ export function revoke(keys: Operator, users: readonly string[], now: Date): Ope
     }
     revoked[id] = Math.floor(now.getTime() / 1_000);
   }
-  return { ...keys, revoked, desks: keys.desks.filter(({ id }) => revoked[id] === undefined) };
+  return { ...keys, revoked };
 }
