@@ -121,7 +121,7 @@ testStory(
     await svc("console", "audit", "verify", "--on", "all");
     const record = new Database(at("kiosk-2", "audit.db"));
     record.run(
-      "UPDATE events SET detail = replace(detail, 'AC_set_var', 'AC_nothing') WHERE detail LIKE '%ok:200 run=%'",
+      "UPDATE events SET detail = replace(detail, 'AC_set_var', 'AC_nothing') WHERE detail LIKE '%ok:200 plan=%'",
     );
     record.close();
     const verdicts = await installed.run(["audit", "verify", "--on", "all", "--json"], {
