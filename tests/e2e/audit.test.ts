@@ -4,6 +4,9 @@ import { expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { verifyDatabase } from "../../src/audit/verify";
+import { openAuditKey } from "../../src/audit/witness/key";
+import { scanTree } from "../../src/audit/witness/scan";
+import { configFiles } from "../../src/lib/paths";
 import { rowsOf, withDatabase } from "../audit/support";
 import { installBinary, post, TOKEN, testWith, until } from "../support";
 
@@ -183,7 +186,7 @@ test("four processes append 5,000 rows each: 20,000 rows, one chain", async () =
   );
 }, 120_000);
 
-test("killed under load 20 times: what was answered is on record, the chain and the file are whole", async () => {
+test("killed under load 20 times: what was answered is on record; chain, tree and file are whole", async () => {
   using machine = installed();
   const answered = new Set<string>();
   for (let round = 0; round < 20; round++) {
@@ -215,6 +218,8 @@ test("killed under load 20 times: what was answered is on record, the chain and 
   expect(answered.size).toBeGreaterThan(400);
   expect((await machine.run("audit", "verify")).stdout).toMatch(/^Chain OK \(\d+ rows\)\n$/);
   expect(verifyDatabase(machine.database)).toMatchObject({ ok: true });
+  const { vkey } = openAuditKey(configFiles(machine.configDir).auditKey);
+  expect(scanTree(machine.database, vkey)).toEqual({ fault: null, witnessed: null });
   withDatabase(machine.database, (db: Database) => {
     expect(db.query("PRAGMA integrity_check").all()).toEqual([{ integrity_check: "ok" }]);
   });
