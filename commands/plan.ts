@@ -10,6 +10,7 @@ import { findRunningServer } from "../src/lib/running-server";
 import { printable } from "../src/lib/sanitize";
 import { terminated } from "../src/lib/signals";
 import {
+  adoptPlan,
   applyPlan,
   cancelPlan,
   listPlans,
@@ -224,6 +225,13 @@ export default {
       ...one,
       text: lineOf,
       examples: [["$0 plan cancel 7d3f0c52", "Nothing more begins"]],
+    }),
+    adopt: view(adoptPlan, {
+      ...one,
+      text: (plan) => `${lineOf(plan)}\nit goes on while \`svc serve\` runs here`,
+      examples: [
+        ["$0 plan adopt 7d3f0c52 --ledger backup/plans.db", "Its desk is gone; this one has its hosts"],
+      ],
     }),
     remove: view(removePlan, {
       ...one,

@@ -360,6 +360,7 @@ const SCOPE_OF = {
     "nats.bundle",
     "nats.desk",
     "nats.use",
+    "plan.adopt",
     "rest.start",
     "rest.stop",
     "scripts.add",

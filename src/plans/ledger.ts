@@ -213,6 +213,24 @@ export function openLedger(path: string) {
         }
         return bySeq(seq);
       }),
+    /** Stores the plan of another ledger as it is there. @throws `conflict` where it is here already. */
+    adopt: ({ seq: _, ...plan }: Plan, content: string, targets: readonly Target[]): Plan =>
+      transaction(() => {
+        if (db.query("SELECT 1 FROM plan WHERE id = ?1").get(plan.id))
+          throw conflict(`the plan ${plan.id} is here already`);
+        const row = { ...plan, spec: JSON.stringify(plan.spec), content };
+        const insert = (table: string, fields: object) => {
+          const names = Object.keys(fields);
+          return `INSERT INTO ${table} (${names}) VALUES (${names.map((name) => `$${name}`)})`;
+        };
+        const { lastInsertRowid } = db.query(insert("plan", row)).run(row);
+        const seq = Number(lastInsertRowid);
+        for (const target of targets) {
+          const fields = { plan: seq, ...target };
+          db.query(insert("target", fields)).run(fields);
+        }
+        return bySeq(seq);
+      }),
     /**
      * The plan of that id, or of the only one that begins so.
      *

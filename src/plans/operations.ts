@@ -249,6 +249,33 @@ export const applyPlan = operation({
   },
 });
 
+export const adoptPlan = operation({
+  name: "plan.adopt",
+  summary: "Take over a plan of another desk that is gone, from a copy of its ledger",
+  scope: "admin",
+  changes: "announces",
+  leftOut: {
+    http: "the ledger is a file on the machine of the desk",
+    script: "that the other desk is gone is decided by a person",
+  },
+  input: v.strictObject({
+    id: ID,
+    ledger: field(
+      path(v.pipe(v.string(), v.maxLength(4_096))),
+      "plans.db of the other desk, or a backup of it",
+    ),
+  }),
+  output: PLAN_VIEW,
+  async run(service: Uses, { id, ledger }, caller) {
+    const plans = await service.plans();
+    await caller.announce(
+      `plan.adopt id=${printable(id, 64)} ledger=${printable(JSON.stringify(ledger), 300)}`,
+    );
+    const { seq } = await plans.adopt(ledger, id, caller.grant);
+    return viewOf(plans, seq, caller.grant);
+  },
+});
+
 export const listPlans = operation({
   name: "plan.list",
   summary: "List the plans",
@@ -397,4 +424,5 @@ export const operations = [
   cancelPlan,
   retryPlan,
   removePlan,
+  adoptPlan,
 ];

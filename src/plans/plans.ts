@@ -189,6 +189,11 @@ export function createPlans(uses: PlansUses) {
       if (retried === 0) throw conflict(`the plan ${plan.id} has no host ${which}`);
       return started(now);
     },
+    /** Takes over the plan of a desk that is gone. @throws as {@link adoptPlan}. */
+    async adopt(file: string, id: string, grant: Grant): Promise<Plan> {
+      const { adoptPlan } = await import("./adopt");
+      return started(adoptPlan(ledger, file, id, grant.name, files.planLocks));
+    },
     /** Forgets a plan. @throws `conflict` for one that has begun and is not over. */
     remove(plan: Plan): void {
       if (forget([plan]) > 0) return;
