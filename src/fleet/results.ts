@@ -136,11 +136,13 @@ export function openResultFile(path: string) {
     throw failed(error);
   }
   let begun = false;
+  let isClosed = false;
   let fault: unknown;
   return {
-    /** Writes the line at once, so that it survives a kill. Never throws: the broadcast goes on. */
+    /** Writes the line at once, so that it survives a kill. Never throws: the broadcast goes on. Does nothing once it is closed. */
     add(result: Delivered): void {
-      if (fault !== undefined) return;
+      // By then, its number may be that of another file.
+      if (fault !== undefined || isClosed) return;
       try {
         if (!begun && fstatSync(file).isFile()) ftruncateSync(file);
         begun = true;
@@ -151,6 +153,7 @@ export function openResultFile(path: string) {
     },
     /** @throws an `unavailable` failure, with `results` in its body, when a line could not be written. */
     close(results: readonly Delivered[]): void {
+      isClosed = true;
       closeSync(file);
       if (fault !== undefined) throw failed(fault, { results });
     },

@@ -2,7 +2,7 @@
  * A broadcast: a plan that ends with its process, and a caller who waits for it.
  *
  * Promises. The caller gets one result for each host, with all that the host returned. It comes in time: a host that has not answered
- * within the time limits is `timeout`. When the caller stops waiting, nothing more begins; hosts that run the job are asked to end it,
+ * within the time limits is `timeout`, and it comes also while the ledger cannot be written. When the caller stops waiting, nothing more begins; hosts that run the job are asked to end it,
  * and have {@link LEAVE_MS} to answer how it ended. What the hosts run is not kept, so that no other process sends it.
  */
 import type { Delivered } from "../fleet/results";
@@ -24,7 +24,7 @@ export interface Attendance {
   done(result: Delivered): void;
 }
 
-/** How much later than its time limits a host may answer, in milliseconds. */
+/** How much later than its time limits a host may answer, and how long it may then take to answer the last question, in milliseconds. */
 const LATE_MS = 2_000;
 
 /** How long hosts may take to answer how a job ended that they were asked to end, in milliseconds. */
@@ -67,34 +67,47 @@ export function createAttended(
     left: left.promise,
     /** As any {@link DeliverJob}; its result is an end, as nobody asks the host again. */
     async deliver(...[target, job, options]: Parameters<DeliverJob>): Promise<JobResult> {
-      const limit = new AbortController();
-      const one = { way: null as Way | null, stop: () => limit.abort() };
+      const one: { way: Way | null; stop(): void } = { way: null, stop() {} };
       let isLate = false;
       let late: Timer | undefined;
       const itsOptions: DeliverOptions = {
         ...options,
         client,
-        signal: AbortSignal.any([options.signal, limit.signal]),
         orExecute: true,
         maySend: () => !signal.aborted && options.maySend?.() !== false,
         async sent(way) {
-          await options.sent(way);
+          // What is on its way by `/execute` is stopped at once; what is on its way as a job, only at the host.
           one.way = way;
-          late ??= setTimeout(() => {
+          clearTimeout(late);
+          await options.sent(way);
+          late = setTimeout(() => {
             isLate = true;
             one.stop();
           }, limitMs);
         },
       };
+      const send = (more: Partial<DeliverOptions> = {}) => {
+        const limit = new AbortController();
+        one.stop = () => limit.abort();
+        if (signal.aborted && one.way !== "job") one.stop();
+        const either = AbortSignal.any([options.signal, limit.signal]);
+        return sends(target, job, { ...itsOptions, ...more, signal: either });
+      };
       atWork.add(one);
-      if (signal.aborted) one.stop();
       try {
-        const found = endOf(await sends(target, job, itsOptions));
+        const found = endOf(await send());
         const isTimeout = isLate && found.result.status === "cancelled" && found.result.delivered;
         const error = `timeout after ${spec.timeout_s} s: it may still run`;
-        const end: JobResult = isTimeout
+        let end: JobResult = isTimeout
           ? { state: "timeout", result: { ...found.result, status: "timeout", error } }
           : found;
+        if (isTimeout && one.way === "job" && !signal.aborted) {
+          // It may have ended since its host was asked.
+          late = setTimeout(() => one.stop(), LATE_MS);
+          const last = endOf(await send({ before: "job", maySend: () => false }));
+          const duration_ms = found.result.duration_ms + last.result.duration_ms;
+          if (last.state !== "unknown") end = { ...last, result: { ...last.result, duration_ms } };
+        }
         results.set(target.label, end.result);
         return end;
       } finally {

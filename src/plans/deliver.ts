@@ -12,7 +12,7 @@ import { errorOf, statusOf } from "../fleet/deliver";
 import type { Delivered } from "../fleet/results";
 import { sleep } from "../lib/deadline";
 import type { SigningKey } from "../trust/identity";
-import { executeJob, hasDoneNothing, isRefusal } from "./execute";
+import { executeJob, hasDoneNothing, isRefusal, NotSent } from "./execute";
 import { JOB_ANSWER, type JobAnswer } from "./job/answer";
 import { MAX_CONTENT_BYTES } from "./job/content";
 import { seal } from "./job/envelope";
@@ -26,6 +26,9 @@ const ANSWER_MS = 15_000;
 
 /** How much longer than the time limit of its run a job may be `running`, in milliseconds: its host has to end it. */
 const OVERTIME_MS = 60_000;
+
+/** How long after the time limit of its run a host is asked about a job, in milliseconds. */
+const SOON_MS = 500;
 
 /** The pauses before a host whose answer was lost is asked about the job, in milliseconds. */
 const AGAIN_MS = [500, 1_500, 4_000];
@@ -143,8 +146,12 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
     const notSent = (mayRun: boolean) => end("unseen", "failed", mayRun, { error: "not sent" });
     /** Sends it to a host that has nothing of this job and does not take jobs, or not this one. */
     const execute = async () => {
-      if (!maySend()) return notSent(false);
-      return (await executeJob(target, job, options)) ?? refused(NO_FILES);
+      try {
+        return (await executeJob(target, job, options)) ?? refused(NO_FILES);
+      } catch (error) {
+        if (error instanceof NotSent) return notSent(false);
+        throw error;
+      }
     };
     /** Whether the host has answered that it does not take the job: its token may be refused, or its clock wrong. */
     const mayExecute = (error: RemoteError) =>
@@ -154,10 +161,17 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
       post(target, "/plans/jobs", { ...asking, wait_s: waitS }, job, options, waitS, content);
     /** @returns false when the caller has given up. */
     const pause = (ms: number) =>
-      sleep(ms * (0.75 + Math.random() / 2), signal).then(
+      sleep(ms, signal).then(
         () => true,
         () => false,
       );
+    /** The pause before the next question about a job that has run for so long: one comes soon after its time limit, and others later and later. */
+    const pauseAt = (elapsedMs: number) => {
+      const [shortest, longest] = pauseMs;
+      const overMs = elapsedMs - job.timeout_s * 1_000;
+      const untilMs = overMs < 0 ? SOON_MS - overMs : Math.max(SOON_MS, overMs);
+      return Math.min(spread(Math.min(longest, Math.max(shortest, elapsedMs / 10))), untilMs);
+    };
 
     const known = ({ state, outcome }: JobAnswer): JobResult | undefined => {
       if (state === "expired") return expired();
@@ -184,30 +198,29 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
     const wait = async (isNew: boolean): Promise<JobResult> => {
       running();
       const began = performance.now();
-      const [shortest, longest] = pauseMs;
       for (let faults = 0, isNext = isNew; ; isNext = false) {
         if (!isNext) idle?.();
-        const elapsed = performance.now() - began;
-        if (elapsed > job.timeout_s * 1_000 + OVERTIME_MS)
-          return end("timeout", "timeout", true, {
-            error: `timeout after ${job.timeout_s} s: it may still run`,
-          });
         const isLong = !isNext && long < most;
         if (isLong) long++;
-        else if (!isNext && !(await pause(Math.min(longest, Math.max(shortest, elapsed / 10)))))
-          return left();
+        else if (!isNext && !(await pause(pauseAt(performance.now() - began)))) return left();
+        const elapsed = performance.now() - began;
         try {
           const answer = await ask(isNext ? nextS : isLong ? longS : 0);
           faults = 0;
           const result = known(answer);
           if (result) return result;
+          if (elapsed > job.timeout_s * 1_000 + OVERTIME_MS)
+            return end("timeout", "timeout", true, {
+              error: `timeout after ${job.timeout_s} s: it may still run`,
+            });
           // The file of jobs of the host is gone.
           if (answer.state === "unseen") return unknown("this host no longer knows the job: it may have run");
         } catch (error) {
           if (error instanceof NoJobs) return unknown(NO_LONGER);
           if (!(error instanceof RemoteError)) throw error;
           const ms = AGAIN_MS[faults++];
-          if (error.fault === "cancelled" || ms === undefined || !(await pause(ms))) return lost(error);
+          if (error.fault === "cancelled" || ms === undefined || !(await pause(spread(ms))))
+            return lost(error);
         } finally {
           if (isLong) long--;
         }
@@ -221,6 +234,8 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
         try {
           const answer = isAsking ? await ask(0) : await ask(Math.min(firstS, job.timeout_s), job.content);
           const result = known(answer);
+          // By the clock of the host alone.
+          if (result?.state === "expired" && orExecute && !mayRun && !hasExpired()) return execute();
           if (result) return result;
           if (answer.state === "running") return await wait(!isAsking);
           if (hasExpired()) return expired();
@@ -233,7 +248,7 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
           mayRun ||= !hasDoneNothing(error);
           const ms = AGAIN_MS[faults++];
           const isGone = isAgain && !error.sent;
-          if (error.fault === "cancelled" || ms === undefined || isGone || !(await pause(ms))) {
+          if (error.fault === "cancelled" || ms === undefined || isGone || !(await pause(spread(ms)))) {
             return lost(error);
           }
           isAsking = true;
@@ -274,6 +289,9 @@ export function createDelivery(key: () => SigningKey, waiting: Partial<Waiting> 
 
   return { deliver, cancel };
 }
+
+/** About so many milliseconds. */
+const spread = (ms: number): number => ms * (0.75 + Math.random() / 2);
 
 const INTERRUPTED =
   "interrupted: svc ended on this host in the middle of it, and nobody knows how far it came";

@@ -7,18 +7,32 @@ import type { Delivered } from "../fleet/results";
 import { readContent } from "./job/content";
 import type { DeliverOptions, Job, JobResult, JobState, Target } from "./job/job";
 
-/** @returns null for a job with files, which such a host does not take: then nothing was sent. @throws what `sent` throws. */
+/** It may not be sent: its plan does not run any more. */
+export class NotSent extends Error {}
+
+/**
+ * @returns null for a job with files, which such a host does not take: then nothing was sent.
+ * @throws {@link NotSent}, and what `sent` throws.
+ */
 export async function executeJob(
   target: Target,
   { content, delivery_timeout_s, timeout_s }: Job,
-  { signal, client, sent }: DeliverOptions,
+  { signal, client, sent, maySend = () => true }: DeliverOptions,
 ): Promise<JobResult | null> {
   const { files, scope, actions, commands, stop_on_error } = readContent(content);
   if (Object.keys(files).length > 0) return null;
   let fault: RemoteError | undefined;
+  const requireSending = () => {
+    if (!maySend()) throw new NotSent();
+  };
   const result = await deliver(target, {
     ...{ actions, commands, stop_on_error, scope: scope ?? undefined, delivery_timeout_s, timeout_s },
-    ...{ signal, client, sent: () => sent("execute") },
+    ...{ signal, client },
+    async sent() {
+      requireSending();
+      await sent("execute");
+      requireSending();
+    },
     failed(error) {
       fault = error;
     },
@@ -27,10 +41,10 @@ export async function executeJob(
 }
 
 /** @param fault why there is no report. */
-function stateOf({ status }: Delivered, fault: RemoteError | undefined): JobState {
+function stateOf({ status, delivered }: Delivered, fault: RemoteError | undefined): JobState {
   if (!fault) return status === "ok" || status === "timeout" ? status : "failed";
   if (fault.fault === "unauthorized" || isRefusal(fault)) return "refused";
-  if (hasDoneNothing(fault)) return "offline";
+  if (!delivered || hasDoneNothing(fault)) return "offline";
   return fault.fault === "timeout" ? "timeout" : "unknown";
 }
 

@@ -1,10 +1,13 @@
 /** A broadcast: a plan that ends with its process, and whoever waits for it. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import type { RemoteServer } from "../../src/client/carrier";
 import { DELIVERY_STATUS, type Delivered, type DeliveryStatus } from "../../src/fleet/results";
+import { createAttended } from "../../src/plans/attended";
 import type { DeliverJob, JobResult, JobState } from "../../src/plans/job/job";
 import type { PlannedHost, Spec } from "../../src/plans/plan";
-import { newPlan, plannedHosts, testLedger, testRunner } from "./support";
+import { madeUpJob } from "./job/support";
+import { newPlan, plannedHosts, specOf, testLedger, testRunner } from "./support";
 
 const resultOf = (label: string, status: DeliveryStatus): Delivered => ({
   label,
@@ -283,4 +286,46 @@ test("a host that has not answered within the time limits is a timeout", async (
   await over;
   expect(results).toMatchObject([{ status: "timeout", error: "timeout after 0.01 s: it may still run" }]);
   expect(made.ledger.counts(seq)).toEqual({ timeout: 1 });
+});
+
+test("a host that has ended by the time limit is asked about it once more before it is a timeout", async () => {
+  using made = testLedger();
+  const hosts = holdingHosts();
+  const deliver: DeliverJob = async (...given) => {
+    const [{ label }, , { before, maySend }] = given;
+    if (!before) return hosts.deliver(...given);
+    expect(maySend?.()).toBe(false);
+    const result = { label, ok: true, status: "ok", delivered: true, duration_ms: 1 } as const;
+    return { state: "ok", result };
+  };
+  using running = testRunner(made, { deliver });
+  const spec = { delivery_timeout_s: 0.01, timeout_s: 0.01 };
+  const { seq, results, over } = begun(made, running, plannedHosts(1), spec, {});
+  await over;
+  expect(results).toMatchObject([{ status: "ok", delivered: true }]);
+  expect(made.ledger.counts(seq)).toEqual({ ok: 1 });
+});
+
+test("what goes to a host by /execute after all is stopped at once, also while that is put on record", async () => {
+  const caller = new AbortController();
+  const isStopped = Promise.withResolvers<boolean>();
+  const sends: DeliverJob = async ({ label }, _job, { signal, sent }) => {
+    await sent("job");
+    await sent("execute");
+    isStopped.resolve(signal.aborted);
+    return {
+      state: "lost",
+      result: { label, ok: false, status: "cancelled", delivered: false, duration_ms: 1 },
+    };
+  };
+  const attendance = { content: CONTENT, targetOf: () => undefined, client: null, done() {} };
+  using attended = createAttended({ ...attendance, signal: caller.signal }, specOf(1), sends);
+  const target = { label: "h0", server: { url: "http://127.0.0.1:1" } as RemoteServer, host_id: null };
+  await attended.deliver(target, madeUpJob(), {
+    ...{ signal: new AbortController().signal, client: null, running() {} },
+    sent(way) {
+      if (way === "execute") caller.abort();
+    },
+  });
+  expect(await isStopped.promise).toBe(true);
 });

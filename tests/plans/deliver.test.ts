@@ -38,13 +38,14 @@ const hostWith = async () => {
 };
 
 /**
- * What happens to a request: it arrives and is answered; it arrives and the answer is lost; it does not arrive; it is answered in place
+ * What happens to a request: it arrives and is answered; it arrives and the answer is lost; it does not arrive; nobody answers it; it is answered in place
  * of the host, with a status or a body.
  */
 type Fate =
   | "good"
   | "lost"
   | "unheard"
+  | "silent"
   | number
   | { readonly body: string }
   | { readonly retryAfter: string };
@@ -72,6 +73,7 @@ async function between(url: string, fateOf: (path: string, body: { readonly cont
       to.writeHead(200, { "content-type": "application/json" }).end(fate.body);
       return;
     }
+    if (fate === "silent") return;
     if (fate === "unheard") {
       from.socket.destroy();
       return;
@@ -270,6 +272,29 @@ test("a long job is waited for with connections that are short, also by many at 
   expect(table.ran()).toBe(8);
 });
 
+test("a job that is asked about seldom is asked about once its time limit is over", async () => {
+  const { table, host } = await hostWith();
+  await using _ = host;
+  const pauseMs = [3_600_000, 3_600_000] as const;
+  const by = createDelivery(() => key, { firstS: 0, nextS: 0, most: 0, pauseMs });
+  const job = madeUpJob({ actions: [["AC_hold"]] }, { timeout_s: 0.1 });
+  const idle = () => table.letGo();
+  expect(await brought(targetAt(host.server.url), job, { idle }, by)).toMatchObject({ state: "ok" });
+});
+
+test("a job that is long overdue is asked about before its host is given up", async () => {
+  const { table, host } = await hostWith();
+  await using _ = host;
+  const target = targetAt(host.server.url);
+  const job = madeUpJob({ actions: [["AC_hold"]] });
+  const begun = brought(target, job);
+  await table.reached;
+  const running = () => table.letGo();
+  const overdue = { ...job, timeout_s: -61 };
+  expect(await brought(target, overdue, { before: "job", running })).toMatchObject({ state: "ok" });
+  expect(await begun).toMatchObject({ state: "ok" });
+});
+
 test("a host that has begun a job is known to, before the answer waits for its end", async () => {
   const { table, host } = await hostWith();
   await using _ = host;
@@ -383,6 +408,41 @@ describe("a host that knows no jobs", () => {
     expect(way.asked).toEqual(["/plans/jobs", "/plans/jobs"]);
   });
 
+  test("that does not say in time which commands it has gets nothing", async () => {
+    const { table, host } = await hostWith();
+    await using _ = host;
+    using way = await between(host.server.url, (path) => (path === "/commands" ? "silent" : old(path)));
+    expect(await brought(way.target, { ...madeUpJob(), delivery_timeout_s: 1 })).toMatchObject({
+      ...{ state: "offline", ways: [] },
+      result: { status: "unreachable", delivered: false },
+    });
+    expect(table.ran()).toBe(0);
+  });
+
+  test.each([
+    ["while it is asked which commands it has", []],
+    ["while that is put on record", ["execute"]],
+  ] as const)("gets nothing where its plan is paused %s", async (_when, expected) => {
+    const { table, host } = await hostWith();
+    await using _ = host;
+    let isPaused = false;
+    using way = await between(host.server.url, (path) => {
+      isPaused ||= path === "/commands" && expected.length === 0;
+      return old(path);
+    });
+    const ways: Way[] = [];
+    const sent = (one: Way) => {
+      ways.push(one);
+      isPaused = true;
+    };
+    expect(await brought(way.target, madeUpJob(), { sent, maySend: () => !isPaused })).toMatchObject({
+      ...{ state: "unseen", result: { delivered: false } },
+    });
+    expect(ways).toEqual([...expected]);
+    expect(way.asked).not.toContain("/execute");
+    expect(table.ran()).toBe(0);
+  });
+
   test("that lacks a command runs nothing", async () => {
     const { table, host } = await hostWith();
     await using _ = host;
@@ -429,9 +489,13 @@ describe("a list that a host may get by /execute", () => {
     const body = JSON.stringify({ id: "any", state: "expired", outcome: null });
     using way = await between(host.server.url, (path) => (path === "/plans/jobs" ? { body } : "good"));
     expect(await brought(way.target, madeUpJob())).toMatchObject({ state: "expired" });
-    const { state, ways } = await brought(way.target, madeUpJob(), { orExecute: true });
-    expect([state, ways]).toEqual(["ok", ["execute"]]);
-    expect(table.ran()).toBe(1);
+    const by = delivery();
+    const first = await brought(way.target, madeUpJob(), { orExecute: true }, by);
+    expect([first.state, first.ways]).toEqual(["ok", ["execute"]]);
+    // From then on, it is known to take jobs, and gets each at once.
+    const next = await brought(way.target, madeUpJob(), { orExecute: true }, by);
+    expect([next.state, next.ways]).toEqual(["ok", ["job", "execute"]]);
+    expect(table.ran()).toBe(2);
   });
 
   test("so it does where the list is larger than a job may be", async () => {
