@@ -24,13 +24,14 @@ export interface HostParts extends Pick<ServeParts, "id" | "deskKey" | "enter"> 
 export type NatsHost = ReturnType<typeof keepNatsHost>;
 
 export function keepNatsHost({ id, login, deskKey, enter, version, log, random = Math.random }: HostParts) {
-  const session = newSession();
   const subjects = subjectsOf(id);
   let served: Served | undefined;
   const connected = (connection: NatsConnection) => {
     const publish = (subject: string, message: Uint8Array) => {
       if (!connection.isClosed()) connection.publish(subject, message);
     };
+    // A new one for each connection, as what was seen on the last one is forgotten with it: nothing of that can be sent again.
+    const session = newSession();
     const requests = createServed({ id, session, deskKey, enter, publish, log });
     served = requests;
     connection.subscribe(subjects.ask, {
@@ -38,7 +39,7 @@ export function keepNatsHost({ id, login, deskKey, enter, version, log, random =
         if (!error) requests.take(reply, data);
       },
     });
-    const about = JSON.stringify({ v: 1, session, connection: newSession(), version });
+    const about = JSON.stringify({ v: 1, session, connection: session, version });
     let timer: Timer;
     const hello = () => {
       publish(subjects.hello, Buffer.from(about));

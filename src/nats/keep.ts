@@ -5,7 +5,7 @@
  * up to a minute.
  */
 import type { NatsConnection } from "@nats-io/nats-core";
-import { sleep } from "../lib/deadline";
+import { resolvesWithin, sleep } from "../lib/deadline";
 import { messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { printable } from "../lib/sanitize";
@@ -20,6 +20,9 @@ const MAX_REFUSED_MS = 900_000;
 
 /** After a connection that was up for so long, attempts are counted from the first again; in milliseconds. */
 const GOOD_MS = 30_000;
+
+/** How long the last messages may take when svc stops, in milliseconds. */
+const FLUSH_MS = 1_000;
 
 export interface KeepParts {
   login(): Promise<Login> | Login;
@@ -73,7 +76,7 @@ export function keepConnection({ login, connected, log, random = Math.random }: 
       return 0;
     }
     const upSince = performance.now();
-    watchRefusals(connection, log);
+    watchRefusals(connection, log).catch(() => {});
     const ended = connected(connection);
     current = connection;
     set({ state: "connected", problem: null, lost: null });
@@ -122,8 +125,13 @@ export function keepConnection({ login, connected, log, random = Math.random }: 
     },
     async stop(): Promise<void> {
       stopping.abort();
+      // An attempt that is under way ends by itself, and closes what it has opened.
+      if (!current) return;
       // What was published leaves first.
-      await current?.flush().catch(() => {});
+      await resolvesWithin(
+        FLUSH_MS,
+        current.flush().catch(() => {}),
+      );
       await current?.close();
       await kept;
     },
@@ -132,7 +140,12 @@ export function keepConnection({ login, connected, log, random = Math.random }: 
 
 /** The server says what it does not allow: that is a fault of the credentials, or of this program. */
 async function watchRefusals(connection: NatsConnection, log: Pick<Log, "warn">): Promise<void> {
+  let last = "";
   for await (const { type, ...rest } of connection.status()) {
-    if (type === "error") log.warn(`the NATS server: ${printable(messageOf(Object(rest).error), 300)}`);
+    if (type !== "error") continue;
+    const said = printable(messageOf(Object(rest).error), 300);
+    // One that says the same without end does not fill the log.
+    if (said !== last) log.warn(`the NATS server: ${said}`);
+    last = said;
   }
 }

@@ -2,7 +2,7 @@
  * The seal of a request: the NATS server is run by others, who could ask hosts in the name of the desk. So the desk signs with its key
  * for jobs what changes something, and what reads more than the state of a host.
  *
- * The promise: what a host does on a sealed request, its desk has asked of this process of this host, once, within
+ * The promise: what a host does on a sealed request, its desk has asked of this host on this connection, once, within
  * {@link MAX_SKEW_MS}.
  */
 import * as v from "valibot";
@@ -37,7 +37,7 @@ export interface Sealed {
   readonly key?: string | undefined;
 }
 
-/** The host that is asked, and which start of its process. */
+/** The host that is asked, and which connection of it. */
 export interface Addressee {
   readonly id: string;
   readonly session: string;

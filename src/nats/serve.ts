@@ -104,7 +104,8 @@ export function createServed({ id, session, deskKey, enter, publish, log }: Serv
       if (!isOpenRead(ask)) return refuse(reply, "it is not signed by the desk");
       return one.answers.frame({ ...ask, bytes: undefined });
     }
-    if (of !== session) return refuse(reply, "svc was started anew on this host", { stale: true });
+    if (of !== session)
+      return refuse(reply, "it was signed for an earlier connection of this host", { stale: true });
     const fault = seals.fault(ask, seal);
     if (fault !== undefined) return refuse(reply, fault);
     const { bytes = 0 } = ask;

@@ -26,7 +26,7 @@ const INBOX = /^_INBOX\.U[A-Z2-7]{55}\.[0-9a-f]{32}\.[0-9a-z]{1,12}$/;
 /** Whether a host may answer there: it may publish wherever it is asked to. */
 export const isInbox = (subject: string | undefined): subject is string => INBOX.test(subject ?? "");
 
-/** Names one start of a host's process: 16 hexadecimal digits. A request that was signed for an earlier one is worth nothing. */
+/** Names one connection of a host: 16 hexadecimal digits. A request that was signed for an earlier one is worth nothing. */
 export const newSession = (): string =>
   Buffer.from(crypto.getRandomValues(new Uint8Array(8))).toString("hex");
 

@@ -59,6 +59,7 @@ async function pair({ tls = false } = {}) {
   await connected();
   return {
     ...{ nats, desk, key, asked, ups, downs, hostIs, deskIs, gone: gone.promise, connected },
+    state: () => host.state().state,
     carrier: (id = hostIs.id) => desk.via(`nats:${id}`, undefined, null),
     async restartHost(deskKey?: string) {
       await host.stop();
@@ -191,6 +192,26 @@ describe("the server, which others run, gets nothing done:", () => {
     expect(await forged(made, session, [seal, { ...ask, path: "/other" }])).toContain(
       "the signature is not that",
     );
+    expect(made.asked).toEqual(["POST /count"]);
+  });
+
+  natsTest("what the desk has signed before the host was cut off", async () => {
+    await using made = await pair();
+    const seen: object[] = [];
+    const say = spyOn(Outbox.prototype, "say").mockImplementation(function (this: Outbox, frame: object) {
+      seen.push(frame);
+      this.send(JSON.stringify(frame));
+    });
+    await (await made.carrier()).ask({ method: "POST", path: "/count", once: true }, limits());
+    say.mockRestore();
+    const seal = seen.findLast((frame) => Object(frame).t === "seal") ?? {};
+    const session = await sessionOf(made);
+    await made.nats.kill();
+    await until("the host to notice", () => made.state() !== "connected");
+    await made.nats.start();
+    await made.connected();
+    expect(await forged(made, session, [seal, ask])).toContain("an earlier connection");
+    expect(await forged(made, await sessionOf(made), [seal, ask])).toContain("the signature is not that");
     expect(made.asked).toEqual(["POST /count"]);
   });
 
