@@ -6,6 +6,7 @@
  */
 import type { RemoteServer } from "../client/carrier";
 import type { Publish } from "../core/events";
+import { descriptorLimit, outgoingOf } from "../lib/descriptors";
 import { messageOf, notFound } from "../lib/errors";
 import type { SigningKey } from "../lib/signing-key";
 import { createAnswering } from "./answering";
@@ -35,6 +36,8 @@ export interface CollectorOptions<E extends Entry> {
   readonly verifyRow: Restore["verifyRow"];
   readonly log: { warn(text: string): void };
   readonly publish: Publish;
+  /** At how many hosts at a time peers are asked (default: half the connections that this process may have). */
+  readonly mostCollecting?: number;
 }
 
 export type Collector = ReturnType<typeof createCollector>;
@@ -47,6 +50,7 @@ export function createCollector<E extends Entry>({
   verifyRow,
   log,
   publish,
+  mostCollecting = Math.ceil(outgoingOf(descriptorLimit()) / 2),
 }: CollectorOptions<E>) {
   const watches = new Map<string, Watch<E>>();
   const former = createFormer(store);
@@ -55,7 +59,7 @@ export function createCollector<E extends Entry>({
   const peers = createPeers<E & Member>(reach, deskKey);
   const watcher = createWatcher<E>({
     ...{ store, witness, deskKey, verifyRow, log, publish },
-    ...{ peers, reach, watches, former, ending: ending.signal },
+    ...{ peers, reach, watches, former, ending: ending.signal, mostCollecting },
   });
   let timer: Timer | undefined;
   let kept = 0;

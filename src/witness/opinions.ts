@@ -6,10 +6,11 @@
  * kept as a claim: neither breaks a log, nor goes unsaid.
  */
 import { type Carrier, RemoteError } from "../client/carrier";
+import { deadline } from "../lib/deadline";
 import type { Submission } from "./add-checkpoint";
 import type { Cosigned } from "./hand-back";
 import { checkpointOf, type Found, lookAt } from "./look";
-import type { Member, Opinion, Peers, ProofFrom } from "./peers";
+import { ASKING_MS, type Member, type Opinion, type Peers, type ProofFrom } from "./peers";
 import type { Log } from "./store";
 
 /** The log that peers are asked about, and the way to its host. */
@@ -17,6 +18,8 @@ export interface Asked {
   readonly carrier: Carrier;
   readonly log: Log;
   readonly submission: Submission;
+  /** The key of the desk's own witness. */
+  readonly own: string;
   readonly signal: AbortSignal;
 }
 
@@ -33,18 +36,25 @@ export interface Opinions {
 export async function opinionsOf<M extends Member>(
   peers: Peers<M>,
   asked: readonly M[],
-  { carrier, log, submission, signal }: Asked,
+  { carrier, log, submission, own, signal }: Asked,
 ): Promise<Opinions> {
-  const proofFrom = proofs(carrier, log, submission);
+  const ends = { signal, late: AbortSignal.timeout(ASKING_MS) };
+  const { proofFrom, ended } = proofs(carrier, log, submission, ends.late);
   const said = await Promise.all(
-    asked.map(async (peer) => [peer, await peers.ask(peer, log, submission, proofFrom, signal)] as const),
+    asked.map(async (peer) => [peer, await peers.ask(peer, log, submission, proofFrom, ends)] as const),
   );
+  await ended();
+  const keys = new Set([own]);
   const cosigned: Array<Cosigned & { readonly host_id: string }> = [];
   const claims: string[] = [];
   for (const [{ label, member }, opinion] of said) {
     if (!opinion) continue;
-    if (opinion.kind === "cosigned") cosigned.push({ ...opinion, host_id: member.host_id });
-    else {
+    if (opinion.kind === "cosigned") {
+      // Whoever has a checkpoint can have it cosigned by any witness.
+      if (keys.has(opinion.vkey)) claims.push(`${label} has the same key as another witness`);
+      else cosigned.push({ ...opinion, host_id: member.host_id });
+      keys.add(opinion.vkey);
+    } else {
       const found = await judge(carrier, log, label, opinion);
       if (typeof found !== "string") return { cosigned, claims, broken: found };
       claims.push(found);
@@ -54,15 +64,20 @@ export async function opinionsOf<M extends Member>(
 }
 
 /** Peers that cosigned the same size last need the same proof. A carrier takes one request at a time. */
-function proofs(carrier: Carrier, log: Log, submission: Submission): ProofFrom {
+function proofs(carrier: Carrier, log: Log, submission: Submission, late: AbortSignal) {
   const known = new Map<number, ReturnType<ProofFrom>>([[submission.old, Promise.resolve(submission)]]);
   let last: Promise<unknown> = Promise.resolve();
-  return (old) => {
-    const proof = known.get(old) ?? last.then(() => checkpointOf(carrier, log, old).catch(nothing));
+  const ask = async (old: number) =>
+    late.aborted ? undefined : checkpointOf(carrier, log, old).catch(nothing);
+  /** @throws the reason of `late` once that is aborted. */
+  const proofFrom: ProofFrom = (old) => {
+    const proof = known.get(old) ?? last.then(() => ask(old));
     if (!known.has(old)) last = proof;
     known.set(old, proof);
-    return proof;
+    return deadline(proof, { signal: late });
   };
+  /** Resolves when the carrier is free. */
+  return { proofFrom, ended: () => last };
 }
 
 function nothing(error: unknown): undefined {
@@ -77,12 +92,7 @@ async function judge(
   peer: string,
   opinion: Exclude<Opinion, { kind: "cosigned" }>,
 ): Promise<Found | string> {
-  if (opinion.kind === "claims") {
-    const { size } = opinion;
-    return size === undefined
-      ? `${peer} does not cosign, and shows no checkpoint of the log`
-      : `${peer} reports ${size} leaves, but shows no checkpoint of them`;
-  }
+  if (opinion.kind === "claims") return `${peer} ${opinion.what}`;
   try {
     const found = await lookAt(carrier, log, opinion, peer);
     return found.kind === "broken"

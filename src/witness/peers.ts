@@ -10,11 +10,13 @@ import { type Carrier, RemoteError, type RemoteServer } from "../client/carrier"
 import { carrierTo } from "../client/connection";
 import { parseCheckpoint } from "../lib/checkpoint";
 import { Failure } from "../lib/errors";
-import { noteOf, parseNote, parseVerifierKey, toBase64, verifiedBy } from "../lib/signed-note";
+import { printable } from "../lib/sanitize";
+import { formatVerifierKey, noteOf, parseNote, toBase64, type VerifierKey } from "../lib/signed-note";
 import type { SigningKey } from "../lib/signing-key";
 import { type Answer, parseAnswer, type Submission, submissionText } from "./add-checkpoint";
 import { type LogKey, limits } from "./look";
 import { assignmentMessage, MAX_ASSIGNED } from "./messages";
+import { cosignatureIn, witnessKey } from "./peer-cosignature";
 import { signedBy } from "./signed";
 import { type Log, originHash } from "./store";
 
@@ -25,6 +27,12 @@ export const PEERS = 3;
 const AWAY_MS = 60_000;
 const UNABLE_MS = 3_600_000;
 
+/** For how long all peers of a log are asked about one checkpoint, in milliseconds. */
+export const ASKING_MS = 8_000;
+
+/** A peer that takes so much of that itself is not asked for a while: the rest may be the host's. */
+const SLOW_MS = ASKING_MS / 2;
+
 /** A host that has joined. */
 export interface Member {
   readonly label: string;
@@ -33,7 +41,7 @@ export interface Member {
 
 interface Peer {
   /** The key of its cosignatures; unknown before its first answer. */
-  vkey: string | undefined;
+  key: VerifierKey | undefined;
   readonly logs: Map<string, Log>;
   /** What it knows of them. */
   readonly known: Map<string, number>;
@@ -54,11 +62,37 @@ export type Opinion =
       readonly root: string;
       readonly note: string;
     }
-  /** It does not cosign, and shows no checkpoint of the log; the size is what it says, if anything. */
-  | { readonly kind: "claims"; readonly size: number | undefined };
+  /** It does not cosign as it should, and proves nothing against the log. */
+  | { readonly kind: "claims"; readonly what: string };
 
 /** The newest checkpoint of a log, with the proof from another size; undefined where the host gives none. */
 export type ProofFrom = (old: number) => Promise<Submission | undefined>;
+
+/** What ends the asking. */
+interface Ends {
+  /** Whoever asks does not wait any longer. */
+  readonly signal: AbortSignal;
+  /** {@link ASKING_MS} are over. */
+  readonly late: AbortSignal;
+}
+
+type Asking = Pick<Carrier, "ask">;
+
+/** `carrier`, and how long its answers have taken together, in milliseconds. */
+function timed(carrier: Asking) {
+  const made = {
+    taken: 0,
+    async ask(...request: Parameters<Carrier["ask"]>) {
+      const begun = performance.now();
+      try {
+        return await carrier.ask(...request);
+      } finally {
+        made.taken += performance.now() - begun;
+      }
+    },
+  };
+  return made;
+}
 
 const ASSIGNED = v.object({ vkey: v.string() });
 
@@ -71,13 +105,13 @@ export function createPeers<M extends Member>(reach: (member: M) => RemoteServer
   const peerOf = (id: string): Peer => {
     const known = peers.get(id);
     if (known) return known;
-    const made = { vkey: undefined, logs: new Map(), known: new Map(), sizes: new Map(), until: 0 };
+    const made = { key: undefined, logs: new Map(), known: new Map(), sizes: new Map(), until: 0 };
     peers.set(id, made);
     return made;
   };
 
   /** Lets the peer know the logs that it shall witness, if there are others than before. */
-  const assign = async (carrier: Carrier, { member }: M, peer: Peer, log: Log) => {
+  const assign = async (carrier: Asking, { member }: M, peer: Peer, log: Log) => {
     if (peer.known.get(log.origin) === log.epoch) return;
     if (!peer.logs.has(log.origin) && peer.logs.size >= MAX_ASSIGNED) peer.logs.clear();
     peer.logs.set(log.origin, log);
@@ -86,12 +120,12 @@ export function createPeers<M extends Member>(reach: (member: M) => RemoteServer
     const signature = deskKey.sign(assignmentMessage(member, about));
     const body = JSON.stringify({ ...about, signature });
     const answer = await carrier.ask({ method: "POST", path: "/witness/logs", body }, limits());
-    peer.vkey = typed(ASSIGNED, answer).vkey;
+    peer.key = witnessKey(typed(ASSIGNED, answer).vkey);
     for (const { origin, epoch } of logs) peer.known.set(origin, epoch);
     peer.sizes.delete(log.origin);
   };
 
-  const submit = async (carrier: Carrier, submission: Submission): Promise<Answer> => {
+  const submit = async (carrier: Asking, submission: Submission): Promise<Answer> => {
     const body = submissionText(submission);
     const response = await carrier.ask({ method: "POST", path: "/witness/add-checkpoint", body }, limits());
     const answer = parseAnswer(response.status, new TextDecoder().decode(response.body));
@@ -99,22 +133,31 @@ export function createPeers<M extends Member>(reach: (member: M) => RemoteServer
     throw new RemoteError("answer", `HTTP ${response.status}`, true);
   };
 
-  /** What `carrier`'s peer has cosigned, which is nothing unless the log has signed it. @param size what the peer says of it. */
+  /** What the peer has cosigned, which is nothing unless the log has signed it. @param size what the peer says of it. */
   const objection = async (
-    carrier: Carrier,
+    carrier: Asking,
     { origin, vkey }: LogKey,
     size: number | undefined,
   ): Promise<Opinion> => {
     const path = `/witness/${originHash(origin)}/checkpoint`;
     const { status, body } = await carrier.ask({ method: "GET", path }, limits());
-    const note = new TextDecoder().decode(body);
-    const signed = signedBy(note, (name) => (name === origin ? vkey : undefined));
-    if (status !== 200 || "status" in signed) return { kind: "claims", size };
-    return { kind: "objects", note, size: signed.size, root: toBase64(signed.root) };
+    const signed = signedBy(new TextDecoder().decode(body), (name) => (name === origin ? vkey : undefined));
+    if (status === 200 && !("status" in signed)) {
+      const { note, line } = signed;
+      return {
+        ...{ kind: "objects", note: noteOf(note.text, [line]) },
+        ...{ size: signed.size, root: toBase64(signed.root) },
+      };
+    }
+    const what =
+      size === undefined
+        ? "does not cosign, and shows no checkpoint of the log"
+        : `reports ${size} leaves, but shows no checkpoint of them`;
+    return { kind: "claims", what };
   };
 
   const offer = async (
-    peerCarrier: Carrier,
+    carrier: Asking,
     peer: Peer,
     log: Log,
     submission: Submission,
@@ -122,25 +165,42 @@ export function createPeers<M extends Member>(reach: (member: M) => RemoteServer
   ): Promise<Opinion | undefined> => {
     const { text } = parseNote(submission.note);
     let offered = (await proofFrom(peer.sizes.get(log.origin) ?? submission.old)) ?? submission;
-    let answer = await submit(peerCarrier, offered);
+    let answer = await submit(carrier, offered);
     if (answer.status === 409) {
       const { size } = answer;
       const proving = await proofFrom(size);
-      if (!proving || sizeOf(proving) < size) return objection(peerCarrier, log, size);
+      if (!proving || sizeOf(proving) < size) return objection(carrier, log, size);
       peer.sizes.set(log.origin, size);
       offered = proving;
-      answer = await submit(peerCarrier, offered);
+      answer = await submit(carrier, offered);
     }
     if (answer.status === 404) peer.known.delete(log.origin);
-    if (answer.status === 400 || answer.status === 422) return objection(peerCarrier, log, undefined);
+    if (answer.status === 400 || answer.status === 422) return objection(carrier, log, undefined);
     if (answer.status !== 200) return undefined;
-    const note = parseNote(noteOf(parseNote(offered.note).text, [answer.cosignatures]));
     peer.sizes.set(log.origin, sizeOf(offered));
-    const { vkey } = peer;
+    const { key } = peer;
     // A cosignature of a newer checkpoint is of no use for this one.
-    if (vkey === undefined || note.text !== text || !verifiedBy(note, parseVerifierKey(vkey)))
-      return undefined;
-    return { kind: "cosigned", cosignatures: answer.cosignatures, vkey };
+    if (!key || parseNote(offered.note).text !== text) return undefined;
+    const cosignatures = cosignatureIn(answer.cosignatures, text, key);
+    return { kind: "cosigned", cosignatures, vkey: formatVerifierKey(key) };
+  };
+
+  const opinion = async (
+    carrier: Asking,
+    peerHost: M,
+    peer: Peer,
+    ...about: [Log, Submission, ProofFrom]
+  ) => {
+    const [log] = about;
+    const isKnown = peer.known.get(log.origin) === log.epoch;
+    await assign(carrier, peerHost, peer, log);
+    const said = await offer(carrier, peer, ...about);
+    // Where it knows the log from before: it may have lost its store, or put an older one back.
+    const isDoubtful = isKnown && said !== undefined && said.kind !== "cosigned";
+    if (peer.known.has(log.origin) && !isDoubtful) return said;
+    peer.known.delete(log.origin);
+    await assign(carrier, peerHost, peer, log);
+    return offer(carrier, peer, ...about);
   };
 
   return {
@@ -166,21 +226,29 @@ export function createPeers<M extends Member>(reach: (member: M) => RemoteServer
       log: Log,
       submission: Submission,
       proofFrom: ProofFrom,
-      signal: AbortSignal,
+      { signal, late }: Ends,
     ): Promise<Opinion | undefined> {
       const peer = peerOf(peerHost.member.host_id);
+      const isAway = (ms: number) => {
+        peer.until = performance.now() + ms;
+      };
+      let asking: ReturnType<typeof timed> | undefined;
       try {
-        using carrier = await carrierTo(reach(peerHost), signal);
-        await assign(carrier, peerHost, peer, log);
-        const said = await offer(carrier, peer, log, submission, proofFrom);
-        if (peer.known.has(log.origin)) return said;
-        // It has lost its store.
-        await assign(carrier, peerHost, peer, log);
-        return await offer(carrier, peer, log, submission, proofFrom);
+        using carrier = await carrierTo(reach(peerHost), AbortSignal.any([signal, late]));
+        asking = timed(carrier);
+        return await opinion(asking, peerHost, peer, log, submission, proofFrom);
       } catch (error) {
-        if (signal.aborted || !(error instanceof RemoteError || error instanceof Failure)) throw error;
-        const isUnable = error instanceof RemoteError && error.refusal !== undefined;
-        peer.until = performance.now() + (isUnable ? UNABLE_MS : AWAY_MS);
+        if (signal.aborted) throw error;
+        if (late.aborted) {
+          if (asking && asking.taken >= SLOW_MS) isAway(AWAY_MS);
+          return undefined;
+        }
+        if (error instanceof Failure) {
+          isAway(AWAY_MS);
+          return { kind: "claims", what: `gives no good cosignature: ${printable(error.message, 200)}` };
+        }
+        if (!(error instanceof RemoteError)) throw error;
+        isAway(error.refusal === undefined ? AWAY_MS : UNABLE_MS);
         return undefined;
       }
     },

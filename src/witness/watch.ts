@@ -27,6 +27,9 @@ import type { Witness } from "./witness";
 /** How often the log of a host is looked at, in milliseconds. */
 export const EVERY_MS = 12_000;
 
+/** The least time between two looks, in milliseconds. */
+const PAUSE_MS = 3_000;
+
 /** A host that is watched. */
 export interface Watch<E> {
   readonly hostId: string;
@@ -55,6 +58,11 @@ interface WatcherUses<E> {
   /** Keeps the record of a host that has left. */
   readonly former: { leave(leaving: ReadonlyArray<Watch<E>>): void };
   readonly ending: AbortSignal;
+  /**
+   * At how many hosts at a time peers are asked. Whoever does that has a connection and waits for others: if it could have all that
+   * this process may have, nobody would ever get one.
+   */
+  readonly mostCollecting: number;
 }
 
 /** What is done at each host. */
@@ -70,9 +78,12 @@ export function createWatcher<E>({
   watches,
   former,
   ending,
+  mostCollecting,
 }: WatcherUses<E>) {
   /** When a good checkpoint of any host came last, on the monotonic clock. */
   let lastGood = Number.NEGATIVE_INFINITY;
+  /** At how many hosts peers are asked now. */
+  let collecting = 0;
 
   const keep = (watch: Watch<E>, record: Record) => {
     const before = watch.record.state;
@@ -104,7 +115,8 @@ export function createWatcher<E>({
     if (!log) return [];
     const members = Array.from(watches.values(), ({ entry }) => entry);
     const asked = peers.of(watch.hostId, members);
-    const { cosigned, claims, broken } = await opinionsOf(peers, asked, { carrier, log, submission, signal });
+    const about = { carrier, log, submission, own: witness.vkey, signal };
+    const { cosigned, claims, broken } = await opinionsOf(peers, asked, about);
     if (broken) note(watch, broken);
     keep(watch, { ...watch.record, peers: cosigned.map(({ host_id }) => host_id), claims: [...claims] });
     return cosigned;
@@ -122,9 +134,16 @@ export function createWatcher<E>({
     watch.answering.asked();
     const desk = { deskKey, member: watch.entry.member };
     const all = [{ cosignatures, vkey: witness.vkey }, ...others];
-    const response = await handBack(carrier, desk, submission, all);
-    watch.answering.answered(size);
-    bodyOf(response);
+    try {
+      const response = await handBack(carrier, desk, submission, all);
+      watch.answering.answered(size);
+      bodyOf(response);
+    } catch (error) {
+      // The look itself was good.
+      if (signal.aborted || !(error instanceof RemoteError)) throw error;
+      const claims = [...watch.record.claims, `the host keeps no cosignatures: ${error.message}`];
+      keep(watch, { ...watch.record, claims });
+    }
   };
 
   /** The key of the host's log. @throws `conflict` when it is that of another host. */
@@ -161,12 +180,12 @@ export function createWatcher<E>({
     if ("reason" in answer)
       return note(watch, { kind: "none", reason: `this desk does not cosign: ${answer.reason}` });
     note(watch, found);
-    if (answer.status !== 200 || !isHanded) return;
+    if (answer.status !== 200 || !isHanded || collecting >= mostCollecting) return;
+    collecting++;
     try {
       await collect(watch, carrier, { size, submission, cosignatures: answer.cosignatures }, signal);
-    } catch (error) {
-      // The look itself was good.
-      if (!(error instanceof RemoteError)) throw error;
+    } finally {
+      collecting--;
     }
   };
 
@@ -189,6 +208,7 @@ export function createWatcher<E>({
   const run = (watch: Watch<E>) => {
     const stop = new AbortController();
     const signal = AbortSignal.any([stop.signal, ending]);
+    const begun = performance.now();
     return occupy(watch, stop, async () => {
       try {
         await look(watch, signal);
@@ -197,7 +217,8 @@ export function createWatcher<E>({
         if (!(error instanceof RemoteError || error instanceof Failure)) throw error;
         note(watch, { kind: "none", reason: reasonOf(error, othersOf(watch)) });
       } finally {
-        watch.due = performance.now() + EVERY_MS * (0.9 + Math.random() * 0.2);
+        const next = begun + EVERY_MS * (0.9 + Math.random() * 0.2);
+        watch.due = Math.max(next, performance.now() + PAUSE_MS);
       }
     });
   };

@@ -1,8 +1,16 @@
 /** A desk that looks at the audit logs of its hosts. */
-import { describe, expect, setSystemTime, test } from "bun:test";
+import { describe, expect, setSystemTime, spyOn, test } from "bun:test";
 import * as v from "valibot";
 import { serverOf } from "../../src/fleet/host";
-import { parseNote, parseVerifierKey, verifiedBy } from "../../src/lib/signed-note";
+import {
+  COSIGNATURE,
+  cosignNote,
+  formatVerifierKey,
+  parseNote,
+  parseVerifierKey,
+  verifiedBy,
+  verifierKey,
+} from "../../src/lib/signed-note";
 import { isSignedBy, openSigningKey } from "../../src/lib/signing-key";
 import { createCollector } from "../../src/witness/collector";
 import { checkEvidence, parseEvidence } from "../../src/witness/evidence";
@@ -28,7 +36,7 @@ function clockAt(time: string): Disposable {
 }
 
 /** A desk of so many hosts, which looks when a test says so. */
-function testDesk(count: number) {
+function testDesk(count: number, mostCollecting = 100) {
   const folder = temporaryFolder();
   const clock = movableClock();
   const hosts = Array.from({ length: count }, (_, at) => testHost(folder.path, `host-${at}`));
@@ -39,6 +47,7 @@ function testDesk(count: number) {
     const store = openStore(`${folder.path}/${file}`);
     const witness = createWitness({ store, key: openSigningKey(`${folder.path}/desk_witness`) });
     const collector = createCollector({
+      mostCollecting,
       ...{ store, witness, deskKey, verifyRow, log: { warn: (text: string) => void warned.push(text) } },
       book: { hosts: () => hosts.map(({ entry }) => entry), reach: (entry) => serverOf(entry) },
       publish: (type, data) => void happened.push([type.name, data]),
@@ -467,6 +476,153 @@ test("a size that a peer does not prove is said, and breaks nothing", async () =
   ]);
   if (liar) liar.claims = undefined;
   expect(await desk.look(60)).toMatchObject({ state: "ok", claims: [] });
+});
+
+/** Seconds since 1970. */
+const now = () => Math.floor(Date.now() / 1_000);
+
+/** What a peer answers that signs with the key in `file`. */
+const signer = (file: string, name: string, time: number) => (_lines: string, submission: string) => {
+  const { text } = parseNote(submission.slice(submission.indexOf("\n\n") + 2));
+  return cosignNote(text, name, openSigningKey(file), time);
+};
+
+describe("what a hostile peer answers voids no cosignature of others, and is said, where it", () => {
+  type Desk = ReturnType<typeof testDesk>;
+  type Lie = (desk: Desk, liar: Desk["host"]) => Partial<Desk["host"]>;
+  const lies: ReadonlyArray<readonly [string, Lie, RegExp]> = [
+    [
+      "names the key of the log as its own",
+      ({ host }) => ({ witnessKey: host.log.vkey }),
+      /that of a witness/,
+    ],
+    [
+      "has a key with another name, which may be long",
+      ({ folder }) => {
+        const name = `svc.witness/${"x".repeat(300)}`;
+        const { publicKey } = openSigningKey(`${folder}/liar`);
+        const witnessKey = formatVerifierKey(verifierKey(name, COSIGNATURE, publicKey));
+        return { witnessKey, cosigns: signer(`${folder}/liar`, name, now()) };
+      },
+      /that of a witness/,
+    ],
+    [
+      "shows a false signature",
+      () => ({ cosigns: (lines) => lines.replace(/(....)==?\n$/, (end) => `AAAA${end.slice(4)}`) }),
+      /no good cosignature/,
+    ],
+    [
+      "signs for a year to come",
+      ({ folder }, { witness }) => ({
+        cosigns: signer(`${folder}/host-1-witness`, witness.name, now() + 31_536_000),
+      }),
+      /its time is 315360\d\d s after the clock of this desk/,
+    ],
+    [
+      "signs for 1970",
+      ({ folder }, { witness }) => ({ cosigns: signer(`${folder}/host-1-witness`, witness.name, 0) }),
+      /its time is \d+ s before the clock/,
+    ],
+    [
+      "shows a cosignature of the desk as its own",
+      ({ folder, witness }) => ({
+        witnessKey: witness.vkey,
+        cosigns: signer(`${folder}/desk_witness`, witness.name, now()),
+      }),
+      /same key as another witness/,
+    ],
+  ];
+  for (const [what, lie, said] of lies) {
+    test(what, async () => {
+      using desk = testDesk(3);
+      const [, liar, honest] = desk.hosts;
+      if (!liar || !honest) throw new Error("too few hosts");
+      Object.assign(liar, lie(desk, liar));
+      const { state, peers, claims } = await desk.look();
+      expect([state, peers]).toEqual(["ok", [honest.entry.member.host_id]]);
+      expect(claims).toEqual([expect.stringMatching(said)]);
+      expect(desk.host.handed[0]?.witnesses).toEqual([desk.witness.vkey, honest.witness.vkey]);
+    });
+  }
+
+  test("adds lines: those of others, of the desk, and many", async () => {
+    using desk = testDesk(2);
+    const [host, liar] = desk.hosts;
+    if (!host || !liar) throw new Error("too few hosts");
+    const false_ = cosignNote(
+      "another text\n",
+      desk.witness.name,
+      openSigningKey(`${desk.folder}/desk_witness`),
+      1,
+    );
+    const padding = cosignNote("text\n", "x".repeat(800), openSigningKey(`${desk.folder}/liar`), 1);
+    liar.cosigns = (lines) => `${lines}${false_}${padding.repeat(50)}`;
+    expect(await desk.look()).toMatchObject({ state: "ok", claims: [], peers: [liar.entry.member.host_id] });
+    const [{ note, witnesses } = { note: "", witnesses: [] }] = host.handed;
+    expect(witnesses).toEqual([desk.witness.vkey, liar.witness.vkey]);
+    const names = parseNote(note).signatures.map(({ name }) => name);
+    expect(names).toEqual([host.log.origin, desk.witness.name, liar.witness.name]);
+  });
+});
+
+test("a host that keeps no cosignatures is said, with its answer", async () => {
+  using desk = testDesk(1);
+  desk.host.handBackStatus = 403;
+  expect((await desk.look()).claims).toEqual(["the host keeps no cosignatures: HTTP 403"]);
+  desk.host.handBackStatus = 200;
+  expect((await desk.look(60)).claims).toEqual([]);
+});
+
+describe("while a peer does not answer", () => {
+  const slow = async (mostCollecting?: number) => {
+    const desk = testDesk(3, mostCollecting);
+    const [, peer] = desk.hosts;
+    if (!peer) throw new Error("too few hosts");
+    const asked = Promise.withResolvers<void>();
+    peer.cosigns = () => {
+      asked.resolve();
+      return new Promise(() => {});
+    };
+    const over = new AbortController();
+    const timers = spyOn(AbortSignal, "timeout").mockReturnValueOnce(over.signal);
+    const looking = desk.look();
+    await asked.promise;
+    timers.mockRestore();
+    const end = () => {
+      peer.cosigns = (lines) => lines;
+      over.abort(new DOMException("it is late", "TimeoutError"));
+      return looking;
+    };
+    return Object.assign(desk, { peer, end });
+  };
+
+  test("the others' cosignatures are handed back in time, and it is not asked for a while", async () => {
+    using desk = await slow();
+    const hash = originHash(desk.host.log.origin);
+    const other = desk.hosts[2];
+    await until("the other has cosigned", () => other?.witness.latest(hash) !== undefined);
+    // What it answered before is here then.
+    for (let turn = 0; turn < 3; turn++) await fetch(`${other?.entry.base_url}/witness/${hash}/checkpoint`);
+    desk.clock.advance(6_000);
+    expect(await desk.end()).toMatchObject({ state: "ok", peers: [other?.entry.member.host_id] });
+    expect(desk.host.handed[0]?.witnesses).toHaveLength(2);
+    expect((await desk.look(48)).peers).not.toContain(desk.peer.entry.member.host_id);
+  });
+
+  test("and the host took the time, it is asked again", async () => {
+    using desk = await slow();
+    await desk.end();
+    expect((await desk.look(48)).peers).toHaveLength(2);
+  });
+
+  test("other hosts are looked at, but of so many at a time no peers are asked", async () => {
+    using desk = await slow(1);
+    expect(await desk.look(0, 2)).toMatchObject({ state: "ok", peers: [] });
+    expect(desk.hosts[2]?.handed).toEqual([]);
+    await desk.end();
+    expect(await desk.look(0, 2)).toMatchObject({ state: "ok" });
+    expect(desk.hosts[2]?.handed).toHaveLength(1);
+  });
 });
 
 describe("a restored log", () => {

@@ -111,6 +111,9 @@ export function testHost(folder: string, label: string, options: { readonly grow
     /** The status of the answer when cosignatures are handed back; undefined for what is no answer. */
     handBackStatus: 200 as number | undefined,
     witnesses: true,
+    /** The key that it names as that of its cosignatures, and what it makes of its answers with these. */
+    witnessKey: witness.vkey,
+    cosigns: ((lines) => lines) as (lines: string, submission: string) => string | Promise<string>,
     /** What the host makes of its answers with a checkpoint; an error where it is undefined. */
     shows: ((answer) => answer) as (answer: Shown) => Shown | undefined | Promise<Shown>,
     /** The size that it answers as a witness, without having cosigned it. */
@@ -162,15 +165,18 @@ export function testHost(folder: string, label: string, options: { readonly grow
     if (!state.witnesses) return Response.json({ error: "not found" }, { status: 404 });
     if (pathname === "/witness/logs") {
       for (const one of v.parse(ASSIGNMENT, await request.json()).logs) store.register(one);
-      return Response.json({ vkey: witness.vkey });
+      return Response.json({ vkey: state.witnessKey });
     }
     if (state.claims !== undefined)
       return answerResponse(
         request.method === "POST" ? { status: 409, size: state.claims } : { status: 404, reason: "none" },
       );
     if (pathname === "/witness/add-checkpoint") {
-      const submission = parseSubmission(await request.text());
-      return submission ? answerResponse(await witness.add(submission)) : new Response("", { status: 400 });
+      const text = await request.text();
+      const submission = parseSubmission(text);
+      const said = submission ? await witness.add(submission) : ({ status: 400, reason: "" } as const);
+      if (said.status !== 200) return answerResponse(said);
+      return answerResponse({ ...said, cosignatures: await state.cosigns(said.cosignatures, text) });
     }
     const [, hash = ""] = /^\/witness\/(\w+)\/checkpoint$/.exec(pathname) ?? [];
     const note = witness.latest(hash);
@@ -179,6 +185,7 @@ export function testHost(folder: string, label: string, options: { readonly grow
   const server = Bun.serve({ port: 0, fetch: answer });
   return Object.assign(state, {
     witness,
+    witnessStore: store,
     entry: {
       label,
       base_url: `http://127.0.0.1:${server.port}`,
