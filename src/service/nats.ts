@@ -2,12 +2,12 @@
  * NATS in this process: as a desk, its connection and which of its hosts are there; as a host, its connection to the desk that it
  * has joined.
  */
-import type { Via } from "../client/carrier";
+import { RemoteError, type Via } from "../client/carrier";
 import type { AddressBook } from "../fleet/address-book";
 import type { Host } from "../fleet/host";
 import type { Presence } from "../fleet/presence";
 import type { Membership } from "../join/membership";
-import { unavailable } from "../lib/errors";
+import { messageOf, unavailable } from "../lib/errors";
 import { fileStamp } from "../lib/files";
 import type { Log } from "../lib/log";
 import { configFiles } from "../lib/paths";
@@ -65,10 +65,11 @@ export function createDeskOverNats(
     return next;
   };
   const via: Via = async (...asked) => {
-    const desk = await now();
-    if (!desk)
-      throw unavailable("there is no nats.json here: `svc nats` makes it, and `svc nats use` takes it");
-    return desk.via(...asked);
+    const desk = await now().catch((error) => {
+      throw new RemoteError("unreachable", messageOf(error), false);
+    });
+    if (desk) return desk.via(...asked);
+    throw new RemoteError("unreachable", "there is no nats.json here: `svc nats use` takes one", false);
   };
   return {
     via,
