@@ -3,7 +3,7 @@ import type * as v from "valibot";
 import { print } from "../src/cli/subcommand";
 import { view } from "../src/cli/view";
 import { printable } from "../src/lib/sanitize";
-import { listWitnessed, restoreLog, showFork } from "../src/witness/operations";
+import { forgetLog, listWitnessed, restoreLog, showFork } from "../src/witness/operations";
 
 type Host = v.InferOutput<typeof listWitnessed.output>["hosts"][number];
 
@@ -41,10 +41,10 @@ export const verbs = {
       ),
       ...left.map(
         (host) =>
-          `${printable(host.label, 130)} left at ${host.left}; the state of its log was ${host.state}: ${printable(host.reason, 300)}`,
+          `${printable(host.label, 130)} left at ${host.left}; the state of its log was ${host.state}: ${printable(host.reason, 300)} (\`svc admin witness-forget ${printable(host.label, 130)}\` ends this warning)`,
       ),
     ],
-    good: ({ hosts }) => hosts.every(isGood),
+    good: ({ hosts, left }) => hosts.every(isGood) && left.length === 0,
     examples: [
       ["$0 admin witness", "Exit code 1 when an audit log is not what it was, or silent"],
       ["$0 admin witness --watch", "As it changes"],
@@ -60,6 +60,15 @@ export const verbs = {
     },
     examples: [
       ["$0 admin witness-fork lab-01 > fork.json", "For `svc audit verify-fork fork.json` on any machine"],
+    ],
+  }),
+  "witness-forget": view(forgetLog, {
+    on: false,
+    positionals: ["label"],
+    text: ({ forgotten }) =>
+      `The broken log of ${printable(forgotten, 130)} is forgotten; what proves the break is kept`,
+    examples: [
+      ["$0 admin witness-forget lab-01", "Once you know why the log of a host that has left was broken"],
     ],
   }),
   "witness-restore": view(restoreLog, {

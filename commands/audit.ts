@@ -177,7 +177,8 @@ function verdictLine({
   const seen = `${witnessed ? `; ${witnessedText(witnessed)}` : ""}${restored ? `\n${restoredText(restored)}` : ""}`;
   if (ok) return `Chain OK (${total_rows} rows)${seen}`;
   // A chain that is broken has no head.
-  if (restored?.fault && witnessed) return `Chain OK (${total_rows} rows), but ${printable(reason ?? "")}`;
+  if (head !== null && restored?.fault && witnessed)
+    return `Chain OK (${total_rows} rows), but ${printable(reason ?? "")}`;
   if (head !== null) return `Chain OK (${total_rows} rows), but not witnessed: ${printable(reason ?? "")}`;
   const where = broken_at_id === null ? "" : ` at row id ${broken_at_id} of ${total_rows}`;
   return `Chain broken${where}: ${printable(reason ?? "")}`;

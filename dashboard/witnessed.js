@@ -36,7 +36,8 @@ export function witnessedLine(signal) {
     }
     const { row_id, by, since } = witnessed;
     const reach = `${row_id === null ? "while empty" : `up to row ${count(row_id)}`} by ${counted(by.length, "witness", "witnesses")}`;
-    const left = Date.parse(last) + SEEN_MS - Date.now();
+    // A witness with a clock that is ahead is seen no longer for that.
+    const left = Math.min(SEEN_MS, Date.parse(last) + SEEN_MS - Date.now());
     const [tone, text] =
       left > 0
         ? /** @type {const} */ (["ok", `witnessed ${reach}`])

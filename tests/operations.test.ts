@@ -337,6 +337,7 @@ const SCOPE_OF = {
     "admin.rotate_host",
     "admin.set_host",
     "admin.tag_host",
+    "admin.witness_forget",
     "admin.witness_restore",
     "audit.clear",
     "audit.log",

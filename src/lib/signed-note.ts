@@ -201,11 +201,13 @@ function claimsOf(note: SignedNote, key: VerifierKey): Claim[] {
   return own.map((signature) => claimOf(note.text, signature, key));
 }
 
+/** The latest time that `Date` has, in seconds since 1970. */
+const MAX_TIME = 8_640_000_000_000n;
+
 function claimOf(text: string, { bytes }: NoteSignature, { name, type, publicKey }: VerifierKey): Claim {
   const stamped = type === COSIGNATURE ? TIME_BYTES : 0;
   const time = stamped && bytes.length >= stamped ? bytes.readBigUInt64BE() : 0n;
-  if (bytes.length !== stamped + SIGNATURE_BYTES || time > Number.MAX_SAFE_INTEGER)
-    throw falseSignature(name);
+  if (bytes.length !== stamped + SIGNATURE_BYTES || time > MAX_TIME) throw falseSignature(name);
   return {
     ...{ name, publicKey, time: stamped ? Number(time) : null },
     message: stamped ? cosigned(time, text) : text,

@@ -8,6 +8,7 @@ import type { RemoteServer } from "../client/carrier";
 import type { Publish } from "../core/events";
 import { descriptorLimit, outgoingOf } from "../lib/descriptors";
 import { messageOf, notFound } from "../lib/errors";
+import { printable } from "../lib/sanitize";
 import type { SigningKey } from "../lib/signing-key";
 import { createAnswering } from "./answering";
 import { createFormer } from "./former";
@@ -138,9 +139,18 @@ export function createCollector<E extends Entry>({
     start(): void {
       if (!timer && !ending.signal.aborted) tick();
     },
-    /** What it knows of each host, by its id. */
+    /** What it knows of each host, by its id; also of those that have left with a broken log. */
     records: (): ReadonlyMap<string, Record> =>
-      new Map(Array.from(watches.values(), ({ hostId, record }) => [hostId, record])),
+      new Map([
+        ...former.broken(),
+        ...Array.from(watches.values(), ({ hostId, record }) => [hostId, record] as const),
+      ]),
+    /** Forgets the broken log of a host that has left. @throws `not_found` where there is none of that label. */
+    forget(label: string): void {
+      followBook();
+      if (former.forget(label) === 0)
+        throw notFound(`no host has left with a broken log that was labelled ${printable(label, 130)}`);
+    },
     /** Looks at the log of a host now. Resolves when that is over. */
     async lookNow(label: string): Promise<Record> {
       followBook();

@@ -39,6 +39,18 @@ export function createFormer(
       records.delete(hostId);
       return known;
     },
+    /** Those of broken logs, by the id of the host. */
+    broken: (): Map<string, Record> =>
+      new Map([...records].filter(([, { state, left }]) => left !== null && BROKEN.includes(state))),
+    /** Forgets the broken logs of hosts that had this label. @returns how many there were. */
+    forget(label: string): number {
+      const ids = [...this.broken()].flatMap(([id, record]) => (record.label === label ? [id] : []));
+      store.commit(() => {
+        for (const id of ids) store.removeRecord(id);
+      });
+      for (const id of ids) records.delete(id);
+      return ids.length;
+    },
     /** Keeps the records of hosts that leave; the first time, also those of all that nobody took. */
     leave(leaving: readonly Leaving[]): void {
       const gone = new Map(leaving.map(({ hostId, record }) => [hostId, record]));

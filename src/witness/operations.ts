@@ -12,7 +12,7 @@ import { addCosignatures } from "./cosignatures";
 import { checkEvidence, parseEvidence } from "./evidence";
 import { ASSIGNMENT, assignmentMessage, type Membership } from "./messages";
 import { recordRestore } from "./restored";
-import { BROKEN, RECORD, type Record, recordsIn, STANDINGS, STATES, type WatchedLog } from "./states";
+import { newRecord, RECORD, type Record, recordsIn, STANDINGS, STATES, type WatchedLog } from "./states";
 import type { Store } from "./store";
 import type { Witness } from "./witness";
 
@@ -129,7 +129,7 @@ interface Entry {
 interface DeskUses extends Pick<Uses, "existingWitness"> {
   addressBook(): Promise<{ hosts(): readonly Entry[] }>;
   /** Null where this process looks at no logs. */
-  watchedLogs(): Promise<Pick<Collector, "restore"> | null>;
+  watchedLogs(): Promise<Pick<Collector, "restore" | "forget"> | null>;
   /** What this process, or the server before, has found about each host, by its id. */
   foundLogs(): Promise<ReadonlyMap<string, WatchedLog>>;
 }
@@ -169,6 +169,7 @@ export const listWitnessed = operation({
     left: v.array(LEFT),
   }),
   async run(service: DeskUses) {
+    const watching = (await service.watchedLogs()) !== null;
     const records = await service.foundLogs();
     const store = (await service.existingWitness())?.store;
     const members = (await service.addressBook())
@@ -177,18 +178,18 @@ export const listWitnessed = operation({
     const piecesOf = ({ origin }: Record) => (origin === null ? 0 : (store?.evidence(origin).length ?? 0));
     const labels = new Map(members.map(({ label, host_id }) => [host_id, label]));
     const hosts = members.flatMap(({ label, host_id }) => {
-      const record = records.get(host_id);
-      if (!record) return [];
+      // One that has joined just now is looked at soon, where a server runs.
+      const record = records.get(host_id) ?? { ...newRecord(), standing: watching ? "good" : "unseen" };
       const { vkey, epoch, left, peers, ...shown } = record;
       const known = peers.flatMap((id) => labels.get(id) ?? []);
       return { ...shown, label, host_id, peers: known, evidence: piecesOf(record) };
     });
-    const left = [...recordsIn(store?.records() ?? new Map())].flatMap(([host_id, record]) => {
+    const left = [...records].flatMap(([host_id, record]) => {
       const { label, origin, state, since, reason, left } = record;
-      if (left === null || labels.has(host_id) || !BROKEN.includes(state)) return [];
+      if (left === null || labels.has(host_id)) return [];
       return { label, host_id, origin, state, since, reason, left, evidence: piecesOf(record) };
     });
-    return { watching: (await service.watchedLogs()) !== null, hosts, left };
+    return { watching, hosts, left };
   },
 });
 
@@ -260,12 +261,33 @@ export const restoreLog = operation({
   }),
   output: v.object({ label: v.string(), state: v.picklist(STATES), origin: v.nullable(v.string()) }),
   async run(service: DeskUses, { label: wanted, reason }, { signal }) {
-    const watched = await service.watchedLogs();
-    if (!watched) throw conflict("no server of a desk runs here: `svc serve` looks at the logs");
-    const { state, origin } = await watched.restore(wanted, reason, signal);
+    const { state, origin } = await (await watchedHere(service)).restore(wanted, reason, signal);
     return { label: wanted, state, origin };
   },
 });
+
+export const forgetLog = operation({
+  name: "admin.witness_forget",
+  subcommand: "admin witness-forget",
+  summary: "Forget the broken audit log of a host that has left; what proves the break is kept",
+  scope: "admin",
+  changes: true,
+  answeredBy: "server",
+  http: { method: "POST", path: "/admin/witness/forget" },
+  leftOut: { script: "a person decides it" },
+  input: v.strictObject({ label }),
+  output: v.object({ forgotten: v.string() }),
+  async run(service: DeskUses, { label: wanted }) {
+    (await watchedHere(service)).forget(wanted);
+    return { forgotten: wanted };
+  },
+});
+
+async function watchedHere(service: DeskUses) {
+  const watched = await service.watchedLogs();
+  if (!watched) throw conflict("no server of a desk runs here: `svc serve` looks at the logs");
+  return watched;
+}
 
 export const operations = [
   addCheckpoint,
@@ -278,4 +300,5 @@ export const operations = [
   showFork,
   verifyFork,
   restoreLog,
+  forgetLog,
 ];

@@ -5,7 +5,7 @@
  */
 import * as v from "valibot";
 import { operation } from "../core/operation";
-import { conflict, forbidden, unavailable } from "../lib/errors";
+import { conflict, Failure, forbidden, unavailable } from "../lib/errors";
 import { isSignedBy } from "../lib/signing-key";
 import { type Membership, RESTORED, type Restored, restoredMessage } from "./messages";
 
@@ -47,17 +47,21 @@ export async function newestRestore(log: RestoredLog, desk_key: string | undefin
   const unknown = { id, ts, former_size: null, size: null, reason: null, by_own_desk: false };
   if (!read.success) return { ...unknown, fault: "it is not what svc writes there" };
   const { signature, host_id, nonce, desk_key: signer, ...restored } = read.output;
-  const isSigned = isSignedBy(signer, restoredMessage({ host_id, nonce }, restored), signature);
-  const isSame = (await log.rootAt(restored.size)) === restored.root;
   const { former_size, size, reason } = restored;
-  return {
-    ...{ id, ts, former_size, size, reason, by_own_desk: signer === desk_key },
-    fault: !isSigned
-      ? "the key that it names has not signed it"
-      : isSame
-        ? null
-        : `the log has another root at ${size} leaves than the one that was accepted`,
-  };
+  const isSigned = isSignedBy(signer, restoredMessage({ host_id, nonce }, restored), signature);
+  const fault = isSigned ? await rootFault(log, restored) : "the key that it names has not signed it";
+  return { id, ts, former_size, size, reason, by_own_desk: signer === desk_key, fault };
+}
+
+/** What is wrong with the tree at the size that was accepted; null when nothing is. */
+async function rootFault(log: RestoredLog, { size, root }: Pick<Restored, "size" | "root">) {
+  try {
+    if ((await log.rootAt(size)) === root) return null;
+    return `the log has another root at ${size} leaves than the one that was accepted`;
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    return `the root that was accepted cannot be found: ${error.message}`;
+  }
 }
 
 interface Uses {
@@ -71,6 +75,8 @@ interface Uses {
     }): Promise<number>;
     witness(): Promise<{
       rootAt: RestoredLog["rootAt"];
+      /** The id of the first row of a type with this detail; undefined where there is none. */
+      rowWith(type: string, detail: string): Promise<number | undefined>;
       proofSince(
         id: number,
         old: number,
@@ -106,7 +112,10 @@ export const recordRestore = operation({
     if ((await witness.rootAt(about.size)) !== about.root)
       throw conflict(`this log does not have the root that is accepted at ${about.size} leaves`);
     const detail = restoredDetail(membership, about, signature);
-    const id = await log.append({ event_type: RESTORED_ROW, host_id: null, viewer_id: null, detail });
+    // Whoever reads the row could send what the desk has signed again: it stays the row that it is.
+    const id =
+      (await witness.rowWith(RESTORED_ROW, detail)) ??
+      (await log.append({ event_type: RESTORED_ROW, host_id: null, viewer_id: null, detail }));
     return witness.proofSince(id, about.size);
   },
 });

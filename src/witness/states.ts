@@ -83,11 +83,13 @@ export const STANDINGS = ["good", "broken", "quiet", "unseen"] as const;
 /** A record, and where its log stands. */
 export type WatchedLog = Record & { readonly standing: (typeof STANDINGS)[number] };
 
-/** Those of hosts that have joined. */
+/** Those of hosts that have joined, or have left with a broken log. */
 export const watchedIn = (records: ReadonlyMap<string, Record>): Map<string, WatchedLog> =>
   new Map(
     [...records].flatMap(([id, record]) =>
-      record.left === null ? [[id, { ...record, standing: standingOf(record) }] as const] : [],
+      record.left === null || BROKEN.includes(record.state)
+        ? [[id, { ...record, standing: standingOf(record) }] as const]
+        : [],
     ),
   );
 

@@ -43,3 +43,12 @@ test("audit logs that were never seen are a warning that says what to do, once t
     advice: ["svc admin witness: why", expect.stringContaining("older svc")],
   });
 });
+
+test("the broken log of a host that has left is a failure too", async () => {
+  const gone = { ...newRecord(), label: "lab-9", left: "2026-11-22T10:00:00.000Z", state: "forked" as const };
+  const service = { ...serviceWith({}), foundLogs: async () => watchedIn(new Map([["an id", gone]])) };
+  expect(await witness.run(service, CALLER)).toMatchObject({
+    ok: false,
+    detail: "1 of 1 audit logs are not what they were: lab-9 (forked, has left)",
+  });
+});

@@ -77,6 +77,8 @@ function testDesk(count: number, mostCollecting = 100) {
     /** Lets the desk look by itself. */
     start: () => now.collector.start(),
     restore: (reason: string) => now.collector.restore("host-0", reason, new AbortController().signal),
+    records: () => now.collector.records(),
+    forget: (label: string) => now.collector.forget(label),
     /** The first host leaves. */
     async leave() {
       const [host] = hosts.splice(0, 1);
@@ -788,6 +790,25 @@ describe("a host that leaves while its log is broken", () => {
     const { file } = await showFork.run(desk.service, { label: "host-0" }, CALLER);
     expect(checkEvidence(parseEvidence(file))).toMatchObject({ sizes: [100, 150] });
   });
+
+  test("counts as broken until an operator has it forgotten, which keeps the proof", async () => {
+    using desk = await broken();
+    await desk.leave();
+    const states = () => [...watchedIn(desk.records()).values()].map(({ standing }) => standing);
+    expect(states().toSorted()).toEqual(["broken", "good"]);
+    expect(() => desk.forget("host-1")).toThrow("no host has left with a broken log");
+    desk.forget("host-0");
+    expect(states()).toEqual(["good"]);
+    desk.restart();
+    expect((await listWitnessed.run(desk.service, {}, CALLER)).left).toEqual([]);
+  });
+});
+
+test("hosts that nobody has looked at are listed", async () => {
+  using desk = testDesk(1);
+  const service = { ...desk.service, foundLogs: async () => new Map(), watchedLogs: async () => null };
+  const { hosts } = await listWitnessed.run(service, {}, CALLER);
+  expect(hosts).toMatchObject([{ label: "host-0", state: "unknown", standing: "unseen" }]);
 });
 
 test("of hosts that have left, those of good logs are forgotten first, and of these the ones that left first", () => {

@@ -12,8 +12,9 @@ import { handedText } from "../../src/witness/cosignatures";
 import { assignmentMessage, type Restored, restoredMessage } from "../../src/witness/messages";
 import { restoredDetail } from "../../src/witness/restored";
 import { originHash } from "../../src/witness/store";
+import { withDatabase } from "../audit/support";
 import { newWitness } from "../audit/witness/support";
-import { post, temporaryFolder, testServer } from "../support";
+import { post, SOURCE, temporaryFolder, testServer } from "../support";
 import { joinDesk, testLog, verifyRow } from "./support";
 
 /** A host that has joined a desk, whose key is in `folder`. */
@@ -158,7 +159,30 @@ describe("a host", () => {
     const hashes = consistency.map((line) => parseHash(line) ?? new Uint8Array());
     const former = parseHash(about.root) ?? new Uint8Array();
     expect(isConsistent(about.size, former, size, root, hashes)).toBe(true);
-    expect(await restoreIn(host)).toMatchObject({ size: about.size, by_own_desk: true, fault: null });
+    const first = await restoreIn(host);
+    expect(first).toMatchObject({ size: about.size, by_own_desk: true, fault: null });
+    // Sent once more, it is the same row.
+    expect((await send(about)).status).toBe(200);
+    expect(await restoreIn(host)).toEqual(first);
+  });
+
+  test("says what is wrong with the chain or the tree before what is wrong with a restore", async () => {
+    await using host = await joinedHost();
+    const about = await acceptable(host);
+    await host.call("/audit/restored", post(about));
+    const verify = async () => {
+      const env = { ...process.env, SVC_CONFIG_DIR: host.configDir };
+      return new Response(Bun.spawn([...SOURCE, "audit", "verify", "--witnessed"], { env }).stdout).text();
+    };
+    const path = `${host.configDir}/audit.db`;
+    withDatabase(path, (db) => db.run("DELETE FROM svc_tiles"));
+    expect(await verify()).toContain("Chain broken: the tree of the audit log is damaged");
+    withDatabase(path, (db) =>
+      db.run("UPDATE events SET detail = replace(detail, 'the disk', 'a disk') WHERE event_type = ?", [
+        "audit_restored",
+      ]),
+    );
+    expect(await verify()).toContain("Chain broken at row id");
   });
 
   test("finds a restore that nobody has signed, that is of another log, or that it cannot read", async () => {

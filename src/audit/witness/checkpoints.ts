@@ -6,7 +6,7 @@
  */
 import type { Database } from "bun:sqlite";
 import { checkpointText, parseCheckpoint } from "../../lib/checkpoint";
-import { badInput, notFound } from "../../lib/errors";
+import { Failure, notFound } from "../../lib/errors";
 import { rootOf } from "../../lib/merkle";
 import {
   COSIGNATURE,
@@ -97,11 +97,11 @@ export function signCheckpoint(db: Database, key: AuditKey, size: number, now: n
 
 /**
  * Keeps the cosignatures of `note`, a checkpoint of this log, in a transaction that holds the write lock. Lines of other keys are
- * left out.
+ * left out, and so are wrong ones: no witness can keep those of others from being kept.
  *
  * @param keys verifier keys of witnesses.
  * @returns how many are new.
- * @throws `not_found` when that checkpoint is not kept here (any more); `rejected` for a wrong signature.
+ * @throws `not_found` when that checkpoint is not kept here (any more).
  */
 export function addCosignatures(db: Database, note: SignedNote, keys: readonly VerifierKey[]): number {
   const { size } = parseCheckpoint(note.text);
@@ -114,11 +114,10 @@ export function addCosignatures(db: Database, note: SignedNote, keys: readonly V
   const witnesses = new Set(linesOf(stored.witnesses));
   const lines = had.signatures.map(({ line }) => line);
   for (const key of keys) {
-    if (key.type !== COSIGNATURE) throw badInput(`witnesses: ${key.name} is not the key of a witness`);
-    if (!verifiedBy(note, key) || verifiedBy(had, key)) continue;
-    const own = note.signatures.filter(({ name, id }) => name === key.name && id === key.id);
-    if (own[0] === undefined || lines.length > MAX_COSIGNATURES) continue;
-    lines.push(own[0].line);
+    if (key.type !== COSIGNATURE || isCosignedBy(had, key)) continue;
+    const good = note.signatures.find((one) => isCosignedBy({ ...note, signatures: [one] }, key));
+    if (!good || lines.length > MAX_COSIGNATURES) continue;
+    lines.push(good.line);
     witnesses.add(formatVerifierKey(key));
   }
   const added = lines.length - had.signatures.length;
@@ -132,6 +131,19 @@ export function addCosignatures(db: Database, note: SignedNote, keys: readonly V
   return added;
 }
 
+const isCosignedBy = (note: SignedNote, key: VerifierKey) =>
+  unlessFalse(() => verifiedBy(note, key)) !== undefined;
+
+/** What `read` returns; undefined where it refuses a signature. */
+function unlessFalse<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof Failure && error.code === "rejected") return undefined;
+    throw error;
+  }
+}
+
 const linesOf = (text: string) => text.split("\n").filter((line) => line !== "");
 
 /** The cosignatures of a stored checkpoint, verified. @throws a `rejected` failure for a wrong one. */
@@ -143,16 +155,16 @@ export function cosignaturesOf({ note, witnesses }: StoredCheckpoint): Witnessed
   });
 }
 
-/** How far the log is witnessed; null when it is not. */
+/** How far the log is witnessed; null when it is not. Signatures that are false say nothing here: verifying the log names them. */
 export function witnessedIn(db: Database): Witnessed | null {
   const newest = select(db, "WHERE witnesses <> '' ORDER BY nth DESC LIMIT 1");
   const first = select(db, "WHERE witnesses <> '' ORDER BY nth LIMIT 1");
   if (!newest || !first) return null;
-  const times = cosignaturesOf(first).map(({ time }) => time);
+  const times = (unlessFalse(() => cosignaturesOf(first)) ?? []).map(({ time }) => time);
   return {
     size: newest.size,
     row_id: newest.size === 0 ? null : rowIdOf(db, newest.size - 1),
-    by: cosignaturesOf(newest),
+    by: unlessFalse(() => cosignaturesOf(newest)) ?? [],
     since: times.toSorted()[0] ?? new Date(first.made).toISOString(),
   };
 }

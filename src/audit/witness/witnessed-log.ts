@@ -108,6 +108,16 @@ export function createWitnessedLog({ file, log, publish, joinAll }: WitnessedLog
           )
           .get(type),
       ),
+    /** The id of the first row of a type with this detail; undefined where there is none. */
+    rowWith: (type: string, detail: string) =>
+      file.read(
+        (db) =>
+          db
+            .query<{ id: number }, [string, string]>(
+              "SELECT id FROM events WHERE event_type = ? AND detail = ? ORDER BY id LIMIT 1",
+            )
+            .get(type, detail)?.id,
+      ),
     /** The root of the first `size` leaves, in base64; undefined where there are fewer. */
     rootAt: (size: number) =>
       file.read((db) => (size > readTree(db).size ? undefined : toBase64(rootOf(size, nodesOf(db))))),

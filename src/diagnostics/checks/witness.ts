@@ -9,7 +9,16 @@ interface Uses {
     }>;
   }>;
   foundLogs(): Promise<
-    ReadonlyMap<string, { readonly state: string; readonly standing: "good" | "broken" | "quiet" | "unseen" }>
+    ReadonlyMap<
+      string,
+      {
+        readonly label: string;
+        /** When it left this desk; null while it has joined. */
+        readonly left: string | null;
+        readonly state: string;
+        readonly standing: "good" | "broken" | "quiet" | "unseen";
+      }
+    >
   >;
 }
 
@@ -24,10 +33,14 @@ export const witness = check({
   async run(service: Uses) {
     const found = await service.foundLogs();
     if (found.size === 0) return fine("no audit log of another host is watched here", { logs: 0 });
-    const hosts = (await service.addressBook()).hosts().flatMap(({ label, member }) => {
+    const joined = (await service.addressBook()).hosts().flatMap(({ label, member }) => {
       const log = member && found.get(member.host_id);
       return log ? [{ label, state: log.state, standing: log.standing }] : [];
     });
+    const gone = [...found.values()].flatMap(({ left, label, state, standing }) =>
+      left === null ? [] : [{ label, state: `${state}, has left`, standing }],
+    );
+    const hosts = [...joined, ...gone];
     const named = (wanted: string) =>
       hosts.filter(({ standing }) => standing === wanted).map(({ label, state }) => `${label} (${state})`);
     const [broken, quiet, unseen] = [named("broken"), named("quiet"), named("unseen")];

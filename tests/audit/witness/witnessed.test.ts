@@ -145,7 +145,7 @@ describe("cosignatures", () => {
     expect((await made.seen.checkpoint(0)).note).toBe(both);
   });
 
-  test("of other keys are left out, wrong ones and those of other checkpoints refused", async () => {
+  test("of other keys are left out, and so are wrong ones; those of other checkpoints are refused", async () => {
     await using made = await witnessedLog();
     const other = newWitness("svc.witness/other");
     const cosigned = made.witness.cosign(made.note);
@@ -157,15 +157,26 @@ describe("cosignatures", () => {
       .map((one) => one.line);
     const { text, signatures } = parseNote(made.note);
     const wrong = noteOf(text, [...signatures.map((one) => one.line), line]);
-    await expect(made.seen.cosigned(wrong, [made.witness.vkey])).rejects.toMatchObject({ code: "rejected" });
+    expect(await made.seen.cosigned(wrong, [made.witness.vkey])).toBe(0);
     const stranger = made.witness.cosign(made.note.replace("\n5\n", "\n4\n"));
     await expect(made.seen.cosigned(stranger, [made.witness.vkey])).rejects.toMatchObject({
       code: "not_found",
     });
-    await expect(made.seen.cosigned(cosigned, [made.seen.key().vkey])).rejects.toMatchObject({
-      code: "bad_input",
-    });
+    expect(await made.seen.cosigned(cosigned, [made.seen.key().vkey])).toBe(0);
     expect(await made.log.witnessed()).toBeNull();
+  });
+
+  test("of a peer that signs wrongly, or with a time that no date has, keep no other from being kept", async () => {
+    await using made = await witnessedLog();
+    const [peer, desk] = [newWitness("svc.witness/peer"), parseVerifierKey(made.witness.vkey)];
+    const late = peer.cosign(made.note, 9_000_000_000_000);
+    const { text, signatures } = parseNote(made.witness.cosign(late));
+    const [false1] = parseNote(newWitness(desk.name).cosign(made.note)).signatures.slice(-1);
+    const renamed = Buffer.concat([Buffer.from(desk.id, "hex"), false1?.bytes ?? new Uint8Array()]);
+    const line = `\u2014 ${desk.name} ${renamed.toString("base64")}\n`;
+    const note = noteOf(text, [line, ...signatures.map((one) => one.line)]);
+    expect(await made.seen.cosigned(note, [peer.vkey, made.seen.key().vkey, made.witness.vkey])).toBe(1);
+    expect(await made.log.witnessed()).toMatchObject({ by: [{ name: "svc.witness/desk" }] });
   });
 });
 
