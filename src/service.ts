@@ -149,6 +149,11 @@ export function createService({
     if (address.startsWith("link:")) return service.hub();
     return address.startsWith("nats:") ? madeNats?.current()?.presence : undefined;
   };
+  /** Whether this server is only about to know which hosts are there that are reached like this. */
+  const isStarting = (address: string) =>
+    address.startsWith("link:")
+      ? options.hub === true
+      : address.startsWith("nats:") && runsJobs && !hasLooked && existsSync(files.nats);
   const keeper = once(async () =>
     (await import("./service/links")).createHostLink(service, configDir, tokens.prolong),
   );
@@ -362,7 +367,7 @@ export function createService({
         book: await service.addressBook(),
         isGone: (address) => hostsBy(address)?.isGone(address.slice(address.indexOf(":") + 1)) ?? false,
         isExpected: (address) =>
-          hostsBy(address)?.isExpected(address.slice(address.indexOf(":") + 1)) ?? false,
+          hostsBy(address)?.isExpected(address.slice(address.indexOf(":") + 1)) ?? isStarting(address),
         goesOn: () => runsJobs,
       });
       return madePlans;
@@ -473,6 +478,8 @@ export function createService({
           if (existsSync(files.plans)) (await service.plans()).runner.takeOver();
         },
       };
+      // Before plans go on, which would take its hosts for gone.
+      await service.openHub();
       const endUpkeep = startUpkeep(service, { ...looks, ...later }, tellPins);
       let leaving: Promise<void> | undefined;
       const stop = () => {
@@ -484,7 +491,6 @@ export function createService({
       };
       stops.push(stop);
       for (const look of Object.values(looks)) await look();
-      await service.openHub();
       // Once the webhooks take events.
       if (existsSync(files.history)) await (await service.history()).settle();
       hasLooked = true;

@@ -1,8 +1,8 @@
 /**
  * Which hosts begin now.
  *
- * Promises. Nothing begins but while its plan runs. A host has one job of this desk at a time, in the order in which plans came to it.
- * Jobs that have waited for their host begin at a limited rate; while they wait, they take no place of another.
+ * Promises. Nothing begins but while its plan runs. A host has one job of a plan at a time, in the order in which plans came to it;
+ * a broadcast waits for no plan, and holds up none. Jobs that have waited for their host begin at a limited rate; while they wait, they take no place of another.
  */
 import { createBuckets } from "../lib/buckets";
 import type { Hosts } from "./hosts";
@@ -28,17 +28,17 @@ export function createBeginning(
     }
   };
 
-  const beginAt = (run: Run): void => {
-    while (!stopping.aborted && mayBegin(run)) {
-      const entry = run.nextReady();
-      if (!entry) return;
-      // The caller of a broadcast does not wait for plans.
-      if (run.attended) start(entry);
-      // It goes on when those before it have ended.
-      else if (!turns.take(entry.label, entry)) waitBehind(entry);
-      else if (mayCome(entry)) entry.isAwaited = true;
-      else start(entry);
-    }
+  const beginOne = (run: Run): boolean => {
+    if (stopping.aborted || !mayBegin(run)) return false;
+    const entry = run.nextReady();
+    if (!entry) return false;
+    // The caller of a broadcast does not wait for plans.
+    if (run.attended) start(entry);
+    // It goes on when those before it have ended.
+    else if (!turns.take(entry.label, entry)) waitBehind(entry);
+    else if (mayCome(entry)) entry.isAwaited = true;
+    else start(entry);
+    return true;
   };
   const waitBehind = (entry: Entry): void => {
     const first = turns.first(entry.label);
@@ -80,8 +80,8 @@ export function createBeginning(
   };
 
   return {
-    /** Begins at the hosts of the waves so far whose turn it is. */
-    beginAt,
+    /** Begins at the next host of the waves so far, if it is its turn there. @returns false where none may begin now. */
+    beginOne,
     tryAgain,
   };
 }

@@ -151,17 +151,18 @@ export function openLedger(path: string) {
     if (!row) throw notFound("the plan is no longer kept");
     return planOf(row);
   };
-  const change = (seq: number, changes: PlanChange) => {
+  const change = (seq: number, revision: number, changes: PlanChange): boolean => {
     const fields = Object.keys(changes);
-    if (fields.length === 0) return;
+    if (fields.length === 0) return true;
     const sets = fields.map((name) => `${name} = $${name}`).join(", ");
-    db.query(`UPDATE plan SET ${sets} WHERE seq = $seq`).run({ ...changes, seq });
+    const changed = db.query(`UPDATE plan SET ${sets} WHERE seq = $seq AND revision = $revision`);
+    return changed.run({ ...changes, seq, revision }).changes > 0;
   };
   const setApplicant = (seq: number, { token }: Applicant, now: number) =>
     db.run("UPDATE plan SET token = ?2, applied = ?3 WHERE seq = ?1", [seq, token, now]);
   /** A change by somebody else than who runs the plan. */
   const decide = (plan: Plan, changes: PlanChange) => {
-    change(plan.seq, changes);
+    change(plan.seq, plan.revision, changes);
     counts.changed(plan.seq);
     db.run("UPDATE plan SET revision = revision + 1 WHERE seq = ?1", [plan.seq]);
     return bySeq(plan.seq);
@@ -187,6 +188,9 @@ export function openLedger(path: string) {
   const requireState = ({ id, state }: Plan, expected: readonly PlanState[], what: string) => {
     if (!expected.includes(state))
       throw conflict(`the plan ${id} is ${state}: only one that is ${expected.join(" or ")} ${what}`);
+  };
+  const requireRevision = ({ id, revision }: Plan, expected = revision) => {
+    if (revision !== expected) throw conflict(`the plan ${id} has changed meanwhile`);
   };
 
   return {
@@ -274,7 +278,10 @@ export function openLedger(path: string) {
       }
       return waves;
     },
-    /** Which plan each of these hosts works on, or waits for, before it can begin this one; those without such a plan are left out. */
+    /**
+     * Which plan each of these hosts works on, or waits for, before it can begin this one; those without such a plan are left out.
+     * Broadcasts hold up no plan, but for what one has left at a host whose process has ended.
+     */
     plansBefore: (
       { seq, applied }: Plan,
       labels: readonly string[],
@@ -284,6 +291,7 @@ export function openLedger(path: string) {
         .query<Origin & { id: string; label: string }, [number, number, string]>(
           `SELECT label, id, maker, created FROM plan CROSS JOIN target ON target.plan = plan.seq
            WHERE plan.seq <> ?1 AND applied IS NOT NULL AND ended IS NULL
+             AND NOT (plan.state = 'running' AND spec ->> 'kind' = 'broadcast')
              AND (target.state IN ('sent', 'running') OR (target.state = 'waiting' AND applied < ?2))
              AND label IN (SELECT value FROM json_each(?3)) ORDER BY applied DESC`,
         )
@@ -321,7 +329,12 @@ export function openLedger(path: string) {
           return (result?.changes ?? 0) > 0;
         }),
       ),
-    /** Sets what only who runs the plan changes. */
+    /**
+     * Sets what only who runs the plan changes.
+     *
+     * @param revision the one that this follows from.
+     * @returns false where somebody has decided something since: then nothing is set.
+     */
     update: change,
     /** Has a new plan run, with the rights of who applies it. */
     apply: (id: number, token: string | null, now: number): Plan =>
@@ -331,9 +344,11 @@ export function openLedger(path: string) {
         setApplicant(plan.seq, { token }, now);
         return decide(plan, { state: "running", expires: now + plan.spec.expires_s * 1_000 });
       }),
-    pause: (id: number, reason: string): Plan =>
+    /** @param revision the one that this follows from (default: any), as for `cancel`. @throws `conflict` where it is another. */
+    pause: (id: number, reason: string, revision?: number): Plan =>
       transaction(() => {
         const plan = bySeq(id);
+        requireRevision(plan, revision);
         requireState(plan, ["running"], "can be paused");
         return decide(plan, { state: "paused", reason });
       }),
@@ -346,9 +361,10 @@ export function openLedger(path: string) {
         return decide(plan, { state: "running", reason: null, forgiven: failuresOf(plan) + overdueOf(plan) });
       }),
     /** Nothing more begins. Of a plan that is cancelled and not over, hosts are asked again to end what they may have. */
-    cancel: (id: number, reason: string, now: number): Plan =>
+    cancel: (id: number, reason: string, now: number, revision?: number): Plan =>
       transaction(() => {
         const plan = bySeq(id);
+        requireRevision(plan, revision);
         if (plan.state === "cancelled" && plan.ended === null) return decide(plan, {});
         requireState(plan, ["new", "running", "paused"], "can be cancelled");
         return end(plan, "cancelled", reason, now);

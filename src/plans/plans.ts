@@ -125,7 +125,7 @@ export function createPlans(uses: PlansUses) {
       maker: string | null,
     ): Plan {
       const now = Date.now();
-      forget(plansToForget(ledger.plans(), planned.length, now));
+      forget(plansToForget(ledger.plans(), spec.kind, planned.length, now));
       const digest = digestOfPlan(content_digest, spec, planned);
       const id = crypto.randomUUID();
       const plan = ledger.create({ id, digest, content, content_digest, spec, maker }, planned, now);
@@ -134,7 +134,7 @@ export function createPlans(uses: PlansUses) {
       return plan;
     },
     /** Runs a broadcast, as a plan that ends with this process. @returns when each host has its result. */
-    attend({ content_digest, spec, hosts: those, grant, ...attendance }: Broadcast): Promise<void> {
+    async attend({ content_digest, spec, hosts: those, grant, ...attendance }: Broadcast): Promise<void> {
       const planned = those.map((host) => ({ label: host.label, identity: identityOf(host) }));
       const byLabel = new Map(those.map((host) => [host.label, host]));
       const targetOf = (label: string) => {
@@ -143,7 +143,13 @@ export function createPlans(uses: PlansUses) {
       };
       const made = plans.create("", content_digest, spec, planned, grant.name);
       const apply = () => started(ledger.apply(made.seq, grant.name, Date.now()));
-      return runner.attend(made, apply, { ...attendance, targetOf });
+      try {
+        await runner.attend(made, apply, { ...attendance, targetOf });
+      } catch (error) {
+        // One that has begun is kept; so is each, where that cannot be written now.
+        await Promise.try(() => forget([made])).catch(() => {});
+        throw error;
+      }
     },
     /** Whether the host has not dialled since this process started, and may do so soon. */
     isExpected,

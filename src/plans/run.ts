@@ -29,6 +29,8 @@ export interface Entry {
   cancelTries: number;
   /** Whether it was overdue when the plan was resumed: then that does not count. */
   isForgiven: boolean;
+  /** Whether it is in the list of those that are ready. */
+  isListed: boolean;
 }
 
 export type Run = ReturnType<typeof createRun>;
@@ -46,10 +48,22 @@ export function createRun(
   let next = 0;
   let changed: Array<{ label: string; state: TargetState }> = [];
   const isReady = (entry: Entry) => entry.state === "planned" && !entry.isBusy && entry.wave <= run.plan.wave;
-  const makeReady = () => {
-    ready = [...run.entries.values()].filter(isReady);
+  const list = (entries: Iterable<Entry>) => {
+    ready = [...entries].filter(isReady);
     next = 0;
+    for (const entry of ready) entry.isListed = true;
+  };
+  const makeReady = () => {
+    for (const entry of ready) entry.isListed = false;
+    list(run.entries.values());
     run.hadWork = ready.length > 0;
+  };
+  /** Hosts that have a job, or may have one: while its answer is lost, it may run. */
+  const working = new Set<Entry>();
+  const noteWork = (entry: Entry) => {
+    const isOpen = run.entries.get(entry.n) === entry && entry.way !== null && !run.overdue.has(entry);
+    if (entry.isBusy || isOpen) working.add(entry);
+    else working.delete(entry);
   };
   const run = {
     plan,
@@ -60,8 +74,10 @@ export function createRun(
     /** Why this process begins nothing more of it. */
     stopped: undefined as string | undefined,
     entries: new Map<number, Entry>(),
-    /** How many hosts are at work. */
+    /** How many hosts are asked something now. */
     busy: 0,
+    /** When a host began last, as `performance.now()` has it. */
+    began: 0,
     /** Whether its wave had hosts that had not ended. */
     hadWork: true,
     over: Promise.withResolvers<void>(),
@@ -70,18 +86,36 @@ export function createRun(
     overdue: new Set<Entry>(),
     failures: (): number => failed.size + run.overdue.size,
     hasTooManyFailed: (): boolean => run.failures() > run.plan.forgiven + run.plan.spec.max_failures,
-    hasRoom: (): boolean => run.busy < (run.plan.spec.max_parallel ?? Number.POSITIVE_INFINITY),
+    hasRoom: (): boolean => working.size < (run.plan.spec.max_parallel ?? Number.POSITIVE_INFINITY),
+    /** A request to the host begins. */
+    begin(entry: Entry): void {
+      entry.isBusy = true;
+      entry.isAwaited = false;
+      run.busy++;
+      run.began = performance.now();
+      noteWork(entry);
+    },
+    /** A request to the host is over. */
+    rest(entry: Entry): void {
+      entry.isBusy = false;
+      run.busy--;
+      noteWork(entry);
+    },
     /** The next host of the waves that have begun, whose turn has not come. */
     nextReady(): Entry | undefined {
       for (let entry = ready[next]; entry; entry = ready[next]) {
         next++;
+        entry.isListed = false;
+        if (next === ready.length) list([]);
         if (isReady(entry) && run.entries.has(entry.n)) return entry;
       }
       return undefined;
     },
     /** The jobs before it at its host have ended. */
     again(entry: Entry): void {
-      if (isReady(entry)) ready.push(entry);
+      if (entry.isListed || !isReady(entry)) return;
+      entry.isListed = true;
+      ready.push(entry);
     },
     /** How many hosts are in each state, as far as this process knows. */
     counts: {} as Partial<Record<TargetState, number>>,
@@ -100,6 +134,7 @@ export function createRun(
     /** @returns false for one that is not there any more. */
     remove(entry: Entry): boolean {
       run.overdue.delete(entry);
+      working.delete(entry);
       return run.entries.get(entry.n) === entry && run.entries.delete(entry.n);
     },
     /** Which hosts have ended, or wait, since it was asked the last time. */
@@ -115,23 +150,28 @@ export function createRun(
         if (entry.wave <= run.plan.wave && entry.state !== "waiting" && !run.overdue.has(entry)) return false;
       return true;
     },
-    change(ledger: Ledger, changes: PlanChange): void {
-      ledger.update(run.plan.seq, changes);
+    /** @returns false where somebody has decided something about the plan meanwhile, which the next look reads. */
+    change(ledger: Ledger, changes: PlanChange): boolean {
+      const { seq, revision } = run.plan;
+      if (!ledger.update(seq, revision, changes)) return false;
       run.plan = { ...run.plan, ...changes };
       if (changes.wave !== undefined) makeReady();
+      return true;
     },
-    /** Takes the hosts that have not ended as the ledger has them. @returns those that have ended, and those that may run. */
+    /** Takes the hosts that have not ended as the ledger has them. @returns attempts that have ended, and hosts that may run one. */
     load(open: Iterable<OpenTarget>, counts: Counts) {
       run.counts = { ...counts };
-      const gone = new Map(run.entries);
+      const gone = new Set(run.entries.values());
       for (const target of open) {
-        gone.delete(target.n);
         failed.delete(target.n);
-        if (run.entries.get(target.n)?.attempt !== target.attempt)
-          run.entries.set(target.n, entryOf(run, target));
+        const known = run.entries.get(target.n);
+        if (known?.attempt === target.attempt) gone.delete(known);
+        else run.entries.set(target.n, entryOf(run, target));
       }
       makeReady();
-      return { gone: [...gone.values()], sent: [...run.entries.values()].filter(({ way }) => way !== null) };
+      const sent = [...run.entries.values()].filter(({ way }) => way !== null);
+      for (const entry of sent) noteWork(entry);
+      return { gone: [...gone], sent };
     },
   };
   return run;
@@ -158,6 +198,7 @@ const entryOf = (
   cancelDue: 0,
   cancelTries: 0,
   isForgiven: false,
+  isListed: false,
 });
 
 /** The one text for that state: each row has its own. */

@@ -2,8 +2,8 @@
  * The runner of plans: sends the jobs of plans that were applied, wave by wave, and takes note of what became of them.
  *
  * Promises. One process runs a plan at a time (a lock of the plan). Before a job is sent, the ledger knows: whoever goes on after a
- * crash asks the host for that job, and sends no other. A host has one job of this process at a time, in the order in which plans came
- * to it. Jobs that have waited for their host begin at a limited rate. Nothing is sent but while its plan runs; what another process
+ * crash asks the host for that job, and sends no other. A host has one job of a plan of this process at a time, in the order in which
+ * plans came to it. Jobs that have waited for their host begin at a limited rate. Nothing is sent but while its plan runs; what another process
  * has decided, such as a pause, is read within a second. Where a plan was cancelled, hosts are asked to refuse or end what they may have until
  * they answer.
  */
@@ -76,21 +76,32 @@ export function createRunner(uses: RunnerUses) {
   const sending = createSending(shared, hosts);
   const { leave, drop } = sending;
   const { cancelAtHosts, cancelAt } = createCancelling(shared, hosts);
-  const { beginAt, tryAgain } = createBeginning(shared, hosts, sending);
+  const { beginOne, tryAgain } = createBeginning(shared, hosts, sending);
   const { settle, report } = createWaves(shared, sending, { decide, release });
 
-  /** Begins what may begin. */
+  const guarded = <T>(run: Run, work: () => T): T | undefined => {
+    try {
+      return work();
+    } catch (error) {
+      // Another process has decided something meanwhile: the next look reads it.
+      if (!(error instanceof Failure && error.code === "conflict")) complain(run, error);
+      return undefined;
+    }
+  };
+  /** The order in which plans get places: first those whose caller waits, then those in which no host began for longest. */
+  const inOrder = () =>
+    [...runs.values()].sort(
+      (a, b) => Number(a.attended === undefined) - Number(b.attended === undefined) || a.began - b.began,
+    );
+  /** Begins what may begin: one host of each plan after the other, so that none takes all places. */
   const begin = (): void => {
     isPumping = false;
-    for (const run of [...runs.values()]) {
-      try {
-        beginAt(run);
-        settle(run);
-      } catch (error) {
-        // Another process has decided something meanwhile: the next look reads it.
-        if (!(error instanceof Failure && error.code === "conflict")) complain(run, error);
-      }
+    const order = inOrder();
+    const [plans, broadcasts] = [false, true].map((is) => order.filter((run) => is === !!run.attended));
+    for (let able of [broadcasts ?? [], plans ?? []]) {
+      while (able.length > 0) able = able.filter((run) => guarded(run, () => beginOne(run)));
     }
+    for (const run of order) guarded(run, () => settle(run));
   };
   /** Never rejects: what cannot be read now is read later. */
   const look = async (): Promise<void> => {
@@ -103,30 +114,39 @@ export function createRunner(uses: RunnerUses) {
   };
   const lookAt = (endOf: HowEnded): void => {
     const now = Date.now();
-    for (const run of [...runs.values()]) {
-      const { seq } = run.plan;
-      try {
-        const fresh = ledger.expire(seq, now) ?? ledger.plan(seq);
-        if (fresh.revision !== run.plan.revision) decide(run, () => fresh);
-        const { token, applied } = run.plan;
-        // The caller of a broadcast stops waiting when its token ends.
-        const ended =
-          token === null || run.attended ? null : endOf(token, new Date(applied ?? now).toISOString());
-        const why = `its token ${token} ${ended}`;
-        if (ended === "was revoked" && run.plan.state !== "cancelled" && run.plan.state !== "expired")
-          decide(run, () => ledger.cancel(seq, why, now));
-        if (ended === "has expired" && run.plan.state === "running") {
-          decide(run, () => ledger.pause(seq, why));
-          publish(planPaused, { ...aboutPlan(run.plan), reason: why });
-        }
-        cancelAtHosts(run, now);
-        tryAgain(run, now);
-        report(run);
-      } catch (error) {
-        complain(run, error);
-      }
-    }
+    for (const run of inOrder()) guarded(run, () => lookAtRun(run, endOf, now));
     pump();
+  };
+  const lookAtRun = (run: Run, endOf: HowEnded, now: number): void => {
+    const { seq } = run.plan;
+    const fresh = readAgain(run, now);
+    if (!fresh) return;
+    if (fresh.revision !== run.plan.revision) decide(run, () => fresh);
+    const { token, applied } = run.plan;
+    // The caller of a broadcast stops waiting when its token ends.
+    const ended =
+      token === null || run.attended ? null : endOf(token, new Date(applied ?? now).toISOString());
+    const why = `its token ${token} ${ended}`;
+    if (ended === "was revoked" && run.plan.state !== "cancelled" && run.plan.state !== "expired")
+      decide(run, () => ledger.cancel(seq, why, now, run.plan.revision));
+    if (ended === "has expired" && run.plan.state === "running") {
+      decide(run, () => ledger.pause(seq, why, run.plan.revision));
+      publish(planPaused, { ...aboutPlan(run.plan), reason: why });
+    }
+    cancelAtHosts(run, now);
+    tryAgain(run, now);
+    report(run);
+  };
+  /** Undefined for one that somebody has forgotten, since all of its hosts had ended: then this process no longer runs it. */
+  const readAgain = (run: Run, now: number): Plan | undefined => {
+    try {
+      return ledger.expire(run.plan.seq, now) ?? ledger.plan(run.plan.seq);
+    } catch (error) {
+      if (!(error instanceof Failure && error.code === "not_found")) throw error;
+      for (const entry of [...run.entries.values()]) drop(entry);
+      release(run);
+      return undefined;
+    }
   };
 
   const lockOf = (id: string) => tryLock(join(uses.locks, `${id}.lock`));
@@ -204,13 +224,15 @@ export function createRunner(uses: RunnerUses) {
         attended.ended(entry, "cancelled", entry.way === null ? "cancelled" : "cancelled: it may still run");
     },
     /**
-     * Runs the plans that were applied and that no process runs: after a restart, or where another process has died.
+     * Runs the plans that were applied and that no process runs, in the order in which they were: after a restart, or where another
+     * process has died.
      *
      * @throws what one of them cannot be run for now, when all were tried.
      */
     takeOver(): void {
       const faults: unknown[] = [];
-      for (const { seq } of ledger.plans({ open: true }).toReversed()) {
+      const open = ledger.plans({ open: true });
+      for (const { seq } of open.sort((a, b) => (a.applied ?? 0) - (b.applied ?? 0) || a.seq - b.seq)) {
         try {
           runner.run(seq);
         } catch (error) {

@@ -59,6 +59,7 @@ export function createSending(
     if (step !== "ok") entry.run.noteBad(entry);
     drop(entry, step === "cancelled" ? step : "failed", error);
     if (!entry.isForgiven || entry.state !== "ok") return;
+    // Whoever has decided something about the plan meanwhile has counted anew.
     entry.run.change(ledger, { forgiven: Math.max(0, entry.run.plan.forgiven - 1) });
   };
   const offline = async (entry: Entry, error: string) => {
@@ -133,9 +134,7 @@ export function createSending(
     }
   };
   const start = (entry: Entry): void => {
-    entry.isBusy = true;
-    entry.isAwaited = false;
-    entry.run.busy++;
+    entry.run.begin(entry);
     void attempt(entry)
       .catch((error) => {
         if (error instanceof Gone) return drop(entry);
@@ -147,8 +146,7 @@ export function createSending(
         return end(entry, entry.way === null ? "failed" : "unknown", { error: "internal error" });
       })
       .finally(() => {
-        entry.isBusy = false;
-        entry.run.busy--;
+        entry.run.rest(entry);
         pump();
       });
   };

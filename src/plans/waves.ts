@@ -42,7 +42,7 @@ export function createWaves(
     }
     // Whoever resumes it has seen what is overdue by then, which the ledger alone does not know.
     if (plan.state === "paused") {
-      if (run.failures() > plan.forgiven) run.change(ledger, { forgiven: run.failures() });
+      if (run.failures() > plan.forgiven && !run.change(ledger, { forgiven: run.failures() })) return;
       for (const entry of run.overdue) entry.isForgiven = true;
     }
     if (plan.state === "running" && run.hasTooManyFailed()) {
@@ -51,7 +51,8 @@ export function createWaves(
         stopRun(run, `not begun: ${failed}`);
         return;
       }
-      decide(run, () => ledger.pause(plan.seq, `${failed}, more than ${plan.spec.max_failures}`));
+      const why = `${failed}, more than ${plan.spec.max_failures}`;
+      decide(run, () => ledger.pause(plan.seq, why, plan.revision));
       publish(planPaused, { ...aboutPlan(plan), reason: run.plan.reason ?? "" });
       settle(run);
       return;
@@ -64,14 +65,14 @@ export function createWaves(
     const now = Date.now();
     if (plan.wave_at === null) {
       const pause = run.hadWork ? plan.spec.pause_s * 1_000 : 0;
-      run.change(ledger, { wave_at: now + pause });
+      if (!run.change(ledger, { wave_at: now + pause })) return;
       // Longer pauses end when it looks.
       if (pause < LOOK_MS * 60) setTimeout(pump, pause).unref();
       settle(run);
       return;
     }
     if (plan.wave_at > now) return;
-    run.change(ledger, { wave: plan.wave + 1, wave_at: null });
+    if (!run.change(ledger, { wave: plan.wave + 1, wave_at: null })) return;
     const { waves } = plan.spec;
     const wave = run.plan.wave + 1;
     const hosts = (waves[wave - 1] ?? plan.hosts) - (waves[wave - 2] ?? 0);
@@ -90,10 +91,14 @@ export function createWaves(
   const finish = (run: Run): void => {
     const { seq, state, spec } = run.plan;
     const isOpen = state === "running" || state === "paused";
-    const ended = !isOpen ? state : run.stopped === undefined ? "done" : "cancelled";
-    const why = ended === "done" ? null : (run.plan.reason ?? run.stopped ?? null);
+    const { cancelled = 0, unknown = 0 } = run.counts;
+    // The last hosts may have been at work, so that there was nothing to stop.
+    const isCut = run.attended?.isLeft() && cancelled + unknown > 0;
+    const stopped = run.stopped ?? (isCut ? "cancelled" : undefined);
+    const ended = !isOpen ? state : stopped === undefined ? "done" : "cancelled";
+    const why = ended === "done" ? null : (run.plan.reason ?? stopped ?? null);
     const wave = ended === "done" ? spec.waves.length - 1 : run.plan.wave;
-    ledger.update(seq, { state: ended, reason: why, ended: Date.now(), wave, wave_at: null });
+    if (!run.change(ledger, { state: ended, reason: why, ended: Date.now(), wave, wave_at: null })) return;
     report(run);
     release(run);
     publish(planEnded, {

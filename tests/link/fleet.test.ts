@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { readMembership } from "../../src/join/membership";
 import { configFiles } from "../../src/lib/paths";
+import { hostIdOf, openSigningKey } from "../../src/trust/identity";
 import { caller, post, SOURCE, TOKEN, temporaryFolder, until } from "../support";
 import { joinDesk, linkServer, untilEvent } from "./support";
 
@@ -211,3 +212,19 @@ async function firstOf(stream: ReadableStream<Uint8Array>, act: () => Promise<un
   });
   return (came ?? "").split("\n")[0] ?? "";
 }
+
+test("a desk that starts waits for the hosts that dial it, also before it can know which are there", async () => {
+  await using desk = await linkServer(true);
+  const key = openSigningKey(join(desk.configDir, "member_key"));
+  const host_id = hostIdOf(key.publicKey);
+  const member = { host_id, host_key: key.publicKey, nonce: "n".repeat(22) };
+  const book = await desk.service.addressBook();
+  await book.add({ label: "linked", base_url: `link:${host_id}`, tags: [], member });
+  await book.add({ label: "direct", base_url: "https://127.0.0.1:1", tags: [] });
+  const plans = await desk.service.plans();
+  expect(desk.service.hub()).toBeNull();
+  expect(["linked", "direct"].map(plans.isExpected)).toEqual([true, false]);
+  await desk.service.runJobs();
+  expect(desk.service.hub()).not.toBeNull();
+  expect(["linked", "direct"].map(plans.isExpected)).toEqual([true, false]);
+});

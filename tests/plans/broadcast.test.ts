@@ -197,6 +197,19 @@ describe("a broadcast that is ended before its time", () => {
     expect(made.ledger.counts(seq)).toEqual({ cancelled: 3 });
   });
 
+  test("by its caller, when it has begun at every host", async () => {
+    using made = testLedger();
+    const hosts = holdingHosts();
+    using running = testRunner(made, hosts);
+    const caller = new AbortController();
+    const { seq, over } = begun(made, running, plannedHosts(1), {}, caller);
+    await hosts.reached;
+    caller.abort();
+    await over;
+    expect(made.ledger.counts(seq)).toEqual({ cancelled: 1 });
+    expect(made.ledger.plan(seq)).toMatchObject({ state: "cancelled", reason: "cancelled" });
+  });
+
   test("by its caller, at a host that does not answer: it may still run", async () => {
     using made = testLedger();
     const hosts = holdingHosts();

@@ -39,7 +39,8 @@ test("the counts of a plan are those of its hosts, whichever process has changed
             else if (what === "cancel") ledger.cancel(seq, "x", 1);
             else if (what === "expire") ledger.expire(seq, Number.MAX_SAFE_INTEGER);
             else if (what === "retry") ledger.retry(seq, ["failed", "cancelled", "expired"], 1);
-            else if (ledger.targets(seq, OPEN_STATES).length === 0) ledger.update(seq, { ended: 1 });
+            else if (ledger.targets(seq, OPEN_STATES).length === 0)
+              ledger.update(seq, ledger.plan(seq).revision, { ended: 1 });
           } catch {
             // Not in that state.
           }

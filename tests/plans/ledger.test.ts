@@ -228,8 +228,39 @@ describe("a ledger", () => {
     ledger.cancel(plan.seq, "by anna", 3);
     expect(ledger.remove([plan])).toEqual([]);
     expect(ledger.counts(plan.seq)).toEqual({ sent: 1, cancelled: 1 });
-    ledger.update(plan.seq, { ended: 4 });
+    ledger.update(plan.seq, ledger.plan(plan.seq).revision, { ended: 4 });
     expect(ledger.remove([plan])).toEqual([plan]);
+  });
+
+  test("names what holds up a host: no broadcast that runs, but what one has left", () => {
+    using made = testLedger();
+    const { ledger } = made;
+    const hosts = plannedHosts(1);
+    const applied = (kind: "plan" | "broadcast", now: number) => {
+      const { seq } = ledger.create(newPlan(hosts, { kind }), hosts, 0);
+      return ledger.apply(seq, null, now);
+    };
+    const before = () => ledger.plansBefore(plan, ["h0"]).get("h0")?.id;
+    const broadcast = applied("broadcast", 1);
+    ledger.commit([{ plan: broadcast.seq, n: 0, attempt: 0, step: "send", way: "job" }], 2);
+    const plan = applied("plan", 3);
+    expect(before()).toBeUndefined();
+    ledger.cancel(broadcast.seq, "its process has ended", 4);
+    expect(before()).toBe(broadcast.id);
+  });
+
+  test("takes what follows from an earlier decision from nobody", () => {
+    using made = testLedger();
+    const { ledger } = made;
+    const hosts = plannedHosts(1);
+    const { seq } = ledger.create(newPlan(hosts), hosts, 0);
+    const { revision } = ledger.apply(seq, null, 1);
+    const paused = ledger.pause(seq, "by anna");
+    expect(ledger.update(seq, revision, { state: "done", ended: 2 })).toBe(false);
+    ledger.resume(seq);
+    expect(() => ledger.pause(seq, "1 failed", paused.revision)).toThrow("has changed meanwhile");
+    expect(() => ledger.cancel(seq, "its token was revoked", 3, paused.revision)).toThrow("has changed");
+    expect(ledger.plan(seq)).toMatchObject({ state: "running", ended: null });
   });
 
   test("has what it has committed after its process was killed", async () => {

@@ -420,6 +420,16 @@ describe("a broadcast", () => {
     expect((await made.there.service.runs()).list()).toEqual([]);
   });
 
+  test("leaves nothing behind where it cannot begin", async () => {
+    await using made = await desk(["a"]);
+    const { ledger } = await made.here.service.plans();
+    ledger.apply = () => {
+      throw new Error("the disk is full");
+    };
+    await expect(broadcast(made, {})).rejects.toThrow("the disk is full");
+    expect(ledger.plans()).toEqual([]);
+  });
+
   test("is one run of each host, as a job, which another process can end but not go on with", async () => {
     await using made = await desk(["a"]);
     await broadcast(made, {});

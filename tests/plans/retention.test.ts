@@ -2,16 +2,20 @@
 import { expect, test } from "bun:test";
 import type { Plan } from "../../src/plans/ledger";
 import { plansToForget } from "../../src/plans/retention";
+import { specOf } from "./support";
 
 const DAY = 86_400_000;
 const NOW = 1_000 * DAY;
 
 const plan = (seq: number, more: Partial<Plan> = {}): Plan => ({
   ...({ seq, maker: null, hosts: 10, created: NOW - DAY, applied: NOW - DAY, ended: NOW - DAY } as Plan),
+  spec: specOf(10),
   ...more,
 });
-const forgotten = (plans: readonly Plan[], hosts = 10) =>
-  plansToForget(plans, hosts, NOW).map(({ seq }) => seq);
+const broadcast = (seq: number, more: Partial<Plan> = {}): Plan =>
+  plan(seq, { spec: specOf(10, { kind: "broadcast" }), ...more });
+const forgotten = (plans: readonly Plan[], hosts = 10, kind: "plan" | "broadcast" = "plan") =>
+  plansToForget(plans, kind, hosts, NOW).map(({ seq }) => seq);
 
 test("old plans are forgotten, and never one that may still run", () => {
   const plans = [
@@ -32,4 +36,18 @@ test("the oldest plans of who has most make room for new ones", () => {
 test("nothing is forgotten where all plans run: there is no room for another", () => {
   const plans = Array.from({ length: 500 }, (_, at) => plan(at + 1, { ended: null }));
   expect(() => forgotten(plans)).toThrow("too many plans run already");
+});
+
+test("broadcasts push out no plan, and plans no broadcast", () => {
+  const plans = Array.from({ length: 499 }, (_, at) => plan(at + 1));
+  const broadcasts = Array.from({ length: 500 }, (_, at) => broadcast(at + 500, { hosts: 2_000 }));
+  expect(forgotten([...plans, ...broadcasts], 2_000, "broadcast")).toEqual([500]);
+  expect(forgotten([...plans, ...broadcasts])).toEqual([]);
+  expect(forgotten([...plans, plan(2_000), ...broadcasts])).toEqual([1]);
+});
+
+test("a broadcast that was never applied is forgotten after an hour", () => {
+  const unbegun = (seq: number, minutes: number) =>
+    broadcast(seq, { ended: null, applied: null, created: NOW - minutes * 60_000 });
+  expect(forgotten([unbegun(1, 61), unbegun(2, 59)])).toEqual([1]);
 });

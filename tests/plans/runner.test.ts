@@ -4,7 +4,8 @@ import fc from "fast-check";
 import { aboutPlan } from "../../src/plans/events";
 import type { CancelJob, DeliverJob, JobResult } from "../../src/plans/job/job";
 import { type Ledger, openLedger } from "../../src/plans/ledger";
-import { END_STATES, jobId } from "../../src/plans/plan";
+import { END_STATES, jobId, type Spec } from "../../src/plans/plan";
+import { createRun } from "../../src/plans/run";
 import { nextTurn, until } from "../support";
 import { type Fate, newPlan, plannedHosts, testFleet, testLedger, testRunner } from "./support";
 
@@ -77,7 +78,7 @@ describe("a plan that runs", () => {
     const at = await until("the plan", () => made.ledger.plan(seq).wave_at ?? undefined);
     expect(at).toBeGreaterThan(Date.now() + 900_000);
     running.runner.stop();
-    made.ledger.update(seq, { wave_at: Date.now() });
+    made.ledger.update(seq, made.ledger.plan(seq).revision, { wave_at: Date.now() });
     using next = testRunner(made, fleet);
     next.runner.takeOver();
     await next.runner.over(seq);
@@ -102,6 +103,24 @@ describe("a plan that runs", () => {
     running.runner.wake();
     await running.runner.over(seq);
     expect(made.ledger.counts(seq)).toEqual({ ok: 5, failed: 3 });
+  });
+
+  test("counts hosts whose answers were lost among those at work: their jobs may still run", async () => {
+    using made = testLedger();
+    let isLost = true;
+    const fleet = testFleet(() => (isLost ? "lost" : "ok"));
+    using running = testRunner(made, fleet);
+    const { seq } = running.run(plannedHosts(3), { max_parallel: 1 });
+    await until("the first has begun", () => made.ledger.counts(seq).running);
+    for (let looks = 0; looks < 5; looks++) {
+      await running.runner.wake();
+      await nextTurn();
+    }
+    expect(fleet.begun).toEqual(["h0"]);
+    isLost = false;
+    running.runner.hostUp("h0");
+    await running.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ ok: 3 });
   });
 
   test("has no more hosts at work than it may", async () => {
@@ -340,7 +359,7 @@ describe("a plan whose ledger cannot be written for a while", () => {
       ...made.ledger,
       update(...given) {
         if (name === "update") fails();
-        made.ledger.update(...given);
+        return made.ledger.update(...given);
       },
       pause(...given) {
         if (name === "pause") fails();
@@ -375,6 +394,160 @@ describe("a plan whose ledger cannot be written for a while", () => {
   });
 });
 
+describe("a plan about which another process decides as its last host ends", () => {
+  /** A plan whose host h1 is at work. */
+  async function atWork(hosts: number, spec: Partial<Spec>) {
+    const made = testLedger();
+    let isFailing = true;
+    const fleet = testFleet((label) =>
+      label === "h1" && isFailing ? "slow" : label === "h0" && isFailing ? "failed" : "ok",
+    );
+    const running = testRunner(made, fleet);
+    const { seq } = running.run(plannedHosts(hosts), spec);
+    await until("h1 is at work", () => fleet.slow.get("h1") && made.ledger.counts(seq).failed);
+    return {
+      ...{ made, fleet, running, seq },
+      /** Decides, and has the host end before this process looks. */
+      async decide(what: (ledger: Ledger) => unknown) {
+        const other = openLedger(made.path);
+        what(other);
+        other.close();
+        isFailing = false;
+        fleet.slow.get("h1")?.();
+        await until("h1 is ok", () => made.ledger.targets(seq)[1]?.state === "ok");
+      },
+      [Symbol.dispose]() {
+        running[Symbol.dispose]();
+        made[Symbol.dispose]();
+      },
+    };
+  }
+
+  test("to retry others: they run", async () => {
+    using one = await atWork(2, {});
+    await one.decide((ledger) => ledger.retry(one.seq, undefined, Date.now()));
+    await one.running.runner.over(one.seq);
+    expect(one.made.ledger.counts(one.seq)).toEqual({ ok: 2 });
+    expect(one.made.ledger.plan(one.seq).state).toBe("done");
+  });
+
+  test("to cancel it: it stays so", async () => {
+    using one = await atWork(3, { waves: [2, 3] });
+    await one.decide((ledger) => ledger.cancel(one.seq, "by anna", Date.now()));
+    await one.running.runner.over(one.seq);
+    expect(one.made.ledger.counts(one.seq)).toEqual({ ok: 1, failed: 1, cancelled: 1 });
+    expect(one.made.ledger.plan(one.seq)).toMatchObject({ state: "cancelled", reason: "by anna", wave: 0 });
+  });
+
+  test("to retry what has failed, as this one pauses it after too many failures: it goes on", async () => {
+    using made = testLedger();
+    let isFailing = true;
+    const fleet = testFleet(() => (isFailing ? "failed" : "ok"));
+    const ledger: Ledger = {
+      ...made.ledger,
+      pause(...given) {
+        if (isFailing) made.ledger.retry(given[0], undefined, Date.now());
+        isFailing = false;
+        return made.ledger.pause(...given);
+      },
+    };
+    using running = testRunner({ ...made, ledger }, fleet);
+    const { seq } = running.run(plannedHosts(2), { waves: [1, 2], max_failures: 0 });
+    await running.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ ok: 2 });
+  });
+});
+
+describe("a plan with a host that waits", () => {
+  test("runs there where another process cancels and repeats it between two looks", async () => {
+    using made = testLedger();
+    let isOffline = true;
+    const fleet = testFleet(() => (isOffline ? "offline" : "ok"));
+    using running = testRunner(made, fleet);
+    const { seq } = running.run(plannedHosts(1), { queue: true });
+    await until("it waits", () => made.ledger.counts(seq).waiting);
+    isOffline = false;
+    made.ledger.cancel(seq, "by anna", Date.now());
+    made.ledger.retry(seq, undefined, Date.now());
+    await running.runner.over(seq);
+    expect(made.ledger.counts(seq)).toEqual({ ok: 1 });
+  });
+
+  test("is over where another process cancels and forgets it", async () => {
+    using made = testLedger();
+    using running = testRunner(
+      made,
+      testFleet(() => "offline"),
+    );
+    const { seq } = running.run(plannedHosts(1), { queue: true });
+    await until("it waits", () => made.ledger.counts(seq).waiting);
+    const over = running.runner.over(seq);
+    expect(made.ledger.remove([made.ledger.cancel(seq, "by anna", Date.now())])).toHaveLength(1);
+    await over;
+    expect(running.runner.has(seq)).toBe(false);
+  });
+});
+
+describe("a plan whose hosts take all places", () => {
+  /** A runner whose hosts with an `h` answer nothing, and a plan for many of them. */
+  function crowded() {
+    const made = testLedger();
+    const fleet = testFleet();
+    const begun: string[] = [];
+    const deliver: DeliverJob = (target, job, options) => {
+      begun.push(target.label);
+      if (!target.label.startsWith("h")) return fleet.deliver(target, job, options);
+      return new Promise(() => {});
+    };
+    const running = testRunner(made, { deliver });
+    running.run(plannedHosts(3_000));
+    return {
+      ...{ made, running, begun },
+      [Symbol.dispose]() {
+        running[Symbol.dispose]();
+        made[Symbol.dispose]();
+      },
+    };
+  }
+
+  test("holds up no broadcast", async () => {
+    using one = crowded();
+    const { made, running, begun } = one;
+    await until("it has begun", () => begun.length > 0);
+    const hosts = plannedHosts(1, "live");
+    const { seq } = made.ledger.create(newPlan(hosts, { kind: "broadcast" }), hosts, Date.now());
+    await running.runner.attend(made.ledger.plan(seq), () => made.ledger.apply(seq, null, Date.now()), {
+      ...{ content: "{}", targetOf: () => undefined, client: null },
+      ...{ signal: new AbortController().signal, done() {} },
+    });
+    expect(begun.indexOf("live0")).toBeLessThan(2_500);
+  });
+
+  test("leaves some to another plan", async () => {
+    using one = crowded();
+    const { made, running, begun } = one;
+    await until("it has begun", () => begun.length > 0);
+    const { seq } = running.run(plannedHosts(1, "live"));
+    await running.runner.over(seq);
+    expect(begun.indexOf("live0")).toBeLessThan(2_500);
+    expect(made.ledger.counts(seq)).toEqual({ ok: 1 });
+  });
+});
+
+test("a host that is ready twice is begun once", () => {
+  using made = testLedger();
+  const hosts = plannedHosts(2);
+  const { seq } = made.ledger.create(newPlan(hosts), hosts, 0);
+  const run = createRun(made.ledger.apply(seq, null, 0), "{}", [], () => {});
+  run.load(made.ledger.open(seq), made.ledger.counts(seq));
+  for (const entry of run.entries.values()) run.again(entry);
+  const [first] = run.entries.values();
+  const taken = [run.nextReady(), run.nextReady(), run.nextReady()];
+  if (first) for (let times = 0; times < 2; times++) run.again(first);
+  taken.push(run.nextReady(), run.nextReady());
+  expect(taken.map((entry) => entry?.label)).toEqual(["h0", "h1", undefined, "h0", undefined]);
+});
+
 describe("a plan with a queue", () => {
   test("keeps work for a host that is not there, without holding up the next wave", async () => {
     using made = testLedger();
@@ -401,7 +574,7 @@ describe("a plan with a queue", () => {
     await until("the plan", () => made.ledger.counts(seq).waiting);
     await until("the plan", () => made.ledger.counts(seq).ok);
     isOffline = false;
-    made.ledger.update(seq, { expires: Date.now() - 1 });
+    made.ledger.update(seq, made.ledger.plan(seq).revision, { expires: Date.now() - 1 });
     running.runner.hostUp("h0");
     running.runner.wake();
     await running.runner.over(seq);
@@ -679,6 +852,26 @@ describe("who runs a plan", () => {
     running.runner.takeOver();
     await running.runner.over(seqs[0] ?? 0);
     expect(made.ledger.counts(seqs[0] ?? 0)).toEqual({ ok: 1 });
+  });
+
+  test("takes plans over in the order in which they were applied", async () => {
+    using made = testLedger();
+    const fleet = testFleet();
+    const order: string[] = [];
+    const deliver: DeliverJob = (target, job, options) => {
+      order.push(job.plan);
+      return fleet.deliver(target, job, options);
+    };
+    const hosts = plannedHosts(1);
+    const [first, second] = [0, 1].map(() => made.ledger.create(newPlan(hosts), hosts, 0));
+    if (!first || !second) throw new Error("there are no plans");
+    const applied = Date.now();
+    made.ledger.apply(second.seq, null, applied - 1);
+    made.ledger.apply(first.seq, null, applied);
+    using running = testRunner(made, { deliver });
+    running.runner.takeOver();
+    await Promise.all([first, second].map(({ seq }) => running.runner.over(seq)));
+    expect(order).toEqual([second.id, first.id]);
   });
 
   test("sends no job of an attempt that was cancelled and repeated before its host answered", async () => {
