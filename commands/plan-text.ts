@@ -41,7 +41,8 @@ export const stateText = ({ state, kind, stalled }: Summary) => {
 };
 
 export const lineOf = (plan: Summary) => {
-  const why = plan.stalled ? STALLED : plan.reason === null ? "" : printable(plan.reason, 200);
+  const reason = plan.reason === null ? [] : [printable(plan.reason, 200)];
+  const why = [...reason, ...(plan.stalled ? [STALLED] : [])].join("; ");
   const state = why === "" ? plan.state : `${plan.state} (${why})`;
   return `plan ${plan.id}: ${state}${waveText(plan)}; ${hostsText(plan.total)}: ${countsText(plan)}`;
 };
@@ -103,7 +104,7 @@ function limitsOf(plan: Review): string[] {
     plan.expires === null ? `${durationText(plan.expires_s)} after it is applied` : `at ${plan.expires}`;
   return [
     ...(waves.length > 1 ? [`pause between two waves: ${durationText(pause_s)}`] : []),
-    `pauses by itself: ${max_failures >= total ? "never" : `after more than ${max_failures} failures`}`,
+    `pauses by itself: ${max_failures >= total ? "never" : `after more than ${max_failures} ${max_failures === 1 ? "failure" : "failures"}`}`,
     `hosts that are off: ${queue ? "their work waits until the plan expires" : "unreachable, which is a failure"}`,
     `hosts at once: ${max_parallel ?? "as many as this desk can"}`,
     `expires: ${expires}`,

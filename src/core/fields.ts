@@ -58,6 +58,9 @@ export const readsVariable = mark<string>({ variable: "reads" });
 /** An action list inside an input: it is checked, with the list around it, before anything runs. */
 export const ACTION_LIST = v.pipe(v.array(v.unknown()), v.metadata({ actions: true }));
 
+/** A list of actions that runs on other hosts: it is checked here, and needs no rights here. Its arguments may be secret. */
+export const REMOTE_LIST = v.pipe(v.array(v.unknown()), v.metadata({ secret: true, remote: true }));
+
 /** The input of an operation without fields. */
 export const NO_INPUT = v.strictObject({});
 

@@ -7,6 +7,8 @@ import * as v from "valibot";
 export interface Metadata {
   readonly secret?: true;
   readonly actions?: true;
+  /** It is a list of actions that runs on other hosts. */
+  readonly remote?: true;
   readonly text?: TextForm;
   /** It may be a file's content in place of its path: on record by its digest. */
   readonly content?: true;

@@ -4,7 +4,7 @@
 import { isAbsolute } from "node:path";
 import * as v from "valibot";
 import type { Caller } from "../core/caller";
-import { between, field, flag, path, seconds, secret, whole } from "../core/fields";
+import { between, field, flag, path, REMOTE_LIST, seconds, whole } from "../core/fields";
 import { operation } from "../core/operation";
 import { allows, beyond, type Grant, requireOwnToken, SCOPES } from "../core/rights";
 import { MAX_TIMEOUT_S, STOP_ON_ERROR } from "../core/run";
@@ -82,8 +82,7 @@ export const newPlan = operation({
   http: { method: "POST", path: "/plans/new" },
   example: { actions: [["AC_screen_size"]], on: "tag:lab", waves: ["1", "10%", "100%"], queue: true },
   input: v.strictObject({
-    // Not an ACTION_LIST: it does not run here. Its arguments may be secret.
-    actions: field(secret(v.array(v.unknown())), "Action list, as for POST /execute"),
+    actions: field(REMOTE_LIST, "Action list, as for POST /execute"),
     on: field(
       v.pipe(v.string(), v.nonEmpty(), v.maxLength(300_000)),
       "Hosts: labels, tag:TAG or all, separated by commas; ! excludes",
@@ -300,6 +299,8 @@ export const showPlan = operation({
   summary: "Show a plan: what its digest stands for, and what became of it at each host",
   scope: "operate",
   command: "AC_plan_show",
+  // What hosts wait for is known where they have their links.
+  answeredBy: "server or here",
   http: { method: "GET", path: "/plans/{id}" },
   example,
   input: v.strictObject({

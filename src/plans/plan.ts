@@ -41,10 +41,13 @@ export const RETRIABLE = END_STATES.filter((state) => state !== "ok");
 /** What it does again where nobody says otherwise: what has failed, and what had not begun. */
 export const RETRIED = ["failed", "unreachable", "refused", "cancelled", "expired"] as const;
 
+/** Why a host that dials its desk is not reached. */
+export const NOT_LINKED = "not linked";
+
 /** What can happen at a host of a plan: from which states, and to which. No step but `retry` leaves an end state. */
 export const STEPS = {
-  /** The host is unreachable, and its job is queued. */
-  wait: { from: ["planned", "sent"], to: "waiting" },
+  /** The host is unreachable, and its job is queued; or it is so for another reason now. */
+  wait: { from: ["planned", "waiting", "sent"], to: "waiting" },
   send: { from: ["planned", "waiting"], to: "sent" },
   run: { from: ["sent"], to: "running" },
   ok: { from: ["sent", "running"], to: "ok" },

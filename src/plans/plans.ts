@@ -15,7 +15,7 @@ import type { Attendance } from "./attended";
 import { aboutPlan, planCreated, planPaused, planRemoved, planStarted } from "./events";
 import type { CancelJob, DeliverJob } from "./job/job";
 import { type Applicant, openLedger, type Plan } from "./ledger";
-import { digestOfPlan, type PlannedHost, type Spec } from "./plan";
+import { digestOfPlan, type PlannedHost, RETRIED, type Spec } from "./plan";
 import { plansToForget } from "./retention";
 import { createRunner } from "./runner";
 import type { HowEnded } from "./shared";
@@ -70,6 +70,10 @@ export function createPlans(uses: PlansUses) {
     const host = hosts().get(label);
     return host !== undefined && uses.isExpected(host.base_url);
   };
+  const isOffline = (label: string) => {
+    const host = hosts().get(label);
+    return host !== undefined && uses.isGone(host.base_url);
+  };
   const runner = createRunner({
     ...uses,
     ledger,
@@ -79,10 +83,7 @@ export function createPlans(uses: PlansUses) {
       if (!host) return undefined;
       return { ...targetFor(host), identity: identityOf(host) };
     },
-    isOffline(label) {
-      const host = hosts().get(label);
-      return host !== undefined && uses.isGone(host.base_url);
-    },
+    isOffline,
     isExpected,
   });
   let seen = uses.events.newest;
@@ -153,9 +154,15 @@ export function createPlans(uses: PlansUses) {
     },
     /** Whether the host has not dialled since this process started, and may do so soon. */
     isExpected,
-    /** Whether a plan is running and no process runs it. */
-    isStalled: ({ seq, id, state }: Plan): boolean =>
-      state === "running" && !runner.has(seq) && !isLocked(join(files.planLocks, `${id}.lock`)),
+    /** Whether the host dials this process, and has no link to it. */
+    isOffline,
+    /** Whether a plan is running, or its hosts are asked to end what they may have, and no process does that. */
+    isStalled: ({ seq, id, state, applied, ended }: Plan): boolean =>
+      applied !== null &&
+      ended === null &&
+      state !== "paused" &&
+      !runner.has(seq) &&
+      !isLocked(join(files.planLocks, `${id}.lock`)),
     /** The plan of that id, or that begins so. @throws `not_found`, also for a token that may not see it. */
     find(id: string, grant: Grant): Plan {
       return ledger.find(id, (plan) => maySee(grant, plan));
@@ -189,10 +196,9 @@ export function createPlans(uses: PlansUses) {
       requirePlan(plan);
       const heir = await heirOf(plan, grant);
       const { plan: now, retried } = ledger.retry(plan.seq, states, Date.now(), heir);
-      const which = states
-        ? `that is ${states.join(" or ")}`
-        : "to repeat it at, unless `state` names others";
-      if (retried === 0) throw conflict(`the plan ${plan.id} has no host ${which}`);
+      const which = (states ?? RETRIED).join(" or ");
+      const begun = states ? "" : "; where it may have run, it is repeated only if its state is named";
+      if (retried === 0) throw conflict(`the plan ${plan.id} has no host that is ${which}${begun}`);
       return started(now);
     },
     /** Takes over the plan of a desk that is gone. @throws as {@link adoptPlan}. */

@@ -21,6 +21,8 @@ export interface Entry {
   since: number;
   due: number;
   tries: number;
+  /** Why its host was not reached the last time, as far as this process knows. */
+  why: string | undefined;
   isBusy: boolean;
   /** Whether its turn has come, and its host is waited for since this process has just started. It takes no place meanwhile. */
   isAwaited: boolean;
@@ -193,6 +195,7 @@ const entryOf = (
   since: sent_at ?? 0,
   due: 0,
   tries: 0,
+  why: undefined,
   isBusy: false,
   isAwaited: false,
   cancelDue: 0,

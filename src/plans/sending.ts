@@ -8,7 +8,7 @@ import { printable } from "../lib/sanitize";
 import { type Hosts, Unread } from "./hosts";
 import type { JobResult } from "./job/job";
 import type { Step } from "./ledger";
-import { STEPS, type StepName } from "./plan";
+import { NOT_LINKED, STEPS, type StepName } from "./plan";
 import { type Entry, jobOf } from "./run";
 import { ASK_MS, laterThan, type Shared, TRY_MS } from "./shared";
 
@@ -63,12 +63,15 @@ export function createSending(
     entry.run.change(ledger, { forgiven: Math.max(0, entry.run.plan.forgiven - 1) });
   };
   const offline = async (entry: Entry, error: string) => {
+    const why = printable(error, 300);
     const behind = turns.behind(entry.label).filter((one) => !one.isBusy);
     for (const one of [entry, ...behind]) {
       if (!one.run.plan.spec.queue) await end(one, "unreachable", { error });
-      else if (one.state !== "waiting")
-        await write(one, "wait", one === entry ? { error: printable(error, 300) } : {});
+      else if (one !== entry) {
+        if (one.state !== "waiting") await write(one, "wait");
+      } else if (one.state !== "waiting" || one.why !== why) await write(one, "wait", { error: why });
     }
+    entry.why = why;
     entry.due = laterThan(TRY_MS, entry.tries++);
   };
   const lost = async (entry: Entry) => {
@@ -102,7 +105,7 @@ export function createSending(
       if (!found || fault !== undefined) {
         return await end(entry, before ? "unknown" : "refused", { error: fault ?? "" });
       }
-      if (!before && !attended && hosts.isOffline(label)) return await offline(entry, "not linked");
+      if (!before && !attended && hosts.isOffline(label)) return await offline(entry, NOT_LINKED);
       const job = jobOf(entry);
       const deliver = attended?.deliver ?? uses.deliver;
       const { state, result } = await deliver(found, job, {

@@ -5,14 +5,14 @@ import * as v from "valibot";
 import { type Grant, maySee, SCOPES } from "../core/rights";
 import { readContent } from "./job/content";
 import type { Ledger, Plan, Target } from "./ledger";
-import { PLAN_STATES, TARGET_STATES, type TargetState } from "./plan";
+import { NOT_LINKED, PLAN_STATES, TARGET_STATES, type TargetState } from "./plan";
 
 const time = v.nullable(v.string());
 
 const SUMMARY = {
   id: v.string(),
   state: v.picklist(PLAN_STATES),
-  /** Whether it is running and no process runs it: that of its server has ended. */
+  /** Whether it is not over, nor paused, and no process runs it: that of its server has ended. */
   stalled: v.boolean(),
   /** Why it is paused, cancelled or expired. */
   reason: v.nullable(v.string()),
@@ -93,6 +93,7 @@ interface Plans {
   readonly ledger: Ledger;
   isStalled(plan: Plan): boolean;
   isExpected(label: string): boolean;
+  isOffline(label: string): boolean;
 }
 
 export function summaryOf(plans: Plans, plan: Plan): v.InferInput<typeof PLAN_SUMMARY> {
@@ -153,6 +154,7 @@ function waitsOf(plans: Plans, plan: Plan, targets: readonly Target[], grant: Gr
       const other = before.get(target.label);
       if (other) return [[target, maySee(grant, other) ? `the plan ${other.id}` : "an earlier plan"]];
       if (orNull(() => plans.isExpected(target.label))) return [[target, "not seen since this desk started"]];
+      if (orNull(() => plans.isOffline(target.label))) return [[target, NOT_LINKED]];
       return target.state === "waiting" ? [[target, target.error ?? "not reached yet"]] : [];
     }),
   );

@@ -145,6 +145,7 @@ class ListChecker {
     if (given === undefined) return [];
     const { keywords, as } = given;
     const lists = this.lists(operation, given, place);
+    this.remoteLists(operation, given, place);
     const deferred = deferredFields(operation.input, keywords);
     const checked = checkInput(withUnchecked(operation.input, deferred), keywords, { quote: this.quote });
     const odd = checked.ok && deferred.length === 0 ? operation.mismatch?.(checked.input) : undefined;
@@ -201,6 +202,18 @@ class ListChecker {
     return lists;
   }
 
+  /** Lists that run on other hosts. What variables make of one is checked when the command runs. */
+  private remoteLists(operation: Command, { keywords, pathTo }: Given, { at }: Place): void {
+    for (const field of fieldsWith(operation.input, "remote")) {
+      const list = Object.hasOwn(keywords, field) ? keywords[field] : undefined;
+      if (!Array.isArray(list) || hasReference(list)) continue;
+      const checker = new ListChecker(this.table, false);
+      checker.list(list, { at: `${at}.${field}`, path: pathTo(field), around: [] });
+      this.offences.push(...checker.offences);
+      for (const name of checker.unknown) this.unknown.add(name);
+    }
+  }
+
   private refuse({ at, path }: Pick<Place, "at" | "path">, message: string): [] {
     this.offences.push({ field: at, message, path });
     return [];
@@ -250,9 +263,11 @@ export function asWritten(schema: InputSchema, written: unknown): Record<string,
 export const listed = (names: readonly string[]) => names.join(", ").replace(/, ([^,]*)$/, " or $1");
 
 /** The fields of `schema` that hold action lists. */
-export function listFields(schema: InputSchema): string[] {
+export const listFields = (schema: InputSchema): string[] => fieldsWith(schema, "actions");
+
+function fieldsWith(schema: InputSchema, mark: "actions" | "remote"): string[] {
   return Object.entries(schema.entries)
-    .filter(([, entry]) => metadataOf(entry).actions)
+    .filter(([, entry]) => metadataOf(entry)[mark])
     .map(([field]) => field);
 }
 

@@ -290,6 +290,17 @@ describe("a plan", () => {
     expect(await waits(made.owner.show(first))).toMatchObject({ state: "cancelled", waits_for: null });
   });
 
+  test("says that a host is not linked, whatever it was that it waited for before", async () => {
+    await using made = await desk(["a"]);
+    const { id } = await made.owner.make({ queue: true });
+    const plans = await made.here.service.plans();
+    const { seq } = plans.ledger.apply(plans.ledger.find(id).seq, null, Date.now());
+    plans.ledger.commit([{ plan: seq, n: 0, attempt: 0, step: "wait", error: "timeout" }], Date.now());
+    const look = (isGone: boolean) => viewOf({ ...plans, isOffline: () => isGone }, seq, OWNER).targets;
+    expect(look(false)).toMatchObject([{ waits_for: "timeout" }]);
+    expect(look(true)).toMatchObject([{ waits_for: "not linked" }]);
+  });
+
   test("says which hosts have not dialled yet", async () => {
     await using made = await desk(["a", "b"]);
     const { id } = await made.owner.make({ waves: ["1", "100%"] });

@@ -565,6 +565,40 @@ describe("a plan with a queue", () => {
     expect(made.ledger.counts(seq)).toEqual({ ok: 4 });
   });
 
+  test("knows why its host was not reached the last time, and writes it down when it is another reason", async () => {
+    using made = testLedger();
+    let error = "timeout after 10 s";
+    const result = (): JobResult["result"] => ({
+      label: "h0",
+      ok: false,
+      status: "unreachable",
+      delivered: false,
+      duration_ms: 0,
+      error,
+    });
+    const deliver = async () => ({ state: "offline", result: result() }) as const;
+    const commits: unknown[] = [];
+    const ledger: typeof made.ledger = {
+      ...made.ledger,
+      commit(steps, now) {
+        commits.push(...steps);
+        return made.ledger.commit(steps, now);
+      },
+    };
+    using running = testRunner({ ...made, ledger }, { ...testFleet(() => "ok"), deliver });
+    const { seq } = running.run(plannedHosts(1), { queue: true });
+    const reason = () => made.ledger.targets(seq)[0]?.error;
+    await until("the first reason", () => reason() === error);
+    error = "connection refused";
+    for (let tries = 0; tries < 2; tries++) {
+      running.runner.hostUp("h0");
+      await running.runner.wake();
+      await until("the newest reason", () => reason() === error);
+    }
+    expect(commits).toHaveLength(2);
+    expect(made.ledger.counts(seq)).toEqual({ waiting: 1 });
+  });
+
   test("expires what waits: it never runs, also when the host is there again", async () => {
     using made = testLedger();
     let isOffline = true;

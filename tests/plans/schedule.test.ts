@@ -52,6 +52,18 @@ test("each run makes a plan of its own, with the rights of the token that added 
   expect(runs.map(({ status }) => status)).toEqual(["ok", "ok"]);
 });
 
+test("a job says what is wrong with the actions of the plan that it makes, and quotes none of their arguments", async () => {
+  const wrong = example.replace(
+    '["AC_screen_size"]',
+    '["AC_sleep", {"seconds": "hidden"}], ["AC_screen_siz"]',
+  );
+  await using made = await deskWithJob(wrong);
+  const { problem } = made.added as { problem: string };
+  expect(problem).toContain("/0/1/actions/0/1/seconds: expected a number");
+  expect(problem).toContain("/0/1/actions/1/0: unknown command AC_screen_siz");
+  expect(problem).not.toContain("hidden");
+});
+
 test("it makes no plan with more than that token allows", async () => {
   await using made = await deskWithJob(example.replace("AC_screen_size", "AC_config_export"));
   expect(await made.run()).toMatchObject({

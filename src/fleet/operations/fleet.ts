@@ -4,7 +4,7 @@
 import { resolve } from "node:path";
 import * as v from "valibot";
 import type { Caller } from "../../core/caller";
-import { between, field, flag, path, seconds, secret, whole } from "../../core/fields";
+import { between, field, flag, path, REMOTE_LIST, seconds, whole } from "../../core/fields";
 import { operation } from "../../core/operation";
 import { allows, beyond, type Grant, SCOPES, shareOf } from "../../core/rights";
 import { MAX_TIMEOUT_S, STOP_ON_ERROR } from "../../core/run";
@@ -124,8 +124,7 @@ export const poll = operation({
 
 /** The input of a broadcast. */
 export const BROADCAST = v.strictObject({
-  // Not an ACTION_LIST: it does not run here. Its arguments may be secret.
-  actions: field(secret(v.array(v.unknown())), "Action list, as for POST /execute"),
+  actions: field(REMOTE_LIST, "Action list, as for POST /execute"),
   on: field(v.optional(SELECTION), `${WHICH} (with retry default: all)`),
   max_parallel: field(
     v.optional(SHARE, DEFAULT_CONCURRENCY),
