@@ -4,7 +4,7 @@
  * The promise: nothing but the server of the address gets credentials. Beyond loopback the connection is TLS, also where the server
  * does not ask for it, and the server's certificate has passed before anything is sent.
  */
-import { isIP } from "node:net";
+import { isIP, type Socket } from "node:net";
 import type { ConnectionOptions, NatsConnection } from "@nats-io/nats-core";
 import { NatsConnectionImpl, setTransportFactory } from "@nats-io/nats-core/internal";
 import { NodeTransport, nodeResolveHost } from "@nats-io/transport-node/lib/node_transport";
@@ -12,11 +12,12 @@ import { RemoteError, type Trust } from "../client/carrier";
 import { dialError, NOT_PINNED } from "../client/dial";
 import { hasPin } from "../lib/spki";
 import { nkey } from "./nkeys";
-import { parseServerUrl } from "./server-url";
+import { parseServerUrl, type ServerUrl } from "./server-url";
+import { openWebSocket } from "./websocket";
 
 /** A NATS server, or the servers of one cluster. */
 export interface NatsServer {
-  /** `tls://host:port`; `nats://` on loopback only. */
+  /** `tls://host:port`, `wss://host:port`; `nats://` on loopback only. */
   readonly urls: readonly string[];
   /** The pin of its key; without it and `ca`, the authorities of the system vouch for it. */
   readonly pin?: string | undefined;
@@ -40,10 +41,33 @@ const READY_MS = 15_000;
 /** How often the server is asked whether it is there, in milliseconds; it may miss two. */
 const PING_MS = 20_000;
 
-type Options = ConnectionOptions & { readonly trust: Trust };
+type Options = ConnectionOptions & { readonly trust: Trust; readonly webSocket: boolean };
 
 /** Checks the certificate as `client/dial.ts` does: Bun calls no `checkServerIdentity` where it is told to let anything pass. */
 class Transport extends NodeTransport {
+  /** As the library's, but that TLS and the WebSocket are there before the server greets. */
+  override async connect(...[server, options]: Parameters<NodeTransport["connect"]>) {
+    const { trust, webSocket, timeout = READY_MS } = options as Options;
+    if (!webSocket) return super.connect(server, options);
+    this.options = options;
+    // The one part of a socket that is used is that of streams.
+    this.socket = (await openWebSocket(addressOf(server.hostname, server.port), trust, timeout)) as Socket;
+    try {
+      if (!this.done) await this.peekInfo();
+    } catch (error) {
+      this.socket.destroy();
+      throw error ?? new RemoteError("unreachable", "connection closed", false);
+    }
+    if (this.done) this.socket.destroy();
+    this.connected = true;
+    this.setupHandlers();
+    this.signal.resolve();
+  }
+
+  override isEncrypted() {
+    return (this.options as Options).webSocket || super.isEncrypted();
+  }
+
   override async startTLS() {
     const { connect } = process.getBuiltinModule("node:tls");
     const { trust } = this.options as Options;
@@ -101,23 +125,27 @@ export async function connectNats({
     ...{ timeout: timeoutMs, pingInterval: PING_MS, reconnect: false, ignoreClusterUpdates: true },
     trust: trustOf(server),
   };
-  let last: unknown = new RemoteError("unreachable", "none of the server's URLs begins with tls://", false);
-  for (const url of shuffled(server.urls)) {
-    const parsed = parseServerUrl(url);
-    // A WebSocket would be one more way to the same server.
-    if (!parsed || parsed.scheme === "wss") continue;
-    const { scheme, host, port } = parsed;
-    const address = `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
+  let last: unknown;
+  for (const { scheme, host, port } of inOrder(server.urls)) {
+    const webSocket = scheme === "wss";
     try {
       // Without `tls`, the client would take what a server offers; with it, it takes nothing less.
       const tls = scheme === "tls" ? {} : null;
-      return await NatsConnectionImpl.connect({ ...common, servers: [address], tls } as Options);
+      const servers = [addressOf(host, port)];
+      const connection = await NatsConnectionImpl.connect({ ...common, servers, tls, webSocket } as Options);
+      throughWebSocket = webSocket;
+      return connection;
     } catch (error) {
       last = error;
     }
   }
   throw remoteError(last);
 }
+
+/** Whether the last connection of this process was a WebSocket: where nothing else gets out, that is tried first. */
+let throughWebSocket = false;
+
+const addressOf = (host: string, port: number) => `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
 
 function authenticator(seed: string, jwt: string) {
   const key = nkey(seed);
@@ -128,9 +156,11 @@ function authenticator(seed: string, jwt: string) {
   });
 }
 
-function shuffled(urls: readonly string[]): string[] {
+/** A WebSocket costs more than plain TLS. Among equals the order is random. */
+function inOrder(urls: readonly string[]): ServerUrl[] {
   return urls
-    .map((url) => ({ url, order: Math.random() }))
+    .flatMap((url) => parseServerUrl(url) ?? [])
+    .map((url) => ({ url, order: Math.random() + Number((url.scheme === "wss") !== throughWebSocket) }))
     .sort((a, b) => a.order - b.order)
     .map(({ url }) => url);
 }

@@ -102,7 +102,8 @@ export async function probeServer(options: ProbeOptions): Promise<ProbeReport> {
       },
       () => greeting.version,
     );
-  } else if (greeting) {
+  }
+  if (greeting) {
     await step("without credentials", refused, () => "refused");
     // Somebody else's key has signed the token.
     const [signer, user] = [newNKey("A"), newNKey("U")];

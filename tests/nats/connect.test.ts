@@ -2,6 +2,7 @@
 import { describe, expect } from "bun:test";
 import { connectNats } from "../../src/nats/connect";
 import { testWith } from "../support";
+import { freePort, startBundle } from "./bundle";
 import { startNats } from "./support";
 
 describe("over TLS", () => {
@@ -42,4 +43,78 @@ testWith("nats-server")("credentials that the server refuses are said to be refu
   const [desk, host] = [await nats.desk(), await nats.host()];
   const mixed = { server: nats.server, jwt: desk.jwt, seed: host.seed };
   await expect(connectNats(mixed)).rejects.toMatchObject({ fault: "unauthorized" });
+});
+
+describe("in a WebSocket", () => {
+  /** A server that takes WebSockets as well. The bundle asks for a newer one than Debian has. */
+  const withWebSocket = async () => {
+    const port = freePort();
+    const change = (conf: string) =>
+      `${conf}\nwebsocket {\n  host: "127.0.0.1"\n  port: ${port}\n  same_origin: true\n  tls { cert_file: "./cert.pem", key_file: "./key.pem" }\n}\n`;
+    return { ...(await startBundle({ change })), urls: [`wss://127.0.0.1:${port}`] };
+  };
+
+  testWith("nats-server")("host and desk exchange messages of every size", async () => {
+    await using nats = await withWebSocket();
+    const server = { urls: nats.urls, pin: nats.server.pin };
+    const [desk, host] = [nats.first, nats.host()];
+    const [asking, answering] = [
+      await connectNats({ ...desk, server }),
+      await connectNats({ ...host, server }),
+    ];
+    answering.subscribe(`svc.v1.host.${host.id}.ask`, {
+      callback: (_error, message) => void message.respond(message.data),
+    });
+    await answering.flush();
+    for (const size of [0, 1, 125, 126, 65_536, 900_000]) {
+      const { promise, resolve } = Promise.withResolvers<Uint8Array>();
+      const reply = `_INBOX.${desk.id}.${size}`;
+      asking.subscribe(reply, { max: 1, callback: (_error, message) => resolve(message.data) });
+      asking.publish(`svc.v1.host.${host.id}.ask`, Buffer.alloc(size, 7), { reply });
+      expect(Buffer.from(await promise).equals(Buffer.alloc(size, 7))).toBe(true);
+    }
+    await Promise.all([asking.close(), answering.close()]);
+  });
+
+  testWith("nats-server")("a certificate without the pin gets nothing", async () => {
+    await using nats = await withWebSocket();
+    const server = { urls: nats.urls, pin: `spki:${"A".repeat(43)}` };
+    await expect(connectNats({ ...nats.first, server })).rejects.toThrow("the key is not the pinned one");
+    await expect(connectNats({ ...nats.first, server: { urls: nats.urls } })).rejects.toMatchObject({
+      fault: "unreachable",
+    });
+  });
+
+  testWith("nats-server")(
+    "it is the way where plain TLS finds no server, and ends as any other",
+    async () => {
+      await using nats = await withWebSocket();
+      const urls = [`tls://127.0.0.1:${freePort()}`, ...nats.urls];
+      const connection = await connectNats({ ...nats.first, server: { ...nats.server, urls } });
+      await nats[Symbol.asyncDispose]();
+      await connection.closed();
+      expect(connection.isClosed()).toBe(true);
+    },
+  );
+
+  testWith("nats-server")("credentials that the server refuses are said to be refused", async () => {
+    await using nats = await withWebSocket();
+    const { seed } = nats.host();
+    const server = { ...nats.server, urls: nats.urls };
+    await expect(connectNats({ jwt: nats.first.jwt, seed, server })).rejects.toMatchObject({
+      fault: "unauthorized",
+    });
+  });
+
+  testWith("nats-server")("what is no NATS server is said to be none", async () => {
+    await using nats = await startNats({ tls: true });
+    using web = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      tls: { key: Bun.file(`${nats.folder}/key.pem`), cert: Bun.file(`${nats.folder}/cert.pem`) },
+      fetch: () => new Response("no", { status: 404 }),
+    });
+    const server = { ...nats.server, urls: [`wss://127.0.0.1:${web.port}`] };
+    await expect(connectNats({ server, ...(await nats.desk()) })).rejects.toThrow("HTTP 404");
+  });
 });
