@@ -23,6 +23,15 @@ import type { Witness } from "./witness";
 /** How often the address book is read and what was found is stored, in milliseconds. */
 const UPKEEP_MS = 1_000;
 
+const NOT_STORED = "what this desk finds about audit logs is not stored: ";
+
+/** How long nothing is to be done, in milliseconds. A host at which something is done is due when that has ended. */
+export function pauseFor(watches: Iterable<Pick<Watch<object>, "busy" | "due">>, now: number): number {
+  let due = now + UPKEEP_MS;
+  for (const watch of watches) if (!watch.busy) due = Math.min(due, watch.due);
+  return Math.max(50, due - now);
+}
+
 /** An entry of the address book. */
 export interface Entry {
   readonly label: string;
@@ -116,15 +125,14 @@ export function createCollector<E extends Entry>({
         isFailing = false;
       }
     } catch (error) {
-      if (!isFailing) log.warn(`what this desk finds about audit logs is not stored: ${messageOf(error)}`);
+      if (!isFailing) log.warn(NOT_STORED + messageOf(error));
       isFailing = true;
     }
     for (const watch of watches.values()) {
       if (watch.busy || watch.due > now) continue;
       watcher.run(watch).catch((error) => log.warn(`an audit log was not looked at: ${messageOf(error)}`));
     }
-    const due = Math.min(now + UPKEEP_MS, ...Array.from(watches.values(), (watch) => watch.due));
-    timer = setTimeout(tick, Math.max(50, due - now));
+    timer = setTimeout(tick, pauseFor(watches.values(), now));
     timer.unref();
   };
 
@@ -174,7 +182,11 @@ export function createCollector<E extends Entry>({
     stop(): void {
       clearTimeout(timer);
       ending.abort();
-      storeRecords();
+      try {
+        storeRecords();
+      } catch (error) {
+        log.warn(NOT_STORED + messageOf(error));
+      }
     },
   };
 }

@@ -6,6 +6,7 @@ import { typed } from "../client/call";
 import { type Carrier, deadlineIn, RemoteError } from "../client/carrier";
 import { parseHash } from "../lib/checkpoint";
 import { isConsistent, MAX_PROOF } from "../lib/merkle";
+import { printable } from "../lib/sanitize";
 import {
   formatVerifierKey,
   logName,
@@ -58,7 +59,7 @@ export async function keyOf(carrier: Carrier, hostId: string): Promise<LogKey> {
   const name = logName(key.publicKey);
   const refuse = (reason: string) => new RemoteError("answer", reason, true);
   if (key.type !== SIGNATURE || key.name !== name)
-    throw refuse(`the host names its log ${key.name}, but its key is that of ${name}`);
+    throw refuse(`the host names its log ${printable(key.name, 100)}, but its key is that of ${name}`);
   if (!owner) throw refuse("the host does not prove that its audit log is its own: update svc there");
   const note = parseNote(owner);
   if (note.text !== ownerText(hostId) || !verifiedBy(note, key))

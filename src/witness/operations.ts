@@ -137,7 +137,7 @@ interface DeskUses extends Pick<Uses, "existingWitness"> {
 const WATCHED = v.object({
   label: v.string(),
   host_id: v.string(),
-  ...v.omit(RECORD, ["label", "left", "vkey", "epoch", "peers"]).entries,
+  ...v.omit(RECORD, ["label", "left", "vkey", "former", "epoch", "peers"]).entries,
   /** What the state asks for: nothing, finding out who did it, seeing whether the host runs, or why it was never reached. */
   standing: v.picklist(STANDINGS),
   /** The hosts that have cosigned the checkpoint which was handed back last. */
@@ -175,12 +175,12 @@ export const listWitnessed = operation({
     const members = (await service.addressBook())
       .hosts()
       .flatMap(({ label, member }) => (member ? [{ label, host_id: member.host_id }] : []));
-    const piecesOf = ({ origin }: Record) => (origin === null ? 0 : (store?.evidence(origin).length ?? 0));
+    const piecesOf = (record: Record) => evidenceOf(store, record).length;
     const labels = new Map(members.map(({ label, host_id }) => [host_id, label]));
     const hosts = members.flatMap(({ label, host_id }) => {
       // One that has joined just now is looked at soon, where a server runs.
       const record = records.get(host_id) ?? { ...newRecord(), standing: watching ? "good" : "unseen" };
-      const { vkey, epoch, left, peers, ...shown } = record;
+      const { vkey, former, epoch, left, peers, ...shown } = record;
       const known = peers.flatMap((id) => labels.get(id) ?? []);
       return { ...shown, label, host_id, peers: known, evidence: piecesOf(record) };
     });
@@ -193,6 +193,10 @@ export const listWitnessed = operation({
   },
 });
 
+/** The files about a log, under all names that it has had; the newest last. */
+const evidenceOf = (store: Store | undefined, { origin, former }: Record): string[] =>
+  [...former, ...(origin === null ? [] : [origin])].flatMap((one) => store?.evidence(one) ?? []);
+
 const label = field(v.pipe(v.string(), v.nonEmpty(), v.maxLength(256)), "Label of the host");
 
 export const showFork = operation({
@@ -202,18 +206,24 @@ export const showFork = operation({
   scope: "read",
   http: { method: "GET", path: "/admin/witness/fork" },
   leftOut: { script: "a person hands the file to others" },
-  input: v.strictObject({ label }),
+  input: v.strictObject({
+    label: field(v.pipe(v.string(), v.nonEmpty(), v.maxLength(256)), "Label of the host, or its id"),
+  }),
   output: v.object({ file: v.string() }),
   async run(service: DeskUses, { label: wanted }) {
     const store = (await service.existingWitness())?.store;
-    const entry = (await service.addressBook()).hosts().find((one) => one.label === wanted);
+    const isWanted = (label: string, id?: string) => label === wanted || id === wanted;
+    const entry = (await service.addressBook())
+      .hosts()
+      .find(({ label, member }) => isWanted(label, member?.host_id));
     const found = (await service.foundLogs()).get(entry?.member?.host_id ?? "");
-    const left = [...recordsIn(store?.records() ?? new Map()).values()].findLast(
-      (record) => record.left !== null && record.label === wanted,
+    // Another host may have got its label since.
+    const left = [...recordsIn(store?.records() ?? new Map())].filter(
+      ([id, record]) => record.left !== null && isWanted(record.label, id),
     );
-    const origin = (found ?? left)?.origin;
+    const records = [...left.map(([, record]) => record), ...(found ? [found] : [])];
     // The newest: those before may be of a break that was accepted since.
-    const file = origin ? store?.evidence(origin).at(-1) : undefined;
+    const file = records.flatMap((record) => evidenceOf(store, record)).at(-1);
     if (file === undefined) throw notFound("there is no file that proves a fork of the log of this host");
     return { file };
   },

@@ -1,8 +1,8 @@
 /**
  * What a desk finds about the audit log of a host, and what it remembers of it.
  *
- * The promise: neither the clocks of other machines nor a change of this machine's clock matter, as time spans are measured by the
- * monotonic clock. What says that a log was tampered with stays until an operator has restored the log (`restore.ts`).
+ * The promise: neither the clocks of other machines nor a change of this machine's clock raise an alarm, as time spans are measured
+ * by the monotonic clock. (Two that outlive this process go by its clock: how long a log counts as restored, and as just joined.) What says that a log was tampered with stays until an operator has restored the log (`restore.ts`).
  */
 import * as v from "valibot";
 
@@ -48,6 +48,8 @@ export const RECORD = v.object({
   /** The name and the verifier key of the log, which the host gave when it was first asked. */
   origin: v.nullable(v.string()),
   vkey: v.nullable(v.string()),
+  /** The names that it had before restores, oldest first: evidence is kept under these. */
+  former: v.array(v.string()),
   /** How often an operator has let the log begin anew. */
   epoch: v.number(),
   state: v.picklist(STATES),
@@ -105,6 +107,7 @@ export const newRecord = (): Record => ({
   left: null,
   origin: null,
   vkey: null,
+  former: [],
   epoch: 0,
   state: "unknown",
   since: new Date().toISOString(),

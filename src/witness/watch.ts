@@ -103,10 +103,14 @@ export function createWatcher<E>({
       answering.heard(found.size);
       lastGood = performance.now();
     } else answering.missed();
-    keep(watch, afterLook(watch.record, found, answering.spans()));
     const { origin } = watch.record;
-    if (found.evidence && origin !== null)
-      store.addEvidence(origin, Math.floor(Date.now() / 1_000), evidenceText(found.evidence));
+    try {
+      // Whoever hears of the state may ask for it.
+      if (found.evidence && origin !== null)
+        store.addEvidence(origin, Math.floor(Date.now() / 1_000), evidenceText(found.evidence));
+    } finally {
+      keep(watch, afterLook(watch.record, found, answering.spans()));
+    }
   };
 
   /** The cosignatures of peers. An objection that is true breaks the log. */
@@ -205,17 +209,23 @@ export function createWatcher<E>({
     if (watches.size < 2 || answering.spans().unheard < LATE_MS) return "unknown";
     return performance.now() - lastGood < LATE_MS ? "answer" : "silent";
   };
+  /** Looks at a log, whose record says afterwards what came of it. @throws what is no fault of the host. */
+  const lookOnce = async (watch: Watch<E>, signal: AbortSignal) => {
+    try {
+      await look(watch, signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      if (!(error instanceof RemoteError || error instanceof Failure)) throw error;
+      note(watch, { kind: "none", reason: reasonOf(error, othersOf(watch)) });
+    }
+  };
   const run = (watch: Watch<E>) => {
     const stop = new AbortController();
     const signal = AbortSignal.any([stop.signal, ending]);
     const begun = performance.now();
     return occupy(watch, stop, async () => {
       try {
-        await look(watch, signal);
-      } catch (error) {
-        if (signal.aborted) return;
-        if (!(error instanceof RemoteError || error instanceof Failure)) throw error;
-        note(watch, { kind: "none", reason: reasonOf(error, othersOf(watch)) });
+        await lookOnce(watch, signal);
       } finally {
         const next = begun + EVERY_MS * (0.9 + Math.random() * 0.2);
         watch.due = Math.max(next, performance.now() + PAUSE_MS);
@@ -231,6 +241,7 @@ export function createWatcher<E>({
     const record: Record = {
       ...watch.record,
       ...key,
+      former: formerOrigins(watch.record, key.origin),
       ...{
         epoch,
         state: "restored",
@@ -267,10 +278,20 @@ export function createWatcher<E>({
         await watch.busy.ended;
       }
       return occupy(watch, undefined, async () => {
-        using carrier = await carrierTo(reach(watch.entry), AbortSignal.any([signal, ending]));
+        const ends = AbortSignal.any([signal, ending]);
+        if (!BROKEN.includes(watch.record.state)) await lookOnce(watch, ends);
+        const { state, reason: why } = watch.record;
+        const { label } = watch.entry;
+        if (!BROKEN.includes(state) && !ends.aborted)
+          throw conflict(
+            `the log of ${label} is ${[state, why].filter(Boolean).join(": ")}: no break to accept`,
+          );
+        using carrier = await carrierTo(reach(watch.entry), ends);
         const key = await ownKeyOf(watch, carrier);
         const about = { deskKey, ...watch.entry, record: watch.record, key, reason, verifyRow };
-        return accept(watch, key, await restore(carrier, about), reason);
+        const accepted = await restore(carrier, about);
+        if (watches.get(watch.hostId) !== watch) throw conflict(`${label} has left this desk meanwhile`);
+        return accept(watch, key, accepted, reason);
       });
     },
   };
@@ -283,6 +304,12 @@ const TWO_FACES = {
   reason:
     "somebody has shown another log that its key has signed: the key was copied, or the host shows two logs",
 } as const;
+
+/** The most former names that are remembered of a log. */
+const MAX_FORMER = 16;
+
+const formerOrigins = ({ origin, former }: Record, next: string): string[] =>
+  [...former, origin].filter((one) => one !== null && one !== next).slice(-MAX_FORMER) as string[];
 
 const logOf = ({ origin, vkey, epoch }: Record) =>
   origin === null || vkey === null ? undefined : { origin, vkey, epoch };

@@ -55,7 +55,7 @@ const REPEAT_S = 10;
 
 /** A checkpoint that is cosigned, but not on disk yet. */
 interface Waiting {
-  readonly origin: string;
+  readonly signed: Signed;
   readonly former: Head | undefined;
   readonly next: Head;
   readonly cosignatures: string;
@@ -79,9 +79,8 @@ export function createWitness({ store, key, now = Date.now, publish = unheard }:
   /** Cosigns, and resolves when that is on disk. */
   const cosign = (signed: Signed, former: Head | undefined): Promise<Answer> => {
     const { cosignatures, next } = sign(signed, former?.cosigned ?? 0);
-    const { origin } = signed;
     const { promise, resolve } = Promise.withResolvers<Answer>();
-    waiting.push({ origin, former, next, cosignatures, answer: resolve });
+    waiting.push({ signed, former, next, cosignatures, answer: resolve });
     if (waiting.length === 1) setImmediate(flush);
     return promise;
   };
@@ -92,21 +91,29 @@ export function createWitness({ store, key, now = Date.now, publish = unheard }:
     let answers: Answer[];
     try {
       answers = store.commit(() =>
-        batch.map(({ origin, former, next, cosignatures }) =>
+        batch.map(({ signed, former, next, cosignatures }) =>
           // What came in between may contradict it: then its cosignature is for nobody.
-          store.advance(origin, former, next)
+          store.advance(signed.origin, former, next)
             ? { status: 200, cosignatures }
-            : { status: 409, size: store.head(origin)?.size ?? 0 },
+            : { status: 409, size: store.head(signed.origin)?.size ?? 0 },
         ),
       );
+      for (const [at, { signed }] of batch.entries())
+        if (answers[at]?.status === 409) keepIfOther(signed, store.head(signed.origin));
     } catch (error) {
       answers = batch.map(() => notKept(error));
     }
     for (const [at, { answer }] of batch.entries()) answer(answers[at] as Answer);
   };
 
+  /** Of one size, two checkpoints with two roots need no proof to contradict each other. */
+  const keepIfOther = (signed: Signed, head: Head | undefined) => {
+    if (head?.size !== signed.size || head.root === toBase64(signed.root)) return;
+    keepEvidence(signed, head, { proof: [], note: noteOf(signed.note.text, [signed.line]) });
+  };
+
   /** Keeps what proves that the log of `submission` contradicts itself, if it does: anybody can send a wrong proof. */
-  const keepEvidence = ({ origin, size }: Signed, former: Head, { proof, note }: Submission) => {
+  const keepEvidence = ({ origin, size }: Signed, former: Head, { proof, note }: Omit<Submission, "old">) => {
     const { vkey = "" } = store.log(origin) ?? {};
     const evidence: Evidence = { vkey, notes: [former.note, note], proof };
     if (contradictionOf(evidence) === null) return;
@@ -126,7 +133,10 @@ export function createWitness({ store, key, now = Date.now, publish = unheard }:
     const { origin, size, root } = signed;
     if (old > size) return refused(400, `the old size ${old} is more than ${size}, that of the checkpoint`);
     const former = store.head(origin);
-    if (old !== (former?.size ?? 0)) return { status: 409, size: former?.size ?? 0 };
+    if (old !== (former?.size ?? 0)) {
+      keepIfOther(signed, former);
+      return { status: 409, size: former?.size ?? 0 };
+    }
     if (size === 0 && !sameHash(root, emptyRoot()))
       return refused(422, "a log without leaves has the hash of nothing as its root");
     const formerRoot = former === undefined ? emptyRoot() : bytesOf(former.root);

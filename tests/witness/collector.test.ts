@@ -1,4 +1,5 @@
 /** A desk that looks at the audit logs of its hosts. */
+import { Database } from "bun:sqlite";
 import { describe, expect, setSystemTime, spyOn, test } from "bun:test";
 import * as v from "valibot";
 import { serverOf } from "../../src/fleet/host";
@@ -12,7 +13,7 @@ import {
   verifierKey,
 } from "../../src/lib/signed-note";
 import { isSignedBy, openSigningKey } from "../../src/lib/signing-key";
-import { createCollector } from "../../src/witness/collector";
+import { createCollector, pauseFor } from "../../src/witness/collector";
 import { checkEvidence, parseEvidence } from "../../src/witness/evidence";
 import { createFormer } from "../../src/witness/former";
 import { RESTORED, restoredMessage } from "../../src/witness/messages";
@@ -50,13 +51,17 @@ function testDesk(count: number, mostCollecting = 100) {
       mostCollecting,
       ...{ store, witness, deskKey, verifyRow, log: { warn: (text: string) => void warned.push(text) } },
       book: { hosts: () => hosts.map(({ entry }) => entry), reach: (entry) => serverOf(entry) },
-      publish: (type, data) => void happened.push([type.name, data]),
+      publish(type, data) {
+        happened.push([type.name, data]);
+        made.onPublish();
+      },
     });
     return { store, witness, collector };
   };
   let now = open();
   const made = {
     clock,
+    onPublish() {},
     deskKey,
     happened,
     warned,
@@ -744,6 +749,144 @@ describe("a restored log", () => {
     await desk.restore("a new machine");
     expect(await desk.look()).toMatchObject({ state: "restored", origin: desk.host.log.origin });
   });
+});
+
+describe("nothing is accepted", () => {
+  test("where the log is not broken, which a look shows first", async () => {
+    using desk = testDesk(1);
+    desk.host.size = 100;
+    await desk.look();
+    await expect(desk.restore("the wrong label")).rejects.toThrow(
+      "the log of host-0 is ok: no break to accept",
+    );
+    expect([desk.host.restored, desk.store.head(desk.host.log.origin)?.size]).toEqual([[], 102]);
+    desk.host.size = 60;
+    expect(await desk.restore("a backup")).toMatchObject({ state: "restored", size: 61 });
+  });
+
+  test("of a host that leaves meanwhile", async () => {
+    using desk = testDesk(2);
+    desk.host.size = 100;
+    await desk.look();
+    desk.host.size = 60;
+    await desk.look();
+    const { host } = desk;
+    const left = Promise.withResolvers<void>();
+    host.provesOnce = () => left.promise;
+    const restoring = desk.restore("a backup");
+    await until("the restore is under way", () => host.restored.length > 0);
+    await desk.leave();
+    left.resolve();
+    await expect(restoring).rejects.toThrow("host-0 has left this desk meanwhile");
+    const { left: gone } = await listWitnessed.run(desk.service, {}, CALLER);
+    expect(gone).toMatchObject([{ label: "host-0", state: "shrank" }]);
+    desk.hosts.unshift(host);
+    expect(await desk.look()).toMatchObject({ state: "shrank" });
+  });
+});
+
+test("a peer whose store was put back is assigned the restored log anew, and raises no alarm", async () => {
+  using desk = testDesk(2);
+  desk.host.size = 100;
+  await desk.look();
+  const peer = desk.hosts[1];
+  const { origin } = desk.host.log;
+  const head = peer?.witnessStore.head(origin);
+  desk.host.size = 60;
+  await desk.look();
+  await desk.restore("a backup");
+  expect((await desk.look(60)).peers).toHaveLength(1);
+  using db = new Database(`${desk.folder}/host-1.db`);
+  db.query("UPDATE logs SET epoch = 0").run();
+  db.query("UPDATE heads SET size = ?, root = ?, note = ?").run(
+    head?.size ?? 0,
+    head?.root ?? "",
+    head?.note ?? "",
+  );
+  expect(await desk.look(60)).toMatchObject({ state: "restored", claims: [], peers: [expect.any(String)] });
+});
+
+test("evidence is stored before anybody hears of the fork", async () => {
+  using desk = testDesk(1);
+  desk.host.size = 100;
+  await desk.look();
+  const { origin } = desk.host.log;
+  let found = 0;
+  desk.onPublish = () => {
+    found = desk.store.evidence(origin).length;
+  };
+  desk.host.log = desk.host.log.forkedAt(50);
+  desk.host.size = 150;
+  expect(await desk.look()).toMatchObject({ state: "forked" });
+  expect(found).toBe(1);
+});
+
+describe("evidence of a fork is found by the label", () => {
+  const forked = async () => {
+    const desk = testDesk(2);
+    desk.host.size = 100;
+    await desk.look();
+    desk.host.log = desk.host.log.forkedAt(50);
+    desk.host.size = 150;
+    await desk.look();
+    return desk;
+  };
+  const sizesOf = async (desk: Awaited<ReturnType<typeof forked>>, label: string) =>
+    checkEvidence(parseEvidence((await showFork.run(desk.service, { label }, CALLER)).file))?.sizes;
+
+  test("also after a restore with another key", async () => {
+    using desk = await forked();
+    using elsewhere = temporaryFolder();
+    desk.host.log = ownLog(elsewhere.path);
+    await desk.restore("another key");
+    expect(await sizesOf(desk, "host-0")).toEqual([100, 150]);
+    const { hosts } = await listWitnessed.run(desk.service, {}, CALLER);
+    expect(hosts).toMatchObject([{ state: "restored", evidence: 1 }, {}]);
+  });
+
+  test("or the id of a host that has left, also where another host has got its label", async () => {
+    using desk = await forked();
+    const { host_id } = desk.host.entry.member;
+    await desk.leave();
+    const other = desk.hosts[0];
+    if (other) Object.assign(other.entry, { label: "host-0" });
+    await desk.look();
+    expect(await sizesOf(desk, "host-0")).toEqual([100, 150]);
+    expect(await sizesOf(desk, host_id)).toEqual([100, 150]);
+  });
+});
+
+test("the name that a host gives its log is printable in what the desk says of it", async () => {
+  using desk = testDesk(1);
+  using elsewhere = temporaryFolder();
+  desk.host.log = testLog(elsewhere.path, `\u202e\u009b${"x".repeat(20_000)}`, undefined, "key");
+  const { reason } = await desk.look();
+  expect(reason).toMatch(/names its log .*u202e.*x9b/);
+  expect(reason.length).toBeLessThan(400);
+});
+
+test("a host that is busy does not make the desk look for work again and again", () => {
+  const busy = { ended: Promise.resolve(), stop: undefined };
+  expect(pauseFor([{ busy, due: 0 }], 5_000)).toBe(1_000);
+  expect(
+    pauseFor(
+      [
+        { busy, due: 0 },
+        { busy: undefined, due: 5_400 },
+      ],
+      5_000,
+    ),
+  ).toBe(400);
+});
+
+test("a desk stops where it cannot store what it finds, and says so", async () => {
+  using desk = testDesk(1);
+  await desk.look();
+  desk.store.commit = () => {
+    throw new Error("database or disk is full");
+  };
+  desk.restart();
+  expect(desk.warned).toEqual([expect.stringContaining("is not stored: database or disk is full")]);
 });
 
 describe("a host that leaves while its log is broken", () => {

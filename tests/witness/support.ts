@@ -123,6 +123,8 @@ export function testHost(folder: string, label: string, options: { readonly grow
     restored: [] as unknown[],
     /** What the host makes of its answer to a restore. */
     proves: ((answer) => answer) as (answer: Proven) => Partial<Proven>,
+    /** What it waits for before that answer. */
+    provesOnce: async () => {},
   };
   const answer = async (request: Request): Promise<Response> => {
     const { pathname, searchParams } = new URL(request.url);
@@ -160,6 +162,7 @@ export function testHost(folder: string, label: string, options: { readonly grow
         ...{ row: { ...row, row_hash }, index: size, hashes, note: state.log.note(size + 1) },
       });
       const consistency = state.log.proof(about.size, size + 1);
+      await state.provesOnce();
       return Response.json(state.proves({ proof, consistency }));
     }
     if (!state.witnesses) return Response.json({ error: "not found" }, { status: 404 });

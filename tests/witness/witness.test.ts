@@ -161,6 +161,16 @@ describe("a witness", () => {
     expect(store.evidence(log.origin)).toHaveLength(8);
   });
 
+  test("keeps what proves a fork where both checkpoints, of one size, came at once", async () => {
+    using made = testWitness();
+    const { log, witness, store, published } = made;
+    const both = [log, log.forkedAt(50)].map((one) => witness.add(one.submission(0, 100)));
+    expect((await Promise.all(both)).map(({ status }) => status).sort()).toEqual([200, 409]);
+    const [file = ""] = store.evidence(log.origin);
+    expect(checkEvidence(parseEvidence(file))).toMatchObject({ sizes: [100, 100] });
+    expect(published).toHaveLength(1);
+  });
+
   test("publishes a contradiction once, however often it is shown", async () => {
     using made = testWitness();
     const { log, witness, published } = made;
