@@ -207,7 +207,10 @@ export const showFork = operation({
   http: { method: "GET", path: "/admin/witness/fork" },
   leftOut: { script: "a person hands the file to others" },
   input: v.strictObject({
-    label: field(v.pipe(v.string(), v.nonEmpty(), v.maxLength(256)), "Label of the host, or its id"),
+    label: field(
+      v.pipe(v.string(), v.nonEmpty(), v.maxLength(256)),
+      "Label of the host, its id, or the name of its log",
+    ),
   }),
   output: v.object({ file: v.string() }),
   async run(service: DeskUses, { label: wanted }) {
@@ -223,7 +226,10 @@ export const showFork = operation({
     );
     const records = [...left.map(([, record]) => record), ...(found ? [found] : [])];
     // The newest: those before may be of a break that was accepted since.
-    const file = records.flatMap((record) => evidenceOf(store, record)).at(-1);
+    // A peer knows a log by its name alone.
+    const file = [...(store?.evidence(wanted) ?? []), ...records.flatMap((one) => evidenceOf(store, one))].at(
+      -1,
+    );
     if (file === undefined) throw notFound("there is no file that proves a fork of the log of this host");
     return { file };
   },

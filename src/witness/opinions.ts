@@ -97,7 +97,9 @@ async function judge(
     const found = await lookAt(carrier, log, opinion, peer);
     return found.kind === "broken"
       ? found
-      : `${peer} does not cosign, although the log goes on from its ${opinion.size} leaves`;
+      : [`${peer} does not cosign, although the log goes on from its ${opinion.size} leaves`, opinion.reason]
+          .filter(Boolean)
+          .join(": ");
   } catch (error) {
     nothing(error);
     return `${peer} has cosigned ${opinion.size} leaves, and the host does not show that its log goes on from these`;

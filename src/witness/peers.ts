@@ -61,6 +61,8 @@ export type Opinion =
       /** In base64. */
       readonly root: string;
       readonly note: string;
+      /** What it says about that; printable. */
+      readonly reason: string;
     }
   /** It does not cosign as it should, and proves nothing against the log. */
   | { readonly kind: "claims"; readonly what: string };
@@ -138,6 +140,7 @@ export function createPeers<M extends Member>(reach: (member: M) => RemoteServer
     carrier: Asking,
     { origin, vkey }: LogKey,
     size: number | undefined,
+    reason = "",
   ): Promise<Opinion> => {
     const path = `/witness/${originHash(origin)}/checkpoint`;
     const { status, body } = await carrier.ask({ method: "GET", path }, limits());
@@ -146,7 +149,7 @@ export function createPeers<M extends Member>(reach: (member: M) => RemoteServer
       const { note, line } = signed;
       return {
         ...{ kind: "objects", note: noteOf(note.text, [line]) },
-        ...{ size: signed.size, root: toBase64(signed.root) },
+        ...{ size: signed.size, root: toBase64(signed.root), reason: printable(reason, 200) },
       };
     }
     const what =
@@ -175,7 +178,8 @@ export function createPeers<M extends Member>(reach: (member: M) => RemoteServer
       answer = await submit(carrier, offered);
     }
     if (answer.status === 404) peer.known.delete(log.origin);
-    if (answer.status === 400 || answer.status === 422) return objection(carrier, log, undefined);
+    if (answer.status === 400 || answer.status === 422)
+      return objection(carrier, log, undefined, answer.reason);
     if (answer.status !== 200) return undefined;
     peer.sizes.set(log.origin, sizeOf(offered));
     const { key } = peer;

@@ -149,6 +149,8 @@ export function createWitness({ store, key, now = Date.now, publish = unheard }:
           : "the proof does not show that this log goes on from the checkpoint cosigned before",
       );
     }
+    if (store.hasEvidence(origin))
+      return refused(422, `this witness can prove a fork: svc admin witness-fork ${origin}`);
     const cosignatures = former && repeated(signed, former);
     if (cosignatures !== undefined) return { status: 200, cosignatures };
     return mayCosign(origin) ? cosign(signed, former) : refused(429, "too many checkpoints of this log");

@@ -821,6 +821,23 @@ test("evidence is stored before anybody hears of the fork", async () => {
   expect(found).toBe(1);
 });
 
+test("a peer that can prove a fork cosigns no more, which is said with the way to the proof", async () => {
+  using desk = testDesk(2);
+  desk.host.size = 100;
+  await desk.look();
+  const peer = desk.hosts[1];
+  const { log } = desk.host;
+  expect(await peer?.witness.offer(log.forkedAt(50).submission(100, 150))).toMatchObject({ status: 422 });
+  const { state, claims } = await desk.look(60);
+  expect([state, claims]).toEqual(["ok", [expect.stringContaining(`svc admin witness-fork ${log.origin}`)]]);
+  const there = {
+    ...desk.service,
+    existingWitness: async () => ({ store: peer?.witnessStore ?? desk.store, witness: desk.witness }),
+  };
+  const { file } = await showFork.run(there, { label: log.origin }, CALLER);
+  expect(checkEvidence(parseEvidence(file))).toMatchObject({ sizes: [100, 150] });
+});
+
 describe("evidence of a fork is found by the label", () => {
   const forked = async () => {
     const desk = testDesk(2);
