@@ -123,14 +123,27 @@ export class Receiver {
       this.wake = resolve;
       await promise;
     }
+    const piece = this.take();
+    if (!piece && this.end && "error" in this.end) throw this.end.error;
+    return piece;
+  }
+
+  /** Calls `listener` for each piece and for the end: for a reader that takes them at once. */
+  listen(listener: () => void): void {
+    this.wake = listener;
+  }
+
+  /** The next piece where it is here. */
+  take(): Uint8Array | undefined {
     const piece = this.pieces.shift();
     if (this.pieces.length === 0) this.open = undefined;
-    if (piece) {
-      this.read(piece.length);
-      return piece;
-    }
-    if (this.end && "error" in this.end) throw this.end.error;
-    return undefined;
+    if (piece) this.read(piece.length);
+    return piece;
+  }
+
+  /** How it ended; undefined while it goes on. */
+  get ended(): { readonly error?: unknown } | undefined {
+    return this.end;
   }
 
   private read(bytes: number): void {

@@ -17,15 +17,15 @@ interface Way extends Outlet {
 
 /** Its disposal ends it: the host learns that nobody waits any longer. */
 export class Call implements Disposable {
-  /** The head of the answer. @throws a {@link RemoteError}. */
-  readonly head: Promise<Head>;
-  /** Resolves when its body was sent. */
-  readonly written: Promise<unknown>;
-  private readonly resolve: (head: Head) => void;
-  private readonly reject: (error: RemoteError) => void;
+  /** Resolves when its body was sent; undefined where it has none. */
+  readonly written: Promise<unknown> | undefined;
+  /** The head of the answer, once it is here. */
+  answered: Head | undefined;
   private readonly receiver: Receiver;
   private readonly sender: Sender;
-  private hasHead = false;
+  private waiting: PromiseWithResolvers<Head> | undefined;
+  private listener: (() => void) | undefined;
+  private fault: RemoteError | undefined;
   private isOver = false;
 
   constructor(
@@ -33,15 +33,21 @@ export class Call implements Disposable {
     private readonly way: Way,
     body: Uint8Array | undefined,
   ) {
-    const { promise, resolve, reject } = Promise.withResolvers<Head>();
-    // Whoever has given up does not wait for it.
-    promise.catch(() => {});
-    this.head = promise;
-    this.resolve = resolve;
-    this.reject = reject;
     this.receiver = new Receiver((bytes) => way.say({ t: "more", id, bytes }));
     this.sender = new Sender(id, way);
-    this.written = body ? this.sender.write(body) : Promise.resolve();
+    this.written = body && this.sender.write(body);
+  }
+
+  /** The head of the answer. @throws a {@link RemoteError}. */
+  get head(): Promise<Head> {
+    if (!this.waiting) {
+      this.waiting = Promise.withResolvers();
+      // Whoever has given up does not wait for it.
+      this.waiting.promise.catch(() => {});
+      if (this.answered) this.waiting.resolve(this.answered);
+      else if (this.fault) this.waiting.reject(this.fault);
+    }
+    return this.waiting.promise;
   }
 
   /** The next piece of the answer; undefined at its end. @throws a {@link RemoteError}. */
@@ -49,11 +55,28 @@ export class Call implements Disposable {
     return this.receiver.next();
   }
 
+  /** Calls `listener` for the head, each piece and the end: for a reader that takes them at once. */
+  listen(listener: () => void): void {
+    this.listener = listener;
+    this.receiver.listen(listener);
+  }
+
+  /** The next piece of the answer where it is here. */
+  take(): Uint8Array | undefined {
+    return this.receiver.take();
+  }
+
+  /** How the answer ended; undefined while it goes on. */
+  get ended(): Receiver["ended"] {
+    return this.receiver.ended;
+  }
+
   /** The head has come. @returns false for a second one. */
   begin(head: Head): boolean {
-    if (this.hasHead) return false;
-    this.hasHead = true;
-    this.resolve(head);
+    if (this.answered) return false;
+    this.answered = head;
+    this.waiting?.resolve(head);
+    this.listener?.();
     return true;
   }
 
@@ -68,9 +91,11 @@ export class Call implements Disposable {
 
   /** The answer is complete, or broke off. */
   finish(error?: string): void {
-    const isWhole = error === undefined && this.hasHead;
-    const why = `the host ended its answer: ${printable(error ?? "it had none", 200)}`;
-    this.settle(isWhole ? undefined : new RemoteError("unreachable", why, true));
+    if (error === undefined && this.answered) this.settle(undefined);
+    else {
+      const why = `the host ended its answer: ${printable(error ?? "it had none", 200)}`;
+      this.fail(new RemoteError("unreachable", why, true));
+    }
   }
 
   /** The link has ended. */
@@ -92,7 +117,8 @@ export class Call implements Disposable {
   private settle(error: RemoteError | undefined): void {
     if (this.isOver) return;
     this.isOver = true;
-    if (error) this.reject(error);
+    this.fault = error;
+    if (error) this.waiting?.reject(error);
     this.receiver.finish(error);
     this.sender.stop();
     this.way.forget(this.id);

@@ -9,7 +9,7 @@ import { RemoteError, type Request } from "../client/carrier";
 import { printable } from "../lib/sanitize";
 import type { About } from "../link/asking";
 import { Call } from "../link/call";
-import { FROM_HOST, MAX_BODY_BYTES, parseFrame, parsePiece } from "../link/frames";
+import { FROM_HOST, type FromHost, MAX_BODY_BYTES, parseFrame, parsePiece } from "../link/frames";
 import type { SigningKey } from "../trust/identity";
 import { sealOf } from "./seal";
 import { decode, HEARD, inboxOf, isOpenRead, NO_SESSION, Outbox, subjectsOf } from "./wire";
@@ -92,7 +92,7 @@ export function createAsks({ id, key, publish, sessions, unheard }: AsksParts) {
     if (!message || message.number !== one.got) return lost(one, "a part of its answer was lost");
     one.session ??= message.session;
     if (one.session !== message.session) return lost(one, "svc was started anew on this host");
-    sessions.set(one.host, message.session);
+    if (sessions.get(one.host) !== message.session) sessions.set(one.host, message.session);
     one.got += 1;
     one.outbox.heard();
     for (const frame of message.frames) {
@@ -105,7 +105,7 @@ export function createAsks({ id, key, publish, sessions, unheard }: AsksParts) {
       const piece = parsePiece(frame);
       return piece !== undefined && call.push(piece.bytes);
     }
-    const read = parseFrame(FROM_HOST, frame);
+    const read = frameOf(frame);
     if (read?.t === "head") return call.begin(read);
     if (read?.t === "more") call.more(read.bytes);
     else if (read?.t === "end") call.finish(read.error);
@@ -191,6 +191,22 @@ export function createAsks({ id, key, publish, sessions, unheard }: AsksParts) {
       for (const one of open.values()) lost(one, "the connection to the NATS server was lost");
     },
   };
+}
+
+/** Frames that were read: nearly all answers have the same head and the same end. */
+const known = new Map<string, FromHost>();
+const MAX_KNOWN = 64;
+const MAX_KNOWN_LENGTH = 128;
+
+/** The frame in `text`; undefined where it is none. */
+function frameOf(text: string): FromHost | undefined {
+  const found = known.get(text);
+  if (found) return found;
+  const frame = parseFrame(FROM_HOST, text);
+  if (!frame || text.length > MAX_KNOWN_LENGTH) return frame;
+  if (known.size === MAX_KNOWN) known.clear();
+  known.set(text, frame);
+  return frame;
 }
 
 const NO_BODY = new Uint8Array();

@@ -7,8 +7,10 @@ import { deadline } from "../lib/deadline";
 import { messageOf } from "../lib/errors";
 import type { Log } from "../lib/log";
 import { createAsking } from "../link/asking";
+import type { Call } from "../link/call";
 import type { SigningKey } from "../trust/identity";
 import { type Asks, createAsks, Stale } from "./asks";
+import { inBatches } from "./batch";
 import type { Login } from "./connect";
 import { type Kept, keepConnection } from "./keep";
 import { createNatsPresence, type PresenceParts } from "./presence";
@@ -42,10 +44,7 @@ export function createNatsDesk({ id, login, key, log, presence: parts }: DeskPar
   const connected = (connection: NatsConnection) => {
     const made = createAsks({
       ...{ id, key, sessions },
-      publish(subject, message, reply) {
-        if (!connection.isClosed())
-          connection.publish(subject, message, reply === undefined ? {} : { reply });
-      },
+      publish: inBatches(connection),
       unheard: (host) => presence?.unheard(host),
     });
     asks = made;
@@ -89,30 +88,25 @@ export function createNatsDesk({ id, login, key, log, presence: parts }: DeskPar
       throw new RemoteError("unreachable", `no connection to the NATS server: ${messageOf(error)}`, false);
     }
   };
-  const { ask, open } = createAsking((host, request, about) => {
-    if (!asks) throw new RemoteError("unreachable", "no connection to the NATS server", false);
-    return asks.begin(host, request, about);
-  });
-  /** A host that runs in another process than the desk knew is asked again: it has done nothing. */
-  const anew = async <T>(send: () => Promise<T>): Promise<T> => {
-    try {
-      return await send();
-    } catch (error) {
-      if (error instanceof Stale) return send();
-      throw error;
-    }
-  };
-
   const via: Via = async (url, signal) => {
     const host = url.replace(/^nats:/, "");
-    const closed = new AbortController();
-    const until = signal ? AbortSignal.any([signal, closed.signal]) : closed.signal;
-    await ready(signal);
+    let call: Call | undefined;
+    let isClosed = false;
+    const { ask, open } = createAsking((_host, request, about) => {
+      if (isClosed) throw new RemoteError("cancelled", "cancelled", false);
+      if (!asks) throw new RemoteError("unreachable", "no connection to the NATS server", false);
+      call = asks.begin(host, request, about);
+      return call;
+    });
+    if (!asks) await ready(signal);
     return {
-      ask: (request, limits) => anew(() => ask(host, request, limits, until)),
-      open: (path, within, silentMs) => anew(() => open(host, path, within, silentMs, until)),
+      ask: (request, limits) => anew(() => ask(host, request, limits, signal)),
+      open: (path, within, silentMs) => anew(() => open(host, path, within, silentMs, signal)),
       pin: () => undefined,
-      [Symbol.dispose]: () => closed.abort(),
+      [Symbol.dispose]() {
+        isClosed = true;
+        call?.[Symbol.dispose]();
+      },
     } satisfies Carrier;
   };
   return {
@@ -129,6 +123,13 @@ export function createNatsDesk({ id, login, key, log, presence: parts }: DeskPar
     },
   };
 }
+
+/** A host that runs in another process than the desk knew is asked again: it has done nothing. */
+const anew = <T>(send: () => Promise<T>): Promise<T> =>
+  send().catch((error) => {
+    if (error instanceof Stale) return send();
+    throw error;
+  });
 
 /** The status of a message that says that nobody subscribes to the subject (NATS ADR-4). */
 const NO_RESPONDERS = 503;

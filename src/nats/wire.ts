@@ -60,15 +60,16 @@ type Frame = string | Uint8Array<ArrayBuffer>;
 
 function encode(number: number, session: string, frames: readonly Uint8Array[], kinds: readonly boolean[]) {
   const bytes = frames.reduce((sum, { length }) => sum + FRAME_HEAD_BYTES + length, HEAD_BYTES);
-  const message = new Uint8Array(bytes);
-  const view = new DataView(message.buffer);
+  const message = Buffer.allocUnsafe(bytes);
   message[0] = VERSION;
-  view.setUint32(1, number);
-  message.set(Buffer.from(session, "hex"), 5);
+  message.writeUInt32BE(number, 1);
+  // What is no session leaves bytes as they were.
+  message.fill(0, 5, HEAD_BYTES).write(session, 5, "hex");
   let at = HEAD_BYTES;
-  for (const [nth, frame] of frames.entries()) {
+  for (let nth = 0; nth < frames.length; nth++) {
+    const frame = frames[nth] as Uint8Array;
     message[at] = kinds[nth] ? 1 : 0;
-    view.setUint32(at + 1, frame.length);
+    message.writeUInt32BE(frame.length, at + 1);
     message.set(frame, at + FRAME_HEAD_BYTES);
     at += FRAME_HEAD_BYTES + frame.length;
   }
