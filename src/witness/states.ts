@@ -170,3 +170,7 @@ function become(record: Record, state: State, reason: string): Record {
   if (record.state === state) return record.reason === reason ? record : { ...record, reason };
   return { ...record, state, reason, since: new Date().toISOString() };
 }
+
+/** The log of a record, once its host has named it. */
+export const logOf = ({ origin, vkey, epoch }: Record) =>
+  origin === null || vkey === null ? undefined : { origin, vkey, epoch };

@@ -4,23 +4,21 @@
  * The promises: one thing at a time is done at a host; a restore ends the look that is under way. What a look finds is either
  * good and cosigned, or said.
  */
-import { bodyOf } from "../client/call";
 import { type Carrier, RemoteError, type RemoteServer } from "../client/carrier";
 import { carrierTo } from "../client/connection";
 import type { Publish } from "../core/events";
 import { conflict, Failure } from "../lib/errors";
 import type { SigningKey } from "../lib/signing-key";
-import type { Submission } from "./add-checkpoint";
 import { createAnswering } from "./answering";
+import { createCollecting } from "./collect";
 import { witnessChanged } from "./events";
 import { evidenceText } from "./evidence";
-import { type HandedBack, handBack, isDue } from "./hand-back";
+import { type HandedBack, isDue } from "./hand-back";
 import { type Found, keyOf, type LogKey, lookAt } from "./look";
-import { opinionsOf } from "./opinions";
 import type { Member, Peers } from "./peers";
 import { type Others, reasonOf } from "./reasons";
 import { type Accepted, type Restore, restore } from "./restore";
-import { afterLook, BROKEN, LATE_MS, type Record } from "./states";
+import { afterLook, BROKEN, LATE_MS, logOf, type Record } from "./states";
 import type { Store } from "./store";
 import type { Witness } from "./witness";
 
@@ -113,42 +111,7 @@ export function createWatcher<E>({
     }
   };
 
-  /** The cosignatures of peers. An objection that is true breaks the log. */
-  const askPeers = async (watch: Watch<E>, submission: Submission, carrier: Carrier, signal: AbortSignal) => {
-    const log = logOf(watch.record);
-    if (!log) return [];
-    const members = Array.from(watches.values(), ({ entry }) => entry);
-    const asked = peers.of(watch.hostId, members);
-    const about = { carrier, log, submission, own: witness.vkey, signal };
-    const { cosigned, claims, broken } = await opinionsOf(peers, asked, about);
-    if (broken) note(watch, broken);
-    keep(watch, { ...watch.record, peers: cosigned.map(({ host_id }) => host_id), claims: [...claims] });
-    return cosigned;
-  };
-
-  const collect = async (
-    watch: Watch<E>,
-    carrier: Carrier,
-    { size, submission, cosignatures }: { size: number; submission: Submission; cosignatures: string },
-    signal: AbortSignal,
-  ) => {
-    const others = await askPeers(watch, submission, carrier, signal);
-    if (BROKEN.includes(watch.record.state)) return;
-    watch.handed = { at: performance.now(), size, looks: 0 };
-    watch.answering.asked();
-    const desk = { deskKey, member: watch.entry.member };
-    const all = [{ cosignatures, vkey: witness.vkey }, ...others];
-    try {
-      const response = await handBack(carrier, desk, submission, all);
-      watch.answering.answered(size);
-      bodyOf(response);
-    } catch (error) {
-      // The look itself was good.
-      if (signal.aborted || !(error instanceof RemoteError)) throw error;
-      const claims = [...watch.record.claims, `the host keeps no cosignatures: ${error.message}`];
-      keep(watch, { ...watch.record, claims });
-    }
-  };
+  const collect = createCollecting({ witness, deskKey, peers, watches, keep, note });
 
   /** The key of the host's log. @throws `conflict` when it is that of another host. */
   const ownKeyOf = async (watch: Watch<E>, carrier: Carrier): Promise<LogKey> => {
@@ -310,6 +273,3 @@ const MAX_FORMER = 16;
 
 const formerOrigins = ({ origin, former }: Record, next: string): string[] =>
   [...former, origin].filter((one) => one !== null && one !== next).slice(-MAX_FORMER) as string[];
-
-const logOf = ({ origin, vkey, epoch }: Record) =>
-  origin === null || vkey === null ? undefined : { origin, vkey, epoch };
